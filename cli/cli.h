@@ -1,0 +1,99 @@
+/*
+ * cli.h -- what the commands share.
+ *
+ * A command is a descriptor in a file of its own, listed in commands.def. Its
+ * `run` gets the command line parsed and a context made, and returns the exit
+ * status: 0, or what cli_fail and cli_usage return after their one line on
+ * stderr. Text goes to cli->out, which is stdout or the file of -o.
+ */
+#ifndef CLI_CLI_H
+#define CLI_CLI_H
+
+#include <cfx/file.h>
+#include <cfx/text.h>
+
+#include "options.h"
+
+enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2 };
+
+/* The options that all commands take. */
+typedef struct cli_globals {
+    int threads;
+    size_t max_memory;
+    double timeout;
+    bool no_mmap;
+    cli_list plugins;
+    const char *cpu;
+    const char *weights;
+    cli_seed random_weights;
+    const char *output;
+    bool help, version;
+} cli_globals;
+
+typedef struct cli {
+    const struct cli_command *command; /* NULL until it is known */
+    cli_globals g;
+    cfx_context *ctx;
+    FILE *out;
+    cfx_outfile file;  /* behind `out`, with -o */
+    void **plugin;     /* handles of those that are loaded */
+    int nplugins;
+} cli;
+
+typedef struct cli_command {
+    const char *name;
+    const char *args;         /* "MODEL", as usage shows it; "" for none */
+    const char *summary;      /* one line, no final stop */
+    const char *details;      /* sentences; may be NULL */
+    const cli_option *options;
+    size_t size;              /* of the struct that they fill */
+    int min_args, max_args;
+    bool own_output;          /* -o is not for text: `run` opens it */
+    int (*run)(cli *c, const void *options, int nargs, char **args);
+} cli_command;
+
+extern const cli_option cli_global_options[];
+
+/* Print "cfx: TEXT" on stderr, in one line whatever the names in it hold. */
+void cli_print_line(const char *text);
+/* The same for an error; gives CLI_FAILED. */
+int cli_fail(const cfx_error *err);
+/* Print "cfx: COMMAND: TEXT (see ...)" on stderr; give CLI_USAGE. */
+int cli_usage(const cli *c, const char *fmt, ...) CFX_PRINTF(2, 3);
+
+/* ---- session.c: from the global options to a context and back ---- */
+
+/* Make c->ctx and c->out; CLI_OK or a status, after the line on stderr. */
+int cli_open(cli *c);
+/* Finish the output, complete if `status` is CLI_OK, and free the context.
+ * Gives the exit status, which is another one where a signal came or the
+ * output could not be written. */
+int cli_close(cli *c, int status);
+
+/* Load a model with the weights that the global options name. */
+cfx_status cli_load(cli *c, cfx_module **out, const char *path,
+                    bool need_weights, cfx_error *err);
+
+/* ---- input.c: NAME=VALUE ---- */
+
+/* The inputs of a graph, in the order of its placeholders. */
+typedef struct cli_inputs {
+    cfx_context *ctx;
+    size_t n;
+    cfx_value *value;
+} cli_inputs;
+
+/* Make the inputs from texts "NAME=VALUE" or "VALUE", those without a name
+ * taking the placeholders that are left, in order. What is not given takes the
+ * placeholder's default. */
+cfx_status cli_inputs_make(cli_inputs *in, const cfx_module *gm,
+                           const cli_list *texts, uint64_t seed,
+                           cfx_error *err);
+void cli_inputs_release(cli_inputs *in);
+
+/* A value: a file of one tensor, a type and shape filled from a seed, or a
+ * Python literal. A new reference. */
+cfx_status cli_value_make(cfx_value *out, cfx_context *ctx, const char *text,
+                          const char *name, uint64_t seed, cfx_error *err);
+
+#endif

@@ -1,0 +1,207 @@
+/*
+ * cfx ops -- the operators and module types there are.
+ */
+#include <cfx/module.h>
+#include <cfx/op.h>
+
+#include <string.h>
+
+#include "cli.h"
+
+struct ops_options {
+    bool modules;
+};
+
+static const cli_option options[] = {
+    {CLI_FLAG, 'm', "modules", NULL, "module types instead of operators",
+     offsetof(struct ops_options, modules)},
+    {0},
+};
+
+enum { INDENT = 4 };
+
+static void print_doc(FILE *to, const char *doc)
+{
+    if (!doc)
+        return;
+    fprintf(to, "%*s", INDENT, "");
+    cli_wrap(to, doc, INDENT, INDENT);
+}
+
+/* "label: text", filled; nothing where there is no text. */
+static void print_field(FILE *to, const char *label, const char *text)
+{
+    if (!text || !*text)
+        return;
+    int n = fprintf(to, "%*s%s: ", INDENT, "", label);
+    cli_wrap(to, text, n, 2 * INDENT);
+}
+
+/* Is `name` a word of the text? */
+static bool has_word(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+
+    for (; text && *text; text += strcspn(text, " "), text += *text == ' ') {
+        if (strcspn(text, " ") == n && !memcmp(text, name, n))
+            return true;
+    }
+    return false;
+}
+
+/* Does the schema, "name.overload(...)", have that name? */
+static bool is_named(const char *schema, const char *name)
+{
+    size_t n = strlen(name);
+
+    return !strncmp(schema, name, n) &&
+           (schema[n] == '(' || schema[n] == '.');
+}
+
+/* ---- Operators ---- */
+
+static void describe_flags(FILE *to, uint32_t flags)
+{
+    static const struct {
+        uint32_t flag;
+        const char *words;
+    } all[] = {
+        {CFX_OP_POINTWISE, "works element by element"},
+        {CFX_OP_NUMBERS, "takes numbers for tensors"},
+        {CFX_OP_RANDOM, "is random"},
+        {CFX_OP_EFFECT, "has an effect besides its result"},
+        {CFX_OP_OWN_RESULT, "has a shape or value that depends on data"},
+        {CFX_OP_INPLACE, "has a spelling with _ that writes to self"},
+    };
+
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        if (flags & all[i].flag)
+            fprintf(to, "%*s%s\n", INDENT, "", all[i].words);
+    }
+}
+
+static void print_op(FILE *to, const cfx_op *op)
+{
+    for (; op; op = op->next) {
+        cli_wrap(to, op->schema, 0, INDENT);
+        print_doc(to, op->doc);
+        print_field(to, "called", op->aliases);
+        print_field(to, "called, in place", op->inplace_aliases);
+        for (const cfx_variant *v = op->variants; v && v->schema; v++)
+            print_field(to, "also", v->schema);
+        describe_flags(to, op->flags);
+        if (op->next)
+            fputc('\n', to);
+    }
+}
+
+static bool op_has_name(const cfx_op *op, const char *name)
+{
+    for (; op; op = op->next) {
+        if (is_named(op->schema, name) || has_word(op->aliases, name) ||
+            has_word(op->inplace_aliases, name))
+            return true;
+    }
+    return false;
+}
+
+/* By the name of its schema or a call: the first of the chain. */
+static const cfx_op *find_op(cfx_context *ctx, const char *name)
+{
+    const cfx_target *t = cfx_find_function(ctx, name);
+
+    if (!t)
+        t = cfx_find_method(ctx, name);
+    for (size_t i = 0; cfx_op_at(ctx, i); i++) {
+        const cfx_op *op = cfx_op_at(ctx, i);
+        if (op_has_name(op, name))
+            return op;
+        for (const cfx_op *o = op; t && o; o = o->next) {
+            if (o == t->op)
+                return op;
+        }
+    }
+    return NULL;
+}
+
+static void list_ops(FILE *to, cfx_context *ctx)
+{
+    for (size_t i = 0; cfx_op_at(ctx, i); i++) {
+        const cfx_op *op = cfx_op_at(ctx, i);
+        for (const cfx_op *o = op; o; o = o->next)
+            fprintf(to, "%s\n", o->schema);
+        print_doc(to, op->doc);
+    }
+}
+
+/* ---- Module types ---- */
+
+static void print_type(FILE *to, const cfx_module_type *type)
+{
+    cli_wrap(to, type->schema, 0, INDENT);
+    print_doc(to, type->doc);
+    print_field(to, "also printed as", type->aliases);
+    print_field(to, "forward", type->forward_schema);
+    print_field(to, "must be given, though hidden", type->must_give);
+}
+
+static void list_types(FILE *to, cfx_context *ctx)
+{
+    for (size_t i = 0; cfx_module_type_at(ctx, i); i++) {
+        const cfx_module_type *type = cfx_module_type_at(ctx, i);
+        fprintf(to, "%s\n", type->schema);
+        print_doc(to, type->doc);
+    }
+}
+
+/* ---- The command ---- */
+
+static int unknown(const char *what, const char *name)
+{
+    cfx_error err = {0};
+
+    cfx_fail(&err, CFX_ENAME, "there is no %s '%s'", what, name);
+    return cli_fail(&err);
+}
+
+static int show_one(cli *c, bool modules, const char *name)
+{
+    const cfx_op *op = modules ? NULL : find_op(c->ctx, name);
+    const cfx_module_type *type =
+        modules ? cfx_find_module_type(c->ctx, name) : NULL;
+
+    if (op)
+        print_op(c->out, op);
+    else if (type)
+        print_type(c->out, type);
+    else
+        return unknown(modules ? "module type" : "operator", name);
+    return CLI_OK;
+}
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    const struct ops_options *o = opts;
+
+    if (nargs)
+        return show_one(c, o->modules, args[0]);
+    if (o->modules)
+        list_types(c->out, c->ctx);
+    else
+        list_ops(c->out, c->ctx);
+    return CLI_OK;
+}
+
+const cli_command cli_command_ops = {
+    .name = "ops",
+    .args = "[NAME]",
+    .summary = "List the operators, or tell about one",
+    .details = "NAME is that of an operator (conv2d), a function "
+               "(torch.nn.functional.relu), a method (view), or, with "
+               "--modules, of a module type (Conv2d).",
+    .options = options,
+    .size = sizeof(struct ops_options),
+    .min_args = 0,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,129 @@
+/*
+ * cfx print -- a model as text.
+ */
+#include <string.h>
+
+#include "cli.h"
+
+struct print_options {
+    const char *format;
+};
+
+static const cli_option options[] = {
+    {CLI_TEXT, 'f', "format", "FORMAT",
+     "graph (default): as print(gm.graph); tabular: as print_tabular(); "
+     "python: as gm.code; readable: as print_readable(); modules: as print(gm) "
+     "without its code; model: the whole model file; cfx: the same without "
+     "losing anything",
+     offsetof(struct print_options, format)},
+    {0},
+};
+
+/* ---- Formats ---- */
+
+typedef cfx_status format_fn(cfx_sink to, const cfx_module *gm,
+                             cfx_error *err);
+
+static cfx_status put_line_end(cfx_sink to, cfx_status rc)
+{
+    return rc ? rc : to.write(to.user, "\n", 1);
+}
+
+static cfx_status print_graph(cfx_sink to, const cfx_module *gm,
+                              cfx_error *err)
+{
+    return put_line_end(to, cfx_print_graph(to, cfx_graph_module_graph(gm),
+                                            false, err));
+}
+
+static cfx_status print_tabular(cfx_sink to, const cfx_module *gm,
+                                cfx_error *err)
+{
+    return put_line_end(to, cfx_print_tabular(to, cfx_graph_module_graph(gm),
+                                              err));
+}
+
+static cfx_status print_code(cfx_sink to, const cfx_module *gm, cfx_error *err)
+{
+    return cfx_print_code(to, cfx_graph_module_graph(gm), err);
+}
+
+static cfx_status print_readable(cfx_sink to, const cfx_module *gm,
+                                 cfx_error *err)
+{
+    return put_line_end(to, cfx_print_readable(to, gm, err));
+}
+
+static cfx_status print_modules(cfx_sink to, const cfx_module *gm,
+                                cfx_error *err)
+{
+    return put_line_end(to, cfx_print_modules(to, gm, err));
+}
+
+static cfx_status print_model(cfx_sink to, const cfx_module *gm,
+                              cfx_error *err)
+{
+    return cfx_print_model(to, gm, false, err);
+}
+
+static cfx_status print_lossless(cfx_sink to, const cfx_module *gm,
+                                 cfx_error *err)
+{
+    return cfx_print_model(to, gm, true, err);
+}
+
+static const struct format {
+    const char *name;
+    format_fn *print;
+    bool weights; /* it shows what only the weights tell */
+} formats[] = {
+    {"graph", print_graph, false},       {"tabular", print_tabular, false},
+    {"python", print_code, false},       {"readable", print_readable, false},
+    {"modules", print_modules, false},   {"model", print_model, false},
+    {"cfx", print_lossless, true},
+};
+
+static const struct format *find_format(const char *name)
+{
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
+        if (!strcmp(formats[i].name, name ? name : "graph"))
+            return &formats[i];
+    }
+    return NULL;
+}
+
+/* ---- The command ---- */
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    const struct print_options *o = opts;
+    const struct format *format = find_format(o->format);
+    cfx_error err = {0};
+    cfx_module *gm = NULL;
+
+    (void)nargs;
+    if (!format)
+        return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
+    cfx_status rc = cli_load(c, &gm, args[0], format->weights, &err);
+    if (!rc) {
+        rc = format->print(cfx_sink_file(c->out), gm, &err);
+        /* What the output refuses is told when it is closed. */
+        if (rc == CFX_EIO)
+            rc = CFX_OK;
+        if (rc)
+            cfx_fail_at(&err, "%s", args[0]);
+    }
+    cfx_module_unref(gm);
+    return rc ? cli_fail(&err) : CLI_OK;
+}
+
+const cli_command cli_command_print = {
+    .name = "print",
+    .args = "MODEL",
+    .summary = "Print a model as text",
+    .options = options,
+    .size = sizeof(struct print_options),
+    .min_args = 1,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,307 @@
+/*
+ * input -- NAME=VALUE of command lines to the inputs of a graph.
+ */
+#include "cli.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- Values ---- */
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), k = strlen(end);
+
+    return n > k && !strcmp(s + n - k, end);
+}
+
+/* FILE.safetensors:KEY or FILE.npz:KEY: the place of the colon, or NULL. */
+static const char *find_key(const char *text)
+{
+    static const char *const kinds[] = {".safetensors:", ".npz:"};
+    const char *last = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        for (const char *p = text; (p = strstr(p, kinds[i])); p++) {
+            const char *colon = p + strlen(kinds[i]) - 1;
+            if (!last || colon < last)
+                last = colon;
+        }
+    }
+    return last;
+}
+
+static cfx_status read_keyed(cfx_value *out, cfx_context *ctx,
+                             const char *text, const char *colon,
+                             cfx_error *err)
+{
+    cfx_tensors all = {0};
+    size_t n = (size_t)(colon - text);
+    char *path = malloc(n + 1);
+
+    if (!path)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    memcpy(path, text, n);
+    path[n] = '\0';
+    cfx_status rc = ends_with(path, ".npz")
+                        ? cfx_npz_read(&all, ctx, path, err)
+                        : cfx_safetensors_read(&all, ctx, path, true, err);
+    if (!rc) {
+        cfx_tensor *t = cfx_tensors_get(&all, colon + 1);
+        if (t)
+            *out = cfx_value_of_tensor(cfx_tensor_ref(t));
+        else
+            rc = cfx_fail(err, CFX_ENAME, "%s: has no tensor '%s'", path,
+                          colon + 1);
+    }
+    cfx_tensors_release(&all);
+    free(path);
+    return rc;
+}
+
+/* The type before '[', if the text looks like a type and a shape. */
+static bool parse_type(cfx_dtype *out, const char **shape, const char *text)
+{
+    char name[32];
+    size_t n = strcspn(text, "[");
+
+    if (!text[n] || n == 0 || n >= sizeof(name) || !ends_with(text, "]"))
+        return false;
+    memcpy(name, text, n);
+    name[n] = '\0';
+    *shape = text + n + 1;
+    return cfx_dtype_parse(out, name);
+}
+
+/* "1, 3]": false where an extent is no number. */
+static bool parse_shape(const char *p, int *rank, int64_t *shape)
+{
+    for (*rank = 0; *p != ']'; p += *p == ',') {
+        int64_t v = 0;
+        p += strspn(p, " ");
+        if (!isdigit((unsigned char)*p) || *rank == CFX_MAX_RANK)
+            return false;
+        for (; isdigit((unsigned char)*p); p++) {
+            if (v > CFX_DIM_MAX / 16)
+                return false;
+            v = v * 10 + (*p - '0');
+        }
+        p += strspn(p, " ");
+        if (*p != ',' && *p != ']')
+            return false;
+        shape[(*rank)++] = v;
+    }
+    return p[1] == '\0';
+}
+
+static cfx_status make_filled(cfx_value *out, cfx_context *ctx,
+                              const char *text, cfx_dtype dtype,
+                              const char *extents, const char *name,
+                              uint64_t seed, cfx_error *err)
+{
+    int64_t shape[CFX_MAX_RANK];
+    int rank;
+    cfx_tensor *t;
+
+    if (!parse_shape(extents, &rank, shape))
+        return cfx_fail(err, CFX_EINVAL, "'%s' needs extents that are numbers",
+                        text);
+    cfx_status rc = cfx_tensor_new(&t, ctx, dtype, rank, shape, err);
+    if (rc) {
+        cfx_fail_at(err, "%s", text);
+        return rc;
+    }
+    rc = cfx_tensor_randomize(t, seed, name, err);
+    if (rc)
+        cfx_tensor_unref(t);
+    else
+        *out = cfx_value_of_tensor(t);
+    return rc;
+}
+
+static cfx_status has_names(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_NAME || v.kind == CFX_NODE ? CFX_EINVAL : CFX_OK;
+}
+
+static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
+                                const char *text, cfx_error *err)
+{
+    cfx_error why = {0};
+    cfx_status rc = cfx_parse_value(out, ctx, text, strlen(text), &why);
+
+    if (rc == CFX_ENOMEM)
+        return cfx_fail(err, rc, "out of memory");
+    if (!rc && cfx_value_visit(*out, has_names, NULL)) {
+        cfx_value_unref(*out);
+        *out = CFX_NOTHING;
+        rc = CFX_EINVAL;
+    }
+    if (rc)
+        return cfx_fail(err, CFX_EINVAL, "'%s' is no .npy file, type and shape "
+                        "as in f32[1,3,224,224], or number", text);
+    return CFX_OK;
+}
+
+cfx_status cli_value_make(cfx_value *out, cfx_context *ctx, const char *text,
+                          const char *name, uint64_t seed, cfx_error *err)
+{
+    cfx_dtype dtype;
+    const char *colon = find_key(text), *extents;
+
+    *out = CFX_NOTHING;
+    if (colon)
+        return read_keyed(out, ctx, text, colon, err);
+    if (ends_with(text, ".npy")) {
+        cfx_tensor *t;
+        cfx_status rc = cfx_npy_read(&t, ctx, text, err);
+        if (!rc)
+            *out = cfx_value_of_tensor(t);
+        return rc;
+    }
+    if (parse_type(&dtype, &extents, text))
+        return make_filled(out, ctx, text, dtype, extents, name, seed, err);
+    return parse_literal(out, ctx, text, err);
+}
+
+/* ---- Placeholders ---- */
+
+static const char *name_of(const cfx_node *n)
+{
+    const char *target = n->target.u.str->text;
+
+    return target + strspn(target, "*"); /* *args, **kwargs */
+}
+
+/* The place of a name among the placeholders, or n. */
+static size_t find_placeholder(const cfx_node **list, size_t n,
+                               const char *name, size_t len)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *target = name_of(list[i]);
+        if (strlen(target) == len && !memcmp(target, name, len))
+            return i;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (strlen(list[i]->name) == len && !memcmp(list[i]->name, name, len))
+            return i;
+    }
+    return n;
+}
+
+/* "x, mask" for messages. */
+static void list_names(char *buf, size_t size, const cfx_node **list, size_t n)
+{
+    size_t at = 0;
+
+    snprintf(buf, size, "none");
+    for (size_t i = 0; i < n && at < size; i++)
+        at += (size_t)snprintf(buf + at, size - at, "%s%s%s", i ? ", " : "",
+                               name_of(list[i]),
+                               list[i]->nargs ? " (optional)" : "");
+}
+
+static size_t name_length(const char *text)
+{
+    size_t n = 0;
+
+    while (isalnum((unsigned char)text[n]) || text[n] == '_')
+        n++;
+    return n && text[n] == '=' ? n : 0;
+}
+
+static cfx_status take_input(cli_inputs *in, const cfx_node **list,
+                             const char *text, uint64_t seed, cfx_error *err)
+{
+    size_t len = name_length(text), i = 0;
+    char names[512];
+
+    if (len) {
+        i = find_placeholder(list, in->n, text, len);
+        text += len + 1;
+    } else {
+        while (i < in->n && !cfx_value_is_absent(in->value[i]))
+            i++;
+    }
+    if (i == in->n) {
+        list_names(names, sizeof(names), list, in->n);
+        return len ? cfx_fail(err, CFX_ENAME, "there is no input '%.*s'; the "
+                              "model has: %s", (int)len, text - len - 1, names)
+                   : cfx_fail(err, CFX_EINVAL, "'%s' is one input too many; "
+                              "the model has: %s", text, names);
+    }
+    if (!cfx_value_is_absent(in->value[i]))
+        return cfx_fail(err, CFX_EINVAL, "the input '%s' is given twice",
+                        name_of(list[i]));
+    cfx_status rc = cli_value_make(&in->value[i], in->ctx, text,
+                                   name_of(list[i]), seed, err);
+    if (rc)
+        cfx_fail_at(err, "input %s", name_of(list[i]));
+    return rc;
+}
+
+/* Defaults for what was not given. They stand in the placeholders' arguments;
+ * the starred ones at the end may stay empty. */
+static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
+                               cfx_error *err)
+{
+    char names[512];
+    size_t n = in->n;
+
+    while (n && cfx_value_is_absent(in->value[n - 1]) &&
+           list[n - 1]->target.u.str->text[0] == '*')
+        n--;
+    for (size_t i = 0; i < n; i++) {
+        if (!cfx_value_is_absent(in->value[i]))
+            continue;
+        if (!list[i]->nargs) {
+            list_names(names, sizeof(names), list, in->n);
+            return cfx_fail(err, CFX_EINVAL, "the input '%s' is missing; the "
+                            "model has: %s", name_of(list[i]), names);
+        }
+        in->value[i] = cfx_value_ref(list[i]->args[0]);
+    }
+    in->n = n;
+    return CFX_OK;
+}
+
+cfx_status cli_inputs_make(cli_inputs *in, const cfx_module *gm,
+                           const cli_list *texts, uint64_t seed,
+                           cfx_error *err)
+{
+    const cfx_graph *g = cfx_graph_module_graph(gm);
+    size_t n = 0, i = 0;
+
+    *in = (cli_inputs){.ctx = cfx_module_context(gm)};
+    for (const cfx_node *p = cfx_graph_first(g); p; p = cfx_node_next(p))
+        n += p->op == CFX_PLACEHOLDER;
+    const cfx_node **list = calloc(n + 1, sizeof(*list));
+    in->value = calloc(n + 1, sizeof(*in->value));
+    cfx_status rc = list && in->value
+                        ? CFX_OK
+                        : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    for (const cfx_node *p = rc ? NULL : cfx_graph_first(g); p;
+         p = cfx_node_next(p)) {
+        if (p->op == CFX_PLACEHOLDER)
+            list[i++] = p;
+    }
+    in->n = i;
+    for (int k = 0; k < texts->n && !rc; k++)
+        rc = take_input(in, list, texts->item[k], seed, err);
+    if (!rc)
+        rc = add_defaults(in, list, err);
+    free(list);
+    if (rc)
+        cli_inputs_release(in);
+    return rc;
+}
+
+void cli_inputs_release(cli_inputs *in)
+{
+    for (size_t i = 0; i < in->n; i++)
+        cfx_value_unref(in->value[i]);
+    free(in->value);
+    *in = (cli_inputs){0};
+}

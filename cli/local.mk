@@ -1,0 +1,12 @@
+# The program: main.c and one file per command, listed in commands.def.
+
+bin_PROGRAMS += cfx
+cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
+    %reldir%/options.c %reldir%/options.h %reldir%/session.c \
+    %reldir%/input.c %reldir%/output.c %reldir%/output.h \
+    %reldir%/cmd_run.c %reldir%/cmd_print.c %reldir%/cmd_ops.c
+cfx_LDADD = libcfx.la
+# Plugins use the program's copy of the library where it is linked statically.
+cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+
+dist_man_MANS += doc/cfx.1

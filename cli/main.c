@@ -1,0 +1,212 @@
+/*
+ * main -- find the command, parse its command line, run it.
+ */
+#include "cli.h"
+
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#ifndef PACKAGE_VERSION /* configure gives it */
+#define PACKAGE_VERSION "unknown"
+#endif
+
+#define COMMAND(name) extern const cli_command cli_command_##name;
+#include "commands.def"
+#undef COMMAND
+
+static const cli_command *const commands[] = {
+#define COMMAND(name) &cli_command_##name,
+#include "commands.def"
+#undef COMMAND
+};
+
+enum { NCOMMANDS = sizeof(commands) / sizeof(*commands) };
+
+const cli_option cli_global_options[] = {
+    {CLI_COUNT, 't', "threads", "N",
+     "use N threads (default: one for each processor)",
+     offsetof(cli_globals, threads)},
+    {CLI_SIZE, 0, "max-mem", "SIZE",
+     "fail rather than hold more memory: bytes, or with K, M or G",
+     offsetof(cli_globals, max_memory)},
+    {CLI_SECONDS, 0, "timeout", "SECONDS", "fail when they have passed",
+     offsetof(cli_globals, timeout)},
+    {CLI_TEXT, 'w', "weights", "FILE",
+     "take the weights from this .safetensors or .npz file (default: "
+     "MODEL.safetensors beside the model, where it exists)",
+     offsetof(cli_globals, weights)},
+    {CLI_SEED, 0, "random-weights", "SEED",
+     "make weights from a seed, the same on every machine",
+     offsetof(cli_globals, random_weights)},
+    {CLI_FLAG, 0, "no-mmap", NULL, "read weights instead of mapping them",
+     offsetof(cli_globals, no_mmap)},
+    {CLI_LIST, 0, "load", "FILE.so",
+     "load operators, modules and passes: call its cfx_plugin_init; may be "
+     "given several times",
+     offsetof(cli_globals, plugins)},
+    {CLI_TEXT, 0, "cpu", "LEVEL",
+     "use no better instructions than plain, neon, avx2 or avx512",
+     offsetof(cli_globals, cpu)},
+    {CLI_TEXT, 'o', "output", "FILE", "write to a file instead of stdout",
+     offsetof(cli_globals, output)},
+    {CLI_FLAG, 'h', "help", NULL, "print this and stop",
+     offsetof(cli_globals, help)},
+    {CLI_FLAG, 'V', "version", NULL, "print the version and stop",
+     offsetof(cli_globals, version)},
+    {0},
+};
+
+/* ---- Messages ---- */
+
+void cli_print_line(const char *text)
+{
+    fputs("cfx: ", stderr);
+    for (; *text; text++)
+        putc((unsigned char)*text < ' ' || *text == 127 ? '?' : *text, stderr);
+    putc('\n', stderr);
+}
+
+int cli_fail(const cfx_error *err)
+{
+    cli_print_line(err->text[0] ? err->text : cfx_status_name(err->code));
+    return CLI_FAILED;
+}
+
+int cli_usage(const cli *c, const char *fmt, ...)
+{
+    char text[1024], line[1200];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    if (c->command)
+        snprintf(line, sizeof(line), "%s: %s (see cfx %s --help)",
+                 c->command->name, text, c->command->name);
+    else
+        snprintf(line, sizeof(line), "%s (see cfx --help)", text);
+    cli_print_line(line);
+    return CLI_USAGE;
+}
+
+/* ---- Help ---- */
+
+static void print_help(FILE *to)
+{
+    fputs("usage: cfx COMMAND [OPTION]... [ARGUMENT]...\n\n"
+          "Run, inspect and rewrite models captured by torch.fx.\n\n"
+          "Commands:\n", to);
+    for (int i = 0; i < NCOMMANDS; i++)
+        fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\nOptions that all commands take:\n", to);
+    cli_describe(to, cli_global_options);
+    fputs("\ncfx COMMAND --help tells about one command.\n", to);
+}
+
+static void print_command_help(FILE *to, const cli_command *cmd)
+{
+    fprintf(to, "usage: cfx %s [OPTION]...%s%s\n\n%s.\n", cmd->name,
+            *cmd->args ? " " : "", cmd->args, cmd->summary);
+    if (cmd->details) {
+        fputc('\n', to);
+        cli_wrap(to, cmd->details, 0, 0);
+    }
+    if (cmd->options) {
+        fputs("\nOptions:\n", to);
+        cli_describe(to, cmd->options);
+    }
+    fputs("\nOptions that all commands take:\n", to);
+    cli_describe(to, cli_global_options);
+}
+
+/* What --help and --version print; a full disk fails them too. */
+static int print_about(const cli *c)
+{
+    if (c->g.version && !c->g.help)
+        printf("cfx %s\n", PACKAGE_VERSION);
+    else if (c->command)
+        print_command_help(stdout, c->command);
+    else
+        print_help(stdout);
+    if (!fflush(stdout) && !ferror(stdout))
+        return CLI_OK;
+    cli_print_line("stdout: write error");
+    return CLI_FAILED;
+}
+
+/* ---- Running ---- */
+
+static const cli_command *find_command(const char *name)
+{
+    for (int i = 0; i < NCOMMANDS; i++) {
+        if (!strcmp(commands[i]->name, name))
+            return commands[i];
+    }
+    return NULL;
+}
+
+static int run_command(cli *c, int argc, char **argv, void *options)
+{
+    const cli_command *cmd = c->command;
+    const cli_table table[2] = {{cmd->options, options},
+                                {cli_global_options, &c->g}};
+    char why[512];
+    int first;
+
+    if (!cli_parse(argc, argv, false, table, &first, why, sizeof(why)))
+        return cli_usage(c, "%s", why);
+    if (c->g.help || c->g.version)
+        return print_about(c);
+    int nargs = argc - first;
+    if (nargs < cmd->min_args)
+        return cli_usage(c, "%s is missing", cmd->args);
+    if (nargs > cmd->max_args)
+        return cli_usage(c, "'%s' is one argument too many",
+                         argv[first + cmd->max_args]);
+    int status = cli_open(c);
+    if (status == CLI_OK)
+        status = cmd->run(c, options, nargs, argv + first);
+    return cli_close(c, status);
+}
+
+static int run(cli *c, int argc, char **argv)
+{
+    const cli_table table[2] = {{cli_global_options, &c->g}, {NULL, NULL}};
+    char why[512];
+    int first;
+
+    if (!cli_parse(argc, argv, true, table, &first, why, sizeof(why)))
+        return cli_usage(c, "%s", why);
+    if (c->g.help || c->g.version)
+        return print_about(c);
+    if (first == argc)
+        return cli_usage(c, "no command is given");
+    if (!strcmp(argv[first], "help")) {
+        c->g.help = true;
+        c->command = first + 1 < argc ? find_command(argv[first + 1]) : NULL;
+        return print_about(c);
+    }
+    c->command = find_command(argv[first]);
+    if (!c->command)
+        return cli_usage(c, "there is no command '%s'", argv[first]);
+    void *options = calloc(1, c->command->size + 1);
+    if (!options)
+        return cli_fail(&(cfx_error){.text = "out of memory"});
+    int status = run_command(c, argc - first, argv + first, options);
+    cli_parse_release(&(cli_table){c->command->options, options});
+    free(options);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    cli c = {0};
+
+    /* A reader that goes away is a failed write, not a silent death. */
+    signal(SIGPIPE, SIG_IGN);
+    int status = run(&c, argc, argv);
+    cli_parse_release(&(cli_table){cli_global_options, &c.g});
+    return status;
+}

@@ -1,0 +1,177 @@
+/*
+ * session -- from the global options to a context and an output, and back.
+ *
+ * A signal to stop only cancels the context: work ends with CFX_ECANCEL, and
+ * on the way out temporary files are removed. A second one does not wait.
+ */
+#include "cli.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a handler can reach. */
+static cfx_context *signalled_context;
+static volatile sig_atomic_t signalled;
+
+static void on_signal(int number)
+{
+    if (signalled)
+        _exit(128 + number);
+    signalled = number;
+    cfx_context_cancel(signalled_context);
+}
+
+static void catch_signals(cfx_context *ctx)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = ctx ? on_signal : SIG_IGN};
+
+    signalled_context = ctx;
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        struct sigaction old;
+        /* What was ignored when we were started (nohup) stays so. */
+        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+static void print_message(void *user, cfx_level level, const char *text)
+{
+    char line[CFX_ERROR_TEXT];
+
+    (void)user;
+    snprintf(line, sizeof(line), "%s: %s",
+             level == CFX_NOTE ? "note" : "warning", text);
+    cli_print_line(line);
+}
+
+/* ---- Opening ---- */
+
+static bool find_cpu(cfx_cpu *out, const char *name)
+{
+    for (int cpu = CFX_CPU_PLAIN; cpu <= CFX_CPU_AVX512; cpu++) {
+        if (!strcmp(cfx_cpu_name((cfx_cpu)cpu), name)) {
+            *out = (cfx_cpu)cpu;
+            return true;
+        }
+    }
+    return false;
+}
+
+static cfx_status load_plugin(cli *c, const char *path, cfx_error *err)
+{
+    typedef cfx_status init_fn(cfx_context *, cfx_error *);
+    union { void *object; init_fn *function; } init;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+
+    if (!handle) /* its words begin with the file's name */
+        return cfx_fail(err, CFX_EIO, "%s", dlerror());
+    c->plugin[c->nplugins++] = handle;
+    init.object = dlsym(handle, "cfx_plugin_init");
+    if (!init.object)
+        return cfx_fail(err, CFX_ENAME, "%s: has no cfx_plugin_init", path);
+    cfx_status rc = init.function(c->ctx, err);
+    if (rc) {
+        cfx_fail(err, rc, "cfx_plugin_init failed");
+        cfx_fail_at(err, "%s", path);
+    }
+    return rc;
+}
+
+static cfx_status load_plugins(cli *c, cfx_error *err)
+{
+    cfx_status rc = CFX_OK;
+
+    if (!c->g.plugins.n)
+        return CFX_OK;
+    c->plugin = calloc((size_t)c->g.plugins.n, sizeof(*c->plugin));
+    if (!c->plugin)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    for (int i = 0; i < c->g.plugins.n && !rc; i++)
+        rc = load_plugin(c, c->g.plugins.item[i], err);
+    return rc;
+}
+
+int cli_open(cli *c)
+{
+    cfx_error err = {0};
+    cfx_options o = {
+        .size = sizeof(o),
+        .threads = c->g.threads,
+        .max_memory = c->g.max_memory,
+        .timeout = c->g.timeout,
+        .message = print_message,
+    };
+
+    c->out = stdout;
+    if (c->g.cpu && !find_cpu(&o.cpu, c->g.cpu))
+        return cli_usage(c, "'%s' is no LEVEL for --cpu", c->g.cpu);
+    if (c->g.weights && c->g.random_weights.given)
+        return cli_usage(c, "--weights and --random-weights exclude each "
+                         "other");
+    cfx_status rc = cfx_context_new(&c->ctx, &o, &err);
+    if (rc)
+        return cli_fail(&err);
+    catch_signals(c->ctx);
+    rc = load_plugins(c, &err);
+    if (!rc && c->g.output && !c->command->own_output) {
+        rc = cfx_outfile_open(&c->file, c->ctx, c->g.output, &err);
+        c->out = c->file.stream;
+    }
+    return rc ? cli_fail(&err) : CLI_OK;
+}
+
+/* ---- Closing ---- */
+
+static cfx_status finish_output(cli *c, bool complete, cfx_error *err)
+{
+    if (c->file.stream && complete)
+        return cfx_outfile_commit(&c->file, err);
+    cfx_outfile_discard(&c->file);
+    errno = 0;
+    bool bad = ferror(stdout);
+    if (fflush(stdout) || bad)
+        return cfx_fail(err, CFX_EIO, "stdout: %s",
+                        errno ? strerror(errno) : "write error");
+    return CFX_OK;
+}
+
+int cli_close(cli *c, int status)
+{
+    cfx_error err = {0};
+
+    if (finish_output(c, status == CLI_OK && !signalled, &err) &&
+        status == CLI_OK)
+        status = cli_fail(&err);
+    catch_signals(NULL);
+    if (signalled)
+        status = 128 + signalled;
+    cfx_context_free(c->ctx);
+    for (int i = c->nplugins - 1; i >= 0; i--)
+        dlclose(c->plugin[i]);
+    free(c->plugin);
+    return status;
+}
+
+/* ---- Models ---- */
+
+cfx_status cli_load(cli *c, cfx_module **out, const char *path,
+                    bool need_weights, cfx_error *err)
+{
+    const cfx_load_options o = {
+        .size = sizeof(o),
+        .weights = c->g.weights,
+        .no_weights = !need_weights && !c->g.weights &&
+                      !c->g.random_weights.given,
+        .random_weights = c->g.random_weights.given,
+        .seed = c->g.random_weights.value,
+        .no_map = c->g.no_mmap,
+    };
+
+    return cfx_model_load(out, c->ctx, path, &o, err);
+}

@@ -1,0 +1,10 @@
+noinst_PROGRAMS += digits run-example count-flops
+
+digits_SOURCES = %reldir%/digits.c
+digits_LDADD = libcfx.la
+run_example_SOURCES = %reldir%/run.c
+run_example_LDADD = libcfx.la
+count_flops_SOURCES = %reldir%/count_flops.c
+count_flops_LDADD = libcfx.la
+
+EXTRA_DIST += %reldir%/twice.c

@@ -1,0 +1,461 @@
+/*
+ * interp -- the walk, and the default hooks.
+ *
+ * Each hook gets the call as its node spells it. The base class's hook for
+ * functions looks whether it is the very call the walk made: then what was
+ * bound when the interpreter was made is used; a changed copy is bound anew.
+ */
+#include "interp/interp_impl.h"
+
+#include <stdio.h>
+
+#include <cfx/text.h>
+
+#include "op/op_impl.h"
+#include "op/scope_impl.h"
+
+/* ---- Errors ---- */
+
+static cfx_status append(void *user, const char *text, size_t len)
+{
+    cfx_error *err = user;
+    size_t at = strlen(err->text), room = sizeof(err->text) - 1 - at;
+    if (len > room)
+        len = room;
+    for (size_t i = 0; i < len; i++)
+        err->text[at + i] = text[i] == '\n' ? ' ' : text[i];
+    err->text[at + len] = '\0';
+    return CFX_OK;
+}
+
+void cfx_interp__while_executing(cfx_error *err, const cfx_node *n)
+{
+    static const char between[] = "; While executing ";
+    if (!err || strstr(err->text, between))
+        return;
+    cfx_sink sink = {append, err};
+    append(err, between, sizeof(between) - 1);
+    cfx_print_node(sink, n, false, NULL);
+}
+
+cfx_status cfx_interp_fail(cfx_interp *it, cfx_status code, const char *fmt,
+                           ...)
+{
+    char text[CFX_ERROR_TEXT - 64];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return cfx_fail(it->err, code, "%s", text);
+}
+
+/* ---- Arguments ---- */
+
+/* Fill holes; gives the first node without a value, or 0 (id + 1). */
+static uint32_t fill(const struct cfx_interp_self *self, const patch *p,
+                     uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        cfx_value v = self->env[p[i].id];
+        if (v.kind == CFX_ABSENT)
+            return p[i].id + 1;
+        *p[i].at = v;
+    }
+    return 0;
+}
+
+static cfx_status no_value(cfx_interp *it, const cfx_node *n, uint32_t id)
+{
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (cfx_node_input(n, i)->id == id)
+            return cfx_interp_fail(it, CFX_EGRAPH, "Node %s referenced "
+                                   "nonexistent value %s! Run Graph.lint() to "
+                                   "diagnose such issues", n->name,
+                                   cfx_node_input(n, i)->name);
+    return cfx_interp_fail(it, CFX_EGRAPH, "Node %s lacks a value", n->name);
+}
+
+static const step *step_of(const struct cfx_interp_self *self,
+                           const cfx_node *n)
+{
+    return &self->step[self->step_of[n->id] - 1];
+}
+
+static cfx_status base_fetch_args(cfx_interp *it, const cfx_node *n,
+                                  cfx_call *call)
+{
+    const step *s = step_of(it->self, n);
+    uint32_t missing = fill(it->self, s->patch, s->npatch);
+    if (missing)
+        return no_value(it, n, missing - 1);
+    call->args = s->args;
+    call->nargs = n->nargs;
+    call->kwargs = s->kwargs;
+    call->nkwargs = n->nkwargs;
+    return CFX_OK;
+}
+
+/* ---- The six ---- */
+
+static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
+                                   cfx_value *out)
+{
+    struct cfx_interp_self *self = it->self;
+    const char *target = call->target.u.str->text;
+    if (*target == '*') {
+        size_t n = self->ninputs - self->next_input;
+        *out = cfx_list_new(self->ctx, n, self->inputs + self->next_input);
+        self->next_input = self->ninputs;
+        return out->kind ? CFX_OK : cfx_interp_fail(it, CFX_ENOMEM,
+                                                    "out of memory");
+    }
+    if (self->next_input < self->ninputs)
+        *out = cfx_value_ref(self->inputs[self->next_input++]);
+    else if (call->nargs)
+        *out = cfx_value_ref(call->args[0]);
+    else
+        return cfx_interp_fail(it, CFX_EINVAL, "Expected positional argument "
+                               "for parameter %s, but one was not passed in!",
+                               target);
+    return CFX_OK;
+}
+
+static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
+                                  cfx_value *out)
+{
+    cfx_status st = cfx_module_fetch_attr(out, it->module, path, it->err);
+    if (st)
+        return st;
+    if (out->kind == CFX_TENSOR && cfx_tensor_is_meta(out->u.tensor) &&
+        it->scope->cls == &cfx_eager_class)
+        return cfx_interp_fail(it, CFX_ENAME, "missing weight: %s", path);
+    *out = cfx_value_ref(*out);
+    return CFX_OK;
+}
+
+static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
+                                cfx_value *out)
+{
+    return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
+}
+
+/* Bring the scope's error to the run's. */
+static cfx_status passed(cfx_interp *it, cfx_status st)
+{
+    if (st)
+        cfx_fail(it->err, st, "%s", it->scope->error.text);
+    return st;
+}
+
+/* The prepared signature whose parameters the values fit. */
+static cfx_status call_prepared(cfx_interp *it, const step *s, cfx_value *out)
+{
+    for (uint32_t i = 0; i < s->ncandidates; i++) {
+        const candidate *c = &s->candidate[i];
+        fill(it->self, c->patch, c->npatch);
+        const cfx_bound *b = &c->bound;
+        if (i + 1 < s->ncandidates &&
+            cfx_bound__mismatch(b->target->schema, b->in) >= 0)
+            continue;
+        return passed(it, cfx_scope__call_bound(it->scope, b->target, b->in,
+                                                b->inplace, out));
+    }
+    return CFX_EINVAL;
+}
+
+static cfx_status call_target(cfx_interp *it, const cfx_call *call,
+                              bool method, cfx_value *out)
+{
+    struct cfx_interp_self *self = it->self;
+    const step *s = self->current;
+    bool same = call == self->call;
+    if (same && s->ncandidates)
+        return call_prepared(it, s, out);
+    const char *name = call->target.u.str->text;
+    const cfx_target *t = same ? s->target
+                          : method ? cfx_find_method(self->ctx, name)
+                                   : cfx_find_function(self->ctx, name);
+    if (!t)
+        return cfx_interp_fail(it, CFX_ENAME, "unknown %s '%s'",
+                               method ? "method" : "function", name);
+    return passed(it, cfx_scope_call_target(it->scope, t, call->args,
+                                            call->nargs, call->kwargs,
+                                            call->nkwargs, out));
+}
+
+static cfx_status base_call_function(cfx_interp *it, const cfx_call *call,
+                                     cfx_value *out)
+{
+    return call_target(it, call, false, out);
+}
+
+static cfx_status base_call_method(cfx_interp *it, const cfx_call *call,
+                                   cfx_value *out)
+{
+    return call_target(it, call, true, out);
+}
+
+static cfx_status base_call_module(cfx_interp *it, const cfx_call *call,
+                                   cfx_value *out)
+{
+    const char *path = call->target.u.str->text;
+    cfx_module *m = call == it->self->call ? it->self->current->module
+                                           : cfx_module_at(it->module, path);
+    if (!m)
+        return cfx_interp_fail(it, CFX_ENAME,
+                               "Node referenced nonexistent target %s", path);
+    return passed(it, cfx_module_call(it->scope, m, path, call->args,
+                                      call->nargs, call->kwargs,
+                                      call->nkwargs, out));
+}
+
+/* A counted copy: aggregates among the arguments are the interpreter's own and
+ * change with the next run. The depth is bounded by CFX_MAX_DEPTH. */
+static cfx_value own_copy(cfx_context *ctx, cfx_value v)
+{
+    if (v.kind < CFX_SLICE || v.kind > CFX_DICT || v.u.seq->refs)
+        return cfx_value_ref(v);
+    const cfx_seq *s = v.u.seq;
+    size_t n = v.kind == CFX_DICT ? 2 * (size_t)s->len : s->len;
+    cfx_value copy = v.kind == CFX_DICT
+                         ? cfx_dict_new(ctx, s->len, s->item)
+                         : cfx_seq_new(ctx, (cfx_kind)v.kind, n, s->item,
+                                       s->type);
+    for (size_t i = 0; copy.kind && i < n; i++) {
+        cfx_value item = own_copy(ctx, s->item[i]);
+        if (!item.kind) {
+            cfx_value_unref(copy);
+            return CFX_NOTHING;
+        }
+        cfx_value_unref(copy.u.seq->item[i]);
+        copy.u.seq->item[i] = item;
+    }
+    return copy;
+}
+
+static cfx_status base_output(cfx_interp *it, const cfx_call *call,
+                              cfx_value *out)
+{
+    *out = own_copy(it->self->ctx, call->args[0]);
+    return out->kind ? CFX_OK
+                     : cfx_interp_fail(it, CFX_ENOMEM, "out of memory");
+}
+
+/* ---- One node ---- */
+
+typedef cfx_status (*any_hook)(void);
+
+static cfx_call_hook *hook_of(const cfx_interp_class *cls, uint8_t op)
+{
+    static const size_t offset[CFX_NOPCODES] = {
+        offsetof(cfx_interp_class, placeholder),
+        offsetof(cfx_interp_class, get_attr),
+        offsetof(cfx_interp_class, call_function),
+        offsetof(cfx_interp_class, call_method),
+        offsetof(cfx_interp_class, call_module),
+        offsetof(cfx_interp_class, output),
+    };
+    cls = cfx_interp_class_with(cls, offset[op]);
+    cfx_call_hook *hook;
+    memcpy(&hook, (const char *)cls + offset[op], sizeof(hook));
+    return hook;
+}
+
+static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
+                                cfx_value *out)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_call call = {.ctx = self->ctx, .env = it->scope->env, .err = it->err,
+                     .node = n, .target = n->target};
+    const step *outer = self->current;
+    const cfx_call *outer_call = self->call;
+    const cfx_interp_class *cls =
+        cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, fetch_args));
+    cfx_status st = cls->fetch_args(it, n, &call);
+    if (st)
+        return st;
+    self->current = step_of(self, n);
+    self->call = &call;
+    it->scope->node = n;
+    st = hook_of(it->cls, n->op)(it, &call, out);
+    self->current = outer;
+    self->call = outer_call;
+    return st;
+}
+
+static void base_release(cfx_interp *it) { (void)it; }
+
+const cfx_interp_class cfx_interp_base = {
+    .size = sizeof(cfx_interp_class),
+    .name = "interpreter",
+    .placeholder = base_placeholder,
+    .get_attr = base_get_attr,
+    .call_function = base_call_function,
+    .call_method = base_call_method,
+    .call_module = base_call_module,
+    .output = base_output,
+    .run_node = base_run_node,
+    .fetch_args = base_fetch_args,
+    .fetch_attr = base_fetch_attr,
+    .release = base_release,
+};
+
+/* A hook that an older, smaller table lacks is empty. */
+const cfx_interp_class *cfx_interp_class_with(const cfx_interp_class *cls,
+                                              size_t offset)
+{
+    for (; cls->super; cls = cls->super) {
+        any_hook hook = NULL;
+        if (offset + sizeof(hook) <= cls->size)
+            memcpy(&hook, (const char *)cls + offset, sizeof(hook));
+        if (hook)
+            break;
+    }
+    return cls;
+}
+
+cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
+                               cfx_value *out)
+{
+    const cfx_interp_class *cls =
+        cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, run_node));
+    *out = CFX_NOTHING;
+    cfx_status st = cls->run_node(it, n, out);
+    if (st)
+        cfx_interp__while_executing(it->err, n);
+    return st;
+}
+
+cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,
+                                 cfx_value *out)
+{
+    const cfx_interp_class *cls =
+        cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, fetch_attr));
+    return cls->fetch_attr(it, path, out);
+}
+
+/* ---- Life ---- */
+
+cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
+                                cfx_module *gm,
+                                const cfx_interp_options *options,
+                                cfx_error *err)
+{
+    cfx_context *ctx = cfx_module_context(gm);
+    it->cls = cls;
+    it->module = gm;
+    it->graph = options && options->graph ? options->graph
+                                          : cfx_graph_module_graph(gm);
+    if (!it->graph)
+        return cfx_fail(err, CFX_EGRAPH, "%s has no graph",
+                        cfx_module_class_name(gm));
+    it->self = cfx_calloc(ctx, 1, sizeof(*it->self));
+    if (!it->self)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    it->self->it = it;
+    it->self->ctx = ctx;
+    it->self->keep_values = options && options->keep_values;
+    cfx_arena_init(&it->self->arena, ctx);
+    cfx_scope_init(&it->self->eager, &cfx_eager_class, ctx, NULL);
+    it->scope = options && options->scope ? options->scope : &it->self->eager;
+    cfx_status st = cfx_interp__prepare(it, err);
+    if (st)
+        cfx_interp_release(it);
+    return st;
+}
+
+cfx_status cfx_interp_init(cfx_interp *it, const cfx_interp_class *cls,
+                           cfx_module *gm, cfx_error *err)
+{
+    return cfx_interp_init_with(it, cls, gm, NULL, err);
+}
+
+void cfx_interp_release(cfx_interp *it)
+{
+    if (!it->self)
+        return;
+    cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, release))
+        ->release(it);
+    cfx_context *ctx = it->self->ctx;
+    cfx_interp__forget(it);
+    cfx_scope_release(&it->self->eager);
+    cfx_free(ctx, it->self, sizeof(*it->self));
+    it->self = NULL;
+}
+
+/* ---- The environment ---- */
+
+static void set_env(struct cfx_interp_self *self, uint32_t id, cfx_value v)
+{
+    cfx_value_unref(self->env[id]);
+    self->env[id] = v;
+}
+
+cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n, cfx_value v,
+                              cfx_error *err)
+{
+    if (n->graph != it->graph || n->id >= it->self->nids ||
+        !it->self->step_of[n->id])
+        return cfx_fail(err, CFX_EGRAPH, "node %s is not of this graph",
+                        n->name);
+    set_env(it->self, n->id, cfx_value_ref(v));
+    return CFX_OK;
+}
+
+cfx_value cfx_interp_env(const cfx_interp *it, const cfx_node *n)
+{
+    return n->id < it->self->nids ? it->self->env[n->id] : CFX_NOTHING;
+}
+
+/* ---- The walk ---- */
+
+static cfx_status run_step(cfx_interp *it, const step *s)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_value v;
+    if (self->env[s->node->id].kind == CFX_ABSENT) {
+        cfx_status st = cfx_context_check(self->ctx, it->err);
+        if (!st)
+            st = cfx_interp_run_node(it, s->node, &v);
+        if (st)
+            return st;
+        set_env(self, s->node->id, v);
+    }
+    if (!self->keep_values)
+        for (uint32_t i = 0; i < s->ndrop; i++)
+            set_env(self, s->drop[i], CFX_NOTHING);
+    return CFX_OK;
+}
+
+static void clear_env(struct cfx_interp_self *self)
+{
+    for (size_t i = 0; i < self->nsteps; i++)
+        set_env(self, self->step[i].node->id, CFX_NOTHING);
+}
+
+cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
+                          size_t ninputs, cfx_value *result, cfx_error *err)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_error own = {0};
+    cfx_status st = CFX_OK;
+    it->err = err ? err : &own;
+    it->scope->error.code = CFX_OK;
+    it->scope->error.text[0] = '\0';
+    self->inputs = inputs;
+    self->ninputs = ninputs;
+    self->next_input = 0;
+    *result = cfx_none();
+    for (size_t i = 0; i < self->nsteps && !st; i++) {
+        const step *s = &self->step[i];
+        st = run_step(it, s);
+        if (!st && s->node->op == CFX_OUTPUT) {
+            *result = cfx_value_ref(self->env[s->node->id]);
+            break;
+        }
+    }
+    clear_env(self);
+    it->scope->node = NULL;
+    it->err = NULL;
+    return st;
+}

@@ -1,0 +1,62 @@
+/*
+ * interp_impl.h -- what an interpreter knows of each node before it runs. Not
+ * installed.
+ */
+#ifndef CFX_INTERP_IMPL_H
+#define CFX_INTERP_IMPL_H
+
+#include <cfx/interp.h>
+
+#include "base/util.h"
+
+/* A place among a step's values, and the node whose value belongs there. */
+typedef struct patch {
+    cfx_value *at;
+    uint32_t id;
+} patch;
+
+/* One signature that a call may turn out to have. */
+typedef struct candidate {
+    cfx_bound bound;
+    patch *patch;      /* into bound.in, or lists that it holds */
+    uint32_t npatch;
+} candidate;
+
+/* One node, prepared. */
+typedef struct step {
+    const cfx_node *node;
+    cfx_value *args, *kwargs;    /* copies of the node's, with holes */
+    patch *patch;                /* the holes of both */
+    candidate *candidate;        /* none: bind when it runs */
+    const cfx_target *target;    /* of functions and methods */
+    cfx_module *module;          /* of call_module */
+    uint32_t npatch, ncandidates;
+    uint32_t *drop;              /* ids of values that end here */
+    uint32_t ndrop;
+} step;
+
+struct cfx_interp_self {
+    cfx_interp *it;
+    cfx_context *ctx;
+    cfx_arena arena;
+    step *step;
+    size_t nsteps;
+    uint32_t *step_of;           /* by node id: index + 1 */
+    cfx_value *env;              /* by node id */
+    uint32_t nids;
+    const step *current;
+    const cfx_call *call;        /* the unchanged one of the current step */
+    const cfx_value *inputs;
+    size_t ninputs, next_input;
+    bool keep_values;
+    cfx_scope eager;
+};
+
+/* Find everything that does not change between runs. */
+cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err);
+void cfx_interp__forget(cfx_interp *it);
+
+/* "While executing %add : ..." behind an error. */
+void cfx_interp__while_executing(cfx_error *err, const cfx_node *n);
+
+#endif

@@ -1,0 +1,257 @@
+/*
+ * prepare -- what an interpreter finds out once: operators, bound arguments,
+ * modules, last uses.
+ *
+ * Arguments are copied into the interpreter with holes where nodes stand; a
+ * run fills the holes and nothing is bound again. Where several signatures
+ * take a call as long as its nodes' values are unknown (operator.add of
+ * tensors or of ints), each is prepared, and the values choose.
+ */
+#include "interp/interp_impl.h"
+
+static cfx_status no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+/* ---- Holes ---- */
+
+struct holes {
+    struct cfx_interp_self *self;
+    patch *list;
+    uint32_t n, cap;
+    cfx_error *err;
+};
+
+static cfx_status add_hole(struct holes *h, cfx_value *at)
+{
+    if (h->n == h->cap) {
+        uint32_t cap = h->cap ? 2 * h->cap : 4;
+        patch *p = cfx_arena_alloc(&h->self->arena, cap * sizeof(*p));
+        if (!p)
+            return no_memory(h->err);
+        if (h->n)
+            memcpy(p, h->list, h->n * sizeof(*p));
+        h->list = p;
+        h->cap = cap;
+    }
+    h->list[h->n++] = (patch){at, at->u.node->id};
+    return CFX_OK;
+}
+
+/* Put a copy of an aggregate that holds nodes in its place, owned by the
+ * interpreter, and note the holes. The depth is bounded by CFX_MAX_DEPTH. */
+static cfx_status open_value(struct holes *h, cfx_value *at)
+{
+    if (at->kind == CFX_NODE)
+        return add_hole(h, at);
+    if (at->kind < CFX_SLICE || at->kind > CFX_DICT)
+        return CFX_OK;
+    const cfx_seq *s = at->u.seq;
+    size_t n = at->kind == CFX_DICT ? 2 * (size_t)s->len : s->len;
+    size_t bytes = sizeof(*s) + n * sizeof(cfx_value);
+    cfx_seq *copy = cfx_arena_alloc(&h->self->arena, bytes);
+    if (!copy)
+        return no_memory(h->err);
+    memcpy(copy, s, bytes);
+    copy->refs = 0;
+    at->u.seq = copy;
+    for (size_t i = 0; i < n; i++) {
+        cfx_status st = open_value(h, &copy->item[i]);
+        if (st)
+            return st;
+    }
+    return CFX_OK;
+}
+
+static cfx_status open_values(struct holes *h, const cfx_value *from,
+                              size_t n, cfx_value **out)
+{
+    cfx_value *v = cfx_arena_alloc(&h->self->arena, n * sizeof(*v) + 1);
+    if (!v)
+        return no_memory(h->err);
+    if (n)
+        memcpy(v, from, n * sizeof(*v));
+    for (size_t i = 0; i < n; i++) {
+        cfx_status st = open_value(h, &v[i]);
+        if (st)
+            return st;
+    }
+    *out = v;
+    return CFX_OK;
+}
+
+/* ---- Calls ---- */
+
+/* A node where a list belongs may turn out to be one number: such a call is
+ * bound when it runs. */
+static bool is_settled(const cfx_bound *b)
+{
+    const cfx_schema *s = b->target->schema;
+    for (int k = 0; k < s->nparams; k++)
+        if (s->params[k].list && b->in[k].kind == CFX_NODE)
+            return false;
+    return !b->target->how || !b->target->how->lower;
+}
+
+static cfx_status prepare_candidate(struct cfx_interp_self *self,
+                                    candidate *c, cfx_error *err)
+{
+    struct holes h = {.self = self, .err = err};
+    for (int k = 0; k < c->bound.target->schema->nparams; k++) {
+        cfx_status st = open_value(&h, &c->bound.in[k]);
+        if (st)
+            return st;
+    }
+    c->patch = h.list;
+    c->npatch = h.n;
+    return CFX_OK;
+}
+
+static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
+                             const cfx_target *chain, cfx_error *err)
+{
+    const cfx_node *n = s->node;
+    uint32_t count = 0;
+    s->target = chain;
+    for (const cfx_target *t = chain; t; t = t->next)
+        count++;
+    s->candidate = cfx_arena_alloc(&self->arena,
+                                   count * sizeof(*s->candidate));
+    if (!s->candidate)
+        return no_memory(err);
+    cfx_error first = {0};
+    bool settled = true;
+    for (const cfx_target *t = chain; t && settled; t = t->next) {
+        cfx_target one = *t;
+        cfx_error e = {0};
+        candidate *c = &s->candidate[s->ncandidates];
+        one.next = NULL;
+        memset(c, 0, sizeof(*c));
+        cfx_status st = cfx_bind(&c->bound, self->ctx, &one, n->args, n->nargs,
+                                 n->kwargs, n->nkwargs, &e);
+        if (st == CFX_ENOMEM)
+            return no_memory(err);
+        if (st) {
+            if (!first.code)
+                first = e;
+            continue;
+        }
+        s->ncandidates++;
+        c->bound.target = t;
+        settled = is_settled(&c->bound);
+        st = prepare_candidate(self, c, err);
+        if (st)
+            return st;
+    }
+    if (!s->ncandidates)
+        return cfx_fail(err, first.code, "%s", first.text);
+    if (settled)
+        return CFX_OK;
+    for (uint32_t i = 0; i < s->ncandidates; i++)
+        cfx_bound_release(&s->candidate[i].bound);
+    s->ncandidates = 0;
+    return CFX_OK;
+}
+
+static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
+{
+    struct cfx_interp_self *self = it->self;
+    const cfx_node *n = s->node;
+    struct holes h = {.self = self, .err = err};
+    cfx_status st = open_values(&h, n->args, n->nargs, &s->args);
+    if (!st)
+        st = open_values(&h, n->kwargs, 2 * (size_t)n->nkwargs, &s->kwargs);
+    s->patch = h.list;
+    s->npatch = h.n;
+    if (st)
+        return st;
+    const char *target = n->target.u.str->text;
+    if (n->op == CFX_CALL_MODULE) {
+        s->module = cfx_module_at(it->module, target);
+        if (!s->module)
+            return cfx_fail(err, CFX_ENAME, "Node referenced nonexistent "
+                            "target %s", target);
+    } else if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) {
+        bool method = n->op == CFX_CALL_METHOD;
+        const cfx_target *t = method ? cfx_find_method(self->ctx, target)
+                                     : cfx_find_function(self->ctx, target);
+        return t ? prepare_op(self, s, t, err)
+                 : cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
+                            method ? "method" : "function", target);
+    }
+    return CFX_OK;
+}
+
+/* ---- Last uses ---- */
+
+/* Backwards, the first sight of an input is its last use. A value without
+ * users ends where it is made. */
+static cfx_status find_last_uses(struct cfx_interp_self *self, cfx_error *err)
+{
+    bool *seen = cfx_calloc(self->ctx, self->nids + 1, sizeof(*seen));
+    if (!seen)
+        return no_memory(err);
+    cfx_status st = CFX_OK;
+    for (size_t i = self->nsteps; i-- > 0 && !st;) {
+        step *s = &self->step[i];
+        const cfx_node *n = s->node;
+        s->drop = cfx_arena_alloc(&self->arena,
+                                  (n->ninputs + 1) * sizeof(*s->drop));
+        if (!s->drop) {
+            st = no_memory(err);
+            break;
+        }
+        for (uint32_t k = 0; k < n->ninputs; k++) {
+            uint32_t id = cfx_node_input(n, k)->id;
+            if (!seen[id])
+                s->drop[s->ndrop++] = id;
+            seen[id] = true;
+        }
+        if (!seen[n->id] && n->op != CFX_OUTPUT)
+            s->drop[s->ndrop++] = n->id;
+    }
+    cfx_free(self->ctx, seen, (self->nids + 1) * sizeof(*seen));
+    return st;
+}
+
+cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
+{
+    struct cfx_interp_self *self = it->self;
+    self->nids = cfx_graph_ids(it->graph);
+    size_t n = cfx_graph_len(it->graph);
+    self->step = cfx_calloc(self->ctx, n + 1, sizeof(*self->step));
+    self->step_of = cfx_calloc(self->ctx, self->nids + 1,
+                               sizeof(*self->step_of));
+    self->env = cfx_calloc(self->ctx, self->nids + 1, sizeof(*self->env));
+    if (!self->step || !self->step_of || !self->env)
+        return no_memory(err);
+    for (cfx_node *at = cfx_graph_first(it->graph); at;
+         at = cfx_node_next(at)) {
+        step *s = &self->step[self->nsteps++];
+        s->node = at;
+        self->step_of[at->id] = (uint32_t)self->nsteps;
+        cfx_status st = prepare_node(it, s, err);
+        if (st) {
+            cfx_interp__while_executing(err, at);
+            return st;
+        }
+    }
+    return find_last_uses(self, err);
+}
+
+void cfx_interp__forget(cfx_interp *it)
+{
+    struct cfx_interp_self *self = it->self;
+    for (size_t i = 0; self->step && i < self->nsteps; i++)
+        for (uint32_t k = 0; k < self->step[i].ncandidates; k++)
+            cfx_bound_release(&self->step[i].candidate[k].bound);
+    for (uint32_t i = 0; self->env && i < self->nids; i++)
+        cfx_value_unref(self->env[i]);
+    size_t n = cfx_graph_len(it->graph);
+    cfx_free(self->ctx, self->step, (n + 1) * sizeof(*self->step));
+    cfx_free(self->ctx, self->step_of,
+             (self->nids + 1) * sizeof(*self->step_of));
+    cfx_free(self->ctx, self->env, (self->nids + 1) * sizeof(*self->env));
+    cfx_arena_release(&self->arena);
+}

@@ -1,0 +1,71 @@
+/*
+ * atomic.h -- counted references, and how a thread waits without sleeping.
+ *
+ * Counts live in public structs as a plain `int refs`, which C++ can read too,
+ * so they are changed by the compilers' own functions. A count of 0 or less
+ * means that the object is not counted: it is constant, or part of another.
+ */
+#ifndef CFX_ATOMIC_H
+#define CFX_ATOMIC_H
+
+#include <sched.h>
+#include <stdbool.h>
+
+#include <cfx/compiler.h>
+
+CFX_INLINE void cfx_ref_inc(int *refs)
+{
+    if (__atomic_load_n(refs, __ATOMIC_RELAXED) > 0)
+        __atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
+}
+
+/* True when the last reference is gone and the object is the caller's. */
+CFX_INLINE bool cfx_ref_dec(int *refs)
+{
+    int now = __atomic_load_n(refs, __ATOMIC_ACQUIRE);
+    if (now <= 0)
+        return false;
+    /* Whoever holds the only reference needs no atomic write. */
+    if (now == 1) {
+        __atomic_store_n(refs, 0, __ATOMIC_RELAXED);
+        return true;
+    }
+    return __atomic_fetch_sub(refs, 1, __ATOMIC_ACQ_REL) == 1;
+}
+
+/* Let the other thread of this core run for some cycles. */
+CFX_INLINE void cfx_cpu_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/*
+ * A lock for sections of a few dozen instructions. One locked instruction to
+ * take it and a store to leave it: a mutex costs twice that.
+ */
+typedef struct cfx_spinlock { unsigned char taken; } cfx_spinlock;
+
+CFX_INLINE void cfx_spin_lock(cfx_spinlock *lock)
+{
+    for (int tries = 0;
+         __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE); tries++) {
+        while (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED)) {
+            /* The holder may have lost its processor. */
+            if (++tries > 64)
+                sched_yield();
+            else
+                cfx_cpu_pause();
+        }
+    }
+}
+
+CFX_INLINE void cfx_spin_unlock(cfx_spinlock *lock)
+{
+    __atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
+}
+
+#endif

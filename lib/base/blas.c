@@ -1,0 +1,31 @@
+/*
+ * blas -- OpenBLAS on one thread.
+ *
+ * The pool calls BLAS from its own threads; a second pool beneath it would
+ * fight for the same cores. The number of threads is OpenBLAS's own and one
+ * for the process, so it is written only where it is not 1 already. Other
+ * libraries do not have these functions, hence the weak references.
+ */
+#include "base/context.h"
+
+#ifdef HAVE_CBLAS
+
+#pragma weak openblas_get_num_threads
+#pragma weak openblas_set_num_threads
+int openblas_get_num_threads(void);
+void openblas_set_num_threads(int n);
+
+void cfx_blas_one_thread(void)
+{
+    if (openblas_get_num_threads && openblas_set_num_threads &&
+        openblas_get_num_threads() != 1)
+        openblas_set_num_threads(1);
+}
+
+#else
+
+void cfx_blas_one_thread(void)
+{
+}
+
+#endif

@@ -1,0 +1,225 @@
+/*
+ * context -- made from options and the environment; cancelling, limits,
+ * messages, random numbers.
+ */
+#include "base/context.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/util.h"
+
+enum { THREADS_MAX = 1024 };
+
+/* ---- Options ---- */
+
+/* The caller may have been compiled with a shorter or a longer struct. */
+static cfx_status read_options(cfx_options *o, const cfx_options *from,
+                               cfx_error *err)
+{
+    *o = (cfx_options){.size = sizeof(*o)};
+    if (!from)
+        return CFX_OK;
+    if (from->size < offsetof(cfx_options, allocator))
+        return cfx_fail(err, CFX_EINVAL,
+                        "options.size is %zu, not sizeof(cfx_options)",
+                        from->size);
+    memcpy(o, from, from->size < sizeof(*o) ? from->size : sizeof(*o));
+    for (size_t i = sizeof(*o); i < from->size; i++)
+        if (((const char *)from)[i])
+            return cfx_fail(err, CFX_EINVAL,
+                            "options has members that this library, which "
+                            "is older, does not know");
+    return CFX_OK;
+}
+
+static cfx_status choose_threads(int *threads, int asked, cfx_error *err)
+{
+    if (asked < 0 || asked > THREADS_MAX)
+        return cfx_fail(err, CFX_EINVAL,
+                        "%d threads are asked for, not 1 to %d", asked,
+                        THREADS_MAX);
+    *threads = asked;
+    if (asked)
+        return CFX_OK;
+    int have = cfx_cpu_count();
+    *threads = have < THREADS_MAX ? have : THREADS_MAX;
+    const char *env = getenv("CFX_THREADS");
+    if (!env || !*env)
+        return CFX_OK;
+    char *end;
+    long n = strtol(env, &end, 10);
+    if (*end || n < 1)
+        return cfx_fail(err, CFX_EINVAL,
+                        "CFX_THREADS is '%s', not a number of threads", env);
+    if (n < *threads)
+        *threads = (int)n;
+    return CFX_OK;
+}
+
+static cfx_status choose_cpu(cfx_cpu *cpu, cfx_cpu asked, cfx_error *err)
+{
+    *cpu = asked;
+    const char *env = asked == CFX_CPU_BEST ? getenv("CFX_CPU") : NULL;
+    if (env && *env) {
+        int i = CFX_CPU_PLAIN;
+        while (i <= CFX_CPU_AVX512 && strcmp(cfx_cpu_name((cfx_cpu)i), env))
+            i++;
+        if (i > CFX_CPU_AVX512)
+            return cfx_fail(err, CFX_EINVAL,
+                            "CFX_CPU is '%s', not plain, neon, avx2 or avx512",
+                            env);
+        *cpu = (cfx_cpu)i;
+    }
+    if (*cpu == CFX_CPU_BEST)
+        *cpu = cfx_cpu_best();
+    if (!cfx_cpu_has(*cpu))
+        return cfx_fail(err, CFX_EINVAL, "this processor has no %s",
+                        cfx_cpu_name(*cpu));
+    return CFX_OK;
+}
+
+/* ---- Life ---- */
+
+cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
+                           cfx_error *err)
+{
+    cfx_options o;
+    int threads = 0;
+    cfx_cpu cpu = CFX_CPU_PLAIN;
+    *out = NULL;
+    cfx_status st = read_options(&o, opts, err);
+    if (!st)
+        st = choose_threads(&threads, o.threads, err);
+    if (!st)
+        st = choose_cpu(&cpu, o.cpu, err);
+    if (st)
+        return st;
+    if (!o.allocator.alloc != !o.allocator.free)
+        return cfx_fail(err, CFX_EINVAL,
+                        "an allocator needs both alloc and free");
+    if (!(o.timeout >= 0))
+        return cfx_fail(err, CFX_EINVAL, "the time limit is %g s", o.timeout);
+
+    const cfx_allocator *from =
+        o.allocator.alloc ? &o.allocator : &cfx_heap_default;
+    cfx_context *ctx = from->alloc(from->user, sizeof(*ctx),
+                                   _Alignof(cfx_context));
+    if (!ctx)
+        return cfx_fail(err, CFX_ENOMEM, "no memory for a context");
+    memset(ctx, 0, sizeof(*ctx));
+    cfx_heap_init(&ctx->heap, from, o.max_memory);
+    ctx->threads = threads;
+    ctx->cpu = cpu;
+    if (!cfx_pool_init(ctx)) {
+        cfx_context_free(ctx);
+        return cfx_fail(err, CFX_ENOMEM, "no memory for a thread pool");
+    }
+    ctx->timeout = o.timeout;
+    ctx->deadline = INT64_MAX;
+    if (o.timeout > 0 && o.timeout < 1e9)
+        ctx->deadline = cfx_clock_ns() + (int64_t)ceil(o.timeout * 1e9);
+    ctx->message = o.message;
+    ctx->message_user = o.message_user;
+    cfx_context_seed(ctx, o.seed);
+    if (!o.keep_blas_threads)
+        cfx_blas_one_thread();
+    *out = ctx;
+    return CFX_OK;
+}
+
+void cfx_context_free(cfx_context *ctx)
+{
+    if (!ctx)
+        return;
+    cfx_pool_release(ctx);
+    for (int i = CFX_SLOTS; i-- > 0;) {
+        void *p = atomic_load(&ctx->slot[i].p);
+        if (p)
+            atomic_load(&ctx->slot[i].free)(ctx, p);
+    }
+    cfx_heap_release(&ctx->heap);
+    cfx_allocator from = ctx->heap.from;
+    from.free(from.user, ctx, sizeof(*ctx));
+}
+
+void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
+                       cfx_slot_free *free_)
+{
+    void *p = atomic_load_explicit(&ctx->slot[slot].p, memory_order_acquire);
+    if (CFX_LIKELY(p))
+        return p;
+    void *mine = make(ctx);
+    if (!mine)
+        return NULL;
+    atomic_store(&ctx->slot[slot].free, free_);
+    if (atomic_compare_exchange_strong(&ctx->slot[slot].p, &p, mine))
+        return mine;
+    free_(ctx, mine);
+    return p;
+}
+
+int cfx_context_threads(const cfx_context *ctx)
+{
+    return ctx->threads;
+}
+
+cfx_cpu cfx_context_cpu(const cfx_context *ctx)
+{
+    return ctx->cpu;
+}
+
+/* ---- Stopping ---- */
+
+void cfx_context_cancel(cfx_context *ctx)
+{
+    atomic_store_explicit(&ctx->cancelled, 1, memory_order_relaxed);
+}
+
+cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err)
+{
+    if (atomic_load_explicit(&ctx->cancelled, memory_order_relaxed))
+        return cfx_fail(err, CFX_ECANCEL, "cancelled");
+    if (ctx->deadline != INT64_MAX && cfx_clock_ns() > ctx->deadline)
+        return cfx_fail(err, CFX_ELIMIT, "the time limit of %g s is reached",
+                        ctx->timeout);
+    return CFX_OK;
+}
+
+/* ---- Messages ---- */
+
+void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt, ...)
+{
+    if (!ctx->message)
+        return;
+    cfx_error line = {0};
+    va_list ap;
+    va_start(ap, fmt);
+    cfx_vfail(&line, CFX_EINVAL, fmt, ap);
+    va_end(ap);
+    ctx->message(ctx->message_user, level, line.text);
+}
+
+/* ---- Random numbers ---- */
+
+void cfx_context_seed(cfx_context *ctx, uint64_t seed)
+{
+    cfx_spin_lock(&ctx->random_lock);
+    ctx->random_key = cfx_mix64(seed + UINT64_C(0x9E3779B97F4A7C15));
+    ctx->random_counter = 0;
+    cfx_spin_unlock(&ctx->random_lock);
+}
+
+cfx_random cfx_context_random(cfx_context *ctx, uint64_t count)
+{
+    cfx_spin_lock(&ctx->random_lock);
+    cfx_random r = {ctx->random_key, ctx->random_counter};
+    ctx->random_counter += count;
+    cfx_spin_unlock(&ctx->random_lock);
+    /* Bit i of this key is bit counter + i of the context's. */
+    r.key += r.counter * UINT64_C(0x9E3779B97F4A7C15);
+    return r;
+}

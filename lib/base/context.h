@@ -1,0 +1,76 @@
+/*
+ * context.h -- what is in a context. Not installed.
+ *
+ * Parts above base hang their own data here without base knowing them: each
+ * has a slot, filled at its first use and released with the context.
+ */
+#ifndef CFX_BASE_CONTEXT_H
+#define CFX_BASE_CONTEXT_H
+
+#include <stdatomic.h>
+
+#include <cfx/context.h>
+
+#include "base/atomic.h"
+#include "base/heap.h"
+#include "base/pool.h"
+
+typedef enum cfx_slot {
+    CFX_SLOT_EXPRS,   /* expressions of extents */
+    CFX_SLOT_OPS,     /* the registry of operators */
+    CFX_SLOT_MODULES, /* the registry of module types */
+    CFX_SLOT_PASSES,  /* the registry of passes */
+    CFX_SLOT_PLANS,   /* compiled patterns and the like */
+    CFX_SLOT_MACHINE, /* what was measured of this machine */
+    CFX_SLOT_LOADED,  /* shared objects of --load */
+    CFX_SLOT_SPARE,
+    CFX_SLOTS
+} cfx_slot;
+
+typedef void *cfx_slot_make(cfx_context *ctx);
+typedef void cfx_slot_free(cfx_context *ctx, void *p);
+
+struct cfx_context {
+    cfx_heap heap;
+    cfx_pool pool;
+    int threads;
+    cfx_cpu cpu;
+
+    atomic_int cancelled;
+    double timeout;   /* as asked for; 0: none */
+    int64_t deadline; /* cfx_clock_ns() may go up to here */
+
+    cfx_spinlock random_lock;
+    uint64_t random_key, random_counter;
+
+    void (*message)(void *user, cfx_level level, const char *text);
+    void *message_user;
+
+    struct {
+        _Atomic(void *) p;
+        _Atomic(cfx_slot_free *) free;
+    } slot[CFX_SLOTS];
+};
+
+/*
+ * The data in a slot, made where it is not there yet; `make` may run in two
+ * threads at once, and what comes second is freed. Slots are freed in the
+ * opposite order of the enum. Returns NULL when `make` does.
+ */
+void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
+                       cfx_slot_free *free);
+
+/* The processors this thread may run on. */
+int cfx_cpu_count(void);
+
+/* Does the processor, and do the operating system and this build, have it? */
+bool cfx_cpu_has(cfx_cpu cpu);
+cfx_cpu cfx_cpu_best(void);
+
+/* Set OpenBLAS, if that is the BLAS, to one thread. */
+void cfx_blas_one_thread(void);
+
+/* Nanoseconds since some moment, never going back. */
+int64_t cfx_clock_ns(void);
+
+#endif

@@ -1,0 +1,419 @@
+/*
+ * heap -- counted memory, and blocks for tensors that are used again.
+ *
+ * A block's class follows from its size, which is told again when the block is
+ * freed, so that blocks have no header. Small blocks are cut from slabs and go
+ * back to the system with the context. Others are taken and given back one by
+ * one; large ones are mapped in huge pages, since the first touch of a small
+ * page costs more than most operators spend on it. Free blocks are kept as
+ * long as they and what is in use stay below the most that was ever in use,
+ * and some slack.
+ */
+#define _GNU_SOURCE 1
+#include "base/heap.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "base/context.h"
+
+#ifdef __has_feature
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
+#define HEAP_SANITIZED 1
+#endif
+#endif
+#if defined(CFX_SANITIZED) || defined(__SANITIZE_ADDRESS__)
+#define HEAP_SANITIZED 1
+#endif
+
+#define KIB ((size_t)1024)
+#define MIB (KIB * KIB)
+
+#define SLAB_BLOCK_MAX (8 * KIB)
+#define SLAB_SIZE (128 * KIB)
+#define MAPPED_MIN MIB
+#define HUGE_PAGE (2 * MIB)
+#define KEPT_SLACK (32 * MIB)
+
+enum { BLOCK_ALIGN = 64 };
+
+struct cfx_heap_free { cfx_heap_free *next; };
+struct cfx_heap_slab { cfx_heap_slab *next; };
+
+/* ---- The default allocator ---- */
+
+static void *default_alloc(void *user, size_t size, size_t align)
+{
+    (void)user;
+    if (align <= _Alignof(max_align_t))
+        return malloc(size);
+    void *p = NULL;
+    return posix_memalign(&p, align, size) ? NULL : p;
+}
+
+static void default_free(void *user, void *p, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(p);
+}
+
+const cfx_allocator cfx_heap_default = {default_alloc, default_free, NULL};
+
+static void *map_huge(size_t size)
+{
+    size_t room = size + HUGE_PAGE;
+    char *p = mmap(NULL, room, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED)
+        return NULL;
+    size_t head = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
+    if (head)
+        munmap(p, head);
+    munmap(p + head + size, room - head - size);
+#ifdef MADV_HUGEPAGE
+    madvise(p + head, size, MADV_HUGEPAGE);
+#endif
+    return p + head;
+}
+
+/* ---- Counting ---- */
+
+static size_t load(const atomic_size_t *a)
+{
+    return atomic_load_explicit(a, memory_order_relaxed);
+}
+
+static void store(atomic_size_t *a, size_t v)
+{
+    atomic_store_explicit(a, v, memory_order_relaxed);
+}
+
+/* Is there room for `size` more bytes in use? Under the lock. */
+static bool within_limit(const cfx_heap *h, size_t size)
+{
+    size_t now = load(&h->now);
+    return size < SIZE_MAX - now && (!h->limit || now + size <= h->limit);
+}
+
+static void count(cfx_heap *h, size_t size)
+{
+    size_t now = load(&h->now) + size;
+    store(&h->now, now);
+    if (now > load(&h->peak))
+        store(&h->peak, now);
+}
+
+static void uncount(cfx_heap *h, size_t size)
+{
+    assert(load(&h->now) >= size);
+    store(&h->now, load(&h->now) - size);
+}
+
+/* The bytes that may be in free lists beside what is in use. Under the lock. */
+static size_t keep_at_most(const cfx_heap *h)
+{
+    size_t peak = load(&h->peak), now = load(&h->now);
+    size_t all = peak + peak / 8 + KEPT_SLACK;
+    if (h->limit && all > h->limit)
+        all = h->limit;
+    return all > now ? all - now : 0;
+}
+
+/* ---- Classes ---- */
+
+static unsigned class_of(size_t size, size_t *rounded)
+{
+    if (size <= CFX_HEAP_FINE * 64) {
+        unsigned i = (unsigned)((size + (size == 0) - 1) / 64);
+        *rounded = (i + 1) * (size_t)64;
+        return i;
+    }
+    unsigned log2 = 63 - (unsigned)__builtin_clzll(size - 1);
+    size_t eighths = (size - 1) >> (log2 - 3);
+    *rounded = (eighths + 1) << (log2 - 3);
+    return CFX_HEAP_FINE + (log2 - 10) * 8 + (unsigned)eighths - 8;
+}
+
+size_t cfx_heap_round(size_t size)
+{
+    size_t rounded;
+    return size <= PTRDIFF_MAX && class_of(size, &rounded) < CFX_HEAP_CLASSES
+               ? rounded : 0;
+}
+
+/* ---- Blocks from and to the system ---- */
+
+static void *system_alloc(cfx_heap *h, size_t size)
+{
+    if (size >= MAPPED_MIN)
+        return map_huge(size);
+    return h->from.alloc(h->from.user, size, BLOCK_ALIGN);
+}
+
+static void system_free(cfx_heap *h, void *p, size_t size)
+{
+    if (size >= MAPPED_MIN)
+        munmap(p, size);
+    else
+        h->from.free(h->from.user, p, size);
+}
+
+static size_t class_size(unsigned i)
+{
+    if (i < CFX_HEAP_FINE)
+        return (i + 1) * (size_t)64;
+    i -= CFX_HEAP_FINE;
+    return (size_t)(9 + i % 8) << (i / 8 + 7);
+}
+
+/* Give back free blocks, the largest first, until at most `most` are kept. */
+static void trim_to(cfx_heap *h, size_t most)
+{
+    for (unsigned i = CFX_HEAP_CLASSES; i-- > 0;) {
+        size_t size = class_size(i);
+        if (size <= SLAB_BLOCK_MAX)
+            return;
+        for (;;) {
+            cfx_spin_lock(&h->lock);
+            cfx_heap_free *f = h->kept > most ? h->list[i] : NULL;
+            if (f) {
+                h->list[i] = f->next;
+                h->kept -= size;
+            }
+            cfx_spin_unlock(&h->lock);
+            if (!f)
+                break;
+            system_free(h, f, size);
+        }
+    }
+}
+
+void cfx_heap_trim(cfx_heap *h)
+{
+    trim_to(h, 0);
+}
+
+/* Another slab; what is left of the last one is given up. */
+static bool add_slab(cfx_heap *h)
+{
+    cfx_heap_slab *s = h->from.alloc(h->from.user, SLAB_SIZE, BLOCK_ALIGN);
+    if (!s)
+        return false;
+    cfx_spin_lock(&h->lock);
+    s->next = h->slabs;
+    h->slabs = s;
+    h->slab_at = (char *)s + BLOCK_ALIGN;
+    h->slab_end = (char *)s + SLAB_SIZE;
+    cfx_spin_unlock(&h->lock);
+    return true;
+}
+
+/* ---- The heap ---- */
+
+void cfx_heap_init(cfx_heap *h, const cfx_allocator *from, size_t limit)
+{
+    *h = (cfx_heap){.limit = limit, .from = *from};
+    h->direct = from->alloc != default_alloc;
+#ifdef HEAP_SANITIZED
+    h->direct = true;
+#endif
+}
+
+void cfx_heap_release(cfx_heap *h)
+{
+    cfx_heap_trim(h);
+    for (cfx_heap_slab *s = h->slabs, *next; s; s = next) {
+        next = s->next;
+        h->from.free(h->from.user, s, SLAB_SIZE);
+    }
+    h->slabs = NULL;
+}
+
+static bool take(cfx_heap *h, size_t size)
+{
+    cfx_spin_lock(&h->lock);
+    bool ok = within_limit(h, size);
+    if (ok)
+        count(h, size);
+    bool full = ok && h->kept > keep_at_most(h);
+    size_t most = full ? keep_at_most(h) : 0;
+    cfx_spin_unlock(&h->lock);
+    if (CFX_UNLIKELY(full))
+        trim_to(h, most);
+    return ok;
+}
+
+static void untake(cfx_heap *h, size_t size)
+{
+    cfx_spin_lock(&h->lock);
+    uncount(h, size);
+    cfx_spin_unlock(&h->lock);
+}
+
+/* Memory that is counted already; not counted any more on failure. */
+static void *alloc_taken(cfx_heap *h, size_t size, size_t align)
+{
+    void *p = h->from.alloc(h->from.user, size, align);
+    if (!p) {
+        cfx_heap_trim(h);
+        p = h->from.alloc(h->from.user, size, align);
+    }
+    if (!p)
+        untake(h, size);
+    return p;
+}
+
+/* ---- Memory of any kind ---- */
+
+void *cfx_alloc(cfx_context *ctx, size_t size)
+{
+    cfx_heap *h = &ctx->heap;
+    size += !size;
+    return take(h, size) ? alloc_taken(h, size, _Alignof(max_align_t)) : NULL;
+}
+
+void *cfx_calloc(cfx_context *ctx, size_t count_, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count_, size, &bytes))
+        return NULL;
+    void *p = cfx_alloc(ctx, bytes);
+    if (p)
+        memset(p, 0, bytes);
+    return p;
+}
+
+void *cfx_realloc(cfx_context *ctx, void *p, size_t old_size, size_t new_size)
+{
+    cfx_heap *h = &ctx->heap;
+    if (!p)
+        return cfx_alloc(ctx, new_size);
+    if (h->from.alloc == default_alloc) {
+        old_size += !old_size;
+        new_size += !new_size;
+        if (new_size > old_size && !take(h, new_size - old_size))
+            return NULL;
+        void *q = realloc(p, new_size);
+        if (q && new_size < old_size)
+            untake(h, old_size - new_size);
+        else if (!q && new_size > old_size)
+            untake(h, new_size - old_size);
+        return q;
+    }
+    void *q = cfx_alloc(ctx, new_size);
+    if (!q)
+        return NULL;
+    memcpy(q, p, old_size < new_size ? old_size : new_size);
+    cfx_free(ctx, p, old_size);
+    return q;
+}
+
+void cfx_free(cfx_context *ctx, void *p, size_t size)
+{
+    if (!p)
+        return;
+    cfx_heap *h = &ctx->heap;
+    size += !size;
+    untake(h, size);
+    h->from.free(h->from.user, p, size);
+}
+
+/* ---- Blocks ---- */
+
+/* A free block of the class, or one cut from the slab. Under the lock. */
+static void *reuse(cfx_heap *h, unsigned class, size_t rounded)
+{
+    cfx_heap_free *f = h->list[class];
+    if (f) {
+        h->list[class] = f->next;
+        if (rounded > SLAB_BLOCK_MAX)
+            h->kept -= rounded;
+        return f;
+    }
+    if (rounded > SLAB_BLOCK_MAX ||
+        (size_t)(h->slab_end - h->slab_at) < rounded)
+        return NULL;
+    void *p = h->slab_at;
+    h->slab_at += rounded;
+    return p;
+}
+
+static void *fresh_block(cfx_context *ctx, size_t size, size_t rounded)
+{
+    cfx_heap *h = &ctx->heap;
+    if (rounded <= SLAB_BLOCK_MAX)
+        return add_slab(h) ? cfx_block_alloc(ctx, size) : NULL;
+    if (!take(h, size))
+        return NULL;
+    void *p = system_alloc(h, rounded);
+    if (!p) {
+        cfx_heap_trim(h);
+        p = system_alloc(h, rounded);
+    }
+    if (!p)
+        untake(h, size);
+    return p;
+}
+
+void *cfx_block_alloc(cfx_context *ctx, size_t size)
+{
+    cfx_heap *h = &ctx->heap;
+    size += !size;
+    if (h->direct)
+        return take(h, size) ? alloc_taken(h, size, BLOCK_ALIGN) : NULL;
+    size_t rounded;
+    if (size > PTRDIFF_MAX)
+        return NULL;
+    unsigned class = class_of(size, &rounded);
+    if (class >= CFX_HEAP_CLASSES)
+        return NULL;
+    cfx_spin_lock(&h->lock);
+    bool ok = within_limit(h, size);
+    void *p = ok ? reuse(h, class, rounded) : NULL;
+    if (p)
+        count(h, size);
+    cfx_spin_unlock(&h->lock);
+    return p || !ok ? p : fresh_block(ctx, size, rounded);
+}
+
+void cfx_block_free(cfx_context *ctx, void *p, size_t size)
+{
+    if (!p)
+        return;
+    cfx_heap *h = &ctx->heap;
+    size += !size;
+    if (h->direct) {
+        untake(h, size);
+        h->from.free(h->from.user, p, size);
+        return;
+    }
+    size_t rounded;
+    unsigned class = class_of(size, &rounded);
+    bool slab = rounded <= SLAB_BLOCK_MAX;
+    cfx_spin_lock(&h->lock);
+    uncount(h, size);
+    bool keep = slab || h->kept + rounded <= keep_at_most(h);
+    if (keep) {
+        cfx_heap_free *f = p;
+        f->next = h->list[class];
+        h->list[class] = f;
+        if (!slab)
+            h->kept += rounded;
+    }
+    cfx_spin_unlock(&h->lock);
+    if (!keep)
+        system_free(h, p, rounded);
+}
+
+size_t cfx_context_memory(const cfx_context *ctx)
+{
+    return load(&ctx->heap.now);
+}
+
+size_t cfx_context_peak_memory(const cfx_context *ctx)
+{
+    return load(&ctx->heap.peak);
+}

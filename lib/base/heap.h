@@ -1,0 +1,49 @@
+/*
+ * heap.h -- where the memory of a context comes from. Not installed.
+ *
+ * All memory is counted, under one lock that also guards the lists of free
+ * blocks: one locked instruction for either, and the limit is exact.
+ */
+#ifndef CFX_HEAP_H
+#define CFX_HEAP_H
+
+#include <stdatomic.h>
+
+#include <cfx/context.h>
+
+#include "base/atomic.h"
+
+enum {
+    CFX_HEAP_FINE = 16,     /* classes of 64, 128, ..., 1024 bytes */
+    CFX_HEAP_OCTAVES = 30,  /* then eight to every doubling, to 1 TiB */
+    CFX_HEAP_CLASSES = CFX_HEAP_FINE + 8 * CFX_HEAP_OCTAVES
+};
+
+typedef struct cfx_heap_free cfx_heap_free;
+typedef struct cfx_heap_slab cfx_heap_slab;
+
+typedef struct cfx_heap {
+    cfx_allocator from;
+    bool direct;           /* keep nothing: every block is fresh */
+    size_t limit;          /* 0: none */
+    cfx_spinlock lock;
+    atomic_size_t now, peak;
+    size_t kept;           /* bytes in the free lists but for the slabs' */
+    char *slab_at, *slab_end;
+    cfx_heap_slab *slabs;
+    cfx_heap_free *list[CFX_HEAP_CLASSES];
+} cfx_heap;
+
+/* malloc and free. */
+extern const cfx_allocator cfx_heap_default;
+
+void cfx_heap_init(cfx_heap *h, const cfx_allocator *from, size_t limit);
+void cfx_heap_release(cfx_heap *h);
+
+/* Give back all free blocks that are not part of a slab. */
+void cfx_heap_trim(cfx_heap *h);
+
+/* The size that a block of `size` bytes takes; 0: no class is that large. */
+size_t cfx_heap_round(size_t size);
+
+#endif

@@ -1,0 +1,18 @@
+libcore_la_SOURCES += \
+	%reldir%/atomic.h \
+	%reldir%/blas.c \
+	%reldir%/buf.c \
+	%reldir%/context.c \
+	%reldir%/context.h \
+	%reldir%/cpu.c \
+	%reldir%/dim.c \
+	%reldir%/error.c \
+	%reldir%/expr.c \
+	%reldir%/expr.h \
+	%reldir%/heap.c \
+	%reldir%/heap.h \
+	%reldir%/number.c \
+	%reldir%/pool.c \
+	%reldir%/pool.h \
+	%reldir%/util.c \
+	%reldir%/util.h

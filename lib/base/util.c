@@ -1,0 +1,199 @@
+/*
+ * util -- maps and arenas.
+ */
+#include "base/util.h"
+
+#include <assert.h>
+
+/* ---- Maps ---- */
+
+uint32_t cfx_hash(const char *s, size_t len)
+{
+    uint64_t h = len * UINT64_C(0x9E3779B97F4A7C15);
+    for (; len >= 8; s += 8, len -= 8) {
+        uint64_t word;
+        memcpy(&word, s, 8);
+        h = cfx_mix64(h ^ word);
+    }
+    uint64_t word = 0;
+    if (len) {
+        memcpy(&word, s, len);
+        h = cfx_mix64(h ^ word);
+    }
+    return (uint32_t)(h >> 32);
+}
+
+void cfx_map_release(cfx_map *m)
+{
+    cfx_free(m->ctx, m->entry, m->cap * sizeof(*m->entry));
+    *m = (cfx_map){.ctx = m->ctx};
+}
+
+/* The place of a key, or the empty one where it belongs. */
+static size_t find(const cfx_map *m, const char *key, size_t len,
+                   uint32_t hash)
+{
+    size_t i = hash & (m->cap - 1);
+    for (; m->entry[i].key; i = (i + 1) & (m->cap - 1)) {
+        const cfx_map_entry *e = &m->entry[i];
+        if (e->hash == hash && e->len == len && !memcmp(e->key, key, len))
+            break;
+    }
+    return i;
+}
+
+cfx_map_entry *cfx_map_get(const cfx_map *m, const char *key, size_t len)
+{
+    if (!m->len)
+        return NULL;
+    cfx_map_entry *e = &m->entry[find(m, key, len, cfx_hash(key, len))];
+    return e->key ? e : NULL;
+}
+
+static bool grow(cfx_map *m)
+{
+    size_t cap = m->cap ? m->cap * 2 : 16;
+    cfx_map_entry *entry = cfx_calloc(m->ctx, cap, sizeof(*entry));
+    if (!entry)
+        return false;
+    for (size_t i = 0; i < m->cap; i++) {
+        if (!m->entry[i].key)
+            continue;
+        size_t at = m->entry[i].hash & (cap - 1);
+        while (entry[at].key)
+            at = (at + 1) & (cap - 1);
+        entry[at] = m->entry[i];
+    }
+    cfx_free(m->ctx, m->entry, m->cap * sizeof(*m->entry));
+    m->entry = entry;
+    m->cap = cap;
+    return true;
+}
+
+cfx_map_entry *cfx_map_put(cfx_map *m, const char *key, size_t len,
+                           bool *added)
+{
+    if (added)
+        *added = false;
+    if (len > UINT32_MAX)
+        return NULL;
+    uint32_t hash = cfx_hash(key, len);
+    size_t i = m->cap ? find(m, key, len, hash) : 0;
+    if (m->cap && m->entry[i].key)
+        return &m->entry[i];
+    /* At most three quarters are full. */
+    if (m->len + 1 > m->cap - m->cap / 4) {
+        if (!grow(m))
+            return NULL;
+        i = find(m, key, len, hash);
+    }
+    m->entry[i] = (cfx_map_entry){key, hash, (uint32_t)len, {NULL}};
+    m->used = ++m->len;
+    if (added)
+        *added = true;
+    return &m->entry[i];
+}
+
+void cfx_map_remove(cfx_map *m, const char *key, size_t len)
+{
+    cfx_map_entry *e = cfx_map_get(m, key, len);
+    if (!e)
+        return;
+    /* Move up what would not be found any more behind an empty place. */
+    size_t mask = m->cap - 1, hole = (size_t)(e - m->entry);
+    for (size_t i = (hole + 1) & mask; m->entry[i].key; i = (i + 1) & mask) {
+        size_t home = m->entry[i].hash & mask;
+        if (((i - home) & mask) >= ((i - hole) & mask)) {
+            m->entry[hole] = m->entry[i];
+            hole = i;
+        }
+    }
+    m->entry[hole] = (cfx_map_entry){0};
+    m->used = --m->len;
+}
+
+/* ---- Arenas ---- */
+
+struct cfx_arena_block {
+    cfx_arena_block *next;
+    size_t size;
+};
+
+enum {
+    ARENA_ALIGN = 16,
+    ARENA_FIRST = 1024,
+    ARENA_MOST = 256 * 1024
+};
+
+static_assert(sizeof(cfx_arena_block) % ARENA_ALIGN == 0,
+              "what follows the header of a block is aligned");
+
+void cfx_arena_release(cfx_arena *a)
+{
+    for (cfx_arena_block *b = a->blocks, *next; b; b = next) {
+        next = b->next;
+        cfx_free(a->ctx, b, b->size);
+    }
+    *a = (cfx_arena){.ctx = a->ctx};
+}
+
+static cfx_arena_block *add_block(cfx_arena *a, size_t size)
+{
+    cfx_arena_block *b = cfx_alloc(a->ctx, size);
+    if (!b)
+        return NULL;
+    b->size = size;
+    b->next = a->blocks;
+    a->blocks = b;
+    return b;
+}
+
+void *cfx_arena_alloc(cfx_arena *a, size_t size)
+{
+    size_t need;
+    if (!cfx_add_size(&need, size + !size, ARENA_ALIGN - 1))
+        return NULL;
+    need &= ~(size_t)(ARENA_ALIGN - 1);
+    if (need > (size_t)(a->end - a->at)) {
+        size_t block = a->blocks ? a->blocks->size * 2 : ARENA_FIRST, whole;
+        if (block > ARENA_MOST)
+            block = ARENA_MOST;
+        if (!cfx_add_size(&whole, need, sizeof(cfx_arena_block)))
+            return NULL;
+        /* What is large gets a block of its own, behind the current one. */
+        if (whole > block / 4 && a->blocks) {
+            cfx_arena_block *first = a->blocks;
+            cfx_arena_block *b = add_block(a, whole);
+            if (!b)
+                return NULL;
+            a->blocks = first;
+            b->next = first->next;
+            first->next = b;
+            return b + 1;
+        }
+        if (block < whole)
+            block = whole;
+        cfx_arena_block *b = add_block(a, block);
+        if (!b)
+            return NULL;
+        a->at = (char *)(b + 1);
+        a->end = (char *)b + block;
+    }
+    void *p = a->at;
+    a->at += need;
+    return p;
+}
+
+char *cfx_arena_strdup(cfx_arena *a, const char *s, size_t len)
+{
+    size_t size;
+    if (!cfx_add_size(&size, len, 1))
+        return NULL;
+    char *copy = cfx_arena_alloc(a, size);
+    if (!copy)
+        return NULL;
+    if (len)
+        memcpy(copy, s, len);
+    copy[len] = '\0';
+    return copy;
+}

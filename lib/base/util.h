@@ -1,0 +1,118 @@
+/*
+ * util.h -- what C lacks: growing text, maps, arenas. Not installed.
+ */
+#ifndef CFX_UTIL_H
+#define CFX_UTIL_H
+
+#include <stdarg.h>
+#include <string.h>
+
+#include <cfx/context.h>
+
+/* ---- Text that grows. After lack of memory `failed` is set and nothing more
+ * is added. `s` ends in NUL and may be NULL while empty. ---- */
+
+typedef struct cfx_buf {
+    cfx_context *ctx;
+    char *s;
+    size_t len, cap;
+    bool failed;
+} cfx_buf;
+
+CFX_INLINE void cfx_buf_init(cfx_buf *b, cfx_context *ctx)
+{
+    *b = (cfx_buf){.ctx = ctx};
+}
+void cfx_buf_release(cfx_buf *b);
+CFX_INLINE void cfx_buf_clear(cfx_buf *b) { b->len = 0; }
+bool cfx_buf_reserve(cfx_buf *b, size_t more);
+void cfx_buf_add(cfx_buf *b, const char *s, size_t n);
+void cfx_buf_puts(cfx_buf *b, const char *s);
+void cfx_buf_putc(cfx_buf *b, char c);
+void cfx_buf_repeat(cfx_buf *b, char c, size_t n);
+void cfx_buf_printf(cfx_buf *b, const char *fmt, ...) CFX_PRINTF(2, 3);
+/* An integer or a double, the same in every locale. */
+void cfx_buf_int(cfx_buf *b, int64_t v);
+void cfx_buf_float(cfx_buf *b, double v);
+/* The text, never NULL. */
+CFX_INLINE const char *cfx_buf_str(const cfx_buf *b) { return b->s ? b->s : ""; }
+
+/* ---- A map from text to a pointer or number. Keys are not copied. ---- */
+
+typedef struct cfx_map_entry {
+    const char *key;
+    uint32_t hash, len;
+    union { void *p; uint64_t u; } v;
+} cfx_map_entry;
+
+typedef struct cfx_map {
+    cfx_context *ctx;
+    cfx_map_entry *entry; /* open addressing; key NULL: empty */
+    size_t len, used, cap;
+} cfx_map;
+
+CFX_INLINE void cfx_map_init(cfx_map *m, cfx_context *ctx)
+{
+    *m = (cfx_map){.ctx = ctx};
+}
+void cfx_map_release(cfx_map *m);
+/* The entry of a key, or NULL. */
+cfx_map_entry *cfx_map_get(const cfx_map *m, const char *key, size_t len);
+/* The entry of a key, made with a zero value where it is new (then *added is
+ * set, if not NULL); NULL on lack of memory. */
+cfx_map_entry *cfx_map_put(cfx_map *m, const char *key, size_t len,
+                           bool *added);
+void cfx_map_remove(cfx_map *m, const char *key, size_t len);
+uint32_t cfx_hash(const char *s, size_t len);
+
+/* ---- An arena: memory given back all at once. ---- */
+
+typedef struct cfx_arena_block cfx_arena_block;
+typedef struct cfx_arena {
+    cfx_context *ctx;
+    cfx_arena_block *blocks;
+    char *at, *end;
+} cfx_arena;
+
+CFX_INLINE void cfx_arena_init(cfx_arena *a, cfx_context *ctx)
+{
+    *a = (cfx_arena){.ctx = ctx};
+}
+void cfx_arena_release(cfx_arena *a);
+/* Aligned to 16 bytes; NULL on lack of memory. */
+void *cfx_arena_alloc(cfx_arena *a, size_t size);
+char *cfx_arena_strdup(cfx_arena *a, const char *s, size_t len);
+
+/* ---- Errors ---- */
+
+/* cfx_fail for functions that take their arguments from another. */
+cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
+                     va_list ap) CFX_PRINTF(3, 0);
+
+/* ---- Numbers ---- */
+
+/* Checked arithmetic: false on overflow. */
+bool cfx_mul_size(size_t *out, size_t a, size_t b);
+bool cfx_add_size(size_t *out, size_t a, size_t b);
+/* In the C locale whatever the program's is. `*end` as strtod. */
+double cfx_strtod(const char *s, char **end);
+
+/* Random numbers: bit i of the sequence that `key` begins. */
+CFX_INLINE uint64_t cfx_mix64(uint64_t x)
+{
+    x ^= x >> 30;
+    x *= UINT64_C(0xBF58476D1CE4E5B9);
+    x ^= x >> 27;
+    x *= UINT64_C(0x94D049BB133111EB);
+    return x ^ x >> 31;
+}
+CFX_INLINE uint64_t cfx_random_bits(uint64_t key, uint64_t i)
+{
+    return cfx_mix64(key + (i + 1) * UINT64_C(0x9E3779B97F4A7C15));
+}
+CFX_INLINE double cfx_random_uniform(uint64_t bits)
+{
+    return (double)(bits >> 11) * 0x1p-53;
+}
+
+#endif

@@ -1,0 +1,134 @@
+/*
+ * cfx/context.h -- what outlives a call.
+ *
+ * A context owns the registries of operators and module types, the thread pool,
+ * the memory that tensors live in, the random generator, the limits and the
+ * callbacks. Everything is made from one and must be given back before the
+ * context is freed. Two contexts share nothing; one may be used by several
+ * threads at once.
+ *
+ *     cfx_context *ctx;
+ *     if (cfx_context_new(&ctx, NULL, &err))
+ *         return 1;
+ *     ...
+ *     cfx_context_free(ctx);
+ */
+#ifndef CFX_CONTEXT_H
+#define CFX_CONTEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cfx/status.h>
+
+typedef struct cfx_context cfx_context;
+
+/*
+ * Where all memory of the library comes from. `alloc` gives `size` bytes (more
+ * than 0) aligned to `align` (a power of two, at most 64), or NULL. `free` is
+ * told the size again. Both are called from several threads. OpenBLAS's own
+ * buffers do not come from here.
+ */
+typedef struct cfx_allocator {
+    void *(*alloc)(void *user, size_t size, size_t align);
+    void (*free)(void *user, void *p, size_t size);
+    void *user;
+} cfx_allocator;
+
+/* The instructions that kernels may use, from the plain reference upwards. */
+typedef enum cfx_cpu {
+    CFX_CPU_BEST = 0, /* the best the processor has, or $CFX_CPU */
+    CFX_CPU_PLAIN,
+    CFX_CPU_NEON,
+    CFX_CPU_AVX2,
+    CFX_CPU_AVX512
+} cfx_cpu;
+
+typedef enum cfx_level { CFX_NOTE, CFX_WARNING } cfx_level;
+
+/* Zeroed members take the defaults. Begins with its size for growth. */
+typedef struct cfx_options {
+    size_t size;              /* sizeof(cfx_options) */
+    cfx_allocator allocator;  /* default: huge-page blocks over malloc */
+    int threads;              /* default: the processors it may run on */
+    cfx_cpu cpu;
+    size_t max_memory;        /* bytes, 0: no limit */
+    double timeout;           /* seconds from now, 0: none */
+    uint64_t seed;            /* of the random operators */
+    bool keep_blas_threads;   /* do not set OpenBLAS to one thread, which
+                                 changes it for the whole process */
+    /* Told of what a user should know, one line without newline. */
+    void (*message)(void *user, cfx_level level, const char *text);
+    void *message_user;
+} cfx_options;
+
+CFX_BEGIN_DECLS
+
+/* Make a context; `opts` may be NULL. Fails with CFX_ENOMEM, CFX_EINVAL. */
+CFX_API cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
+                                   cfx_error *err);
+
+/* Give a context back, after everything made from it. NULL is allowed. */
+CFX_API void cfx_context_free(cfx_context *ctx);
+
+CFX_API int cfx_context_threads(const cfx_context *ctx);
+CFX_API cfx_cpu cfx_context_cpu(const cfx_context *ctx);
+CFX_API const char *cfx_cpu_name(cfx_cpu cpu);
+
+/* Make running work stop soon with CFX_ECANCEL; safe in a signal handler. */
+CFX_API void cfx_context_cancel(cfx_context *ctx);
+
+/* CFX_OK, or CFX_ECANCEL or CFX_ELIMIT when work should stop. */
+CFX_API cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err);
+
+/* Send one line to the message callback, if there is one. */
+CFX_API void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt,
+                         ...) CFX_PRINTF(3, 4);
+
+/* Bytes held now, and the most held since the context was made. */
+CFX_API size_t cfx_context_memory(const cfx_context *ctx);
+CFX_API size_t cfx_context_peak_memory(const cfx_context *ctx);
+
+/*
+ * Memory for whatever belongs to the context. Sizes are told again when it is
+ * given back; freeing NULL does nothing. cfx_alloc of 0 bytes gives a pointer
+ * that may be freed. Returns NULL when memory is lacking.
+ */
+CFX_API void *cfx_alloc(cfx_context *ctx, size_t size);
+CFX_API void *cfx_calloc(cfx_context *ctx, size_t count, size_t size);
+CFX_API void *cfx_realloc(cfx_context *ctx, void *p, size_t old_size,
+                          size_t new_size);
+CFX_API void cfx_free(cfx_context *ctx, void *p, size_t size);
+
+/*
+ * Blocks for tensors: aligned to 64 bytes, reused by size class, in huge
+ * pages where they are large; not cleared. In builds with sanitizers every
+ * block is fresh. Returns NULL when memory is lacking.
+ */
+CFX_API void *cfx_block_alloc(cfx_context *ctx, size_t size);
+CFX_API void cfx_block_free(cfx_context *ctx, void *p, size_t size);
+
+/*
+ * Call fn(arg, begin, end, worker) for pieces that cover 0..n, each of `grain`
+ * (the last one smaller), on the threads of the pool and on this one. The
+ * pieces are the same whatever the number of threads. `worker` is below
+ * cfx_context_threads() and no two calls at a time have the same one. Nested
+ * calls run on the thread they are made on. Never fails: where threads cannot
+ * be had the work is done by fewer.
+ */
+typedef void cfx_parallel_fn(void *arg, int64_t begin, int64_t end,
+                             int worker);
+CFX_API void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
+                              cfx_parallel_fn *fn, void *arg);
+
+/* The next 64 random bits of the context's generator, for random operators:
+ * a counter is advanced by `count`, so that values do not depend on threads.
+ * Value i of such a block is cfx_random_bits(key, i). */
+typedef struct cfx_random { uint64_t key, counter; } cfx_random;
+CFX_API cfx_random cfx_context_random(cfx_context *ctx, uint64_t count);
+CFX_API void cfx_context_seed(cfx_context *ctx, uint64_t seed);
+
+CFX_END_DECLS
+
+#endif

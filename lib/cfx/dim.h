@@ -1,0 +1,139 @@
+/*
+ * cfx/dim.h -- extents: integers, or expressions over named symbols.
+ *
+ * A cfx_dim is 64 bits: an integer of 62 bits and a sign, or a pointer to an
+ * expression in canonical form that the context keeps, so that two equal
+ * expressions are the same word. Shape rules do arithmetic and ask questions
+ * only through the functions below; for integers each is a few instructions.
+ *
+ * Overflow, division by zero and lack of memory give the word CFX_DIM_BAD,
+ * which every operation passes on and which no tensor accepts as an extent.
+ *
+ * A shape environment holds what one propagation knows of its symbols: their
+ * ranges, and the guards: facts that a rule needed, that do not follow, and
+ * that were taken to hold. Arithmetic on integers accepts a NULL environment.
+ */
+#ifndef CFX_DIM_H
+#define CFX_DIM_H
+
+#include <assert.h>
+
+#include <cfx/context.h>
+
+typedef struct cfx_dim { uint64_t bits; } cfx_dim;
+typedef struct cfx_shape_env cfx_shape_env;
+
+#define CFX_DIM_MAX ((int64_t)1 << 61)
+#define CFX_DIM_BAD ((cfx_dim){3})
+
+CFX_BEGIN_DECLS
+
+CFX_INLINE bool cfx_dim_is_int(cfx_dim d) { return !(d.bits & 1); }
+CFX_INLINE bool cfx_dim_is_bad(cfx_dim d) { return d.bits == 3; }
+
+/* The dim of an integer; out of range it is CFX_DIM_BAD. */
+CFX_INLINE cfx_dim cfx_dim_int(int64_t v)
+{
+    return v <= CFX_DIM_MAX && v >= -CFX_DIM_MAX
+               ? (cfx_dim){(uint64_t)v << 1} : CFX_DIM_BAD;
+}
+
+/* The integer of a dim that is one. */
+CFX_INLINE int64_t cfx_dim_value(cfx_dim d)
+{
+    assert(cfx_dim_is_int(d));
+    return (int64_t)d.bits >> 1;
+}
+
+/* Are they the same word? Not: are they equal for every value? */
+CFX_INLINE bool cfx_dim_same(cfx_dim a, cfx_dim b) { return a.bits == b.bits; }
+CFX_INLINE bool cfx_dim_is(cfx_dim d, int64_t v)
+{
+    return d.bits == (uint64_t)v << 1;
+}
+
+/* Arithmetic. Division and modulo round towards minus infinity. */
+CFX_API cfx_dim cfx_dim_add_(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API cfx_dim cfx_dim_mul_(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API cfx_dim cfx_dim_floordiv(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API cfx_dim cfx_dim_mod(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API cfx_dim cfx_dim_min(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API cfx_dim cfx_dim_max(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+
+CFX_INLINE cfx_dim cfx_dim_add(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    if (CFX_LIKELY(!((a.bits | b.bits) & 1)))
+        return cfx_dim_int(cfx_dim_value(a) + cfx_dim_value(b));
+    return cfx_dim_add_(env, a, b);
+}
+
+CFX_INLINE cfx_dim cfx_dim_mul(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    if (CFX_LIKELY(!((a.bits | b.bits) & 1) && (a.bits | b.bits) >> 31 == 0))
+        return cfx_dim_int(cfx_dim_value(a) * cfx_dim_value(b));
+    return cfx_dim_mul_(env, a, b);
+}
+
+CFX_INLINE cfx_dim cfx_dim_neg(cfx_shape_env *env, cfx_dim a)
+{
+    return cfx_dim_mul(env, a, cfx_dim_int(-1));
+}
+
+CFX_INLINE cfx_dim cfx_dim_sub(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    return cfx_dim_add(env, a, cfx_dim_neg(env, b));
+}
+
+/* -((-a) // b): division that rounds up. */
+CFX_API cfx_dim cfx_dim_ceildiv(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+
+/*
+ * Questions. The answer is proved or refuted where it follows from the
+ * canonical forms and ranges; where it does not, the environment records the
+ * relation as a guard and the answer is `true` (for ne: also true). With a
+ * NULL environment what does not follow is false.
+ */
+CFX_API bool cfx_dim_eq(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API bool cfx_dim_ne(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API bool cfx_dim_le(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API bool cfx_dim_lt(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+
+/* Does it follow, without a guard, that the relation holds? */
+CFX_API bool cfx_dim_known_eq(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API bool cfx_dim_known_le(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+
+/* Environments. The context must outlive them. */
+CFX_API cfx_status cfx_shape_env_new(cfx_shape_env **out, cfx_context *ctx,
+                                     cfx_error *err);
+CFX_API void cfx_shape_env_free(cfx_shape_env *env);
+
+/* The symbol of that name, with values of at least `min` (1 for extents of
+ * inputs); a name is [A-Za-z_][A-Za-z0-9_]*. CFX_DIM_BAD on lack of memory. */
+CFX_API cfx_dim cfx_dim_symbol(cfx_shape_env *env, const char *name,
+                               int64_t min);
+
+/* A new symbol u0, u1, ... whose value only the data tells; at least 0. */
+CFX_API cfx_dim cfx_dim_unbacked(cfx_shape_env *env);
+
+/* Number of guards, and the text of one ("N == M"), until the next change. */
+CFX_API size_t cfx_shape_env_guards(const cfx_shape_env *env);
+CFX_API const char *cfx_shape_env_guard(const cfx_shape_env *env, size_t i);
+
+/* Print as a person would write it ("2*N + 1", "(H + 1)//2"). As snprintf:
+ * returns the length that would be needed. */
+CFX_API size_t cfx_dim_format(cfx_dim d, char *buf, size_t size);
+
+/* Read such a text, making symbols as needed. Fails with CFX_EPARSE. */
+CFX_API cfx_status cfx_dim_parse(cfx_dim *out, cfx_shape_env *env,
+                                 const char *text, cfx_error *err);
+
+/* The value with symbols set: `value(user, name, &v)` gives each. Fails with
+ * CFX_ENAME for a symbol it does not give, CFX_EINVAL for overflow. */
+CFX_API cfx_status cfx_dim_eval(int64_t *out, cfx_dim d,
+                                bool (*value)(void *user, const char *name,
+                                              int64_t *v),
+                                void *user, cfx_error *err);
+
+CFX_END_DECLS
+
+#endif

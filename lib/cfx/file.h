@@ -1,0 +1,107 @@
+/*
+ * cfx/file.h -- models and tensors in files.
+ */
+#ifndef CFX_FILE_H
+#define CFX_FILE_H
+
+#include <stdio.h>
+
+#include <cfx/graph_module.h>
+
+CFX_BEGIN_DECLS
+
+/* ---- Files that appear when they are complete ---- */
+
+/*
+ * A file to be written: what goes to `stream` is in a temporary file beside
+ * `path` until it is committed, when it takes the name. Pipes and devices are
+ * written to directly. Error texts of all functions here begin with the path.
+ */
+typedef struct cfx_outfile {
+    FILE *stream;
+    cfx_context *ctx;
+    char *path, *temporary;  /* private */
+    size_t path_size, temporary_size;
+} cfx_outfile;
+
+/* Fails with CFX_EIO, CFX_ENOMEM; there is nothing to give back then. */
+CFX_API cfx_status cfx_outfile_open(cfx_outfile *f, cfx_context *ctx,
+                                    const char *path, cfx_error *err);
+/* Close it and give it its name, or remove it on failure (CFX_EIO). */
+CFX_API cfx_status cfx_outfile_commit(cfx_outfile *f, cfx_error *err);
+/* Close and remove it. A zeroed or committed one is allowed. */
+CFX_API void cfx_outfile_discard(cfx_outfile *f);
+
+/* ---- safetensors ---- */
+
+/* Tensors by name. */
+typedef struct cfx_named_tensor {
+    const char *name;
+    cfx_tensor *tensor;
+} cfx_named_tensor;
+
+typedef struct cfx_tensors {
+    cfx_context *ctx;
+    size_t n;
+    cfx_named_tensor *item; /* sorted by name */
+} cfx_tensors;
+
+/* Read a file of tensors; mapped without a copy where `map` is set, else read.
+ * Everything the format promises is checked first. Fails with CFX_EIO,
+ * CFX_EPARSE, CFX_ENOMEM. Release it with cfx_tensors_release. */
+CFX_API cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
+                                        const char *path, bool map,
+                                        cfx_error *err);
+/* Write tensors, to a temporary file that takes the name when complete. */
+CFX_API cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
+                                         const cfx_named_tensor *item,
+                                         size_t n, cfx_error *err);
+CFX_API cfx_tensor *cfx_tensors_get(const cfx_tensors *t, const char *name);
+CFX_API void cfx_tensors_release(cfx_tensors *t);
+
+/* ---- NumPy ---- */
+
+CFX_API cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx,
+                                const char *path, cfx_error *err);
+CFX_API cfx_status cfx_npy_write(const char *path, const cfx_tensor *t,
+                                 cfx_error *err);
+/* All arrays of an .npz archive. */
+CFX_API cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx,
+                                const char *path, cfx_error *err);
+
+/* ---- Models ---- */
+
+typedef struct cfx_load_options {
+    size_t size;                /* sizeof(cfx_load_options) */
+    const char *weights;        /* .safetensors, .npz, or the .index.json of
+                                   several files; NULL: MODEL.safetensors or
+                                   its index, where they exist */
+    bool no_weights;            /* leave all state without numbers */
+    bool random_weights;        /* fill it from `seed` instead */
+    uint64_t seed;
+    bool no_map;                /* read the weights instead of mapping them */
+} cfx_load_options;
+
+/*
+ * Load a model: its text, and weights by name. Missing weights are no error
+ * here, only when they are used; names in the file that the model lacks are.
+ * Fails with CFX_EIO, CFX_EPARSE, CFX_ENAME, CFX_ESHAPE, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx,
+                                  const char *path,
+                                  const cfx_load_options *options,
+                                  cfx_error *err);
+
+/*
+ * Fill every parameter and buffer from a seed, by its name; the values are
+ * the same on every machine. The header of format/random.c gives the formula.
+ */
+CFX_API cfx_status cfx_module_randomize(cfx_module *gm, uint64_t seed,
+                                        cfx_error *err);
+/* A tensor of an input filled from a seed and its name. */
+CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
+                                        const char *name, cfx_error *err);
+
+CFX_END_DECLS
+
+#endif

@@ -1,0 +1,189 @@
+/*
+ * cfx/module.h -- modules: types with a constructor, state and a forward.
+ *
+ * A module type is a constant descriptor: its constructor's signature as
+ * PyTorch prints it, how its repr is written, what parameters and buffers it
+ * has, and `forward`, written once over values. A module is an instance: the
+ * constructor's arguments, tensors by name, and children by name.
+ *
+ *     static cfx_status scale_init(cfx_module *self, cfx_error *err)
+ *     {
+ *         cfx_dim n = cfx_attr_dim(self, "features");
+ *         return cfx_module_param(self, "weight", CFX_F32, 1, &n, err);
+ *     }
+ *
+ *     static cfx_value scale_forward(cfx_scope *s, cfx_module *self,
+ *                                    const cfx_value *in)
+ *     {
+ *         return cfx_mul(s, in[0], cfx_param_of(s, self, "weight"));
+ *     }
+ *
+ *     const cfx_module_type scale = {
+ *         .schema = "Scale(int features)",
+ *         .repr = "features",
+ *         .doc = "Multiply by a learned factor per feature.",
+ *         .init = scale_init,
+ *         .forward_schema = "forward(Tensor input) -> Tensor",
+ *         .forward = scale_forward,
+ *     };
+ *
+ * A tree of modules is counted as one: children belong to their parent, and
+ * the root is what is ref'ed. A GraphModule is a module that has a graph.
+ */
+#ifndef CFX_MODULE_H
+#define CFX_MODULE_H
+
+#include <cfx/scope.h>
+
+typedef struct cfx_module cfx_module;
+typedef struct cfx_module_type cfx_module_type;
+struct cfx_graph;
+
+struct cfx_module_type {
+    /* "Conv2d(int in_channels, ..., bool bias=True)", in ATen's language. */
+    const char *schema;
+    /* Other names under which it is printed, separated by spaces. */
+    const char *aliases;
+    /*
+     * What repr shows of the arguments, in order, separated by spaces: `$x`
+     * the value alone, `x` as x=value, `?x` as x=value where it is not the
+     * default, `=x` as x with strings unquoted. Arguments that do not occur
+     * are hidden: reading PyTorch's text assumes their default, and says so.
+     */
+    const char *repr;
+    /* Hidden arguments that must be given, although they have a default. */
+    const char *must_give;
+    const char *doc;
+    /* Check the arguments, declare parameters, buffers and children. */
+    cfx_status (*init)(cfx_module *self, cfx_error *err);
+    const char *forward_schema;
+    /* `in` is bound by forward_schema. */
+    cfx_value (*forward)(cfx_scope *s, cfx_module *self, const cfx_value *in);
+    /* Containers: children are listed; there is no forward. */
+    bool container;
+};
+
+/* A parameter or buffer. `tensor` is a meta until its numbers are loaded, NULL
+ * where it is None. */
+typedef struct cfx_state {
+    const char *name;
+    cfx_tensor *tensor;
+    bool is_buffer;
+    bool persistent;
+} cfx_state;
+
+CFX_BEGIN_DECLS
+
+/* Make a module from its constructor's arguments. `class_name` is what it
+ * prints as, NULL: the type's own name. */
+CFX_API cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
+                                  const cfx_module_type *type,
+                                  const char *class_name,
+                                  const cfx_value *args, size_t nargs,
+                                  const cfx_value *kwargs, size_t nkwargs,
+                                  cfx_error *err);
+/* An empty container that prints as `class_name`. */
+CFX_API cfx_status cfx_module_new_container(cfx_module **out,
+                                            cfx_context *ctx,
+                                            const char *class_name,
+                                            cfx_error *err);
+CFX_API cfx_module *cfx_module_ref(cfx_module *m);
+CFX_API void cfx_module_unref(cfx_module *m);
+
+CFX_API cfx_context *cfx_module_context(const cfx_module *m);
+CFX_API const cfx_module_type *cfx_module_type_of(const cfx_module *m);
+CFX_API const char *cfx_module_class_name(const cfx_module *m);
+/* The key under which the parent holds it; "" for a root. */
+CFX_API const char *cfx_module_name(const cfx_module *m);
+CFX_API cfx_module *cfx_module_parent(const cfx_module *m);
+CFX_API bool cfx_module_training(const cfx_module *m);
+/* Sets the flag of a module and all below it. */
+CFX_API void cfx_module_train(cfx_module *m, bool training);
+
+/* ---- The tree ---- */
+
+/* Add a child at the end, or replace the one of that name in its place; takes
+ * the reference. Fails with CFX_EINVAL for a name with a dot, CFX_ENOMEM. */
+CFX_API cfx_status cfx_module_add_take(cfx_module *m, const char *name,
+                                       cfx_module *child, cfx_error *err);
+CFX_API size_t cfx_module_nchildren(const cfx_module *m);
+CFX_API cfx_module *cfx_module_child_at(const cfx_module *m, size_t i);
+/* By key, or NULL; of a dotted path ("layer1.0.conv1"; "": m itself). */
+CFX_API cfx_module *cfx_module_child(const cfx_module *m, const char *name);
+CFX_API cfx_module *cfx_module_at(const cfx_module *m, const char *path);
+/* The path of a module from its root, into buf; as snprintf. */
+CFX_API size_t cfx_module_path(const cfx_module *m, char *buf, size_t size);
+
+/* Visit a tree, parents first, in order, without recursion: the module after
+ * m in the tree of `root`, or NULL. */
+CFX_API cfx_module *cfx_module_next(const cfx_module *m,
+                                    const cfx_module *root);
+
+/* ---- Constructor arguments ---- */
+
+/* An argument by name; absent if there is none of that name. */
+CFX_API cfx_value cfx_attr(const cfx_module *m, const char *name);
+CFX_API cfx_dim cfx_attr_dim(const cfx_module *m, const char *name);
+CFX_API int64_t cfx_attr_int(const cfx_module *m, const char *name);
+CFX_API double cfx_attr_double(const cfx_module *m, const char *name);
+CFX_API bool cfx_attr_bool(const cfx_module *m, const char *name);
+/* NULL if it is no string. */
+CFX_API const char *cfx_attr_str(const cfx_module *m, const char *name);
+/* All, in the order of the constructor's schema. */
+CFX_API const cfx_schema *cfx_module_schema(const cfx_module *m);
+CFX_API const cfx_value *cfx_module_attrs(const cfx_module *m);
+
+/* ---- State ---- */
+
+/* Declare, for `init`: a meta of that shape. */
+CFX_API cfx_status cfx_module_param(cfx_module *m, const char *name,
+                                    cfx_dtype dtype, int rank,
+                                    const cfx_dim *shape, cfx_error *err);
+CFX_API cfx_status cfx_module_buffer(cfx_module *m, const char *name,
+                                     cfx_dtype dtype, int rank,
+                                     const cfx_dim *shape, cfx_error *err);
+/* Declare that a parameter is None (Linear(bias=False)). */
+CFX_API cfx_status cfx_module_no_param(cfx_module *m, const char *name,
+                                       cfx_error *err);
+
+CFX_API size_t cfx_module_nstate(const cfx_module *m);
+CFX_API const cfx_state *cfx_module_state_at(const cfx_module *m, size_t i);
+CFX_API const cfx_state *cfx_module_state(const cfx_module *m,
+                                          const char *name);
+/* Set a parameter or buffer, declaring it (as a buffer) where it is new; the
+ * tensor is shared. The shape must be the declared one (CFX_ESHAPE). */
+CFX_API cfx_status cfx_module_set(cfx_module *m, const char *name,
+                                  cfx_tensor *t, cfx_error *err);
+
+/* ---- For `forward` ---- */
+
+/* A parameter or buffer as a value of the scope; None where it is None. */
+CFX_API cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name);
+
+/* Call a child with one argument, or with several. */
+CFX_API cfx_value cfx_call_module(cfx_scope *s, cfx_module *self,
+                                  const char *name, cfx_value x);
+CFX_API cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
+                                       const char *name,
+                                       const cfx_value *args, size_t nargs,
+                                       const cfx_value *kwargs,
+                                       size_t nkwargs);
+/* Call a module itself, in a frame of its own, its arguments unbound. *out is
+ * a new reference. What interpreters use. */
+CFX_API cfx_status cfx_module_call(cfx_scope *s, cfx_module *m,
+                                   const char *path, const cfx_value *args,
+                                   size_t nargs, const cfx_value *kwargs,
+                                   size_t nkwargs, cfx_value *out);
+
+/* ---- The registry ---- */
+
+CFX_API const cfx_module_type *cfx_find_module_type(cfx_context *ctx,
+                                                    const char *name);
+CFX_API cfx_status cfx_register_module_type(cfx_context *ctx,
+                                            const cfx_module_type *type,
+                                            cfx_error *err);
+CFX_API const cfx_module_type *cfx_module_type_at(cfx_context *ctx, size_t i);
+
+CFX_END_DECLS
+
+#endif

@@ -1,0 +1,344 @@
+/*
+ * cfx/op.h -- operators: one constant descriptor each.
+ *
+ * A descriptor says what an operator is called (aliases), what it takes
+ * (its schema, in ATen's language), what comes out (`infer`), what that costs
+ * (`cost`) and how it is computed (`run`). Everything else that needs to know
+ * an operator reads it here: binding, messages, effects, documentation, the C
+ * functions for callers. An operator with overloads is a chain of descriptors;
+ * a call takes the first that binds.
+ *
+ *     static cfx_status twice_infer(cfx_call *call)
+ *     {
+ *         return cfx_call_out_like(call, cfx_call_tensor(call, 0));
+ *     }
+ *
+ *     static cfx_status twice_run(cfx_call *call)
+ *     {
+ *         const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+ *         for (int64_t i = 0, n = cfx_tensor_numel(x); i < n; i++)
+ *             ((float *)y->data)[i] = 2 * ((const float *)x->data)[i];
+ *         return CFX_OK;
+ *     }
+ *
+ *     const cfx_op twice = {
+ *         .schema = "twice(Tensor self) -> Tensor",
+ *         .aliases = "my.twice Tensor.twice",
+ *         .doc = "Twice each element.",
+ *         .infer = twice_infer,
+ *         .run = twice_run,
+ *     };
+ *     ...
+ *     cfx_register_op(ctx, &twice, &err);
+ */
+#ifndef CFX_OP_H
+#define CFX_OP_H
+
+#include <cfx/value.h>
+
+struct cfx_node;
+struct cfx_kernels;
+
+/* The type of a parameter. */
+typedef enum cfx_type_base {
+    CFX_T_TENSOR, CFX_T_INT, CFX_T_FLOAT, CFX_T_BOOL, CFX_T_STR,
+    CFX_T_SCALAR, CFX_T_DTYPE, CFX_T_DEVICE, CFX_T_LAYOUT, CFX_T_FORMAT,
+    CFX_T_GENERATOR, CFX_T_ANY
+} cfx_type_base;
+
+typedef struct cfx_param {
+    const char *name;
+    uint8_t base;          /* cfx_type_base */
+    bool optional;         /* Tensor?: None is accepted */
+    bool list;             /* int[] */
+    bool item_optional;    /* Tensor?[] */
+    uint8_t list_size;     /* 2 of int[2]: one number stands for all; or 0 */
+    bool kwarg_only;
+    bool required;         /* has no default */
+    bool alias;            /* Tensor(a): the result may share its memory */
+    bool writes;           /* Tensor(a!): it is written to */
+    uint32_t kinds;        /* 1 << cfx_kind that it accepts */
+    uint32_t item_kinds;   /* the same of one item of a list */
+    cfx_value init;        /* the default, where not required */
+} cfx_param;
+
+enum { CFX_MAX_PARAMS = 24, CFX_MAX_OUTS = 6 };
+
+/* A schema as it was read; belongs to the context. */
+typedef struct cfx_schema {
+    const char *text;
+    const char *name;      /* "max" */
+    const char *overload;  /* "dim", or "" */
+    int nparams;
+    int npositional;       /* those before `*` */
+    const cfx_param *params;
+    int nreturns;          /* -1: a list (Tensor[]) */
+    bool returns_alias, returns_written;
+    const cfx_named_tuple *result; /* of several returns; else NULL */
+} cfx_schema;
+
+typedef struct cfx_op cfx_op;
+typedef struct cfx_call cfx_call;
+typedef struct cfx_cost cfx_cost;
+
+/* What a call costs; see cost rules. All counts over the same extents. */
+struct cfx_cost {
+    cfx_dim macs;           /* multiply-adds of contractions */
+    cfx_dim ops;            /* other arithmetic, one a step and element */
+    cfx_dim transcendental; /* those of ops that are exp, sqrt, division */
+    cfx_dim bytes_read, bytes_written;
+};
+
+enum {
+    CFX_OP_POINTWISE = 1,   /* element i of the result needs only elements i of
+                               the arguments: the result may be an argument */
+    CFX_OP_NUMBERS = 2,     /* a number may stand for a Tensor */
+    CFX_OP_RANDOM = 4,      /* two equal calls differ */
+    CFX_OP_EFFECT = 8,      /* must not be dropped (assert) */
+    CFX_OP_OWN_RESULT = 16, /* the result's shape or value depends on data:
+                               `run` makes it (cfx_call_out again) */
+    CFX_OP_INPLACE = 32     /* has a spelling with `_` that writes to self */
+};
+
+/* Another signature under which the operator is called. */
+typedef struct cfx_variant {
+    /* With a full name: "torch.nn.functional.embedding(Tensor input, ...)". */
+    const char *schema;
+    /* Make the operator's bound arguments from the variant's; NULL: by name.
+     * A parameter `inplace` that the operator lacks asks for the spelling
+     * that writes; any other that it lacks must have its default. */
+    cfx_status (*lower)(cfx_call *call, const cfx_value *in, cfx_value *out);
+} cfx_variant;
+
+struct cfx_op {
+    const char *schema;
+    /* Full names, separated by spaces: "torch.cat", "Tensor.relu" (a method),
+     * "operator.add", "aten.cat.default". */
+    const char *aliases;
+    /* Those of the spelling that writes; "torch.x_ Tensor.x_ aten.x_.o" follow
+     * from `aliases` where flags has CFX_OP_INPLACE, others stand here. */
+    const char *inplace_aliases;
+    const cfx_variant *variants; /* ends with a NULL schema */
+    const char *doc;             /* one sentence */
+    uint32_t flags;
+    int code;                    /* for rules that several operators share */
+    /* Metas in, metas out. Sets the results, by cfx_call_out and its kin. */
+    cfx_status (*infer)(cfx_call *call);
+    /* Counts what a call costs, after infer. NULL: no arithmetic. Bytes not
+     * set are those of all tensors, once each; of views none. */
+    void (*cost)(const cfx_call *call, cfx_cost *cost);
+    /* Scratch bytes that `run` is given in call->work. NULL: none. */
+    size_t (*workspace)(const cfx_call *call);
+    /* Computes call->out from the arguments; trusts infer. NULL: the results
+     * are views or no tensors. */
+    cfx_status (*run)(cfx_call *call);
+    const cfx_op *next;          /* the next overload */
+};
+
+/*
+ * One call. Rules of operators see their arguments bound: in[k] is parameter
+ * k of the schema, the default where it was not given, of a kind its type
+ * accepts; int[2] is always a list or tuple of 2.
+ *
+ * Hooks of interpreters see the call as the node spells it: target, args,
+ * kwargs. An override may chain up with a copy in which these differ.
+ */
+struct cfx_call {
+    cfx_context *ctx;
+    cfx_shape_env *env;      /* NULL where all extents are integers */
+    cfx_error *err;
+    const struct cfx_node *node;  /* may be NULL */
+
+    /* As spelled. */
+    cfx_value target;        /* a str */
+    const cfx_value *args;
+    const cfx_value *kwargs; /* key and value in turn */
+    uint32_t nargs, nkwargs;
+
+    /* As bound. */
+    const cfx_op *op;
+    const cfx_schema *schema;
+    const cfx_value *in;
+    bool inplace;            /* in[0] takes the result */
+    bool meta;               /* nothing is to be computed */
+    uint8_t nout;
+    uint8_t alias[CFX_MAX_OUTS]; /* 1 + the parameter that out[i] views, or 0 */
+    cfx_tensor *out[CFX_MAX_OUTS];
+    cfx_value result;        /* of rules whose result is no tensor */
+    void *work;
+    size_t work_size;
+};
+
+CFX_BEGIN_DECLS
+
+/* ---- For rules: arguments ---- */
+
+CFX_INLINE cfx_tensor *cfx_call_tensor(const cfx_call *call, int k)
+{
+    return call->in[k].kind == CFX_TENSOR ? call->in[k].u.tensor : NULL;
+}
+CFX_INLINE bool cfx_call_has(const cfx_call *call, int k)
+{
+    return !cfx_value_is_none(call->in[k]);
+}
+CFX_INLINE int64_t cfx_call_int(const cfx_call *call, int k)
+{
+    return call->in[k].u.i;
+}
+CFX_INLINE bool cfx_call_bool(const cfx_call *call, int k)
+{
+    return call->in[k].u.i != 0;
+}
+CFX_INLINE double cfx_call_double(const cfx_call *call, int k)
+{
+    return cfx_value_number(call->in[k]);
+}
+CFX_INLINE const char *cfx_call_str(const cfx_call *call, int k)
+{
+    return call->in[k].kind == CFX_STR ? call->in[k].u.str->text : NULL;
+}
+/* The dtype argument, or `otherwise` where it is None. */
+CFX_INLINE cfx_dtype cfx_call_dtype(const cfx_call *call, int k,
+                                    cfx_dtype otherwise)
+{
+    return call->in[k].kind == CFX_DTYPE ? call->in[k].u.dtype : otherwise;
+}
+/* Length of a list argument (0 for None), and its items. */
+CFX_INLINE int cfx_call_len(const cfx_call *call, int k)
+{
+    return cfx_value_is_seq(call->in[k]) ? (int)call->in[k].u.seq->len : 0;
+}
+CFX_INLINE cfx_value cfx_call_item(const cfx_call *call, int k, int i)
+{
+    return call->in[k].u.seq->item[i];
+}
+CFX_INLINE cfx_dim cfx_call_dim(const cfx_call *call, int k, int i)
+{
+    return cfx_value_dim(cfx_call_item(call, k, i));
+}
+
+/* An axis argument made non-negative and checked against `rank` (a tensor of
+ * rank 0 has one axis for this purpose): PyTorch's sentence on failure. */
+CFX_API cfx_status cfx_call_axis(cfx_call *call, int64_t axis, int rank,
+                                 int *out);
+
+/* Fail from within a rule; the text is PyTorch's where it has a good one. */
+CFX_API cfx_status cfx_call_fail(cfx_call *call, cfx_status code,
+                                 const char *fmt, ...) CFX_PRINTF(3, 4);
+
+/* ---- For `infer`: results ---- */
+
+/* Result number call->nout: a new tensor, row-major. */
+CFX_API cfx_status cfx_call_out(cfx_call *call, cfx_dtype dtype, int rank,
+                                const cfx_dim *shape);
+CFX_API cfx_status cfx_call_out_strided(cfx_call *call, cfx_dtype dtype,
+                                        int rank, const cfx_dim *shape,
+                                        const cfx_dim *stride);
+/* Of the shape and, where it is dense, the strides of another. */
+CFX_API cfx_status cfx_call_out_like(cfx_call *call, const cfx_tensor *like);
+CFX_API cfx_status cfx_call_out_like_as(cfx_call *call, const cfx_tensor *like,
+                                        cfx_dtype dtype);
+/* A view of the tensor that parameter k is. */
+CFX_API cfx_status cfx_call_out_view(cfx_call *call, int k, int rank,
+                                     const cfx_dim *shape,
+                                     const cfx_dim *stride, cfx_dim offset);
+/* Parameter k itself. */
+CFX_API cfx_status cfx_call_out_same(cfx_call *call, int k);
+/* A result that is no tensor, or a list of tensors; takes the reference. */
+CFX_API cfx_status cfx_call_return_take(cfx_call *call, cfx_value v);
+
+/* A counted meta that rules of `Tensor[]` results put into their list. */
+CFX_API cfx_status cfx_call_new(cfx_call *call, cfx_tensor **out,
+                                cfx_dtype dtype, int rank,
+                                const cfx_dim *shape);
+CFX_API cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k,
+                                     int rank, const cfx_dim *shape,
+                                     const cfx_dim *stride, cfx_dim offset);
+
+/* ---- Running calls ---- */
+
+/* infer, and nothing else: *out is a meta (or a view of one, or a number). */
+CFX_API cfx_status cfx_call_meta(cfx_call *call, cfx_value *out);
+
+/* infer, allocate, run. In both, *out is a new reference, call->err tells of
+ * failures, and call->op, schema and in must be bound. */
+CFX_API cfx_status cfx_call_eager(cfx_call *call, cfx_value *out);
+
+/* As cfx_call_meta, and what the call costs. Bytes that the operator's rule
+ * does not set are those of all tensors that it reads and writes. */
+CFX_API cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost,
+                                 cfx_value *out);
+
+/* ---- The registry ---- */
+
+/* A name that calls can have: an operator, perhaps with a variant's signature
+ * or the spelling that writes. Several may share a name: a chain. */
+typedef struct cfx_target {
+    const char *name;
+    const cfx_op *op;
+    const cfx_schema *schema;      /* of the operator */
+    const cfx_schema *variant;     /* the signature to bind by; may differ */
+    const cfx_variant *how;        /* NULL unless a variant */
+    bool inplace, method;
+    const struct cfx_target *next; /* tried after this one */
+} cfx_target;
+
+/* The target of a function name ("torch.cat", "operator.add", also in the
+ * spellings "_operator.add", "torch.ops.aten.cat.default") or NULL. */
+CFX_API const cfx_target *cfx_find_function(cfx_context *ctx,
+                                            const char *name);
+/* The target of a method of Tensor, or NULL. */
+CFX_API const cfx_target *cfx_find_method(cfx_context *ctx, const char *name);
+
+/* Add an operator and its overloads; it must outlive the context. Names it
+ * shares with others are tried first. Fails with CFX_EPARSE for a schema that
+ * does not read, CFX_ENOMEM. */
+CFX_API cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op,
+                                   cfx_error *err);
+
+/* The i-th operator (first of its chain), or NULL after the last. */
+CFX_API const cfx_op *cfx_op_at(cfx_context *ctx, size_t i);
+
+/* The parsed schema of an operator that is registered. */
+CFX_API const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op);
+
+/* ---- Binding ---- */
+
+/* Where values made while binding are kept until it is released. */
+typedef struct cfx_bound {
+    cfx_context *ctx;
+    const cfx_target *target;
+    bool inplace;            /* the call writes to in[0] */
+    cfx_value in[CFX_MAX_PARAMS];
+    uint32_t nowned, cap;
+    cfx_value *owned;
+    cfx_value first[4];
+} cfx_bound;
+
+/*
+ * Bind arguments to the first signature of the chain that takes them; nodes
+ * stand for anything. `b` must be zeroed or released; release it after use.
+ * Fails with CFX_EINVAL and the sentence of the first signature that came
+ * closest.
+ */
+CFX_API cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx,
+                            const cfx_target *chain, const cfx_value *args,
+                            size_t nargs, const cfx_value *kwargs,
+                            size_t nkwargs, cfx_error *err);
+CFX_API void cfx_bound_release(cfx_bound *b);
+
+/* Bind to a schema that is not an operator's (modules, constructors): `in` has
+ * room for schema->nparams. */
+CFX_API cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,
+                                   const cfx_schema *schema,
+                                   const cfx_value *args, size_t nargs,
+                                   const cfx_value *kwargs, size_t nkwargs,
+                                   cfx_error *err);
+
+/* Read a schema; it is freed with the context. */
+CFX_API cfx_status cfx_schema_parse(const cfx_schema **out, cfx_context *ctx,
+                                    const char *text, cfx_error *err);
+
+CFX_END_DECLS
+
+#endif

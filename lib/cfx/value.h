@@ -1,0 +1,219 @@
+/*
+ * cfx/value.h -- what stands in an argument or comes out of an operator.
+ *
+ * A cfx_value is 16 bytes: a kind and a word. Numbers, types and nodes are in
+ * the word; tensors, strings, tuples, lists, dicts, slices and complex numbers
+ * are counted objects that never change once made. The zero value is `absent`:
+ * an optional argument that was not given, which is not None.
+ *
+ * Values are passed by value and borrowed, as pointers are: cfx_value_ref
+ * takes a share, cfx_value_unref gives it back; both do nothing for kinds that
+ * are not counted. Objects made inside a graph belong to the graph and are not
+ * counted either.
+ */
+#ifndef CFX_VALUE_H
+#define CFX_VALUE_H
+
+#include <cfx/tensor.h>
+
+struct cfx_node;
+struct cfx_module;
+
+typedef enum cfx_kind {
+    CFX_ABSENT = 0,
+    CFX_NONE,
+    CFX_BOOL_VALUE,
+    CFX_INT,          /* an integer of 64 bits */
+    CFX_SYMINT,       /* an extent that is an expression */
+    CFX_FLOAT,
+    CFX_COMPLEX,
+    CFX_STR,
+    CFX_DTYPE,
+    CFX_DEVICE,       /* "cpu", "cuda:0": a string */
+    CFX_MEMORY_FORMAT,
+    CFX_LAYOUT,       /* "torch.strided": a string */
+    CFX_ELLIPSIS,
+    CFX_SLICE,
+    CFX_RANGE,
+    CFX_TUPLE,
+    CFX_LIST,
+    CFX_DICT,
+    CFX_TENSOR,
+    CFX_NODE,         /* of a graph being built or read */
+    CFX_MODULE,
+    CFX_NAME,         /* an identifier that names none of these: a str */
+    CFX_NKINDS
+} cfx_kind;
+
+/* Counted strings; `text` ends in NUL but may hold others. */
+typedef struct cfx_string {
+    int refs;            /* 0: belongs to an arena, not counted */
+    uint32_t len;
+    cfx_context *ctx;
+    char text[];
+} cfx_string;
+
+struct cfx_seq;
+
+typedef struct cfx_value {
+    uint8_t kind;
+    uint8_t flags;       /* private: how deeply an aggregate nests, if known */
+    uint16_t pad;
+    uint32_t aux;        /* private */
+    union {
+        bool b;
+        int64_t i;
+        double f;
+        cfx_dim dim;
+        cfx_dtype dtype;
+        cfx_memory_format format;
+        cfx_string *str;
+        struct cfx_seq *seq;
+        cfx_tensor *tensor;
+        struct cfx_node *node;
+        struct cfx_module *module;
+    } u;
+} cfx_value;
+
+/*
+ * Tuples and lists have `len` items. A dict has 2*len, key and value in turn.
+ * Slices and ranges have 3 (start, stop, step); complex numbers 2 floats.
+ * `type` names a named tuple ("torch.return_types.topk" with field names
+ * "values indices"), else NULL.
+ */
+typedef struct cfx_named_tuple {
+    const char *name, *fields;
+} cfx_named_tuple;
+
+typedef struct cfx_seq {
+    int refs;            /* 0: belongs to an arena, not counted */
+    uint32_t len;
+    cfx_context *ctx;
+    const cfx_named_tuple *type;
+    cfx_value item[];
+} cfx_seq;
+
+CFX_BEGIN_DECLS
+
+#define CFX_NOTHING ((cfx_value){0})
+CFX_INLINE cfx_value cfx_none(void)
+{
+    return (cfx_value){.kind = CFX_NONE};
+}
+CFX_INLINE cfx_value cfx_bool(bool b)
+{
+    return (cfx_value){.kind = CFX_BOOL_VALUE, .u.i = b};
+}
+CFX_INLINE cfx_value cfx_int(int64_t i)
+{
+    return (cfx_value){.kind = CFX_INT, .u.i = i};
+}
+CFX_INLINE cfx_value cfx_num(double f)
+{
+    return (cfx_value){.kind = CFX_FLOAT, .u.f = f};
+}
+CFX_INLINE cfx_value cfx_value_of_dtype(cfx_dtype t)
+{
+    return (cfx_value){.kind = CFX_DTYPE, .u.dtype = t};
+}
+CFX_INLINE cfx_value cfx_value_of_format(cfx_memory_format f)
+{
+    return (cfx_value){.kind = CFX_MEMORY_FORMAT, .u.format = f};
+}
+/* Borrow a tensor as a value; takes no share. */
+CFX_INLINE cfx_value cfx_value_of_tensor(cfx_tensor *t)
+{
+    return (cfx_value){.kind = CFX_TENSOR, .u.tensor = t};
+}
+CFX_INLINE cfx_value cfx_value_of_node(struct cfx_node *n)
+{
+    return (cfx_value){.kind = CFX_NODE, .u.node = n};
+}
+CFX_INLINE cfx_value cfx_value_of_dim(cfx_dim d)
+{
+    return cfx_dim_is_int(d) ? cfx_int(cfx_dim_value(d))
+                             : (cfx_value){.kind = CFX_SYMINT, .u.dim = d};
+}
+CFX_INLINE cfx_value cfx_ellipsis(void)
+{
+    return (cfx_value){.kind = CFX_ELLIPSIS};
+}
+
+CFX_INLINE bool cfx_value_is_absent(cfx_value v) { return !v.kind; }
+CFX_INLINE bool cfx_value_is_none(cfx_value v)
+{
+    return v.kind == CFX_NONE || v.kind == CFX_ABSENT;
+}
+CFX_INLINE bool cfx_value_is_seq(cfx_value v)
+{
+    return v.kind == CFX_TUPLE || v.kind == CFX_LIST;
+}
+/* The extent that an int, bool or symbolic int is; else CFX_DIM_BAD. */
+CFX_INLINE cfx_dim cfx_value_dim(cfx_value v)
+{
+    return v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE ? cfx_dim_int(v.u.i)
+           : v.kind == CFX_SYMINT ? v.u.dim : CFX_DIM_BAD;
+}
+/* The number that a bool, int or float is, as a double. */
+CFX_INLINE double cfx_value_number(cfx_value v)
+{
+    return v.kind == CFX_FLOAT ? v.u.f : (double)v.u.i;
+}
+
+CFX_API cfx_value cfx_value_ref(cfx_value v);
+CFX_API void cfx_value_unref(cfx_value v);
+
+/*
+ * New objects, with one reference that is yours. Items are shared, not moved
+ * (cfx_value_ref is taken of each). On lack of memory, and when they would
+ * nest deeper than CFX_MAX_DEPTH, they give an absent value.
+ */
+CFX_API cfx_value cfx_str_new(cfx_context *ctx, const char *text, size_t len);
+CFX_API cfx_value cfx_tuple_new(cfx_context *ctx, size_t n,
+                                const cfx_value *items);
+CFX_API cfx_value cfx_list_new(cfx_context *ctx, size_t n,
+                               const cfx_value *items);
+/* Keys and values in turn, 2*n of them. */
+CFX_API cfx_value cfx_dict_new(cfx_context *ctx, size_t n,
+                               const cfx_value *items);
+/* Any kind that is a cfx_seq: slice, range, complex, named tuple, ... */
+CFX_API cfx_value cfx_seq_new(cfx_context *ctx, cfx_kind kind, size_t n_items,
+                              const cfx_value *items,
+                              const cfx_named_tuple *type);
+
+/* The value of a string key, or an absent value. */
+CFX_API cfx_value cfx_dict_get(cfx_value dict, const char *key);
+
+/* Equal kinds and contents: 1, 1.0 and True are three things, 0.0 and -0.0
+ * two; NaN equals itself; dicts have the same order; tensors and nodes by
+ * identity. Iterative. */
+CFX_API bool cfx_value_equal(cfx_value a, cfx_value b);
+
+/* What a kind is called in messages: "int", "Tensor", "list", ... */
+CFX_API const char *cfx_kind_name(cfx_kind kind);
+
+/* The shortest decimal that reads back as f, as Python's repr writes it
+ * ("0.1", "1e-05", "inf"), in every locale. buf has room for 32. */
+CFX_API void cfx_float_repr(char *buf, double f);
+
+/* Call fn for each value inside v that is not an aggregate, depth first;
+ * stops at the first that does not return CFX_OK, and returns that. Keys of
+ * dicts are not visited. Fails with CFX_EINVAL beyond CFX_MAX_DEPTH. */
+CFX_API cfx_status cfx_value_visit(cfx_value v,
+                                   cfx_status (*fn)(void *user, cfx_value v),
+                                   void *user);
+
+/* A copy in which fn has replaced each such value: torch.fx's map_aggregate.
+ * fn gives a new reference. What does not change is shared. Fails with
+ * CFX_ENOMEM, CFX_EINVAL, and what fn fails with. */
+CFX_API cfx_status cfx_value_map(cfx_value *out, cfx_context *ctx, cfx_value v,
+                                 cfx_status (*fn)(void *user, cfx_value v,
+                                                  cfx_value *out),
+                                 void *user, cfx_error *err);
+
+/* The deepest nesting of aggregates that is accepted anywhere. */
+enum { CFX_MAX_DEPTH = 64 };
+
+CFX_END_DECLS
+
+#endif

@@ -1,0 +1,429 @@
+/*
+ * io -- whole files in, whole files out.
+ *
+ * A file that is written appears under its name only when it is complete: what
+ * is written goes to a temporary file in the same directory, which is renamed
+ * at the end. Something that is no regular file (/dev/stdout, a pipe) cannot
+ * be replaced and is written to directly. Nothing is fsync'ed: this guards
+ * against programs that stop, not against power cuts.
+ */
+#include "format/io.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/util.h"
+
+cfx_status cfx_fail_errno(cfx_error *err, const char *what)
+{
+    int e = errno ? errno : EIO;
+
+    if (e == ENOMEM)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    return what ? cfx_fail(err, CFX_EIO, "%s: %s", what, strerror(e))
+                : cfx_fail(err, CFX_EIO, "%s", strerror(e));
+}
+
+/* ---- Reading ---- */
+
+static int open_to_read(const char *path)
+{
+    return open(path, O_RDONLY | O_CLOEXEC);
+}
+
+cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
+                         cfx_error *err)
+{
+    struct stat st;
+
+    *fd = open_to_read(path);
+    if (*fd < 0)
+        return cfx_fail_errno(err, NULL);
+    cfx_status rc = CFX_OK;
+    if (fstat(*fd, &st))
+        rc = cfx_fail_errno(err, NULL);
+    else if (!S_ISREG(st.st_mode))
+        rc = cfx_fail(err, CFX_EIO, "is not a regular file");
+    if (rc) {
+        close(*fd);
+        *fd = -1;
+        return rc;
+    }
+    *size = (size_t)st.st_size;
+    return CFX_OK;
+}
+
+static const size_t most_at_once = (size_t)1 << 30; /* all systems take that */
+
+cfx_status cfx_file_read_at(int fd, void *to, size_t n, size_t offset,
+                            cfx_error *err)
+{
+    unsigned char *p = to;
+
+    while (n) {
+        ssize_t got = pread(fd, p, n < most_at_once ? n : most_at_once,
+                            (off_t)offset);
+        if (got < 0 && errno == EINTR)
+            continue;
+        if (got < 0)
+            return cfx_fail_errno(err, NULL);
+        if (got == 0)
+            return cfx_fail(err, CFX_EIO, "the file became shorter while it "
+                            "was read");
+        p += got;
+        n -= (size_t)got;
+        offset += (size_t)got;
+    }
+    return CFX_OK;
+}
+
+void cfx_bytes_release(cfx_bytes *b)
+{
+    if (b->data)
+        cfx_block_free(b->ctx, b->data, b->cap);
+    *b = (cfx_bytes){0};
+}
+
+static cfx_status bytes_grow(cfx_bytes *b, cfx_error *err)
+{
+    size_t cap;
+    unsigned char *data = NULL;
+
+    if (cfx_mul_size(&cap, b->cap, 2))
+        data = cfx_block_alloc(b->ctx, cap);
+    if (!data)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    memcpy(data, b->data, b->len);
+    cfx_block_free(b->ctx, b->data, b->cap);
+    b->data = data;
+    b->cap = cap;
+    return CFX_OK;
+}
+
+static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
+                                cfx_error *err)
+{
+    struct stat st;
+    size_t cap = 65536;
+
+    /* Some files tell a size of 0, or none: it is no more than a hint. */
+    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
+        cap = (size_t)st.st_size + 1;
+    if (cap > limit && cap - 1 > limit)
+        return cfx_fail(err, CFX_ELIMIT, "has %zu bytes, more than the %zu "
+                        "that are read", cap - 1, limit);
+    b->data = cfx_block_alloc(b->ctx, cap);
+    if (!b->data)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    b->cap = cap;
+    for (;;) {
+        if (b->len == b->cap && bytes_grow(b, err))
+            return CFX_ENOMEM;
+        size_t room = b->cap - b->len;
+        ssize_t got = read(fd, b->data + b->len,
+                           room < most_at_once ? room : most_at_once);
+        if (got < 0 && errno != EINTR)
+            return cfx_fail_errno(err, NULL);
+        if (got == 0)
+            return CFX_OK;
+        if (got > 0)
+            b->len += (size_t)got;
+        if (b->len > limit)
+            return cfx_fail(err, CFX_ELIMIT, "has more than the %zu bytes "
+                            "that are read", limit);
+        cfx_status rc = cfx_context_check(b->ctx, err);
+        if (rc)
+            return rc;
+    }
+}
+
+cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
+                          size_t limit, cfx_error *err)
+{
+    int fd;
+    cfx_status rc = CFX_OK;
+
+    *out = (cfx_bytes){.ctx = ctx};
+    /* A pipe without a writer blocks; a signal may have come to cancel. */
+    while ((fd = open_to_read(path)) < 0 && errno == EINTR && !rc)
+        rc = cfx_context_check(ctx, err);
+    if (rc || fd < 0)
+        return rc ? rc : cfx_fail_errno(err, NULL);
+    rc = bytes_read_fd(out, fd, limit, err);
+    close(fd);
+    if (rc)
+        cfx_bytes_release(out);
+    return rc;
+}
+
+/* ---- Bytes of elements ---- */
+
+bool cfx_little_endian(void)
+{
+    const uint16_t one = 1;
+
+    return *(const unsigned char *)&one == 1;
+}
+
+void cfx_swap_bytes(void *p, size_t n, size_t size)
+{
+    unsigned char *x = p;
+
+    for (size_t i = 0; i < n; i++, x += size) {
+        for (size_t a = 0, b = size - 1; a < b; a++, b--) {
+            unsigned char keep = x[a];
+            x[a] = x[b];
+            x[b] = keep;
+        }
+    }
+}
+
+void cfx_normalize_bools(void *p, size_t n)
+{
+    unsigned char *x = p;
+
+    for (size_t i = 0; i < n; i++) {
+        if (x[i] > 1) /* a page that is mapped is written only if it must */
+            x[i] = 1;
+    }
+}
+
+static cfx_status write_swapped(FILE *to, const unsigned char *p, size_t n,
+                                size_t size, cfx_error *err)
+{
+    unsigned char chunk[4096];
+    size_t most = sizeof(chunk) / size;
+
+    while (n) {
+        size_t k = n < most ? n : most;
+        memcpy(chunk, p, k * size);
+        cfx_swap_bytes(chunk, k, size);
+        if (fwrite(chunk, size, k, to) != k)
+            return cfx_fail_errno(err, NULL);
+        p += k * size;
+        n -= k;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_write_numbers(FILE *to, const cfx_tensor *t, cfx_error *err)
+{
+    const size_t chunk = (size_t)4 << 20;
+    size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
+    cfx_tensor *flat = NULL;
+    cfx_status rc = cfx_tensor_contiguous(&flat, t, err);
+
+    if (rc)
+        return rc;
+    const unsigned char *p = flat->data;
+    size_t left = (size_t)cfx_tensor_numel(flat) * size;
+    while (left && !rc) {
+        size_t n = left < chunk ? left : chunk;
+        if (!cfx_little_endian() && size > 1)
+            rc = write_swapped(to, p, n / size, size, err);
+        else if (fwrite(p, 1, n, to) != n)
+            rc = cfx_fail_errno(err, NULL);
+        else
+            rc = cfx_context_check(t->ctx, err);
+        p += n;
+        left -= n;
+    }
+    cfx_tensor_unref(flat);
+    return rc;
+}
+
+/* ---- Writing ---- */
+
+static char *path_copy(cfx_context *ctx, const char *path, size_t *size)
+{
+    *size = strlen(path) + 1;
+    char *copy = cfx_alloc(ctx, *size);
+    if (copy)
+        memcpy(copy, path, *size);
+    return copy;
+}
+
+/* A new file beside `path`, of a name that was free. */
+static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
+{
+    f->temporary_size = strlen(f->path) + 48;
+    f->temporary = cfx_alloc(f->ctx, f->temporary_size);
+    if (!f->temporary)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(f->temporary, f->temporary_size, "%s.%ld.%u.tmp", f->path,
+                 (long)getpid(), i);
+        *fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                   0666);
+        if (*fd >= 0)
+            return CFX_OK;
+        if (errno != EEXIST && errno != EINTR)
+            break;
+    }
+    cfx_status rc = cfx_fail_errno(err, NULL);
+    cfx_free(f->ctx, f->temporary, f->temporary_size);
+    f->temporary = NULL;
+    return rc;
+}
+
+static cfx_status open_to_write(cfx_outfile *f, const char *path,
+                                cfx_error *err)
+{
+    struct stat st;
+    int fd = -1;
+    char real[PATH_MAX];
+
+    /* A link stays one: its target is what is replaced. */
+    f->path = path_copy(f->ctx, realpath(path, real) ? real : path,
+                        &f->path_size);
+    if (!f->path)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    if (!stat(f->path, &st) && !S_ISREG(st.st_mode)) {
+        fd = open(f->path, O_WRONLY | O_CLOEXEC);
+        if (fd < 0)
+            return cfx_fail_errno(err, NULL);
+    } else {
+        cfx_status rc = open_temporary(f, &fd, err);
+        if (rc)
+            return rc;
+    }
+    f->stream = fdopen(fd, "wb");
+    if (!f->stream) {
+        cfx_status rc = cfx_fail_errno(err, NULL);
+        close(fd);
+        return rc;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_outfile_open(cfx_outfile *f, cfx_context *ctx,
+                            const char *path, cfx_error *err)
+{
+    *f = (cfx_outfile){.ctx = ctx};
+    cfx_status rc = open_to_write(f, path, err);
+    if (rc) {
+        cfx_outfile_discard(f);
+        cfx_fail_at(err, "%s", path);
+    }
+    return rc;
+}
+
+void cfx_outfile_discard(cfx_outfile *f)
+{
+    if (f->stream)
+        fclose(f->stream);
+    if (f->temporary) {
+        unlink(f->temporary);
+        cfx_free(f->ctx, f->temporary, f->temporary_size);
+    }
+    if (f->path)
+        cfx_free(f->ctx, f->path, f->path_size);
+    *f = (cfx_outfile){0};
+}
+
+cfx_status cfx_outfile_commit(cfx_outfile *f, cfx_error *err)
+{
+    cfx_status rc = CFX_OK;
+    FILE *stream = f->stream;
+
+    f->stream = NULL;
+    errno = 0;
+    if (fflush(stream) || ferror(stream))
+        rc = cfx_fail_errno(err, f->path);
+    if (fclose(stream) && !rc)
+        rc = cfx_fail_errno(err, f->path);
+    if (!rc && f->temporary) {
+        if (rename(f->temporary, f->path))
+            rc = cfx_fail_errno(err, f->path);
+        else {
+            cfx_free(f->ctx, f->temporary, f->temporary_size);
+            f->temporary = NULL;
+        }
+    }
+    cfx_outfile_discard(f);
+    return rc;
+}
+
+/* ---- Lists of tensors ---- */
+
+cfx_status cfx_tensors_init(cfx_tensors *list, cfx_context *ctx, size_t n,
+                            cfx_error *err)
+{
+    *list = (cfx_tensors){.ctx = ctx};
+    if (!n)
+        return CFX_OK;
+    list->item = cfx_calloc(ctx, n, sizeof(*list->item));
+    if (!list->item)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    list->n = n;
+    return CFX_OK;
+}
+
+cfx_status cfx_tensors_name(cfx_tensors *list, size_t i, const char *name,
+                            size_t len, cfx_error *err)
+{
+    char *copy = cfx_alloc(list->ctx, len + 1);
+
+    if (!copy)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    memcpy(copy, name, len);
+    copy[len] = '\0';
+    list->item[i].name = copy;
+    return CFX_OK;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const cfx_named_tensor *x = a, *y = b;
+
+    return strcmp(x->name, y->name);
+}
+
+cfx_status cfx_tensors_sort(cfx_tensors *list, cfx_error *err)
+{
+    if (list->n)
+        qsort(list->item, list->n, sizeof(*list->item), by_name);
+    for (size_t i = 1; i < list->n; i++) {
+        if (!strcmp(list->item[i - 1].name, list->item[i].name))
+            return cfx_fail(err, CFX_EPARSE, "the name '%s' stands twice",
+                            list->item[i].name);
+    }
+    return CFX_OK;
+}
+
+cfx_tensor *cfx_tensors_get(const cfx_tensors *t, const char *name)
+{
+    size_t low = 0, high = t->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int order = strcmp(name, t->item[middle].name);
+        if (!order)
+            return t->item[middle].tensor;
+        if (order < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+void cfx_tensors_release(cfx_tensors *t)
+{
+    if (!t)
+        return;
+    for (size_t i = 0; i < t->n; i++) {
+        char *name = (char *)(uintptr_t)t->item[i].name;
+        if (name)
+            cfx_free(t->ctx, name, strlen(name) + 1);
+        cfx_tensor_unref(t->item[i].tensor);
+    }
+    if (t->item)
+        cfx_free(t->ctx, t->item, t->n * sizeof(*t->item));
+    *t = (cfx_tensors){0};
+}

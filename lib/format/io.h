@@ -1,0 +1,74 @@
+/*
+ * io.h -- whole files in, bytes of tensors out. Not installed.
+ */
+#ifndef CFX_FORMAT_IO_H
+#define CFX_FORMAT_IO_H
+
+#include <cfx/file.h>
+
+/* The bytes of a file, in a block of the context (aligned to 64 bytes). */
+typedef struct cfx_bytes {
+    cfx_context *ctx;
+    unsigned char *data;
+    size_t len, cap;
+} cfx_bytes;
+
+/* Read a file to its end, whatever it is (a pipe has no size to ask for); at
+ * most `limit` bytes. Fails with CFX_EIO, CFX_ELIMIT, CFX_ENOMEM. */
+cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
+                          size_t limit, cfx_error *err);
+void cfx_bytes_release(cfx_bytes *b);
+
+/* Open a file to read, and tell its size; CFX_EIO unless it is a regular
+ * one. `*fd` is yours to close. */
+cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
+                         cfx_error *err);
+/* Read exactly `n` bytes from `offset`, through interruptions and short
+ * reads; CFX_EIO where the file ends before. */
+cfx_status cfx_file_read_at(int fd, void *to, size_t n, size_t offset,
+                            cfx_error *err);
+
+/* The status of a failed system call, with errno's words. */
+cfx_status cfx_fail_errno(cfx_error *err, const char *what);
+
+/* Turn `n` elements of `size` bytes around, each. */
+void cfx_swap_bytes(void *p, size_t n, size_t size);
+/* Is the least significant byte first in this machine's memory? */
+bool cfx_little_endian(void);
+
+/* Write the numbers of a tensor, row-major and least significant byte first,
+ * to a stream; looks at cancelling now and then. */
+cfx_status cfx_write_numbers(FILE *to, const cfx_tensor *t, cfx_error *err);
+
+/* Make bools of any bytes: kernels count on 0 and 1. */
+void cfx_normalize_bools(void *p, size_t n);
+
+/* A list of `n` tensors without names, to be filled in; release it. */
+cfx_status cfx_tensors_init(cfx_tensors *list, cfx_context *ctx, size_t n,
+                            cfx_error *err);
+/* Name item i. */
+cfx_status cfx_tensors_name(cfx_tensors *list, size_t i, const char *name,
+                            size_t len, cfx_error *err);
+/* Sort a list in which all have names; CFX_EPARSE where one stands twice. */
+cfx_status cfx_tensors_sort(cfx_tensors *list, cfx_error *err);
+
+/* Read the weights that an index of several files names: fn is called with the
+ * tensors of each file and its path. Error texts begin with a path. */
+typedef cfx_status cfx_tensors_fn(void *user, const cfx_tensors *tensors,
+                                  const char *path, cfx_error *err);
+cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
+                           cfx_tensors_fn *fn, void *user, cfx_error *err);
+
+/* The array that the bytes of an .npy file hold; takes them over, also on
+ * failure. */
+cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
+                               cfx_error *err);
+/* The size in bytes that a whole .npy file has by its header, of which `len`
+ * bytes are given; 0 in *total where those are too few to tell. */
+cfx_status cfx_npy_total(size_t *total, const unsigned char *data, size_t len,
+                         cfx_error *err);
+
+/* How long the header of an .npy file can be. */
+enum { CFX_NPY_HEADER_MAX = 65536 };
+
+#endif

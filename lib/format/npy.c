@@ -1,0 +1,403 @@
+/*
+ * npy -- one array in NumPy's own format.
+ *
+ * A file is a magic text, a version, the length of the header, the header, and
+ * the numbers. The header is a Python dict of exactly three keys, which the
+ * small parser below reads; nothing else of Python is understood. An array in
+ * Fortran order becomes a tensor with the strides that it has in the file.
+ */
+#include "format/io.h"
+
+#include "base/util.h"
+
+enum { MAGIC = 6, CHUNK = 64 };
+
+static const unsigned char magic[MAGIC] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
+
+/* What the header tells. */
+struct npy {
+    cfx_dtype dtype;
+    bool swapped, fortran;
+    int rank;
+    int64_t shape[CFX_MAX_RANK];
+    size_t data;  /* where the numbers begin */
+    size_t bytes; /* how many they have */
+};
+
+/* ---- The header's dict ---- */
+
+struct text {
+    const char *at, *end;
+};
+
+static void skip_blanks(struct text *in)
+{
+    while (in->at < in->end && strchr(" \t\n\r", *in->at) && *in->at)
+        in->at++;
+}
+
+/* Take a character, after blanks, if it comes next. */
+static bool take(struct text *in, char c)
+{
+    skip_blanks(in);
+    if (in->at == in->end || *in->at != c)
+        return false;
+    in->at++;
+    return true;
+}
+
+static bool take_word(struct text *in, const char *word)
+{
+    size_t n = strlen(word);
+
+    skip_blanks(in);
+    if ((size_t)(in->end - in->at) < n || memcmp(in->at, word, n))
+        return false;
+    in->at += n;
+    return true;
+}
+
+/* A quoted text without escapes; points into the header. */
+static bool take_string(struct text *in, const char **s, size_t *len)
+{
+    skip_blanks(in);
+    if (in->at == in->end || (*in->at != '\'' && *in->at != '"'))
+        return false;
+    char quote = *in->at++;
+    *s = in->at;
+    while (in->at < in->end && *in->at != quote && *in->at != '\\')
+        in->at++;
+    *len = (size_t)(in->at - *s);
+    return in->at < in->end && *in->at++ == quote;
+}
+
+static bool take_extent(struct text *in, int64_t *out)
+{
+    int64_t v = 0;
+
+    skip_blanks(in);
+    const char *start = in->at;
+    while (in->at < in->end && *in->at >= '0' && *in->at <= '9') {
+        v = v * 10 + (*in->at++ - '0');
+        if (v > CFX_DIM_MAX / 16)
+            return false;
+    }
+    *out = v;
+    if (in->at == start)
+        return false;
+    take(in, 'L'); /* what Python 2 wrote */
+    return true;
+}
+
+static cfx_status take_shape(struct npy *h, struct text *in, cfx_error *err)
+{
+    if (!take(in, '('))
+        return cfx_fail(err, CFX_EPARSE, "the shape is no tuple");
+    while (!take(in, ')')) {
+        int64_t extent;
+        if (!take_extent(in, &extent))
+            return cfx_fail(err, CFX_EPARSE,
+                            "an extent of the shape is no natural number, or "
+                            "too large");
+        if (h->rank == CFX_MAX_RANK)
+            return cfx_fail(err, CFX_EUNSUPPORTED, "the rank is more than %d",
+                            CFX_MAX_RANK);
+        h->shape[h->rank++] = extent;
+        if (take(in, ','))
+            continue;
+        /* Python needs the comma of a tuple of one. */
+        if (h->rank == 1 || !take(in, ')'))
+            return cfx_fail(err, CFX_EPARSE, "the shape is no tuple");
+        break;
+    }
+    return CFX_OK;
+}
+
+static cfx_status find_dtype(struct npy *h, const char *descr, size_t len,
+                             cfx_error *err)
+{
+    if (len == 3 && descr[0] && strchr("<>=|", descr[0])) {
+        for (int t = 0; t < CFX_NDTYPES; t++) {
+            const char *npy = cfx_dtypes[t].npy;
+            if (!npy || memcmp(npy + 1, descr + 1, 2))
+                continue;
+            h->dtype = (cfx_dtype)t;
+            h->swapped = cfx_dtypes[t].size > 1 &&
+                         (descr[0] == '>') == cfx_little_endian() &&
+                         strchr("<>", descr[0]);
+            return CFX_OK;
+        }
+    }
+    return cfx_fail(err, CFX_EUNSUPPORTED, "the dtype '%.*s' is not offered",
+                    len > 40 ? 40 : (int)len, descr);
+}
+
+/* One `key: value` of the dict; `seen` collects which there were. */
+static cfx_status take_item(struct npy *h, struct text *in, int *seen,
+                            cfx_error *err)
+{
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    const char *s;
+    size_t len;
+    int k = 0;
+
+    if (!take_string(in, &s, &len) || !take(in, ':'))
+        return cfx_fail(err, CFX_EPARSE, "the header is no dict");
+    while (k < 3 && (strlen(keys[k]) != len || memcmp(keys[k], s, len)))
+        k++;
+    if (k == 3)
+        return cfx_fail(err, CFX_EPARSE, "the header has the key '%.*s'",
+                        len > 40 ? 40 : (int)len, s);
+    if (*seen & 1 << k)
+        return cfx_fail(err, CFX_EPARSE, "the header has '%s' twice", keys[k]);
+    *seen |= 1 << k;
+    if (k == 2)
+        return take_shape(h, in, err);
+    if (k == 1) {
+        h->fortran = take_word(in, "True");
+        if (!h->fortran && !take_word(in, "False"))
+            return cfx_fail(err, CFX_EPARSE, "fortran_order is no bool");
+        return CFX_OK;
+    }
+    if (!take_string(in, &s, &len))
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "arrays of structures are not offered");
+    return find_dtype(h, s, len, err);
+}
+
+static cfx_status parse_dict(struct npy *h, struct text in, cfx_error *err)
+{
+    int seen = 0;
+
+    if (!take(&in, '{'))
+        return cfx_fail(err, CFX_EPARSE, "the header is no dict");
+    while (!take(&in, '}')) {
+        cfx_status rc = take_item(h, &in, &seen, err);
+        if (rc)
+            return rc;
+        if (take(&in, ','))
+            continue;
+        if (!take(&in, '}'))
+            return cfx_fail(err, CFX_EPARSE, "the header is no dict");
+        break;
+    }
+    skip_blanks(&in);
+    if (in.at != in.end)
+        return cfx_fail(err, CFX_EPARSE, "text follows the header's dict");
+    if (seen != 7)
+        return cfx_fail(err, CFX_EPARSE, "the header lacks descr, "
+                        "fortran_order or shape");
+    return CFX_OK;
+}
+
+/* ---- The frame around it ---- */
+
+/* Where the numbers begin; 0 where `len` bytes are too few to tell. */
+static cfx_status data_start(size_t *dict, size_t *data,
+                             const unsigned char *p, size_t len,
+                             cfx_error *err)
+{
+    *data = 0;
+    if (memcmp(p, magic, len < MAGIC ? len : MAGIC))
+        return cfx_fail(err, CFX_EPARSE, "is no .npy file");
+    if (len < MAGIC + 6)
+        return CFX_OK;
+    if (p[MAGIC] < 1 || p[MAGIC] > 3)
+        return cfx_fail(err, CFX_EUNSUPPORTED, "version %d.%d of .npy is not "
+                        "offered", p[MAGIC], p[MAGIC + 1]);
+    size_t n = p[8] | (size_t)p[9] << 8;
+    *dict = MAGIC + 4;
+    if (p[MAGIC] > 1) {
+        n |= (size_t)p[10] << 16 | (size_t)p[11] << 24;
+        *dict = MAGIC + 6;
+    }
+    if (n > CFX_NPY_HEADER_MAX)
+        return cfx_fail(err, CFX_EPARSE, "a header of %zu bytes is too long",
+                        n);
+    *data = *dict + n;
+    return CFX_OK;
+}
+
+/* Read the header; h->data stays 0 where `len` bytes do not hold it. */
+static cfx_status parse(struct npy *h, const unsigned char *p, size_t len,
+                        cfx_error *err)
+{
+    size_t dict, data;
+    cfx_status rc = data_start(&dict, &data, p, len, err);
+
+    *h = (struct npy){0};
+    if (rc || !data || len < data)
+        return rc;
+    rc = parse_dict(h, (struct text){(const char *)p + dict,
+                                     (const char *)p + data}, err);
+    if (rc)
+        return rc;
+    h->bytes = cfx_dtype_size(h->dtype);
+    for (int i = 0; i < h->rank; i++) {
+        if (!cfx_mul_size(&h->bytes, h->bytes, (size_t)h->shape[i]))
+            return cfx_fail(err, CFX_EPARSE, "the shape is too large");
+    }
+    h->data = data;
+    return CFX_OK;
+}
+
+cfx_status cfx_npy_total(size_t *total, const unsigned char *data, size_t len,
+                         cfx_error *err)
+{
+    struct npy h;
+    cfx_status rc = parse(&h, data, len, err);
+
+    *total = 0;
+    if (!rc && h.data && !cfx_add_size(total, h.data, h.bytes))
+        return cfx_fail(err, CFX_EPARSE, "the shape is too large");
+    return rc;
+}
+
+/* ---- The tensor ---- */
+
+/* Memory that a tensor views. */
+struct owner {
+    cfx_bytes bytes;
+};
+
+static void owner_free(void *user)
+{
+    struct owner *o = user;
+    cfx_context *ctx = o->bytes.ctx;
+
+    cfx_bytes_release(&o->bytes);
+    cfx_free(ctx, o, sizeof(*o));
+}
+
+static void fortran_strides(const struct npy *h, int64_t *stride)
+{
+    int64_t step = 1;
+
+    for (int i = 0; i < h->rank; i++) {
+        stride[i] = step;
+        step *= h->shape[i] ? h->shape[i] : 1;
+    }
+}
+
+/* A tensor over the bytes, which it takes over, from `at` on. */
+static cfx_status wrap_take(cfx_tensor **out, const struct npy *h,
+                            cfx_bytes *bytes, size_t at, cfx_error *err)
+{
+    int64_t stride[CFX_MAX_RANK];
+    cfx_context *ctx = bytes->ctx;
+    struct owner *o = cfx_alloc(ctx, sizeof(*o));
+
+    if (!o) {
+        cfx_bytes_release(bytes);
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    }
+    o->bytes = *bytes;
+    *bytes = (cfx_bytes){0};
+    fortran_strides(h, stride);
+    return cfx_tensor_from(out, ctx, h->dtype, h->rank, h->shape,
+                           h->fortran && h->bytes ? stride : NULL,
+                           o->bytes.data + at, h->bytes, owner_free, o, err);
+}
+
+cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
+                               cfx_error *err)
+{
+    struct npy h = {0};
+    size_t size;
+    cfx_status rc = parse(&h, bytes->data, bytes->len, err);
+
+    *out = NULL;
+    if (!rc && (!h.data || bytes->len - h.data < h.bytes))
+        rc = cfx_fail(err, CFX_EPARSE, "ends too early");
+    else if (!rc && bytes->len - h.data > h.bytes)
+        rc = cfx_fail(err, CFX_EPARSE, "has %zu bytes after the array",
+                      bytes->len - h.data - h.bytes);
+    if (rc) {
+        cfx_bytes_release(bytes);
+        return rc;
+    }
+    size = cfx_dtype_size(h.dtype);
+    if (h.data % size) { /* the block is aligned, so move to its start */
+        memmove(bytes->data, bytes->data + h.data, h.bytes);
+        h.data = 0;
+    }
+    if (h.swapped)
+        cfx_swap_bytes(bytes->data + h.data, h.bytes / size, size);
+    if (h.dtype == CFX_BOOL)
+        cfx_normalize_bools(bytes->data + h.data, h.bytes);
+    return wrap_take(out, &h, bytes, h.data, err);
+}
+
+cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx, const char *path,
+                        cfx_error *err)
+{
+    cfx_bytes bytes = {0};
+    cfx_status rc = cfx_bytes_read(&bytes, ctx, path, SIZE_MAX - 1, err);
+
+    *out = NULL;
+    if (!rc)
+        rc = cfx_npy_decode_take(out, &bytes, err);
+    if (rc)
+        cfx_fail_at(err, "%s", path);
+    return rc;
+}
+
+/* ---- Writing ---- */
+
+static void format_header(cfx_buf *b, const cfx_tensor *t)
+{
+    static const char lead[] = "\x93NUMPY\x01";
+
+    cfx_buf_add(b, lead, sizeof(lead)); /* its NUL is the minor version */
+    cfx_buf_add(b, "\0", 2);            /* room for the length */
+    cfx_buf_printf(b, "{'descr': '%s', 'fortran_order': False, 'shape': (",
+                   cfx_dtypes[t->dtype].npy);
+    for (int i = 0; i < t->rank; i++) {
+        cfx_buf_int(b, cfx_tensor_size(t, i));
+        cfx_buf_puts(b, t->rank == 1 ? "," : i + 1 < t->rank ? ", " : "");
+    }
+    cfx_buf_puts(b, "), }");
+    cfx_buf_repeat(b, ' ', CHUNK - 1 - b->len % CHUNK);
+    cfx_buf_putc(b, '\n');
+    if (b->failed)
+        return;
+    size_t n = b->len - MAGIC - 4;
+    b->s[8] = (char)(n & 255);
+    b->s[9] = (char)(n >> 8);
+}
+
+static cfx_status write_to(FILE *to, const cfx_tensor *t, cfx_error *err)
+{
+    cfx_buf header;
+    cfx_status rc = CFX_OK;
+
+    cfx_buf_init(&header, t->ctx);
+    format_header(&header, t);
+    if (header.failed)
+        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+    else if (fwrite(header.s, 1, header.len, to) != header.len)
+        rc = cfx_fail_errno(err, NULL);
+    cfx_buf_release(&header);
+    return rc ? rc : cfx_write_numbers(to, t, err);
+}
+
+cfx_status cfx_npy_write(const char *path, const cfx_tensor *t, cfx_error *err)
+{
+    cfx_outfile file = {0};
+
+    if (!cfx_dtypes[t->dtype].npy)
+        return cfx_fail(err, CFX_EUNSUPPORTED, "%s: NumPy has no %s; "
+                        "a .safetensors file takes it", path,
+                        cfx_dtypes[t->dtype].name);
+    if (cfx_tensor_is_meta(t))
+        return cfx_fail(err, CFX_EINVAL, "%s: the tensor has no numbers", path);
+    cfx_status rc = cfx_outfile_open(&file, t->ctx, path, err);
+    if (rc)
+        return rc;
+    rc = write_to(file.stream, t, err);
+    if (!rc)
+        return cfx_outfile_commit(&file, err);
+    cfx_outfile_discard(&file);
+    cfx_fail_at(err, "%s", path);
+    return rc;
+}

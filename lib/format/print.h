@@ -1,0 +1,110 @@
+/*
+ * print.h -- what the printers share. Not installed.
+ */
+#ifndef CFX_PRINT_H
+#define CFX_PRINT_H
+
+#include <cfx/graph_module.h>
+#include <cfx/text.h>
+
+#include "base/util.h"
+
+/* ---- Output: pieces are gathered and go to the sink in lumps. After a
+ * failure nothing more is written; the status is kept. ---- */
+
+typedef struct cfx_out {
+    cfx_sink to;
+    cfx_status status;
+    size_t len;
+    char text[2048];
+} cfx_out;
+
+void cfx_out_init(cfx_out *o, cfx_sink to);
+void cfx_out_add(cfx_out *o, const char *s, size_t n);
+void cfx_out_puts(cfx_out *o, const char *s);
+void cfx_out_putc(cfx_out *o, char c);
+void cfx_out_repeat(cfx_out *o, char c, size_t n);
+void cfx_out_int(cfx_out *o, int64_t v);
+void cfx_out_float(cfx_out *o, double v);
+/* Set the status, unless one is set already. */
+void cfx_out_fail(cfx_out *o, cfx_status status);
+/* Write what is left, and tell the status. */
+cfx_status cfx_out_finish(cfx_out *o, cfx_error *err);
+
+/* A sink that appends to a text. */
+cfx_sink cfx_sink_buf(cfx_buf *b);
+
+/* ---- Values ---- */
+
+enum {
+    /* As in `.code`: REPR, but for what Python could not read back. */
+    CFX_STYLE_CODE = CFX_STYLE_LOSSLESS + 1,
+    /* Python's str(): REPR, but a string or device by itself is bare. */
+    CFX_STYLE_STR
+};
+
+/* How to print values. Zeroed but for `out` and `style` it is complete. */
+typedef struct cfx_values {
+    cfx_out *out;
+    int style; /* cfx_value_style or one of the above */
+    /* What to call a node; NULL: by its name. */
+    const char *(*node_name)(void *user, const cfx_node *n);
+    void *user;
+    /* Print a tensor in the superset; NULL: it is refused. */
+    void (*tensor)(void *user, cfx_out *out, const cfx_tensor *t);
+    cfx_error *err;
+} cfx_values;
+
+/* What has no text form fails the output, with a sentence in p->err. */
+void cfx_print__value(const cfx_values *p, cfx_value v);
+/* Items separated by ", ". */
+void cfx_print__items(const cfx_values *p, const cfx_value *item, size_t n);
+
+/* A string in Python quotes. */
+void cfx_print__quoted(cfx_out *o, const char *s, size_t len);
+/* A target, key or type: bare, or in the superset quoted where one of `stop`,
+ * a quote or a control character stands in it. */
+void cfx_print__word(cfx_out *o, const char *s, const char *stop,
+                     bool lossless);
+
+/* "f32[2, 3]"; with `stride`, its strides and device too. */
+void cfx_print__type(cfx_out *o, const cfx_tensor *t, bool stride);
+
+/* The tensor by which a node is annotated (meta val, tensor_meta,
+ * example_value), or an absent value. */
+cfx_value cfx_print__meta_value(const cfx_node *n);
+
+/* ---- Graphs ---- */
+
+/* A node's line; `v` tells how values are printed, in the styles ARGUMENT or
+ * LOSSLESS. */
+void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta);
+
+/* A whole graph: the header, and its lines. */
+void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta);
+
+/* A target of call_function as torch.fx prints it. */
+const char *cfx_print__target(const cfx_node *n);
+
+/* ---- Code ---- */
+
+/* What differs between `.code` and print_readable. */
+typedef struct cfx_code_options {
+    bool verbose;          /* types of results, comments */
+    const char *class_name; /* NULL: no class line */
+    size_t indent;
+} cfx_code_options;
+
+void cfx_print__code(cfx_out *o, const cfx_graph *g,
+                     const cfx_code_options *how, cfx_error *err);
+
+/* The comment above a node's line in verbose code, without a newline. */
+void cfx_print__summary(cfx_out *o, const cfx_node *n, cfx_context *ctx,
+                        cfx_error *err);
+
+/* ---- Modules ---- */
+
+void cfx_print__tree(cfx_out *o, const cfx_module *m, bool lossless,
+                     cfx_error *err);
+
+#endif

@@ -1,0 +1,181 @@
+/*
+ * print_graph -- str(graph), and one node's line of it.
+ *
+ * A graph is `graph():` and a line a node, each begun by a newline and four
+ * blanks; there is no final newline. The superset adds to a line what torch's
+ * text loses: quotes, ` meta = {...}`, and of the output its type (` -> T`)
+ * and its name where that is not `output` (` as %name`).
+ */
+#include "format/print.h"
+
+const char *cfx_print__target(const cfx_node *n)
+{
+    const char *t = n->target.u.str->text;
+    bool private = n->op == CFX_CALL_FUNCTION && !strncmp(t, "_operator.", 10);
+    return private ? t + 1 : t;
+}
+
+cfx_value cfx_print__meta_value(const cfx_node *n)
+{
+    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        cfx_value v = cfx_node_meta(n, keys[i]);
+        if (v.kind != CFX_ABSENT)
+            return v;
+    }
+    return CFX_NOTHING;
+}
+
+static void print_type(cfx_out *o, const cfx_node *n, bool meta, bool lossless)
+{
+    cfx_value t = meta ? cfx_print__meta_value(n) : CFX_NOTHING;
+    bool call = n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
+                n->op == CFX_CALL_MODULE;
+    if (call && t.kind == CFX_TENSOR) {
+        cfx_out_puts(o, "Tensor \"");
+        cfx_print__type(o, t.u.tensor, true);
+        cfx_out_putc(o, '"');
+    } else if (n->type.kind != CFX_ABSENT &&
+               (n->op != CFX_PLACEHOLDER || n->type.u.str->len)) {
+        cfx_print__word(o, n->type.u.str->text, "#=\n", lossless);
+        cfx_out_putc(o, ' ');
+    }
+}
+
+/* `(args = (...), kwargs = {...})`; keys of kwargs are bare in all styles. */
+static void print_call(const cfx_values *v, const cfx_node *n)
+{
+    cfx_out *o = v->out;
+    cfx_out_puts(o, "(args = (");
+    cfx_print__items(v, n->args, n->nargs);
+    cfx_out_puts(o, n->nargs == 1 ? ",), kwargs = {" : "), kwargs = {");
+    for (uint32_t i = 0; i < n->nkwargs; i++) {
+        if (i)
+            cfx_out_puts(o, ", ");
+        cfx_print__word(o, n->kwargs[2 * i].u.str->text, " :,{}()[]",
+                        v->style == CFX_STYLE_LOSSLESS);
+        cfx_out_puts(o, ": ");
+        cfx_print__value(v, n->kwargs[2 * i + 1]);
+    }
+    cfx_out_puts(o, "})");
+}
+
+static void print_default(const cfx_values *v, const cfx_node *n)
+{
+    cfx_values str = *v;
+    if (!n->nargs)
+        return;
+    if (v->style != CFX_STYLE_LOSSLESS)
+        str.style = CFX_STYLE_STR;
+    cfx_out_puts(v->out, "(default=");
+    cfx_print__value(&str, n->args[0]);
+    cfx_out_putc(v->out, ')');
+}
+
+static void print_output(const cfx_values *v, const cfx_node *n)
+{
+    cfx_values str = *v;
+    bool lossless = v->style == CFX_STYLE_LOSSLESS;
+    if (!lossless)
+        str.style = CFX_STYLE_STR;
+    cfx_out_puts(v->out, "return ");
+    cfx_print__value(&str, n->nargs ? n->args[0] : cfx_none());
+    if (lossless && n->type.kind != CFX_ABSENT) {
+        cfx_out_puts(v->out, " -> ");
+        cfx_print__quoted(v->out, n->type.u.str->text, n->type.u.str->len);
+    }
+    if (lossless && strcmp(n->name, "output")) {
+        cfx_out_puts(v->out, " as %");
+        cfx_out_puts(v->out, n->name);
+    }
+}
+
+/* What shape propagation found is found again: it is not user meta. */
+static bool is_derived(cfx_value key)
+{
+    return !strcmp(key.u.str->text, "tensor_meta");
+}
+
+static void print_meta(const cfx_values *v, const cfx_node *n)
+{
+    cfx_values plain = *v;
+    const cfx_seq *d = n->meta.kind == CFX_DICT ? n->meta.u.seq : NULL;
+    bool any = false;
+    plain.tensor = NULL;
+    for (uint32_t i = 0; d && i < d->len; i++) {
+        if (is_derived(d->item[2 * i]))
+            continue;
+        cfx_out_puts(v->out, any ? ", " : " meta = {");
+        any = true;
+        cfx_print__value(&plain, d->item[2 * i]);
+        cfx_out_puts(v->out, ": ");
+        cfx_print__value(&plain, d->item[2 * i + 1]);
+    }
+    if (any)
+        cfx_out_putc(v->out, '}');
+}
+
+static void print_body(const cfx_values *v, const cfx_node *n)
+{
+    bool lossless = v->style == CFX_STYLE_LOSSLESS;
+    cfx_out_puts(v->out, cfx_opcode_names[n->op]);
+    cfx_out_puts(v->out, "[target=");
+    cfx_print__word(v->out, lossless ? n->target.u.str->text
+                                     : cfx_print__target(n), "]", lossless);
+    cfx_out_putc(v->out, ']');
+    if (n->op == CFX_PLACEHOLDER && n->nargs < 2 && !n->nkwargs)
+        print_default(v, n);
+    else if (n->op != CFX_PLACEHOLDER && n->op != CFX_GET_ATTR)
+        print_call(v, n);
+    else if (lossless && (n->nargs || n->nkwargs))
+        print_call(v, n);
+}
+
+void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta)
+{
+    bool lossless = v->style == CFX_STYLE_LOSSLESS;
+    if (n->op == CFX_OUTPUT) {
+        print_output(v, n);
+    } else {
+        cfx_out_putc(v->out, '%');
+        cfx_out_puts(v->out, n->name);
+        cfx_out_puts(v->out, " : ");
+        print_type(v->out, n, meta, lossless);
+        cfx_out_puts(v->out, "[num_users=");
+        cfx_out_int(v->out, n->nusers);
+        cfx_out_puts(v->out, "] = ");
+        print_body(v, n);
+    }
+    if (lossless)
+        print_meta(v, n);
+}
+
+void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta)
+{
+    cfx_out_puts(v->out, "graph():");
+    for (const cfx_node *n = cfx_graph_first(g); n && !v->out->status;
+         n = cfx_node_next(n)) {
+        cfx_out_puts(v->out, "\n    ");
+        cfx_print__node(v, n, meta);
+    }
+}
+
+cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g, bool meta,
+                           cfx_error *err)
+{
+    cfx_out out;
+    cfx_out_init(&out, to);
+    cfx_print__graph(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
+                                   .err = err}, g, meta);
+    return cfx_out_finish(&out, err);
+}
+
+cfx_status cfx_print_node(cfx_sink to, const cfx_node *n, bool meta,
+                          cfx_error *err)
+{
+    cfx_out out;
+    cfx_out_init(&out, to);
+    cfx_print__node(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
+                                  .err = err}, n, meta);
+    return cfx_out_finish(&out, err);
+}

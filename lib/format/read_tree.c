@@ -1,0 +1,635 @@
+/*
+ * read_tree -- the tree of modules, as repr(module) prints it.
+ *
+ *     Net(
+ *       (conv): Conv2d(3, 8, kernel_size=(3, 3), stride=(1, 1))
+ *       (acts): ModuleList(
+ *         (0-1): 2 x ReLU()
+ *       )
+ *     )
+ *
+ * Brackets tell the structure, indentation is ignored. A module is made where
+ * it closes, when its children are there to tell what its own line hides. One
+ * that is repeated is read again for each time, from its own line. The root,
+ * and a type that is not known but has children or no arguments, become
+ * containers that print as they did.
+ */
+#include <cfx/op.h>
+
+#include "format/print.h"
+#include "format/reader.h"
+#include "format/repr.h"
+#include "nn/module_impl.h"
+
+enum {
+    MAX_DEPTH = 256,        /* a tree of real modules has 20 */
+    MAX_REPEATED = 1 << 16  /* modules that were read before, in all */
+};
+
+/* A module whose line has been read. */
+typedef struct frame {
+    const char *at;              /* its line */
+    const char *name;            /* of its class */
+    size_t name_len;
+    const char *key, *key_end;   /* NULL: `number` is the key */
+    bool quoted;                 /* the key stands in quotes */
+    bool copy;                   /* it or its parent was read before */
+    uint64_t number;
+    const cfx_module_type *type; /* NULL: a container */
+    bool training;
+    size_t first_arg;            /* key and value in turn, on the stack */
+    size_t first_child;
+    const char *again;           /* a child's line that is read again */
+    uint64_t next, last;         /* its next key, and its last */
+} frame;
+
+typedef struct child {
+    cfx_module *m;
+    const char *key, *key_end;
+    bool quoted;
+    uint64_t number;
+} child;
+
+typedef struct tree_reader {
+    cfx_reader *r;
+    const char *at;              /* the next line */
+    frame *frame;
+    size_t nframes, frame_cap;
+    child *child;                /* made, but not yet in their parents */
+    size_t nchildren, child_cap;
+    size_t repeated;
+    cfx_module *root;
+} tree_reader;
+
+static bool grow(tree_reader *t, void **p, size_t *cap, size_t n, size_t size)
+{
+    if (n < *cap)
+        return true;
+    size_t room = *cap ? 2 * *cap : 16;
+    void *q = cfx_realloc(t->r->ctx, *p, *cap * size, room * size);
+    if (!q)
+        return false;
+    *p = q;
+    *cap = room;
+    return true;
+}
+
+static frame *top(tree_reader *t) { return &t->frame[t->nframes - 1]; }
+
+/* ---- Paths ---- */
+
+static void add_key(cfx_buf *b, const char *key, const char *end,
+                    uint64_t number)
+{
+    if (key)
+        cfx_buf_add(b, key, (size_t)(end - key));
+    else
+        cfx_buf_int(b, (int64_t)number);
+}
+
+/* The path of the innermost module, for messages. */
+static const char *path_of(tree_reader *t)
+{
+    cfx_buf *b = &t->r->word;
+    cfx_buf_clear(b);
+    for (size_t i = 1; i < t->nframes; i++) {
+        if (i > 1)
+            cfx_buf_putc(b, '.');
+        add_key(b, t->frame[i].key, t->frame[i].key_end, t->frame[i].number);
+    }
+    return b->len ? cfx_buf_str(b) : "the root";
+}
+
+/* ---- Arguments that the line hides ---- */
+
+/* The value given for a parameter, or NULL. */
+static const cfx_value *given(const tree_reader *t, const frame *f,
+                              const char *name, size_t len)
+{
+    const cfx_reader *r = t->r;
+    for (size_t i = f->first_arg; i + 1 < r->n; i += 2)
+        if (r->stack[i].kind == CFX_STR && r->stack[i].u.str->len == len &&
+            !memcmp(r->stack[i].u.str->text, name, len))
+            return &r->stack[i + 1];
+    return NULL;
+}
+
+/* Push what children tell, unless the line does. */
+static cfx_status push_told(tree_reader *t, const frame *f,
+                            const cfx_schema *schema)
+{
+    cfx_reader *r = t->r;
+    cfx_told item;
+    const char *told = cfx_told_of(f->type);
+    while (cfx_told_next(&told, &item)) {
+        if (given(t, f, item.param, item.param_len) ||
+            cfx_param_find(schema, item.param, item.param_len) < 0)
+            continue;
+        for (size_t i = f->first_child; i < t->nchildren; i++) {
+            const child *c = &t->child[i];
+            const cfx_schema *its = cfx_module_schema(c->m);
+            if (!c->key || (size_t)(c->key_end - c->key) != item.child_len ||
+                memcmp(c->key, item.child, item.child_len) || !its)
+                continue;
+            int k = cfx_param_find(its, item.attr, item.attr_len);
+            if (k < 0)
+                continue;
+            cfx_value v = cfx_value_ref(cfx_module_attrs(c->m)[k]);
+            cfx_status st = cfx_reader_push_str(r, CFX_STR, item.param,
+                                                item.param_len);
+            if (st)
+                cfx_value_unref(v);
+            else
+                st = cfx_reader_push_take(r, v);
+            if (st)
+                return st;
+        }
+    }
+    return CFX_OK;
+}
+
+static void add_word(cfx_buf *b, const char *word)
+{
+    if (b->len)
+        cfx_buf_puts(b, ", ");
+    cfx_buf_puts(b, word);
+}
+
+static void add_default(cfx_buf *b, const cfx_param *p)
+{
+    cfx_error err = {CFX_OK, ""};
+    add_word(b, p->name);
+    cfx_buf_putc(b, '=');
+    if (cfx_print_value(cfx_sink_buf(b), p->init, CFX_STYLE_REPR, &err))
+        b->failed = true;
+}
+
+static cfx_status fail_hidden(tree_reader *t, const frame *f,
+                              const cfx_buf *missing)
+{
+    if (t->r->lossless)
+        return cfx_reader_fail(t->r, f->at, CFX_EINVAL,
+                               "%s: %.*s needs %s", path_of(t),
+                               (int)f->name_len, f->name,
+                               cfx_buf_str(missing));
+    return cfx_reader_fail(
+        t->r, f->at, CFX_EINVAL,
+        "%s: the text of %.*s does not tell %s: begin the file with the line "
+        "'# cfx 1' and write %.*s(%.*s=...",
+        path_of(t), (int)f->name_len, f->name, cfx_buf_str(missing),
+        (int)f->name_len, f->name, (int)strcspn(cfx_buf_str(missing), ","),
+        cfx_buf_str(missing));
+}
+
+/* Tell once for each type what was assumed. */
+static cfx_status note_assumed(tree_reader *t, const frame *f,
+                               const cfx_buf *assumed)
+{
+    cfx_reader *r = t->r;
+    bool added;
+    if (!assumed->len)
+        return CFX_OK;
+    if (!cfx_map_put(&r->noted, f->type->schema, strlen(f->type->schema),
+                     &added))
+        return cfx_reader_no_memory(r);
+    if (added)
+        cfx_message(r->ctx, CFX_NOTE, "%s: %.*s: %s assumed", path_of(t),
+                    (int)f->name_len, f->name, cfx_buf_str(assumed));
+    return CFX_OK;
+}
+
+/* Ask for hidden arguments that must be given; tell of the others, where the
+ * text is PyTorch's. */
+static cfx_status check_hidden(tree_reader *t, const frame *f,
+                               const cfx_schema *schema)
+{
+    cfx_reader *r = t->r;
+    cfx_buf missing, assumed;
+    cfx_buf_init(&missing, r->ctx);
+    cfx_buf_init(&assumed, r->ctx);
+    for (int k = 0; k < schema->nparams; k++) {
+        const cfx_param *p = &schema->params[k];
+        if (given(t, f, p->name, strlen(p->name)))
+            continue;
+        if (p->required || cfx_words_have(f->type->must_give, p->name))
+            add_word(&missing, p->name);
+        else if (!r->lossless && !cfx_shown_has(f->type->repr, p->name) &&
+                 p->init.kind != CFX_NONE)
+            add_default(&assumed, p);
+    }
+    cfx_status st = CFX_OK;
+    if (missing.failed || assumed.failed)
+        st = cfx_reader_no_memory(r);
+    else if (missing.len)
+        st = fail_hidden(t, f, &missing);
+    else
+        st = note_assumed(t, f, &assumed);
+    cfx_buf_release(&missing);
+    cfx_buf_release(&assumed);
+    return st;
+}
+
+/* ---- Arguments of the line ---- */
+
+/* The parameter that positional argument i stands for: the i-th that the repr
+ * shows without its name, or the i-th of the constructor. */
+static const char *positional(const frame *f, const cfx_schema *schema,
+                              size_t i, size_t *len)
+{
+    const char *repr = f->type->repr;
+    cfx_shown item;
+    size_t alone = 0;
+    while (cfx_shown_next(&repr, &item))
+        if (item.alone && alone++ == i) {
+            *len = item.len;
+            return item.name;
+        }
+    if (i >= (size_t)schema->npositional)
+        return NULL;
+    *len = strlen(schema->params[i].name);
+    return schema->params[i].name;
+}
+
+/* Give each argument its parameter's name, and bare words their quotes. */
+static cfx_status name_arguments(tree_reader *t, const frame *f,
+                                 const cfx_schema *schema)
+{
+    cfx_reader *r = t->r;
+    for (size_t i = f->first_arg, k = 0; i + 1 < r->n; i += 2) {
+        if (r->stack[i + 1].kind == CFX_NAME)
+            r->stack[i + 1].kind = CFX_STR;
+        if (r->stack[i].kind != CFX_NONE)
+            continue;
+        size_t len = 0;
+        const char *name = positional(f, schema, k++, &len);
+        if (!name)
+            return cfx_reader_fail(r, f->at, CFX_EINVAL,
+                                   "%s: %.*s takes %d arguments", path_of(t),
+                                   (int)f->name_len, f->name,
+                                   schema->npositional);
+        cfx_status st = cfx_reader_push_str(r, CFX_STR, name, len);
+        if (st)
+            return st;
+        r->stack[i] = r->stack[--r->n];
+    }
+    return CFX_OK;
+}
+
+/* Take `training=...` out of the arguments, where the type has none. */
+static cfx_status take_training(tree_reader *t, frame *f,
+                                const cfx_schema *schema)
+{
+    cfx_reader *r = t->r;
+    const cfx_value *v = given(t, f, "training", 8);
+    if (!v || (schema && cfx_param_find(schema, "training", 8) >= 0))
+        return CFX_OK;
+    if (v->kind != CFX_BOOL_VALUE)
+        return cfx_reader_fail(r, f->at, CFX_EPARSE,
+                               "training should be True or False");
+    f->training = v->u.i != 0;
+    size_t i = (size_t)(v - r->stack) - 1;
+    cfx_value_unref(r->stack[i]);
+    r->n -= 2;
+    r->stack[i] = r->stack[r->n];
+    r->stack[i + 1] = r->stack[r->n + 1];
+    return CFX_OK;
+}
+
+/* ---- Making modules ---- */
+
+/* The class's name in r->word. */
+static const char *class_name(tree_reader *t, const frame *f)
+{
+    return cfx_reader_word(t->r, f->name, f->name_len);
+}
+
+static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
+{
+    cfx_reader *r = t->r;
+    const cfx_schema *schema, *forward;
+    cfx_status st = cfx_module_type__schemas(r->ctx, f->type, &schema,
+                                             &forward, r->err);
+    if (!st)
+        st = take_training(t, f, schema);
+    if (!st)
+        st = name_arguments(t, f, schema);
+    if (!st)
+        st = push_told(t, f, schema);
+    if (!st)
+        st = check_hidden(t, f, schema);
+    if (st)
+        return st;
+    const char *name = class_name(t, f);
+    if (!name)
+        return CFX_ENOMEM;
+    st = cfx_module_new(m, r->ctx, f->type, name, NULL, 0,
+                        r->stack + f->first_arg, (r->n - f->first_arg) / 2,
+                        r->err);
+    if (st && st != CFX_ENOMEM)
+        cfx_fail_at(r->err, "%s", path_of(t));
+    return st ? cfx_reader_fail_at(r, f->at) : CFX_OK;
+}
+
+static cfx_status make_container(tree_reader *t, frame *f, cfx_module **m)
+{
+    cfx_reader *r = t->r;
+    cfx_status st = take_training(t, f, NULL);
+    if (st)
+        return st;
+    if (r->n > f->first_arg)
+        return cfx_reader_fail(r, f->at, CFX_ENAME,
+                               t->nframes == 1
+                                   ? "the root %.*s takes no arguments"
+                                   : "the module type %.*s is unknown",
+                               (int)f->name_len, f->name);
+    const char *name = class_name(t, f);
+    return name ? cfx_module_new_container(m, r->ctx, name, r->err)
+                : CFX_ENOMEM;
+}
+
+/* A child's key, in r->word; NULL on failure. */
+static const char *key_of(tree_reader *t, const child *c)
+{
+    cfx_reader *r = t->r;
+    cfx_buf_clear(&r->word);
+    if (c->quoted) {
+        cfx_lexer lx;
+        cfx_lexer_init(&lx, c->key - 1, c->key_end + 1, &r->string);
+        cfx_buf_add(&r->word, cfx_buf_str(&r->string), r->string.len);
+    } else {
+        add_key(&r->word, c->key, c->key_end, c->number);
+    }
+    if (r->word.failed || r->string.failed) {
+        cfx_reader_no_memory(r);
+        return NULL;
+    }
+    if (r->word.len && strlen(r->word.s) == r->word.len)
+        return r->word.s;
+    cfx_fail(r->err, CFX_EPARSE, "a key is empty or holds a NUL character");
+    return NULL;
+}
+
+/* The children of the innermost module, into m. */
+static cfx_status adopt(tree_reader *t, const frame *f, cfx_module *m)
+{
+    cfx_reader *r = t->r;
+    cfx_status st = CFX_OK;
+    for (size_t i = f->first_child; i < t->nchildren; i++) {
+        cfx_module *its = t->child[i].m;
+        const char *key = st ? NULL : key_of(t, &t->child[i]);
+        t->child[i].m = NULL;
+        if (!st && !key)
+            st = r->err->code;
+        if (!st && !f->type && cfx_module_child(m, key))
+            st = cfx_fail(r->err, CFX_EPARSE, "(%s) stands there twice", key);
+        if (st)
+            cfx_module_unref(its);
+        else
+            st = cfx_module_add_take(m, key, its, r->err);
+    }
+    t->nchildren = f->first_child;
+    return st ? cfx_reader_fail_at(r, f->at) : CFX_OK;
+}
+
+/* Put a module that is done into the list of its parent's children. */
+static cfx_status add_child(tree_reader *t, const frame *f, cfx_module *m)
+{
+    cfx_reader *r = t->r;
+    if (!grow(t, (void **)&t->child, &t->child_cap, t->nchildren,
+              sizeof(*t->child))) {
+        cfx_module_unref(m);
+        return cfx_reader_no_memory(r);
+    }
+    t->child[t->nchildren++] = (child){
+        .m = m, .key = f->key, .key_end = f->key_end, .quoted = f->quoted,
+        .number = f->number};
+    frame *parent = top(t);
+    if (parent->again && f->at == parent->again) {
+        bool more = parent->next < parent->last;
+        parent->next += more;
+        if (more)
+            t->at = parent->again;
+        else
+            parent->again = NULL;
+    }
+    return CFX_OK;
+}
+
+static cfx_status close_module(tree_reader *t)
+{
+    cfx_reader *r = t->r;
+    frame f = *top(t);
+    cfx_module *m = NULL;
+    cfx_status st = f.type ? make_typed(t, &f, &m) : make_container(t, &f, &m);
+    if (st)
+        return st;
+    if (f.training)
+        cfx_module_train(m, true);
+    st = adopt(t, &f, m);
+    if (st) {
+        cfx_module_unref(m);
+        return st;
+    }
+    cfx_reader_pop_to(r, f.first_arg);
+    t->nframes--;
+    if (t->nframes)
+        return add_child(t, &f, m);
+    t->root = m;
+    return CFX_OK;
+}
+
+/* ---- Lines ---- */
+
+/* The arguments from behind the bracket; *closed: did another end them? */
+static cfx_status read_arguments(tree_reader *t, const char *s,
+                                 const char *end, bool *closed)
+{
+    cfx_reader *r = t->r;
+    cfx_lexer lx;
+    cfx_lexer_init(&lx, s, end, &r->string);
+    cfx_status st = cfx_read__arguments(r, &lx, 0);
+    *closed = cfx_lexer_is(&lx, ')');
+    if (!st && *closed)
+        cfx_lexer_next(&lx);
+    if (!st && lx.token != CFX_TOKEN_END)
+        st = cfx_read__unexpected(r, &lx, "the end of the line");
+    return st;
+}
+
+/* `Name(`, and what follows it on the line. */
+static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
+                              const char *end)
+{
+    cfx_reader *r = t->r;
+    frame f = *key;
+    bool root = !t->nframes, closed;
+    f.name = s;
+    while (s < end && (cfx_is_name_char(*s) || *s == '.'))
+        s++;
+    f.name_len = (size_t)(s - f.name);
+    if (!f.name_len || s == end || *s != '(')
+        return cfx_reader_fail(r, f.name, CFX_EPARSE,
+                               "a module such as ReLU() should stand here");
+    if (t->nframes == MAX_DEPTH)
+        return cfx_reader_fail(r, f.name, CFX_EPARSE,
+                               "modules nest deeper than %d", MAX_DEPTH);
+    t->repeated += f.copy;
+    if (t->repeated > MAX_REPEATED)
+        return cfx_reader_fail(r, f.name, CFX_EPARSE,
+                               "more than %d modules are repeated",
+                               MAX_REPEATED);
+    if (!grow(t, (void **)&t->frame, &t->frame_cap, t->nframes,
+              sizeof(*t->frame)))
+        return cfx_reader_no_memory(r);
+    const char *name = class_name(t, &f);
+    if (!name)
+        return CFX_ENOMEM;
+    f.type = root ? NULL : cfx_find_module_type(r->ctx, name);
+    f.first_arg = r->n;
+    f.first_child = t->nchildren;
+    t->frame[t->nframes++] = f;
+    s++;
+    /* What another program's class says of itself need not be Python. */
+    bool plain = s == end || (end - s == 1 && *s == ')');
+    if (!f.type && !root && !plain && !r->lossless)
+        return cfx_reader_fail(r, f.name, CFX_ENAME,
+                               "the module type %s is unknown", name);
+    cfx_status st = read_arguments(t, s, end, &closed);
+    return st ? st : closed ? close_module(t) : CFX_OK;
+}
+
+/* `0-11` of `(0-11): 12 x`: the numbers, if they agree. */
+static bool parse_range(const char *s, const char *end, uint64_t *first,
+                        uint64_t *last)
+{
+    uint64_t *to = first;
+    size_t digits = 0;
+    for (*first = *last = 0; s < end; s++) {
+        if (*s == '-' && to == first && digits) {
+            to = last;
+            digits = 0;
+        } else if (cfx_is_digit(*s) && digits < 9) {
+            *to = *to * 10 + (uint64_t)(*s - '0');
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    return to == last && digits && *first <= *last;
+}
+
+/* `12 x ` before the name: *s is left behind it. */
+static cfx_status read_times(tree_reader *t, frame *f, const char **s,
+                             const char *end)
+{
+    cfx_reader *r = t->r;
+    frame *parent = top(t);
+    uint64_t times = 0, first, last;
+    const char *at = *s;
+    while (at < end && cfx_is_digit(*at) && times < MAX_REPEATED)
+        times = times * 10 + (uint64_t)(*at++ - '0');
+    if (at == *s || !cfx_starts(at, end, " x "))
+        return CFX_OK;
+    *s = at + 3;
+    bool ok = parse_range(f->key, f->key_end, &first, &last);
+    if (!ok || last - first + 1 != times)
+        return cfx_reader_fail(r, f->key, CFX_EPARSE,
+                               "the keys are not those of %llu modules",
+                               (unsigned long long)times);
+    if (parent->again != f->at) {
+        parent->again = f->at;
+        parent->next = first;
+        parent->last = last;
+    }
+    f->key = NULL;
+    f->number = parent->next;
+    f->copy = parent->copy || f->number > first;
+    return CFX_OK;
+}
+
+/* The key in quotes: the superset's, where it would not be plain. */
+static const char *quoted_key(tree_reader *t, frame *f, const char *s,
+                              const char *end)
+{
+    const char *close = cfx_scan_string(s, end);
+    if (!t->r->lossless || !close || !cfx_starts(close, end, "): "))
+        return NULL;
+    f->key = s + 1;
+    f->key_end = close - 1;
+    f->quoted = true;
+    return close + 3;
+}
+
+/* `(key): Name(...`. */
+static cfx_status read_child(tree_reader *t, const char *s, const char *end)
+{
+    cfx_reader *r = t->r;
+    frame f = {.at = s, .key = s + 1, .copy = top(t)->copy};
+    const char *at = NULL;
+    if (s + 1 < end && (s[1] == '\'' || s[1] == '"'))
+        at = quoted_key(t, &f, s + 1, end);
+    for (const char *c = s + 1; !at && c < end; c++)
+        if (cfx_starts(c, end, "): ")) {
+            f.key_end = c;
+            at = c + 3;
+        }
+    if (!at || f.key_end == f.key)
+        return cfx_reader_fail(r, s, CFX_EPARSE,
+                               "'(key): ' should begin the line");
+    cfx_status st = read_times(t, &f, &at, end);
+    return st ? st : open_module(t, &f, at, end);
+}
+
+static cfx_status read_line(tree_reader *t, const char *s, const char *end)
+{
+    cfx_reader *r = t->r;
+    bool closed;
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    if (!t->nframes) {
+        frame f = {.at = s, .key = s, .key_end = s};
+        return open_module(t, &f, s, end);
+    }
+    if (end - s == 1 && *s == ')')
+        return close_module(t);
+    if (*s == '(')
+        return read_child(t, s, end);
+    /* Arguments on lines of their own, before the children. */
+    if (!top(t)->type || t->nchildren > top(t)->first_child)
+        return cfx_reader_fail(r, s, CFX_EPARSE,
+                               "'(key): ' or ')' should stand here");
+    cfx_status st = read_arguments(t, s, end, &closed);
+    if (!st && closed)
+        st = close_module(t);
+    return st;
+}
+
+static cfx_status read_lines(tree_reader *t)
+{
+    cfx_reader *r = t->r;
+    cfx_line line;
+    while (!t->root) {
+        if (!cfx_reader_line(r, t->at, &line))
+            return cfx_reader_fail(r, r->end, CFX_EPARSE,
+                                   "the tree of modules does not end");
+        t->at = line.next;
+        const char *s = cfx_line_begin(&line);
+        cfx_status st = s < line.end ? read_line(t, s, line.end) : CFX_OK;
+        if (st)
+            return st;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out)
+{
+    tree_reader t = {.r = r, .at = *at};
+    cfx_status st = read_lines(&t);
+    for (size_t i = 0; i < t.nchildren; i++)
+        cfx_module_unref(t.child[i].m);
+    cfx_free(r->ctx, t.child, t.child_cap * sizeof(*t.child));
+    cfx_free(r->ctx, t.frame, t.frame_cap * sizeof(*t.frame));
+    *at = t.at;
+    *out = t.root;
+    return st;
+}

@@ -1,0 +1,96 @@
+/*
+ * repr -- what the line of a module shows and hides.
+ */
+#include "format/repr.h"
+
+bool cfx_shown_next(const char **repr, cfx_shown *item)
+{
+    const char *s = *repr ? *repr : "";
+    *item = (cfx_shown){.name = ""};
+    s += strspn(s, " ");
+    for (; *s == '$' || *s == '?' || *s == '='; s++) {
+        item->alone |= *s == '$';
+        item->if_changed |= *s == '?';
+        item->bare |= *s == '=';
+    }
+    item->name = s;
+    item->len = strcspn(s, " ");
+    *repr = s + item->len;
+    return item->len > 0;
+}
+
+bool cfx_shown_has(const char *repr, const char *name)
+{
+    cfx_shown item;
+    while (cfx_shown_next(&repr, &item))
+        if (strlen(name) == item.len && !memcmp(name, item.name, item.len))
+            return true;
+    return false;
+}
+
+bool cfx_words_have(const char *words, const char *name)
+{
+    return cfx_shown_has(words, name);
+}
+
+bool cfx_is_default(const cfx_param *p, cfx_value v)
+{
+    if (p->required)
+        return false;
+    if (cfx_value_equal(p->init, v))
+        return true;
+    if (!cfx_value_is_seq(v) || v.kind == CFX_DICT || !v.u.seq->len ||
+        cfx_value_is_seq(p->init))
+        return false;
+    for (uint32_t i = 0; i < v.u.seq->len; i++)
+        if (!cfx_value_equal(p->init, v.u.seq->item[i]))
+            return false;
+    return true;
+}
+
+const char *cfx_told_of(const cfx_module_type *type)
+{
+    static const char attention[] =
+        "embed_dim=out_proj.in_features bias=out_proj.bias";
+    static const char layer[] =
+        "d_model=linear1.in_features dim_feedforward=linear1.out_features "
+        "bias=linear1.bias layer_norm_eps=norm1.eps dropout=dropout.p";
+    static const struct {
+        const char *type, *told;
+    } known[] = {{"MultiheadAttention", attention},
+                 {"TransformerEncoderLayer", layer},
+                 {"TransformerDecoderLayer", layer}};
+    size_t n = strcspn(type->schema, "(");
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strlen(known[i].type) == n &&
+            !memcmp(known[i].type, type->schema, n))
+            return known[i].told;
+    return NULL;
+}
+
+bool cfx_told_next(const char **told, cfx_told *item)
+{
+    const char *s = *told ? *told : "";
+    s += strspn(s, " ");
+    item->param = s;
+    item->param_len = strcspn(s, "=");
+    if (!s[item->param_len])
+        return false;
+    item->child = s + item->param_len + 1;
+    item->child_len = strcspn(item->child, ".");
+    if (!item->child[item->child_len])
+        return false;
+    item->attr = item->child + item->child_len + 1;
+    item->attr_len = strcspn(item->attr, " ");
+    *told = item->attr + item->attr_len;
+    return true;
+}
+
+int cfx_param_find(const cfx_schema *schema, const char *name, size_t len)
+{
+    for (int k = 0; k < schema->nparams; k++)
+        if (strlen(schema->params[k].name) == len &&
+            !memcmp(schema->params[k].name, name, len))
+            return k;
+    return -1;
+}

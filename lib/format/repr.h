@@ -1,0 +1,47 @@
+/*
+ * repr.h -- what the line of a module shows and hides. Not installed.
+ *
+ * Reads the small languages of module types: `.repr` ("$in_channels stride
+ * ?padding ?=padding_mode") and what children tell of their parent
+ * ("embed_dim=out_proj.in_features").
+ */
+#ifndef CFX_REPR_H
+#define CFX_REPR_H
+
+#include <cfx/module.h>
+
+#include "base/util.h"
+
+/* One argument that a repr shows. */
+typedef struct cfx_shown {
+    const char *name;
+    size_t len;
+    bool alone;      /* $x: the value without its name */
+    bool if_changed; /* ?x: where it is not the default */
+    bool bare;       /* =x: strings without quotes */
+} cfx_shown;
+
+/* Take the next off a repr (NULL: an empty one); false at its end. */
+bool cfx_shown_next(const char **repr, cfx_shown *item);
+/* Does a repr show that argument? */
+bool cfx_shown_has(const char *repr, const char *name);
+/* Does a list of words hold that one? NULL is an empty list. */
+bool cfx_words_have(const char *words, const char *name);
+
+/* Is it the default of its parameter? One number stands for all of a list. */
+bool cfx_is_default(const cfx_param *p, cfx_value v);
+
+/* An argument that a child tells: `param=child.attr`. */
+typedef struct cfx_told {
+    const char *param, *child, *attr;
+    size_t param_len, child_len, attr_len;
+} cfx_told;
+
+/* What children tell of a module of that type, or NULL. */
+const char *cfx_told_of(const cfx_module_type *type);
+bool cfx_told_next(const char **told, cfx_told *item);
+
+/* A parameter's place in a schema, or -1. */
+int cfx_param_find(const cfx_schema *schema, const char *name, size_t len);
+
+#endif

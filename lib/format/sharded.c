@@ -1,0 +1,140 @@
+/*
+ * sharded -- weights in several safetensors files, and the index of them.
+ *
+ * MODEL.safetensors.index.json has a `weight_map` from the name of each tensor
+ * to the file it is in. Files are named plainly: the index cannot lead out of
+ * its own directory. Index and files must tell the same.
+ */
+#include "format/io.h"
+
+#include <jansson.h>
+
+#include "base/util.h"
+
+enum { INDEX_MAX = 100000000 };
+
+struct shards {
+    cfx_context *ctx;
+    const char *index;   /* its path */
+    const json_t *map;
+    bool mmap;
+    size_t seen;         /* tensors */
+    cfx_tensors_fn *fn;
+    void *user;
+};
+
+static bool is_plain(const char *name)
+{
+    size_t n = strlen(name);
+
+    return name[0] != '.' && !strchr(name, '/') && !strchr(name, '\\') &&
+           n > 12 && !strcmp(name + n - 12, ".safetensors");
+}
+
+/* All tensors of a shard must be where the index says. */
+static cfx_status check_shard(struct shards *s, const cfx_tensors *t,
+                              const char *shard, cfx_error *err)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        const char *file = json_string_value(json_object_get(s->map,
+                                                             t->item[i].name));
+        if (!file || strcmp(file, shard))
+            return cfx_fail(err, CFX_EPARSE, "%s: '%s' is in %s, which the "
+                            "index does not say", s->index, t->item[i].name,
+                            shard);
+    }
+    s->seen += t->n;
+    return CFX_OK;
+}
+
+static cfx_status read_shard(struct shards *s, const char *shard,
+                             cfx_error *err)
+{
+    const char *slash = strrchr(s->index, '/');
+    cfx_tensors tensors = {0};
+    cfx_buf path;
+
+    cfx_buf_init(&path, s->ctx);
+    if (slash)
+        cfx_buf_add(&path, s->index, (size_t)(slash + 1 - s->index));
+    cfx_buf_puts(&path, shard);
+    cfx_status rc = path.failed
+                        ? cfx_fail(err, CFX_ENOMEM, "out of memory")
+                        : cfx_safetensors_read(&tensors, s->ctx, path.s,
+                                               s->mmap, err);
+    if (!rc)
+        rc = check_shard(s, &tensors, shard, err);
+    if (!rc)
+        rc = s->fn(s->user, &tensors, path.s, err);
+    cfx_tensors_release(&tensors);
+    cfx_buf_release(&path);
+    return rc;
+}
+
+/* Read each file that the map names, once. */
+static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
+{
+    const char *name;
+    json_t *value;
+
+    json_object_foreach((json_t *)(uintptr_t)s->map, name, value) {
+        const char *shard = json_string_value(value);
+        if (!shard || !is_plain(shard))
+            return cfx_fail(err, CFX_EPARSE, "%s: '%s' is in no proper file",
+                            s->index, name);
+        if (json_object_get(done, shard))
+            continue;
+        if (json_object_set_new(done, shard, json_true()))
+            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        cfx_status rc = read_shard(s, shard, err);
+        if (rc)
+            return rc;
+    }
+    if (s->seen != json_object_size(s->map))
+        return cfx_fail(err, CFX_EPARSE, "%s: names %zu tensors, the files "
+                        "have %zu", s->index, json_object_size(s->map),
+                        s->seen);
+    return CFX_OK;
+}
+
+static cfx_status parse_index(json_t **out, cfx_context *ctx, const char *path,
+                              cfx_error *err)
+{
+    cfx_bytes text = {0};
+    json_error_t why;
+    cfx_status rc = cfx_bytes_read(&text, ctx, path, INDEX_MAX, err);
+
+    if (!rc) {
+        *out = json_loadb((const char *)text.data, text.len,
+                          JSON_REJECT_DUPLICATES, &why);
+        if (!*out)
+            rc = json_error_code(&why) == json_error_out_of_memory
+                     ? cfx_fail(err, CFX_ENOMEM, "out of memory")
+                     : cfx_fail(err, CFX_EPARSE, "%d:%d: %s", why.line,
+                                why.column, why.text);
+        else if (!json_is_object(json_object_get(*out, "weight_map")))
+            rc = cfx_fail(err, CFX_EPARSE, "has no weight_map");
+    }
+    cfx_bytes_release(&text);
+    if (rc)
+        cfx_fail_at(err, "%s", path);
+    return rc;
+}
+
+cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
+                           cfx_tensors_fn *fn, void *user, cfx_error *err)
+{
+    json_t *index = NULL, *done = json_object();
+    struct shards s = {.ctx = ctx, .index = path, .mmap = map, .fn = fn,
+                       .user = user};
+    cfx_status rc = done ? parse_index(&index, ctx, path, err)
+                         : cfx_fail(err, CFX_ENOMEM, "out of memory");
+
+    if (!rc) {
+        s.map = json_object_get(index, "weight_map");
+        rc = read_shards(&s, done, err);
+    }
+    json_decref(index);
+    json_decref(done);
+    return rc;
+}

@@ -1,0 +1,126 @@
+/*
+ * args -- what may stand in the arguments of a node, and how it gets there.
+ */
+#include "graph/graph_impl.h"
+
+cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
+                                  const char *of, cfx_error *err)
+{
+    if (n->graph != g)
+        return cfx_fail(err, CFX_EGRAPH,
+                        "Argument '%s' of Node '%s' does not belong to this"
+                        " Graph, but was used as an argument! If you are"
+                        " copying nodes from another graph, make sure to use"
+                        " ``arg_transform`` on node_copy() to remap values",
+                        n->name, of);
+    if (n->erased)
+        return cfx_fail(err, CFX_EGRAPH,
+                        "Argument '%s' of Node '%s' was erased from this"
+                        " Graph", n->name, of);
+    return CFX_OK;
+}
+
+static cfx_status translate_arg(void *user, cfx_node **n, cfx_error *err)
+{
+    const cfx_args_copy *to = user;
+    if (to->map) {
+        cfx_node *mapped = to->map(to->user, *n);
+        if (!mapped)
+            return cfx_fail(err, CFX_EGRAPH,
+                            "Argument '%s' of Node '%s' has no counterpart in"
+                            " the graph that is copied to", (*n)->name,
+                            to->of);
+        *n = mapped;
+    }
+    return cfx_graph__check_input(to->g, *n, to->of, err);
+}
+
+static cfx_status refuse_node(void *user, cfx_node **n, cfx_error *err)
+{
+    const cfx_args_copy *to = user;
+    return cfx_fail(err, CFX_EINVAL, "meta of Node '%s' cannot hold Node '%s'",
+                    to->of, (*n)->name);
+}
+
+static cfx_status check_count(size_t n, cfx_error *err)
+{
+    return n < UINT32_MAX / 2
+               ? CFX_OK
+               : cfx_fail(err, CFX_EINVAL, "%zu arguments are too many", n);
+}
+
+cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,
+                                const cfx_value *v, size_t n, cfx_error *err)
+{
+    const cfx_store_nodes nodes = {translate_arg, to};
+    cfx_status st = check_count(n, err);
+    return st ? st
+              : cfx_store_copy_array(&to->g->store, out, v, n, &nodes, err);
+}
+
+/* ---- Keywords ---- */
+
+static cfx_status twice(const cfx_args_copy *to, const cfx_value key,
+                        cfx_error *err)
+{
+    return cfx_fail(err, CFX_EINVAL, "keyword '%s' of Node '%s' is given"
+                    " twice", key.u.str->text, to->of);
+}
+
+/* Many keys are compared through a map, few by their addresses: in a store
+ * equal strings are one. */
+static cfx_status check_distinct(const cfx_args_copy *to, const cfx_value *v,
+                                 size_t n, cfx_error *err)
+{
+    enum { FEW = 16 };
+    if (n <= FEW) {
+        for (size_t i = 1; i < n; i++)
+            for (size_t k = 0; k < i; k++)
+                if (v[2 * i].u.str == v[2 * k].u.str)
+                    return twice(to, v[2 * i], err);
+        return CFX_OK;
+    }
+    cfx_map seen;
+    cfx_map_init(&seen, to->g->ctx);
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < n && !st; i++) {
+        const cfx_string *key = v[2 * i].u.str;
+        bool added = false;
+        if (!cfx_map_put(&seen, key->text, key->len, &added))
+            st = cfx_graph__no_memory(err);
+        else if (!added)
+            st = twice(to, v[2 * i], err);
+    }
+    cfx_map_release(&seen);
+    return st;
+}
+
+cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
+                                  const cfx_value *v, size_t n,
+                                  cfx_error *err)
+{
+    const cfx_store_nodes nodes = {translate_arg, to};
+    cfx_status st = check_count(n, err);
+    for (size_t i = 0; i < n && !st; i++)
+        if (v[2 * i].kind != CFX_STR)
+            st = cfx_fail(err, CFX_EINVAL, "a keyword of Node '%s' is a %s",
+                          to->of, cfx_kind_name((cfx_kind)v[2 * i].kind));
+    cfx_value *copy = NULL;
+    if (!st)
+        st = cfx_store_copy_array(&to->g->store, &copy, v, 2 * n, &nodes, err);
+    if (st)
+        return st;
+    st = check_distinct(to, copy, n, err);
+    if (st)
+        cfx_store_drop_array(&to->g->store, copy, 2 * n);
+    else
+        *out = copy;
+    return st;
+}
+
+cfx_status cfx_graph__copy_meta(cfx_args_copy *to, cfx_value *out,
+                                cfx_value v, cfx_error *err)
+{
+    const cfx_store_nodes nodes = {refuse_node, to};
+    return cfx_store_copy(&to->g->store, out, v, &nodes, err);
+}

@@ -1,0 +1,394 @@
+/*
+ * graph -- making graphs and nodes, and walking over them.
+ */
+#include "graph/graph_impl.h"
+
+const char *const cfx_opcode_names[CFX_NOPCODES] = {
+    [CFX_PLACEHOLDER] = "placeholder",
+    [CFX_GET_ATTR] = "get_attr",
+    [CFX_CALL_FUNCTION] = "call_function",
+    [CFX_CALL_METHOD] = "call_method",
+    [CFX_CALL_MODULE] = "call_module",
+    [CFX_OUTPUT] = "output",
+};
+
+/* ---- Nodes lie in blocks, each twice as large as the one before ---- */
+
+enum { FIRST_BLOCK = 16, LARGEST_BLOCK = 4096 };
+
+struct cfx_node_block {
+    cfx_node_block *next;
+    uint32_t used, room;
+    cfx_node node[];
+};
+
+static size_t block_size(uint32_t room)
+{
+    return sizeof(cfx_node_block) + room * sizeof(cfx_node);
+}
+
+/* Memory for a node: the same again until it is taken. */
+static cfx_node *next_node(cfx_graph *g)
+{
+    cfx_node_block *block = g->blocks;
+    if (!block || block->used == block->room) {
+        uint32_t room = !block ? FIRST_BLOCK : 2 * block->room;
+        if (room > LARGEST_BLOCK)
+            room = LARGEST_BLOCK;
+        block = cfx_alloc(g->ctx, block_size(room));
+        if (!block)
+            return NULL;
+        *block = (cfx_node_block){.next = g->blocks, .room = room};
+        g->blocks = block;
+    }
+    return &block->node[block->used];
+}
+
+static void take_node(cfx_graph *g)
+{
+    g->blocks->used++;
+    g->ids++;
+    g->len++;
+}
+
+/* ---- Graph ---- */
+
+cfx_status cfx_graph_new(cfx_graph **out, cfx_context *ctx, cfx_error *err)
+{
+    cfx_graph *g = cfx_calloc(ctx, 1, sizeof(*g));
+    if (!g)
+        return cfx_graph__no_memory(err);
+    g->ctx = ctx;
+    g->root = (cfx_node){
+        .graph = g,
+        .prev = &g->root,
+        .next = &g->root,
+        .name = "",
+        .op = CFX_NOPCODES,
+    };
+    g->point.node = &g->root;
+    cfx_names_init(&g->names, ctx);
+    cfx_store_init(&g->store, ctx);
+    cfx_buf_init(&g->candidate, ctx);
+    *out = g;
+    return CFX_OK;
+}
+
+/* Only what is counted needs to be given back one by one. */
+static void drop_counted(cfx_graph *g)
+{
+    for (cfx_node_block *b = g->blocks; b; b = b->next)
+        for (uint32_t i = 0; i < b->used && g->store.counted; i++) {
+            cfx_node *n = &b->node[i];
+            cfx_store_drop_array(&g->store, n->args, n->nargs);
+            cfx_store_drop_array(&g->store, n->kwargs,
+                                 2 * (size_t)n->nkwargs);
+            cfx_store_drop(&g->store, n->meta);
+        }
+}
+
+void cfx_graph_free(cfx_graph *g)
+{
+    if (!g)
+        return;
+    drop_counted(g);
+    while (g->blocks) {
+        cfx_node_block *block = g->blocks;
+        g->blocks = block->next;
+        cfx_free(g->ctx, block, block_size(block->room));
+    }
+    cfx_free(g->ctx, g->seen, g->seen_room * sizeof(*g->seen));
+    cfx_buf_release(&g->candidate);
+    cfx_store_release(&g->store);
+    cfx_names_release(&g->names);
+    cfx_free(g->ctx, g, sizeof(*g));
+}
+
+cfx_context *cfx_graph_context(const cfx_graph *g)
+{
+    return g->ctx;
+}
+
+struct cfx_module *cfx_graph_owning_module(const cfx_graph *g)
+{
+    return g->owner;
+}
+
+void cfx_graph_set_owning_module(cfx_graph *g, struct cfx_module *m)
+{
+    g->owner = m;
+}
+
+size_t cfx_graph_len(const cfx_graph *g)
+{
+    return g->len;
+}
+
+uint32_t cfx_graph_ids(const cfx_graph *g)
+{
+    return g->ids;
+}
+
+/* ---- Walking ---- */
+
+static cfx_node *shown(const cfx_node *n)
+{
+    return n == &n->graph->root ? NULL : (cfx_node *)n;
+}
+
+cfx_node *cfx_graph_first(const cfx_graph *g)
+{
+    return shown(g->root.next);
+}
+
+cfx_node *cfx_graph_last(const cfx_graph *g)
+{
+    return shown(g->root.prev);
+}
+
+/* The links of an erased node lead to where it was; those that were erased
+ * later lead on. */
+cfx_node *cfx_node_next(const cfx_node *n)
+{
+    bool erased = n->erased;
+    n = n->next;
+    while (CFX_UNLIKELY(erased && n->erased))
+        n = n->next;
+    return shown(n);
+}
+
+cfx_node *cfx_node_prev(const cfx_node *n)
+{
+    bool erased = n->erased;
+    n = n->prev;
+    while (CFX_UNLIKELY(erased && n->erased))
+        n = n->prev;
+    return shown(n);
+}
+
+cfx_node *cfx_graph_output_node(const cfx_graph *g)
+{
+    cfx_node *last = cfx_graph_last(g);
+    return last && last->op == CFX_OUTPUT ? last : NULL;
+}
+
+cfx_node *cfx_graph_find(const cfx_graph *g, const char *name)
+{
+    const cfx_map_entry *entry = cfx_map_get(&g->names.used, name,
+                                             strlen(name));
+    return entry ? entry->v.p : NULL;
+}
+
+/* ---- The insert point ---- */
+
+static cfx_insert_point set_point(cfx_graph *g, cfx_node *n, bool after)
+{
+    assert(n->graph == g);
+    cfx_insert_point old = g->point;
+    g->point = (cfx_insert_point){.node = n, .after = after};
+    return old;
+}
+
+cfx_insert_point cfx_graph_inserting_before(cfx_graph *g, cfx_node *n)
+{
+    return n ? set_point(g, n, false) : set_point(g, &g->root, true);
+}
+
+cfx_insert_point cfx_graph_inserting_after(cfx_graph *g, cfx_node *n)
+{
+    return n ? set_point(g, n, true) : set_point(g, &g->root, false);
+}
+
+void cfx_graph_restore(cfx_graph *g, cfx_insert_point at)
+{
+    set_point(g, at.node, at.after);
+}
+
+/* Before an erased node is before the one that followed it, and after it is
+ * after the one that preceded it. */
+static void link_at_point(cfx_graph *g, cfx_node *n)
+{
+    cfx_insert_point *at = &g->point;
+    while (at->node->erased)
+        at->node = at->after ? at->node->prev : at->node->next;
+    cfx_graph__link(n, at->node, at->after);
+}
+
+/* ---- Making nodes ---- */
+
+static cfx_status check_spec(const cfx_graph *g, const cfx_node_spec *spec,
+                             cfx_error *err)
+{
+    if ((unsigned)spec->op >= CFX_NOPCODES)
+        return cfx_fail(err, CFX_EINVAL, "%d is no opcode", (int)spec->op);
+    if (!spec->target || !*spec->target)
+        return cfx_fail(err, CFX_EINVAL, "a %s needs a target",
+                        cfx_opcode_names[spec->op]);
+    if (g->ids == UINT32_MAX)
+        return cfx_fail(err, CFX_EINVAL, "a graph has at most %u nodes",
+                        UINT32_MAX);
+    return CFX_OK;
+}
+
+/* What the node would like to be called, into g->candidate. */
+static bool find_candidate(cfx_graph *g, const cfx_node_spec *spec)
+{
+    cfx_buf *name = &g->candidate;
+    name->failed = false;
+    cfx_buf_clear(name);
+    if (spec->name)
+        cfx_buf_puts(name, spec->name);
+    else
+        cfx_names_candidate(name, spec->op, spec->target);
+    return !name->failed;
+}
+
+/* Copy in all that the node holds. */
+static cfx_status fill(cfx_node *n, const cfx_node_spec *spec, cfx_error *err)
+{
+    cfx_store *store = &n->graph->store;
+    cfx_args_copy to = {
+        .g = n->graph,
+        .of = spec->name ? spec->name : spec->target,
+        .map = spec->map,
+        .user = spec->user,
+    };
+    n->op = (uint8_t)spec->op;
+    cfx_status st = cfx_store_text(store, &n->target, CFX_STR, spec->target,
+                                   strlen(spec->target), err);
+    if (!st && spec->type)
+        st = cfx_store_text(store, &n->type, CFX_STR, spec->type,
+                            strlen(spec->type), err);
+    if (!st)
+        st = cfx_graph__copy_args(&to, &n->args, spec->args, spec->nargs, err);
+    if (st)
+        return st;
+    n->nargs = (uint32_t)spec->nargs;
+    st = cfx_graph__copy_kwargs(&to, &n->kwargs, spec->kwargs, spec->nkwargs,
+                                err);
+    if (st)
+        return st;
+    n->nkwargs = (uint32_t)spec->nkwargs;
+    return cfx_value_is_absent(spec->meta)
+               ? CFX_OK
+               : cfx_graph__copy_meta(&to, &n->meta, spec->meta, err);
+}
+
+/* Undo `fill`. */
+static void discard(cfx_node *n)
+{
+    cfx_store *store = &n->graph->store;
+    cfx_node__drop_args(n);
+    cfx_store_drop(store, n->meta);
+    cfx_store_drop(store, n->type);
+    cfx_store_drop(store, n->target);
+}
+
+/* Make a node of the graph of what was filled in. NULL is lack of memory. */
+static cfx_node *enter(cfx_graph *g, const cfx_node *filled,
+                       const cfx_node_spec *spec)
+{
+    cfx_node *n = next_node(g);
+    cfx_use *inputs;
+    if (!n || !find_candidate(g, spec))
+        return NULL;
+    *n = *filled;
+    if (cfx_graph__find_inputs(n, true, &inputs, NULL))
+        return NULL;
+    cfx_map_entry *name = cfx_names_create(&g->names,
+                                           cfx_buf_str(&g->candidate),
+                                           g->candidate.len, false);
+    if (!name) {
+        cfx_store_free(&g->store, inputs, g->seen_len * sizeof(*inputs));
+        return NULL;
+    }
+    name->v.p = n;
+    n->name = name->key;
+    n->id = g->ids;
+    take_node(g);
+    cfx_graph__take_inputs(n, inputs);
+    link_at_point(g, n);
+    return n;
+}
+
+/* The node is filled outside of the graph, since spec->map may edit it. */
+cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
+                          cfx_error *err)
+{
+    cfx_node filled = {.graph = g};
+    cfx_node *n = NULL;
+    if (check_spec(g, spec, err))
+        return NULL;
+    if (!fill(&filled, spec, err)) {
+        n = enter(g, &filled, spec);
+        if (!n)
+            cfx_graph__no_memory(err);
+    }
+    if (!n)
+        discard(&filled);
+    return n;
+}
+
+cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
+                                const char *target, const cfx_value *args,
+                                size_t nargs, const cfx_value *kwargs,
+                                size_t nkwargs, const char *name,
+                                const char *type, cfx_error *err)
+{
+    const cfx_node_spec spec = {
+        .op = op,
+        .target = target,
+        .args = args,
+        .kwargs = kwargs,
+        .nargs = nargs,
+        .nkwargs = nkwargs,
+        .name = name,
+        .type = type,
+    };
+    return cfx_graph__make(g, &spec, err);
+}
+
+cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
+{
+    return cfx_graph_create_node(g, CFX_PLACEHOLDER, name, NULL, 0, NULL, 0,
+                                 NULL, NULL, err);
+}
+
+cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
+{
+    return cfx_graph_create_node(g, CFX_GET_ATTR, path, NULL, 0, NULL, 0, NULL,
+                                 NULL, err);
+}
+
+cfx_node *cfx_graph_call_function(cfx_graph *g, const char *target,
+                                  const cfx_value *args, size_t nargs,
+                                  const cfx_value *kwargs, size_t nkwargs,
+                                  cfx_error *err)
+{
+    return cfx_graph_create_node(g, CFX_CALL_FUNCTION, target, args, nargs,
+                                 kwargs, nkwargs, NULL, NULL, err);
+}
+
+cfx_node *cfx_graph_call_method(cfx_graph *g, const char *method,
+                                const cfx_value *args, size_t nargs,
+                                const cfx_value *kwargs, size_t nkwargs,
+                                cfx_error *err)
+{
+    return cfx_graph_create_node(g, CFX_CALL_METHOD, method, args, nargs,
+                                 kwargs, nkwargs, NULL, NULL, err);
+}
+
+cfx_node *cfx_graph_call_module(cfx_graph *g, const char *path,
+                                const cfx_value *args, size_t nargs,
+                                const cfx_value *kwargs, size_t nkwargs,
+                                cfx_error *err)
+{
+    return cfx_graph_create_node(g, CFX_CALL_MODULE, path, args, nargs, kwargs,
+                                 nkwargs, NULL, NULL, err);
+}
+
+cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *err)
+{
+    return cfx_graph_create_node(g, CFX_OUTPUT, "output", &result, 1, NULL, 0,
+                                 NULL, NULL, err);
+}

@@ -1,0 +1,113 @@
+/*
+ * graph_impl.h -- what the files of this folder share. Not installed.
+ *
+ * A graph is a ring of nodes through `root`, which is never shown: its next is
+ * the first node, its prev the last. Nodes lie in blocks and are never freed
+ * one by one. Everything that a node points to is in the store, but its name,
+ * which belongs to the namespace.
+ *
+ * An edit first gets all the memory it needs, then changes what can no longer
+ * fail.
+ */
+#ifndef CFX_GRAPH_IMPL_H
+#define CFX_GRAPH_IMPL_H
+
+#include <assert.h>
+
+#include <cfx/graph.h>
+
+#include "graph/names.h"
+#include "graph/store.h"
+
+typedef struct cfx_node_block cfx_node_block;
+
+struct cfx_graph {
+    cfx_context *ctx;
+    struct cfx_module *owner;
+    cfx_node root;           /* op CFX_NOPCODES */
+    size_t len;
+    uint32_t ids;
+    cfx_insert_point point;
+    cfx_node_block *blocks;  /* the newest first */
+    cfx_names names;         /* v.p: the node of that name, or NULL */
+    cfx_store store;
+    cfx_buf candidate;
+    cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
+    size_t seen_len, seen_room;
+};
+
+/* All that makes a node. */
+typedef struct cfx_node_spec {
+    cfx_opcode op;
+    const char *target;
+    const cfx_value *args, *kwargs;
+    size_t nargs, nkwargs;
+    const char *name, *type; /* may be NULL */
+    cfx_value meta;          /* a dict or absent */
+    cfx_node *(*map)(void *user, cfx_node *n); /* NULL: nodes stay */
+    void *user;
+} cfx_node_spec;
+
+/* Make one at the insert point; NULL on failure. */
+cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
+                          cfx_error *err);
+
+/* ---- order.c ---- */
+
+/* Put n, which is in no list, before or after `at`, which may be the root. */
+void cfx_graph__link(cfx_node *n, cfx_node *at, bool after);
+/* Take n out of the list. It keeps its links. */
+void cfx_graph__unlink(cfx_node *n);
+
+/* ---- args.c ---- */
+
+/* Copying arguments in: how nodes are translated, and for whom. */
+typedef struct cfx_args_copy {
+    cfx_graph *g;
+    const char *of;          /* the node's name in messages */
+    cfx_node *(*map)(void *user, cfx_node *n);
+    void *user;
+} cfx_args_copy;
+
+cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,
+                                const cfx_value *v, size_t n, cfx_error *err);
+/* Keys become strings of the store and must differ. n counts pairs. */
+cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
+                                  const cfx_value *v, size_t n,
+                                  cfx_error *err);
+/* Copy what may hold no nodes. */
+cfx_status cfx_graph__copy_meta(cfx_args_copy *to, cfx_value *out,
+                                cfx_value v, cfx_error *err);
+
+/* Is `n` an ordinary member of g? Else CFX_EGRAPH, in words about the
+ * arguments of the node called `of`. */
+cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
+                                  const char *of, cfx_error *err);
+
+/* ---- uses.c ---- */
+
+/* Find the distinct nodes in n's arguments, and room for them: in the array it
+ * has, or in a new one if that is too small or a `fresh` one is asked for. */
+cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
+                                  cfx_error *err);
+/* Make them n's inputs, each with n as its last user. */
+void cfx_graph__take_inputs(cfx_node *n, cfx_use *room);
+/* The same for a superset of its inputs, in a fresh array: n keeps its place
+ * among the users of those it had. */
+void cfx_graph__add_inputs(cfx_node *n, cfx_use *room);
+/* n uses nothing any more, and has no array of inputs. */
+void cfx_graph__drop_inputs(cfx_node *n);
+/* Replace one input by another, in the arguments too. Needs no memory. */
+void cfx_graph__swap_input(cfx_node *n, cfx_node *old, cfx_node *with);
+
+/* ---- node.c ---- */
+
+/* Give back args, kwargs and inputs. */
+void cfx_node__drop_args(cfx_node *n);
+
+CFX_INLINE cfx_status cfx_graph__no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+#endif

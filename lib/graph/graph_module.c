@@ -1,0 +1,57 @@
+/*
+ * graph_module -- a root module with the graph that is its forward.
+ */
+#include <cfx/graph_module.h>
+
+#include "nn/module_impl.h"
+
+cfx_status cfx_graph_module_new_take(cfx_module **out, cfx_context *ctx,
+                                     cfx_module *root, cfx_graph *graph,
+                                     const char *class_name, cfx_error *err)
+{
+    *out = NULL;
+    cfx_status st = CFX_OK;
+    if (!root)
+        st = cfx_module_new_container(&root, ctx, class_name, err);
+    if (st) {
+        cfx_graph_free(graph);
+        return st;
+    }
+    if (root->graph)
+        cfx_graph_free(root->graph);
+    root->graph = graph;
+    root->free_graph = cfx_graph_free;
+    cfx_graph_set_owning_module(graph, root);
+    *out = root;
+    return CFX_OK;
+}
+
+cfx_graph *cfx_graph_module_graph(const cfx_module *gm) { return gm->graph; }
+
+cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
+                                 const char *path, cfx_error *err)
+{
+    const char *dot = strrchr(path, '.');
+    const char *last = dot ? dot + 1 : path;
+    char parent[512] = "";
+    size_t n = dot ? (size_t)(dot - path) : 0;
+    *out = cfx_none();
+    if (n >= sizeof(parent))
+        return cfx_fail(err, CFX_ENAME, "the path is longer than %zu bytes",
+                        sizeof(parent));
+    memcpy(parent, path, n);
+    parent[n] = '\0';
+    const cfx_module *at = cfx_module_at(m, parent);
+    const cfx_state *s = at ? cfx_module_state(at, last) : NULL;
+    if (s) {
+        if (s->tensor)
+            *out = cfx_value_of_tensor(s->tensor);
+        return CFX_OK;
+    }
+    cfx_module *child = at ? cfx_module_child(at, last) : NULL;
+    if (!child)
+        return cfx_fail(err, CFX_ENAME,
+                        "Node referenced nonexistent target %s", path);
+    *out = (cfx_value){.kind = CFX_MODULE, .u.module = child};
+    return CFX_OK;
+}

@@ -1,0 +1,395 @@
+/*
+ * node -- edits of one node.
+ *
+ * An edit of arguments puts the new ones in place, finds the inputs they name,
+ * and either makes these the node's inputs and drops what was replaced, or
+ * puts the old ones back.
+ */
+#include "graph/graph_impl.h"
+
+#include <stdio.h>
+
+/* ---- What edits share ---- */
+
+static cfx_status check_live(const cfx_node *n, cfx_error *err)
+{
+    return n->erased ? cfx_fail(err, CFX_EGRAPH,
+                                "Node '%s' was erased from its Graph", n->name)
+                     : CFX_OK;
+}
+
+static cfx_store *store_of(cfx_node *n)
+{
+    return &n->graph->store;
+}
+
+static cfx_args_copy copy_for(cfx_node *n)
+{
+    return (cfx_args_copy){.g = n->graph, .of = n->name};
+}
+
+static cfx_status copy_arg(cfx_node *n, cfx_value *out, cfx_value v,
+                           cfx_error *err)
+{
+    cfx_args_copy to = copy_for(n);
+    cfx_value *one = NULL;
+    cfx_status st = cfx_graph__copy_args(&to, &one, &v, 1, err);
+    if (st)
+        return st;
+    *out = *one;
+    cfx_store_free(store_of(n), one, sizeof(*one));
+    return CFX_OK;
+}
+
+static cfx_status update_inputs(cfx_node *n, cfx_error *err)
+{
+    cfx_use *room;
+    cfx_status st = cfx_graph__find_inputs(n, false, &room, err);
+    if (!st)
+        cfx_graph__take_inputs(n, room);
+    return st;
+}
+
+void cfx_node__drop_args(cfx_node *n)
+{
+    cfx_store *store = store_of(n);
+    cfx_graph__drop_inputs(n);
+    cfx_store_drop_array(store, n->args, n->nargs);
+    cfx_store_drop_array(store, n->kwargs, 2 * (size_t)n->nkwargs);
+    n->args = n->kwargs = NULL;
+    n->nargs = n->nkwargs = 0;
+}
+
+/* Let `v` stand at *place, which is among the arguments. Takes v over. */
+static cfx_status replace_value(cfx_node *n, cfx_value *place, cfx_value v,
+                                cfx_error *err)
+{
+    cfx_value old = *place;
+    *place = v;
+    cfx_status st = update_inputs(n, err);
+    if (st)
+        *place = old;
+    cfx_store_drop(store_of(n), st ? v : old);
+    return st;
+}
+
+/* ---- Arguments ---- */
+
+cfx_status cfx_node_set_args(cfx_node *n, const cfx_value *args, size_t nargs,
+                             cfx_error *err)
+{
+    cfx_args_copy to = copy_for(n);
+    cfx_value *old = n->args, *fresh;
+    uint32_t nold = n->nargs;
+    cfx_status st = check_live(n, err);
+    if (!st)
+        st = cfx_graph__copy_args(&to, &fresh, args, nargs, err);
+    if (st)
+        return st;
+    n->args = fresh;
+    n->nargs = (uint32_t)nargs;
+    st = update_inputs(n, err);
+    if (st) {
+        n->args = old;
+        n->nargs = nold;
+        cfx_store_drop_array(store_of(n), fresh, nargs);
+    } else {
+        cfx_store_drop_array(store_of(n), old, nold);
+    }
+    return st;
+}
+
+cfx_status cfx_node_set_kwargs(cfx_node *n, const cfx_value *kwargs,
+                               size_t nkwargs, cfx_error *err)
+{
+    cfx_args_copy to = copy_for(n);
+    cfx_value *old = n->kwargs, *fresh;
+    uint32_t nold = n->nkwargs;
+    cfx_status st = check_live(n, err);
+    if (!st)
+        st = cfx_graph__copy_kwargs(&to, &fresh, kwargs, nkwargs, err);
+    if (st)
+        return st;
+    n->kwargs = fresh;
+    n->nkwargs = (uint32_t)nkwargs;
+    st = update_inputs(n, err);
+    if (st) {
+        n->kwargs = old;
+        n->nkwargs = nold;
+        cfx_store_drop_array(store_of(n), fresh, 2 * nkwargs);
+    } else {
+        cfx_store_drop_array(store_of(n), old, 2 * (size_t)nold);
+    }
+    return st;
+}
+
+cfx_status cfx_node_update_arg(cfx_node *n, size_t i, cfx_value v,
+                               cfx_error *err)
+{
+    cfx_value fresh;
+    cfx_status st = check_live(n, err);
+    if (!st && i >= n->nargs)
+        st = cfx_fail(err, CFX_EINVAL, "Node '%s' has %u arguments, there is"
+                      " no argument %zu", n->name, n->nargs, i);
+    if (!st)
+        st = copy_arg(n, &fresh, v, err);
+    return st ? st : replace_value(n, &n->args[i], fresh, err);
+}
+
+/* A copy of an array with room for `more` values at `at`; only the array is
+ * new, not what is in it. */
+static cfx_value *widen(cfx_store *store, const cfx_value *old, size_t n,
+                        size_t at, size_t more)
+{
+    cfx_value *wide = cfx_store_alloc(store, (n + more) * sizeof(*wide));
+    if (!wide)
+        return NULL;
+    if (at)
+        memcpy(wide, old, at * sizeof(*wide));
+    if (n > at)
+        memcpy(wide + at + more, old + at, (n - at) * sizeof(*wide));
+    return wide;
+}
+
+cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v,
+                               cfx_error *err)
+{
+    cfx_value fresh;
+    cfx_status st = check_live(n, err);
+    if (!st && i > n->nargs)
+        st = cfx_fail(err, CFX_EINVAL, "insert_args index must be between 0"
+                      " and len(self.args), got %zu", i);
+    if (!st)
+        st = copy_arg(n, &fresh, v, err);
+    if (st)
+        return st;
+    cfx_store *store = store_of(n);
+    cfx_value *old = n->args;
+    cfx_value *wide = widen(store, old, n->nargs, i, 1);
+    if (!wide) {
+        cfx_store_drop(store, fresh);
+        return cfx_graph__no_memory(err);
+    }
+    wide[i] = fresh;
+    n->args = wide;
+    n->nargs++;
+    cfx_use *room;
+    st = cfx_graph__find_inputs(n, true, &room, err);
+    if (st) {
+        n->args = old;
+        n->nargs--;
+        cfx_store_free(store, wide, (n->nargs + 1) * sizeof(*wide));
+        cfx_store_drop(store, fresh);
+        return st;
+    }
+    cfx_graph__add_inputs(n, room);
+    cfx_store_free(store, old, (n->nargs - 1) * sizeof(*old));
+    return CFX_OK;
+}
+
+/* Put a keyword behind the others. Takes both over. */
+static cfx_status append_kwarg(cfx_node *n, cfx_value key, cfx_value v,
+                               cfx_error *err)
+{
+    cfx_store *store = store_of(n);
+    size_t count = 2 * (size_t)n->nkwargs;
+    cfx_value *old = n->kwargs;
+    cfx_value *wide = widen(store, old, count, count, 2);
+    cfx_status st = wide ? CFX_OK : cfx_graph__no_memory(err);
+    if (wide) {
+        wide[count] = key;
+        wide[count + 1] = v;
+        n->kwargs = wide;
+        n->nkwargs++;
+        st = update_inputs(n, err);
+        if (!st) {
+            cfx_store_free(store, old, count * sizeof(*old));
+            return CFX_OK;
+        }
+        n->kwargs = old;
+        n->nkwargs--;
+        cfx_store_free(store, wide, (count + 2) * sizeof(*wide));
+    }
+    cfx_store_drop(store, v);
+    cfx_store_drop(store, key);
+    return st;
+}
+
+cfx_status cfx_node_update_kwarg(cfx_node *n, const char *key, cfx_value v,
+                                 cfx_error *err)
+{
+    cfx_value fresh, name;
+    cfx_status st = check_live(n, err);
+    if (!st)
+        st = copy_arg(n, &fresh, v, err);
+    if (st)
+        return st;
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (!strcmp(n->kwargs[2 * i].u.str->text, key))
+            return replace_value(n, &n->kwargs[2 * i + 1], fresh, err);
+    st = cfx_store_text(store_of(n), &name, CFX_STR, key, strlen(key), err);
+    if (!st)
+        return append_kwarg(n, name, fresh, err);
+    cfx_store_drop(store_of(n), fresh);
+    return st;
+}
+
+/* ---- Target, type, name ---- */
+
+/* Let *place be the text; NULL: absent. */
+static cfx_status set_text(cfx_node *n, cfx_value *place, const char *text,
+                           cfx_error *err)
+{
+    cfx_value old = *place, fresh = CFX_NOTHING;
+    cfx_status st = check_live(n, err);
+    if (!st && text)
+        st = cfx_store_text(store_of(n), &fresh, CFX_STR, text, strlen(text),
+                            err);
+    if (st)
+        return st;
+    *place = fresh;
+    cfx_store_drop(store_of(n), old);
+    return CFX_OK;
+}
+
+cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, const char *target,
+                           cfx_error *err)
+{
+    if ((unsigned)op >= CFX_NOPCODES)
+        return cfx_fail(err, CFX_EINVAL, "%d is no opcode", (int)op);
+    if (!target || !*target)
+        return cfx_fail(err, CFX_EINVAL, "a %s needs a target",
+                        cfx_opcode_names[op]);
+    cfx_status st = set_text(n, &n->target, target, err);
+    if (!st)
+        n->op = (uint8_t)op;
+    return st;
+}
+
+cfx_status cfx_node_set_target(cfx_node *n, const char *target, cfx_error *err)
+{
+    return cfx_node_set_op(n, (cfx_opcode)n->op, target, err);
+}
+
+cfx_status cfx_node_set_type(cfx_node *n, const char *type, cfx_error *err)
+{
+    return set_text(n, &n->type, type, err);
+}
+
+/* The old name stays taken, as in torch.fx. */
+cfx_status cfx_node_rename(cfx_node *n, const char *candidate, cfx_error *err)
+{
+    cfx_status st = check_live(n, err);
+    if (st || !strcmp(n->name, candidate))
+        return st;
+    cfx_names *names = &n->graph->names;
+    cfx_map_entry *entry = cfx_names_create(names, candidate,
+                                            strlen(candidate), false);
+    if (!entry)
+        return cfx_graph__no_memory(err);
+    entry->v.p = n;
+    cfx_map_get(&names->used, n->name, strlen(n->name))->v.p = NULL;
+    n->name = entry->key;
+    return CFX_OK;
+}
+
+/* ---- Inputs and users ---- */
+
+static cfx_status check_replacement(const cfx_node *n, const cfx_node *with,
+                                    cfx_error *err)
+{
+    cfx_status st = check_live(n, err);
+    return st ? st : cfx_graph__check_input(n->graph, with, n->name, err);
+}
+
+cfx_status cfx_node_replace_input_with(cfx_node *n, cfx_node *old,
+                                       cfx_node *with, cfx_error *err)
+{
+    cfx_status st = check_replacement(n, with, err);
+    if (!st)
+        cfx_graph__swap_input(n, old, with);
+    return st;
+}
+
+cfx_status cfx_node_replace_all_uses_with(
+    cfx_node *n, cfx_node *with, bool (*keep)(void *data, cfx_node *user),
+    void *data, cfx_error *err)
+{
+    cfx_status st = check_replacement(n, with, err);
+    if (st || n == with)
+        return st;
+    for (cfx_use *use = n->first_user, *next; use; use = next) {
+        next = use->next;
+        if (!keep || keep(data, use->user))
+            cfx_graph__swap_input(use->user, n, with);
+    }
+    return CFX_OK;
+}
+
+/* ---- Place ---- */
+
+static cfx_status move(cfx_node *n, cfx_node *x, bool after, cfx_error *err)
+{
+    if (x->graph != n->graph)
+        return cfx_fail(err, CFX_EGRAPH,
+                        "Attempting to move a Node into a different Graph");
+    cfx_status st = check_live(n, err);
+    if (!st)
+        st = check_live(x, err);
+    if (st || n == x)
+        return st;
+    cfx_graph__unlink(x);
+    cfx_graph__link(x, n, after);
+    return CFX_OK;
+}
+
+cfx_status cfx_node_prepend(cfx_node *n, cfx_node *x, cfx_error *err)
+{
+    if (n == x)
+        cfx_message(n->graph->ctx, CFX_WARNING,
+                    "Trying to prepend a node to itself. This behavior has no"
+                    " effect on the graph.");
+    return move(n, x, false, err);
+}
+
+cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err)
+{
+    return move(n, x, true, err);
+}
+
+/* "Tried to erase Node x but it still had 2 users in the graph: {a: None, ..."
+ * as Python prints a dict of users. */
+static cfx_status refuse_to_erase(const cfx_node *n, cfx_error *err)
+{
+    char users[CFX_ERROR_TEXT - 512];
+    size_t len = 0;
+    for (const cfx_use *u = n->first_user; u; u = u->next) {
+        size_t size = strlen(u->user->name) + sizeof(": None, ");
+        if (len + size > sizeof(users) - sizeof("...")) {
+            memcpy(users + len, "...", sizeof("..."));
+            break;
+        }
+        len += (size_t)snprintf(users + len, size, "%s: None%s",
+                                u->user->name, u->next ? ", " : "");
+    }
+    return cfx_fail(err, CFX_EGRAPH, "Tried to erase Node %s but it still had"
+                    " %u users in the graph: {%s}!", n->name, n->nusers,
+                    users);
+}
+
+cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)
+{
+    if (n->first_user)
+        return refuse_to_erase(n, err);
+    if (n->graph != g)
+        return cfx_fail(err, CFX_EGRAPH,
+                        "Attempting to remove %s from wrong graph!", n->name);
+    if (n->erased)
+        return CFX_OK;
+    cfx_graph__unlink(n);
+    n->erased = true;
+    g->len--;
+    cfx_map_get(&g->names.used, n->name, strlen(n->name))->v.p = NULL;
+    cfx_node__drop_args(n);
+    return CFX_OK;
+}

@@ -1,0 +1,102 @@
+/*
+ * order -- the list of nodes, and labels that tell which of two is earlier.
+ *
+ * Labels are 64 bits, grow along the list, and leave gaps. Where a gap is used
+ * up, the smallest aligned range of labels around it that is sparse enough is
+ * numbered anew, evenly. A range of 2^i labels is sparse while it holds fewer
+ * than (2/T)^i nodes; T > 1 makes larger ranges sparser, so that an insertion
+ * costs O(log n) on the average, whatever the pattern (Bender, Cole, Demaine,
+ * Farach-Colton, Zito: Two Simplified Algorithms for Maintaining Order in a
+ * List, 2002). With T = 1.4 there is room for 2^32 nodes.
+ */
+#include "graph/graph_impl.h"
+
+#define MIDDLE ((uint64_t)1 << 63)
+
+/*
+ * How far from its neighbour a node is put. At the ends it leaves room for as
+ * many more as there can be nodes. In between, nodes are mostly made many at
+ * one point, so one of them takes little of the gap on the side where the next
+ * will come: two million fit before the first range must be numbered anew.
+ */
+#define END_STEP ((uint64_t)1 << 32)
+#define STEP ((uint64_t)1 << 10)
+
+static bool is_root(const cfx_node *n)
+{
+    return n == &n->graph->root;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Number `count` nodes from `first` on evenly over `size` labels. */
+static void spread(cfx_node *first, uint64_t count, uint64_t low,
+                   uint64_t size)
+{
+    uint64_t gap = size / count, label = low + gap / 2;
+    for (; count--; first = first->next, label += gap)
+        first->order = label;
+}
+
+/* Make room beside n, whose own label does not count. */
+static void relabel(cfx_node *n)
+{
+    const double shrink = 2 / 1.4;
+    cfx_node *first = n, *last = n;
+    uint64_t at = is_root(n->prev) ? n->next->order : n->prev->order;
+    uint64_t count = 1, low = 0, size = 2;
+    double limit = shrink;
+    for (int bits = 1; bits < 64; bits++, size *= 2, limit *= shrink) {
+        low = at & ~(size - 1);
+        while (!is_root(first->prev) && first->prev->order >= low) {
+            first = first->prev;
+            count++;
+        }
+        while (!is_root(last->next) && last->next->order - low < size) {
+            last = last->next;
+            count++;
+        }
+        if ((double)count < limit && size / count >= 4)
+            break;
+    }
+    spread(first, count, low, size);
+}
+
+/* Give n, which is in the list, a label between those of its neighbours. */
+static void label(cfx_node *n, bool after)
+{
+    bool at_start = is_root(n->prev), at_end = is_root(n->next);
+    uint64_t low = at_start ? 0 : n->prev->order;
+    uint64_t high = at_end ? UINT64_MAX : n->next->order;
+    uint64_t half = (high - low) / 2;
+    if (at_start && at_end)
+        n->order = MIDDLE;
+    else if (!half)
+        relabel(n);
+    else if (at_end)
+        n->order = low + least(half, END_STEP);
+    else if (at_start)
+        n->order = high - least(half, END_STEP);
+    else if (after)
+        n->order = high - least(half, STEP);
+    else
+        n->order = low + least(half, STEP);
+}
+
+void cfx_graph__link(cfx_node *n, cfx_node *at, bool after)
+{
+    n->prev = after ? at : at->prev;
+    n->next = after ? at->next : at;
+    n->prev->next = n;
+    n->next->prev = n;
+    label(n, after);
+}
+
+void cfx_graph__unlink(cfx_node *n)
+{
+    n->prev->next = n->next;
+    n->next->prev = n->prev;
+}

@@ -1,0 +1,309 @@
+/*
+ * store -- the memory of a graph's arguments.
+ *
+ * Strings are counted in the map that makes them unique, aggregates have one
+ * owner. Values nest at most CFX_MAX_DEPTH deep, so that recursion over one is
+ * bounded; what is stored was checked when it came in.
+ */
+#include "graph/store.h"
+
+#include <stddef.h>
+
+enum { GRAIN = 16, SMALL_MAX = CFX_STORE_SMALL * GRAIN };
+
+void cfx_store_init(cfx_store *store, cfx_context *ctx)
+{
+    *store = (cfx_store){.counted = 0};
+    cfx_arena_init(&store->arena, ctx);
+    cfx_map_init(&store->strings, ctx);
+}
+
+void cfx_store_release(cfx_store *store)
+{
+    cfx_map_release(&store->strings);
+    cfx_arena_release(&store->arena);
+}
+
+/* ---- Blocks ---- */
+
+/* The class of a size, and the size that all its blocks have. */
+static int class_of(size_t size, size_t *rounded)
+{
+    if (size <= SMALL_MAX) {
+        *rounded = (size + GRAIN - 1) / GRAIN * GRAIN;
+        return (int)(*rounded / GRAIN) - 1;
+    }
+    int class = CFX_STORE_SMALL;
+    for (*rounded = 2 * SMALL_MAX; *rounded < size; *rounded *= 2)
+        class++;
+    return class;
+}
+
+void *cfx_store_alloc(cfx_store *store, size_t size)
+{
+    if (!size || size > SIZE_MAX / 4)
+        return NULL;
+    int class = class_of(size, &size);
+    cfx_store_block *block = store->spare[class];
+    if (!block)
+        return cfx_arena_alloc(&store->arena, size);
+    store->spare[class] = block->next;
+    return block;
+}
+
+void cfx_store_free(cfx_store *store, void *p, size_t size)
+{
+    if (!p)
+        return;
+    int class = class_of(size, &size);
+    cfx_store_block *block = p;
+    block->next = store->spare[class];
+    store->spare[class] = block;
+}
+
+/* ---- Strings ---- */
+
+static cfx_string *string_of(const cfx_map_entry *entry)
+{
+    return (cfx_string *)(entry->key - offsetof(cfx_string, text));
+}
+
+static size_t string_size(size_t len)
+{
+    return offsetof(cfx_string, text) + len + 1;
+}
+
+static cfx_map_entry *new_string(cfx_store *store, const char *text,
+                                 size_t len)
+{
+    cfx_string *s = cfx_store_alloc(store, string_size(len));
+    if (!s)
+        return NULL;
+    s->refs = 0;
+    s->len = (uint32_t)len;
+    s->ctx = store->arena.ctx;
+    memcpy(s->text, text, len);
+    s->text[len] = '\0';
+    cfx_map_entry *entry = cfx_map_put(&store->strings, s->text, len, NULL);
+    if (!entry)
+        cfx_store_free(store, s, string_size(len));
+    return entry;
+}
+
+cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
+                          const char *text, size_t len, cfx_error *err)
+{
+    if (len >= UINT32_MAX)
+        return cfx_fail(err, CFX_EINVAL, "a string of %zu bytes is too long",
+                        len);
+    cfx_map_entry *entry = cfx_map_get(&store->strings, text, len);
+    if (!entry)
+        entry = new_string(store, text, len);
+    if (!entry)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    entry->v.u++;
+    *out = (cfx_value){.kind = (uint8_t)kind, .u.str = string_of(entry)};
+    return CFX_OK;
+}
+
+static void drop_string(cfx_store *store, cfx_string *s)
+{
+    cfx_map_entry *entry = cfx_map_get(&store->strings, s->text, s->len);
+    if (--entry->v.u)
+        return;
+    cfx_map_remove(&store->strings, s->text, s->len);
+    cfx_store_free(store, s, string_size(s->len));
+}
+
+/* ---- Values ---- */
+
+/* What a copy is made with. */
+typedef struct copying {
+    cfx_store *store;
+    const cfx_store_nodes *nodes;
+    cfx_error *err;
+} copying;
+
+static cfx_status copy_value(const copying *c, cfx_value *out, cfx_value v,
+                             int depth);
+
+/* Copy n values into memory of the store, or none. */
+static cfx_status copy_items(const copying *c, cfx_value *out,
+                             const cfx_value *v, size_t n, int depth)
+{
+    for (size_t i = 0; i < n; i++) {
+        cfx_status st = copy_value(c, &out[i], v[i], depth);
+        if (!st)
+            continue;
+        while (i)
+            cfx_store_drop(c->store, out[--i]);
+        return st;
+    }
+    return CFX_OK;
+}
+
+static cfx_status refuse_key(void *user, cfx_node **n, cfx_error *err)
+{
+    (void)user;
+    return cfx_fail(err, CFX_EINVAL,
+                    "Keys for dictionaries used as an argument cannot contain"
+                    " a Node. Got key: %s", (*n)->name);
+}
+
+/* The same for keys and values in turn. */
+static cfx_status copy_pairs(const copying *c, cfx_value *out,
+                             const cfx_value *v, size_t n, int depth)
+{
+    const cfx_store_nodes none = {refuse_key, NULL};
+    const copying keys = {c->store, &none, c->err};
+    for (size_t i = 0; i < n; i += 2) {
+        cfx_status st = copy_items(&keys, &out[i], &v[i], 1, depth);
+        if (!st) {
+            st = copy_items(c, &out[i + 1], &v[i + 1], 1, depth);
+            if (!st)
+                continue;
+            cfx_store_drop(c->store, out[i]);
+        }
+        while (i)
+            cfx_store_drop(c->store, out[--i]);
+        return st;
+    }
+    return CFX_OK;
+}
+
+static cfx_status copy_aggregate(const copying *c, cfx_value *out, cfx_value v,
+                                 int depth)
+{
+    if (depth >= CFX_MAX_DEPTH)
+        return cfx_fail(c->err, CFX_EINVAL,
+                        "a value is nested in more than %d levels",
+                        CFX_MAX_DEPTH);
+    cfx_value *item = NULL;
+    size_t n = cfx_store_items(v, &item);
+    size_t size = offsetof(cfx_seq, item) + n * sizeof(cfx_value);
+    cfx_seq *seq = cfx_store_alloc(c->store, size);
+    if (!seq)
+        return cfx_fail(c->err, CFX_ENOMEM, "out of memory");
+    seq->refs = 0;
+    seq->len = v.u.seq->len;
+    seq->ctx = c->store->arena.ctx;
+    seq->type = v.u.seq->type;
+    cfx_status st = v.kind == CFX_DICT
+                        ? copy_pairs(c, seq->item, item, n, depth + 1)
+                        : copy_items(c, seq->item, item, n, depth + 1);
+    if (st) {
+        cfx_store_free(c->store, seq, size);
+        return st;
+    }
+    *out = v;
+    out->u.seq = seq;
+    return CFX_OK;
+}
+
+static cfx_status copy_value(const copying *c, cfx_value *out, cfx_value v,
+                             int depth)
+{
+    switch (v.kind) {
+    case CFX_ABSENT:
+        return cfx_fail(c->err, CFX_EINVAL, "an argument is absent");
+    case CFX_STR:
+    case CFX_DEVICE:
+    case CFX_LAYOUT:
+    case CFX_NAME:
+        return cfx_store_text(c->store, out, (cfx_kind)v.kind, v.u.str->text,
+                              v.u.str->len, c->err);
+    case CFX_COMPLEX:
+    case CFX_SLICE:
+    case CFX_RANGE:
+    case CFX_TUPLE:
+    case CFX_LIST:
+    case CFX_DICT:
+        return copy_aggregate(c, out, v, depth);
+    case CFX_TENSOR:
+    case CFX_MODULE:
+        *out = cfx_value_ref(v);
+        c->store->counted++;
+        return CFX_OK;
+    case CFX_NODE: {
+        cfx_node *n = v.u.node;
+        cfx_status st = c->nodes->translate(c->nodes->user, &n, c->err);
+        if (!st)
+            *out = cfx_value_of_node(n);
+        return st;
+    }
+    default:
+        *out = v;
+        return CFX_OK;
+    }
+}
+
+cfx_status cfx_store_copy(cfx_store *store, cfx_value *out, cfx_value v,
+                          const cfx_store_nodes *nodes, cfx_error *err)
+{
+    return copy_value(&(copying){store, nodes, err}, out, v, 0);
+}
+
+cfx_status cfx_store_copy_array(cfx_store *store, cfx_value **out,
+                                const cfx_value *v, size_t n,
+                                const cfx_store_nodes *nodes, cfx_error *err)
+{
+    if (!n) {
+        *out = NULL;
+        return CFX_OK;
+    }
+    cfx_value *copy = NULL;
+    if (n <= SIZE_MAX / sizeof(*copy))
+        copy = cfx_store_alloc(store, n * sizeof(*copy));
+    if (!copy)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status st = copy_items(&(copying){store, nodes, err}, copy, v, n, 0);
+    if (st)
+        cfx_store_free(store, copy, n * sizeof(*copy));
+    else
+        *out = copy;
+    return st;
+}
+
+static void drop_items(cfx_store *store, cfx_value *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        cfx_store_drop(store, v[i]);
+}
+
+void cfx_store_drop(cfx_store *store, cfx_value v)
+{
+    cfx_value *item = NULL;
+    size_t n;
+    switch (v.kind) {
+    case CFX_STR:
+    case CFX_DEVICE:
+    case CFX_LAYOUT:
+    case CFX_NAME:
+        drop_string(store, v.u.str);
+        break;
+    case CFX_COMPLEX:
+    case CFX_SLICE:
+    case CFX_RANGE:
+    case CFX_TUPLE:
+    case CFX_LIST:
+    case CFX_DICT:
+        n = cfx_store_items(v, &item);
+        drop_items(store, item, n);
+        cfx_store_free(store, v.u.seq,
+                       offsetof(cfx_seq, item) + n * sizeof(cfx_value));
+        break;
+    case CFX_TENSOR:
+    case CFX_MODULE:
+        cfx_value_unref(v);
+        store->counted--;
+        break;
+    default:
+        break;
+    }
+}
+
+void cfx_store_drop_array(cfx_store *store, cfx_value *v, size_t n)
+{
+    drop_items(store, v, n);
+    cfx_store_free(store, v, n * sizeof(*v));
+}

@@ -1,0 +1,196 @@
+/*
+ * uses -- which nodes a node uses, and by which it is used.
+ *
+ * Both follow from the arguments. A node keeps an array of its inputs, and
+ * each element is also a link in the list of that input's users. To ask
+ * whether an input was seen before, a node remembers in `slot` at which place
+ * of an array it was put last: it is there if that place says so, whatever the
+ * slot was before.
+ */
+#include "graph/graph_impl.h"
+
+/* ---- Finding ---- */
+
+static bool see(cfx_graph *g, cfx_node *n)
+{
+    if (n->slot < g->seen_len && g->seen[n->slot] == n)
+        return true;
+    if (g->seen_len == g->seen_room) {
+        size_t room = g->seen_room ? 2 * g->seen_room : 16;
+        cfx_node **seen = cfx_realloc(g->ctx, g->seen,
+                                      g->seen_room * sizeof(*seen),
+                                      room * sizeof(*seen));
+        if (!seen)
+            return false;
+        g->seen = seen;
+        g->seen_room = room;
+    }
+    n->slot = (uint32_t)g->seen_len;
+    g->seen[g->seen_len++] = n;
+    return true;
+}
+
+/* Values in a store are of bounded depth. */
+static bool see_values(cfx_graph *g, const cfx_value *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        cfx_value *item = NULL;
+        size_t items = cfx_store_items(v[i], &item);
+        if (items ? !see_values(g, item, items)
+                  : v[i].kind == CFX_NODE && !see(g, v[i].u.node))
+            return false;
+    }
+    return true;
+}
+
+cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
+                                  cfx_error *err)
+{
+    cfx_graph *g = n->graph;
+    g->seen_len = 0;
+    if (!see_values(g, n->args, n->nargs) ||
+        !see_values(g, n->kwargs, 2 * (size_t)n->nkwargs))
+        return cfx_graph__no_memory(err);
+    *room = fresh ? NULL : n->inputs;
+    if (g->seen_len <= (fresh ? 0 : n->room))
+        return CFX_OK;
+    *room = cfx_store_alloc(&g->store, g->seen_len * sizeof(**room));
+    return *room ? CFX_OK : cfx_graph__no_memory(err);
+}
+
+/* ---- Linking ---- */
+
+static void link_use(cfx_use *use)
+{
+    cfx_node *input = use->input;
+    use->next = NULL;
+    use->prev = input->last_user;
+    if (use->prev)
+        use->prev->next = use;
+    else
+        input->first_user = use;
+    input->last_user = use;
+    input->nusers++;
+}
+
+static void unlink_use(cfx_use *use)
+{
+    cfx_node *input = use->input;
+    if (use->prev)
+        use->prev->next = use->next;
+    else
+        input->first_user = use->next;
+    if (use->next)
+        use->next->prev = use->prev;
+    else
+        input->last_user = use->prev;
+    input->nusers--;
+}
+
+static void unlink_inputs(cfx_node *n)
+{
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        unlink_use(&n->inputs[i]);
+    n->ninputs = 0;
+}
+
+static void free_inputs(cfx_node *n)
+{
+    cfx_store_free(&n->graph->store, n->inputs,
+                   n->room * sizeof(*n->inputs));
+}
+
+void cfx_graph__take_inputs(cfx_node *n, cfx_use *room)
+{
+    cfx_graph *g = n->graph;
+    unlink_inputs(n);
+    if (room != n->inputs) {
+        free_inputs(n);
+        n->inputs = room;
+        n->room = (uint32_t)g->seen_len;
+    }
+    n->ninputs = (uint32_t)g->seen_len;
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        room[i] = (cfx_use){.input = g->seen[i], .user = n};
+        link_use(&room[i]);
+    }
+}
+
+/* Let `to`, which is in no list, stand where `from` stood. */
+static void replace_use(cfx_use *to, const cfx_use *from)
+{
+    to->prev = from->prev;
+    to->next = from->next;
+    if (to->prev)
+        to->prev->next = to;
+    else
+        to->input->first_user = to;
+    if (to->next)
+        to->next->prev = to;
+    else
+        to->input->last_user = to;
+}
+
+void cfx_graph__add_inputs(cfx_node *n, cfx_use *room)
+{
+    cfx_graph *g = n->graph;
+    for (size_t i = 0; i < g->seen_len; i++)
+        room[i] = (cfx_use){.user = n};
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        cfx_use *to = &room[n->inputs[i].input->slot];
+        to->input = n->inputs[i].input;
+        replace_use(to, &n->inputs[i]);
+    }
+    for (size_t i = 0; i < g->seen_len; i++)
+        if (!room[i].input) {
+            room[i].input = g->seen[i];
+            link_use(&room[i]);
+        }
+    free_inputs(n);
+    n->inputs = room;
+    n->ninputs = n->room = (uint32_t)g->seen_len;
+}
+
+void cfx_graph__drop_inputs(cfx_node *n)
+{
+    unlink_inputs(n);
+    free_inputs(n);
+    n->inputs = NULL;
+    n->room = 0;
+}
+
+/* ---- Replacing one ---- */
+
+static void substitute(cfx_value *v, size_t n, const cfx_node *old,
+                       cfx_node *with)
+{
+    for (size_t i = 0; i < n; i++) {
+        cfx_value *item = NULL;
+        size_t items = cfx_store_items(v[i], &item);
+        if (items)
+            substitute(item, items, old, with);
+        else if (v[i].kind == CFX_NODE && v[i].u.node == old)
+            v[i].u.node = with;
+    }
+}
+
+void cfx_graph__swap_input(cfx_node *n, cfx_node *old, cfx_node *with)
+{
+    substitute(n->args, n->nargs, old, with);
+    substitute(n->kwargs, 2 * (size_t)n->nkwargs, old, with);
+    uint32_t count = n->ninputs, kept = 0;
+    unlink_inputs(n);
+    bool done = false;
+    for (uint32_t i = 0; i < count; i++) {
+        cfx_node *input = n->inputs[i].input;
+        if (input == old || input == with) {
+            if (done)
+                continue;
+            done = true;
+            input = with;
+        }
+        n->inputs[kept] = (cfx_use){.input = input, .user = n};
+        link_use(&n->inputs[kept++]);
+    }
+    n->ninputs = kept;
+}

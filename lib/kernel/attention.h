@@ -1,0 +1,41 @@
+/*
+ * attention.h -- softmax(q k^T * scale + mask) v, one block of rows at a time.
+ *
+ * q is (batch, heads, l, e), k (batch, heads, s, e), v (batch, heads, s, ev),
+ * y (batch, heads, l, ev). The last axis of each lies side by side, the others
+ * have strides (0 broadcasts, which is also how a key head serves several
+ * query heads; see kv_group). A row that the mask leaves nothing of is 0.
+ */
+#ifndef CFX_KERNEL_ATTENTION_H
+#define CFX_KERNEL_ATTENTION_H
+
+#include "kernel/kernel.h"
+
+typedef struct cfx_attention {
+    cfx_dtype dtype; /* of q, k, v, y and an additive mask; floats */
+    int64_t batch, heads;
+    int64_t kv_group; /* query head h uses key head h / kv_group; 0 means 1 */
+    int64_t l, s, e, ev;
+    /* Strides of batch, heads, rows, in elements. */
+    const void *q, *k, *v;
+    int64_t q_stride[3], k_stride[3], v_stride[3];
+    void *y;
+    int64_t y_stride[3];
+    double scale; /* the factor itself: the caller works out 1 / sqrt(e) */
+    bool causal;  /* row i sees columns 0 to i */
+    /* (batch, heads, l, s) with four strides, or NULL: added, or, where
+     * mask_bool, bytes that are nonzero for what may be seen. */
+    const void *mask;
+    bool mask_bool;
+    int64_t mask_stride[4];
+    /* Where the weights after softmax go, (batch, heads, l, s) row-major, of
+     * `dtype`; or NULL. */
+    void *weights;
+} cfx_attention;
+
+size_t cfx_attention_workspace(const cfx_context *ctx,
+                               const cfx_attention *a);
+void cfx_attention_run(cfx_context *ctx, const cfx_attention *a,
+                       void *workspace);
+
+#endif

@@ -1,0 +1,328 @@
+/*
+ * conv_level.h -- the text of conv_level.c for one type: T, its vector VEC of
+ * VL lanes, V(f) for functions of vectors, NAME(f) for what is defined here.
+ */
+
+/* ---- Windows as columns ---- */
+
+/* Lanes of one vector whose outputs lie side by side in a row of y. */
+typedef struct NAME(run) {
+    int64_t image, o[2], w; /* where the first one is */
+    int lane, len;
+} NAME(run);
+
+/* What one tap reads for one run: lanes `bits` from x + at, lane 0 being
+ * there if it were set. */
+typedef struct NAME(piece) {
+    int64_t at;
+    uint32_t bits;
+} NAME(piece);
+
+enum { NAME(PIECES) = 512 };
+
+/* Cut columns j..j+n, n <= NV * VL, in runs; `first` tells where those of each
+ * vector begin. */
+static int NAME(cut)(const cfx_conv_columns *c, int64_t j, int64_t n,
+                     NAME(run) *runs, int first[NV + 1])
+{
+    int64_t row = c->out[2];
+    int count = 0;
+
+    for (int v = 0; v < NV; v++) {
+        int lane = 0;
+
+        first[v] = count;
+        while (lane < VL && n > 0) {
+            NAME(run) *r = &runs[count++];
+            int64_t at = j % c->out_len, len = row - at % row;
+
+            if (len > VL - lane)
+                len = VL - lane;
+            if (len > n)
+                len = n;
+            *r = (NAME(run)){j / c->out_len,
+                             {at / row / c->out[1], at / row % c->out[1]},
+                             at % row, lane, (int)len};
+            lane += (int)len;
+            j += len;
+            n -= len;
+        }
+    }
+    first[NV] = count;
+    return count;
+}
+
+/* What the tap (td, th, tw) reads for a run. */
+static NAME(piece) NAME(reach)(const cfx_conv_columns *c,
+                               const NAME(run) *r, const int64_t t[3])
+{
+    int64_t at = r->image * c->image, q, f, least, most;
+    uint32_t bits;
+
+    for (int a = 0; a < 2; a++) {
+        int64_t i = r->o[a] * c->stride[a] - c->pad[a] + t[a] * c->dilation[a];
+        if (i < 0 || i >= c->in[a])
+            return (NAME(piece)){0, 0};
+        at += i * (a == 0 ? c->plane : c->row);
+    }
+    /* Along the innermost axis: element w * phases + q * phases + f. */
+    q = t[2] * c->dilation[2] - c->pad[2];
+    f = (q % c->phases + c->phases) % c->phases;
+    q = (q - f) / c->phases + r->w;
+    least = q < 0 ? -q : 0;
+    most = (c->in[2] - f + c->phases - 1) / c->phases - q;
+    if (most > r->len)
+        most = r->len;
+    if (least >= most)
+        return (NAME(piece)){0, 0};
+    bits = (uint32_t)(((UINT64_C(1) << most) - 1)
+                      & ~((UINT64_C(1) << least) - 1));
+    return (NAME(piece)){at + f * c->phase_len + q - r->lane,
+                         bits << r->lane};
+}
+
+/* The vector that `n` pieces make together, from channel x. */
+CFX_FORCE_INLINE VEC NAME(collect)(const T *x, const NAME(piece) *p, int n)
+{
+    VEC v = V(load_mask)(x + p->at, p->bits);
+
+    for (int i = 1; i < n; i++)
+        v = V(add)(v, V(load_mask)(x + p[i].at, p[i].bits));
+    return v;
+}
+
+/* Taps t0..t1 of rows k0..k0+kn of one panel. */
+static void NAME(fill)(const cfx_conv_columns *c, T *panel, int64_t k0,
+                       int64_t kn, int64_t t0, int64_t t1,
+                       const NAME(piece) *pieces, const int first[NV + 1])
+{
+    int count = first[NV];
+
+    for (int64_t ch = k0 / c->taps; ch * c->taps < k0 + kn; ch++) {
+        const T *x = (const T *)c->x + ch * c->channel;
+        int64_t k = ch * c->taps;
+        int64_t t = k0 - k > t0 ? k0 - k : t0;
+        int64_t end = k0 + kn - k < t1 ? k0 + kn - k : t1;
+        T *to = panel + (k + t - k0) * NV * VL;
+
+        for (; t < end; t++) {
+            const NAME(piece) *p = pieces + (t - t0) * count;
+
+            for (int v = 0; v < NV; v++) {
+                int n = first[v + 1] - first[v];
+                V(store)(to, n ? NAME(collect)(x, p, n) : V(zero)());
+                p += n;
+                to += VL;
+            }
+        }
+    }
+}
+
+static void NAME(columns)(const cfx_conv_columns *c, void *panels, int64_t k0,
+                          int64_t kn, int64_t j0, int64_t jn)
+{
+    NAME(run) runs[NV * VL];
+    NAME(piece) pieces[NAME(PIECES)];
+    int first[NV + 1];
+    T *panel = panels;
+
+    for (; jn > 0; jn -= NV * VL, j0 += NV * VL, panel += kn * NV * VL) {
+        int count = NAME(cut)(c, j0, jn < NV * VL ? jn : NV * VL, runs,
+                              first);
+        int64_t batch = NAME(PIECES) / count;
+
+        for (int64_t t0 = 0; t0 < c->taps; t0 += batch) {
+            int64_t t1 = t0 + batch < c->taps ? t0 + batch : c->taps;
+            NAME(piece) *p = pieces;
+
+            for (int64_t t = t0; t < t1; t++) {
+                int64_t at[3] = {t / c->kernel[2] / c->kernel[1],
+                                 t / c->kernel[2] % c->kernel[1],
+                                 t % c->kernel[2]};
+                for (int i = 0; i < count; i++)
+                    *p++ = NAME(reach)(c, &runs[i], at);
+            }
+            NAME(fill)(c, panel, k0, kn, t0, t1, pieces, first);
+        }
+    }
+}
+
+/* ---- Rows split by stride ---- */
+
+static void NAME(split)(void *y, int64_t y_len, int64_t phases, const void *x,
+                        int64_t x_len)
+{
+    T *to = y;
+    const T *from = x;
+
+    if (phases == 2) {
+        T *odd = to + y_len;
+        int64_t n = x_len / 2;
+
+        for (int64_t i = 0; i < n; i++) {
+            to[i] = from[2 * i];
+            odd[i] = from[2 * i + 1];
+        }
+        if (x_len % 2)
+            to[n] = from[2 * n];
+        for (int64_t i = (x_len + 1) / 2; i < y_len; i++)
+            to[i] = 0;
+        for (int64_t i = n; i < y_len; i++)
+            odd[i] = 0;
+        return;
+    }
+    for (int64_t f = 0; f < phases; f++, to += y_len) {
+        int64_t i = 0;
+
+        for (int64_t at = f; at < x_len; at += phases)
+            to[i++] = from[at];
+        for (; i < y_len; i++)
+            to[i] = 0;
+    }
+}
+
+/* ---- Depthwise ---- */
+
+/* Row `i` of x, which may be outside of it, with its padding, split. */
+static void NAME(pad_row)(const cfx_conv_strip *s, T *to, int64_t i)
+{
+    const T *x = (const T *)s->x + i * s->in_w;
+    int64_t len = s->row_len, n = s->in_w;
+
+    if (i < 0 || i >= s->in_h) {
+        memset(to, 0, (size_t)(len * s->stride_w) * sizeof(T));
+    } else if (s->stride_w == 1) {
+        if (n > len - s->pad_w)
+            n = len > s->pad_w ? len - s->pad_w : 0;
+        memset(to, 0, (size_t)(s->pad_w < len ? s->pad_w : len) * sizeof(T));
+        memcpy(to + s->pad_w, x, (size_t)n * sizeof(T));
+        for (int64_t j = s->pad_w + n; j < len; j++)
+            to[j] = 0;
+    } else {
+        for (int64_t f = 0; f < s->stride_w; f++, to += len) {
+            int64_t q = 0, at = f - s->pad_w;
+
+            for (; at < 0 && q < len; q++, at += s->stride_w)
+                to[q] = 0;
+            for (; at < n && q < len; q++, at += s->stride_w)
+                to[q] = x[at];
+            for (; q < len; q++)
+                to[q] = 0;
+        }
+    }
+}
+
+/* `nr` rows of y times one vector. Extents of the window and the strides are
+ * constants where this is called for the usual ones: then a row that serves
+ * several rows of y is loaded once. */
+CFX_FORCE_INLINE void NAME(strip_fixed)(const cfx_conv_strip *s, const int nr,
+                                        const int kernel, const int stride,
+                                        const T *rows, int64_t row, int64_t j)
+{
+    const T *w = s->w;
+    VEC sum[4];
+    int64_t n = s->out_w - j;
+
+    CFX_UNROLL
+    for (int r = 0; r < nr; r++)
+        sum[r] = V(set1)((T)s->bias);
+    CFX_UNROLL
+    for (int i = 0; i < (nr - 1) * stride + kernel; i++) {
+        CFX_UNROLL
+        for (int k = 0; k < kernel; k++) {
+            VEC x = V(load)(rows + i * row + k % stride * s->row_len
+                            + k / stride + j);
+            CFX_UNROLL
+            for (int r = 0; r < nr; r++) {
+                int kh = i - r * stride;
+                if (kh >= 0 && kh < kernel)
+                    sum[r] = V(fma)(x, V(set1)(w[kh * kernel + k]), sum[r]);
+            }
+        }
+    }
+    CFX_UNROLL
+    for (int r = 0; r < nr; r++) {
+        T *y = (T *)s->y + (int64_t)r * s->out_w + j;
+        if (n >= VL)
+            V(store)(y, sum[r]);
+        else
+            V(store_n)(y, n, sum[r]);
+    }
+}
+
+/* One row of y, any window. */
+static void NAME(strip_any)(const cfx_conv_strip *s, const T *rows,
+                            int64_t row)
+{
+    const T *w = s->w;
+    T *y = s->y;
+
+    for (int64_t j = 0; j < s->out_w; j += VL) {
+        VEC sum = V(set1)((T)s->bias);
+
+        for (int64_t h = 0; h < s->kernel_h; h++) {
+            const T *from = rows + h * s->dilation_h * row + j;
+            for (int64_t k = 0; k < s->kernel_w; k++) {
+                int64_t at = k * s->dilation_w;
+                VEC x = V(load)(from + at % s->stride_w * s->row_len
+                                + at / s->stride_w);
+                sum = V(fma)(x, V(set1)(w[h * s->kernel_w + k]), sum);
+            }
+        }
+        if (s->out_w - j >= VL)
+            V(store)(y + j, sum);
+        else
+            V(store_n)(y + j, s->out_w - j, sum);
+    }
+}
+
+/* All rows of the strip with a window of kernel x kernel. */
+CFX_FORCE_INLINE void NAME(rows_fixed)(cfx_conv_strip *s, const int kernel,
+                                       const int stride, const T *rows,
+                                       int64_t row)
+{
+    int64_t n = s->end - s->begin;
+
+    for (; n >= 4; n -= 4) {
+        for (int64_t j = 0; j < s->out_w; j += VL)
+            NAME(strip_fixed)(s, 4, kernel, stride, rows, row, j);
+        rows += 4 * stride * row;
+        s->y = (T *)s->y + 4 * s->out_w;
+    }
+    for (; n > 0; n--) {
+        for (int64_t j = 0; j < s->out_w; j += VL)
+            NAME(strip_fixed)(s, 1, kernel, stride, rows, row, j);
+        rows += stride * row;
+        s->y = (T *)s->y + s->out_w;
+    }
+}
+
+static void NAME(depthwise)(const cfx_conv_strip *strip)
+{
+    cfx_conv_strip s = *strip;
+    int64_t row = s.row_len * s.stride_w;
+    int64_t top = s.begin * s.stride_h - s.pad_h;
+    int64_t n = (s.end - s.begin - 1) * s.stride_h
+        + (s.kernel_h - 1) * s.dilation_h + 1;
+    T *rows = s.rows;
+    bool square = s.kernel_h == s.kernel_w && s.stride_h == s.stride_w
+        && s.dilation_h == 1 && s.dilation_w == 1;
+
+    for (int64_t i = 0; i < n; i++)
+        NAME(pad_row)(&s, rows + i * row, top + i);
+    if (square && s.kernel_h == 3 && s.stride_h == 1) {
+        NAME(rows_fixed)(&s, 3, 1, rows, row);
+    } else if (square && s.kernel_h == 3 && s.stride_h == 2) {
+        NAME(rows_fixed)(&s, 3, 2, rows, row);
+    } else if (square && s.kernel_h == 5 && s.stride_h == 1) {
+        NAME(rows_fixed)(&s, 5, 1, rows, row);
+    } else if (square && s.kernel_h == 5 && s.stride_h == 2) {
+        NAME(rows_fixed)(&s, 5, 2, rows, row);
+    } else {
+        for (int64_t i = s.begin; i < s.end; i++) {
+            NAME(strip_any)(&s, rows, row);
+            rows += s.stride_h * row;
+            s.y = (T *)s.y + s.out_w;
+        }
+    }
+}

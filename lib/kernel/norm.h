@@ -1,0 +1,101 @@
+/*
+ * norm.h -- softmax and normalizations, each in as few passes as it takes.
+ *
+ * All arrays are row-major without gaps, of one float type (`dtype`: f16, bf16,
+ * f32, f64), weights and statistics too unless said otherwise; 16-bit types are
+ * computed in f32. y may be x. Weights and biases may be NULL: 1 and 0.
+ */
+#ifndef CFX_NORM_H
+#define CFX_NORM_H
+
+#include "kernel/kernel.h"
+#include "kernel/pointwise.h"
+
+/* Along the middle axis of (outer, n, inner). */
+void cfx_softmax(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
+                 int64_t outer, int64_t n, int64_t inner);
+void cfx_log_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
+                     const void *x, int64_t outer, int64_t n, int64_t inner);
+
+/*
+ * softmax(x * scale + mask) along the last axis of (outer, n), as attention
+ * needs it. `mask` is added where not NULL: row r has its mask at
+ * mask + (r % mask_rows) * n. With `causal_rows` L > 0, row r may look only at
+ * columns up to r % L + n - L. Rows that may look nowhere are 0.
+ */
+void cfx_softmax_masked(cfx_context *ctx, cfx_dtype dtype, void *y,
+                        const void *x, int64_t outer, int64_t n, double scale,
+                        const void *mask, int64_t mask_rows,
+                        int64_t causal_rows);
+
+/* (x - mean) / sqrt(var + eps) * weight + bias over the n of (outer, n), where
+ * weight and bias have n elements. mean and rstd, of `outer` elements, are
+ * written where not NULL. */
+void cfx_layer_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
+                    int64_t outer, int64_t n, const void *weight,
+                    const void *bias, double eps, void *mean, void *rstd);
+
+/* x / sqrt(mean(x^2) + eps) * weight over the n of (outer, n). */
+void cfx_rms_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
+                  int64_t outer, int64_t n, const void *weight, double eps);
+
+/* As layer_norm over the channels of a group and what is inside of them, of
+ * (batch, channels, inner); weight and bias are of a channel. groups divides
+ * channels. Instance norm is groups == channels. mean and rstd, where not
+ * NULL, are (batch, groups). */
+void cfx_group_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
+                    int64_t batch, int64_t channels, int64_t inner,
+                    int64_t groups, const void *weight, const void *bias,
+                    double eps, void *mean, void *rstd);
+
+/* (x - mean) / sqrt(var + eps) * weight + bias with given statistics of each
+ * channel, of (batch, channels, inner); channels-last is inner == 1. The
+ * statistics and weights are of type `stat`, which may be f32 where x has 16
+ * bits. */
+void cfx_batch_norm(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat, void *y,
+                    const void *x, int64_t batch, int64_t channels,
+                    int64_t inner, const void *mean, const void *var,
+                    const void *weight, const void *bias, double eps);
+
+/* The mean and the variance (divided by batch * inner - correction) of each
+ * channel of (batch, channels, inner), of type `stat`. */
+void cfx_channel_stats(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat,
+                       const void *x, int64_t batch, int64_t channels,
+                       int64_t inner, double correction, void *mean,
+                       void *var);
+
+/* ---- Levels: f32 and f64 ---- */
+
+typedef struct cfx_softmax_row {
+    int64_t n;         /* columns of y that are written */
+    int64_t seen;      /* columns that count; the rest becomes 0 */
+    double scale;
+    const void *mask;  /* n numbers, or NULL */
+    bool log;
+} cfx_softmax_row;
+
+struct cfx_norm_kernels {
+    /* One row without gaps. */
+    void (*softmax_f32)(float *y, const float *x, const cfx_softmax_row *row);
+    void (*softmax_f64)(double *y, const double *x,
+                        const cfx_softmax_row *row);
+    /* (n, lanes) with rows `stride` apart, lanes <= CFX_NORM_LANES. */
+    void (*softmax_lanes_f32)(float *y, const float *x, int64_t stride,
+                              int64_t n, int64_t lanes, bool log);
+    void (*softmax_lanes_f64)(double *y, const double *x, int64_t stride,
+                              int64_t n, int64_t lanes, bool log);
+    /* Mean, and sum of squared distances from it, of n numbers. */
+    void (*moments_f32)(const float *x, int64_t n, double *mean, double *m2);
+    void (*moments_f64)(const double *x, int64_t n, double *mean, double *m2);
+    double (*sumsq_f32)(const float *x, int64_t n);
+    double (*sumsq_f64)(const double *x, int64_t n);
+    /* y = (x - mean) * rstd * w + b, with w and b an array (NULL: none). */
+    void (*affine_f32)(float *y, const float *x, int64_t n, double mean,
+                       double rstd, const float *w, const float *b);
+    void (*affine_f64)(double *y, const double *x, int64_t n, double mean,
+                       double rstd, const double *w, const double *b);
+};
+
+enum { CFX_NORM_LANES = 256 };
+
+#endif

@@ -1,0 +1,21 @@
+/*
+ * pointwise_f64.c -- the loops of pointwise.def in double.
+ */
+#include "kernel/pointwise_table.h"
+
+#include "kernel/math_f64.h"
+#include "kernel/simd.h"
+
+#define T double
+#define C double
+#define M(f) f##_f64
+#define TABLE CFX_PW_TABLE(f64)
+#define TABLE_MORE
+#define PUT(v) (v)
+#define PW_FLOAT LOOP
+#define PW_TRIG LOOP
+#define PW_NUM LOOP
+#define PW_INT SKIP
+#define PW_BITS SKIP
+#define PW_ALL LOOP
+#include "kernel/pointwise_loops.h"

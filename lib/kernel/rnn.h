@@ -1,0 +1,46 @@
+/*
+ * rnn.h -- one direction of one recurrent layer over a whole sequence.
+ *
+ * Time is the outermost axis here; `step` strides let the caller have the
+ * batch first. Gates stand in PyTorch's order: LSTM i f g o, GRU r z n.
+ *
+ *     x      (time, batch, input)          w_ih  (gates * hidden, input)
+ *     h0     (batch, out)                  w_hh  (gates * hidden, out)
+ *     c0     (batch, hidden)               b_ih, b_hh  (gates * hidden)
+ *     y      (time, batch, out)            w_hr  (proj, hidden)
+ *
+ * out is hidden, or proj where an LSTM has projections. The products with
+ * w_ih of all times are one matrix product; what is left for each step is the
+ * product with w_hh and the gates.
+ */
+#ifndef CFX_KERNEL_RNN_H
+#define CFX_KERNEL_RNN_H
+
+#include "kernel/kernel.h"
+
+typedef enum cfx_rnn_mode {
+    CFX_RNN_TANH, CFX_RNN_RELU, CFX_RNN_LSTM, CFX_RNN_GRU
+} cfx_rnn_mode;
+
+typedef struct cfx_rnn {
+    cfx_dtype dtype; /* f32 or f64 */
+    cfx_rnn_mode mode;
+    bool reverse;    /* from the last time to the first */
+    int64_t time, batch, input, hidden;
+    int64_t proj;    /* 0: no projection */
+    const void *x;
+    int64_t x_stride[2]; /* of time and batch, in elements */
+    const void *w_ih, *w_hh, *w_hr;
+    const void *b_ih, *b_hh; /* or NULL */
+    const void *h0, *c0;     /* NULL: zeros */
+    void *y;                 /* NULL: not wanted */
+    int64_t y_stride[2];
+    void *h, *c;             /* the last states, (batch, out), (batch, hidden);
+                                c of an LSTM only; never h0 and c0 */
+} cfx_rnn;
+
+/* Scratch bytes; the pointers are not looked at. */
+size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r);
+void cfx_rnn_run(cfx_context *ctx, const cfx_rnn *r, void *workspace);
+
+#endif

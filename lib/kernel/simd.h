@@ -1,0 +1,29 @@
+/*
+ * simd.h -- how loops are told to the compiler's vectorizer.
+ *
+ * Loops in the files of KERNEL_LEVEL are plain C which the compiler turns into
+ * the vectors of the level. CFX_SIMD before a loop says that no iteration reads
+ * what another one writes: the output is an input of the same place, or apart
+ * from all.
+ */
+#ifndef CFX_SIMD_H
+#define CFX_SIMD_H
+
+#if defined(__clang__)
+#define CFX_SIMD _Pragma("clang loop vectorize(assume_safety)")
+#pragma clang diagnostic ignored "-Wpass-failed"
+#elif defined(__GNUC__)
+#define CFX_SIMD _Pragma("GCC ivdep")
+#else
+#define CFX_SIMD
+#endif
+
+/* Elements of two short vectors (of the GNU vector types), by number, as a
+ * third. Not there where the compiler has no such thing. */
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define CFX_SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+
+#endif

@@ -1,0 +1,84 @@
+/*
+ * vec_avx2.h -- vec.h for AVX2 with FMA.
+ */
+#include <immintrin.h>
+
+enum { VF = 8, VD = 4 };
+typedef __m256 vf;
+typedef __m256d vd;
+
+CFX_FORCE_INLINE __m256i vf_lanes(int64_t n)
+{
+    return _mm256_cmpgt_epi32(_mm256_set1_epi32((int)n),
+                              _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7));
+}
+
+CFX_FORCE_INLINE __m256i vd_lanes(int64_t n)
+{
+    return _mm256_cmpgt_epi64(_mm256_set1_epi64x(n),
+                              _mm256_setr_epi64x(0, 1, 2, 3));
+}
+
+CFX_FORCE_INLINE __m256i vf_lanes_of(uint32_t bits)
+{
+    __m256i b = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+
+    return _mm256_cmpeq_epi32(
+        _mm256_and_si256(_mm256_set1_epi32((int)bits), b), b);
+}
+
+CFX_FORCE_INLINE __m256i vd_lanes_of(uint32_t bits)
+{
+    __m256i b = _mm256_setr_epi64x(1, 2, 4, 8);
+
+    return _mm256_cmpeq_epi64(
+        _mm256_and_si256(_mm256_set1_epi64x((int64_t)bits), b), b);
+}
+
+#define VEC_FUNCTIONS(v, V, T, ps)                                            \
+    CFX_FORCE_INLINE v v##_load(const T *p) { return _mm256_loadu_##ps(p); }  \
+    CFX_FORCE_INLINE void v##_store(T *p, v x) { _mm256_storeu_##ps(p, x); }  \
+    CFX_FORCE_INLINE v v##_load_n(const T *p, int64_t n)                      \
+    {                                                                         \
+        return _mm256_maskload_##ps(p, v##_lanes(n));                         \
+    }                                                                         \
+    CFX_FORCE_INLINE void v##_store_n(T *p, int64_t n, v x)                   \
+    {                                                                         \
+        _mm256_maskstore_##ps(p, v##_lanes(n), x);                            \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_load_mask(const T *p, uint32_t bits)               \
+    {                                                                         \
+        return _mm256_maskload_##ps(p, v##_lanes_of(bits));                   \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_set1(T x) { return _mm256_set1_##ps(x); }          \
+    CFX_FORCE_INLINE v v##_zero(void) { return _mm256_setzero_##ps(); }       \
+    CFX_FORCE_INLINE v v##_add(v a, v b) { return _mm256_add_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_sub(v a, v b) { return _mm256_sub_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_mul(v a, v b) { return _mm256_mul_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_max(v a, v b) { return _mm256_max_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_min(v a, v b) { return _mm256_min_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_fma(v a, v b, v c)                                 \
+    {                                                                         \
+        return _mm256_fmadd_##ps(a, b, c);                                    \
+    }
+
+VEC_FUNCTIONS(vf, VF, float, ps)
+VEC_FUNCTIONS(vd, VD, double, pd)
+#undef VEC_FUNCTIONS
+
+CFX_FORCE_INLINE float vf_sum(vf x)
+{
+    __m128 s = _mm_add_ps(_mm256_castps256_ps128(x),
+                          _mm256_extractf128_ps(x, 1));
+
+    s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+    return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+}
+
+CFX_FORCE_INLINE double vd_sum(vd x)
+{
+    __m128d s = _mm_add_pd(_mm256_castpd256_pd128(x),
+                           _mm256_extractf128_pd(x, 1));
+
+    return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
+}

@@ -1,0 +1,44 @@
+/*
+ * vec_avx512.h -- vec.h for AVX-512 (F, BW, DQ, VL).
+ */
+#include <immintrin.h>
+
+enum { VF = 16, VD = 8 };
+typedef __m512 vf;
+typedef __m512d vd;
+
+#define VEC_FUNCTIONS(v, V, T, MASK, ps)                                      \
+    CFX_FORCE_INLINE MASK v##_bits(int64_t n)                                 \
+    {                                                                         \
+        return (MASK)((1U << n) - 1U);                                        \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_load(const T *p) { return _mm512_loadu_##ps(p); }  \
+    CFX_FORCE_INLINE void v##_store(T *p, v x) { _mm512_storeu_##ps(p, x); }  \
+    CFX_FORCE_INLINE v v##_load_n(const T *p, int64_t n)                      \
+    {                                                                         \
+        return _mm512_maskz_loadu_##ps(v##_bits(n), p);                       \
+    }                                                                         \
+    CFX_FORCE_INLINE void v##_store_n(T *p, int64_t n, v x)                   \
+    {                                                                         \
+        _mm512_mask_storeu_##ps(p, v##_bits(n), x);                           \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_load_mask(const T *p, uint32_t bits)               \
+    {                                                                         \
+        return _mm512_maskz_loadu_##ps((MASK)bits, p);                        \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_set1(T x) { return _mm512_set1_##ps(x); }          \
+    CFX_FORCE_INLINE v v##_zero(void) { return _mm512_setzero_##ps(); }       \
+    CFX_FORCE_INLINE v v##_add(v a, v b) { return _mm512_add_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_sub(v a, v b) { return _mm512_sub_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_mul(v a, v b) { return _mm512_mul_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_max(v a, v b) { return _mm512_max_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_min(v a, v b) { return _mm512_min_##ps(a, b); }    \
+    CFX_FORCE_INLINE v v##_fma(v a, v b, v c)                                 \
+    {                                                                         \
+        return _mm512_fmadd_##ps(a, b, c);                                    \
+    }                                                                         \
+    CFX_FORCE_INLINE T v##_sum(v x) { return _mm512_reduce_add_##ps(x); }
+
+VEC_FUNCTIONS(vf, VF, float, __mmask16, ps)
+VEC_FUNCTIONS(vd, VD, double, __mmask8, pd)
+#undef VEC_FUNCTIONS

@@ -1,0 +1,47 @@
+/*
+ * vec_neon.h -- vec.h for 64-bit ARM.
+ */
+#include <arm_neon.h>
+
+enum { VF = 4, VD = 2 };
+typedef float32x4_t vf;
+typedef float64x2_t vd;
+
+#define VEC_FUNCTIONS(v, V, T, f)                                             \
+    CFX_FORCE_INLINE v v##_load(const T *p) { return vld1q_##f(p); }          \
+    CFX_FORCE_INLINE void v##_store(T *p, v x) { vst1q_##f(p, x); }           \
+    CFX_FORCE_INLINE v v##_load_mask(const T *p, uint32_t bits)               \
+    {                                                                         \
+        T t[V] = {0};                                                         \
+        for (int i = 0; i < V; i++)                                           \
+            if (bits >> i & 1)                                                \
+                t[i] = p[i];                                                  \
+        return vld1q_##f(t);                                                  \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_load_n(const T *p, int64_t n)                      \
+    {                                                                         \
+        return v##_load_mask(p, (1U << n) - 1U);                              \
+    }                                                                         \
+    CFX_FORCE_INLINE void v##_store_n(T *p, int64_t n, v x)                   \
+    {                                                                         \
+        T t[V];                                                               \
+        vst1q_##f(t, x);                                                      \
+        for (int64_t i = 0; i < n; i++)                                       \
+            p[i] = t[i];                                                      \
+    }                                                                         \
+    CFX_FORCE_INLINE v v##_set1(T x) { return vdupq_n_##f(x); }               \
+    CFX_FORCE_INLINE v v##_zero(void) { return vdupq_n_##f(0); }              \
+    CFX_FORCE_INLINE v v##_add(v a, v b) { return vaddq_##f(a, b); }          \
+    CFX_FORCE_INLINE v v##_sub(v a, v b) { return vsubq_##f(a, b); }          \
+    CFX_FORCE_INLINE v v##_mul(v a, v b) { return vmulq_##f(a, b); }          \
+    CFX_FORCE_INLINE v v##_max(v a, v b) { return vmaxq_##f(a, b); }          \
+    CFX_FORCE_INLINE v v##_min(v a, v b) { return vminq_##f(a, b); }          \
+    CFX_FORCE_INLINE v v##_fma(v a, v b, v c)                                 \
+    {                                                                         \
+        return vfmaq_##f(c, a, b);                                            \
+    }                                                                         \
+    CFX_FORCE_INLINE T v##_sum(v x) { return vaddvq_##f(x); }
+
+VEC_FUNCTIONS(vf, VF, float, f32)
+VEC_FUNCTIONS(vd, VD, double, f64)
+#undef VEC_FUNCTIONS

@@ -1,0 +1,97 @@
+/*
+ * call -- a module's forward, in a frame of its own.
+ *
+ * Errors name the module by its path, once: the innermost that failed.
+ */
+#include <stdio.h>
+
+#include "nn/module_impl.h"
+
+static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
+{
+    char path[256];
+    cfx_module_path(m, path, sizeof(path));
+    cfx_scope_fail(s, CFX_EUNSUPPORTED, "%s: a %s cannot be called", path,
+                   m->class_name);
+    return CFX_EUNSUPPORTED;
+}
+
+static cfx_status run_forward(cfx_scope *s, cfx_module *m,
+                              const cfx_value *in, cfx_value *out)
+{
+    size_t frame = cfx_scope_enter(s);
+    cfx_value v = m->type->forward(s, m, in);
+    if (!cfx_scope_failed(s))
+        *out = cfx_value_ref(v);
+    cfx_scope_leave(s, frame, cfx_none());
+    return s->error.code;
+}
+
+cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
+                           const cfx_value *args, size_t nargs,
+                           const cfx_value *kwargs, size_t nkwargs,
+                           cfx_value *out)
+{
+    cfx_bound b = {0};
+    *out = cfx_none();
+    if (cfx_scope_failed(s))
+        return s->error.code;
+    if (!m->type->forward)
+        return unrunnable(s, m);
+    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, args, nargs,
+                                    kwargs, nkwargs, &s->error);
+    if (!st && s->cls->call_module)
+        st = s->cls->call_module(s, m, path, b.in, out);
+    else if (!st)
+        st = run_forward(s, m, b.in, out);
+    cfx_bound_release(&b);
+    return st;
+}
+
+cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
+                               const char *name, const cfx_value *args,
+                               size_t nargs, const cfx_value *kwargs,
+                               size_t nkwargs)
+{
+    cfx_value out;
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    cfx_module *m = cfx_module_at(self, name);
+    if (!m)
+        return cfx_scope_fail(s, CFX_ENAME, "%s has no module '%s'",
+                              self->class_name, name);
+    if (cfx_module_call(s, m, name, args, nargs, kwargs, nkwargs, &out))
+        return cfx_none();
+    return cfx_own(s, out);
+}
+
+cfx_value cfx_call_module(cfx_scope *s, cfx_module *self, const char *name,
+                          cfx_value x)
+{
+    return cfx_call_module_with(s, self, name, &x, 1, NULL, 0);
+}
+
+cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
+{
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (s->cls->get_attr) {
+        cfx_value out;
+        if (s->cls->get_attr(s, m, name, &out))
+            return cfx_none();
+        return cfx_own(s, out);
+    }
+    const cfx_state *state = cfx_module_state(m, name);
+    if (!state)
+        return cfx_scope_fail(s, CFX_ENAME, "%s has no parameter '%s'",
+                              m->class_name, name);
+    if (!state->tensor)
+        return cfx_none();
+    if (cfx_tensor_is_meta(state->tensor) && s->cls == &cfx_eager_class) {
+        char path[256];
+        size_t n = cfx_module_path(m, path, sizeof(path));
+        return cfx_scope_fail(s, CFX_ENAME, "missing weight: %s%s%s", path,
+                              n ? "." : "", name);
+    }
+    return cfx_value_of_tensor(state->tensor);
+}

@@ -1,0 +1,35 @@
+/*
+ * linear -- modules that multiply by a learned matrix.
+ */
+#include <cfx/module.h>
+#include <cfx/ops.h>
+
+static cfx_status Linear_init(cfx_module *self, cfx_error *err)
+{
+    cfx_dim shape[] = {cfx_attr_dim(self, "out_features"),
+                       cfx_attr_dim(self, "in_features")};
+    cfx_status st = cfx_module_param(self, "weight", CFX_F32, 2, shape, err);
+    if (st)
+        return st;
+    return cfx_attr_bool(self, "bias")
+               ? cfx_module_param(self, "bias", CFX_F32, 1, shape, err)
+               : cfx_module_no_param(self, "bias", err);
+}
+
+static cfx_value Linear_forward(cfx_scope *s, cfx_module *self,
+                                const cfx_value *in)
+{
+    return cfx_linear(s, in[0], cfx_param_of(s, self, "weight"),
+                      .bias = cfx_param_of(s, self, "bias"));
+}
+
+const cfx_module_type cfx_module__Linear = {
+    .schema = "Linear(SymInt in_features, SymInt out_features, bool "
+              "bias=True)",
+    .aliases = "NonDynamicallyQuantizableLinear",
+    .repr = "in_features out_features bias",
+    .doc = "input times the transposed weight, plus bias.",
+    .init = Linear_init,
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = Linear_forward,
+};

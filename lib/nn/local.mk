@@ -1,0 +1,7 @@
+libcfx_all_la_SOURCES += %reldir%/module.c %reldir%/module_impl.h \
+	%reldir%/call.c %reldir%/registry.c %reldir%/all.c \
+	%reldir%/modules.def
+
+# One file a module type, or a family of them.
+libcfx_all_la_SOURCES += %reldir%/activation.c %reldir%/batchnorm.c \
+	%reldir%/conv.c %reldir%/linear.c %reldir%/pooling.c %reldir%/shape.c

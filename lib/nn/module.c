@@ -1,0 +1,440 @@
+/*
+ * module -- instances of module types, and the tree they form.
+ */
+#include "nn/module_impl.h"
+
+#include <stdio.h>
+
+#include "base/atomic.h"
+
+static cfx_status no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+/* ---- Life ---- */
+
+static char *copy_text(cfx_context *ctx, const char *s, size_t *size)
+{
+    size_t n = strlen(s) + 1;
+    char *copy = cfx_alloc(ctx, n);
+    if (copy)
+        memcpy(copy, s, n);
+    *size = copy ? n : 0;
+    return copy;
+}
+
+static void free_one(cfx_module *m)
+{
+    cfx_context *ctx = m->ctx;
+    if (m->graph && m->free_graph)
+        m->free_graph(m->graph);
+    for (size_t i = 0; i < m->nstate; i++) {
+        cfx_tensor_unref(m->state[i].tensor);
+        cfx_free(ctx, (char *)m->state[i].name,
+                 strlen(m->state[i].name) + 1);
+    }
+    cfx_free(ctx, m->state, m->state_cap * sizeof(*m->state));
+    cfx_free(ctx, m->child, m->child_cap * sizeof(cfx_module *));
+    cfx_map_release(&m->children);
+    /* The arguments may outlive what was bound: each was ref'ed. */
+    for (int k = 0; m->bound && k < m->schema->nparams; k++)
+        cfx_value_unref(m->attrs.in[k]);
+    cfx_bound_release(&m->attrs);
+    cfx_free(ctx, m->class_name, m->class_name_size);
+    cfx_free(ctx, m->name, m->name_size);
+    cfx_free(ctx, m, sizeof(*m));
+}
+
+/* Children first, without recursion: go down to a leaf, free it, go up. */
+static void free_tree(cfx_module *root)
+{
+    cfx_module *m = root;
+    while (m) {
+        if (m->nchildren) {
+            m = m->child[--m->nchildren];
+            continue;
+        }
+        cfx_module *up = m == root ? NULL : m->parent;
+        free_one(m);
+        m = up;
+    }
+}
+
+static cfx_module *root_of(cfx_module *m)
+{
+    while (m->parent)
+        m = m->parent;
+    return m;
+}
+
+cfx_module *cfx_module_ref(cfx_module *m)
+{
+    cfx_ref_inc(&root_of(m)->refs);
+    return m;
+}
+
+void cfx_module_unref(cfx_module *m)
+{
+    if (!m)
+        return;
+    cfx_module *root = root_of(m);
+    if (cfx_ref_dec(&root->refs))
+        free_tree(root);
+}
+
+static cfx_status make(cfx_module **out, cfx_context *ctx,
+                       const cfx_module_type *type, const char *class_name,
+                       cfx_error *err)
+{
+    cfx_module *m = cfx_calloc(ctx, 1, sizeof(*m));
+    if (!m)
+        return no_memory(err);
+    m->refs = 1;
+    m->ctx = ctx;
+    m->type = type;
+    cfx_map_init(&m->children, ctx);
+    m->class_name = copy_text(ctx, class_name, &m->class_name_size);
+    m->name = copy_text(ctx, "", &m->name_size);
+    if (!m->class_name || !m->name) {
+        free_tree(m);
+        return no_memory(err);
+    }
+    *out = m;
+    return CFX_OK;
+}
+
+cfx_status cfx_module_new_container(cfx_module **out, cfx_context *ctx,
+                                    const char *class_name, cfx_error *err)
+{
+    *out = NULL;
+    return make(out, ctx, &cfx_module__Module, class_name, err);
+}
+
+cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
+                          const cfx_module_type *type, const char *class_name,
+                          const cfx_value *args, size_t nargs,
+                          const cfx_value *kwargs, size_t nkwargs,
+                          cfx_error *err)
+{
+    const cfx_schema *schema, *forward;
+    cfx_module *m = NULL;
+    *out = NULL;
+    cfx_status st = cfx_module_type__schemas(ctx, type, &schema, &forward,
+                                             err);
+    if (!st)
+        st = make(&m, ctx, type, class_name ? class_name : schema->name, err);
+    if (!st) {
+        m->schema = schema;
+        m->forward = forward;
+        st = cfx_bind_schema(&m->attrs, ctx, schema, args, nargs, kwargs,
+                             nkwargs, err);
+    }
+    for (int k = 0; !st && k < schema->nparams; k++)
+        m->attrs.in[k] = cfx_value_ref(m->attrs.in[k]);
+    if (m && !st)
+        m->bound = true;
+    if (!st && type->init)
+        st = type->init(m, err);
+    if (st) {
+        if (m)
+            cfx_module_unref(m);
+        return st;
+    }
+    *out = m;
+    return CFX_OK;
+}
+
+/* ---- What it is ---- */
+
+cfx_context *cfx_module_context(const cfx_module *m) { return m->ctx; }
+const char *cfx_module_class_name(const cfx_module *m) { return m->class_name; }
+const char *cfx_module_name(const cfx_module *m) { return m->name; }
+cfx_module *cfx_module_parent(const cfx_module *m) { return m->parent; }
+bool cfx_module_training(const cfx_module *m) { return m->training; }
+
+const cfx_module_type *cfx_module_type_of(const cfx_module *m)
+{
+    return m->type;
+}
+
+void cfx_module_train(cfx_module *m, bool training)
+{
+    for (cfx_module *at = m; at; at = cfx_module_next(at, m))
+        at->training = training;
+}
+
+/* ---- The tree ---- */
+
+static bool reserve_children(cfx_module *m)
+{
+    if (m->nchildren < m->child_cap)
+        return true;
+    size_t cap = m->child_cap ? 2 * m->child_cap : 4;
+    void *p = cfx_realloc(m->ctx, m->child, m->child_cap * sizeof(*m->child),
+                          cap * sizeof(*m->child));
+    if (!p)
+        return false;
+    m->child = p;
+    m->child_cap = cap;
+    return true;
+}
+
+static cfx_status set_name(cfx_module *m, const char *name, cfx_error *err)
+{
+    size_t size;
+    char *copy = copy_text(m->ctx, name, &size);
+    if (!copy)
+        return no_memory(err);
+    cfx_free(m->ctx, m->name, m->name_size);
+    m->name = copy;
+    m->name_size = size;
+    return CFX_OK;
+}
+
+static cfx_status attach(cfx_module *m, const char *name, cfx_module *child,
+                         cfx_error *err)
+{
+    if (!*name || strchr(name, '.'))
+        return cfx_fail(err, CFX_EINVAL, "'%s' cannot name a module", name);
+    cfx_status st = set_name(child, name, err);
+    if (st)
+        return st;
+    cfx_map_entry *e = cfx_map_get(&m->children, name, strlen(name));
+    cfx_module *old = e ? e->v.p : NULL;
+    if (!old && !reserve_children(m))
+        return no_memory(err);
+    if (old)
+        cfx_map_remove(&m->children, name, strlen(name));
+    e = cfx_map_put(&m->children, child->name, strlen(child->name), NULL);
+    if (!e)
+        return no_memory(err);
+    e->v.p = child;
+    child->parent = m;
+    child->index = old ? old->index : m->nchildren++;
+    m->child[child->index] = child;
+    if (old) {
+        old->parent = NULL;
+        cfx_module_unref(old);
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_module_add_take(cfx_module *m, const char *name,
+                               cfx_module *child, cfx_error *err)
+{
+    cfx_status st = attach(m, name, child, err);
+    if (st)
+        cfx_module_unref(child);
+    return st;
+}
+
+size_t cfx_module_nchildren(const cfx_module *m) { return m->nchildren; }
+
+cfx_module *cfx_module_child_at(const cfx_module *m, size_t i)
+{
+    return i < m->nchildren ? m->child[i] : NULL;
+}
+
+static cfx_module *child_named(const cfx_module *m, const char *name,
+                               size_t len)
+{
+    cfx_map_entry *e = cfx_map_get(&m->children, name, len);
+    return e ? e->v.p : NULL;
+}
+
+cfx_module *cfx_module_child(const cfx_module *m, const char *name)
+{
+    return child_named(m, name, strlen(name));
+}
+
+cfx_module *cfx_module_at(const cfx_module *m, const char *path)
+{
+    while (m && *path) {
+        size_t n = strcspn(path, ".");
+        m = child_named(m, path, n);
+        path += n;
+        if (*path == '.')
+            path++;
+    }
+    return (cfx_module *)m;
+}
+
+size_t cfx_module_path(const cfx_module *m, char *buf, size_t size)
+{
+    size_t len = 0;
+    for (const cfx_module *at = m; at->parent; at = at->parent)
+        len += strlen(at->name) + (at->parent->parent ? 1 : 0);
+    if (!size)
+        return len;
+    size_t end = len;
+    buf[len < size ? len : size - 1] = '\0';
+    for (const cfx_module *at = m; at->parent; at = at->parent) {
+        size_t n = strlen(at->name);
+        end -= n;
+        for (size_t i = 0; i < n && end + i < size - 1; i++)
+            buf[end + i] = at->name[i];
+        if (at->parent->parent && --end < size - 1)
+            buf[end] = '.';
+    }
+    return len;
+}
+
+cfx_module *cfx_module_next(const cfx_module *m, const cfx_module *root)
+{
+    if (m->nchildren)
+        return m->child[0];
+    while (m != root) {
+        if (m->index + 1 < m->parent->nchildren)
+            return m->parent->child[m->index + 1];
+        m = m->parent;
+    }
+    return NULL;
+}
+
+/* ---- Constructor arguments ---- */
+
+cfx_value cfx_attr(const cfx_module *m, const char *name)
+{
+    for (int k = 0; m->schema && k < m->schema->nparams; k++)
+        if (!strcmp(m->schema->params[k].name, name))
+            return m->attrs.in[k];
+    return CFX_NOTHING;
+}
+
+cfx_dim cfx_attr_dim(const cfx_module *m, const char *name)
+{
+    return cfx_value_dim(cfx_attr(m, name));
+}
+
+int64_t cfx_attr_int(const cfx_module *m, const char *name)
+{
+    cfx_value v = cfx_attr(m, name);
+    return v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE ? v.u.i : 0;
+}
+
+double cfx_attr_double(const cfx_module *m, const char *name)
+{
+    return cfx_value_number(cfx_attr(m, name));
+}
+
+bool cfx_attr_bool(const cfx_module *m, const char *name)
+{
+    return cfx_attr_int(m, name) != 0;
+}
+
+const char *cfx_attr_str(const cfx_module *m, const char *name)
+{
+    cfx_value v = cfx_attr(m, name);
+    return v.kind == CFX_STR ? v.u.str->text : NULL;
+}
+
+const cfx_schema *cfx_module_schema(const cfx_module *m) { return m->schema; }
+const cfx_value *cfx_module_attrs(const cfx_module *m) { return m->attrs.in; }
+
+/* ---- State ---- */
+
+static cfx_state *find_state(const cfx_module *m, const char *name)
+{
+    for (size_t i = 0; i < m->nstate; i++)
+        if (!strcmp(m->state[i].name, name))
+            return &m->state[i];
+    return NULL;
+}
+
+/* Takes the tensor, which may be NULL. */
+static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
+                          bool is_buffer, cfx_error *err)
+{
+    cfx_state *s = find_state(m, name);
+    if (s) {
+        cfx_tensor_unref(s->tensor);
+        s->tensor = t;
+        return CFX_OK;
+    }
+    if (m->nstate == m->state_cap) {
+        size_t cap = m->state_cap ? 2 * m->state_cap : 4;
+        void *p = cfx_realloc(m->ctx, m->state,
+                              m->state_cap * sizeof(*m->state),
+                              cap * sizeof(*m->state));
+        if (!p) {
+            cfx_tensor_unref(t);
+            return no_memory(err);
+        }
+        m->state = p;
+        m->state_cap = cap;
+    }
+    size_t size;
+    char *copy = copy_text(m->ctx, name, &size);
+    if (!copy) {
+        cfx_tensor_unref(t);
+        return no_memory(err);
+    }
+    m->state[m->nstate++] = (cfx_state){copy, t, is_buffer, true};
+    return CFX_OK;
+}
+
+static cfx_status declare_meta(cfx_module *m, const char *name,
+                               cfx_dtype dtype, int rank, const cfx_dim *shape,
+                               bool is_buffer, cfx_error *err)
+{
+    cfx_tensor *t;
+    cfx_status st = cfx_tensor_meta(&t, m->ctx, dtype, rank, shape, NULL, err);
+    return st ? st : declare(m, name, t, is_buffer, err);
+}
+
+cfx_status cfx_module_param(cfx_module *m, const char *name, cfx_dtype dtype,
+                            int rank, const cfx_dim *shape, cfx_error *err)
+{
+    return declare_meta(m, name, dtype, rank, shape, false, err);
+}
+
+cfx_status cfx_module_buffer(cfx_module *m, const char *name, cfx_dtype dtype,
+                             int rank, const cfx_dim *shape, cfx_error *err)
+{
+    return declare_meta(m, name, dtype, rank, shape, true, err);
+}
+
+cfx_status cfx_module_no_param(cfx_module *m, const char *name, cfx_error *err)
+{
+    return declare(m, name, NULL, false, err);
+}
+
+size_t cfx_module_nstate(const cfx_module *m) { return m->nstate; }
+
+const cfx_state *cfx_module_state_at(const cfx_module *m, size_t i)
+{
+    return i < m->nstate ? &m->state[i] : NULL;
+}
+
+const cfx_state *cfx_module_state(const cfx_module *m, const char *name)
+{
+    return find_state(m, name);
+}
+
+static bool same_shape(const cfx_tensor *a, const cfx_tensor *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!cfx_dim_same(a->shape[i], b->shape[i]))
+            return false;
+    return true;
+}
+
+cfx_status cfx_module_set(cfx_module *m, const char *name, cfx_tensor *t,
+                          cfx_error *err)
+{
+    cfx_state *s = find_state(m, name);
+    if (s && s->tensor && !same_shape(s->tensor, t)) {
+        char have[128], want[128];
+        cfx_tensor_format_type(s->tensor, want, sizeof(want));
+        cfx_tensor_format_type(t, have, sizeof(have));
+        return cfx_fail(err, CFX_ESHAPE, "%s is %s, the module expects %s",
+                        name, have, want);
+    }
+    if (s && !s->tensor)
+        return cfx_fail(err, CFX_ENAME, "%s is given, but the module has none",
+                        name);
+    return declare(m, name, cfx_tensor_ref(t), true, err);
+}

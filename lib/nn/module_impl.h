@@ -1,0 +1,43 @@
+/*
+ * module_impl.h -- what a module holds. Not installed.
+ */
+#ifndef CFX_MODULE_IMPL_H
+#define CFX_MODULE_IMPL_H
+
+#include <cfx/module.h>
+
+#include "base/util.h"
+
+struct cfx_module {
+    int refs;                   /* of the root; children belong to it */
+    bool training;
+    bool bound;                 /* attrs holds references */
+    cfx_context *ctx;
+    const cfx_module_type *type;
+    const cfx_schema *schema;   /* of the constructor; NULL: a container */
+    const cfx_schema *forward;
+    cfx_bound attrs;            /* the constructor's arguments */
+    char *class_name, *name;
+    size_t class_name_size, name_size;
+    cfx_module *parent;
+    size_t index;               /* among the parent's children */
+    cfx_module **child;
+    size_t nchildren, child_cap;
+    cfx_map children;           /* once there are many */
+    cfx_state *state;
+    size_t nstate, state_cap;
+    struct cfx_graph *graph;    /* of a GraphModule */
+    void (*free_graph)(struct cfx_graph *g);
+};
+
+/* The type of containers. */
+extern const cfx_module_type cfx_module__Module;
+
+/* Schemas of a type, read once. */
+cfx_status cfx_module_type__schemas(cfx_context *ctx,
+                                    const cfx_module_type *type,
+                                    const cfx_schema **constructor,
+                                    const cfx_schema **forward,
+                                    cfx_error *err);
+
+#endif

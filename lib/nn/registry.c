@@ -1,0 +1,143 @@
+/*
+ * registry -- module types by the names they print as.
+ */
+#include <pthread.h>
+
+#include "base/context.h"
+#include "nn/module_impl.h"
+
+extern const cfx_module_type *const cfx_module__all[];
+
+const cfx_module_type cfx_module__Module = {
+    .schema = "Module()",
+    .repr = "",
+    .doc = "A container of other modules.",
+    .container = true,
+};
+
+typedef struct registry {
+    cfx_context *ctx;
+    pthread_mutex_t lock;
+    cfx_map names;
+    const cfx_module_type **types;
+    size_t n, cap;
+} registry;
+
+static cfx_status no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+static cfx_status add_name(registry *r, const char *name, size_t len,
+                           const cfx_module_type *type, cfx_error *err)
+{
+    cfx_map_entry *e = cfx_map_put(&r->names, name, len, NULL);
+    if (!e)
+        return no_memory(err);
+    e->v.p = (void *)type;
+    return CFX_OK;
+}
+
+static cfx_status add_type(registry *r, const cfx_module_type *type,
+                           cfx_error *err)
+{
+    if (r->n == r->cap) {
+        size_t cap = r->cap ? 2 * r->cap : 128;
+        void *p = cfx_realloc(r->ctx, r->types, r->cap * sizeof(*r->types),
+                              cap * sizeof(*r->types));
+        if (!p)
+            return no_memory(err);
+        r->types = p;
+        r->cap = cap;
+    }
+    r->types[r->n++] = type;
+    cfx_status st = add_name(r, type->schema, strcspn(type->schema, "("),
+                             type, err);
+    for (const char *p = type->aliases; !st && p && *p;) {
+        size_t n = strcspn(p, " ");
+        st = n ? add_name(r, p, n, type, err) : CFX_OK;
+        p += n + strspn(p + n, " ");
+    }
+    return st;
+}
+
+static void registry_free(cfx_context *ctx, void *p)
+{
+    registry *r = p;
+    if (!r)
+        return;
+    cfx_map_release(&r->names);
+    cfx_free(ctx, r->types, r->cap * sizeof(*r->types));
+    pthread_mutex_destroy(&r->lock);
+    cfx_free(ctx, r, sizeof(*r));
+}
+
+static void *registry_make(cfx_context *ctx)
+{
+    registry *r = cfx_calloc(ctx, 1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->ctx = ctx;
+    pthread_mutex_init(&r->lock, NULL);
+    cfx_map_init(&r->names, ctx);
+    for (size_t i = 0; cfx_module__all[i]; i++)
+        if (add_type(r, cfx_module__all[i], NULL)) {
+            registry_free(ctx, r);
+            return NULL;
+        }
+    return r;
+}
+
+static registry *registry_of(cfx_context *ctx)
+{
+    return cfx_context_slot(ctx, CFX_SLOT_MODULES, registry_make,
+                            registry_free);
+}
+
+const cfx_module_type *cfx_find_module_type(cfx_context *ctx, const char *name)
+{
+    registry *r = registry_of(ctx);
+    if (!r)
+        return NULL;
+    pthread_mutex_lock(&r->lock);
+    cfx_map_entry *e = cfx_map_get(&r->names, name, strlen(name));
+    const cfx_module_type *type = e ? e->v.p : NULL;
+    pthread_mutex_unlock(&r->lock);
+    return type;
+}
+
+cfx_status cfx_register_module_type(cfx_context *ctx,
+                                    const cfx_module_type *type,
+                                    cfx_error *err)
+{
+    const cfx_schema *constructor, *forward;
+    registry *r = registry_of(ctx);
+    if (!r)
+        return no_memory(err);
+    cfx_status st = cfx_module_type__schemas(ctx, type, &constructor,
+                                             &forward, err);
+    if (st)
+        return st;
+    pthread_mutex_lock(&r->lock);
+    st = add_type(r, type, err);
+    pthread_mutex_unlock(&r->lock);
+    return st;
+}
+
+const cfx_module_type *cfx_module_type_at(cfx_context *ctx, size_t i)
+{
+    registry *r = registry_of(ctx);
+    return r && i < r->n ? r->types[i] : NULL;
+}
+
+cfx_status cfx_module_type__schemas(cfx_context *ctx,
+                                    const cfx_module_type *type,
+                                    const cfx_schema **constructor,
+                                    const cfx_schema **forward, cfx_error *err)
+{
+    *forward = NULL;
+    cfx_status st = cfx_schema_parse(constructor, ctx, type->schema, err);
+    if (!st && type->forward_schema)
+        st = cfx_schema_parse(forward, ctx, type->forward_schema, err);
+    return st;
+}

@@ -1,0 +1,17 @@
+/*
+ * all -- the built-in operators, in the order of ops.def.
+ */
+#include <cfx/op.h>
+
+#define OP(name) extern const cfx_op cfx_op__##name;
+#include "op/ops.def"
+#undef OP
+
+extern const cfx_op *const cfx_op__all[];
+
+const cfx_op *const cfx_op__all[] = {
+#define OP(name) &cfx_op__##name,
+#include "op/ops.def"
+#undef OP
+    NULL
+};

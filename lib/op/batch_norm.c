@@ -1,0 +1,200 @@
+/*
+ * batch_norm -- (x - mean) / sqrt(var + eps) * weight + bias by channel.
+ *
+ * shape   that of the input (N, C, ...); the others have C elements.
+ * cost    of the running statistics, two steps an element (they fold into one
+ *         factor and one addend for each channel).
+ *
+ * With training=True the statistics are those of the input itself; the running
+ * ones, where given, are moved towards them by momentum.
+ */
+#include "kernel/norm.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+enum { INPUT, WEIGHT, BIAS, MEAN, VAR, TRAINING, MOMENTUM, EPS };
+
+static cfx_status check(cfx_call *call, const cfx_tensor *x)
+{
+    static const char *const name[] = {"", "weight", "bias", "running_mean",
+                                       "running_var"};
+    bool training = cfx_call_bool(call, TRAINING);
+    if (x->rank < 2)
+        return cfx_call_fail(call, CFX_ESHAPE, "expected at least 2D input "
+                             "(got %dD input)", x->rank);
+    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                             cfx_dtypes[x->dtype].name);
+    for (int k = WEIGHT; k <= VAR; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (!t && k >= MEAN && !training)
+            return cfx_call_fail(call, CFX_EINVAL, "Expected %s to be "
+                                 "defined when training=False", name[k]);
+        if (t && (t->rank != 1 ||
+                  !cfx_dim_eq(call->env, t->shape[0], x->shape[1]))) {
+            char s[64], have[128];
+            cfx_dim_format(x->shape[1], s, sizeof(s));
+            cfx_tensor_format_type(t, have, sizeof(have));
+            return cfx_call_fail(call, CFX_ESHAPE, "%s should contain %s "
+                                 "elements, but it is %s", name[k], s, have);
+        }
+    }
+    return CFX_OK;
+}
+
+static cfx_status batch_norm_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    cfx_status st = check(call, x);
+    return st ? st : cfx_call_out_like(call, x);
+}
+
+static void batch_norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, cfx_call_bool(call, TRAINING) ? 6 : 2, 0);
+}
+
+/* Row-major versions of the arguments, the small ones of the type `stat`. */
+struct arrays {
+    cfx_tensor *t[5];
+    cfx_dtype stat;
+};
+
+static void release(struct arrays *a)
+{
+    for (int k = 0; k < 5; k++)
+        cfx_tensor_unref(a->t[k]);
+}
+
+static cfx_dtype stat_type(const cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    const cfx_tensor *m = cfx_call_tensor(call, MEAN);
+    return (cfx_dtype)(m ? m->dtype : x->dtype);
+}
+
+static cfx_status fetch(cfx_call *call, struct arrays *a)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    *a = (struct arrays){.stat = stat_type(call)};
+    for (int k = INPUT; k <= VAR; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (!t)
+            continue;
+        a->t[k] = k == INPUT && x->flags & CFX_TENSOR_CHANNELS_LAST
+                      ? cfx_tensor_ref(t)
+                  : k == INPUT ? cfx_loop_contiguous(call, t)
+                               : cfx_loop_contiguous_as(call, t, a->stat);
+        if (!a->t[k]) {
+            release(a);
+            return CFX_ENOMEM;
+        }
+    }
+    return CFX_OK;
+}
+
+struct extents { int64_t batch, channels, inner; };
+
+/* Channels-last memory is (batch * inner, channels, 1). */
+static struct extents extents_of(const cfx_tensor *x, bool last)
+{
+    struct extents e = {cfx_tensor_size(x, 0), cfx_tensor_size(x, 1), 1};
+    for (int i = 2; i < x->rank; i++)
+        *(last ? &e.batch : &e.inner) *= cfx_tensor_size(x, i);
+    return e;
+}
+
+static size_t batch_norm_workspace(const cfx_call *call)
+{
+    if (!cfx_call_bool(call, TRAINING))
+        return 0;
+    int64_t channels = cfx_tensor_size(cfx_call_tensor(call, INPUT), 1);
+    return 2 * (size_t)channels * cfx_dtype_size(stat_type(call)) + 1;
+}
+
+/* running = (1 - momentum) * running + momentum * new; the variance is kept
+ * with the divisor n - 1. */
+static void move_running(const cfx_call *call, int k, cfx_dtype stat,
+                         const char *new, double factor)
+{
+    cfx_tensor *running = cfx_call_tensor(call, k);
+    double m = cfx_call_double(call, MOMENTUM);
+    if (!running)
+        return;
+    for (int64_t i = 0; i < cfx_tensor_size(running, 0); i++) {
+        void *at = cfx_tensor_at(running, &i);
+        double old = cfx_element_double((cfx_dtype)running->dtype, at);
+        double v = cfx_element_double(
+            stat, new + (size_t)i * cfx_dtype_size(stat));
+        cfx_element_set_double((cfx_dtype)running->dtype, at,
+                               (1 - m) * old + m * factor * v);
+    }
+}
+
+static cfx_status batch_norm_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    bool training = cfx_call_bool(call, TRAINING);
+    struct arrays a;
+    if (fetch(call, &a))
+        return CFX_ENOMEM;
+    struct extents e = extents_of(x, a.t[INPUT]->flags &
+                                         CFX_TENSOR_CHANNELS_LAST &&
+                                     !cfx_tensor_is_contiguous(a.t[INPUT]));
+    const char *mean = training ? call->work : a.t[MEAN]->data;
+    const char *var = training ? mean + (size_t)e.channels *
+                                     cfx_dtype_size(a.stat)
+                               : a.t[VAR]->data;
+    if (training) {
+        double n = (double)(e.batch * e.inner);
+        cfx_channel_stats(call->ctx, (cfx_dtype)x->dtype, a.stat,
+                          a.t[INPUT]->data, e.batch, e.channels, e.inner, 0,
+                          call->work, (char *)call->work +
+                              (size_t)e.channels * cfx_dtype_size(a.stat));
+        move_running(call, MEAN, a.stat, mean, 1);
+        move_running(call, VAR, a.stat, var, n > 1 ? n / (n - 1) : 1);
+    }
+    cfx_tensor *y = call->out[0], *made = NULL;
+    cfx_status st = CFX_OK;
+    bool same = cfx_tensor_is_contiguous(y) ||
+                y->flags & a.t[INPUT]->flags & CFX_TENSOR_CHANNELS_LAST;
+    if (!same) {
+        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)y->dtype, y->rank,
+                             y->shape, NULL, call->err);
+        if (!st)
+            st = cfx_tensor_alloc(made, call->err);
+    }
+    if (!st)
+        cfx_batch_norm(call->ctx, (cfx_dtype)x->dtype, a.stat,
+                       made ? made->data : y->data, a.t[INPUT]->data, e.batch,
+                       e.channels, e.inner, mean, var,
+                       a.t[WEIGHT] ? a.t[WEIGHT]->data : NULL,
+                       a.t[BIAS] ? a.t[BIAS]->data : NULL,
+                       cfx_call_double(call, EPS));
+    if (!st && made)
+        st = cfx_tensor_copy(y, made, call->err);
+    cfx_tensor_unref(made);
+    release(&a);
+    return st;
+}
+
+static const cfx_variant batch_norm_variants[] = {
+    {"torch.nn.functional.batch_norm(Tensor input, Tensor? running_mean, "
+     "Tensor? running_var, Tensor? weight=None, Tensor? bias=None, bool "
+     "training=False, float momentum=0.1, float eps=1e-05) -> Tensor", NULL},
+    {NULL, NULL},
+};
+
+const cfx_op cfx_op__batch_norm = {
+    .schema = "batch_norm(Tensor input, Tensor? weight=None, Tensor? "
+              "bias=None, Tensor? running_mean=None, Tensor? "
+              "running_var=None, bool training=False, float momentum=0.1, "
+              "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    .aliases = "torch.batch_norm aten.batch_norm.default",
+    .variants = batch_norm_variants,
+    .doc = "Normalize each channel by its statistics.",
+    .infer = batch_norm_infer,
+    .cost = batch_norm_cost,
+    .workspace = batch_norm_workspace,
+    .run = batch_norm_run,
+};

@@ -1,0 +1,195 @@
+/*
+ * binary -- two tensors in, broadcast against each other; one out.
+ *
+ * shape   that of both, broadcast.
+ * type    the promoted type of both; of a division a float; of a comparison
+ *         bool.
+ * cost    the steps of the formula for each element of the result.
+ *
+ * A number may stand for either.
+ */
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+static cfx_status same_infer(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
+}
+
+static cfx_status float_infer(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 2, cfx_infer_float_type(call, 0, 2));
+}
+
+static cfx_status bool_infer(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 2, CFX_BOOL);
+}
+
+static void one_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 1, 0);
+}
+
+static void transcendental_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 1, 1);
+}
+
+static void no_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 0, 0);
+}
+
+/* What a formula is computed in: comparisons in the type of what they compare.
+ */
+static cfx_dtype compute_type(const cfx_call *call, cfx_pw code)
+{
+    return cfx_pointwise_is_bool(code) ? cfx_infer_type(call, 0, 2)
+           : call->inplace ? cfx_infer_type(call, 0, 2)
+                           : (cfx_dtype)call->out[0]->dtype;
+}
+
+static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type)
+{
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_value(&it, call->in[0]);
+    cfx_loop_value(&it, call->in[1]);
+    if (!cfx_pointwise(call->ctx, code, type, &it, NULL))
+        return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError");
+    return CFX_OK;
+}
+
+static cfx_status binary_run(cfx_call *call)
+{
+    cfx_pw code = (cfx_pw)call->op->code;
+    cfx_dtype type = compute_type(call, code);
+    if (!cfx_pointwise_has(code, type))
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                             cfx_dtypes[type].name);
+    return run_code(call, code, type);
+}
+
+/* ---- add and sub: self + alpha * other ---- */
+
+static bool is_one(cfx_value v)
+{
+    return cfx_value_number(v) == 1;
+}
+
+static cfx_status scaled_infer(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 2);
+    if (call->op->code == CFX_PW_SUB && type == CFX_BOOL)
+        return cfx_call_fail(call, CFX_EDTYPE, "Subtraction, the `-` "
+                             "operator, with two bool tensors is not "
+                             "supported. Use the `^` or `logical_xor()` "
+                             "operator instead.");
+    if (call->in[2].kind == CFX_FLOAT && !cfx_dtype_is_float(type))
+        return cfx_call_fail(call, CFX_EDTYPE, "For integral input tensors, "
+                             "argument alpha must not be a floating point "
+                             "number.");
+    return cfx_infer_pointwise(call, 0, 2, type);
+}
+
+static cfx_status scaled_run(cfx_call *call)
+{
+    cfx_dtype type = compute_type(call, CFX_PW_ADD);
+    cfx_value alpha = call->in[2];
+    bool sub = call->op->code == CFX_PW_SUB;
+    if (is_one(alpha))
+        return run_code(call, (cfx_pw)call->op->code, type);
+    if (alpha.kind == CFX_FLOAT)
+        alpha.u.f = sub ? -alpha.u.f : alpha.u.f;
+    else
+        alpha.u.i = sub ? -alpha.u.i : alpha.u.i;
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_value(&it, call->in[0]);
+    cfx_loop_value(&it, call->in[1]);
+    cfx_loop_value(&it, alpha);
+    cfx_pointwise(call->ctx, CFX_PW_ADD_SCALED, type, &it, NULL);
+    return CFX_OK;
+}
+
+static void scaled_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, is_one(call->in[2]) ? 1 : 2, 0);
+}
+
+const cfx_op cfx_op__add = {
+    .schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
+              "-> Tensor",
+    .aliases = "torch.add Tensor.add Tensor.__add__ Tensor.__radd__ "
+               "operator.add aten.add.Tensor aten.add.Scalar",
+    .inplace_aliases = "operator.iadd Tensor.__iadd__",
+    .doc = "self + alpha * other.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .code = CFX_PW_ADD,
+    .infer = scaled_infer,
+    .cost = scaled_cost,
+    .run = scaled_run,
+};
+
+const cfx_op cfx_op__sub = {
+    .schema = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
+              "-> Tensor",
+    .aliases = "torch.sub torch.subtract Tensor.sub Tensor.subtract "
+               "Tensor.__sub__ operator.sub aten.sub.Tensor aten.sub.Scalar",
+    .inplace_aliases = "operator.isub Tensor.__isub__",
+    .doc = "self - alpha * other.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .code = CFX_PW_SUB,
+    .infer = scaled_infer,
+    .cost = scaled_cost,
+    .run = scaled_run,
+};
+
+/* ---- The others ---- */
+
+#define BINARY(name, overload, code_, infer_, cost_, aliases_, inplace_,      \
+               doc_)                                                          \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name overload "(Tensor self, Tensor other) -> Tensor",     \
+        .aliases = aliases_,                                                  \
+        .inplace_aliases = inplace_,                                          \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
+        .code = CFX_PW_##code_,                                               \
+        .infer = infer_,                                                      \
+        .cost = cost_,                                                        \
+        .run = binary_run,                                                    \
+    };
+
+BINARY(mul, ".Tensor", MUL, same_infer, one_cost,
+       "torch.mul torch.multiply Tensor.mul Tensor.multiply Tensor.__mul__ "
+       "Tensor.__rmul__ operator.mul aten.mul.Tensor aten.mul.Scalar",
+       "operator.imul Tensor.__imul__", "The product.")
+BINARY(true_divide, ".Tensor", DIV, float_infer, transcendental_cost,
+       "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
+       "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
+       "operator.itruediv Tensor.__itruediv__", "The quotient, a float.")
+BINARY(maximum, "", MAXIMUM, same_infer, no_cost,
+       "torch.maximum Tensor.maximum aten.maximum.default", NULL,
+       "The greater of two; NaN if either is.")
+BINARY(minimum, "", MINIMUM, same_infer, no_cost,
+       "torch.minimum Tensor.minimum aten.minimum.default", NULL,
+       "The lesser of two; NaN if either is.")
+
+#define COMPARE(name, code_, op_, more_, doc_)                               \
+    BINARY(name, ".Tensor", code_, bool_infer, no_cost,                      \
+           "torch." #name " Tensor." #name " Tensor.__" #name "__ "          \
+           "operator." #name " aten." #name ".Tensor aten." #name            \
+           ".Scalar" more_, NULL, doc_)
+
+COMPARE(eq, EQ, "==", "", "Are they equal?")
+COMPARE(ne, NE, "!=", " torch.not_equal Tensor.not_equal",
+        "Are they not equal?")
+COMPARE(lt, LT, "<", " torch.less Tensor.less", "Is the first less?")
+COMPARE(le, LE, "<=", " torch.less_equal Tensor.less_equal",
+        "Is the first not more?")
+COMPARE(gt, GT, ">", " torch.greater Tensor.greater", "Is the first more?")
+COMPARE(ge, GE, ">=", " torch.greater_equal Tensor.greater_equal",
+        "Is the first not less?")

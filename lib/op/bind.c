@@ -1,0 +1,314 @@
+/*
+ * bind -- fit arguments to a signature.
+ *
+ * Arguments come as Python gives them: positional, by keyword, a method's self
+ * first. The result has one value a parameter, in the schema's order, with
+ * defaults filled in and lists in one form. A node stands for any value; what
+ * it turns out to be is checked when it is known (cfx_bound__mismatch).
+ */
+#include "op/op_impl.h"
+
+static const char *const synonyms[][2] = {
+    {"self", "input"}, {"dim", "axis"}, {"keepdim", "keepdims"},
+    {"input", "self"}, {"dims", "dim"}, {"other", "x2"},
+};
+
+static cfx_status own(cfx_bound *b, cfx_value v, cfx_error *err)
+{
+    if (!v.kind)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    if (b->nowned == b->cap) {
+        uint32_t cap = b->cap * 2;
+        cfx_value *p = cfx_alloc(b->ctx, cap * sizeof(*p));
+        if (!p) {
+            cfx_value_unref(v);
+            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        }
+        memcpy(p, b->owned, b->nowned * sizeof(*p));
+        if (b->owned != b->first)
+            cfx_free(b->ctx, b->owned, b->cap * sizeof(*p));
+        b->owned = p;
+        b->cap = cap;
+    }
+    b->owned[b->nowned++] = v;
+    return CFX_OK;
+}
+
+static void bound_init(cfx_bound *b, cfx_context *ctx)
+{
+    b->ctx = ctx;
+    b->target = NULL;
+    b->owned = b->first;
+    b->cap = sizeof(b->first) / sizeof(*b->first);
+    b->nowned = 0;
+}
+
+void cfx_bound_release(cfx_bound *b)
+{
+    for (uint32_t i = 0; i < b->nowned; i++)
+        cfx_value_unref(b->owned[i]);
+    if (b->owned && b->owned != b->first)
+        cfx_free(b->ctx, b->owned, b->cap * sizeof(*b->owned));
+    b->owned = NULL;
+    b->nowned = b->cap = 0;
+}
+
+static bool accepts(uint32_t kinds, cfx_value v)
+{
+    return v.kind == CFX_NODE || kinds >> v.kind & 1;
+}
+
+/* The names of functions without their places, for messages. */
+static const char *short_name(const cfx_schema *s)
+{
+    const char *dot = strrchr(s->name, '.');
+    return dot ? dot + 1 : s->name;
+}
+
+static cfx_status wrong_type(const cfx_schema *s, const cfx_param *p,
+                             cfx_value v, cfx_error *err)
+{
+    char type[32];
+    cfx_param__type_name(p, type, sizeof(type));
+    return cfx_fail(err, CFX_EINVAL, "%s(): argument '%s' must be %s, not %s",
+                    short_name(s), p->name, type, cfx_kind_name(v.kind));
+}
+
+/* Bring a value into the form that rules see. */
+static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
+                      cfx_value v, cfx_value *out, cfx_error *err)
+{
+    if (!accepts(p->kinds, v))
+        return wrong_type(s, p, v, err);
+    *out = v;
+    if (p->base == CFX_T_FLOAT && v.kind == CFX_INT)
+        *out = cfx_num((double)v.u.i);
+    if (!p->list || v.kind == CFX_NONE || v.kind == CFX_NODE)
+        return CFX_OK;
+    uint32_t kinds = p->item_kinds;
+    uint32_t n = p->list_size;
+    if (cfx_value_is_seq(v)) {
+        for (uint32_t i = 0; i < v.u.seq->len; i++)
+            if (!accepts(kinds, v.u.seq->item[i]))
+                return wrong_type(s, p, v.u.seq->item[i], err);
+        if (!n || v.u.seq->len == n || v.u.seq->len != 1)
+            return CFX_OK;
+        v = v.u.seq->item[0];
+    }
+    cfx_value item[9];
+    for (uint32_t i = 0; i < n; i++)
+        item[i] = v;
+    *out = cfx_tuple_new(b->ctx, n, item);
+    return own(b, *out, err);
+}
+
+/* x.view(2, 3): several ints where the first list of ints belongs. */
+static bool takes_rest(const cfx_schema *s, int k, const cfx_value *args,
+                       size_t nargs)
+{
+    const cfx_param *p = &s->params[k];
+    if (k > 1 || !p->list || p->base != CFX_T_INT || (size_t)k >= nargs)
+        return false;
+    if (nargs == (size_t)k + 1)
+        return !p->list_size && args[k].kind != CFX_NODE &&
+               accepts(p->item_kinds, args[k]);
+    for (size_t i = (size_t)k; i < nargs; i++)
+        if (!accepts(p->item_kinds, args[i]))
+            return false;
+    return nargs > (size_t)s->npositional || !accepts(p->kinds, args[k]) ||
+           !p->list_size;
+}
+
+static cfx_status bind_positional(cfx_bound *b, const cfx_schema *s,
+                                  const cfx_value *args, size_t nargs,
+                                  bool *given, cfx_error *err)
+{
+    for (int k = 0; (size_t)k < nargs; k++) {
+        if (k < s->npositional && takes_rest(s, k, args, nargs)) {
+            cfx_value rest = cfx_tuple_new(b->ctx, nargs - (size_t)k,
+                                           args + k);
+            if (own(b, rest, err))
+                return CFX_ENOMEM;
+            given[k] = true;
+            return fit(b, s, &s->params[k], rest, &b->in[k], err);
+        }
+        if (k >= s->npositional)
+            return cfx_fail(err, CFX_EINVAL,
+                            "%s() takes %d positional arguments but %zu were "
+                            "given", short_name(s), s->npositional, nargs);
+        if (args[k].kind == CFX_ABSENT)
+            continue;
+        cfx_status st = fit(b, s, &s->params[k], args[k], &b->in[k], err);
+        if (st)
+            return st;
+        given[k] = true;
+    }
+    return CFX_OK;
+}
+
+static int param_named(const cfx_schema *s, const char *name)
+{
+    for (int k = 0; k < s->nparams; k++)
+        if (!strcmp(s->params[k].name, name))
+            return k;
+    for (size_t i = 0; i < sizeof(synonyms) / sizeof(*synonyms); i++)
+        if (!strcmp(synonyms[i][1], name))
+            for (int k = 0; k < s->nparams; k++)
+                if (!strcmp(s->params[k].name, synonyms[i][0]))
+                    return k;
+    return -1;
+}
+
+static cfx_status bind_keywords(cfx_bound *b, const cfx_schema *s,
+                                const cfx_value *kwargs, size_t nkwargs,
+                                bool *given, cfx_error *err)
+{
+    for (size_t i = 0; i < nkwargs; i++) {
+        const char *name = kwargs[2 * i].u.str->text;
+        cfx_value v = kwargs[2 * i + 1];
+        int k = param_named(s, name);
+        if (k < 0 && !strcmp(name, "out") && v.kind == CFX_NONE)
+            continue;
+        if (k < 0)
+            return cfx_fail(err, CFX_EINVAL,
+                            "%s() got an unexpected keyword argument '%s'",
+                            short_name(s), name);
+        if (given[k])
+            return cfx_fail(err, CFX_EINVAL,
+                            "%s() got multiple values for argument '%s'",
+                            short_name(s), name);
+        cfx_status st = fit(b, s, &s->params[k], v, &b->in[k], err);
+        if (st)
+            return st;
+        given[k] = true;
+    }
+    return CFX_OK;
+}
+
+static cfx_status bind_one(cfx_bound *b, const cfx_schema *s,
+                           const cfx_value *args, size_t nargs,
+                           const cfx_value *kwargs, size_t nkwargs,
+                           cfx_error *err)
+{
+    bool given[CFX_MAX_PARAMS] = {false};
+    cfx_status st = bind_positional(b, s, args, nargs, given, err);
+    if (!st)
+        st = bind_keywords(b, s, kwargs, nkwargs, given, err);
+    for (int k = 0; !st && k < s->nparams; k++) {
+        if (given[k])
+            continue;
+        if (s->params[k].required)
+            st = cfx_fail(err, CFX_EINVAL,
+                          "%s() missing required argument '%s' (position %d)",
+                          short_name(s), s->params[k].name, k + 1);
+        b->in[k] = s->params[k].init;
+    }
+    return st;
+}
+
+/* Arguments of a variant by name: what the operator lacks must be at its
+ * default, `inplace` excepted. */
+static cfx_status map_variant(cfx_bound *b, const cfx_target *t,
+                              bool *inplace, cfx_error *err)
+{
+    const cfx_schema *from = t->variant, *to = t->schema;
+    cfx_value in[CFX_MAX_PARAMS];
+    memcpy(in, b->in, sizeof(in));
+    for (int k = 0; k < to->nparams; k++)
+        b->in[k] = to->params[k].init;
+    for (int k = 0; k < from->nparams; k++) {
+        const cfx_param *p = &from->params[k];
+        int at = param_named(to, p->name);
+        if (at >= 0) {
+            cfx_status st = fit(b, to, &to->params[at], in[k], &b->in[at],
+                                err);
+            if (st)
+                return st;
+        } else if (!strcmp(p->name, "inplace")) {
+            *inplace = in[k].u.i != 0;
+        } else if (!cfx_value_equal(in[k], p->init)) {
+            return cfx_fail(err, CFX_EUNSUPPORTED,
+                            "%s(): argument '%s' is only supported at its "
+                            "default", short_name(from), p->name);
+        }
+    }
+    return CFX_OK;
+}
+
+static cfx_status lower_variant(cfx_bound *b, const cfx_target *t,
+                                bool *inplace, cfx_error *err)
+{
+    if (!t->how)
+        return CFX_OK;
+    if (!t->how->lower)
+        return map_variant(b, t, inplace, err);
+    cfx_call call = {.ctx = b->ctx, .err = err, .op = t->op,
+                     .schema = t->schema};
+    cfx_value in[CFX_MAX_PARAMS];
+    memcpy(in, b->in, sizeof(in));
+    for (int k = 0; k < t->schema->nparams; k++)
+        b->in[k] = t->schema->params[k].init;
+    cfx_status st = t->how->lower(&call, in, b->in);
+    *inplace |= call.inplace;
+    return st;
+}
+
+cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
+                    const cfx_value *args, size_t nargs,
+                    const cfx_value *kwargs, size_t nkwargs, cfx_error *err)
+{
+    cfx_error first = {0};
+    for (const cfx_target *t = chain; t; t = t->next) {
+        cfx_error e = {0};
+        bool inplace = t->inplace;
+        bound_init(b, ctx);
+        cfx_status st = bind_one(b, t->variant, args, nargs, kwargs, nkwargs,
+                                 &e);
+        if (!st)
+            st = lower_variant(b, t, &inplace, &e);
+        if (!st) {
+            b->target = t;
+            b->inplace = inplace;
+            return CFX_OK;
+        }
+        cfx_bound_release(b);
+        if (!first.code)
+            first = e;
+        if (st == CFX_ENOMEM)
+            break;
+    }
+    return cfx_fail(err, first.code ? first.code : CFX_EINVAL, "%s",
+                    first.text);
+}
+
+cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,
+                           const cfx_schema *schema, const cfx_value *args,
+                           size_t nargs, const cfx_value *kwargs,
+                           size_t nkwargs, cfx_error *err)
+{
+    bound_init(b, ctx);
+    cfx_status st = bind_one(b, schema, args, nargs, kwargs, nkwargs, err);
+    if (st)
+        cfx_bound_release(b);
+    return st;
+}
+
+static bool fits(const cfx_param *p, cfx_value v)
+{
+    if (!(p->kinds >> v.kind & 1))
+        return false;
+    if (!p->list || !cfx_value_is_seq(v))
+        return true;
+    for (uint32_t i = 0; i < v.u.seq->len; i++)
+        if (!(p->item_kinds >> v.u.seq->item[i].kind & 1))
+            return false;
+    return true;
+}
+
+int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in)
+{
+    for (int k = 0; k < schema->nparams; k++)
+        if (!fits(&schema->params[k], in[k]))
+            return k;
+    return -1;
+}

@@ -1,0 +1,382 @@
+/*
+ * call -- run one bound call: infer, allocate, compute.
+ *
+ * infer leaves metas, views or a value in the call. In an eager call metas get
+ * memory, and `run` fills it. A call that writes to its first argument runs
+ * straight into it where each element depends on its own only; otherwise the
+ * result is computed apart and copied over.
+ */
+#include <stdio.h>
+
+#include "op/op_impl.h"
+
+cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
+                         ...)
+{
+    char text[CFX_ERROR_TEXT - 64];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    return cfx_fail(call->err, code, "%s: %s",
+                    call->schema ? call->schema->name : "call", text);
+}
+
+cfx_status cfx_call_axis(cfx_call *call, int64_t axis, int rank, int *out)
+{
+    int64_t n = rank ? rank : 1;
+    if (axis < -n || axis >= n)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Dimension out of range (expected to be in range "
+                             "of [%lld, %lld], but got %lld)", (long long)-n,
+                             (long long)n - 1, (long long)axis);
+    *out = (int)(axis < 0 ? axis + n : axis);
+    return CFX_OK;
+}
+
+/* ---- Results, from within infer ---- */
+
+static cfx_status add_out(cfx_call *call, cfx_tensor *t, int alias)
+{
+    if (call->nout == CFX_MAX_OUTS) {
+        cfx_tensor_unref(t);
+        return cfx_call_fail(call, CFX_EINVAL, "too many results");
+    }
+    call->alias[call->nout] = (uint8_t)alias;
+    call->out[call->nout++] = t;
+    return CFX_OK;
+}
+
+cfx_status cfx_call_new(cfx_call *call, cfx_tensor **out, cfx_dtype dtype,
+                        int rank, const cfx_dim *shape)
+{
+    return cfx_tensor_meta(out, call->ctx, dtype, rank, shape, NULL,
+                           call->err);
+}
+
+cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
+                             const cfx_dim *shape, const cfx_dim *stride,
+                             cfx_dim offset)
+{
+    return cfx_tensor_view(out, cfx_call_tensor(call, k), rank, shape, stride,
+                           offset, call->err);
+}
+
+cfx_status cfx_call_out_strided(cfx_call *call, cfx_dtype dtype, int rank,
+                                const cfx_dim *shape, const cfx_dim *stride)
+{
+    cfx_tensor *t;
+    cfx_status st = cfx_tensor_meta(&t, call->ctx, dtype, rank, shape, stride,
+                                    call->err);
+    return st ? st : add_out(call, t, 0);
+}
+
+cfx_status cfx_call_out(cfx_call *call, cfx_dtype dtype, int rank,
+                        const cfx_dim *shape)
+{
+    return cfx_call_out_strided(call, dtype, rank, shape, NULL);
+}
+
+cfx_status cfx_call_out_like_as(cfx_call *call, const cfx_tensor *like,
+                                cfx_dtype dtype)
+{
+    bool dense = like->flags & CFX_TENSOR_DENSE;
+    return cfx_call_out_strided(call, dtype, like->rank, like->shape,
+                                dense ? like->stride : NULL);
+}
+
+cfx_status cfx_call_out_like(cfx_call *call, const cfx_tensor *like)
+{
+    return cfx_call_out_like_as(call, like, (cfx_dtype)like->dtype);
+}
+
+cfx_status cfx_call_out_view(cfx_call *call, int k, int rank,
+                             const cfx_dim *shape, const cfx_dim *stride,
+                             cfx_dim offset)
+{
+    cfx_tensor *t;
+    cfx_status st = cfx_call_new_view(call, &t, k, rank, shape, stride,
+                                      offset);
+    return st ? st : add_out(call, t, k + 1);
+}
+
+cfx_status cfx_call_out_same(cfx_call *call, int k)
+{
+    return add_out(call, cfx_tensor_ref(cfx_call_tensor(call, k)), k + 1);
+}
+
+cfx_status cfx_call_return_take(cfx_call *call, cfx_value v)
+{
+    if (v.kind == CFX_ABSENT)
+        return cfx_fail(call->err, CFX_ENOMEM, "out of memory");
+    cfx_value_unref(call->result);
+    call->result = v;
+    return CFX_OK;
+}
+
+void cfx_call__clear(cfx_call *call)
+{
+    for (int i = 0; i < call->nout; i++)
+        cfx_tensor_unref(call->out[i]);
+    call->nout = 0;
+    cfx_value_unref(call->result);
+    call->result = CFX_NOTHING;
+}
+
+/* ---- Calls that write ---- */
+
+static bool same_shape(cfx_shape_env *env, const cfx_tensor *a,
+                       const cfx_tensor *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!cfx_dim_eq(env, a->shape[i], b->shape[i]))
+            return false;
+    return true;
+}
+
+static bool same_layout(const cfx_tensor *a, const cfx_tensor *b)
+{
+    if (a->dtype != b->dtype)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!cfx_dim_same(a->stride[i], b->stride[i]))
+            return false;
+    return true;
+}
+
+/* PyTorch's canCast: a result may not go into a lesser category. */
+static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
+{
+    char want[128], have[128];
+    const cfx_tensor *r = call->nout ? call->out[0] : NULL;
+    if (!r)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "has no form that writes to its argument");
+    if (cfx_dtypes[r->dtype].category > cfx_dtypes[self->dtype].category)
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "result type %s can't be cast to the desired "
+                             "output type %s", cfx_dtypes[r->dtype].name,
+                             cfx_dtypes[self->dtype].name);
+    if (same_shape(call->env, r, self))
+        return CFX_OK;
+    cfx_tensor_format_type(self, have, sizeof(have));
+    cfx_tensor_format_type(r, want, sizeof(want));
+    return cfx_call_fail(call, CFX_ESHAPE, "output with shape %s doesn't "
+                         "match the broadcast shape %s", have, want);
+}
+
+/* May the result be computed into self, element by element? Not where another
+ * argument is another view of the same memory. */
+static bool writes_straight(const cfx_call *call, const cfx_tensor *self)
+{
+    if (!(call->op->flags & CFX_OP_POINTWISE) || call->nout != 1 ||
+        !same_layout(call->out[0], self))
+        return false;
+    for (int k = 1; k < call->schema->nparams; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (t && cfx_tensor_shares(t, self) &&
+            (t->data != self->data || !same_layout(t, self) ||
+             t->rank != self->rank))
+            return false;
+    }
+    return true;
+}
+
+/* ---- Running ---- */
+
+static cfx_status allocate(cfx_call *call)
+{
+    for (int i = 0; i < call->nout; i++) {
+        cfx_status st = cfx_tensor_is_meta(call->out[i])
+                            ? cfx_tensor_alloc(call->out[i], call->err)
+                            : CFX_OK;
+        if (st)
+            return st;
+    }
+    if (!cfx_value_is_seq(call->result))
+        return CFX_OK;
+    for (uint32_t i = 0; i < call->result.u.seq->len; i++) {
+        cfx_value v = call->result.u.seq->item[i];
+        cfx_status st = v.kind == CFX_TENSOR && cfx_tensor_is_meta(v.u.tensor)
+                            ? cfx_tensor_alloc(v.u.tensor, call->err)
+                            : CFX_OK;
+        if (st)
+            return st;
+    }
+    return CFX_OK;
+}
+
+static cfx_status compute(cfx_call *call)
+{
+    size_t bytes = call->op->workspace ? call->op->workspace(call) : 0;
+    if (bytes) {
+        call->work = cfx_block_alloc(call->ctx, bytes);
+        call->work_size = bytes;
+        if (!call->work)
+            return cfx_call_fail(call, CFX_ENOMEM,
+                                 "out of memory for %zu bytes of scratch",
+                                 bytes);
+    }
+    cfx_status st = call->op->run(call);
+    if (bytes)
+        cfx_block_free(call->ctx, call->work, bytes);
+    call->work = NULL;
+    return st;
+}
+
+static cfx_status check_metas(cfx_call *call)
+{
+    for (int k = 0; k < call->schema->nparams; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (t && cfx_tensor_is_meta(t))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "argument '%s' has no numbers",
+                                 call->schema->params[k].name);
+    }
+    return CFX_OK;
+}
+
+static cfx_status run_apart(cfx_call *call)
+{
+    cfx_status st = allocate(call);
+    return !st && call->op->run ? compute(call) : st;
+}
+
+static void replace_out(cfx_call *call, cfx_tensor *with)
+{
+    cfx_tensor_unref(call->out[0]);
+    call->out[0] = cfx_tensor_ref(with);
+    call->alias[0] = 1;
+}
+
+static cfx_status run_inplace(cfx_call *call)
+{
+    cfx_tensor *self = cfx_call_tensor(call, 0);
+    cfx_status st = check_inplace(call, self);
+    if (st)
+        return st;
+    if (writes_straight(call, self)) {
+        replace_out(call, self);
+        return call->op->run ? compute(call) : CFX_OK;
+    }
+    st = run_apart(call);
+    if (!st && call->out[0]->data != self->data)
+        st = cfx_tensor_copy(self, call->out[0], call->err);
+    if (!st)
+        replace_out(call, self);
+    return st;
+}
+
+static cfx_status wrap(cfx_call *call, cfx_value *out)
+{
+    if (call->result.kind != CFX_ABSENT) {
+        *out = call->result;
+        call->result = CFX_NOTHING;
+    } else if (call->nout == 1 && call->schema->nreturns == 1) {
+        *out = cfx_value_of_tensor(call->out[0]);
+        call->nout = 0;
+    } else {
+        cfx_value item[CFX_MAX_OUTS];
+        for (int i = 0; i < call->nout; i++)
+            item[i] = cfx_value_of_tensor(call->out[i]);
+        *out = cfx_seq_new(call->ctx, CFX_TUPLE, call->nout, item,
+                           call->schema->result);
+        if (out->kind == CFX_ABSENT)
+            return cfx_fail(call->err, CFX_ENOMEM, "out of memory");
+    }
+    return CFX_OK;
+}
+
+static cfx_status finish(cfx_call *call, cfx_status st, cfx_value *out)
+{
+    if (!st)
+        st = wrap(call, out);
+    cfx_call__clear(call);
+    return st;
+}
+
+/* ---- Costs ---- */
+
+static cfx_dim bytes_of(const cfx_call *call, const cfx_tensor *t)
+{
+    cfx_dim n = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype));
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is(t->stride[i], 0))
+            n = cfx_dim_mul(call->env, n, t->shape[i]);
+    return n;
+}
+
+/* Views are free; all else reads its tensors and writes its results. */
+static void count_bytes(const cfx_call *call, cfx_cost *cost)
+{
+    if (!call->op->run)
+        return;
+    for (int k = 0; k < call->schema->nparams; k++) {
+        const cfx_value v = call->in[k];
+        uint32_t n = v.kind == CFX_TENSOR ? 1
+                     : cfx_value_is_seq(v) ? v.u.seq->len : 0;
+        for (uint32_t i = 0; i < n; i++) {
+            cfx_value one = v.kind == CFX_TENSOR ? v : v.u.seq->item[i];
+            if (one.kind == CFX_TENSOR)
+                cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read,
+                                               bytes_of(call, one.u.tensor));
+        }
+    }
+    for (int i = 0; i < call->nout; i++)
+        if (!call->alias[i])
+            cost->bytes_written = cfx_dim_add(call->env, cost->bytes_written,
+                                              bytes_of(call, call->out[i]));
+}
+
+/* infer, then what follows from it: the cost, and that a call that writes gives
+ * its first argument. */
+static cfx_status infer_only(cfx_call *call, cfx_cost *cost, cfx_value *out)
+{
+    call->meta = true;
+    cfx_status st = call->op->infer(call);
+    if (!st && cost) {
+        if (call->op->cost)
+            call->op->cost(call, cost);
+        if (cfx_dim_is(cost->bytes_read, 0) &&
+            cfx_dim_is(cost->bytes_written, 0))
+            count_bytes(call, cost);
+    }
+    if (!st && call->inplace) {
+        cfx_tensor *self = cfx_call_tensor(call, 0);
+        st = check_inplace(call, self);
+        if (!st)
+            replace_out(call, self);
+    }
+    return finish(call, st, out);
+}
+
+cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
+{
+    return infer_only(call, NULL, out);
+}
+
+cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
+{
+    cfx_dim zero = cfx_dim_int(0);
+    *cost = (cfx_cost){zero, zero, zero, zero, zero};
+    return infer_only(call, cost, out);
+}
+
+cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
+{
+    call->meta = false;
+    cfx_status st = call->op->infer(call);
+    if (!st && call->op->run)
+        st = check_metas(call);
+    if (!st && call->inplace)
+        st = run_inplace(call);
+    else if (!st && call->op->flags & CFX_OP_OWN_RESULT) {
+        cfx_call__clear(call);
+        st = compute(call);
+    } else if (!st) {
+        st = run_apart(call);
+    }
+    return finish(call, st, out);
+}

@@ -1,0 +1,374 @@
+/*
+ * conv -- convolutions over one to three spatial axes, and their transposes.
+ *
+ * shape   input (N, C, in...) or (C, in...); weight (O, C/groups, k...);
+ *         out = (in + 2 pad - dilation (k - 1) - 1) // stride + 1. Transposed:
+ *         weight (C, O/groups, k...); out = (in - 1) stride - 2 pad +
+ *         dilation (k - 1) + output_padding + 1.
+ * cost    multiply-adds: outputs times C/groups times the window; transposed:
+ *         inputs times O/groups times the window. Bias an addition each.
+ */
+#include <string.h>
+
+#include "kernel/conv.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+enum { MAX_SPATIAL = CFX_CONV_MAX_SPATIAL };
+
+/* The arguments, which stand in different places in the schemas. */
+struct conv {
+    const cfx_tensor *x, *w, *b;
+    int spatial;
+    bool transposed, batched, same;
+    cfx_dim stride[MAX_SPATIAL], pad[MAX_SPATIAL], dilation[MAX_SPATIAL];
+    cfx_dim more[MAX_SPATIAL], groups; /* more: output_padding */
+};
+
+enum { TRANSPOSED = 8 };
+
+static void read_list(const cfx_call *call, int k, int n, cfx_dim *out)
+{
+    int len = cfx_call_len(call, k);
+    for (int i = 0; i < n && len; i++)
+        out[i] = cfx_call_dim(call, k, i < len ? i : len - 1);
+}
+
+/* Padding "same" needs dilation * (k - 1) in all, the odd one behind. */
+static cfx_status read_padding(cfx_call *call, struct conv *c)
+{
+    const char *word = cfx_call_str(call, 4);
+    for (int i = 0; i < c->spatial; i++)
+        c->pad[i] = cfx_dim_int(0);
+    if (!word) {
+        read_list(call, 4, c->spatial, c->pad);
+        return CFX_OK;
+    }
+    c->same = !strcmp(word, "same");
+    if (!c->same && strcmp(word, "valid"))
+        return cfx_call_fail(call, CFX_EINVAL, "padding must be 'same', "
+                             "'valid' or numbers, not '%s'", word);
+    for (int i = 0; c->same && i < c->spatial; i++) {
+        if (!cfx_dim_is(c->stride[i], 1))
+            return cfx_call_fail(call, CFX_EINVAL, "padding='same' is not "
+                                 "supported for strided convolutions");
+        cfx_dim window = cfx_dim_sub(call->env, c->w->shape[i + 2],
+                                     cfx_dim_int(1));
+        c->pad[i] = cfx_dim_floordiv(
+            call->env, cfx_dim_mul(call->env, c->dilation[i], window),
+            cfx_dim_int(2));
+    }
+    return CFX_OK;
+}
+
+static cfx_status read_conv(cfx_call *call, struct conv *c)
+{
+    memset(c, 0, sizeof(*c));
+    c->x = cfx_call_tensor(call, 0);
+    c->w = cfx_call_tensor(call, 1);
+    c->b = cfx_call_tensor(call, 2);
+    c->spatial = call->op->code & 7;
+    c->transposed = call->op->code & TRANSPOSED;
+    c->batched = c->x->rank == c->spatial + 2;
+    int dilation = c->transposed ? 7 : 5, groups = 6;
+    if (c->w->rank != c->spatial + 2 ||
+        (!c->batched && c->x->rank != c->spatial + 1))
+        return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD (unbatched) or "
+                             "%dD (batched) input and %dD weight, but got "
+                             "input of rank %d and weight of rank %d",
+                             c->spatial + 1, c->spatial + 2, c->spatial + 2,
+                             c->x->rank, c->w->rank);
+    read_list(call, 3, c->spatial, c->stride);
+    read_list(call, dilation, c->spatial, c->dilation);
+    if (c->transposed)
+        read_list(call, 5, c->spatial, c->more);
+    c->groups = cfx_value_dim(call->in[groups]);
+    return read_padding(call, c);
+}
+
+static bool positive(cfx_dim d)
+{
+    return !cfx_dim_is_int(d) || cfx_dim_value(d) > 0;
+}
+
+static bool not_negative(cfx_dim d)
+{
+    return !cfx_dim_is_int(d) || cfx_dim_value(d) >= 0;
+}
+
+static cfx_status check_numbers(cfx_call *call, const struct conv *c)
+{
+    if (!positive(c->groups))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "non-positive groups is not supported");
+    for (int i = 0; i < c->spatial; i++) {
+        if (!positive(c->stride[i]))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "non-positive stride is not supported");
+        if (!not_negative(c->pad[i]))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "negative padding is not supported");
+        if (!positive(c->dilation[i]))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "dilation should be greater than zero");
+        if (c->transposed && (!not_negative(c->more[i]) ||
+            (cfx_dim_known_le(call->env, c->stride[i], c->more[i]) &&
+             cfx_dim_known_le(call->env, c->dilation[i], c->more[i]))))
+            return cfx_call_fail(call, CFX_EINVAL, "output padding must be "
+                                 "smaller than either stride or dilation");
+    }
+    if (c->x->dtype != c->w->dtype || (c->b && c->b->dtype != c->x->dtype))
+        return cfx_call_fail(call, CFX_EDTYPE, "Input type (%s) and weight "
+                             "type (%s) and bias should be the same",
+                             cfx_dtypes[c->x->dtype].name,
+                             cfx_dtypes[c->w->dtype].name);
+    if (c->x->dtype == CFX_BOOL)
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for bool");
+    return CFX_OK;
+}
+
+static cfx_dim channels(const struct conv *c)
+{
+    return c->x->shape[c->batched ? 1 : 0];
+}
+
+static cfx_dim out_channels(const cfx_call *call, const struct conv *c)
+{
+    return c->transposed ? cfx_dim_mul(call->env, c->w->shape[1], c->groups)
+                         : c->w->shape[0];
+}
+
+static cfx_status check_channels(cfx_call *call, const struct conv *c)
+{
+    char s[64], t[64];
+    cfx_dim want = c->transposed
+                       ? c->w->shape[0]
+                       : cfx_dim_mul(call->env, c->w->shape[1], c->groups);
+    cfx_dim grouped = cfx_dim_mod(call->env, c->w->shape[0], c->groups);
+    if (!cfx_dim_eq(call->env, grouped, cfx_dim_int(0)))
+        return cfx_call_fail(call, CFX_ESHAPE, "the channels of the weight "
+                             "are not divisible by groups");
+    if (!cfx_dim_eq(call->env, channels(c), want)) {
+        cfx_dim_format(want, s, sizeof(s));
+        cfx_dim_format(channels(c), t, sizeof(t));
+        return cfx_call_fail(call, CFX_ESHAPE, "expected input to have %s "
+                             "channels, but got %s channels instead", s, t);
+    }
+    if (c->b && (c->b->rank != 1 ||
+                 !cfx_dim_eq(call->env, c->b->shape[0],
+                             out_channels(call, c))))
+        return cfx_call_fail(call, CFX_ESHAPE, "expected bias to have one "
+                             "element for each output channel");
+    return CFX_OK;
+}
+
+/* The extent of the window: dilation * (k - 1) + 1. */
+static cfx_dim window(cfx_shape_env *env, const struct conv *c, int i)
+{
+    cfx_dim k = cfx_dim_sub(env, c->w->shape[i + 2], cfx_dim_int(1));
+    return cfx_dim_add(env, cfx_dim_mul(env, c->dilation[i], k),
+                       cfx_dim_int(1));
+}
+
+static cfx_dim out_extent(cfx_shape_env *env, const struct conv *c, int i)
+{
+    cfx_dim in = c->x->shape[c->x->rank - c->spatial + i];
+    cfx_dim twice = cfx_dim_mul(env, c->pad[i], cfx_dim_int(2));
+    if (c->same)
+        return in;
+    if (!c->transposed) {
+        cfx_dim room = cfx_dim_sub(env, cfx_dim_add(env, in, twice),
+                                   window(env, c, i));
+        return cfx_dim_add(env, cfx_dim_floordiv(env, room, c->stride[i]),
+                           cfx_dim_int(1));
+    }
+    cfx_dim span = cfx_dim_mul(env, cfx_dim_sub(env, in, cfx_dim_int(1)),
+                               c->stride[i]);
+    return cfx_dim_add(env, cfx_dim_sub(env, span, twice),
+                       cfx_dim_add(env, window(env, c, i), c->more[i]));
+}
+
+static cfx_status out_shape(cfx_call *call, const struct conv *c,
+                            cfx_dim *shape)
+{
+    int at = c->batched ? 2 : 1;
+    if (c->batched)
+        shape[0] = c->x->shape[0];
+    shape[at - 1] = out_channels(call, c);
+    for (int i = 0; i < c->spatial; i++) {
+        shape[at + i] = out_extent(call->env, c, i);
+        if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at + i])) {
+            char s[64];
+            cfx_dim_format(shape[at + i], s, sizeof(s));
+            return cfx_call_fail(call, CFX_ESHAPE, "Kernel size can't be "
+                                 "greater than actual input size: axis %d "
+                                 "would have %s elements", at + i, s);
+        }
+    }
+    return CFX_OK;
+}
+
+static cfx_status conv_infer(cfx_call *call)
+{
+    struct conv c;
+    cfx_dim shape[MAX_SPATIAL + 2], stride[MAX_SPATIAL + 2];
+    cfx_status st = read_conv(call, &c);
+    if (!st)
+        st = check_numbers(call, &c);
+    if (!st)
+        st = check_channels(call, &c);
+    if (!st)
+        st = out_shape(call, &c, shape);
+    if (st)
+        return st;
+    bool last = (c.x->flags | c.w->flags) & CFX_TENSOR_CHANNELS_LAST;
+    bool plain = cfx_tensor_is_contiguous(c.x) && cfx_tensor_is_contiguous(
+                     c.w);
+    if (!last || plain || c.spatial != 2 || !c.batched)
+        return cfx_call_out(call, (cfx_dtype)c.x->dtype, c.x->rank, shape);
+    cfx_strides_of(call->env, CFX_CHANNELS_LAST, c.x->rank, shape, stride);
+    return cfx_call_out_strided(call, (cfx_dtype)c.x->dtype, c.x->rank, shape,
+                                stride);
+}
+
+static void conv_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_tensor *w = cfx_call_tensor(call, 1);
+    bool transposed = call->op->code & TRANSPOSED;
+    cfx_dim y = cfx_cost_numel(call, call->out[0]);
+    cost->macs = transposed ? cfx_cost_numel(call, cfx_call_tensor(call, 0))
+                            : y;
+    for (int i = 1; i < w->rank; i++)
+        cost->macs = cfx_dim_mul(call->env, cost->macs, w->shape[i]);
+    if (cfx_call_has(call, 2))
+        cost->ops = y;
+}
+
+/* ---- Running ---- */
+
+static void plan(const cfx_call *call, const struct conv *c, cfx_conv *k)
+{
+    const cfx_tensor *y = call->out[0];
+    *k = (cfx_conv){
+        .dtype = (cfx_dtype)c->x->dtype,
+        .spatial = c->spatial,
+        .batch = c->batched ? cfx_tensor_size(c->x, 0) : 1,
+        .in_channels = cfx_dim_value(channels(c)),
+        .out_channels = cfx_tensor_size(y, c->batched ? 1 : 0),
+        .groups = cfx_dim_value(c->groups),
+    };
+    for (int i = 0; i < c->spatial; i++) {
+        int at = c->x->rank - c->spatial + i;
+        k->in[i] = cfx_tensor_size(c->x, at);
+        k->out[i] = cfx_tensor_size(y, at);
+        k->kernel[i] = cfx_tensor_size(c->w, i + 2);
+        k->stride[i] = cfx_dim_value(c->stride[i]);
+        k->pad[i] = cfx_dim_value(c->pad[i]);
+        k->dilation[i] = cfx_dim_value(c->dilation[i]);
+    }
+}
+
+static size_t conv_workspace(const cfx_call *call)
+{
+    struct conv c;
+    cfx_conv k;
+    if (read_conv((cfx_call *)call, &c))
+        return 0;
+    plan(call, &c, &k);
+    return c.transposed ? cfx_conv_transpose_workspace(call->ctx, &k)
+                        : cfx_conv_workspace(call->ctx, &k);
+}
+
+static cfx_status compute(cfx_call *call, const struct conv *c,
+                          cfx_tensor *const in[3], cfx_tensor *y)
+{
+    cfx_conv k;
+    plan(call, c, &k);
+    k.x = in[0]->data;
+    k.w = in[1]->data;
+    k.bias = in[2] ? in[2]->data : NULL;
+    k.y = y->data;
+    if (c->transposed)
+        cfx_conv_transpose_run(call->ctx, &k, call->work);
+    else
+        cfx_conv_run(call->ctx, &k, call->work);
+    return y == call->out[0] ? CFX_OK
+                             : cfx_tensor_copy(call->out[0], y, call->err);
+}
+
+/* The kernels are row-major: other layouts are copied on the way. */
+static cfx_status conv_run(cfx_call *call)
+{
+    struct conv c;
+    cfx_tensor *in[3] = {NULL}, *y = call->out[0], *made = NULL;
+    cfx_status st = read_conv(call, &c);
+    for (int i = 0; i < 3 && !st; i++) {
+        const cfx_tensor *t = cfx_call_tensor(call, i);
+        if (t && !(in[i] = cfx_loop_contiguous(call, t)))
+            st = CFX_ENOMEM;
+    }
+    if (!st && !cfx_tensor_is_contiguous(y)) {
+        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)y->dtype, y->rank,
+                             y->shape, NULL, call->err);
+        if (!st)
+            st = cfx_tensor_alloc(made, call->err);
+    }
+    if (!st)
+        st = compute(call, &c, in, made ? made : y);
+    for (int i = 0; i < 3; i++)
+        cfx_tensor_unref(in[i]);
+    cfx_tensor_unref(made);
+    return st;
+}
+
+/* ---- Descriptors ---- */
+
+/* conv2d(..., str padding='valid'): the second overload. */
+#define CONV(n)                                                              \
+    static const cfx_op conv##n##d_padding = {                               \
+        .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? "\
+                  "bias=None, SymInt[" #n "] stride=1, str padding='valid', "\
+                  "SymInt[" #n "] dilation=1, SymInt groups=1) -> Tensor",   \
+        .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "      \
+                   "aten.conv" #n "d.padding",                               \
+        .doc = "A convolution with padding given by a word.",                \
+        .code = n,                                                           \
+        .infer = conv_infer,                                                 \
+        .cost = conv_cost,                                                   \
+        .workspace = conv_workspace,                                         \
+        .run = conv_run,                                                     \
+    };                                                                       \
+    const cfx_op cfx_op__conv##n##d = {                                      \
+        .schema = "conv" #n "d(Tensor input, Tensor weight, Tensor? "        \
+                  "bias=None, SymInt[" #n "] stride=1, SymInt[" #n "] "      \
+                  "padding=0, SymInt[" #n "] dilation=1, SymInt groups=1) "  \
+                  "-> Tensor",                                               \
+        .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "      \
+                   "aten.conv" #n "d.default",                               \
+        .doc = "A convolution over " #n " spatial axes.",                    \
+        .code = n,                                                           \
+        .infer = conv_infer,                                                 \
+        .cost = conv_cost,                                                   \
+        .workspace = conv_workspace,                                         \
+        .run = conv_run,                                                     \
+        .next = &conv##n##d_padding,                                         \
+    };                                                                       \
+    const cfx_op cfx_op__conv_transpose##n##d = {                            \
+        .schema = "conv_transpose" #n "d(Tensor input, Tensor weight, "      \
+                  "Tensor? bias=None, SymInt[" #n "] stride=1, SymInt[" #n   \
+                  "] padding=0, SymInt[" #n "] output_padding=0, SymInt "    \
+                  "groups=1, SymInt[" #n "] dilation=1) -> Tensor",          \
+        .aliases = "torch.conv_transpose" #n "d "                            \
+                   "torch.nn.functional.conv_transpose" #n "d "              \
+                   "aten.conv_transpose" #n "d.default",                     \
+        .doc = "The transpose of a convolution over " #n " axes.",           \
+        .code = n | TRANSPOSED,                                              \
+        .infer = conv_infer,                                                 \
+        .cost = conv_cost,                                                   \
+        .workspace = conv_workspace,                                         \
+        .run = conv_run,                                                     \
+    };
+
+CONV(1)
+CONV(2)
+CONV(3)

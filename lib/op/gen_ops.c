@@ -1,0 +1,159 @@
+/*
+ * gen_ops -- write cfx/ops.h, a C function for each overload of each operator.
+ *
+ * Parameters without a default stand first, in a macro's order; those with one
+ * are named: cfx_clamp(s, x, .min = cfx_num(0)). Where all are required, the
+ * function is plain. `source` writes the bodies.
+ */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cfx/op.h>
+
+/* cfx_add; of a further overload cfx_max_dim; of the one that writes cfx_add_.
+ */
+static void function_name(char *buf, size_t size, const cfx_schema *s,
+                          bool head, bool inplace)
+{
+    int n = snprintf(buf, size, "cfx_%s%s%s%s", s->name,
+                     head || !*s->overload ? "" : "_",
+                     head ? "" : s->overload, inplace ? "_" : "");
+    for (int i = 4; i < n && (size_t)i < size; i++)
+        buf[i] = (char)tolower((unsigned char)buf[i]);
+}
+
+static int required_of(const cfx_schema *s)
+{
+    int n = 0;
+    while (n < s->nparams && s->params[n].required)
+        n++;
+    return n;
+}
+
+/* C's keywords and words that its headers may define. */
+static const char *c_name(const char *name)
+{
+    static const char *const taken[][2] = {
+        {"default", "default_"}, {"float", "float_"}, {"int", "int_"},
+        {"register", "register_"}, {"return", "return_"},
+        {"short", "short_"}, {"static", "static_"}, {"double", "double_"},
+    };
+    for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
+        if (!strcmp(taken[i][0], name))
+            return taken[i][1];
+    return name;
+}
+
+static void print_struct(const cfx_schema *s, const char *name)
+{
+    printf("typedef struct %s_args {\n", name);
+    for (int k = 0; k < s->nparams; k++)
+        printf("    cfx_value %s;\n", c_name(s->params[k].name));
+    printf("    cfx_value end_;\n} %s_args;\n", name);
+    printf("CFX_API cfx_value %s_with(cfx_scope *s, %s_args args);\n", name,
+           name);
+    printf("#define %s(scope, ...) \\\n    %s_with((scope), (%s_args)"
+           "{__VA_ARGS__, .end_ = {0}})\n\n", name, name, name);
+}
+
+static void print_plain_head(const cfx_schema *s, const char *name)
+{
+    printf("cfx_value %s(cfx_scope *s", name);
+    for (int k = 0; k < s->nparams; k++)
+        printf(", cfx_value %s", c_name(s->params[k].name));
+    printf(")");
+}
+
+static void print_declaration(const cfx_op *op, const cfx_schema *s,
+                              const char *name)
+{
+    printf("/* %s\n * %s */\n", op->doc ? op->doc : "", op->schema);
+    if (required_of(s) < s->nparams || !s->nparams) {
+        print_struct(s, name);
+        return;
+    }
+    printf("CFX_API ");
+    print_plain_head(s, name);
+    printf(";\n\n");
+}
+
+static void print_body(const char *symbol, int depth, const cfx_schema *s,
+                       const char *name, bool inplace)
+{
+    bool plain = required_of(s) == s->nparams && s->nparams;
+    if (plain) {
+        print_plain_head(s, name);
+        printf("\n{\n    cfx_value args[] = {");
+        for (int k = 0; k < s->nparams; k++)
+            printf("%s%s", k ? ", " : "", c_name(s->params[k].name));
+        printf("};\n");
+    } else {
+        printf("cfx_value %s_with(cfx_scope *s, %s_args args)\n{\n", name,
+               name);
+    }
+    printf("    const cfx_op *op = &cfx_op__%s;\n", symbol);
+    for (int i = 0; i < depth; i++)
+        printf("    op = op->next;\n");
+    printf("    return cfx_scope_call(s, op, %s, %d, %s);\n}\n\n",
+           plain ? "args" : "(const cfx_value *)&args", s->nparams,
+           inplace ? "true" : "false");
+}
+
+/* The symbols of the descriptors, in the order of the registry. */
+static const char *const symbols[] = {
+#define OP(name) #name,
+#include "op/ops.def"
+#undef OP
+};
+
+static int print_op(cfx_context *ctx, const cfx_op *head, const char *symbol,
+                    bool header)
+{
+    int depth = 0;
+    for (const cfx_op *op = head; op; op = op->next, depth++) {
+        char name[128];
+        const cfx_schema *s = cfx_op_schema(ctx, op);
+        if (!s) {
+            fprintf(stderr, "gen-ops: cannot read '%s'\n", op->schema);
+            return 1;
+        }
+        for (int inplace = 0; inplace <= !!(op->flags & CFX_OP_INPLACE);
+             inplace++) {
+            function_name(name, sizeof(name), s, !depth, inplace);
+            if (header)
+                print_declaration(op, s, name);
+            else
+                print_body(symbol, depth, s, name, inplace);
+        }
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    cfx_error err = {0};
+    cfx_context *ctx;
+    bool header = argc < 2 || strcmp(argv[1], "source");
+    cfx_options options = {.size = sizeof(options), .threads = 1};
+    if (cfx_context_new(&ctx, &options, &err)) {
+        fprintf(stderr, "gen-ops: %s\n", err.text);
+        return 1;
+    }
+    if (header)
+        printf("/* The C functions of all operators; made when cfx is built, "
+               "from their schemas. */\n#ifndef CFX_OPS_H\n#define CFX_OPS_H\n"
+               "\n#include <cfx/scope.h>\n\nCFX_BEGIN_DECLS\n\n");
+    else
+        printf("/* Made when cfx is built; see cfx/ops.h. */\n"
+               "#include <cfx/ops.h>\n\n"
+               "#define OP(name) extern const cfx_op cfx_op__##name;\n"
+               "#include \"op/ops.def\"\n#undef OP\n\n");
+    int failed = 0;
+    for (size_t i = 0; !failed && cfx_op_at(ctx, i); i++)
+        failed = print_op(ctx, cfx_op_at(ctx, i), symbols[i], header);
+    if (header)
+        printf("CFX_END_DECLS\n\n#endif\n");
+    cfx_context_free(ctx);
+    return failed || fflush(stdout) || ferror(stdout);
+}

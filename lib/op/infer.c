@@ -1,0 +1,275 @@
+/*
+ * infer -- rules that many operators share.
+ *
+ * Types follow c10's result_type, shapes its infer_size, and the strides of
+ * pointwise results TensorIterator's: those of the arguments where they agree,
+ * else dense in the order that sorts the arguments' strides.
+ */
+#include "op/infer.h"
+
+#include <string.h>
+
+/* ---- Types ---- */
+
+cfx_dtype cfx_value_dtype(cfx_value v)
+{
+    if (v.kind == CFX_TENSOR)
+        return (cfx_dtype)v.u.tensor->dtype;
+    return v.kind == CFX_BOOL_VALUE ? CFX_BOOL
+           : v.kind == CFX_FLOAT ? CFX_F32 : CFX_I64;
+}
+
+static bool is_number(cfx_value v)
+{
+    return v.kind == CFX_BOOL_VALUE || v.kind == CFX_INT ||
+           v.kind == CFX_SYMINT || v.kind == CFX_FLOAT;
+}
+
+static int join(int have, cfx_dtype t)
+{
+    return have < 0 ? (int)t : (int)cfx_dtype_promote((cfx_dtype)have, t);
+}
+
+/* The higher-ranked type stands unless the lower-ranked one is of a greater
+ * category. */
+static int combine(int higher, int lower)
+{
+    if (higher < 0)
+        return lower;
+    if (lower < 0 ||
+        cfx_dtypes[lower].category <= cfx_dtypes[higher].category)
+        return higher;
+    return (int)cfx_dtype_promote((cfx_dtype)higher, (cfx_dtype)lower);
+}
+
+cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
+{
+    int dim = -1, zero = -1, number = -1;
+    for (int k = from; k < to; k++) {
+        cfx_value v = call->in[k];
+        if (v.kind == CFX_TENSOR && v.u.tensor->rank)
+            dim = join(dim, cfx_value_dtype(v));
+        else if (v.kind == CFX_TENSOR)
+            zero = join(zero, cfx_value_dtype(v));
+        else if (is_number(v))
+            number = join(number, cfx_value_dtype(v));
+    }
+    int type = combine(dim, combine(zero, number));
+    return type < 0 ? CFX_F32 : (cfx_dtype)type;
+}
+
+cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to)
+{
+    cfx_dtype t = cfx_infer_type(call, from, to);
+    return cfx_dtype_is_float(t) ? t : CFX_F32;
+}
+
+/* ---- Shapes ---- */
+
+cfx_status cfx_infer_broadcast(cfx_call *call, int *rank, cfx_dim *shape,
+                               int other_rank, const cfx_dim *other)
+{
+    cfx_dim joined[CFX_MAX_RANK];
+    int n = *rank > other_rank ? *rank : other_rank;
+    for (int i = 1; i <= n; i++) {
+        cfx_dim a = i <= *rank ? shape[*rank - i] : cfx_dim_int(1);
+        cfx_dim b = i <= other_rank ? other[other_rank - i] : cfx_dim_int(1);
+        if (cfx_dim_is(a, 1)) {
+            a = b;
+        } else if (!cfx_dim_is(b, 1) && !cfx_dim_same(a, b)) {
+            char s[64], t[64];
+            cfx_dim_format(a, s, sizeof(s));
+            cfx_dim_format(b, t, sizeof(t));
+            if (!cfx_dim_eq(call->env, a, b))
+                return cfx_call_fail(call, CFX_ESHAPE,
+                    "The size of tensor a (%s) must match the size of tensor "
+                    "b (%s) at non-singleton dimension %d", s, t, n - i);
+            if (cfx_dim_is_int(b))
+                a = b;
+        }
+        joined[n - i] = a;
+    }
+    memcpy(shape, joined, (size_t)n * sizeof(*joined));
+    *rank = n;
+    return CFX_OK;
+}
+
+struct operands {
+    int n, rank;
+    cfx_dim shape[CFX_MAX_RANK];
+    const cfx_tensor *t[8];
+};
+
+static bool same_dims(const cfx_tensor *t, int rank, const cfx_dim *shape)
+{
+    if (t->rank != rank)
+        return false;
+    for (int i = 0; i < rank; i++)
+        if (!cfx_dim_same(t->shape[i], shape[i]))
+            return false;
+    return true;
+}
+
+static bool same_strides(const cfx_tensor *a, const cfx_tensor *b)
+{
+    for (int i = 0; i < a->rank; i++)
+        if (!cfx_dim_same(a->stride[i], b->stride[i]))
+            return false;
+    return true;
+}
+
+/* The stride of an operand along an axis of the result; 0 where broadcast. */
+static cfx_dim stride_along(const struct operands *o, const cfx_tensor *t,
+                            int axis)
+{
+    int at = axis - (o->rank - t->rank);
+    if (at < 0 || (cfx_dim_is(t->shape[at], 1) &&
+                   !cfx_dim_is(o->shape[axis], 1)))
+        return cfx_dim_int(0);
+    return t->stride[at];
+}
+
+/* TensorIterator's should_swap: does axis a belong outside of axis b? */
+static int compare_axes(const struct operands *o, int a, int b)
+{
+    for (int i = 0; i < o->n; i++) {
+        cfx_dim x = stride_along(o, o->t[i], a);
+        cfx_dim y = stride_along(o, o->t[i], b);
+        if (cfx_dim_is(x, 0) || cfx_dim_is(y, 0))
+            continue;
+        if (!cfx_dim_same(x, y))
+            return cfx_dim_known_le(NULL, x, y) ? -1 : 1;
+        if (!cfx_dim_same(o->shape[a], o->shape[b]) &&
+            cfx_dim_known_le(NULL, o->shape[b], o->shape[a]))
+            return 1;
+    }
+    return 0;
+}
+
+/* Axes from the innermost to the outermost. */
+static void sort_axes(const struct operands *o, int *perm)
+{
+    for (int i = 0; i < o->rank; i++)
+        perm[i] = o->rank - 1 - i;
+    for (int i = 1; i < o->rank; i++) {
+        int at = i;
+        for (int j = i - 1; j >= 0; j--) {
+            int c = compare_axes(o, perm[j], perm[at]);
+            if (c < 0)
+                break;
+            if (c > 0) {
+                int t = perm[j];
+                perm[j] = perm[at];
+                perm[at] = t;
+                at = j;
+            }
+        }
+    }
+}
+
+static void sorted_strides(cfx_shape_env *env, const struct operands *o,
+                           cfx_dim *stride)
+{
+    int perm[CFX_MAX_RANK];
+    cfx_dim step = cfx_dim_int(1);
+    sort_axes(o, perm);
+    for (int i = 0; i < o->rank; i++) {
+        stride[perm[i]] = step;
+        step = cfx_dim_mul(env, step, o->shape[perm[i]]);
+    }
+}
+
+static cfx_status pointwise_out(cfx_call *call, const struct operands *o,
+                                cfx_dtype dtype)
+{
+    bool same = true, contiguous = true, strides = true;
+    for (int i = 0; i < o->n; i++) {
+        same &= same_dims(o->t[i], o->rank, o->shape);
+        contiguous &= cfx_tensor_is_contiguous(o->t[i]);
+        strides &= same && i ? same_strides(o->t[i], o->t[0]) : true;
+    }
+    if (!o->n || (same && contiguous))
+        return cfx_call_out(call, dtype, o->rank, o->shape);
+    if (same && strides && o->t[0]->flags & CFX_TENSOR_DENSE)
+        return cfx_call_out_strided(call, dtype, o->rank, o->shape,
+                                    o->t[0]->stride);
+    cfx_dim stride[CFX_MAX_RANK];
+    sorted_strides(call->env, o, stride);
+    return cfx_call_out_strided(call, dtype, o->rank, o->shape, stride);
+}
+
+cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
+                               cfx_dtype dtype)
+{
+    struct operands o = {0};
+    for (int k = from; k < to && o.n < 8; k++) {
+        cfx_tensor *t = cfx_call_tensor(call, k);
+        if (!t)
+            continue;
+        o.t[o.n++] = t;
+        cfx_status st = cfx_infer_broadcast(call, &o.rank, o.shape, t->rank,
+                                            t->shape);
+        if (st)
+            return st;
+    }
+    return pointwise_out(call, &o, dtype);
+}
+
+cfx_status cfx_infer_axes(cfx_call *call, int k, int rank, uint32_t *mask)
+{
+    int n = cfx_call_len(call, k), axis;
+    int64_t only = call->in[k].kind == CFX_INT ? call->in[k].u.i : 0;
+    if (call->in[k].kind == CFX_INT)
+        n = 1;
+    *mask = n ? 0 : (1u << rank) - 1;
+    for (int i = 0; i < n; i++) {
+        int64_t given = cfx_value_is_seq(call->in[k])
+                            ? cfx_call_item(call, k, i).u.i : only;
+        cfx_status st = cfx_call_axis(call, given, rank, &axis);
+        if (st)
+            return st;
+        if (*mask >> axis & 1 && rank)
+            return cfx_call_fail(call, CFX_EINVAL, "dim %d appears multiple "
+                                 "times in the list of dims", axis);
+        *mask |= 1u << axis;
+    }
+    return CFX_OK;
+}
+
+int cfx_infer_reduced(const cfx_tensor *x, uint32_t mask, bool keepdim,
+                      cfx_dim *shape)
+{
+    int rank = 0;
+    for (int i = 0; i < x->rank; i++) {
+        bool gone = mask >> i & 1;
+        if (!gone)
+            shape[rank++] = x->shape[i];
+        else if (keepdim)
+            shape[rank++] = cfx_dim_int(1);
+    }
+    return rank;
+}
+
+cfx_dim cfx_infer_numel(cfx_shape_env *env, int rank, const cfx_dim *shape)
+{
+    cfx_dim n = cfx_dim_int(1);
+    for (int i = 0; i < rank; i++)
+        n = cfx_dim_mul(env, n, shape[i]);
+    return n;
+}
+
+/* ---- Costs ---- */
+
+cfx_dim cfx_cost_numel(const cfx_call *call, const cfx_tensor *t)
+{
+    return cfx_infer_numel(call->env, t->rank, t->shape);
+}
+
+void cfx_cost_pointwise(const cfx_call *call, cfx_cost *cost, int steps,
+                        int transcendental)
+{
+    cfx_dim n = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_dim_mul(call->env, n, cfx_dim_int(steps));
+    cost->transcendental = cfx_dim_mul(call->env, n,
+                                       cfx_dim_int(transcendental));
+}

@@ -1,0 +1,62 @@
+/*
+ * infer.h -- rules that many operators share: broadcasting, type promotion,
+ * the strides of results. Not installed.
+ */
+#ifndef CFX_INFER_H
+#define CFX_INFER_H
+
+#include <cfx/op.h>
+
+/* ---- Types ---- */
+
+/* torch.result_type over the tensor and number arguments `from`..`to` (not
+ * included) of a call: tensors with axes outrank those without, which outrank
+ * numbers of the same category. */
+cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to);
+/* The same, where the result is a float32 if it would be an integer. */
+cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to);
+/* What a number alone is: bool, int64 or float32. */
+cfx_dtype cfx_value_dtype(cfx_value v);
+
+/* ---- Shapes ---- */
+
+/* Broadcast `shape` (of *rank) with another; PyTorch's sentence on failure. */
+cfx_status cfx_infer_broadcast(cfx_call *call, int *rank, cfx_dim *shape,
+                               int other_rank, const cfx_dim *other);
+
+/* One result of a pointwise operator over the tensors among arguments
+ * `from`..`to`: their broadcast shape, strides by TensorIterator's rules. */
+cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
+                               cfx_dtype dtype);
+
+/* The axes of a reduction from an `int[]? dim` argument, as a mask; None and
+ * [] mean all. Fails for an axis that is out of range or given twice. */
+cfx_status cfx_infer_axes(cfx_call *call, int k, int rank, uint32_t *mask);
+
+/* The shape that is left of x when the masked axes are reduced. */
+int cfx_infer_reduced(const cfx_tensor *x, uint32_t mask, bool keepdim,
+                      cfx_dim *shape);
+
+/* Product of extents. */
+cfx_dim cfx_infer_numel(cfx_shape_env *env, int rank, const cfx_dim *shape);
+
+/* Strides with which `shape` (of as many elements) views the memory of x;
+ * false if there are none. */
+bool cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
+                    const cfx_dim *shape, cfx_dim *stride);
+
+/* A shape from the list that parameter k is, in which one -1 stands for what
+ * `numel` elements leave. */
+cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,
+                          cfx_dim *shape);
+
+/* ---- Costs ---- */
+
+/* Elements of result i, as an extent. */
+cfx_dim cfx_cost_numel(const cfx_call *call, const cfx_tensor *t);
+/* `steps` operations for each element of the first result, of which
+ * `transcendental` are such. */
+void cfx_cost_pointwise(const cfx_call *call, cfx_cost *cost, int steps,
+                        int transcendental);
+
+#endif

@@ -1,0 +1,34 @@
+/*
+ * loop.h -- from tensors and values to the kernels' iterators. Not installed.
+ */
+#ifndef CFX_LOOP_H
+#define CFX_LOOP_H
+
+#include <cfx/op.h>
+
+#include "kernel/iter.h"
+
+/* Extents or strides of a tensor as integers. */
+void cfx_loop_shape(int64_t *out, const cfx_tensor *t);
+void cfx_loop_strides(int64_t *out, const cfx_tensor *t);
+
+/* Begin an iterator with the extents of a tensor, which is the output. */
+void cfx_loop_out(cfx_iter *it, const cfx_tensor *out);
+/* Add an input, broadcast. */
+void cfx_loop_in(cfx_iter *it, const cfx_tensor *t);
+/* Add an input that is a tensor or a number. */
+void cfx_loop_value(cfx_iter *it, cfx_value v);
+
+/* Extents as (outer, n, inner) around an axis; a tensor of rank 0 is (1, 1,
+ * 1). */
+typedef struct cfx_axis_split { int64_t outer, n, inner; } cfx_axis_split;
+cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis);
+
+/* A row-major version of an argument, to be unref'ed; NULL after failing the
+ * call. */
+cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t);
+/* The same, converted to a type. */
+cfx_tensor *cfx_loop_contiguous_as(cfx_call *call, const cfx_tensor *t,
+                                   cfx_dtype dtype);
+
+#endif

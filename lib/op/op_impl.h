@@ -1,0 +1,33 @@
+/*
+ * op_impl.h -- what the files of lib/op share. Not installed.
+ */
+#ifndef CFX_OP_IMPL_H
+#define CFX_OP_IMPL_H
+
+#include <cfx/op.h>
+
+#include "base/util.h"
+
+/* ---- Schemas ---- */
+
+/* Read a schema into an arena. With `numbers`, a number may stand for a
+ * Tensor. Names are cut at the first '.' unless `full_name`. */
+cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
+                            const char *text, bool full_name, bool numbers,
+                            cfx_error *err);
+
+/* A short name of a parameter's type for messages ("Tensor", "int"). */
+void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
+
+/* ---- Binding ---- */
+
+/* Check that bound values fit their parameters, where nodes stood at binding
+ * time and values stand now. Gives the first that does not, or -1. */
+int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
+
+/* ---- Calls ---- */
+
+/* Give back what infer left in a call that failed or was not wrapped. */
+void cfx_call__clear(cfx_call *call);
+
+#endif

@@ -1,0 +1,358 @@
+/*
+ * pool -- one number for each window of one to three spatial axes.
+ *
+ * shape   (N, C, in...) or (C, in...); out = (in + 2 pad - dilation (k - 1) -
+ *         1) // stride + 1, or rounded up with ceil_mode, where the last window
+ *         still begins in the input or the padding in front of it. Adaptive:
+ *         the given extents; None keeps the input's.
+ * cost    averages: an addition less than the window for each output, and a
+ *         division; maxima: none.
+ */
+#include "kernel/pool.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+enum { MAX_SPATIAL = CFX_POOL_MAX_SPATIAL };
+
+/* Where the schemas have their arguments. */
+enum { INPUT, KERNEL, STRIDE, PADDING };
+enum { MAX_DILATION = 4, MAX_CEIL = 5 };
+enum { AVG_CEIL = 4, AVG_COUNT = 5, AVG_DIVISOR = 6 };
+
+/* Bits of cfx_op.code, beside the number of spatial axes. */
+enum { AVERAGE = 8, ADAPTIVE = 16, INDICES = 32 };
+
+struct pool {
+    const cfx_tensor *x;
+    int spatial;
+    cfx_dim kernel[MAX_SPATIAL], stride[MAX_SPATIAL], pad[MAX_SPATIAL];
+    cfx_dim dilation[MAX_SPATIAL];
+    bool ceil;
+};
+
+static void read_list(const cfx_call *call, int k, int n, cfx_dim *out)
+{
+    int len = cfx_call_len(call, k);
+    for (int i = 0; i < n && len; i++)
+        out[i] = cfx_call_dim(call, k, i < len ? i : len - 1);
+}
+
+static void read_pool(const cfx_call *call, struct pool *p)
+{
+    *p = (struct pool){.x = cfx_call_tensor(call, INPUT),
+                       .spatial = call->op->code & 7};
+    for (int i = 0; i < p->spatial; i++)
+        p->dilation[i] = cfx_dim_int(1);
+    read_list(call, KERNEL, p->spatial, p->kernel);
+    read_list(call, cfx_call_len(call, STRIDE) ? STRIDE : KERNEL, p->spatial,
+              p->stride);
+    read_list(call, PADDING, p->spatial, p->pad);
+    bool average = call->op->code & AVERAGE;
+    if (!average)
+        read_list(call, MAX_DILATION, p->spatial, p->dilation);
+    p->ceil = cfx_call_bool(call, average ? AVG_CEIL : MAX_CEIL);
+}
+
+static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
+{
+    if (x->rank != spatial + 1 && x->rank != spatial + 2)
+        return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD or %dD input, "
+                             "but got rank %d", spatial + 1, spatial + 2,
+                             x->rank);
+    if (x->dtype == CFX_BOOL)
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for bool");
+    for (int i = x->rank - spatial - 1; i < x->rank; i++)
+        if (i >= 0 && cfx_dim_is(x->shape[i], 0))
+            return cfx_call_fail(call, CFX_ESHAPE, "Expected input with "
+                                 "non-zero size, but axis %d has 0", i);
+    return CFX_OK;
+}
+
+static cfx_status check_numbers(cfx_call *call, const struct pool *p)
+{
+    cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
+    for (int i = 0; i < p->spatial; i++) {
+        if (!cfx_dim_le(call->env, one, p->kernel[i]))
+            return cfx_call_fail(call, CFX_EINVAL, "kernel size should be "
+                                 "greater than zero");
+        if (!cfx_dim_le(call->env, one, p->stride[i]))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "stride should be greater than zero");
+        if (!cfx_dim_le(call->env, one, p->dilation[i]))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "dilation should be greater than zero");
+        cfx_dim twice = cfx_dim_mul(call->env, p->pad[i], cfx_dim_int(2));
+        if (!cfx_dim_le(call->env, zero, p->pad[i]) ||
+            !cfx_dim_le(call->env, twice, p->kernel[i]))
+            return cfx_call_fail(call, CFX_EINVAL, "pad should be at most "
+                                 "half of effective kernel size");
+    }
+    return CFX_OK;
+}
+
+static cfx_dim out_extent(cfx_shape_env *env, const struct pool *p, int i)
+{
+    cfx_dim in = p->x->shape[p->x->rank - p->spatial + i];
+    cfx_dim one = cfx_dim_int(1);
+    cfx_dim window = cfx_dim_mul(env, p->dilation[i],
+                                 cfx_dim_sub(env, p->kernel[i], one));
+    cfx_dim room = cfx_dim_sub(
+        env, cfx_dim_add(env, in, cfx_dim_mul(env, p->pad[i],
+                                              cfx_dim_int(2))),
+        cfx_dim_add(env, window, one));
+    if (!p->ceil)
+        return cfx_dim_add(env, cfx_dim_floordiv(env, room, p->stride[i]),
+                           one);
+    cfx_dim n = cfx_dim_add(env, cfx_dim_ceildiv(env, room, p->stride[i]),
+                            one);
+    /* A last window that begins behind the input and its padding is left out:
+     * never more windows than begin there. */
+    cfx_dim most = cfx_dim_add(
+        env, cfx_dim_floordiv(
+                 env, cfx_dim_sub(env, cfx_dim_add(env, in, p->pad[i]), one),
+                 p->stride[i]), one);
+    return cfx_dim_min(env, n, most);
+}
+
+static cfx_status give(cfx_call *call, const cfx_tensor *x,
+                       const cfx_dim *shape)
+{
+    cfx_dim stride[CFX_MAX_RANK];
+    bool last = x->flags & CFX_TENSOR_CHANNELS_LAST &&
+                !cfx_tensor_is_contiguous(x);
+    if (last)
+        cfx_strides_of(call->env, CFX_CHANNELS_LAST, x->rank, shape, stride);
+    cfx_status st = cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank,
+                                         shape, last ? stride : NULL);
+    if (!st && call->op->code & INDICES)
+        st = cfx_call_out_strided(call, CFX_I64, x->rank, shape,
+                                  last ? stride : NULL);
+    return st;
+}
+
+static cfx_status pool_infer(cfx_call *call)
+{
+    struct pool p;
+    cfx_dim shape[CFX_MAX_RANK];
+    read_pool(call, &p);
+    cfx_status st = check_rank(call, p.x, p.spatial);
+    if (!st)
+        st = check_numbers(call, &p);
+    for (int i = 0; i < p.x->rank; i++)
+        shape[i] = p.x->shape[i];
+    for (int i = 0; i < p.spatial && !st; i++) {
+        int at = p.x->rank - p.spatial + i;
+        shape[at] = out_extent(call->env, &p, i);
+        if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at])) {
+            char s[64];
+            cfx_dim_format(shape[at], s, sizeof(s));
+            st = cfx_call_fail(call, CFX_ESHAPE, "Output size is too small: "
+                               "axis %d would have %s elements", at, s);
+        }
+    }
+    return st ? st : give(call, p.x, shape);
+}
+
+static void average_cost(const cfx_call *call, cfx_cost *cost)
+{
+    struct pool p;
+    cfx_dim n = cfx_cost_numel(call, call->out[0]), window = cfx_dim_int(1);
+    read_pool(call, &p);
+    for (int i = 0; i < p.spatial; i++)
+        window = cfx_dim_mul(call->env, window, p.kernel[i]);
+    cost->ops = cfx_dim_mul(call->env, n, window);
+    cost->transcendental = n;
+}
+
+/* ---- Running ---- */
+
+static void plan(const cfx_call *call, const cfx_tensor *x, cfx_pool *k)
+{
+    const cfx_tensor *y = call->out[0];
+    int spatial = call->op->code & 7;
+    *k = (cfx_pool){.dtype = (cfx_dtype)x->dtype, .spatial = spatial,
+                    .planes = 1, .x = x->data, .y = y->data};
+    for (int i = 0; i < x->rank - spatial; i++)
+        k->planes *= cfx_tensor_size(x, i);
+    for (int i = 0; i < spatial; i++) {
+        k->in[i] = cfx_tensor_size(x, x->rank - spatial + i);
+        k->out[i] = cfx_tensor_size(y, x->rank - spatial + i);
+    }
+}
+
+static void plan_windows(const cfx_call *call, cfx_pool *k)
+{
+    struct pool p;
+    read_pool(call, &p);
+    for (int i = 0; i < p.spatial; i++) {
+        k->kernel[i] = cfx_dim_value(p.kernel[i]);
+        k->stride[i] = cfx_dim_value(p.stride[i]);
+        k->pad[i] = cfx_dim_value(p.pad[i]);
+        k->dilation[i] = cfx_dim_value(p.dilation[i]);
+    }
+    if (call->op->code & AVERAGE) {
+        k->count_include_pad = cfx_call_bool(call, AVG_COUNT);
+        k->divisor = cfx_call_has(call, AVG_DIVISOR)
+                         ? cfx_call_int(call, AVG_DIVISOR) : 0;
+    }
+}
+
+static void compute(cfx_call *call, cfx_pool *k)
+{
+    bool average = call->op->code & AVERAGE;
+    if (!(call->op->code & ADAPTIVE))
+        plan_windows(call, k);
+    if (call->op->code & ADAPTIVE)
+        (average ? cfx_adaptive_avg_pool : cfx_adaptive_max_pool)(call->ctx,
+                                                                  k);
+    else
+        (average ? cfx_avg_pool : cfx_max_pool)(call->ctx, k);
+}
+
+/* A row-major twin of a result that has other strides. */
+static cfx_status twin(cfx_call *call, const cfx_tensor *y, cfx_tensor **out)
+{
+    cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)y->dtype,
+                                    y->rank, y->shape, NULL, call->err);
+    return st ? st : cfx_tensor_alloc(*out, call->err);
+}
+
+static cfx_status pool_run(cfx_call *call)
+{
+    cfx_tensor *made[2] = {NULL};
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, INPUT));
+    cfx_pool k;
+    cfx_status st = CFX_OK;
+    if (!x)
+        return CFX_ENOMEM;
+    plan(call, x, &k);
+    if (call->nout > 1)
+        k.indices = call->out[1]->data;
+    if (!cfx_tensor_is_contiguous(call->out[0])) {
+        for (int i = 0; i < call->nout && !st; i++)
+            st = twin(call, call->out[i], &made[i]);
+        if (!st)
+            k.y = made[0]->data;
+        if (!st && made[1])
+            k.indices = made[1]->data;
+    }
+    if (!st)
+        compute(call, &k);
+    for (int i = 0; i < 2; i++) {
+        if (!st && made[i])
+            st = cfx_tensor_copy(call->out[i], made[i], call->err);
+        cfx_tensor_unref(made[i]);
+    }
+    cfx_tensor_unref(x);
+    return st;
+}
+
+/* ---- Adaptive ---- */
+
+static cfx_status adaptive_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    int spatial = call->op->code & 7, len = cfx_call_len(call, 1);
+    cfx_dim shape[CFX_MAX_RANK];
+    cfx_status st = check_rank(call, x, spatial);
+    if (!st && len != spatial)
+        st = cfx_call_fail(call, CFX_EINVAL, "output_size must be %d numbers, "
+                           "got %d", spatial, len);
+    for (int i = 0; i < x->rank; i++)
+        shape[i] = x->shape[i];
+    for (int i = 0; i < spatial && !st; i++) {
+        cfx_value v = cfx_call_item(call, 1, i);
+        int at = x->rank - spatial + i;
+        if (v.kind != CFX_NONE)
+            shape[at] = cfx_value_dim(v);
+        if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[at]))
+            st = cfx_call_fail(call, CFX_EINVAL, "output_size must not be "
+                               "negative");
+    }
+    return st ? st : give(call, x, shape);
+}
+
+/* Every element of the input is in one window or more; counted once. */
+static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->ops = cfx_cost_numel(call, cfx_call_tensor(call, INPUT));
+    cost->transcendental = cfx_cost_numel(call, call->out[0]);
+}
+
+/* ---- Descriptors ---- */
+
+#define MAX_ARGS(n, self)                                                     \
+    "(Tensor " self ", int[" #n "] kernel_size, int[" #n "]? stride=None, "   \
+    "int[" #n "] padding=0, int[" #n "] dilation=1, bool ceil_mode=False)"
+
+/* F.max_pool2d(..., return_indices): one function with two results. */
+#define POOL(n)                                                               \
+    const cfx_op cfx_op__max_pool##n##d_with_indices = {                      \
+        .schema = "max_pool" #n "d_with_indices" MAX_ARGS(n, "self")          \
+                  " -> (Tensor, Tensor)",                                     \
+        .aliases = "torch.max_pool" #n "d_with_indices "                      \
+                   "torch.nn.functional.max_pool" #n "d_with_indices "        \
+                   "aten.max_pool" #n "d_with_indices.default",               \
+        .doc = "The maximum of each window, and where it lies.",              \
+        .code = n | INDICES,                                                  \
+        .infer = pool_infer,                                                  \
+        .run = pool_run,                                                      \
+    };                                                                        \
+    static const cfx_variant max_pool##n##d_variants[] = {                    \
+        {"torch.nn.functional.max_pool" #n "d(Tensor input, int[" #n          \
+         "] kernel_size, int[" #n "]? stride=None, int[" #n "] padding=0, "   \
+         "int[" #n "] dilation=1, bool ceil_mode=False, bool "                \
+         "return_indices=False) -> Tensor", NULL},                            \
+        {NULL, NULL},                                                         \
+    };                                                                        \
+    const cfx_op cfx_op__max_pool##n##d = {                                   \
+        .schema = "max_pool" #n "d" MAX_ARGS(n, "self") " -> Tensor",         \
+        .aliases = "torch.max_pool" #n "d aten.max_pool" #n "d.default",      \
+        .variants = max_pool##n##d_variants,                                  \
+        .doc = "The maximum of each window.",                                 \
+        .code = n,                                                            \
+        .infer = pool_infer,                                                  \
+        .run = pool_run,                                                      \
+    };                                                                        \
+    const cfx_op cfx_op__avg_pool##n##d = {                                   \
+        .schema = "avg_pool" #n "d(Tensor self, int[" #n "] kernel_size, "    \
+                  "int[" #n "]? stride=None, int[" #n "] padding=0, bool "    \
+                  "ceil_mode=False, bool count_include_pad=True, int? "       \
+                  "divisor_override=None) -> Tensor",                         \
+        .aliases = "torch.avg_pool" #n "d torch.nn.functional.avg_pool" #n    \
+                   "d torch._C._nn.avg_pool" #n "d aten.avg_pool" #n          \
+                   "d.default",                                               \
+        .doc = "The mean of each window.",                                    \
+        .code = n | AVERAGE,                                                  \
+        .infer = pool_infer,                                                  \
+        .cost = average_cost,                                                 \
+        .run = pool_run,                                                      \
+    };                                                                        \
+    const cfx_op cfx_op__adaptive_avg_pool##n##d = {                          \
+        .schema = "adaptive_avg_pool" #n "d(Tensor self, int?[" #n            \
+                  "] output_size) -> Tensor",                                 \
+        .aliases = "torch.adaptive_avg_pool" #n "d "                          \
+                   "torch.nn.functional.adaptive_avg_pool" #n "d "            \
+                   "torch._C._nn.adaptive_avg_pool" #n "d "                   \
+                   "aten.adaptive_avg_pool" #n "d.default "                   \
+                   "aten._adaptive_avg_pool" #n "d.default",                  \
+        .doc = "The means of windows that cover the input evenly.",           \
+        .code = n | AVERAGE | ADAPTIVE,                                       \
+        .infer = adaptive_infer,                                              \
+        .cost = adaptive_cost,                                                \
+        .run = pool_run,                                                  \
+    };                                                                        \
+    const cfx_op cfx_op__adaptive_max_pool##n##d = {                          \
+        .schema = "adaptive_max_pool" #n "d(Tensor self, int?[" #n            \
+                  "] output_size) -> (Tensor, Tensor)",                       \
+        .aliases = "torch.adaptive_max_pool" #n "d "                          \
+                   "aten.adaptive_max_pool" #n "d.default",                   \
+        .doc = "The maxima of windows that cover the input evenly.",          \
+        .code = n | ADAPTIVE | INDICES,                                       \
+        .infer = adaptive_infer,                                              \
+        .run = pool_run,                                                  \
+    };
+
+POOL(1)
+POOL(2)
+POOL(3)

@@ -1,0 +1,329 @@
+/*
+ * registry -- find operators by the names that calls have.
+ *
+ * Registering enters the names; schemas are read when a name is first asked
+ * for, since a run needs few of them. One lock guards both; what was read
+ * never changes.
+ */
+#include <pthread.h>
+#include <stdio.h>
+
+#include "base/context.h"
+#include "op/op_impl.h"
+
+extern const cfx_op *const cfx_op__all[];
+
+typedef struct registry {
+    cfx_context *ctx;
+    pthread_mutex_t lock;
+    cfx_arena arena;
+    cfx_map names;      /* to the first cfx_target of a chain */
+    cfx_map schemas;    /* by the text of the schema: cfx_schema */
+    const cfx_op **ops; /* heads of chains, in order */
+    size_t nops, cap;
+    const cfx_op *user; /* being registered; NULL for the built-in ones */
+} registry;
+
+static cfx_status no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+static bool of_chain(const cfx_op *op, const cfx_op *member)
+{
+    while (op && op != member)
+        op = op->next;
+    return op;
+}
+
+/* Overloads are tried in order, and built-in operators in the order of the
+ * list: their chains grow at the end. Targets of a user's operator come before
+ * those that are not of the same operator. */
+static cfx_status add_target(registry *r, const char *name, size_t len,
+                             cfx_target t, cfx_error *err)
+{
+    cfx_target *new = cfx_arena_alloc(&r->arena, sizeof(*new));
+    char *copy = cfx_arena_strdup(&r->arena, name, len);
+    if (!new || !copy)
+        return no_memory(err);
+    cfx_map_entry *e = cfx_map_put(&r->names, copy, len, NULL);
+    if (!e)
+        return no_memory(err);
+    t.name = e->key;
+    t.method = !strncmp(name, "Tensor.", 7);
+    cfx_target *head = e->v.p, *last = NULL;
+    for (cfx_target *at = head; at && (!r->user || of_chain(r->user, at->op));
+         at = (cfx_target *)at->next)
+        last = at;
+    t.next = last ? last->next : head;
+    *new = t;
+    if (last)
+        last->next = new;
+    else
+        e->v.p = new;
+    return CFX_OK;
+}
+
+/* "torch.relu" gives "torch.relu_"; "aten.relu.default" "aten.relu_.default".
+ */
+static size_t inplace_name(char *buf, size_t size, const char *name,
+                           size_t len)
+{
+    size_t cut = len;
+    if (!strncmp(name, "aten.", 5))
+        while (cut > 5 && name[cut - 1] != '.')
+            cut--;
+    if (cut != len)
+        cut--;
+    int n = snprintf(buf, size, "%.*s_%.*s", (int)cut, name, (int)(len - cut),
+                     name + cut);
+    return n > 0 && (size_t)n < size ? (size_t)n : 0;
+}
+
+struct names {
+    const char *list;
+    bool derive_inplace, inplace;
+};
+
+static cfx_status add_names(registry *r, struct names names, const cfx_op *op,
+                            cfx_error *err)
+{
+    char buf[128];
+    cfx_target t = {.op = op, .inplace = names.inplace};
+    for (const char *p = names.list; p && *p;) {
+        size_t n = strcspn(p, " ");
+        cfx_status st = n ? add_target(r, p, n, t, err) : CFX_OK;
+        if (!st && names.derive_inplace && n &&
+            strncmp(p, "operator.", 9)) {
+            t.inplace = true;
+            size_t m = inplace_name(buf, sizeof(buf), p, n);
+            st = m ? add_target(r, buf, m, t, err) : CFX_OK;
+            t.inplace = false;
+        }
+        if (st)
+            return st;
+        p += n + strspn(p + n, " ");
+    }
+    return CFX_OK;
+}
+
+static cfx_status add_variants(registry *r, const cfx_op *op, cfx_error *err)
+{
+    for (const cfx_variant *v = op->variants; v && v->schema; v++) {
+        cfx_target t = {.op = op, .how = v};
+        cfx_status st = add_target(r, v->schema, strcspn(v->schema, "("), t,
+                                   err);
+        if (st)
+            return st;
+    }
+    return CFX_OK;
+}
+
+static cfx_target *chain_of(registry *r, const char *name, size_t len)
+{
+    cfx_map_entry *e = cfx_map_get(&r->names, name, len);
+    return e ? e->v.p : NULL;
+}
+
+static cfx_status add_op(registry *r, const cfx_op *op, cfx_error *err)
+{
+    if (r->nops == r->cap) {
+        size_t cap = r->cap ? 2 * r->cap : 512;
+        void *p = cfx_realloc(r->ctx, r->ops, r->cap * sizeof(*r->ops),
+                              cap * sizeof(*r->ops));
+        if (!p)
+            return no_memory(err);
+        r->ops = p;
+        r->cap = cap;
+    }
+    r->ops[r->nops++] = op;
+    cfx_status st = CFX_OK;
+    for (; op && !st; op = op->next) {
+        struct names plain = {op->aliases, op->flags & CFX_OP_INPLACE, false};
+        struct names writes = {op->inplace_aliases, false, true};
+        st = add_names(r, plain, op, err);
+        if (!st)
+            st = add_names(r, writes, op, err);
+        if (!st)
+            st = add_variants(r, op, err);
+    }
+    return st;
+}
+
+static void registry_free(cfx_context *ctx, void *p)
+{
+    registry *r = p;
+    if (!r)
+        return;
+    cfx_map_release(&r->names);
+    cfx_map_release(&r->schemas);
+    cfx_arena_release(&r->arena);
+    cfx_free(ctx, r->ops, r->cap * sizeof(*r->ops));
+    pthread_mutex_destroy(&r->lock);
+    cfx_free(ctx, r, sizeof(*r));
+}
+
+static void *registry_make(cfx_context *ctx)
+{
+    registry *r = cfx_calloc(ctx, 1, sizeof(*r));
+    if (!r)
+        return NULL;
+    r->ctx = ctx;
+    pthread_mutex_init(&r->lock, NULL);
+    cfx_arena_init(&r->arena, ctx);
+    cfx_map_init(&r->names, ctx);
+    cfx_map_init(&r->schemas, ctx);
+    for (size_t i = 0; cfx_op__all[i]; i++)
+        if (add_op(r, cfx_op__all[i], NULL)) {
+            registry_free(ctx, r);
+            return NULL;
+        }
+    return r;
+}
+
+static registry *registry_of(cfx_context *ctx)
+{
+    return cfx_context_slot(ctx, CFX_SLOT_OPS, registry_make, registry_free);
+}
+
+static cfx_status schema_of(registry *r, const char *text, bool full_name,
+                            bool numbers, const cfx_schema **out,
+                            cfx_error *err)
+{
+    cfx_map_entry *e = cfx_map_put(&r->schemas, text, strlen(text), NULL);
+    if (!e)
+        return no_memory(err);
+    if (!e->v.p) {
+        cfx_schema *s;
+        cfx_status st = cfx_schema__read(&s, &r->arena, text, full_name,
+                                         numbers, err);
+        if (st) {
+            cfx_map_remove(&r->schemas, text, strlen(text));
+            return st;
+        }
+        e->v.p = s;
+    }
+    *out = e->v.p;
+    return CFX_OK;
+}
+
+/* Read the schemas of a chain that is asked for the first time. */
+static cfx_status resolve(registry *r, cfx_target *t, cfx_error *err)
+{
+    for (; t && !t->variant; t = (cfx_target *)t->next) {
+        bool numbers = t->op->flags & CFX_OP_NUMBERS;
+        const cfx_schema *variant = NULL;
+        cfx_status st = schema_of(r, t->op->schema, false, numbers,
+                                  &t->schema, err);
+        if (!st && t->how)
+            st = schema_of(r, t->how->schema, true, numbers, &variant, err);
+        if (st)
+            return st;
+        t->variant = t->how ? variant : t->schema;
+    }
+    return CFX_OK;
+}
+
+static const cfx_target *find(cfx_context *ctx, const char *prefix,
+                              const char *name)
+{
+    char buf[256];
+    size_t a = strlen(prefix), b = strlen(name);
+    registry *r = registry_of(ctx);
+    if (!r || a + b >= sizeof(buf))
+        return NULL;
+    memcpy(buf, prefix, a);
+    memcpy(buf + a, name, b + 1);
+    pthread_mutex_lock(&r->lock);
+    cfx_target *t = chain_of(r, buf, a + b);
+    if (t && resolve(r, t, NULL))
+        t = NULL;
+    pthread_mutex_unlock(&r->lock);
+    return t;
+}
+
+const cfx_target *cfx_find_function(cfx_context *ctx, const char *name)
+{
+    static const char *const spelled[][2] = {
+        {"_operator.", "operator."},
+        {"torch.ops.aten.", "aten."},
+        {"torch._C._nn.", "torch.nn.functional."},
+        {"torch.Tensor.", "Tensor."},
+        {"torch._C.TensorBase.", "Tensor."},
+        {"torch.functional.", "torch."},
+        {"torch._tensor.", "Tensor."},
+        {"torch.special.", "torch."},
+        {"torch.ops.", ""},
+    };
+    const cfx_target *t = find(ctx, "", name);
+    for (size_t i = 0; !t && i < sizeof(spelled) / sizeof(*spelled); i++) {
+        size_t n = strlen(spelled[i][0]);
+        if (!strncmp(name, spelled[i][0], n))
+            t = find(ctx, spelled[i][1], name + n);
+    }
+    return t;
+}
+
+const cfx_target *cfx_find_method(cfx_context *ctx, const char *name)
+{
+    return find(ctx, "Tensor.", name);
+}
+
+/* A user's operator is tried before what has its names already. */
+static cfx_status add_user_op(registry *r, const cfx_op *op, cfx_error *err)
+{
+    const cfx_schema *s;
+    for (const cfx_op *o = op; o; o = o->next) {
+        cfx_status st = schema_of(r, o->schema, false,
+                                  o->flags & CFX_OP_NUMBERS, &s, err);
+        for (const cfx_variant *v = o->variants; !st && v && v->schema; v++)
+            st = schema_of(r, v->schema, true, o->flags & CFX_OP_NUMBERS, &s,
+                           err);
+        if (st)
+            return st;
+    }
+    r->user = op;
+    return add_op(r, op, err);
+}
+
+cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op, cfx_error *err)
+{
+    registry *r = registry_of(ctx);
+    if (!r)
+        return no_memory(err);
+    pthread_mutex_lock(&r->lock);
+    cfx_status st = add_user_op(r, op, err);
+    pthread_mutex_unlock(&r->lock);
+    return st;
+}
+
+const cfx_op *cfx_op_at(cfx_context *ctx, size_t i)
+{
+    registry *r = registry_of(ctx);
+    return r && i < r->nops ? r->ops[i] : NULL;
+}
+
+const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op)
+{
+    registry *r = registry_of(ctx);
+    const cfx_schema *s = NULL;
+    if (!r)
+        return NULL;
+    pthread_mutex_lock(&r->lock);
+    if (schema_of(r, op->schema, false, op->flags & CFX_OP_NUMBERS, &s, NULL))
+        s = NULL;
+    pthread_mutex_unlock(&r->lock);
+    return s;
+}
+
+cfx_status cfx_schema_parse(const cfx_schema **out, cfx_context *ctx,
+                            const char *text, cfx_error *err)
+{
+    registry *r = registry_of(ctx);
+    if (!r)
+        return no_memory(err);
+    pthread_mutex_lock(&r->lock);
+    cfx_status st = schema_of(r, text, false, false, out, err);
+    pthread_mutex_unlock(&r->lock);
+    return st;
+}

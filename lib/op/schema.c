@@ -1,0 +1,400 @@
+/*
+ * schema -- read signatures in ATen's schema language.
+ *
+ *     conv2d(Tensor input, Tensor weight, Tensor? bias=None,
+ *            SymInt[2] stride=1, *, bool x=False) -> (Tensor out, Tensor)
+ *
+ * A reader of one pass over the text; everything it makes lies in one arena.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "op/op_impl.h"
+
+#define NUMBER_KINDS \
+    (1u << CFX_BOOL_VALUE | 1u << CFX_INT | 1u << CFX_SYMINT | 1u << CFX_FLOAT)
+#define SEQ_KINDS (1u << CFX_TUPLE | 1u << CFX_LIST)
+
+struct type_name {
+    const char *name;
+    cfx_type_base base;
+    uint32_t kinds;
+};
+
+static const struct type_name type_names[] = {
+    {"Tensor", CFX_T_TENSOR, 1u << CFX_TENSOR},
+    {"int", CFX_T_INT, 1u << CFX_INT | 1u << CFX_SYMINT},
+    {"SymInt", CFX_T_INT, 1u << CFX_INT | 1u << CFX_SYMINT},
+    {"float", CFX_T_FLOAT, 1u << CFX_FLOAT | 1u << CFX_INT},
+    {"bool", CFX_T_BOOL, 1u << CFX_BOOL_VALUE},
+    {"str", CFX_T_STR, 1u << CFX_STR},
+    {"Scalar", CFX_T_SCALAR, NUMBER_KINDS | 1u << CFX_COMPLEX},
+    {"ScalarType", CFX_T_DTYPE, 1u << CFX_DTYPE},
+    {"Device", CFX_T_DEVICE, 1u << CFX_DEVICE | 1u << CFX_STR},
+    {"Layout", CFX_T_LAYOUT, 1u << CFX_LAYOUT},
+    {"MemoryFormat", CFX_T_FORMAT, 1u << CFX_MEMORY_FORMAT},
+    {"Generator", CFX_T_GENERATOR, 0},
+    {"any", CFX_T_ANY, ~1u},
+};
+
+struct reader {
+    const char *at, *text;
+    cfx_arena *arena;
+    bool numbers;
+    cfx_error *err;
+};
+
+static cfx_status bad(struct reader *r, const char *what)
+{
+    return cfx_fail(r->err, CFX_EPARSE, "schema '%s': %s at column %d",
+                    r->text, what, (int)(r->at - r->text) + 1);
+}
+
+static void skip_spaces(struct reader *r)
+{
+    while (*r->at == ' ' || *r->at == '\n')
+        r->at++;
+}
+
+static bool take(struct reader *r, const char *token)
+{
+    skip_spaces(r);
+    size_t n = strlen(token);
+    if (strncmp(r->at, token, n))
+        return false;
+    r->at += n;
+    return true;
+}
+
+static bool is_word(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           (c >= '0' && c <= '9') || c == '_';
+}
+
+static size_t word_length(struct reader *r)
+{
+    skip_spaces(r);
+    size_t n = 0;
+    while (is_word(r->at[n]))
+        n++;
+    return n;
+}
+
+static cfx_status read_word(struct reader *r, const char **out)
+{
+    size_t n = word_length(r);
+    if (!n)
+        return bad(r, "a name is missing");
+    *out = cfx_arena_strdup(r->arena, r->at, n);
+    r->at += n;
+    return *out ? CFX_OK : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+}
+
+/* "(a)", "(a!)" or "(a -> *)" behind Tensor. */
+static cfx_status read_alias(struct reader *r, cfx_param *p)
+{
+    if (!take(r, "("))
+        return CFX_OK;
+    p->alias = true;
+    while (*r->at && *r->at != ')') {
+        if (*r->at == '!')
+            p->writes = true;
+        r->at++;
+    }
+    return take(r, ")") ? CFX_OK : bad(r, "')' is missing");
+}
+
+static cfx_status read_type(struct reader *r, cfx_param *p)
+{
+    size_t n = word_length(r);
+    const struct type_name *t = NULL;
+    for (size_t i = 0; i < sizeof(type_names) / sizeof(*type_names); i++)
+        if (strlen(type_names[i].name) == n &&
+            !memcmp(type_names[i].name, r->at, n))
+            t = &type_names[i];
+    if (!t)
+        return bad(r, "unknown type");
+    r->at += n;
+    p->base = (uint8_t)t->base;
+    p->kinds = t->kinds;
+    if (t->base == CFX_T_TENSOR && r->numbers)
+        p->kinds |= NUMBER_KINDS;
+    if (read_alias(r, p))
+        return CFX_EPARSE;
+    bool question = take(r, "?");
+    if (take(r, "[")) {
+        p->list = true;
+        p->item_optional = question;
+        question = false;
+        if (*r->at >= '1' && *r->at <= '9')
+            p->list_size = (uint8_t)(*r->at++ - '0');
+        if (!take(r, "]"))
+            return bad(r, "']' is missing");
+        question = take(r, "?");
+        p->item_kinds = t->kinds | (p->item_optional ? 1u << CFX_NONE : 0);
+        p->kinds = SEQ_KINDS | (p->list_size ? t->kinds : 0);
+    }
+    p->optional = question;
+    if (question || t->base == CFX_T_GENERATOR)
+        p->kinds |= 1u << CFX_NONE;
+    return CFX_OK;
+}
+
+static cfx_value arena_seq(struct reader *r, cfx_kind kind, size_t n,
+                           const cfx_value *item)
+{
+    cfx_seq *s = cfx_arena_alloc(r->arena, sizeof(*s) + n * sizeof(*item));
+    if (!s)
+        return CFX_NOTHING;
+    *s = (cfx_seq){.len = (uint32_t)n};
+    if (n)
+        memcpy(s->item, item, n * sizeof(*item));
+    return (cfx_value){.kind = (uint8_t)kind, .u.seq = s};
+}
+
+static cfx_value arena_str(struct reader *r, const char *text, size_t len)
+{
+    cfx_string *s = cfx_arena_alloc(r->arena, sizeof(*s) + len + 1);
+    if (!s)
+        return CFX_NOTHING;
+    *s = (cfx_string){.len = (uint32_t)len};
+    memcpy(s->text, text, len);
+    s->text[len] = '\0';
+    return (cfx_value){.kind = CFX_STR, .u.str = s};
+}
+
+static cfx_status read_number(struct reader *r, cfx_value *out)
+{
+    char *end;
+    double f = cfx_strtod(r->at, &end);
+    if (end == r->at)
+        return bad(r, "a value is missing");
+    *out = cfx_num(f);
+    if (!memchr(r->at, '.', (size_t)(end - r->at)) &&
+        !memchr(r->at, 'e', (size_t)(end - r->at)))
+        *out = cfx_int(strtoll(r->at, NULL, 10));
+    r->at = end;
+    return CFX_OK;
+}
+
+/* A bare word: None, True, a dtype, a memory format. */
+static cfx_status read_named(struct reader *r, cfx_value *out)
+{
+    const char *word;
+    cfx_dtype dtype;
+    if (read_word(r, &word))
+        return CFX_EPARSE;
+    if (!strcmp(word, "None"))
+        *out = cfx_none();
+    else if (!strcmp(word, "True") || !strcmp(word, "False"))
+        *out = cfx_bool(*word == 'T');
+    else if (!strcmp(word, "inf"))
+        *out = cfx_num(1e308 * 10);
+    else if (!strcmp(word, "contiguous_format"))
+        *out = cfx_value_of_format(CFX_CONTIGUOUS_FORMAT);
+    else if (!strcmp(word, "preserve_format"))
+        *out = cfx_value_of_format(CFX_PRESERVE_FORMAT);
+    else if (cfx_dtype_parse(&dtype, word))
+        *out = cfx_value_of_dtype(dtype);
+    else
+        return bad(r, "unknown default");
+    return CFX_OK;
+}
+
+static cfx_status read_value(struct reader *r, cfx_value *out);
+
+static cfx_status read_list(struct reader *r, const char *close, cfx_kind kind,
+                            cfx_value *out)
+{
+    cfx_value item[8];
+    size_t n = 0;
+    while (!take(r, close)) {
+        if (n == 8)
+            return bad(r, "a default of too many items");
+        if (read_value(r, &item[n++]))
+            return CFX_EPARSE;
+        take(r, ",");
+    }
+    *out = arena_seq(r, kind, n, item);
+    return out->kind ? CFX_OK : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+}
+
+/* Nesting of lists is bounded by the text of our own schemas. */
+static cfx_status read_value(struct reader *r, cfx_value *out)
+{
+    skip_spaces(r);
+    char c = *r->at;
+    if (c == '\'' || c == '"') {
+        const char *end = strchr(r->at + 1, c);
+        if (!end)
+            return bad(r, "a quote is missing");
+        *out = arena_str(r, r->at + 1, (size_t)(end - r->at) - 1);
+        r->at = end + 1;
+        return out->kind ? CFX_OK
+                         : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+    }
+    if (c == '[' || c == '(') {
+        r->at++;
+        return read_list(r, c == '[' ? "]" : ")",
+                         c == '[' ? CFX_LIST : CFX_TUPLE, out);
+    }
+    if ((c >= '0' && c <= '9') || c == '-' || c == '.')
+        return read_number(r, out);
+    return read_named(r, out);
+}
+
+/* A number for int[2] stands for two of it. */
+static cfx_status spread_default(struct reader *r, cfx_param *p)
+{
+    if (!p->list || !p->list_size || cfx_value_is_seq(p->init) ||
+        p->init.kind == CFX_NONE)
+        return CFX_OK;
+    cfx_value item[9];
+    for (int i = 0; i < p->list_size; i++)
+        item[i] = p->init;
+    p->init = arena_seq(r, CFX_TUPLE, p->list_size, item);
+    return p->init.kind ? CFX_OK
+                        : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+}
+
+static cfx_status read_param(struct reader *r, cfx_param *p)
+{
+    if (read_type(r, p) || read_word(r, &p->name))
+        return CFX_EPARSE;
+    p->required = p->base != CFX_T_GENERATOR;
+    p->init = cfx_none();
+    if (!take(r, "="))
+        return CFX_OK;
+    p->required = false;
+    if (read_value(r, &p->init))
+        return CFX_EPARSE;
+    if (p->base == CFX_T_FLOAT && p->init.kind == CFX_INT)
+        p->init = cfx_num((double)p->init.u.i);
+    return spread_default(r, p);
+}
+
+static cfx_status read_params(struct reader *r, cfx_schema *s)
+{
+    cfx_param list[CFX_MAX_PARAMS] = {{0}};
+    bool keyword = false;
+    s->npositional = -1;
+    if (!take(r, "("))
+        return bad(r, "'(' is missing");
+    while (!take(r, ")")) {
+        if (take(r, "*")) {
+            keyword = true;
+            s->npositional = s->nparams;
+        } else if (s->nparams == CFX_MAX_PARAMS) {
+            return bad(r, "too many parameters");
+        } else {
+            cfx_param *p = &list[s->nparams++];
+            p->kwarg_only = keyword;
+            if (read_param(r, p))
+                return CFX_EPARSE;
+        }
+        skip_spaces(r);
+        if (!take(r, ",") && *r->at != ')')
+            return bad(r, "',' is missing");
+    }
+    if (s->npositional < 0)
+        s->npositional = s->nparams;
+    size_t bytes = (size_t)s->nparams * sizeof(*list);
+    cfx_param *p = cfx_arena_alloc(r->arena, bytes + 1);
+    if (!p)
+        return cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+    memcpy(p, list, bytes);
+    s->params = p;
+    return CFX_OK;
+}
+
+/* The fields of a named tuple, once all returns have a name. */
+static cfx_status name_result(struct reader *r, cfx_schema *s, cfx_buf *fields)
+{
+    cfx_named_tuple *t = cfx_arena_alloc(r->arena, sizeof(*t));
+    size_t n = strlen(s->name) + 32;
+    char *name = cfx_arena_alloc(r->arena, n);
+    char *words = cfx_arena_strdup(r->arena, cfx_buf_str(fields), fields->len);
+    if (!t || !name || !words)
+        return cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+    snprintf(name, n, "torch.return_types.%s", s->name);
+    *t = (cfx_named_tuple){name, words};
+    s->result = t;
+    return CFX_OK;
+}
+
+static cfx_status read_return(struct reader *r, cfx_schema *s, cfx_buf *fields)
+{
+    cfx_param p = {0};
+    if (read_type(r, &p))
+        return CFX_EPARSE;
+    s->returns_alias |= p.alias;
+    s->returns_written |= p.writes;
+    if (p.list)
+        s->nreturns = -1;
+    else if (s->nreturns >= 0)
+        s->nreturns++;
+    size_t n = word_length(r);
+    if (n && fields->len)
+        cfx_buf_putc(fields, ' ');
+    cfx_buf_add(fields, r->at, n);
+    r->at += n;
+    return CFX_OK;
+}
+
+static cfx_status read_returns(struct reader *r, cfx_schema *s)
+{
+    cfx_buf fields;
+    cfx_status st = CFX_OK;
+    cfx_buf_init(&fields, r->arena->ctx);
+    if (!take(r, "->")) {
+        st = bad(r, "'->' is missing");
+    } else if (take(r, "(")) {
+        while (!st && !take(r, ")")) {
+            st = read_return(r, s, &fields);
+            take(r, ",");
+        }
+        if (!st && fields.len && s->nreturns > 1)
+            st = name_result(r, s, &fields);
+    } else {
+        st = read_return(r, s, &fields);
+    }
+    cfx_buf_release(&fields);
+    skip_spaces(r);
+    return st ? st : *r->at ? bad(r, "unexpected text") : CFX_OK;
+}
+
+cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
+                            const char *text, bool full_name, bool numbers,
+                            cfx_error *err)
+{
+    struct reader r = {text, text, arena, numbers, err};
+    cfx_schema *s = cfx_arena_alloc(arena, sizeof(*s));
+    if (!s)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    *s = (cfx_schema){.text = text, .overload = ""};
+    size_t n = strcspn(text, "(");
+    size_t cut = full_name ? n : strcspn(text, ".(");
+    s->name = cfx_arena_strdup(arena, text, cut);
+    if (cut < n)
+        s->overload = cfx_arena_strdup(arena, text + cut + 1, n - cut - 1);
+    if (!s->name || !s->overload)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    r.at = text + n;
+    cfx_status st = read_params(&r, s);
+    if (!st)
+        st = strchr(r.at, '>') ? read_returns(&r, s) : CFX_OK;
+    if (st)
+        return err && err->code ? err->code : CFX_EPARSE;
+    *out = s;
+    return CFX_OK;
+}
+
+void cfx_param__type_name(const cfx_param *p, char *buf, size_t size)
+{
+    const char *name = "any";
+    for (size_t i = sizeof(type_names) / sizeof(*type_names); i-- > 0;)
+        if (type_names[i].base == (cfx_type_base)p->base)
+            name = type_names[i].name;
+    snprintf(buf, size, p->list ? "list of %ss" : "%s", name);
+}

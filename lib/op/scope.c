@@ -1,0 +1,355 @@
+/*
+ * scope -- where calls are made: ownership, the first error, and the two
+ * classes that need no graph.
+ */
+#include <cfx/scope.h>
+
+#include <stdio.h>
+
+#include "op/op_impl.h"
+#include "op/scope_impl.h"
+
+/* ---- Life ---- */
+
+void cfx_scope_init(cfx_scope *s, const cfx_scope_class *cls, cfx_context *ctx,
+                    cfx_shape_env *env)
+{
+    *s = (cfx_scope){.cls = cls, .ctx = ctx, .env = env};
+}
+
+static void give_back(cfx_scope *s, size_t from)
+{
+    for (size_t i = from; i < s->nvalues; i++)
+        cfx_value_unref(s->values[i]);
+    s->nvalues = from;
+}
+
+void cfx_scope_release(cfx_scope *s)
+{
+    if (!s->ctx)
+        return;
+    give_back(s, 0);
+    cfx_free(s->ctx, s->values, s->cap * sizeof(*s->values));
+    s->values = NULL;
+    s->cap = 0;
+}
+
+cfx_status cfx_scope_status(const cfx_scope *s, cfx_error *err)
+{
+    if (!s->error.code)
+        return CFX_OK;
+    return cfx_fail(err, s->error.code, "%s", s->error.text);
+}
+
+cfx_value cfx_scope_fail(cfx_scope *s, cfx_status code, const char *fmt, ...)
+{
+    char text[CFX_ERROR_TEXT - 64];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof(text), fmt, ap);
+    va_end(ap);
+    cfx_fail(&s->error, code, "%s", text);
+    return cfx_none();
+}
+
+/* ---- Ownership ---- */
+
+static bool is_counted(cfx_value v)
+{
+    return v.kind >= CFX_COMPLEX && v.kind != CFX_DTYPE &&
+           v.kind != CFX_MEMORY_FORMAT && v.kind != CFX_ELLIPSIS &&
+           v.kind != CFX_NODE && v.kind != CFX_MODULE;
+}
+
+cfx_value cfx_own(cfx_scope *s, cfx_value v)
+{
+    if (!is_counted(v))
+        return v;
+    if (s->nvalues == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 16;
+        void *p = cfx_realloc(s->ctx, s->values, s->cap * sizeof(v),
+                              cap * sizeof(v));
+        if (!p) {
+            cfx_value_unref(v);
+            return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+        }
+        s->values = p;
+        s->cap = cap;
+    }
+    s->values[s->nvalues++] = v;
+    return v;
+}
+
+size_t cfx_scope_enter(cfx_scope *s)
+{
+    s->depth++;
+    return s->nvalues;
+}
+
+cfx_value cfx_scope_leave(cfx_scope *s, size_t frame, cfx_value result)
+{
+    s->depth--;
+    if (cfx_scope_failed(s)) {
+        give_back(s, frame);
+        return cfx_none();
+    }
+    result = cfx_value_ref(result);
+    give_back(s, frame);
+    return cfx_own(s, result);
+}
+
+void cfx_drop(cfx_scope *s, cfx_value *v)
+{
+    for (size_t i = s->nvalues; is_counted(*v) && i-- > 0;)
+        if (s->values[i].kind == v->kind && s->values[i].u.str == v->u.str) {
+            cfx_value_unref(s->values[i]);
+            s->values[i] = cfx_none();
+            break;
+        }
+    *v = cfx_none();
+}
+
+/* ---- The two classes ---- */
+
+static cfx_status eager_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    (void)s;
+    return cfx_call_eager(call, out);
+}
+
+static cfx_status meta_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    (void)s;
+    return cfx_call_meta(call, out);
+}
+
+const cfx_scope_class cfx_eager_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "eager",
+    .call_op = eager_call_op,
+};
+
+const cfx_scope_class cfx_meta_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "meta",
+    .call_op = meta_call_op,
+};
+
+/* ---- Calls ---- */
+
+cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
+                                 const cfx_value *in, bool inplace,
+                                 cfx_value *out)
+{
+    cfx_call call = {
+        .ctx = s->ctx,
+        .env = s->env,
+        .err = &s->error,
+        .node = s->node,
+        .op = t->op,
+        .schema = t->schema,
+        .in = in,
+        .inplace = inplace,
+    };
+    int k = cfx_bound__mismatch(t->schema, in);
+    if (k >= 0) {
+        char type[32];
+        cfx_param__type_name(&t->schema->params[k], type, sizeof(type));
+        return cfx_call_fail(&call, CFX_EINVAL,
+                             "argument '%s' must be %s, not %s",
+                             t->schema->params[k].name, type,
+                             cfx_kind_name(in[k].kind));
+    }
+    return s->cls->call_op(s, &call, out);
+}
+
+cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
+                                 const cfx_value *args, size_t nargs,
+                                 const cfx_value *kwargs, size_t nkwargs,
+                                 cfx_value *out)
+{
+    cfx_bound b = {0};
+    *out = cfx_none();
+    if (cfx_scope_failed(s))
+        return s->error.code;
+    cfx_status st = cfx_bind(&b, s->ctx, target, args, nargs, kwargs, nkwargs,
+                             &s->error);
+    if (!st)
+        st = cfx_scope__call_bound(s, b.target, b.in, b.inplace, out);
+    cfx_bound_release(&b);
+    if (st)
+        cfx_fail(&s->error, st, "%s", cfx_status_name(st));
+    return st;
+}
+
+static cfx_value call_named(cfx_scope *s, const cfx_target *t,
+                            const char *kind, const char *name,
+                            const cfx_value *args, size_t nargs,
+                            const cfx_value *kwargs, size_t nkwargs)
+{
+    cfx_value out;
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (!t)
+        return cfx_scope_fail(s, CFX_ENAME, "unknown %s '%s'", kind, name);
+    if (cfx_scope_call_target(s, t, args, nargs, kwargs, nkwargs, &out))
+        return cfx_none();
+    return cfx_own(s, out);
+}
+
+cfx_value cfx_call_function(cfx_scope *s, const char *target,
+                            const cfx_value *args, size_t nargs,
+                            const cfx_value *kwargs, size_t nkwargs)
+{
+    return call_named(s, cfx_find_function(s->ctx, target), "function", target,
+                      args, nargs, kwargs, nkwargs);
+}
+
+cfx_value cfx_call_method(cfx_scope *s, const char *name,
+                          const cfx_value *args, size_t nargs,
+                          const cfx_value *kwargs, size_t nkwargs)
+{
+    return call_named(s, cfx_find_method(s->ctx, name), "method", name, args,
+                      nargs, kwargs, nkwargs);
+}
+
+/* The descriptor is one overload, and arguments stand in its order: no chain
+ * is searched, and absent ones take their defaults. */
+cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
+                         size_t n, bool inplace)
+{
+    cfx_bound b = {0};
+    cfx_value out = cfx_none();
+    if (cfx_scope_failed(s))
+        return out;
+    const cfx_schema *schema = cfx_op_schema(s->ctx, op);
+    if (!schema)
+        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    cfx_target t = {.op = op, .schema = schema, .variant = schema};
+    cfx_value given[CFX_MAX_PARAMS * 3];
+    size_t np = (size_t)schema->npositional, nkw = 0;
+    /* What follows the `*` of the schema goes by keyword. */
+    for (size_t k = np; k < n; k++)
+        if (args[k].kind != CFX_ABSENT) {
+            given[nkw++] = cfx_str(s, schema->params[k].name);
+            given[nkw++] = args[k];
+        }
+    if (cfx_scope_failed(s))
+        return out;
+    cfx_status st = cfx_bind(&b, s->ctx, &t, args, n < np ? n : np, given,
+                             nkw / 2, &s->error);
+    if (!st)
+        st = cfx_scope__call_bound(s, &t, b.in, inplace, &out);
+    cfx_bound_release(&b);
+    if (st) {
+        cfx_fail(&s->error, st, "%s", cfx_status_name(st));
+        return cfx_none();
+    }
+    return cfx_own(s, out);
+}
+
+/* ---- Values ---- */
+
+cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
+                      const cfx_value *items)
+{
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    cfx_value v = cfx_seq_new(s->ctx, kind, n, items, NULL);
+    if (v.kind == CFX_ABSENT)
+        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    return cfx_own(s, v);
+}
+
+cfx_value cfx_str(cfx_scope *s, const char *text)
+{
+    cfx_value v = cfx_str_new(s->ctx, text, strlen(text));
+    if (v.kind == CFX_ABSENT)
+        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    return cfx_own(s, v);
+}
+
+cfx_value cfx_nth(cfx_scope *s, cfx_value v, int64_t i)
+{
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (!cfx_value_is_seq(v)) {
+        cfx_value args[] = {v, cfx_int(i)};
+        return cfx_call_function(s, "operator.getitem", args, 2, NULL, 0);
+    }
+    int64_t n = v.u.seq->len;
+    if (i < -n || i >= n)
+        return cfx_scope_fail(s, CFX_EINVAL, "%s index %lld out of range",
+                              cfx_kind_name(v.kind), (long long)i);
+    return v.u.seq->item[i < 0 ? i + n : i];
+}
+
+cfx_value cfx_size(cfx_scope *s, cfx_value x, int64_t axis)
+{
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (x.kind != CFX_TENSOR) {
+        cfx_value args[] = {x, cfx_int(axis)};
+        return cfx_call_method(s, "size", args, 2, NULL, 0);
+    }
+    int rank = x.u.tensor->rank;
+    if (axis < -rank || axis >= rank)
+        return cfx_scope_fail(s, CFX_EINVAL, "Dimension out of range (expected"
+                              " to be in range of [%d, %d], but got %lld)",
+                              -rank, rank - 1, (long long)axis);
+    return cfx_value_of_dim(
+        x.u.tensor->shape[axis < 0 ? axis + rank : axis]);
+}
+
+int cfx_rank(cfx_scope *s, cfx_value x)
+{
+    if (x.kind == CFX_TENSOR)
+        return x.u.tensor->rank;
+    cfx_scope_fail(s, CFX_EUNSUPPORTED,
+                   "the rank of a %s is not known here",
+                   cfx_kind_name(x.kind));
+    return 0;
+}
+
+typedef cfx_dim dim_op(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+
+static cfx_dim add_dims(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    return cfx_dim_add(env, a, b);
+}
+
+static cfx_dim mul_dims(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+{
+    return cfx_dim_mul(env, a, b);
+}
+
+static cfx_value arithmetic(cfx_scope *s, dim_op *op, const char *function,
+                            cfx_value a, cfx_value b)
+{
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (a.kind == CFX_NODE || b.kind == CFX_NODE) {
+        cfx_value args[] = {a, b};
+        return cfx_call_function(s, function, args, 2, NULL, 0);
+    }
+    cfx_dim d = op(s->env, cfx_value_dim(a), cfx_value_dim(b));
+    if (cfx_dim_is_bad(d))
+        return cfx_scope_fail(s, CFX_EINVAL, "%s of extents overflows",
+                              function);
+    return cfx_value_of_dim(d);
+}
+
+cfx_value cfx_int_add(cfx_scope *s, cfx_value a, cfx_value b)
+{
+    return arithmetic(s, add_dims, "operator.add", a, b);
+}
+
+cfx_value cfx_int_mul(cfx_scope *s, cfx_value a, cfx_value b)
+{
+    return arithmetic(s, mul_dims, "operator.mul", a, b);
+}
+
+cfx_value cfx_int_floordiv(cfx_scope *s, cfx_value a, cfx_value b)
+{
+    return arithmetic(s, cfx_dim_floordiv, "operator.floordiv", a, b);
+}

@@ -1,0 +1,200 @@
+/*
+ * shape -- the same elements in another shape: view, reshape, flatten.
+ *
+ * A result shares memory where its strides can say so; else reshape and flatten
+ * copy, and view refuses.
+ */
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+/* ---- Which strides a view would have ---- */
+
+/*
+ * Strides of `shape` over the memory of x, as at::detail::computeStride finds
+ * them: axes of x that lie without gaps behind each other form a chunk, and
+ * the new axes must fill chunk by chunk. False if there are none.
+ */
+bool cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
+                    const cfx_dim *shape, cfx_dim *stride)
+{
+    cfx_dim one = cfx_dim_int(1), chunk = one, filled = one;
+    cfx_dim base = x->rank ? x->stride[x->rank - 1] : one;
+    int at = rank - 1;
+    if (cfx_tensor_is_contiguous(x)) {
+        cfx_strides_of(env, CFX_CONTIGUOUS_FORMAT, rank, shape, stride);
+        return true;
+    }
+    for (int i = x->rank - 1; i >= 0; i--) {
+        chunk = cfx_dim_mul(env, chunk, x->shape[i]);
+        bool ends = i == 0 ||
+                    (!cfx_dim_is(x->shape[i - 1], 1) &&
+                     !cfx_dim_known_eq(env, x->stride[i - 1],
+                                       cfx_dim_mul(env, chunk, base)));
+        if (!ends)
+            continue;
+        while (at >= 0 && (cfx_dim_is(shape[at], 1) ||
+                           (!cfx_dim_same(filled, chunk) &&
+                            !cfx_dim_known_le(env, chunk, filled)))) {
+            stride[at] = cfx_dim_mul(env, filled, base);
+            filled = cfx_dim_mul(env, filled, shape[at]);
+            at--;
+        }
+        if (!cfx_dim_known_eq(env, filled, chunk))
+            return false;
+        if (i > 0) {
+            base = x->stride[i - 1];
+            filled = chunk = one;
+        }
+    }
+    return at < 0;
+}
+
+/* ---- Sizes with a -1 ---- */
+
+static cfx_status invalid(cfx_call *call, cfx_dim numel)
+{
+    char s[64];
+    cfx_dim_format(numel, s, sizeof(s));
+    return cfx_call_fail(call, CFX_ESHAPE, "shape is invalid for input of "
+                         "size %s", s);
+}
+
+/* Read the list of parameter k; one -1 stands for what is left. */
+cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,
+                          cfx_dim *shape)
+{
+    cfx_dim known = cfx_dim_int(1);
+    int open = -1;
+    *rank = cfx_call_len(call, k);
+    if (*rank > CFX_MAX_RANK)
+        return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d",
+                             *rank, CFX_MAX_RANK);
+    for (int i = 0; i < *rank; i++) {
+        shape[i] = cfx_call_dim(call, k, i);
+        if (cfx_dim_is(shape[i], -1)) {
+            if (open >= 0)
+                return cfx_call_fail(call, CFX_EINVAL,
+                                     "only one dimension can be inferred");
+            open = i;
+        } else if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i])) {
+            char s[64];
+            cfx_dim_format(shape[i], s, sizeof(s));
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "invalid shape dimension %s", s);
+        } else {
+            known = cfx_dim_mul(call->env, known, shape[i]);
+        }
+    }
+    if (open < 0)
+        return cfx_dim_eq(call->env, known, numel) ? CFX_OK
+                                                   : invalid(call, numel);
+    if (cfx_dim_is(known, 0))
+        return cfx_call_fail(call, CFX_ESHAPE, "cannot reshape tensor of 0 "
+                             "elements because the unspecified dimension size "
+                             "-1 can be any value and is ambiguous");
+    if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, numel, known),
+                    cfx_dim_int(0)))
+        return invalid(call, numel);
+    shape[open] = cfx_dim_floordiv(call->env, numel, known);
+    return CFX_OK;
+}
+
+/* A view where there can be one, else a new tensor (to be copied into). */
+static cfx_status view_or_copy(cfx_call *call, int rank, const cfx_dim *shape)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim stride[CFX_MAX_RANK];
+    if (cfx_infer_view(call->env, x, rank, shape, stride))
+        return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
+    return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
+}
+
+/* Copy in the order of the elements, unless the result is a view. */
+static cfx_status reshape_run(cfx_call *call)
+{
+    cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0], *flat;
+    if (call->alias[0])
+        return CFX_OK;
+    cfx_status st = cfx_tensor_view(&flat, y, x->rank, x->shape, NULL,
+                                    y->offset, call->err);
+    if (st)
+        return st;
+    st = cfx_tensor_copy(flat, x, call->err);
+    cfx_tensor_unref(flat);
+    return st;
+}
+
+/* ---- view and reshape ---- */
+
+static cfx_status reshape_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim shape[CFX_MAX_RANK];
+    int rank;
+    cfx_dim numel = cfx_infer_numel(call->env, x->rank, x->shape);
+    cfx_status st = cfx_infer_size(call, 1, numel, &rank, shape);
+    return st ? st : view_or_copy(call, rank, shape);
+}
+
+static cfx_status view_infer(cfx_call *call)
+{
+    cfx_status st = reshape_infer(call);
+    if (!st && !call->alias[0])
+        st = cfx_call_fail(call, CFX_EINVAL, "view size is not compatible "
+                           "with input tensor's size and stride (at least one "
+                           "dimension spans across two contiguous subspaces)."
+                           " Use .reshape(...) instead.");
+    return st;
+}
+
+const cfx_op cfx_op__view = {
+    .schema = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    .aliases = "Tensor.view aten.view.default aten._unsafe_view.default",
+    .doc = "The same memory in another shape.",
+    .infer = view_infer,
+};
+
+const cfx_op cfx_op__reshape = {
+    .schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    .aliases = "torch.reshape Tensor.reshape aten.reshape.default",
+    .doc = "The same elements in another shape: a view, or a copy.",
+    .infer = reshape_infer,
+    .run = reshape_run,
+};
+
+/* ---- flatten ---- */
+
+static cfx_status flatten_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim shape[CFX_MAX_RANK], n = cfx_dim_int(1);
+    int from, to, rank = 0;
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &from);
+    if (!st)
+        st = cfx_call_axis(call, cfx_call_int(call, 2), x->rank, &to);
+    if (st)
+        return st;
+    if (from > to)
+        return cfx_call_fail(call, CFX_EINVAL, "flatten() has invalid args: "
+                             "start_dim cannot come after end_dim");
+    if (x->rank && from == to)
+        return cfx_call_out_same(call, 0);
+    for (int i = 0; i < from; i++)
+        shape[rank++] = x->shape[i];
+    for (int i = from; i <= to && i < x->rank; i++)
+        n = cfx_dim_mul(call->env, n, x->shape[i]);
+    shape[rank++] = n;
+    for (int i = to + 1; i < x->rank; i++)
+        shape[rank++] = x->shape[i];
+    return view_or_copy(call, rank, shape);
+}
+
+const cfx_op cfx_op__flatten = {
+    .schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int "
+              "end_dim=-1) -> Tensor(a)",
+    .aliases = "torch.flatten Tensor.flatten aten.flatten.using_ints",
+    .doc = "Join axes start_dim to end_dim into one.",
+    .infer = flatten_infer,
+    .run = reshape_run,
+};

@@ -1,0 +1,482 @@
+/*
+ * copy -- numbers from one tensor into another, whatever the strides and types.
+ *
+ * A copy is first brought to its simplest form: axes of extent 1 go, the rest
+ * are ordered by the steps of the result, and neighbours that one step covers
+ * are joined. What is left is a row of one axis, walked over the others. Two
+ * cases are worth more than that: plain memory is memcpy, and a transpose is
+ * done in tiles, as either side alone would touch a new cache line for each
+ * element.
+ *
+ * Conversion goes through a buffer of one of four wide types, each of which
+ * holds all values of the types that are read through it. So there are 10 ways
+ * to read and 40 to write, not 100 loops.
+ */
+#include <cfx/tensor.h>
+
+#include "base/util.h"
+#include "tensor/convert.h"
+
+enum {
+    PIECE = 1 << 16, /* bytes that are worth another thread */
+    LINE = 64,       /* bytes of a cache line: the width of a tile */
+    CHUNK = 512      /* elements converted at a time */
+};
+
+/* Steps are in bytes; they are never negative. */
+typedef struct axis {
+    int64_t n, to, from;
+} axis;
+
+typedef struct job job;
+struct job {
+    int rank;
+    axis axis[CFX_MAX_RANK]; /* the innermost first */
+    char *to;
+    const char *from;
+    size_t to_size, from_size;
+    void (*row)(const job *j, char *to, const char *from, int64_t n);
+    void (*load)(void *wide, const char *from, int64_t step, int64_t n);
+    void (*store)(char *to, int64_t step, const void *wide, int64_t n);
+    bool from_is_wide, to_is_wide;
+};
+
+/* ---- Rows of one type ---- */
+
+/* A constant step makes another loop than one that is only known when it
+ * runs. Elements are moved by memcpy, since they may be unaligned. */
+#define ROW_LOOP(type, to_step, from_step) \
+    for (int64_t i = 0; i < n; i++) { \
+        type x; \
+        memcpy(&x, from + i * (from_step), sizeof x); \
+        memcpy(to + i * (to_step), &x, sizeof x); \
+    }
+
+#define ROW(name, type) \
+    static void name(const job *j, char *to, const char *from, int64_t n) \
+    { \
+        const int64_t size = sizeof(type); \
+        int64_t to_step = j->axis[0].to, from_step = j->axis[0].from; \
+        if (to_step == size && from_step == size) \
+            memcpy(to, from, (size_t)n * sizeof(type)); \
+        else if (to_step == size && from_step == 0) \
+            ROW_LOOP(type, size, 0) \
+        else if (to_step == size) \
+            ROW_LOOP(type, size, from_step) \
+        else \
+            ROW_LOOP(type, to_step, from_step) \
+    }
+
+ROW(row_1, uint8_t)
+ROW(row_2, uint16_t)
+ROW(row_4, uint32_t)
+ROW(row_8, uint64_t)
+
+/* ---- Tiles: LINE bytes along both axes ---- */
+
+/*
+ * Axis 0 is contiguous in the result, axis 1 in the source. The source is
+ * turned into a tile, by squares of 4, which compilers make shuffles of; the
+ * tile then leaves in whole rows. Straight into the result, lines would share
+ * a cache set where extents are powers of two, and would not stay until full.
+ */
+#define TILE(name, type) \
+    static void name(const job *j, char *to, const char *from, int64_t n0, \
+                     int64_t n1) \
+    { \
+        enum { N = LINE / sizeof(type) }; \
+        int64_t step = j->axis[0].from, i, k; \
+        type tile[N * N]; \
+        for (i = 0; i + 4 <= n0; i += 4, from += 4 * step) { \
+            type a[4], b[4], c[4], d[4]; \
+            for (k = 0; k + 4 <= n1; k += 4) { \
+                const char *at = from + k * (int64_t)sizeof(type); \
+                memcpy(a, at, sizeof a); \
+                memcpy(b, at + step, sizeof b); \
+                memcpy(c, at + 2 * step, sizeof c); \
+                memcpy(d, at + 3 * step, sizeof d); \
+                for (int q = 0; q < 4; q++) { \
+                    type row[4] = {a[q], b[q], c[q], d[q]}; \
+                    memcpy(tile + (k + q) * N + i, row, sizeof row); \
+                } \
+            } \
+            for (; k < n1; k++) \
+                for (int q = 0; q < 4; q++) \
+                    memcpy(tile + k * N + i + q, \
+                           from + q * step + k * (int64_t)sizeof(type), \
+                           sizeof(type)); \
+        } \
+        for (; i < n0; i++, from += step) \
+            for (k = 0; k < n1; k++) \
+                memcpy(tile + k * N + i, \
+                       from + k * (int64_t)sizeof(type), sizeof(type)); \
+        for (k = 0; k < n1; k++, to += j->axis[1].to) { \
+            if (n0 == N) \
+                memcpy(to, tile + k * N, LINE); \
+            else \
+                memcpy(to, tile + k * N, (size_t)n0 * sizeof(type)); \
+        } \
+    }
+
+TILE(tile_1, uint8_t)
+TILE(tile_2, uint16_t)
+TILE(tile_4, uint32_t)
+TILE(tile_8, uint64_t)
+
+typedef void tile_fn(const job *j, char *to, const char *from, int64_t n0,
+                     int64_t n1);
+
+static tile_fn *tile_of(size_t size)
+{
+    return size == 1 ? tile_1 : size == 2 ? tile_2 : size == 4 ? tile_4
+                                                               : tile_8;
+}
+
+/* ---- Reading into a wide type ---- */
+
+#define LOAD_LOOP(type, step, expr) \
+    for (int64_t i = 0; i < n; i++) { \
+        type x; \
+        memcpy(&x, from + i * (step), sizeof x); \
+        w[i] = expr; \
+    }
+
+#define LOAD(name, type, wide_type, expr) \
+    static void load_##name(void *wide, const char *from, int64_t step, \
+                            int64_t n) \
+    { \
+        wide_type *w = wide; \
+        if (step == (int64_t)sizeof(type)) \
+            LOAD_LOOP(type, (int64_t)sizeof(type), expr) \
+        else \
+            LOAD_LOOP(type, step, expr) \
+    }
+
+LOAD(BOOL, uint8_t, int32_t, x != 0)
+LOAD(U8, uint8_t, int32_t, x)
+LOAD(I8, int8_t, int32_t, x)
+LOAD(I16, int16_t, int32_t, x)
+LOAD(I32, int32_t, int32_t, x)
+LOAD(I64, int64_t, int64_t, x)
+LOAD(F16, uint16_t, float, cfx_half_to_float(x))
+LOAD(BF16, uint16_t, float, cfx_bf16_to_f32(x))
+LOAD(F32, float, float, x)
+LOAD(F64, double, double, x)
+
+/* ---- Writing from a wide type ---- */
+
+#define STORE_LOOP(type, step, expr) \
+    for (int64_t i = 0; i < n; i++) { \
+        type y = (type)(expr); \
+        memcpy(to + i * (step), &y, sizeof y); \
+    }
+
+#define STORE(name, type, wide_name, wide_type, expr) \
+    static void store_##wide_name##_##name(char *to, int64_t step, \
+                                           const void *wide, int64_t n) \
+    { \
+        const wide_type *x = wide; \
+        if (step == (int64_t)sizeof(type)) \
+            STORE_LOOP(type, (int64_t)sizeof(type), expr) \
+        else \
+            STORE_LOOP(type, step, expr) \
+    }
+
+/* Integers wrap. Floats become bytes by way of 32 bits, but uint8 of double by
+ * way of 64: so PyTorch does it, and it shows in what does not fit. */
+#define STORES(W, wide_type, TO_I8, TO_I32, TO_I64) \
+    STORE(BOOL, uint8_t, W, wide_type, x[i] != 0) \
+    STORE(U8, uint8_t, W, wide_type, TO_I8(x[i])) \
+    STORE(I8, int8_t, W, wide_type, TO_I32(x[i])) \
+    STORE(I16, int16_t, W, wide_type, TO_I32(x[i])) \
+    STORE(I32, int32_t, W, wide_type, TO_I32(x[i])) \
+    STORE(I64, int64_t, W, wide_type, TO_I64(x[i])) \
+    STORE(F16, uint16_t, W, wide_type, cfx_float_to_half((float)x[i])) \
+    STORE(BF16, uint16_t, W, wide_type, cfx_float_to_bfloat((float)x[i])) \
+    STORE(F32, float, W, wide_type, x[i]) \
+    STORE(F64, double, W, wide_type, x[i])
+
+#define SAME(x) (x)
+STORES(I32, int32_t, SAME, SAME, SAME)
+STORES(I64, int64_t, SAME, SAME, SAME)
+STORES(F32, float, cfx_float_to_i32, cfx_float_to_i32, cfx_float_to_i64)
+STORES(F64, double, cfx_double_to_i64, cfx_double_to_i32, cfx_double_to_i64)
+
+/* ---- The tables ---- */
+
+typedef struct wide_type {
+    cfx_dtype dtype;
+    void (*store[CFX_NDTYPES])(char *to, int64_t step, const void *wide,
+                               int64_t n);
+} wide_type;
+
+static const wide_type wide_types[] = {
+#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_I32_##c,
+    {CFX_I32, {
+#include <cfx/dtype.def>
+    }},
+#undef DTYPE
+#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_I64_##c,
+    {CFX_I64, {
+#include <cfx/dtype.def>
+    }},
+#undef DTYPE
+#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_F32_##c,
+    {CFX_F32, {
+#include <cfx/dtype.def>
+    }},
+#undef DTYPE
+#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_F64_##c,
+    {CFX_F64, {
+#include <cfx/dtype.def>
+    }},
+#undef DTYPE
+};
+
+static void (*const loads[CFX_NDTYPES])(void *, const char *, int64_t,
+                                        int64_t) = {
+#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = load_##c,
+#include <cfx/dtype.def>
+#undef DTYPE
+};
+
+static const wide_type *wide_of(cfx_dtype t)
+{
+    return &wide_types[t == CFX_F64 ? 3 : cfx_dtype_is_float(t) ? 2
+                       : t == CFX_I64 ? 1 : 0];
+}
+
+/* The buffer is left out where either side is of the wide type and
+ * contiguous. */
+static void row_convert(const job *j, char *to, const char *from, int64_t n)
+{
+    union { double align; char bytes[CHUNK * sizeof(double)]; } wide;
+    int64_t to_step = j->axis[0].to, from_step = j->axis[0].from;
+
+    if (j->from_is_wide) {
+        j->store(to, to_step, from, n);
+        return;
+    }
+    if (j->to_is_wide) {
+        j->load(to, from, from_step, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += CHUNK) {
+        int64_t m = n - i < CHUNK ? n - i : CHUNK;
+        j->load(&wide, from + i * from_step, from_step, m);
+        j->store(to + i * to_step, to_step, &wide, m);
+    }
+}
+
+/* ---- Bringing a copy to its simplest form ---- */
+
+static void sort_axes(job *j)
+{
+    for (int i = 1; i < j->rank; i++) {
+        axis a = j->axis[i];
+        int k = i;
+        for (; k > 0 && (j->axis[k - 1].to > a.to ||
+                         (j->axis[k - 1].to == a.to &&
+                          j->axis[k - 1].from > a.from)); k--)
+            j->axis[k] = j->axis[k - 1];
+        j->axis[k] = a;
+    }
+}
+
+static void join_axes(job *j)
+{
+    int last = 0;
+
+    for (int i = 1; i < j->rank; i++) {
+        axis *a = &j->axis[last], *b = &j->axis[i];
+        if (b->to == a->n * a->to && b->from == a->n * a->from)
+            a->n *= b->n;
+        else
+            j->axis[++last] = *b;
+    }
+    if (j->rank)
+        j->rank = last + 1;
+}
+
+static void plan(job *j, cfx_tensor *dst, const cfx_tensor *src)
+{
+    cfx_dtype to = (cfx_dtype)dst->dtype, from = (cfx_dtype)src->dtype;
+
+    *j = (job){
+        .to = dst->data,
+        .from = src->data,
+        .to_size = cfx_dtype_size(to),
+        .from_size = cfx_dtype_size(from),
+    };
+    for (int i = dst->rank - 1; i >= 0; i--)
+        if (!cfx_dim_is(dst->shape[i], 1))
+            j->axis[j->rank++] = (axis){
+                .n = cfx_tensor_size(dst, i),
+                .to = cfx_tensor_stride(dst, i) * (int64_t)j->to_size,
+                .from = cfx_tensor_stride(src, i) * (int64_t)j->from_size,
+            };
+    sort_axes(j);
+    join_axes(j);
+    if (!j->rank)
+        j->axis[j->rank++] = (axis){1, (int64_t)j->to_size,
+                                    (int64_t)j->from_size};
+
+    if (to == from) {
+        j->row = j->to_size == 1 ? row_1 : j->to_size == 2 ? row_2
+                 : j->to_size == 4 ? row_4 : row_8;
+        return;
+    }
+    const wide_type *w = wide_of(from);
+    j->row = row_convert;
+    j->load = loads[from];
+    j->store = w->store[to];
+    j->from_is_wide = from == w->dtype &&
+                      j->axis[0].from == (int64_t)j->from_size &&
+                      (uintptr_t)j->from % j->from_size == 0;
+    j->to_is_wide = to == w->dtype &&
+                    j->axis[0].to == (int64_t)j->to_size &&
+                    (uintptr_t)j->to % j->to_size == 0;
+}
+
+/* ---- Walking it ---- */
+
+/* Elements begin..end of the whole, counted with axis 0 innermost. */
+static void copy_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    int64_t at[CFX_MAX_RANK], left = end - begin;
+    char *to = j->to;
+    const char *from = j->from;
+
+    (void)worker;
+    for (int i = 0; i < j->rank; i++) {
+        const axis *a = &j->axis[i];
+        at[i] = begin % a->n;
+        begin /= a->n;
+        to += at[i] * a->to;
+        from += at[i] * a->from;
+    }
+    while (left > 0) {
+        const axis *a = &j->axis[0];
+        int64_t n = a->n - at[0] < left ? a->n - at[0] : left;
+        j->row(j, to, from, n);
+        left -= n;
+        to -= at[0] * a->to;
+        from -= at[0] * a->from;
+        at[0] = 0;
+        for (int i = 1; i < j->rank; i++) {
+            a = &j->axis[i];
+            to += a->to;
+            from += a->from;
+            if (++at[i] < a->n)
+                break;
+            to -= a->n * a->to;
+            from -= a->n * a->from;
+            at[i] = 0;
+        }
+    }
+}
+
+/* Strips begin..end: each is one tile wide on axis 1 and all of axis 0. */
+static void copy_strips(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const axis *a = j->axis;
+    int64_t wide = LINE / (int64_t)j->to_size;
+    int64_t strips = (a[1].n + wide - 1) / wide;
+    tile_fn *tile = tile_of(j->to_size);
+
+    (void)worker;
+    for (int64_t s = begin; s < end; s++) {
+        int64_t outer = s / strips, k = s % strips * wide;
+        int64_t n1 = a[1].n - k < wide ? a[1].n - k : wide;
+        char *to = j->to + k * a[1].to;
+        const char *from = j->from + k * a[1].from;
+        for (int i = 2; i < j->rank; i++) {
+            to += outer % a[i].n * a[i].to;
+            from += outer % a[i].n * a[i].from;
+            outer /= a[i].n;
+        }
+        for (int64_t i = 0; i < a[0].n; i += wide) {
+            int64_t n0 = a[0].n - i < wide ? a[0].n - i : wide;
+            tile(j, to + i * a[0].to, from + i * a[0].from, n0, n1);
+        }
+    }
+}
+
+/*
+ * Is it a transpose? Axis 0 is contiguous in the result and another one in the
+ * source; that one becomes axis 1.
+ */
+static bool make_transpose(job *j)
+{
+    int64_t size = (int64_t)j->to_size;
+
+    if (j->row == row_convert || j->axis[0].to != size ||
+        j->axis[0].from == size || j->axis[0].n < 2)
+        return false;
+    for (int i = 1; i < j->rank; i++) {
+        if (j->axis[i].from != size || j->axis[i].n < 4)
+            continue;
+        axis a = j->axis[i];
+        memmove(j->axis + 2, j->axis + 1, (size_t)(i - 1) * sizeof a);
+        j->axis[1] = a;
+        return true;
+    }
+    return false;
+}
+
+static cfx_status check(const cfx_tensor *dst, const cfx_tensor *src,
+                        cfx_error *err)
+{
+    char a[256], b[256];
+    bool same = dst->rank == src->rank;
+
+    for (int i = 0; same && i < dst->rank; i++)
+        same = cfx_dim_same(dst->shape[i], src->shape[i]);
+    if (same && dst->storage && src->storage)
+        return CFX_OK;
+    cfx_tensor_format_type(dst, a, sizeof a);
+    cfx_tensor_format_type(src, b, sizeof b);
+    return same ? cfx_fail(err, CFX_EINVAL,
+                           "copy of %s into %s, of which one has no memory",
+                           b, a)
+                : cfx_fail(err, CFX_ESHAPE, "copy of %s into %s", b, a);
+}
+
+cfx_status cfx_tensor_copy(cfx_tensor *dst, const cfx_tensor *src,
+                           cfx_error *err)
+{
+    cfx_status status = check(dst, src, err);
+    job j;
+
+    if (status)
+        return status;
+    int64_t numel = cfx_tensor_numel(dst);
+    if (!numel)
+        return CFX_OK;
+    plan(&j, dst, src);
+    if (j.to == j.from && j.row != row_convert && j.rank == 1 &&
+        j.axis[0].to == j.axis[0].from)
+        return CFX_OK;
+
+    int64_t size = (int64_t)(j.to_size > j.from_size ? j.to_size
+                                                     : j.from_size);
+    if (make_transpose(&j)) {
+        int64_t wide = LINE / size, strip = j.axis[0].n * LINE;
+        int64_t strips = (j.axis[1].n + wide - 1) / wide;
+        for (int i = 2; i < j.rank; i++)
+            strips *= j.axis[i].n;
+        int64_t grain = strip < PIECE ? PIECE / strip : 1;
+        if (strips <= grain)
+            copy_strips(&j, 0, strips, 0);
+        else
+            cfx_parallel_for(dst->ctx, strips, grain, copy_strips, &j);
+        return CFX_OK;
+    }
+    if (numel <= PIECE / size)
+        copy_rows(&j, 0, numel, 0);
+    else
+        cfx_parallel_for(dst->ctx, numel, PIECE / size, copy_rows, &j);
+    return CFX_OK;
+}

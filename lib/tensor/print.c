@@ -1,0 +1,339 @@
+/*
+ * print -- a tensor as PyTorch prints it.
+ *
+ * All numbers are written with one width and in one style, which the numbers
+ * that will be seen decide: with "." behind integers, with 4 digits, or with an
+ * exponent where they are far apart. Beyond 1000 elements only the first and
+ * last 3 of each axis are seen. Lines break at 80 columns.
+ */
+#include <cfx/tensor.h>
+
+#include <math.h>
+#include <stdio.h>
+
+#include "base/util.h"
+
+enum { DIGITS = 4, EDGE = 3, THRESHOLD = 1000, COLUMNS = 80 };
+
+typedef enum number_style {
+    WHOLE, FIXED, SCIENTIFIC, INTEGER, TRUTH
+} number_style;
+
+typedef struct printer {
+    const cfx_tensor *t;
+    cfx_buf *buf;
+    number_style style;
+    bool cut;   /* too many elements: show the edges */
+    int width;  /* of a number */
+    /* Of the numbers seen that are finite and not 0: */
+    double least, most;
+    bool whole; /* none has a fraction */
+    bool any;
+} printer;
+
+enum { NUMBER = 64 };
+
+/* snprintf writes the decimal point of the locale; it is the only thing in a
+ * number that is none of these characters. */
+static void mend_point(char *s)
+{
+    char *from = s + strspn(s, "-+0123456789e"), *to = from;
+
+    if (!*from)
+        return;
+    *to++ = '.';
+    from += strcspn(from, "-+0123456789e");
+    memmove(to, from, strlen(from) + 1);
+}
+
+static void format_double(char *s, number_style style, double x)
+{
+    if (isnan(x)) {
+        strcpy(s, "nan");
+    } else if (isinf(x)) {
+        strcpy(s, x < 0 ? "-inf" : "inf");
+    } else if (style == SCIENTIFIC) {
+        snprintf(s, NUMBER, "%.*e", DIGITS, x);
+        mend_point(s);
+    } else if (style == FIXED) {
+        snprintf(s, NUMBER, "%.*f", DIGITS, x);
+        mend_point(s);
+    } else {
+        snprintf(s, NUMBER, "%.0f.", x);
+    }
+}
+
+static void format_element(char *s, const printer *p, const char *at)
+{
+    cfx_dtype dtype = (cfx_dtype)p->t->dtype;
+
+    if (p->style == INTEGER)
+        snprintf(s, NUMBER, "%lld", (long long)cfx_element_int(dtype, at));
+    else if (p->style == TRUTH)
+        strcpy(s, cfx_element_int(dtype, at) ? "True" : "False");
+    else
+        format_double(s, p->style, cfx_element_double(dtype, at));
+}
+
+/* ---- What the numbers that are seen have in common ---- */
+
+static void measure_range(printer *p, const char *at)
+{
+    double x = cfx_element_double((cfx_dtype)p->t->dtype, at), size = fabs(x);
+
+    if (!isfinite(x) || x == 0)
+        return;
+    if (!p->any || size < p->least)
+        p->least = size;
+    if (!p->any || size > p->most)
+        p->most = size;
+    p->any = true;
+    if (x != floor(x))
+        p->whole = false;
+}
+
+/* Infinity, NaN and 0 do not count among floats. */
+static void measure_width(printer *p, const char *at)
+{
+    cfx_dtype dtype = (cfx_dtype)p->t->dtype;
+    char s[NUMBER];
+
+    if (cfx_dtype_is_float(dtype)) {
+        double x = cfx_element_double(dtype, at);
+        if (!isfinite(x) || x == 0)
+            return;
+    }
+    format_element(s, p, at);
+    if ((int)strlen(s) > p->width)
+        p->width = (int)strlen(s);
+}
+
+/* The index after i along an axis of n, of those that are seen. */
+static int64_t next(const printer *p, int64_t i, int64_t n)
+{
+    return p->cut && n > 2 * EDGE && i == EDGE - 1 ? n - EDGE : i + 1;
+}
+
+static const char *step(const printer *p, int axis, const char *at, int64_t i)
+{
+    cfx_dtype dtype = (cfx_dtype)p->t->dtype;
+
+    return at + i * cfx_tensor_stride(p->t, axis) *
+                    (int64_t)cfx_dtype_size(dtype);
+}
+
+static void each_seen(printer *p, int axis, const char *at,
+                      void (*fn)(printer *p, const char *at))
+{
+    if (axis == p->t->rank) {
+        fn(p, at);
+        return;
+    }
+    int64_t n = cfx_tensor_size(p->t, axis);
+    for (int64_t i = 0; i < n; i = next(p, i, n))
+        each_seen(p, axis + 1, step(p, axis, at, i), fn);
+}
+
+static void choose_style(printer *p)
+{
+    cfx_dtype dtype = (cfx_dtype)p->t->dtype;
+
+    p->width = 1;
+    p->whole = true;
+    if (!cfx_dtype_is_float(dtype)) {
+        p->style = dtype == CFX_BOOL ? TRUTH : INTEGER;
+    } else {
+        each_seen(p, 0, p->t->data, measure_range);
+        p->style = p->whole ? WHOLE : FIXED;
+        if (p->any && (p->most / p->least > 1000 || p->most > 1e8 ||
+                       p->least < 1e-4))
+            p->style = SCIENTIFIC;
+    }
+    each_seen(p, 0, p->t->data, measure_width);
+}
+
+/* ---- The text ---- */
+
+static void put_number(printer *p, const char *at)
+{
+    char s[NUMBER];
+
+    format_element(s, p, at);
+    int len = (int)strlen(s);
+    if (len < p->width)
+        cfx_buf_repeat(p->buf, ' ', (size_t)(p->width - len));
+    cfx_buf_add(p->buf, s, (size_t)len);
+}
+
+static void put_vector(printer *p, int axis, const char *at, int indent)
+{
+    int64_t n = cfx_tensor_size(p->t, axis), shown = 0;
+    int per_line = (COLUMNS - indent) / (p->width + 2);
+    bool cut = p->cut && n > 2 * EDGE;
+
+    if (per_line < 1)
+        per_line = 1;
+    cfx_buf_putc(p->buf, '[');
+    for (int64_t i = 0; i < n; shown++) {
+        if (shown && shown % per_line == 0) {
+            cfx_buf_puts(p->buf, ",\n");
+            cfx_buf_repeat(p->buf, ' ', (size_t)indent + 1);
+        } else if (shown) {
+            cfx_buf_puts(p->buf, ", ");
+        }
+        if (cut && shown == EDGE) {
+            cfx_buf_puts(p->buf, " ...");
+            i = n - EDGE;
+            continue;
+        }
+        put_number(p, step(p, axis, at, i++));
+    }
+    cfx_buf_putc(p->buf, ']');
+}
+
+static void put_axis(printer *p, int axis, const char *at, int indent)
+{
+    int below = p->t->rank - axis;
+
+    if (below == 0) {
+        put_number(p, at);
+        return;
+    }
+    if (below == 1) {
+        put_vector(p, axis, at, indent);
+        return;
+    }
+    int64_t n = cfx_tensor_size(p->t, axis);
+    cfx_buf_putc(p->buf, '[');
+    for (int64_t i = 0; i < n; i = next(p, i, n)) {
+        if (i) {
+            cfx_buf_putc(p->buf, ',');
+            cfx_buf_repeat(p->buf, '\n', (size_t)below - 1);
+            cfx_buf_repeat(p->buf, ' ', (size_t)indent + 1);
+        }
+        if (i && i == n - EDGE && p->cut && n > 2 * EDGE) {
+            cfx_buf_puts(p->buf, "...,");
+            cfx_buf_repeat(p->buf, '\n', (size_t)below - 1);
+            cfx_buf_repeat(p->buf, ' ', (size_t)indent + 1);
+        }
+        put_axis(p, axis + 1, step(p, axis, at, i), indent + 1);
+    }
+    cfx_buf_putc(p->buf, ']');
+}
+
+static void put_size(cfx_buf *b, const cfx_tensor *t)
+{
+    char s[256];
+
+    cfx_buf_puts(b, "size=(");
+    for (int i = 0; i < t->rank; i++) {
+        if (i)
+            cfx_buf_puts(b, ", ");
+        cfx_dim_format(t->shape[i], s, sizeof s);
+        cfx_buf_puts(b, s);
+    }
+    cfx_buf_puts(b, t->rank == 1 ? ",)" : ")");
+}
+
+/* Add `suffix`, on a new line where it would not fit behind the last, whose
+ * length *used has. PyTorch counts 2 columns too many on the first. */
+static void put_suffix(cfx_buf *b, const char *suffix, size_t *used)
+{
+    const size_t indent = strlen("tensor(");
+    size_t len = strlen(suffix);
+
+    if (*used + len + 2 > COLUMNS) {
+        cfx_buf_puts(b, ",\n");
+        cfx_buf_repeat(b, ' ', indent);
+        *used = indent + len;
+    } else {
+        cfx_buf_puts(b, ", ");
+        *used += len + 2;
+    }
+    cfx_buf_puts(b, suffix);
+}
+
+static size_t last_line(const cfx_buf *b)
+{
+    const char *s = cfx_buf_str(b), *newline = strrchr(s, '\n');
+
+    return newline ? b->len - (size_t)(newline - s) + 1 : b->len + 2;
+}
+
+static void put_suffixes(cfx_buf *b, cfx_buf *size, const cfx_tensor *t,
+                         bool empty)
+{
+    cfx_dtype dtype = (cfx_dtype)t->dtype;
+    bool meta = cfx_tensor_is_meta(t);
+    size_t used = last_line(b);
+    char s[32];
+
+    if (meta)
+        put_suffix(b, "device='meta'", &used);
+    if (meta || (empty && t->rank != 1)) {
+        put_size(size, t);
+        put_suffix(b, cfx_buf_str(size), &used);
+    }
+    /* Where there are numbers they tell int64 and bool by themselves. */
+    if (dtype == CFX_F32 ||
+        (!meta && !empty && (dtype == CFX_I64 || dtype == CFX_BOOL)))
+        return;
+    snprintf(s, sizeof s, "dtype=torch.%s", cfx_dtypes[dtype].name);
+    put_suffix(b, s, &used);
+}
+
+cfx_status cfx_tensor_print(char **out, size_t *size, const cfx_tensor *t,
+                            cfx_error *err)
+{
+    cfx_buf buf, extents;
+    bool meta = cfx_tensor_is_meta(t);
+    int64_t numel = meta ? 0 : cfx_tensor_numel(t);
+    cfx_status status = CFX_OK;
+
+    *out = NULL;
+    cfx_buf_init(&buf, t->ctx);
+    cfx_buf_init(&extents, t->ctx);
+    cfx_buf_puts(&buf, "tensor(");
+    if (meta) {
+        cfx_buf_puts(&buf, "...");
+    } else if (!numel) {
+        cfx_buf_puts(&buf, "[]");
+    } else {
+        printer p = {.t = t, .buf = &buf, .cut = numel > THRESHOLD};
+        choose_style(&p);
+        put_axis(&p, 0, t->data, (int)strlen("tensor("));
+    }
+    put_suffixes(&buf, &extents, t, !numel);
+    cfx_buf_putc(&buf, ')');
+
+    if (!buf.failed && !extents.failed)
+        *out = cfx_alloc(t->ctx, buf.len + 1);
+    if (*out) {
+        *size = buf.len + 1;
+        memcpy(*out, buf.s, *size);
+    } else {
+        status = cfx_fail(err, CFX_ENOMEM, "no memory to print a tensor");
+    }
+    cfx_buf_release(&extents);
+    cfx_buf_release(&buf);
+    return status;
+}
+
+size_t cfx_tensor_format_type(const cfx_tensor *t, char *buf, size_t size)
+{
+    size_t len = 0;
+    const char *abbr = cfx_dtypes[t->dtype].abbr;
+
+#define LEFT (len < size ? size - len : 0)
+#define AT (len < size ? buf + len : NULL)
+    len += (size_t)snprintf(AT, LEFT, "%s[", abbr);
+    for (int i = 0; i < t->rank; i++) {
+        if (i)
+            len += (size_t)snprintf(AT, LEFT, ", ");
+        len += cfx_dim_format(t->shape[i], AT, LEFT);
+    }
+    len += (size_t)snprintf(AT, LEFT, "]");
+#undef AT
+#undef LEFT
+    return len;
+}

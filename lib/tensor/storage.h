@@ -1,0 +1,35 @@
+/*
+ * storage.h -- the memory that tensors are views of. Not installed.
+ *
+ * A storage lies in the block of the tensor it was made for, right before it:
+ * its home. That block is given back with the storage, which may outlive the
+ * tensor when views hold it. A small tensor's numbers follow in the same
+ * block; larger ones have a block of their own, so that sizes which are powers
+ * of two stay such.
+ */
+#ifndef CFX_STORAGE_H
+#define CFX_STORAGE_H
+
+#include <cfx/tensor.h>
+
+struct cfx_storage {
+    int refs;                    /* the tensors that view it */
+    bool owns_data;              /* `data` is a block to be given back */
+    cfx_context *ctx;
+    void *data;
+    size_t bytes;
+    size_t block;                /* bytes of the block that begins here */
+    void (*release)(void *user); /* tells the owner of `data`; or NULL */
+    void *user;
+};
+
+/*
+ * Give a meta with known extents a place in the storage that `home` views, so
+ * many bytes from its start: for planned memory, and views as another type.
+ * Fails with CFX_ESHAPE when it would leave the storage or is not a multiple
+ * of the element's size.
+ */
+cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
+                             size_t byte_offset, cfx_error *err);
+
+#endif

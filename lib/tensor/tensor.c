@@ -1,0 +1,670 @@
+/*
+ * tensor -- tensors: making them, viewing them, counting them.
+ *
+ * All constructors come down to `make`, which lays out the block, and `survey`,
+ * which reads extents and strides once and refuses what does not fit in 2^61
+ * bytes. After that, sums and products of them cannot overflow.
+ */
+#include <cfx/tensor.h>
+
+#include <stdio.h>
+
+#include "base/atomic.h"
+#include "base/util.h"
+#include "tensor/storage.h"
+
+enum {
+    ALIGN = 64,
+    SMALL = 4096 /* bytes of numbers that share a block with their tensor */
+};
+
+#define MAX_BYTES ((int64_t)1 << 61)
+
+/* ---- Extents and strides ---- */
+
+/* a * b for numbers that are not negative; false beyond MAX_BYTES. */
+static bool times(int64_t *out, int64_t a, int64_t b)
+{
+    if (CFX_UNLIKELY((a | b) >> 30) && b && a > MAX_BYTES / b)
+        return false;
+    *out = a * b;
+    return *out <= MAX_BYTES;
+}
+
+typedef struct survey {
+    bool known;    /* all extents and strides are integers */
+    bool empty;    /* an extent is 0 */
+    int64_t numel; /* of extents that are known: else their product */
+    int64_t reach; /* elements from the first to the last, both counted */
+} survey;
+
+/* "[2, 3]" for messages. */
+static const char *show(char *buf, size_t size, int rank, const cfx_dim *dim)
+{
+    size_t len = 0;
+
+    for (int i = 0; i < rank && len < size; i++) {
+        if (i)
+            len += (size_t)snprintf(buf + len, size - len, ", ");
+        if (len < size)
+            len += cfx_dim_format(dim[i], buf + len, size - len);
+    }
+    if (!rank)
+        *buf = 0;
+    return buf;
+}
+
+static cfx_status fail_size(cfx_error *err, cfx_dtype dtype, int rank,
+                            const cfx_dim *shape)
+{
+    char text[512];
+
+    return cfx_fail(err, CFX_ESHAPE,
+                    "a tensor of type %s and shape [%s] is larger than 2^61 "
+                    "bytes", cfx_dtypes[dtype].name,
+                    show(text, sizeof text, rank, shape));
+}
+
+static cfx_status check_rank(cfx_error *err, int rank)
+{
+    if (CFX_LIKELY(rank >= 0 && rank <= CFX_MAX_RANK))
+        return CFX_OK;
+    return cfx_fail(err, CFX_ESHAPE, "rank %d is not within 0 and %d", rank,
+                    CFX_MAX_RANK);
+}
+
+static cfx_status check_dim(cfx_error *err, const char *what, int axis,
+                            cfx_dim d)
+{
+    if (cfx_dim_is_bad(d))
+        return cfx_fail(err, CFX_ESHAPE,
+                        "the %s on axis %d is beyond 2^61 or undefined", what,
+                        axis);
+    if (cfx_dim_is_int(d) && cfx_dim_value(d) < 0)
+        return cfx_fail(err, CFX_ESHAPE, "the %s on axis %d is negative: %lld",
+                        what, axis, (long long)cfx_dim_value(d));
+    return CFX_OK;
+}
+
+/*
+ * The bound is taken over extents of at least 1, so that the strides of an
+ * empty tensor are within it as well.
+ */
+static cfx_status survey_of(survey *out, cfx_dtype dtype, int rank,
+                            const cfx_dim *shape, const cfx_dim *stride,
+                            cfx_error *err)
+{
+    int64_t bytes = (int64_t)cfx_dtype_size(dtype), step;
+    survey s = {.known = true, .numel = 1, .reach = 1};
+
+    for (int i = 0; i < rank; i++) {
+        if (CFX_UNLIKELY(!cfx_dim_is_int(stride[i]) ||
+                         cfx_dim_value(stride[i]) < 0)) {
+            if (check_dim(err, "stride", i, stride[i]))
+                return CFX_ESHAPE;
+            s.known = false;
+        }
+        if (CFX_UNLIKELY(!cfx_dim_is_int(shape[i]) ||
+                         cfx_dim_value(shape[i]) < 0)) {
+            if (check_dim(err, "extent", i, shape[i]))
+                return CFX_ESHAPE;
+            s.known = false;
+            continue;
+        }
+        int64_t n = cfx_dim_value(shape[i]);
+        if (!n) {
+            s.empty = true;
+            continue;
+        }
+        if (!times(&bytes, bytes, n))
+            return fail_size(err, dtype, rank, shape);
+        s.numel *= n;
+        if (!cfx_dim_is_int(stride[i]))
+            continue;
+        if (!times(&step, n - 1, cfx_dim_value(stride[i])) ||
+            s.reach > MAX_BYTES - step)
+            return cfx_fail(err, CFX_ESHAPE,
+                            "stride %lld on axis %d of extent %lld reaches "
+                            "beyond 2^61",
+                            (long long)cfx_dim_value(stride[i]), i,
+                            (long long)n);
+        s.reach += step;
+    }
+    if (s.empty)
+        s.numel = s.reach = 0;
+    *out = s;
+    return CFX_OK;
+}
+
+/* Row-major strides of known extents, and their number of elements. */
+static cfx_status row_major(int64_t *numel, cfx_dtype dtype, int rank,
+                            const cfx_dim *shape, cfx_dim *stride,
+                            cfx_error *err)
+{
+    int64_t limit = MAX_BYTES / (int64_t)cfx_dtype_size(dtype), step = 1;
+    bool empty = false;
+
+    for (int i = rank - 1; i >= 0; i--) {
+        int64_t n = cfx_dim_value(shape[i]);
+        if (CFX_UNLIKELY(n < 0))
+            return check_dim(err, "extent", i, shape[i]);
+        stride[i] = cfx_dim_int(step);
+        if (n == 0)
+            empty = true;
+        else if (!times(&step, step, n) || step > limit)
+            return fail_size(err, dtype, rank, shape);
+    }
+    *numel = empty ? 0 : step;
+    return CFX_OK;
+}
+
+static bool is_one(cfx_dim d)
+{
+    return cfx_dim_is(d, 1);
+}
+
+/* Axes of extent 1 may have any stride; extents that are symbols count as
+ * others do, and are compared as words. */
+static bool steps_follow(const int *order, int rank, const cfx_dim *shape,
+                         const cfx_dim *stride)
+{
+    cfx_dim expected = cfx_dim_int(1);
+
+    for (int k = 0; k < rank; k++) {
+        int i = order[k];
+        if (is_one(shape[i]))
+            continue;
+        if (!cfx_dim_same(stride[i], expected))
+            return false;
+        expected = cfx_dim_mul(NULL, expected, shape[i]);
+    }
+    return true;
+}
+
+/* Is some order of the axes row-major? The order is found by following the
+ * strides from 1 upwards. */
+static bool is_dense(int rank, const cfx_dim *shape, const cfx_dim *stride)
+{
+    cfx_dim expected = cfx_dim_int(1);
+    unsigned left = 0;
+
+    for (int i = 0; i < rank; i++)
+        if (!is_one(shape[i]))
+            left |= 1u << i;
+    while (left) {
+        int i = 0;
+        while (i < rank && (!(left >> i & 1) ||
+                            !cfx_dim_same(stride[i], expected)))
+            i++;
+        if (i == rank)
+            return false;
+        left &= ~(1u << i);
+        expected = cfx_dim_mul(NULL, expected, shape[i]);
+    }
+    return true;
+}
+
+/* PyTorch's definitions: what is empty is contiguous and dense, but is
+ * channels-last by its strides only. */
+static uint8_t flags_of(int rank, const cfx_dim *shape, const cfx_dim *stride)
+{
+    static const int last_2d[] = {1, 3, 2, 0}, last_3d[] = {1, 4, 3, 2, 0};
+    static const int rows[] = {15, 14, 13, 12, 11, 10, 9, 8,
+                               7, 6, 5, 4, 3, 2, 1, 0};
+    unsigned flags = 0;
+    bool empty = false;
+
+    for (int i = 0; i < rank; i++)
+        empty |= cfx_dim_is(shape[i], 0);
+    if (empty || steps_follow(rows + CFX_MAX_RANK - rank, rank, shape, stride))
+        flags |= CFX_TENSOR_CONTIGUOUS | CFX_TENSOR_DENSE;
+    else if (is_dense(rank, shape, stride))
+        flags |= CFX_TENSOR_DENSE;
+    if (rank == 4 && steps_follow(last_2d, 4, shape, stride))
+        flags |= CFX_TENSOR_CHANNELS_LAST;
+    if (rank == 5 && steps_follow(last_3d, 5, shape, stride))
+        flags |= CFX_TENSOR_CHANNELS_LAST_3D;
+    return (uint8_t)flags;
+}
+
+void cfx_strides_of(cfx_shape_env *env, cfx_memory_format format, int rank,
+                    const cfx_dim *shape, cfx_dim *stride)
+{
+    bool last = (format == CFX_CHANNELS_LAST && rank == 4) ||
+                (format == CFX_CHANNELS_LAST_3D && rank == 5);
+    cfx_dim step = cfx_dim_int(1);
+
+    if (last) {
+        stride[1] = step;
+        step = shape[1];
+    }
+    for (int i = rank - 1; i >= 0; i--) {
+        if (last && i == 1)
+            continue;
+        stride[i] = step;
+        /* An empty axis counts as 1 in row-major order, but not in the other:
+         * so it is in PyTorch. */
+        if (last || !cfx_dim_is(shape[i], 0))
+            step = cfx_dim_mul(env, step, shape[i]);
+    }
+}
+
+int64_t cfx_tensor_numel(const cfx_tensor *t)
+{
+    int64_t n = 1;
+
+    for (int i = 0; i < t->rank; i++)
+        n *= cfx_dim_value(t->shape[i]);
+    return n;
+}
+
+/* ---- Blocks ---- */
+
+static size_t head_size(int rank, bool home)
+{
+    return (home ? sizeof(cfx_storage) : 0) + sizeof(cfx_tensor) +
+           2 * (size_t)rank * sizeof(cfx_dim);
+}
+
+static size_t round_up(size_t n)
+{
+    return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
+}
+
+static cfx_storage *home_of(const cfx_tensor *t)
+{
+    return (cfx_storage *)(void *)((char *)(uintptr_t)t - sizeof(cfx_storage));
+}
+
+/* A tensor in a block of that size, with its strides but without numbers. */
+static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool home,
+                        size_t block)
+{
+    char *p = cfx_block_alloc(ctx, block);
+    if (!p)
+        return NULL;
+
+    cfx_tensor *t = (void *)(home ? p + sizeof(cfx_storage) : p);
+    t->refs = 1;
+    t->dtype = (uint8_t)dtype;
+    t->rank = (uint8_t)rank;
+    t->flags = 0;
+    t->home = home;
+    t->data = NULL;
+    t->storage = NULL;
+    t->ctx = ctx;
+    t->offset = cfx_dim_int(0);
+    t->stride = t->shape + rank;
+    return t;
+}
+
+/* Begin the storage at home; the block is its own from here on. */
+static void settle(cfx_tensor *t, void *data, size_t bytes, size_t block)
+{
+    cfx_storage *s = home_of(t);
+
+    *s = (cfx_storage){
+        .refs = 1,
+        .ctx = t->ctx,
+        .data = data,
+        .bytes = bytes,
+        .block = block,
+    };
+    t->storage = s;
+    t->data = data;
+}
+
+static void storage_unref(cfx_storage *s)
+{
+    if (!cfx_ref_dec(&s->refs))
+        return;
+    if (s->owns_data)
+        cfx_block_free(s->ctx, s->data, s->bytes);
+    if (s->release)
+        s->release(s->user);
+    cfx_block_free(s->ctx, s, s->block);
+}
+
+cfx_tensor *cfx_tensor_ref(const cfx_tensor *t)
+{
+    cfx_tensor *mine = (cfx_tensor *)(uintptr_t)t;
+
+    if (mine)
+        cfx_ref_inc(&mine->refs);
+    return mine;
+}
+
+void cfx_tensor_unref(cfx_tensor *t)
+{
+    if (!t || !cfx_ref_dec(&t->refs))
+        return;
+
+    cfx_storage *s = t->storage;
+    char *block = (char *)t - (t->home ? sizeof(cfx_storage) : 0);
+    /* At home the block goes when its storage goes. */
+    if ((char *)s != block)
+        cfx_block_free(t->ctx, block, head_size(t->rank, t->home));
+    if (s)
+        storage_unref(s);
+}
+
+/* ---- Constructors ---- */
+
+static cfx_status no_memory(cfx_error *err, size_t bytes)
+{
+    return cfx_fail(err, CFX_ENOMEM, "no memory for a tensor of %zu bytes",
+                    bytes);
+}
+
+/* Known extents as dims: false where one is out of a dim's range. */
+static cfx_status dims_of(cfx_dim *out, const char *what, int rank,
+                          const int64_t *n, cfx_error *err)
+{
+    for (int i = 0; i < rank; i++) {
+        if (CFX_UNLIKELY(n[i] < 0 || n[i] > CFX_DIM_MAX))
+            return cfx_fail(err, CFX_ESHAPE,
+                            "the %s on axis %d is not within 0 and 2^61: %lld",
+                            what, i, (long long)n[i]);
+        out[i] = cfx_dim_int(n[i]);
+    }
+    return CFX_OK;
+}
+
+/* Numbers for a tensor whose strides reach `bytes` far. Nothing is written
+ * beyond them, but 0 bytes have an address too. */
+static cfx_status give_block(cfx_tensor *t, size_t bytes, cfx_error *err)
+{
+    size_t size = bytes ? bytes : ALIGN;
+    void *data = cfx_block_alloc(t->ctx, size);
+
+    if (!data)
+        return no_memory(err, bytes);
+    settle(t, data, size, head_size(t->rank, true));
+    t->storage->owns_data = true;
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_new(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
+                          int rank, const int64_t *shape, cfx_error *err)
+{
+    cfx_dim dims[CFX_MAX_RANK], strides[CFX_MAX_RANK];
+    int64_t numel;
+    cfx_status status;
+
+    *out = NULL;
+    if ((status = check_rank(err, rank)) ||
+        (status = dims_of(dims, "extent", rank, shape, err)) ||
+        (status = row_major(&numel, dtype, rank, dims, strides, err)))
+        return status;
+
+    size_t bytes = (size_t)numel * cfx_dtype_size(dtype);
+    size_t head = head_size(rank, true), at = round_up(head);
+    bool small = bytes <= SMALL;
+    size_t block = small ? at + (bytes ? bytes : 1) : head;
+    cfx_tensor *t = make(ctx, dtype, rank, true, block);
+    if (!t)
+        return no_memory(err, bytes);
+    for (int i = 0; i < rank; i++) {
+        t->shape[i] = dims[i];
+        t->stride[i] = strides[i];
+    }
+    t->flags = rank < 4 ? CFX_TENSOR_CONTIGUOUS | CFX_TENSOR_DENSE
+                        : flags_of(rank, dims, strides);
+    if (small) {
+        settle(t, (char *)home_of(t) + at, bytes, block);
+    } else if ((status = give_block(t, bytes, err))) {
+        cfx_tensor_unref(t);
+        return status;
+    }
+    *out = t;
+    return CFX_OK;
+}
+
+/* Row-major strides of extents that may be symbols. */
+static cfx_status default_strides(cfx_dim *stride, cfx_dtype dtype, int rank,
+                                  const cfx_dim *shape, cfx_error *err)
+{
+    bool known = true;
+    int64_t numel;
+
+    for (int i = 0; i < rank; i++)
+        known &= cfx_dim_is_int(shape[i]);
+    if (known)
+        return row_major(&numel, dtype, rank, shape, stride, err);
+    for (int i = 0; i < rank; i++)
+        if (check_dim(err, "extent", i, shape[i]))
+            return CFX_ESHAPE;
+    cfx_strides_of(NULL, CFX_CONTIGUOUS_FORMAT, rank, shape, stride);
+    for (int i = 0; i < rank; i++)
+        if (cfx_dim_is_bad(stride[i]))
+            return fail_size(err, dtype, rank, shape);
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
+                           int rank, const cfx_dim *shape,
+                           const cfx_dim *stride, cfx_error *err)
+{
+    cfx_dim rows[CFX_MAX_RANK];
+    cfx_status status;
+    survey s;
+
+    *out = NULL;
+    if ((status = check_rank(err, rank)))
+        return status;
+    if (!stride && (status = default_strides(rows, dtype, rank, shape, err)))
+        return status;
+    if (!stride)
+        stride = rows;
+    if ((status = survey_of(&s, dtype, rank, shape, stride, err)))
+        return status;
+
+    cfx_tensor *t = make(ctx, dtype, rank, true, head_size(rank, true));
+    if (!t)
+        return no_memory(err, 0);
+    for (int i = 0; i < rank; i++) {
+        t->shape[i] = shape[i];
+        t->stride[i] = stride[i];
+    }
+    t->flags = flags_of(rank, shape, stride);
+    *out = t;
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_alloc(cfx_tensor *t, cfx_error *err)
+{
+    cfx_status status;
+    survey s;
+
+    if (t->storage)
+        return cfx_fail(err, CFX_EINVAL, "the tensor has memory already");
+    if ((status = survey_of(&s, (cfx_dtype)t->dtype, t->rank, t->shape,
+                            t->stride, err)))
+        return status;
+    if (!s.known) {
+        char text[512];
+        return cfx_fail(err, CFX_ESHAPE,
+                        "memory for shape [%s] needs numbers for its symbols",
+                        show(text, sizeof text, t->rank, t->shape));
+    }
+    size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
+    if (s.reach > MAX_BYTES / (int64_t)size)
+        return fail_size(err, (cfx_dtype)t->dtype, t->rank, t->shape);
+    t->offset = cfx_dim_int(0);
+    return give_block(t, (size_t)s.reach * size, err);
+}
+
+cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
+                           int rank, const int64_t *shape,
+                           const int64_t *stride, void *data, size_t bytes,
+                           void (*release)(void *user), void *user,
+                           cfx_error *err)
+{
+    cfx_dim dims[CFX_MAX_RANK], strides[CFX_MAX_RANK];
+    cfx_tensor *t = NULL;
+    cfx_status status;
+    survey s;
+    int64_t numel;
+
+    *out = NULL;
+    if ((status = check_rank(err, rank)) ||
+        (status = dims_of(dims, "extent", rank, shape, err)) ||
+        (status = stride
+             ? dims_of(strides, "stride", rank, stride, err)
+             : row_major(&numel, dtype, rank, dims, strides, err)) ||
+        (status = survey_of(&s, dtype, rank, dims, strides, err)))
+        goto out;
+    if ((size_t)s.reach > bytes / cfx_dtype_size(dtype)) {
+        status = cfx_fail(err, CFX_ESHAPE,
+                          "extents and strides reach %lld elements of %s, but "
+                          "the memory has %zu bytes", (long long)s.reach,
+                          cfx_dtypes[dtype].name, bytes);
+        goto out;
+    }
+    t = make(ctx, dtype, rank, true, head_size(rank, true));
+    if (!t) {
+        status = no_memory(err, 0);
+        goto out;
+    }
+    for (int i = 0; i < rank; i++) {
+        t->shape[i] = dims[i];
+        t->stride[i] = strides[i];
+    }
+    t->flags = flags_of(rank, dims, strides);
+    /* Nothing is read at the address of an empty tensor, but it is one. */
+    settle(t, data ? data : t, bytes, head_size(rank, true));
+    t->storage->release = release;
+    t->storage->user = user;
+    *out = t;
+out:
+    if (!t && release)
+        release(user);
+    return status;
+}
+
+/* Where a view begins, once it is known to stay within the storage. */
+static cfx_status find_data(void **out, const cfx_storage *storage,
+                            cfx_dtype dtype, const survey *s, cfx_dim offset,
+                            cfx_error *err)
+{
+    size_t size = cfx_dtype_size(dtype), room = storage->bytes / size;
+
+    if (!s->known || !cfx_dim_is_int(offset))
+        return cfx_fail(err, CFX_ESHAPE,
+                        "a view of memory needs extents, strides and an "
+                        "offset that are numbers");
+    size_t first = (size_t)cfx_dim_value(offset);
+    if (s->empty) {
+        *out = first <= room ? (char *)storage->data + first * size
+                             : storage->data;
+        return CFX_OK;
+    }
+    if (first > room || (size_t)s->reach > room - first)
+        return cfx_fail(err, CFX_ESHAPE,
+                        "a view of %lld elements from element %lld leaves a "
+                        "storage of %zu", (long long)s->reach,
+                        (long long)first, room);
+    *out = (char *)storage->data + first * size;
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
+                           const cfx_dim *shape, const cfx_dim *stride,
+                           cfx_dim offset, cfx_error *err)
+{
+    cfx_dtype dtype = (cfx_dtype)base->dtype;
+    bool home = !base->storage;
+    void *data = NULL;
+    cfx_status status;
+    survey s;
+
+    *out = NULL;
+    if ((status = check_rank(err, rank)) ||
+        (status = survey_of(&s, dtype, rank, shape, stride, err)))
+        return status;
+    if (cfx_dim_is_bad(offset) ||
+        (cfx_dim_is_int(offset) && cfx_dim_value(offset) < 0))
+        return cfx_fail(err, CFX_ESHAPE,
+                        "the offset of a view is negative or beyond 2^61");
+    if (!home && (status = find_data(&data, base->storage, dtype, &s, offset,
+                                     err)))
+        return status;
+
+    cfx_tensor *t = make(base->ctx, dtype, rank, home, head_size(rank, home));
+    if (!t)
+        return no_memory(err, 0);
+    for (int i = 0; i < rank; i++) {
+        t->shape[i] = shape[i];
+        t->stride[i] = stride[i];
+    }
+    t->flags = flags_of(rank, shape, stride);
+    t->offset = offset;
+    if (!home) {
+        t->storage = base->storage;
+        t->data = data;
+        cfx_ref_inc(&t->storage->refs);
+    }
+    *out = t;
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
+                             size_t byte_offset, cfx_error *err)
+{
+    cfx_dtype dtype = (cfx_dtype)t->dtype;
+    size_t size = cfx_dtype_size(dtype);
+    cfx_status status;
+    survey s;
+
+    assert(!t->storage && home->storage);
+    if (byte_offset % size)
+        return cfx_fail(err, CFX_ESHAPE,
+                        "offset %zu is no multiple of the %zu bytes of %s",
+                        byte_offset, size, cfx_dtypes[dtype].name);
+    cfx_dim offset = cfx_dim_int((int64_t)(byte_offset / size));
+    if ((status = survey_of(&s, dtype, t->rank, t->shape, t->stride, err)) ||
+        (status = find_data(&t->data, home->storage, dtype, &s, offset, err)))
+        return status;
+    t->offset = offset;
+    t->storage = home->storage;
+    cfx_ref_inc(&t->storage->refs);
+    return CFX_OK;
+}
+
+/* ---- Small questions ---- */
+
+bool cfx_tensor_shares(const cfx_tensor *a, const cfx_tensor *b)
+{
+    return a->storage && a->storage == b->storage;
+}
+
+void *cfx_tensor_at(const cfx_tensor *t, const int64_t *index)
+{
+    int64_t at = 0;
+
+    for (int i = 0; i < t->rank; i++)
+        at += index[i] * cfx_tensor_stride(t, i);
+    return (char *)t->data +
+           at * (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
+}
+
+cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
+                                 cfx_error *err)
+{
+    cfx_status status;
+
+    if (cfx_tensor_is_contiguous(t)) {
+        *out = cfx_tensor_ref(t);
+        return CFX_OK;
+    }
+    status = cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank,
+                             t->shape, NULL, err);
+    if (status || !t->storage)
+        return status;
+    if ((status = cfx_tensor_alloc(*out, err)) ||
+        (status = cfx_tensor_copy(*out, t, err))) {
+        cfx_tensor_unref(*out);
+        *out = NULL;
+    }
+    return status;
+}

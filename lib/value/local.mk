@@ -1,0 +1,2 @@
+libcore_la_SOURCES += \
+	%reldir%/value.c

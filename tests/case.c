@@ -1,0 +1,608 @@
+/*
+ * case -- read, run and compare operator cases.
+ */
+#include "tests/case.h"
+
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cfx/file.h>
+#include <cfx/text.h>
+
+#include "base/util.h"
+
+/* ---- Reading ---- */
+
+struct reader {
+    const char *at, *end;
+    op_case *c;
+    cfx_scope *s;
+    bool in_constructor;
+    char *why;
+    size_t why_size;
+};
+
+static bool fail(struct reader *r, const char *what)
+{
+    if (!*r->why)
+        snprintf(r->why, r->why_size, "%s at '%.20s'", what, r->at);
+    return false;
+}
+
+static void skip(struct reader *r)
+{
+    while (r->at < r->end && (*r->at == ' ' || *r->at == '\t'))
+        r->at++;
+}
+
+static bool take(struct reader *r, char c)
+{
+    skip(r);
+    if (r->at >= r->end || *r->at != c)
+        return false;
+    r->at++;
+    return true;
+}
+
+static size_t word(struct reader *r)
+{
+    skip(r);
+    size_t n = 0;
+    while (r->at + n < r->end && (isalnum((unsigned char)r->at[n]) ||
+                                  r->at[n] == '_' || r->at[n] == '.'))
+        n++;
+    return n;
+}
+
+/* ---- Tensors ---- */
+
+static bool read_ints(struct reader *r, char open, char close, int64_t *out,
+                      int *n)
+{
+    *n = 0;
+    if (!take(r, open))
+        return fail(r, "a bracket is missing");
+    while (!take(r, close)) {
+        char *end;
+        skip(r);
+        out[(*n)++] = strtoll(r->at, &end, 10);
+        if (end == r->at || *n == CFX_MAX_RANK)
+            return fail(r, "bad extents");
+        r->at = end;
+        take(r, ',');
+    }
+    return true;
+}
+
+static uint64_t key_of(uint64_t seed, const char *name)
+{
+    uint64_t h = UINT64_C(0xcbf29ce484222325);
+    for (const char *p = name; *p; p++)
+        h = (h ^ (unsigned char)*p) * UINT64_C(0x100000001b3);
+    return cfx_mix64(seed + UINT64_C(0x9E3779B97F4A7C15)) ^ h;
+}
+
+static void next_index(const cfx_tensor *t, int64_t *index)
+{
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (++index[i] < cfx_tensor_size(t, i))
+            return;
+        index[i] = 0;
+    }
+}
+
+static bool fill_range(struct reader *r, cfx_tensor *t, const char *name)
+{
+    char *end, full[64];
+    double lo = cfx_strtod(r->at, &end);
+    r->at = end + 1;
+    double hi = cfx_strtod(r->at, &end);
+    r->at = end;
+    snprintf(full, sizeof(full), "input:%s", name);
+    uint64_t key = key_of(1, full);
+    int64_t index[CFX_MAX_RANK] = {0}, n = cfx_tensor_numel(t);
+    cfx_dtype type = (cfx_dtype)t->dtype;
+    for (int64_t i = 0; i < n; i++, next_index(t, index)) {
+        uint64_t bits = cfx_random_bits(key, (uint64_t)i);
+        double v = lo + (hi - lo) * cfx_random_uniform(bits);
+        void *p = cfx_tensor_at(t, index);
+        if (cfx_dtype_is_float(type))
+            cfx_element_set_double(type, p, v);
+        else
+            cfx_element_set_int(type, p, (int64_t)lo +
+                                (int64_t)(bits % (uint64_t)(hi - lo)));
+    }
+    return true;
+}
+
+static bool read_element(struct reader *r, cfx_dtype type, void *p)
+{
+    char *end;
+    skip(r);
+    if (!strncmp(r->at, "true", 4) || !strncmp(r->at, "false", 5)) {
+        bool v = *r->at == 't';
+        r->at += v ? 4 : 5;
+        cfx_element_set_int(type, p, v);
+        return true;
+    }
+    double v = cfx_strtod(r->at, &end);
+    if (end == r->at)
+        return fail(r, "bad element");
+    if (cfx_dtype_is_float(type))
+        cfx_element_set_double(type, p, v);
+    else
+        cfx_element_set_int(type, p, strtoll(r->at, NULL, 10));
+    r->at = end;
+    return true;
+}
+
+static bool fill_list(struct reader *r, cfx_tensor *t)
+{
+    int64_t index[CFX_MAX_RANK] = {0}, n = cfx_tensor_numel(t);
+    char first[16] = {0};
+    cfx_dtype type = (cfx_dtype)t->dtype;
+    int64_t count = 0;
+    while (!take(r, '}')) {
+        char one[16];
+        if (!read_element(r, type, one))
+            return false;
+        if (!count)
+            memcpy(first, one, sizeof(first));
+        if (count < n) {
+            memcpy(cfx_tensor_at(t, index), one, cfx_dtype_size(type));
+            next_index(t, index);
+        }
+        count++;
+        take(r, ',');
+    }
+    for (int64_t i = count; count == 1 && i < n; i++) {
+        memcpy(cfx_tensor_at(t, index), first, cfx_dtype_size(type));
+        next_index(t, index);
+    }
+    return true;
+}
+
+/* Storage of just the size that the strides need, zeroed. */
+static cfx_tensor *strided(struct reader *r, cfx_dtype type, int rank,
+                           const int64_t *shape, const int64_t *stride)
+{
+    int64_t span = 1;
+    cfx_tensor *flat, *t = NULL;
+    for (int i = 0; i < rank; i++)
+        span = shape[i] ? span + (shape[i] - 1) * stride[i] : 0;
+    for (int i = 0; i < rank; i++)
+        if (!shape[i])
+            span = 0;
+    if (cfx_tensor_new(&flat, r->s->ctx, type, 1, &span, NULL))
+        return NULL;
+    memset(flat->data, 0, (size_t)span * cfx_dtype_size(type));
+    cfx_dim dims[CFX_MAX_RANK], strides[CFX_MAX_RANK];
+    for (int i = 0; i < rank; i++) {
+        dims[i] = cfx_dim_int(shape[i]);
+        strides[i] = cfx_dim_int(stride[i]);
+    }
+    cfx_tensor_view(&t, flat, rank, dims, strides, cfx_dim_int(0), NULL);
+    cfx_tensor_unref(flat);
+    return t;
+}
+
+static bool read_spec(struct reader *r, cfx_dtype type, cfx_value *out)
+{
+    int64_t shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    int rank, nstride;
+    char name[16];
+    cfx_tensor *t = NULL;
+    if (!read_ints(r, '[', ']', shape, &rank))
+        return false;
+    if (r->at < r->end && *r->at == '@') {
+        r->at++;
+        if (!read_ints(r, '(', ')', stride, &nstride) || nstride != rank)
+            return fail(r, "bad strides");
+        t = strided(r, type, rank, shape, stride);
+    } else {
+        cfx_tensor_new(&t, r->s->ctx, type, rank, shape, NULL);
+    }
+    if (!t || r->c->ntensors == CASE_MAX_TENSORS)
+        return fail(r, "cannot make the tensor");
+    snprintf(name, sizeof(name), "arg%zu", r->c->ntensors);
+    r->c->tensor[r->c->ntensors++] = t;
+    *out = cfx_own(r->s, cfx_value_of_tensor(t));
+    if (r->at < r->end && *r->at == '#') {
+        r->at++;
+        return fill_range(r, t, name);
+    }
+    if (r->at + 1 < r->end && r->at[0] == '=' && r->at[1] == '{') {
+        r->at += 2;
+        return fill_list(r, t);
+    }
+    return !cfx_tensor_randomize(t, 1, name, NULL);
+}
+
+/* ---- Values ---- */
+
+static bool read_value(struct reader *r, cfx_value *out);
+
+static bool read_items(struct reader *r, char close, cfx_kind kind,
+                       cfx_value *out, bool *comma)
+{
+    cfx_value item[64];
+    size_t n = 0;
+    *comma = false;
+    while (!take(r, close)) {
+        if (n == 64 || !read_value(r, &item[n++]))
+            return fail(r, "bad items");
+        *comma = take(r, ',');
+    }
+    if (kind == CFX_TUPLE && n == 1 && !*comma)
+        *out = item[0];
+    else
+        *out = cfx_list_of(r->s, kind, n, item);
+    return true;
+}
+
+static bool read_dict(struct reader *r, cfx_value *out)
+{
+    cfx_value item[32];
+    size_t n = 0;
+    while (!take(r, '}')) {
+        if (n == 32 || !read_value(r, &item[n]) || !take(r, ':') ||
+            !read_value(r, &item[n + 1]))
+            return fail(r, "bad dict");
+        n += 2;
+        take(r, ',');
+    }
+    *out = cfx_own(r->s, cfx_dict_new(r->s->ctx, n / 2, item));
+    return true;
+}
+
+static bool read_number(struct reader *r, cfx_value *out)
+{
+    char *end, text[64];
+    double v = cfx_strtod(r->at, &end);
+    size_t n = (size_t)(end - r->at);
+    if (!n || n >= sizeof(text))
+        return fail(r, "a value is missing");
+    memcpy(text, r->at, n);
+    text[n] = '\0';
+    *out = strpbrk(text, ".en") ? cfx_num(v)
+                                : cfx_int(strtoll(text, NULL, 10));
+    r->at = end;
+    return true;
+}
+
+static bool is(struct reader *r, size_t n, const char *name)
+{
+    return strlen(name) == n && !strncmp(r->at, name, n);
+}
+
+static bool read_named(struct reader *r, size_t n, cfx_value *out)
+{
+    static const struct { const char *name; cfx_kind kind; } call[] = {
+        {"slice", CFX_SLICE}, {"range", CFX_RANGE}, {"complex", CFX_COMPLEX},
+    };
+    char name[64];
+    bool comma;
+    cfx_dtype type;
+    snprintf(name, sizeof(name), "%.*s", (int)n, r->at);
+    for (size_t i = 0; i < 3; i++)
+        if (!strcmp(name, call[i].name)) {
+            r->at += n + 1;
+            if (!read_items(r, ')', CFX_LIST, out, &comma))
+                return false;
+            *out = cfx_own(r->s, cfx_seq_new(r->s->ctx, call[i].kind,
+                                             out->u.seq->len,
+                                             out->u.seq->item, NULL));
+            return true;
+        }
+    if (cfx_dtype_parse(&type, name) && r->at + n < r->end &&
+        r->at[n] == '[') {
+        r->at += n;
+        return read_spec(r, type, out);
+    }
+    bool known = true;
+    if (is(r, n, "None"))
+        *out = cfx_none();
+    else if (is(r, n, "True") || is(r, n, "False"))
+        *out = cfx_bool(*r->at == 'T');
+    else if (is(r, n, "inf") || is(r, n, "nan"))
+        *out = cfx_num(*r->at == 'i' ? INFINITY : NAN);
+    else if (is(r, n, "...") || is(r, n, "Ellipsis"))
+        *out = cfx_ellipsis();
+    else
+        known = false;
+    if (!known &&
+        cfx_parse_value(out, r->s->ctx, r->at, n, NULL) == CFX_OK) {
+        *out = cfx_own(r->s, *out);
+        known = out->kind != CFX_NAME;
+    }
+    if (!known)
+        return fail(r, "unknown word");
+    r->at += n;
+    return true;
+}
+
+static bool read_string(struct reader *r, cfx_value *out)
+{
+    char quote = *r->at++;
+    const char *end = memchr(r->at, quote, (size_t)(r->end - r->at));
+    if (!end)
+        return fail(r, "a quote is missing");
+    *out = cfx_own(r->s, cfx_str_new(r->s->ctx, r->at,
+                                     (size_t)(end - r->at)));
+    r->at = end + 1;
+    return true;
+}
+
+static bool read_value(struct reader *r, cfx_value *out)
+{
+    bool comma;
+    skip(r);
+    if (r->at >= r->end)
+        return fail(r, "a value is missing");
+    if (*r->at == '(' || *r->at == '[') {
+        bool tuple = *r->at++ == '(';
+        return read_items(r, tuple ? ')' : ']', tuple ? CFX_TUPLE : CFX_LIST,
+                          out, &comma);
+    }
+    if (*r->at == '{') {
+        r->at++;
+        return read_dict(r, out);
+    }
+    if (*r->at == '\'' || *r->at == '"')
+        return read_string(r, out);
+    if (isdigit((unsigned char)*r->at) || *r->at == '-' ||
+        (*r->at == '.' && isdigit((unsigned char)r->at[1])))
+        return read_number(r, out);
+    return read_named(r, word(r), out);
+}
+
+static bool read_args(struct reader *r)
+{
+    op_case *c = r->c;
+    c->nargs = c->nkwargs = 0;
+    if (!take(r, '('))
+        return fail(r, "'(' is missing");
+    while (!take(r, ')')) {
+        size_t n = word(r);
+        bool keyword = n && r->at + n + 1 < r->end && r->at[n] == '=' &&
+                       r->at[n + 1] != '{' && !isdigit((unsigned char)*r->at);
+        if (c->nargs == CASE_MAX_ARGS || c->nkwargs == CASE_MAX_ARGS)
+            return fail(r, "too many arguments");
+        if (keyword) {
+            c->kwargs[2 * c->nkwargs] =
+                cfx_own(r->s, cfx_str_new(r->s->ctx, r->at, n));
+            r->at += n + 1;
+            if (!read_value(r, &c->kwargs[2 * c->nkwargs++ + 1]))
+                return false;
+        } else if (!read_value(r, &c->args[c->nargs++])) {
+            return false;
+        }
+        take(r, ',');
+    }
+    return true;
+}
+
+static bool make_module(struct reader *r)
+{
+    op_case *c = r->c;
+    cfx_error err = {0};
+    const cfx_module_type *type = cfx_find_module_type(r->s->ctx, c->target);
+    if (!type)
+        return fail(r, "unknown module type");
+    if (cfx_module_new(&c->module, r->s->ctx, type, NULL, c->args, c->nargs,
+                       c->kwargs, c->nkwargs, &err) ||
+        cfx_module_randomize(c->module, 1, &err)) {
+        snprintf(r->why, r->why_size, "constructor: %s", err.text);
+        return false;
+    }
+    return true;
+}
+
+bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,
+               char *why, size_t size)
+{
+    struct reader r = {.at = text, .end = text + len, .c = c, .s = s,
+                       .why = why, .why_size = size};
+    *c = (op_case){.nargs = 0};
+    *why = '\0';
+    size_t n = word(&r);
+    snprintf(c->target, sizeof(c->target), "%.*s", (int)n, r.at);
+    r.at += n;
+    if (!read_args(&r))
+        return false;
+    if (take(&r, '(')) {
+        r.at--;
+        return make_module(&r) && read_args(&r);
+    }
+    c->is_method = !strncmp(c->target, "Tensor.", 7);
+    return true;
+}
+
+void case_release(op_case *c)
+{
+    cfx_module_unref(c->module);
+    c->module = NULL;
+}
+
+cfx_value case_run(op_case *c, cfx_scope *s)
+{
+    cfx_value out;
+    if (!c->module)
+        return c->is_method
+                   ? cfx_call_method(s, c->target + 7, c->args, c->nargs,
+                                     c->kwargs, c->nkwargs)
+                   : cfx_call_function(s, c->target, c->args, c->nargs,
+                                       c->kwargs, c->nkwargs);
+    if (cfx_module_call(s, c->module, NULL, c->args, c->nargs, c->kwargs,
+                        c->nkwargs, &out))
+        return cfx_none();
+    return cfx_own(s, out);
+}
+
+/* ---- Comparing ---- */
+
+struct compare {
+    const char *at;
+    char *why;
+    size_t why_size;
+    size_t items;
+};
+
+static double tolerance(cfx_dtype t)
+{
+    return t == CFX_F64 ? 1e-7 : t == CFX_F16 ? 4e-3 : t == CFX_BF16 ? 3e-2
+                                                                    : 3e-5;
+}
+
+static void describe(const cfx_tensor *t, char *buf, size_t size)
+{
+    size_t n = (size_t)snprintf(buf, size, "%s[", cfx_dtypes[t->dtype].abbr);
+    if (t->dtype == CFX_BOOL)
+        n = (size_t)snprintf(buf, size, "bool[");
+    for (int i = 0; i < t->rank && n < size; i++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "," : "",
+                              (long long)cfx_tensor_size(t, i));
+    n += (size_t)snprintf(buf + n, size - n, "]@(");
+    for (int i = 0; i < t->rank && n < size; i++)
+        n += (size_t)snprintf(buf + n, size - n, "%s%lld", i ? "," : "",
+                              (long long)cfx_tensor_stride(t, i));
+    snprintf(buf + n, size - n, ")");
+}
+
+static void to_index(const cfx_tensor *t, int64_t flat, int64_t *index)
+{
+    for (int i = t->rank - 1; i >= 0; i--) {
+        index[i] = flat % cfx_tensor_size(t, i);
+        flat /= cfx_tensor_size(t, i);
+    }
+}
+
+static bool compare_elements(struct compare *c, const cfx_tensor *t)
+{
+    int64_t n = cfx_tensor_numel(t), shown = n < 24 ? n : 24;
+    double scale = 0, tol = tolerance((cfx_dtype)t->dtype);
+    for (int64_t k = 0; k < shown; k++) {
+        int64_t index[CFX_MAX_RANK];
+        char *end;
+        to_index(t, n <= 24 ? k : k * (n - 1) / 23, index);
+        double want = cfx_strtod(c->at, &end);
+        double have = cfx_element_double((cfx_dtype)t->dtype,
+                                         cfx_tensor_at(t, index));
+        if (end == c->at) {
+            snprintf(c->why, c->why_size, "golden has %lld elements",
+                     (long long)k);
+            return false;
+        }
+        c->at = end;
+        scale = fabs(want) > scale && isfinite(want) ? fabs(want) : scale;
+        bool same = have == want || (isnan(have) && isnan(want)) ||
+                    fabs(have - want) <= tol * (fabs(want) + 0.1 * scale) +
+                                             1e-6 * tol;
+        if (!same) {
+            snprintf(c->why, c->why_size, "element %lld is %.9g, not %.9g",
+                     (long long)k, have, want);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool compare_tensor(struct compare *c, const cfx_tensor *t)
+{
+    char have[256];
+    describe(t, have, sizeof(have));
+    size_t n = strlen(have);
+    if (strncmp(c->at, have, n) || (c->at[n] && c->at[n] != ' ')) {
+        snprintf(c->why, c->why_size, "is %s, not %.*s", have,
+                 (int)strcspn(c->at, " "), c->at);
+        return false;
+    }
+    c->at += n;
+    return cfx_tensor_is_meta(t) || compare_elements(c, t);
+}
+
+static cfx_status into_buf(void *user, const char *text, size_t len)
+{
+    cfx_buf_add(user, text, len);
+    return CFX_OK;
+}
+
+static bool compare_literal(struct compare *c, cfx_context *ctx, cfx_value v)
+{
+    cfx_buf b;
+    cfx_buf_init(&b, ctx);
+    cfx_print_value((cfx_sink){into_buf, &b}, v, CFX_STYLE_REPR, NULL);
+    bool same = b.len && !strncmp(c->at, b.s, b.len);
+    if (!same && v.kind == CFX_FLOAT) {
+        char *end;
+        double want = cfx_strtod(c->at, &end);
+        same = fabs(want - v.u.f) <= 3e-5 * fabs(want);
+        b.len = (size_t)(end - c->at);
+    }
+    if (same)
+        c->at += b.len;
+    else
+        snprintf(c->why, c->why_size, "is %s, not %s", cfx_buf_str(&b),
+                 c->at);
+    cfx_buf_release(&b);
+    return same;
+}
+
+static bool holds_tensor(cfx_value v)
+{
+    if (v.kind == CFX_TENSOR)
+        return true;
+    if (v.kind < CFX_TUPLE || v.kind > CFX_DICT)
+        return false;
+    uint32_t n = v.u.seq->len * (v.kind == CFX_DICT ? 2u : 1u);
+    for (uint32_t i = 0; i < n; i++)
+        if (holds_tensor(v.u.seq->item[i]))
+            return true;
+    return false;
+}
+
+static bool compare_value(struct compare *c, cfx_context *ctx, cfx_value v)
+{
+    if (v.kind >= CFX_TUPLE && v.kind <= CFX_DICT && holds_tensor(v)) {
+        uint32_t step = v.kind == CFX_DICT ? 2 : 1;
+        for (uint32_t i = step - 1; i < v.u.seq->len * step; i += step)
+            if (!compare_value(c, ctx, v.u.seq->item[i]))
+                return false;
+        return true;
+    }
+    if (c->items++) {
+        if (strncmp(c->at, " ; ", 3)) {
+            snprintf(c->why, c->why_size, "more results than %zu",
+                     c->items - 1);
+            return false;
+        }
+        c->at += 3;
+    }
+    return v.kind == CFX_TENSOR ? compare_tensor(c, v.u.tensor)
+                                : compare_literal(c, ctx, v);
+}
+
+bool case_compare(cfx_scope *s, const op_case *oc, cfx_value result,
+                  const char *golden, char *why, size_t size)
+{
+    struct compare c = {.at = golden, .why = why, .why_size = size};
+    *why = '\0';
+    if (!compare_value(&c, s->ctx, result))
+        return false;
+    while (!strncmp(c.at, " ; arg", 6)) {
+        char *end;
+        size_t k = strtoul(c.at + 6, &end, 10);
+        c.at = end + 2;
+        if (k >= oc->ntensors || !compare_tensor(&c, oc->tensor[k])) {
+            char inner[256];
+            snprintf(inner, sizeof(inner), "%s", why);
+            snprintf(why, size, "arg%zu %s", k, inner);
+            return false;
+        }
+    }
+    if (*c.at)
+        snprintf(why, size, "golden goes on: %.60s", c.at);
+    return !*c.at;
+}

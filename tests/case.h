@@ -1,0 +1,39 @@
+/*
+ * case.h -- operator cases: read one, run it, compare with what PyTorch got.
+ *
+ * The grammar is that of tests/oracle/README.md.
+ */
+#ifndef CFX_TEST_CASE_H
+#define CFX_TEST_CASE_H
+
+#include <cfx/module.h>
+#include <cfx/scope.h>
+
+enum { CASE_MAX_ARGS = 32, CASE_MAX_TENSORS = 16 };
+
+/* A call as it was read; values are owned by the scope it was read with. */
+typedef struct op_case {
+    char target[128];
+    bool is_method;
+    cfx_module *module;       /* of a module case; else NULL */
+    cfx_value args[CASE_MAX_ARGS], kwargs[2 * CASE_MAX_ARGS];
+    size_t nargs, nkwargs;
+    cfx_tensor *tensor[CASE_MAX_TENSORS]; /* arg0, arg1, ...; borrowed */
+    size_t ntensors;
+} op_case;
+
+/* Read the text of a case. False, with a sentence in why, if it is malformed
+ * or names a module type that there is none of. Free with case_release. */
+bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,
+               char *why, size_t size);
+void case_release(op_case *c);
+
+/* Run it in the scope. */
+cfx_value case_run(op_case *c, cfx_scope *s);
+
+/* Does the result agree with the golden text (without "error")? Else false,
+ * with a sentence in why. */
+bool case_compare(cfx_scope *s, const op_case *c, cfx_value result,
+                  const char *golden, char *why, size_t size);
+
+#endif

@@ -1,0 +1,271 @@
+/*
+ * names_test -- nodes get the names that torch.fx gives them.
+ */
+#include "graph_test.h"
+
+/* ---- torch.fx's own answers ---- */
+
+static cfx_opcode opcode_of(const char *word)
+{
+    int op = 0;
+    while (op < CFX_NOPCODES && strcmp(cfx_opcode_names[op], word))
+        op++;
+    ck_assert_int_lt(op, CFX_NOPCODES);
+    return (cfx_opcode)op;
+}
+
+/* Do one line of names.txt; the fields are as names_golden.py says. */
+static void replay(char *const *field, int line)
+{
+    if (!strcmp(field[0], "graph")) {
+        cfx_graph_free(g);
+        assert_ok(cfx_graph_new(&g, ctx, &err));
+    } else if (!strcmp(field[0], "create")) {
+        cfx_node *n = cfx_graph_create_node(g, opcode_of(field[1]), field[2],
+                                            NULL, 0, NULL, 0,
+                                            *field[3] ? field[3] : NULL, NULL,
+                                            &err);
+        ck_assert_msg(n != NULL, "%d: %s", line, err.text);
+        ck_assert_msg(!strcmp(n->name, field[4]), "%d: %s is not %s", line,
+                      n->name, field[4]);
+    } else {
+        cfx_node *n = cfx_graph_find(g, field[1]);
+        ck_assert_msg(n != NULL, "%d: no %s", line, field[1]);
+        if (!strcmp(field[0], "erase")) {
+            assert_ok(cfx_graph_erase_node(g, n, &err));
+        } else {
+            assert_ok(cfx_node_rename(n, field[2], &err));
+            ck_assert_msg(!strcmp(n->name, field[3]), "%d: %s is not %s", line,
+                          n->name, field[3]);
+        }
+    }
+}
+
+START_TEST(names_are_those_that_torch_gives)
+{
+    const char *dir = getenv("srcdir");
+    char path[1024], text[1024];
+    snprintf(path, sizeof(path), "%s/tests/golden/names.txt", dir ? dir : ".");
+    FILE *f = fopen(path, "r");
+    ck_assert_msg(f != NULL, "cannot open %s", path);
+    int line = 0;
+    while (fgets(text, sizeof(text), f)) {
+        char *field[6] = {text};
+        int n = 1;
+        text[strcspn(text, "\n")] = '\0';
+        for (char *c = text; *c && n < 6; c++)
+            if (*c == '\t') {
+                *c = '\0';
+                field[n++] = c + 1;
+            }
+        replay(field, ++line);
+    }
+    fclose(f);
+    ck_assert_int_gt(line, 1000);
+}
+END_TEST
+
+/* ---- Candidates ---- */
+
+static const struct { cfx_opcode op; const char *target, *name; } made[] = {
+    {CFX_PLACEHOLDER, "*args", "_args"},
+    {CFX_PLACEHOLDER, "input", "input_1"},
+    {CFX_GET_ATTR, "layer1.0.weight", "layer1_0_weight"},
+    {CFX_CALL_MODULE, "features.0", "features_0"},
+    {CFX_CALL_MODULE, "0", "_0"},
+    {CFX_CALL_METHOD, "__add__", "add"},
+    {CFX_CALL_METHOD, "__", "_unnamed"},
+    {CFX_CALL_METHOD, "someCamel", "some_camel"},
+    {CFX_CALL_METHOD, "ABCDef", "abcdef"},
+    {CFX_CALL_FUNCTION, "torch.nn.functional.relu", "relu"},
+    {CFX_CALL_FUNCTION, "operator.add", "add"},
+    {CFX_CALL_FUNCTION, "builtins.getattr", "getattr_1"},
+    {CFX_CALL_FUNCTION, "getattr", "getattr_1"},
+    {CFX_CALL_FUNCTION, "torch.ops.aten.add.Tensor", "add_tensor"},
+    {CFX_CALL_FUNCTION, "aten.relu.default", "relu_default"},
+    {CFX_CALL_FUNCTION, "torch.ops.aten.mm", "mm"},
+    {CFX_CALL_FUNCTION, "cfx::conv2d_packed", "conv2d_packed"},
+    {CFX_CALL_FUNCTION, ".", "_"},
+    {CFX_OUTPUT, "output", "output"},
+};
+
+START_TEST(names_are_made_from_targets)
+{
+    cfx_node *n = cfx_graph_create_node(g, made[_i].op, made[_i].target, NULL,
+                                        0, NULL, 0, NULL, NULL, &err);
+    ck_assert_msg(n != NULL, "%s", err.text);
+    ck_assert_str_eq(n->name, made[_i].name);
+    ck_assert_str_eq(n->target.u.str->text, made[_i].target);
+}
+END_TEST
+
+START_TEST(names_that_python_knows_are_avoided)
+{
+    static const char *const words[] = {
+        "ArithmeticError", "ZeroDivisionError", "__build_class__", "abs",
+        "zip", "None", "lambda", "inf", "nan", "NoneType", "torch", "device",
+        "fx_pytree", "pytree", "PythonFinalizationError", "print", "async",
+    };
+    for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+        char expected[64];
+        snprintf(expected, sizeof(expected), "%s_1", words[i]);
+        cfx_node *n = cfx_graph_create_node(g, CFX_CALL_METHOD, "m", NULL, 0,
+                                            NULL, 0, words[i], NULL, &err);
+        ck_assert_str_eq(n->name, expected);
+    }
+    ck_assert(!cfx_name_is_illegal("relu"));
+    ck_assert(!cfx_name_is_illegal(""));
+}
+END_TEST
+
+static const char *create(cfx_names *names, const char *candidate, bool any)
+{
+    cfx_map_entry *e = cfx_names_create(names, candidate, strlen(candidate),
+                                        any);
+    ck_assert_ptr_nonnull(e);
+    return e->key;
+}
+
+START_TEST(names_may_be_builtins_where_that_is_meant)
+{
+    cfx_names names;
+    cfx_names_init(&names, ctx);
+    ck_assert_str_eq(create(&names, "getattr", true), "getattr");
+    ck_assert_str_eq(create(&names, "getattr", false), "getattr_1");
+    ck_assert_str_eq(create(&names, "getattr", true), "getattr_2");
+    cfx_names_release(&names);
+}
+END_TEST
+
+START_TEST(names_with_endless_numbers_are_names)
+{
+    cfx_names names;
+    cfx_names_init(&names, ctx);
+    const char *big = "a_99999999999999999999999999";
+    ck_assert_str_eq(create(&names, big, false), big);
+    ck_assert_str_eq(create(&names, big, false),
+                     "a_99999999999999999999999999_1");
+    ck_assert_str_eq(create(&names, "a_999999999999999999", false),
+                     "a_999999999999999999");
+    ck_assert_str_eq(create(&names, "a", false), "a");
+    ck_assert_str_eq(create(&names, "a", false), "a_1000000000000000000");
+    cfx_names_release(&names);
+}
+END_TEST
+
+/* Each pair sets the count back to a number that has the whole run before it,
+ * in which a plain search would take two thousand million steps. */
+START_TEST(names_that_set_the_count_back_take_no_quadratic_time)
+{
+    enum { RUN = 100000, PAIRS = 20000 };
+    cfx_names names;
+    char text[32];
+    cfx_names_init(&names, ctx);
+    for (int i = 1; i <= RUN; i++) {
+        snprintf(text, sizeof(text), "a_%d", i);
+        ck_assert_str_eq(create(&names, text, false), text);
+    }
+    for (int i = 1; i <= PAIRS; i++) {
+        snprintf(text, sizeof(text), "a_0%d", i);
+        ck_assert_str_eq(create(&names, text, false), text);
+        snprintf(text, sizeof(text), "a_%d", RUN + i);
+        ck_assert_str_eq(create(&names, "a_1", false), text);
+    }
+    cfx_names_release(&names);
+}
+END_TEST
+
+/* ---- Names of nodes ---- */
+
+START_TEST(names_of_erased_and_renamed_nodes_stay_taken)
+{
+    cfx_node *a = input("a");
+    assert_ok(cfx_node_rename(a, "b", &err));
+    ck_assert_ptr_null(cfx_graph_find(g, "a"));
+    ck_assert_ptr_eq(cfx_graph_find(g, "b"), a);
+    assert_ok(cfx_graph_erase_node(g, a, &err));
+    ck_assert_ptr_null(cfx_graph_find(g, "b"));
+    ck_assert_str_eq(input("a")->name, "a_1");
+    ck_assert_str_eq(input("b")->name, "b_1");
+}
+END_TEST
+
+START_TEST(names_do_not_change_when_renamed_to_what_they_are)
+{
+    cfx_node *a = input("a");
+    assert_ok(cfx_node_rename(a, "a", &err));
+    ck_assert_str_eq(a->name, "a");
+    input("x");
+    assert_ok(cfx_node_rename(a, "x", &err));
+    ck_assert_str_eq(a->name, "x_1");
+}
+END_TEST
+
+static bool make_many_names(void)
+{
+    static const char *const candidates[] = {"a", "a", "b_2", "é", "a_1",
+                                             "some.path", "if"};
+    cfx_names names;
+    bool done = true;
+    cfx_names_init(&names, ctx);
+    for (int i = 0; done && i < 3000; i++) {
+        const char *c = candidates[i % 7];
+        done = cfx_names_create(&names, c, strlen(c), false);
+        err.code = done ? CFX_OK : CFX_ENOMEM;
+    }
+    cfx_names_release(&names);
+    return done;
+}
+
+START_TEST(names_survive_lack_of_memory)
+{
+    fail_each_allocation(make_many_names);
+}
+END_TEST
+
+START_TEST(names_are_not_lost_where_one_could_not_be_made)
+{
+    cfx_names names;
+    cfx_names_init(&names, ctx);
+    for (int i = 1; i <= 2000; i++) {
+        char expected[32];
+        allowed = 0;
+        if (!cfx_names_create(&names, "x_y.z", 5, false)) {
+            allowed = -1;
+            ck_assert_ptr_nonnull(cfx_names_create(&names, "x_y.z", 5, false));
+        }
+        snprintf(expected, sizeof(expected), i > 1 ? "x_y_z_%d" : "x_y_z",
+                 i - 1);
+        ck_assert_ptr_nonnull(cfx_map_get(&names.used, expected,
+                                          strlen(expected)));
+    }
+    ck_assert_uint_eq(names.used.len, 2000);
+    allowed = -1;
+    cfx_names_release(&names);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("names");
+    TCase *c = tcase_create("names");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 60);
+    tcase_add_test(c, names_are_those_that_torch_gives);
+    tcase_add_loop_test(c, names_are_made_from_targets, 0,
+                        sizeof(made) / sizeof(*made));
+    tcase_add_test(c, names_that_python_knows_are_avoided);
+    tcase_add_test(c, names_may_be_builtins_where_that_is_meant);
+    tcase_add_test(c, names_with_endless_numbers_are_names);
+    tcase_add_test(c, names_that_set_the_count_back_take_no_quadratic_time);
+    tcase_add_test(c, names_of_erased_and_renamed_nodes_stay_taken);
+    tcase_add_test(c, names_do_not_change_when_renamed_to_what_they_are);
+    tcase_add_test(c, names_survive_lack_of_memory);
+    tcase_add_test(c, names_are_not_lost_where_one_could_not_be_made);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failures = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failures != 0;
+}

@@ -1,0 +1,171 @@
+/*
+ * npz_test -- archives of arrays, and what must not be believed of them.
+ */
+#include "file_test.h"
+
+#ifdef HAVE_LIBZIP
+#include <zip.h>
+
+/* An archive of entries of the same bytes. */
+static void make_npz(const char *path, const char *const *names, int n,
+                     const void *data, size_t len, int method)
+{
+    zip_t *zip = zip_open(path, ZIP_CREATE | ZIP_TRUNCATE, NULL);
+
+    ck_assert_ptr_nonnull(zip);
+    for (int i = 0; i < n; i++) {
+        zip_source_t *s = zip_source_buffer(zip, data, len, 0);
+        zip_int64_t at = zip_file_add(zip, names[i], s, ZIP_FL_ENC_UTF_8);
+        ck_assert_int_ge(at, 0);
+        zip_set_file_compression(zip, (zip_uint64_t)at, method, 9);
+    }
+    ck_assert_int_eq(zip_close(zip), 0);
+}
+
+static const char *const two_names[] = {"b.npy", "dir/a.npy"};
+
+static size_t small_npy(unsigned char *bytes)
+{
+    return make_npy(bytes, 1, DICT("'<i2'", "False", "(2, 3)"),
+                    "\1\2\3\4\5\6\7\10\11\12\13\14", 12);
+}
+
+START_TEST(npz_gives_all_arrays_by_name)
+{
+    cfx_context *ctx = make_context();
+    unsigned char bytes[512];
+    size_t n = small_npy(bytes);
+    cfx_tensors all;
+    cfx_error err = {0};
+    const char *path = file("x.npz");
+
+    make_npz(path, two_names, 2, bytes, n, _i ? ZIP_CM_DEFLATE : ZIP_CM_STORE);
+    ck_assert_msg(!cfx_npz_read(&all, ctx, path, &err), "%s", err.text);
+    ck_assert_uint_eq(all.n, 2);
+    ck_assert_str_eq(all.item[0].name, "b");
+    ck_assert_double_eq(at(cfx_tensors_get(&all, "dir/a"), 0, 1),
+                        3 | 4 << 8);
+    cfx_tensors_release(&all);
+    free_context(ctx);
+}
+END_TEST
+
+/* Replace all bytes `from` in a file by `to`, of the same length. */
+static void patch(const char *path, const char *from, const char *to)
+{
+    unsigned char bytes[4096];
+    size_t n = get(path, bytes, sizeof(bytes)), k = strlen(from);
+
+    for (size_t i = 0; i + k <= n; i++) {
+        if (!memcmp(bytes + i, from, k))
+            memcpy(bytes + i, to, k);
+    }
+    put(path, bytes, n);
+}
+
+static void assert_npz_fails(cfx_context *ctx, const char *path,
+                             const char *words)
+{
+    cfx_tensors all;
+    cfx_error err = {0};
+
+    ck_assert_int_ne(cfx_npz_read(&all, ctx, path, &err), CFX_OK);
+    ck_assert_uint_eq(all.n, 0);
+    assert_text(&err, path, words);
+}
+
+START_TEST(npz_refuses_bad_archives)
+{
+    cfx_context *ctx = make_context();
+    const char *const names[] = {"a.npy", "b.npy", "../c.npy", "d.txt"};
+    unsigned char bytes[512];
+    size_t n = small_npy(bytes);
+    const char *path = file("bad.npz");
+
+    make_npz(path, names, 2, bytes, n, ZIP_CM_STORE);
+    patch(path, "b.npy", "a.npy");
+    assert_npz_fails(ctx, path, ""); /* some versions of libzip see it too */
+    make_npz(path, names + 2, 1, bytes, n, ZIP_CM_STORE);
+    assert_npz_fails(ctx, path, "proper name");
+    make_npz(path, names + 3, 1, bytes, n, ZIP_CM_STORE);
+    assert_npz_fails(ctx, path, "no .npy");
+    make_npz(path, names, 1, bytes, n, ZIP_CM_STORE);
+    patch(path, "(2, 3)", "(2, 4)");
+    assert_npz_fails(ctx, path, "its shape needs");
+    make_npz(path, names, 1, bytes, n, ZIP_CM_STORE);
+    patch(path, "\1\2\3\4\5\6", "\1\2\3\4\5\7");
+    assert_npz_fails(ctx, path, "CRC");
+    make_npz(path, names, 1, bytes, n - 1, ZIP_CM_DEFLATE);
+    assert_npz_fails(ctx, path, "its shape needs");
+    make_npz(path, names, 1, bytes, 5, ZIP_CM_STORE);
+    assert_npz_fails(ctx, path, "too early");
+    put(path, "", 0);
+    assert_npz_fails(ctx, path, "");
+    assert_npz_fails(ctx, file("none.npz"), "No such file");
+    free_context(ctx);
+}
+END_TEST
+
+START_TEST(npz_refuses_bombs)
+{
+    cfx_context *ctx = make_context();
+    size_t n = (size_t)48 << 20;
+    unsigned char *zeros = calloc(1, n + 128);
+    const char *path = file("bomb.npz");
+
+    ck_assert_ptr_nonnull(zeros);
+    size_t head = make_npy(zeros, 1, DICT("'|u1'", "False", "(50331648,)"),
+                           NULL, 0);
+    make_npz(path, two_names, 1, zeros, head + n, ZIP_CM_DEFLATE);
+    assert_npz_fails(ctx, path, "claims");
+    ck_assert_uint_lt(cfx_context_peak_memory(ctx), n);
+    free(zeros);
+    free_context(ctx);
+}
+END_TEST
+
+START_TEST(npz_survives_truncations_and_any_byte)
+{
+    cfx_context *ctx = make_context();
+    unsigned char bytes[512], archive[2048], broken[2048];
+    size_t n = small_npy(bytes);
+    cfx_tensors all;
+    const char *path = file("cut.npz");
+
+    make_npz(path, two_names, 2, bytes, n, ZIP_CM_DEFLATE);
+    size_t size = get(path, archive, sizeof(archive));
+    for (size_t cut = 0; cut < size; cut++) {
+        put(path, archive, cut);
+        ck_assert_int_ne(cfx_npz_read(&all, ctx, path, NULL), CFX_OK);
+    }
+    for (int i = 0; i < 4000; i++) {
+        memcpy(broken, archive, size);
+        for (uint32_t k = 0; k <= chance(3); k++)
+            broken[chance((uint32_t)size)] = (unsigned char)chance(256);
+        put(path, broken, size);
+        if (!cfx_npz_read(&all, ctx, path, NULL))
+            cfx_tensors_release(&all);
+    }
+    free_context(ctx);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("npz");
+    TCase *c = tcase_create("npz");
+
+    tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, npz_gives_all_arrays_by_name, 0, 2);
+    tcase_add_test(c, npz_refuses_bad_archives);
+    tcase_add_test(c, npz_refuses_bombs);
+    tcase_add_test(c, npz_survives_truncations_and_any_byte);
+    suite_add_tcase(s, c);
+    return run_in_place(s);
+}
+
+#else
+
+int main(void) { return 77; }
+
+#endif

@@ -1,0 +1,107 @@
+#define _POSIX_C_SOURCE 200809L
+/*
+ * opcases_test -- every case in the golden files against what PyTorch got:
+ * values, shapes, strides, types; and what infer promised against what came
+ * out. Arguments: the golden files; -k TEXT: only cases that hold it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/case.h"
+
+struct counts { int passed, failed; };
+
+static void report(struct counts *n, bool ok, const char *file, int line,
+                   const char *text, const char *why)
+{
+    if (ok) {
+        n->passed++;
+        return;
+    }
+    n->failed++;
+    printf("%s:%d: %.*s\n    %s\n", file, line, (int)strcspn(text, "\t"),
+           text, why);
+}
+
+/* The values of a run in a scope of that class; NULL error text: it went well.
+ */
+static bool run(cfx_scope *s, op_case *c, const char *line, size_t len,
+                cfx_value *out, char *why, size_t size)
+{
+    *out = cfx_none();
+    if (!case_read(c, s, line, len, why, size)) {
+        if (!*why)
+            snprintf(why, size, "cannot read: %s", s->error.text);
+        return false;
+    }
+    *out = case_run(c, s);
+    if (cfx_scope_failed(s))
+        snprintf(why, size, "%s", s->error.text);
+    return !cfx_scope_failed(s);
+}
+
+static void check_line(cfx_context *ctx, struct counts *n, const char *file,
+                       int number, const char *line)
+{
+    const char *tab = strchr(line, '\t');
+    char why[3000] = "";
+    op_case c;
+    cfx_scope s;
+    cfx_value out;
+    if (!tab)
+        return;
+    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
+    bool ran = run(&s, &c, line, (size_t)(tab - line), &out, why,
+                   sizeof(why));
+    bool ok = !strcmp(tab + 1, "error") ? !ran && cfx_scope_failed(&s)
+              : ran && case_compare(&s, &c, out, tab + 1, why, sizeof(why));
+    if (!strcmp(tab + 1, "error") && ran)
+        snprintf(why, sizeof(why), "PyTorch refuses this; it ran");
+    report(n, ok, file, number, line, why);
+    case_release(&c);
+    cfx_scope_release(&s);
+}
+
+static void check_file(cfx_context *ctx, struct counts *n, const char *path,
+                       const char *only)
+{
+    FILE *f = fopen(path, "r");
+    char *line = NULL;
+    size_t cap = 0;
+    int number = 0;
+    if (!f) {
+        perror(path);
+        n->failed++;
+        return;
+    }
+    while (getline(&line, &cap, f) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        number++;
+        if (!only || strstr(line, only))
+            check_line(ctx, n, path, number, line);
+    }
+    free(line);
+    fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+    struct counts n = {0};
+    const char *only = NULL;
+    cfx_context *ctx;
+    cfx_error err = {0};
+    if (cfx_context_new(&ctx, NULL, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    for (int i = 1; i < argc; i++) {
+        if (!strcmp(argv[i], "-k") && i + 1 < argc)
+            only = argv[++i];
+        else
+            check_file(ctx, &n, argv[i], only);
+    }
+    cfx_context_free(ctx);
+    printf("%d passed, %d failed\n", n.passed, n.failed);
+    return n.failed || !n.passed;
+}
