@@ -78,7 +78,6 @@ cfx_status cli_load(cli *c, cfx_module **out, const char *path,
 
 /* The inputs of a graph, in the order of its placeholders. */
 typedef struct cli_inputs {
-    cfx_context *ctx;
     size_t n;
     cfx_value *value;
 } cli_inputs;
@@ -86,14 +85,14 @@ typedef struct cli_inputs {
 /* Make the inputs from texts "NAME=VALUE" or "VALUE", those without a name
  * taking the placeholders that are left, in order. What is not given takes the
  * placeholder's default. */
-cfx_status cli_inputs_make(cli_inputs *in, const cfx_module *gm,
+cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            const cli_list *texts, uint64_t seed,
                            cfx_error *err);
 void cli_inputs_release(cli_inputs *in);
 
-/* A value: a file of one tensor, a type and shape filled from a seed, or a
- * Python literal. A new reference. */
-cfx_status cli_value_make(cfx_value *out, cfx_context *ctx, const char *text,
+/* A value: a tensor of a file, a type and shape filled from a seed and the
+ * input's name, or a Python literal. A new reference. */
+cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
 
 #endif

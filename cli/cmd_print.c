@@ -12,9 +12,9 @@ struct print_options {
 static const cli_option options[] = {
     {CLI_TEXT, 'f', "format", "FORMAT",
      "graph (default): as print(gm.graph); tabular: as print_tabular(); "
-     "python: as gm.code; readable: as print_readable(); modules: as print(gm) "
-     "without its code; model: the whole model file; cfx: the same without "
-     "losing anything",
+     "python: as gm.code; readable: as print_readable(); modules: the module "
+     "tree; model: the whole model file; cfx: the same without losing "
+     "anything",
      offsetof(struct print_options, format)},
     {0},
 };
@@ -39,8 +39,7 @@ static cfx_status print_graph(cfx_sink to, const cfx_module *gm,
 static cfx_status print_tabular(cfx_sink to, const cfx_module *gm,
                                 cfx_error *err)
 {
-    return put_line_end(to, cfx_print_tabular(to, cfx_graph_module_graph(gm),
-                                              err));
+    return cfx_print_tabular(to, cfx_graph_module_graph(gm), err);
 }
 
 static cfx_status print_code(cfx_sink to, const cfx_module *gm, cfx_error *err)

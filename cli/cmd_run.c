@@ -172,7 +172,7 @@ static cfx_status copy_tensor(cfx_value *out, const cfx_tensor *t,
 static cfx_status copy_inputs(cli_inputs *out, const cli_inputs *in,
                               cfx_error *err)
 {
-    *out = (cli_inputs){.ctx = in->ctx};
+    *out = (cli_inputs){0};
     out->value = calloc(in->n + 1, sizeof(*out->value));
     if (!out->value)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
@@ -244,13 +244,16 @@ static cfx_status finish(cli *c, const struct run_options *o, cfx_value result,
 }
 
 /* Errors of a run name the model; one of them can be helped. */
-static void explain(cfx_error *err, const char *path)
+static void explain(const cli *c, cfx_error *err, const char *path)
 {
     static const char missing[] = "missing weight";
 
     if (!strncmp(err->text, missing, sizeof(missing) - 1))
-        cfx_fail_at(err, "no weights (-w FILE or --random-weights SEED give "
-                    "them)");
+        cfx_fail_at(err, c->g.random_weights.given
+                             ? "the text does not tell the shape of a bare "
+                               "parameter (a block state: would)"
+                             : "no weights (-w FILE or --random-weights SEED "
+                               "give them)");
     cfx_fail_at(err, "%s", path);
 }
 
@@ -261,7 +264,8 @@ static cfx_status run_model(cli *c, const struct run_options *o,
     cli_inputs in = {0};
     cfx_value result = CFX_NOTHING;
 
-    cfx_status rc = cli_inputs_make(&in, gm, &o->inputs, o->seed.value, err);
+    cfx_status rc = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
+                                    err);
     if (rc) {
         cfx_fail_at(err, "%s", path);
         return rc;
@@ -271,7 +275,7 @@ static cfx_status run_model(cli *c, const struct run_options *o,
         rc = run_often(&w, &in, o->repeat ? o->repeat : 1, &result, c->out,
                        err);
     if (rc)
-        explain(err, path);
+        explain(c, err, path);
     else
         rc = finish(c, o, result, err);
     cfx_value_unref(result);

@@ -32,7 +32,7 @@ static const char *find_key(const char *text)
     return last;
 }
 
-static cfx_status read_keyed(cfx_value *out, cfx_context *ctx,
+static cfx_status read_keyed(cfx_value *out, const cli *c,
                              const char *text, const char *colon,
                              cfx_error *err)
 {
@@ -45,8 +45,9 @@ static cfx_status read_keyed(cfx_value *out, cfx_context *ctx,
     memcpy(path, text, n);
     path[n] = '\0';
     cfx_status rc = ends_with(path, ".npz")
-                        ? cfx_npz_read(&all, ctx, path, err)
-                        : cfx_safetensors_read(&all, ctx, path, true, err);
+                        ? cfx_npz_read(&all, c->ctx, path, err)
+                        : cfx_safetensors_read(&all, c->ctx, path,
+                                               !c->g.no_mmap, err);
     if (!rc) {
         cfx_tensor *t = cfx_tensors_get(&all, colon + 1);
         if (t)
@@ -145,7 +146,7 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
     return CFX_OK;
 }
 
-cfx_status cli_value_make(cfx_value *out, cfx_context *ctx, const char *text,
+cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err)
 {
     cfx_dtype dtype;
@@ -153,17 +154,17 @@ cfx_status cli_value_make(cfx_value *out, cfx_context *ctx, const char *text,
 
     *out = CFX_NOTHING;
     if (colon)
-        return read_keyed(out, ctx, text, colon, err);
+        return read_keyed(out, c, text, colon, err);
     if (ends_with(text, ".npy")) {
         cfx_tensor *t;
-        cfx_status rc = cfx_npy_read(&t, ctx, text, err);
+        cfx_status rc = cfx_npy_read(&t, c->ctx, text, err);
         if (!rc)
             *out = cfx_value_of_tensor(t);
         return rc;
     }
     if (parse_type(&dtype, &extents, text))
-        return make_filled(out, ctx, text, dtype, extents, name, seed, err);
-    return parse_literal(out, ctx, text, err);
+        return make_filled(out, c->ctx, text, dtype, extents, name, seed, err);
+    return parse_literal(out, c->ctx, text, err);
 }
 
 /* ---- Placeholders ---- */
@@ -212,8 +213,9 @@ static size_t name_length(const char *text)
     return n && text[n] == '=' ? n : 0;
 }
 
-static cfx_status take_input(cli_inputs *in, const cfx_node **list,
-                             const char *text, uint64_t seed, cfx_error *err)
+static cfx_status take_input(cli_inputs *in, const cli *c,
+                             const cfx_node **list, const char *text,
+                             uint64_t seed, cfx_error *err)
 {
     size_t len = name_length(text), i = 0;
     char names[512];
@@ -235,8 +237,8 @@ static cfx_status take_input(cli_inputs *in, const cfx_node **list,
     if (!cfx_value_is_absent(in->value[i]))
         return cfx_fail(err, CFX_EINVAL, "the input '%s' is given twice",
                         name_of(list[i]));
-    cfx_status rc = cli_value_make(&in->value[i], in->ctx, text,
-                                   name_of(list[i]), seed, err);
+    cfx_status rc = cli_value_make(&in->value[i], c, text, name_of(list[i]),
+                                   seed, err);
     if (rc)
         cfx_fail_at(err, "input %s", name_of(list[i]));
     return rc;
@@ -267,14 +269,14 @@ static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
     return CFX_OK;
 }
 
-cfx_status cli_inputs_make(cli_inputs *in, const cfx_module *gm,
+cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            const cli_list *texts, uint64_t seed,
                            cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(gm);
     size_t n = 0, i = 0;
 
-    *in = (cli_inputs){.ctx = cfx_module_context(gm)};
+    *in = (cli_inputs){0};
     for (const cfx_node *p = cfx_graph_first(g); p; p = cfx_node_next(p))
         n += p->op == CFX_PLACEHOLDER;
     const cfx_node **list = calloc(n + 1, sizeof(*list));
@@ -289,7 +291,7 @@ cfx_status cli_inputs_make(cli_inputs *in, const cfx_module *gm,
     }
     in->n = i;
     for (int k = 0; k < texts->n && !rc; k++)
-        rc = take_input(in, list, texts->item[k], seed, err);
+        rc = take_input(in, c, list, texts->item[k], seed, err);
     if (!rc)
         rc = add_defaults(in, list, err);
     free(list);

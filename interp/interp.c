@@ -216,11 +216,8 @@ static cfx_value own_copy(cfx_context *ctx, cfx_value v)
     if (v.kind < CFX_SLICE || v.kind > CFX_DICT || v.u.seq->refs)
         return cfx_value_ref(v);
     const cfx_seq *s = v.u.seq;
-    size_t n = v.kind == CFX_DICT ? 2 * (size_t)s->len : s->len;
-    cfx_value copy = v.kind == CFX_DICT
-                         ? cfx_dict_new(ctx, s->len, s->item)
-                         : cfx_seq_new(ctx, (cfx_kind)v.kind, n, s->item,
-                                       s->type);
+    size_t n = s->len;
+    cfx_value copy = cfx_seq_new(ctx, (cfx_kind)v.kind, n, s->item, s->type);
     for (size_t i = 0; copy.kind && i < n; i++) {
         cfx_value item = own_copy(ctx, s->item[i]);
         if (!item.kind) {
@@ -243,22 +240,16 @@ static cfx_status base_output(cfx_interp *it, const cfx_call *call,
 
 /* ---- One node ---- */
 
-typedef cfx_status (*any_hook)(void);
-
 static cfx_call_hook *hook_of(const cfx_interp_class *cls, uint8_t op)
 {
-    static const size_t offset[CFX_NOPCODES] = {
-        offsetof(cfx_interp_class, placeholder),
-        offsetof(cfx_interp_class, get_attr),
-        offsetof(cfx_interp_class, call_function),
-        offsetof(cfx_interp_class, call_method),
-        offsetof(cfx_interp_class, call_module),
-        offsetof(cfx_interp_class, output),
-    };
-    cls = cfx_interp_class_with(cls, offset[op]);
-    cfx_call_hook *hook;
-    memcpy(&hook, (const char *)cls + offset[op], sizeof(hook));
-    return hook;
+    switch ((cfx_opcode)op) {
+    case CFX_PLACEHOLDER: return cls->placeholder;
+    case CFX_GET_ATTR: return cls->get_attr;
+    case CFX_CALL_FUNCTION: return cls->call_function;
+    case CFX_CALL_METHOD: return cls->call_method;
+    case CFX_CALL_MODULE: return cls->call_module;
+    default: return cls->output;
+    }
 }
 
 static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
@@ -269,15 +260,13 @@ static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
                      .node = n, .target = n->target};
     const step *outer = self->current;
     const cfx_call *outer_call = self->call;
-    const cfx_interp_class *cls =
-        cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, fetch_args));
-    cfx_status st = cls->fetch_args(it, n, &call);
+    cfx_status st = self->hook.fetch_args(it, n, &call);
     if (st)
         return st;
     self->current = step_of(self, n);
     self->call = &call;
     it->scope->node = n;
-    st = hook_of(it->cls, n->op)(it, &call, out);
+    st = hook_of(&self->hook, n->op)(it, &call, out);
     self->current = outer;
     self->call = outer_call;
     return st;
@@ -300,6 +289,8 @@ const cfx_interp_class cfx_interp_base = {
     .release = base_release,
 };
 
+typedef void (*any_hook)(void);
+
 /* A hook that an older, smaller table lacks is empty. */
 const cfx_interp_class *cfx_interp_class_with(const cfx_interp_class *cls,
                                               size_t offset)
@@ -314,13 +305,22 @@ const cfx_interp_class *cfx_interp_class_with(const cfx_interp_class *cls,
     return cls;
 }
 
+/* Find every hook once, so that a walk need not search. */
+static void flatten(cfx_interp_class *out, const cfx_interp_class *cls)
+{
+    *out = cfx_interp_base;
+    for (size_t at = offsetof(cfx_interp_class, placeholder);
+         at + sizeof(any_hook) <= sizeof(*out); at += sizeof(any_hook))
+        memcpy((char *)out + at,
+               (const char *)cfx_interp_class_with(cls, at) + at,
+               sizeof(any_hook));
+}
+
 cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
                                cfx_value *out)
 {
-    const cfx_interp_class *cls =
-        cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, run_node));
     *out = CFX_NOTHING;
-    cfx_status st = cls->run_node(it, n, out);
+    cfx_status st = it->self->hook.run_node(it, n, out);
     if (st)
         cfx_interp__while_executing(it->err, n);
     return st;
@@ -329,9 +329,7 @@ cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
 cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,
                                  cfx_value *out)
 {
-    const cfx_interp_class *cls =
-        cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, fetch_attr));
-    return cls->fetch_attr(it, path, out);
+    return it->self->hook.fetch_attr(it, path, out);
 }
 
 /* ---- Life ---- */
@@ -354,6 +352,7 @@ cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     it->self->it = it;
     it->self->ctx = ctx;
+    flatten(&it->self->hook, cls);
     it->self->keep_values = options && options->keep_values;
     cfx_arena_init(&it->self->arena, ctx);
     cfx_scope_init(&it->self->eager, &cfx_eager_class, ctx, NULL);
@@ -374,8 +373,7 @@ void cfx_interp_release(cfx_interp *it)
 {
     if (!it->self)
         return;
-    cfx_interp_class_with(it->cls, offsetof(cfx_interp_class, release))
-        ->release(it);
+    it->self->hook.release(it);
     cfx_context *ctx = it->self->ctx;
     cfx_interp__forget(it);
     cfx_scope_release(&it->self->eager);

@@ -37,6 +37,7 @@ typedef struct step {
 
 struct cfx_interp_self {
     cfx_interp *it;
+    cfx_interp_class hook;       /* every hook found: the class flattened */
     cfx_context *ctx;
     cfx_arena arena;
     step *step;

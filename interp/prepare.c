@@ -48,7 +48,7 @@ static cfx_status open_value(struct holes *h, cfx_value *at)
     if (at->kind < CFX_SLICE || at->kind > CFX_DICT)
         return CFX_OK;
     const cfx_seq *s = at->u.seq;
-    size_t n = at->kind == CFX_DICT ? 2 * (size_t)s->len : s->len;
+    size_t n = s->len;
     size_t bytes = sizeof(*s) + n * sizeof(cfx_value);
     cfx_seq *copy = cfx_arena_alloc(&h->self->arena, bytes);
     if (!copy)

@@ -277,6 +277,20 @@ static bool is(struct reader *r, size_t n, const char *name)
     return strlen(name) == n && !strncmp(r->at, name, n);
 }
 
+/* slice(stop) and range(stop), slice(start, stop): of three parts always. */
+static cfx_value make_parts(struct reader *r, cfx_kind kind, cfx_value list)
+{
+    cfx_value none = kind == CFX_SLICE ? cfx_none() : cfx_int(0);
+    cfx_value step = kind == CFX_SLICE ? cfx_none() : cfx_int(1);
+    uint32_t n = list.u.seq->len;
+    const cfx_value *item = list.u.seq->item;
+    cfx_value part[] = {n > 1 ? item[0] : none, n > 1 ? item[1] : item[0],
+                        n > 2 ? item[2] : step};
+    return cfx_own(r->s, kind == CFX_COMPLEX
+                             ? cfx_seq_new(r->s->ctx, kind, n, item, NULL)
+                             : cfx_seq_new(r->s->ctx, kind, 3, part, NULL));
+}
+
 static bool read_named(struct reader *r, size_t n, cfx_value *out)
 {
     static const struct { const char *name; cfx_kind kind; } call[] = {
@@ -291,9 +305,7 @@ static bool read_named(struct reader *r, size_t n, cfx_value *out)
             r->at += n + 1;
             if (!read_items(r, ')', CFX_LIST, out, &comma))
                 return false;
-            *out = cfx_own(r->s, cfx_seq_new(r->s->ctx, call[i].kind,
-                                             out->u.seq->len,
-                                             out->u.seq->item, NULL));
+            *out = make_parts(r, call[i].kind, *out);
             return true;
         }
     if (cfx_dtype_parse(&type, name) && r->at + n < r->end &&
@@ -556,7 +568,7 @@ static bool holds_tensor(cfx_value v)
         return true;
     if (v.kind < CFX_TUPLE || v.kind > CFX_DICT)
         return false;
-    uint32_t n = v.u.seq->len * (v.kind == CFX_DICT ? 2u : 1u);
+    uint32_t n = v.u.seq->len;
     for (uint32_t i = 0; i < n; i++)
         if (holds_tensor(v.u.seq->item[i]))
             return true;
@@ -567,7 +579,7 @@ static bool compare_value(struct compare *c, cfx_context *ctx, cfx_value v)
 {
     if (v.kind >= CFX_TUPLE && v.kind <= CFX_DICT && holds_tensor(v)) {
         uint32_t step = v.kind == CFX_DICT ? 2 : 1;
-        for (uint32_t i = step - 1; i < v.u.seq->len * step; i += step)
+        for (uint32_t i = step - 1; i < v.u.seq->len; i += step)
             if (!compare_value(c, ctx, v.u.seq->item[i]))
                 return false;
         return true;

@@ -23,7 +23,7 @@ not_ok()
 {
     failed=$((failed + 1))
     echo "not ok: $*"
-    [ -s err ] && sed 's/^/    /' err
+    [ ! -s err ] || sed 's/^/    /' err
 }
 
 # gives STATUS NAME ARGUMENT...: run the program; out and err keep its words.
@@ -95,14 +95,6 @@ cat >fc.fx <<'END'
 M(
   (fc): Linear(in_features=2, out_features=3, bias=True)
 )
-
-
-
-def forward(self, x):
-    fc = self.fc(x);  x = None
-    return fc
-    
-# To see more debug info, please use `graph_module.print_readable()`
 
 graph():
     %x : [num_users=1] = placeholder[target=x]
@@ -309,14 +301,16 @@ kill -TERM $pid
 wait $pid
 yes 'SIGTERM stops it' test $? -eq 143
 no 'and leaves no file' test -e endless
-if timeout --preserve-status 1 true 2>/dev/null; then
-    timeout --preserve-status -s INT 0.5 "$cfx" run add.fx -i 'f32[1000]' \
-        --repeat 1000000000 -o endless >out 2>err
+# A shell may have been started with SIGINT ignored, which its children inherit.
+interrupted='timeout --preserve-status -k 20 -s INT 0.5 env --default-signal=INT'
+if $interrupted true 2>/dev/null; then
+    $interrupted "$cfx" run add.fx -i 'f32[1000]' --repeat 1000000000 \
+        -o endless >out 2>err
     yes 'SIGINT stops it' test $? -eq 130
     says '^cfx: '
     no 'and leaves no file either' test -e endless
     mkfifo pipe
-    timeout --preserve-status -s INT 0.5 "$cfx" run pipe >out 2>err
+    $interrupted "$cfx" run pipe >out 2>err
     yes 'SIGINT stops what waits for a pipe' test $? -eq 130
 fi
 # shellcheck disable=SC2012

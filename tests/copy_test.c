@@ -1,5 +1,5 @@
 /*
- * copy_test -- where numbers go: copies, printed text, other libraries; and lack
+ * copy_test -- where numbers go: copies, text, other libraries; and lack
  * of memory on the way.
  */
 #include "tensor_test.h"
@@ -12,7 +12,7 @@ START_TEST(copy_moves_any_layout_to_any_other)
 {
     static const int64_t shapes[][4] = {
         {1, 1, 1, 1}, {2, 3, 4, 5}, {7, 1, 17, 33}, {16, 16, 1, 1},
-        {64, 70, 2, 1}, {3, 129, 65, 1}, {1, 67, 1, 131}, {5, 4, 100, 90},
+        {64, 70, 2, 1}, {3, 129, 65, 1}, {1, 67, 1, 131}, {5, 4, 30, 41},
     };
     static const cfx_dtype types[] = {CFX_U8, CFX_F16, CFX_F32, CFX_F64};
 

@@ -63,10 +63,10 @@ CFX_UNUSED static void free_context(cfx_context *ctx)
 /* The path of a file in the test's directory; one of a few buffers. */
 CFX_UNUSED static const char *file(const char *name)
 {
-    static char path[4][512];
+    static char path[16][512];
     static int next;
 
-    next = (next + 1) % 4;
+    next = (next + 1) % 16;
     snprintf(path[next], sizeof(path[next]), "%s/%s", place, name);
     return path[next];
 }
@@ -94,7 +94,7 @@ CFX_UNUSED static size_t get(const char *path, unsigned char *data, size_t cap)
 /* The text of an error must hold `words`, begin with the path, and be one
  * line. */
 CFX_UNUSED static void assert_text(const cfx_error *err, const char *path,
-                        const char *words)
+                                   const char *words)
 {
     ck_assert_msg(strstr(err->text, words) != NULL, "'%s' lacks '%s'",
                   err->text, words);
@@ -103,8 +103,9 @@ CFX_UNUSED static void assert_text(const cfx_error *err, const char *path,
     ck_assert_ptr_null(strchr(err->text, '\n'));
 }
 
-CFX_UNUSED static cfx_tensor *tensor_of(cfx_context *ctx, cfx_dtype dtype, int rank,
-                             const int64_t *shape, double first)
+CFX_UNUSED static cfx_tensor *tensor_of(cfx_context *ctx, cfx_dtype dtype,
+                                        int rank, const int64_t *shape,
+                                        double first)
 {
     cfx_tensor *t;
 
@@ -133,8 +134,9 @@ CFX_UNUSED static uint32_t chance(uint32_t n)
 }
 
 /* The bytes of an .npy file; gives their number. */
-CFX_UNUSED static size_t make_npy(unsigned char *out, int version, const char *dict,
-                       const void *data, size_t len)
+CFX_UNUSED static size_t make_npy(unsigned char *out, int version,
+                                  const char *dict, const void *data,
+                                  size_t len)
 {
     size_t n = strlen(dict), lead = version == 1 ? 10 : 12;
 

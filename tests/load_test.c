@@ -208,7 +208,7 @@ static void write_weights(cfx_context *ctx, const char *path, int n,
                           const char *const *names)
 {
     const int64_t shape[] = {3, 2};
-    cfx_named_tensor item[8];
+    cfx_named_tensor item[8] = {{NULL, NULL}};
 
     for (int i = 0; i < n; i++) {
         item[i].name = names[i];
@@ -294,6 +294,58 @@ START_TEST(models_refuse_weights_that_are_not_theirs)
 }
 END_TEST
 
+/* Write an index that says where the tensors are: the first `n` of names in
+ * one file, the others in a second one. */
+static void write_index(const char *path, const char *first,
+                        const char *second, int n)
+{
+    char text[1024] = "{\"metadata\": {}, \"weight_map\": {";
+    size_t at = strlen(text);
+
+    for (int i = 0; i < 5; i++)
+        at += (size_t)snprintf(text + at, sizeof(text) - at,
+                               "%s\"%s\": \"%s\"", i ? ", " : "", names[i],
+                               i < n ? first : second);
+    at += (size_t)snprintf(text + at, sizeof(text) - at, "}}");
+    put(path, text, at);
+}
+
+START_TEST(models_take_weights_from_several_files)
+{
+    cfx_context *ctx = make_context();
+    cfx_module *gm;
+    cfx_error err = {0};
+    const char *index = file("s.safetensors.index.json");
+
+    put(file("s.fx"), model, sizeof(model) - 1);
+    write_weights(ctx, file("s-1.safetensors"), 2, names);
+    write_weights(ctx, file("s-2.safetensors"), 3, names + 2);
+    write_index(index, "s-1.safetensors", "s-2.safetensors", 2);
+    ck_assert_msg(!cfx_model_load(&gm, ctx, file("s.fx"), NULL, &err), "%s",
+                  err.text);
+    ck_assert_double_eq(value_at(state_of(gm, "fc.bias"), 2), 12);
+    ck_assert_double_eq(value_at(state_of(gm, "part.token"), 1), 21);
+    cfx_module_unref(gm);
+
+    write_index(index, "s-1.safetensors", "s-2.safetensors", 1);
+    ck_assert_int_eq(cfx_model_load(&gm, ctx, file("s.fx"), NULL, &err),
+                     CFX_EPARSE);
+    assert_text(&err, index, "which the index does not say");
+    write_index(index, "../s-1.safetensors", "s-2.safetensors", 2);
+    err = (cfx_error){0};
+    ck_assert_int_eq(cfx_model_load(&gm, ctx, file("s.fx"), NULL, &err),
+                     CFX_EPARSE);
+    assert_text(&err, index, "no proper file");
+    write_index(index, "s-3.safetensors", "s-2.safetensors", 2);
+    ck_assert_int_eq(cfx_model_load(&gm, ctx, file("s.fx"), NULL, NULL),
+                     CFX_EIO);
+    put(index, "{}", 2);
+    ck_assert_int_eq(cfx_model_load(&gm, ctx, file("s.fx"), NULL, NULL),
+                     CFX_EPARSE);
+    free_context(ctx);
+}
+END_TEST
+
 START_TEST(models_that_are_no_text_are_refused)
 {
     cfx_context *ctx = make_context();
@@ -325,6 +377,8 @@ START_TEST(loading_gives_back_all_when_memory_is_lacking)
 
     put(file("k.fx"), model, sizeof(model) - 1);
     write_weights(ctx, file("k.safetensors"), 5, names);
+    /* The registry is made when it is first asked, which cannot fail softly. */
+    ck_assert_ptr_nonnull(cfx_find_module_type(ctx, "Linear"));
     for (long n = 0; rc; n++) {
         calls_left = n;
         rc = cfx_model_load(&gm, ctx, file("k.fx"), NULL, NULL);
@@ -353,6 +407,7 @@ int main(void)
     tcase_add_test(c, seeds_give_views_the_values_of_their_place);
     tcase_add_test(c, models_find_their_weights_beside_them);
     tcase_add_test(c, models_refuse_weights_that_are_not_theirs);
+    tcase_add_test(c, models_take_weights_from_several_files);
     tcase_add_test(c, models_that_are_no_text_are_refused);
     tcase_add_test(c, loading_gives_back_all_when_memory_is_lacking);
     suite_add_tcase(s, c);

@@ -135,12 +135,12 @@ void cfx_context_free(cfx_context *ctx)
 {
     if (!ctx)
         return;
-    cfx_pool_release(ctx);
     for (int i = CFX_SLOTS; i-- > 0;) {
         void *p = atomic_load(&ctx->slot[i].p);
         if (p)
             atomic_load(&ctx->slot[i].free)(ctx, p);
     }
+    cfx_pool_release(ctx);
     cfx_heap_release(&ctx->heap);
     cfx_allocator from = ctx->heap.from;
     from.free(from.user, ctx, sizeof(*ctx));

@@ -36,6 +36,8 @@
 #define MAPPED_MIN MIB
 #define HUGE_PAGE (2 * MIB)
 #define KEPT_SLACK (32 * MIB)
+/* Whoever asks for more has miscounted. The last class ends here. */
+#define ALLOC_MAX ((size_t)1 << (10 + CFX_HEAP_OCTAVES))
 
 enum { BLOCK_ALIGN = 64 };
 
@@ -94,8 +96,8 @@ static void store(atomic_size_t *a, size_t v)
 /* Is there room for `size` more bytes in use? Under the lock. */
 static bool within_limit(const cfx_heap *h, size_t size)
 {
-    size_t now = load(&h->now);
-    return size < SIZE_MAX - now && (!h->limit || now + size <= h->limit);
+    return size <= ALLOC_MAX &&
+           (!h->limit || load(&h->now) + size <= h->limit);
 }
 
 static void count(cfx_heap *h, size_t size)
@@ -139,9 +141,10 @@ static unsigned class_of(size_t size, size_t *rounded)
 
 size_t cfx_heap_round(size_t size)
 {
-    size_t rounded;
-    return size <= PTRDIFF_MAX && class_of(size, &rounded) < CFX_HEAP_CLASSES
-               ? rounded : 0;
+    size_t rounded = 0;
+    if (size <= ALLOC_MAX)
+        class_of(size, &rounded);
+    return rounded;
 }
 
 /* ---- Blocks from and to the system ---- */
@@ -172,6 +175,8 @@ static size_t class_size(unsigned i)
 /* Give back free blocks, the largest first, until at most `most` are kept. */
 static void trim_to(cfx_heap *h, size_t most)
 {
+    if (h->direct)
+        return;
     for (unsigned i = CFX_HEAP_CLASSES; i-- > 0;) {
         size_t size = class_size(i);
         if (size <= SLAB_BLOCK_MAX)
@@ -297,6 +302,10 @@ void *cfx_realloc(cfx_context *ctx, void *p, size_t old_size, size_t new_size)
         if (new_size > old_size && !take(h, new_size - old_size))
             return NULL;
         void *q = realloc(p, new_size);
+        if (!q) {
+            cfx_heap_trim(h);
+            q = realloc(p, new_size);
+        }
         if (q && new_size < old_size)
             untake(h, old_size - new_size);
         else if (!q && new_size > old_size)
@@ -364,12 +373,10 @@ void *cfx_block_alloc(cfx_context *ctx, size_t size)
     size += !size;
     if (h->direct)
         return take(h, size) ? alloc_taken(h, size, BLOCK_ALIGN) : NULL;
+    if (size > ALLOC_MAX)
+        return NULL;
     size_t rounded;
-    if (size > PTRDIFF_MAX)
-        return NULL;
     unsigned class = class_of(size, &rounded);
-    if (class >= CFX_HEAP_CLASSES)
-        return NULL;
     cfx_spin_lock(&h->lock);
     bool ok = within_limit(h, size);
     void *p = ok ? reuse(h, class, rounded) : NULL;

@@ -6,6 +6,9 @@ libcore_la_SOURCES += \
 	%reldir%/context.h \
 	%reldir%/cpu.c \
 	%reldir%/dim.c \
+	%reldir%/dim_text.c \
+	%reldir%/env.c \
+	%reldir%/env.h \
 	%reldir%/error.c \
 	%reldir%/expr.c \
 	%reldir%/expr.h \
@@ -14,5 +17,6 @@ libcore_la_SOURCES += \
 	%reldir%/number.c \
 	%reldir%/pool.c \
 	%reldir%/pool.h \
+	%reldir%/prove.c \
 	%reldir%/util.c \
 	%reldir%/util.h

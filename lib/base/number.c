@@ -105,6 +105,11 @@ void cfx_buf_float(cfx_buf *b, double v)
         cfx_buf_puts(b, v == 0 ? "0.0" : "inf");
         return;
     }
+    if (v < 1e15 && v == floor(v)) {
+        cfx_buf_int(b, (int64_t)v);
+        cfx_buf_puts(b, ".0");
+        return;
+    }
     decimal d;
     shortest(&d, v);
     while (d.len > 1 && d.digit[d.len - 1] == '0')

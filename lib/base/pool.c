@@ -162,13 +162,15 @@ static void *worker_main(void *arg)
 
 /* ---- The owner ---- */
 
-/* Signals are for the threads of the program. */
+/* As many as can be had. Signals are for the threads of the program. */
 static void create_threads(cfx_context *ctx)
 {
     cfx_pool *p = &ctx->pool;
     sigset_t all, old;
     sigfillset(&all);
     bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
+    /* More threads than processors must not spin in each other's way. */
+    p->spin_ns = ctx->threads <= cfx_cpu_count() ? SPIN_NS : 0;
     int made = 1;
     for (; made < ctx->threads && made <= p->create_limit; made++) {
         pthread_t thread;
@@ -179,8 +181,6 @@ static void create_threads(cfx_context *ctx)
     }
     if (masked)
         pthread_sigmask(SIG_SETMASK, &old, NULL);
-    /* More threads than processors must not spin in each other's way. */
-    p->spin_ns = made <= cfx_cpu_count() ? SPIN_NS : 0;
     atomic_store_explicit(&p->workers, made, memory_order_release);
 }
 

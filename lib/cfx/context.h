@@ -113,9 +113,10 @@ CFX_API void cfx_block_free(cfx_context *ctx, void *p, size_t size);
  * Call fn(arg, begin, end, worker) for pieces that cover 0..n, each of `grain`
  * (the last one smaller), on the threads of the pool and on this one. The
  * pieces are the same whatever the number of threads. `worker` is below
- * cfx_context_threads() and no two calls at a time have the same one. Nested
- * calls run on the thread they are made on. Never fails: where threads cannot
- * be had the work is done by fewer.
+ * cfx_context_threads(), and no two calls that one cfx_parallel_for makes at a
+ * time have the same one. Nested calls, and those from a second thread while
+ * the pool is busy, run on the thread they are made on. Never fails: where
+ * threads cannot be had the work is done by fewer.
  */
 typedef void cfx_parallel_fn(void *arg, int64_t begin, int64_t end,
                              int worker);

@@ -87,8 +87,22 @@ CFX_API uint32_t cfx_graph_ids(const cfx_graph *g);
  * others inserted, while one walks: an erased node keeps its links. */
 CFX_API cfx_node *cfx_graph_first(const cfx_graph *g);
 CFX_API cfx_node *cfx_graph_last(const cfx_graph *g);
-CFX_API cfx_node *cfx_node_next(const cfx_node *n);
-CFX_API cfx_node *cfx_node_prev(const cfx_node *n);
+CFX_API cfx_node *cfx_node_next_(const cfx_node *n);
+CFX_API cfx_node *cfx_node_prev_(const cfx_node *n);
+
+CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
+{
+    if (CFX_UNLIKELY(n->erased))
+        return cfx_node_next_(n);
+    return n->next->op < CFX_NOPCODES ? n->next : NULL;
+}
+
+CFX_INLINE cfx_node *cfx_node_prev(const cfx_node *n)
+{
+    if (CFX_UNLIKELY(n->erased))
+        return cfx_node_prev_(n);
+    return n->prev->op < CFX_NOPCODES ? n->prev : NULL;
+}
 
 /* The output node, or NULL. */
 CFX_API cfx_node *cfx_graph_output_node(const cfx_graph *g);
@@ -181,10 +195,13 @@ CFX_INLINE bool cfx_node_before(const cfx_node *a, const cfx_node *b)
     return a->order < b->order;
 }
 
-/* Edits. An edit that fails changes nothing. They fail as create_node does,
- * and with CFX_EGRAPH for an erased node; the time they take grows with the
+/*
+ * Edits. One that fails changes nothing. They fail as create_node does, and
+ * with CFX_EGRAPH for an erased node. The time they take grows with the
  * arguments of the nodes they rewrite, and with nothing else. As in torch.fx,
- * a node that is given arguments becomes the last user of all its inputs. */
+ * a node whose arguments are rewritten becomes the last user of all its
+ * inputs; insert_arg alone leaves it where it is.
+ */
 CFX_API cfx_status cfx_node_set_args(cfx_node *n, const cfx_value *args,
                                      size_t nargs, cfx_error *err);
 CFX_API cfx_status cfx_node_set_kwargs(cfx_node *n, const cfx_value *kwargs,

@@ -53,6 +53,9 @@ struct cfx_module_type {
     const char *repr;
     /* Hidden arguments that must be given, although they have a default. */
     const char *must_give;
+    /* Hidden arguments that a child's tell, "embed_dim=out_proj.out_features",
+     * separated by spaces. */
+    const char *derive;
     const char *doc;
     /* Check the arguments, declare parameters, buffers and children. */
     cfx_status (*init)(cfx_module *self, cfx_error *err);

@@ -18,10 +18,10 @@ typedef struct cfx_sink {
     void *user;
 } cfx_sink;
 
+CFX_BEGIN_DECLS
+
 /* A sink that writes to a stdio stream. */
 CFX_API cfx_sink cfx_sink_file(FILE *f);
-
-CFX_BEGIN_DECLS
 
 /* str(graph): no final newline. With `meta`, results carry their shape as
  * torch's include_tensor_metadata prints it. */

@@ -9,15 +9,21 @@ libcfx_all_la_SOURCES += \
 	%reldir%/print.h \
 	%reldir%/print_code.c \
 	%reldir%/print_graph.c \
+	%reldir%/print_model.c \
+	%reldir%/print_modules.c \
 	%reldir%/print_readable.c \
 	%reldir%/print_tabular.c \
 	%reldir%/print_value.c \
 	%reldir%/random.c \
 	%reldir%/read_graph.c \
 	%reldir%/read_loose.c \
+	%reldir%/read_model.c \
+	%reldir%/read_tree.c \
 	%reldir%/read_value.c \
 	%reldir%/reader.c \
 	%reldir%/reader.h \
+	%reldir%/repr.c \
+	%reldir%/repr.h \
 	%reldir%/safetensors.c \
 	%reldir%/sharded.c \
 	%reldir%/sink.c \

@@ -80,7 +80,7 @@ cfx_value cfx_print__meta_value(const cfx_node *n);
  * LOSSLESS. */
 void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta);
 
-/* A whole graph: the header, and its lines. */
+/* A whole graph but for the word `graph` (and a path): `():` and its lines. */
 void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta);
 
 /* A target of call_function as torch.fx prints it. */
@@ -106,5 +106,31 @@ void cfx_print__summary(cfx_out *o, const cfx_node *n, cfx_context *ctx,
 
 void cfx_print__tree(cfx_out *o, const cfx_module *m, bool lossless,
                      cfx_error *err);
+
+/* ---- Models ---- */
+
+/* Numbers for tensors that stand in arguments: the order of first sight. */
+typedef struct cfx_numbering {
+    cfx_arena keys;
+    cfx_map map;
+    uint64_t count;
+} cfx_numbering;
+
+void cfx_numbering_init(cfx_numbering *n, cfx_context *ctx);
+void cfx_numbering_release(cfx_numbering *n);
+/* The number of t; *added: is it new? */
+cfx_status cfx_numbering_get(cfx_numbering *n, const cfx_tensor *t,
+                             uint64_t *number, bool *added);
+
+/*
+ * Visit each tensor that stands in the arguments of a model's graphs, once,
+ * with the name that the superset gives it ("%tensor0"), under which the
+ * weights file has it. Stops at the first that does not return CFX_OK.
+ */
+cfx_status cfx_model__visit_tensors(const cfx_module *gm,
+                                    cfx_status (*fn)(void *user,
+                                                     const char *name,
+                                                     cfx_tensor *t),
+                                    void *user, cfx_error *err);
 
 #endif

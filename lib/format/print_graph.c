@@ -42,7 +42,20 @@ static void print_type(cfx_out *o, const cfx_node *n, bool meta, bool lossless)
     }
 }
 
-/* `(args = (...), kwargs = {...})`; keys of kwargs are bare in all styles. */
+static void print_key(const cfx_values *v, const cfx_string *key)
+{
+    bool plain = key->len && !(key->text[0] >= '0' && key->text[0] <= '9');
+    for (uint32_t i = 0; i < key->len; i++)
+        plain = plain && key->text[i] &&
+                strchr("_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQR"
+                                "STUVWXYZ0123456789", key->text[i]);
+    if (plain || v->style != CFX_STYLE_LOSSLESS)
+        cfx_out_add(v->out, key->text, key->len);
+    else
+        cfx_print__quoted(v->out, key->text, key->len);
+}
+
+/* `(args = (...), kwargs = {...})`; names in kwargs are bare in all styles. */
 static void print_call(const cfx_values *v, const cfx_node *n)
 {
     cfx_out *o = v->out;
@@ -52,8 +65,7 @@ static void print_call(const cfx_values *v, const cfx_node *n)
     for (uint32_t i = 0; i < n->nkwargs; i++) {
         if (i)
             cfx_out_puts(o, ", ");
-        cfx_print__word(o, n->kwargs[2 * i].u.str->text, " :,{}()[]",
-                        v->style == CFX_STYLE_LOSSLESS);
+        print_key(v, n->kwargs[2 * i].u.str);
         cfx_out_puts(o, ": ");
         cfx_print__value(v, n->kwargs[2 * i + 1]);
     }
@@ -102,14 +114,14 @@ static void print_meta(const cfx_values *v, const cfx_node *n)
     const cfx_seq *d = n->meta.kind == CFX_DICT ? n->meta.u.seq : NULL;
     bool any = false;
     plain.tensor = NULL;
-    for (uint32_t i = 0; d && i < d->len; i++) {
-        if (is_derived(d->item[2 * i]))
+    for (uint32_t i = 0; d && i + 1 < d->len; i += 2) {
+        if (is_derived(d->item[i]))
             continue;
         cfx_out_puts(v->out, any ? ", " : " meta = {");
         any = true;
-        cfx_print__value(&plain, d->item[2 * i]);
+        cfx_print__value(&plain, d->item[i]);
         cfx_out_puts(v->out, ": ");
-        cfx_print__value(&plain, d->item[2 * i + 1]);
+        cfx_print__value(&plain, d->item[i + 1]);
     }
     if (any)
         cfx_out_putc(v->out, '}');
@@ -152,7 +164,7 @@ void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta)
 
 void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta)
 {
-    cfx_out_puts(v->out, "graph():");
+    cfx_out_puts(v->out, "():");
     for (const cfx_node *n = cfx_graph_first(g); n && !v->out->status;
          n = cfx_node_next(n)) {
         cfx_out_puts(v->out, "\n    ");
@@ -165,6 +177,7 @@ cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g, bool meta,
 {
     cfx_out out;
     cfx_out_init(&out, to);
+    cfx_out_puts(&out, "graph");
     cfx_print__graph(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
                                    .err = err}, g, meta);
     return cfx_out_finish(&out, err);

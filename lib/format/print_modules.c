@@ -7,6 +7,8 @@
  * children stand on its first line. ModuleLists fold neighbours that look the
  * same: `(0-11): 12 x Layer(`.
  */
+#include <stdio.h>
+
 #include "format/print.h"
 #include "format/repr.h"
 #include "nn/module_impl.h"
@@ -16,7 +18,7 @@
 /* Is the argument told by a child of the module, as it is? */
 static bool is_told(const cfx_module *m, const cfx_param *p, cfx_value v)
 {
-    const char *told = cfx_told_of(m->type);
+    const char *told = m->type->derive;
     cfx_told item;
     while (cfx_told_next(&told, &item)) {
         if (strlen(p->name) != item.param_len ||
@@ -128,11 +130,23 @@ static bool same_tree(folder *f, const cfx_module *a, const cfx_module *b)
     return !x && !y;
 }
 
+/* Is child i called by its number? The superset folds no others. */
+static bool is_numbered(const cfx_module *m, size_t i)
+{
+    char number[24];
+    snprintf(number, sizeof(number), "%zu", i);
+    return !strcmp(m->child[i]->name, number);
+}
+
 /* How many children from i on print the same. */
 static size_t run_length(folder *f, const cfx_module *m, size_t i)
 {
     size_t n = 1;
-    while (i + n < m->nchildren && same_tree(f, m->child[i], m->child[i + n]))
+    if (f->lossless && !is_numbered(m, i))
+        return 1;
+    while (i + n < m->nchildren &&
+           (!f->lossless || is_numbered(m, i + n)) &&
+           same_tree(f, m->child[i], m->child[i + n]))
         n++;
     return n;
 }
@@ -162,7 +176,7 @@ static void put_key(tree_printer *p, const cfx_module *parent, size_t i,
 {
     cfx_out *o = p->out;
     cfx_out_putc(o, '(');
-    if (strcmp(parent->class_name, "ModuleList")) {
+    if (n == 1 && (p->lossless || strcmp(parent->class_name, "ModuleList"))) {
         cfx_print__word(o, parent->child[i]->name, odd_key, p->lossless);
     } else {
         cfx_out_int(o, (int64_t)i);
@@ -182,6 +196,21 @@ static void new_line(tree_printer *p)
 {
     cfx_out_putc(p->out, '\n');
     cfx_out_repeat(p->out, ' ', 2 * p->nlevels);
+}
+
+/* The arguments of a module with children have a line of their own. */
+static void put_own_line(tree_printer *p, const cfx_module *m)
+{
+    cfx_buf *text = &p->folder.a;
+    cfx_out out;
+    cfx_buf_clear(text);
+    cfx_out_init(&out, cfx_sink_buf(text));
+    put_arguments(&out, m, false, p->err);
+    cfx_out_fail(p->out, cfx_out_finish(&out, p->err));
+    if (text->len) {
+        new_line(p);
+        cfx_out_add(p->out, text->s, text->len);
+    }
 }
 
 /* Print a module's line; one with children becomes the innermost level. */
@@ -204,11 +233,10 @@ static bool enter(tree_printer *p, const cfx_module *m)
         p->cap = cap;
     }
     p->level[p->nlevels++] = (level){m, 0};
-    const char *repr = m->schema ? m->type->repr : NULL;
-    cfx_shown item;
-    if (!p->lossless && cfx_shown_next(&repr, &item))
-        new_line(p);
-    put_arguments(p->out, m, p->lossless, p->err);
+    if (p->lossless)
+        put_arguments(p->out, m, true, p->err);
+    else
+        put_own_line(p, m);
     return true;
 }
 

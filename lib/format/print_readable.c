@@ -128,12 +128,12 @@ static void put_custom(cfx_out *o, const cfx_node *n, cfx_context *ctx,
         return;
     cfx_buf_init(&text, ctx);
     cfx_out_puts(o, " Annotation: {");
-    for (uint32_t i = 0; i < d.u.seq->len; i++) {
+    for (uint32_t i = 0; i + 1 < d.u.seq->len; i += 2) {
         if (i)
             cfx_out_puts(o, ", ");
-        cfx_print__value(&repr, d.u.seq->item[2 * i]);
+        cfx_print__value(&repr, d.u.seq->item[i]);
         cfx_out_puts(o, ": ");
-        put_short(o, d.u.seq->item[2 * i + 1], &text, err);
+        put_short(o, d.u.seq->item[i + 1], &text, err);
     }
     cfx_out_putc(o, '}');
     cfx_buf_release(&text);

@@ -256,12 +256,12 @@ static void print_dict(const cfx_values *p, const cfx_seq *d, int style,
     if (style == CFX_STYLE_CODE)
         style = CFX_STYLE_REPR;
     cfx_out_putc(p->out, '{');
-    for (uint32_t i = 0; i < d->len; i++) {
+    for (uint32_t i = 0; i + 1 < d->len; i += 2) {
         if (i)
             cfx_out_puts(p->out, ", ");
-        print_at(p, d->item[2 * i], style, depth);
+        print_at(p, d->item[i], style, depth);
         cfx_out_puts(p->out, ": ");
-        print_at(p, d->item[2 * i + 1], style, depth);
+        print_at(p, d->item[i + 1], style, depth);
     }
     cfx_out_putc(p->out, '}');
 }
@@ -430,8 +430,8 @@ cfx_status cfx_print_value(cfx_sink to, cfx_value v, cfx_value_style style,
                            cfx_error *err)
 {
     cfx_out out;
+    cfx_values p = {.out = &out, .style = (int)style, .err = err};
     cfx_out_init(&out, to);
-    cfx_print__value(&(cfx_values){.out = &out, .style = style, .err = err},
-                     v);
+    cfx_print__value(&p, v);
     return cfx_out_finish(&out, err);
 }

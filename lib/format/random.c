@@ -20,9 +20,11 @@
  *     last component starts "weight"    G * (1 + 0.1 * z)
  *     any other                         0.1 * z
  *
- * with G = max(1, L)^(-1/6), where L is the number of nodes that add two
- * nodes: it keeps deep residual networks from growing without bound. An input
- * has the key of "input:" and its name; it is z, an integer r % 10, a bool
+ * with G = max(1, A / 4)^(-1/6), or max(1, A / 20)^(-1/10) where M >= A; A and
+ * M are the numbers of nodes that add and that multiply two nodes. It keeps
+ * deep residual networks from growing without bound, and those that scale
+ * their branches (squeeze and excitation) from fading away. An input has the
+ * key of "input:" and its name; it is z, an integer r % 10, a bool
  * r & 1. All is computed in double and rounded once, to nearest even.
  */
 #include <cfx/file.h>
@@ -209,22 +211,29 @@ cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
 
 static bool is_node(cfx_value v) { return v.kind == CFX_NODE; }
 
-static bool adds(const cfx_node *n)
-{
-    static const char *const functions[] = {
-        "operator.add", "_operator.add", "operator.iadd", "_operator.iadd",
-        "torch.add",
-    };
-    const char *target = n->target.u.str->text;
+/* The spellings of one operation; methods follow behind "Tensor.". */
+static const char *const sums[] = {
+    "operator.add", "_operator.add", "operator.iadd", "_operator.iadd",
+    "torch.add", "Tensor.add", "Tensor.add_", NULL,
+};
+static const char *const products[] = {
+    "operator.mul", "_operator.mul", "operator.imul", "_operator.imul",
+    "torch.mul", "Tensor.mul", "Tensor.mul_", NULL,
+};
 
-    if (n->nargs < 2 || !is_node(n->args[0]) || !is_node(n->args[1]))
+/* Is it one of these operations, on two nodes? */
+static bool pairs(const cfx_node *n, const char *const *names)
+{
+    const char *target = n->target.u.str->text;
+    bool method = n->op == CFX_CALL_METHOD;
+
+    if (n->nargs < 2 || !is_node(n->args[0]) || !is_node(n->args[1]) ||
+        (!method && n->op != CFX_CALL_FUNCTION))
         return false;
-    if (n->op == CFX_CALL_METHOD)
-        return !strcmp(target, "add") || !strcmp(target, "add_");
-    if (n->op != CFX_CALL_FUNCTION)
-        return false;
-    for (size_t i = 0; i < sizeof(functions) / sizeof(*functions); i++) {
-        if (!strcmp(target, functions[i]))
+    for (; *names; names++) {
+        const char *name = *names;
+        if (!strncmp(name, "Tensor.", 7) == method &&
+            !strcmp(target, method ? name + 7 : name))
             return true;
     }
     return false;
@@ -232,12 +241,15 @@ static bool adds(const cfx_node *n)
 
 static double gain_of(const cfx_graph *g)
 {
-    double sums = 0;
+    double a = 0, m = 0;
 
     for (const cfx_node *n = g ? cfx_graph_first(g) : NULL; n;
-         n = cfx_node_next(n))
-        sums += adds(n);
-    return pow(sums > 1 ? sums : 1, -1.0 / 6.0);
+         n = cfx_node_next(n)) {
+        a += pairs(n, sums);
+        m += pairs(n, products);
+    }
+    return m >= a ? pow(a > 20 ? a / 20 : 1, -1.0 / 10.0)
+                  : pow(a > 4 ? a / 4 : 1, -1.0 / 6.0);
 }
 
 static bool ends_with(const char *s, const char *end)

@@ -3,7 +3,7 @@
  * as the superset has them.
  *
  *     %x : TYPE [num_users=1] = placeholder[target=x](default=3)
- *     %y : [#users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+ *     %y : [#users=1] = call_function[target=my.f](args = (%x,), kwargs = {})
  *     return y
  *
  * A string in PyTorch's text may hold newlines: a line that does not end as
@@ -197,12 +197,12 @@ static cfx_status read_meta(graph_reader *gr, cfx_lexer *lx, cfx_node *n)
     cfx_value d = r->stack[r->n - 1];
     if (d.kind != CFX_DICT)
         return cfx_reader_fail(r, at, CFX_EPARSE, "meta should be a dict");
-    for (uint32_t i = 0; i < d.u.seq->len; i++) {
-        cfx_value key = d.u.seq->item[2 * i];
+    for (uint32_t i = 0; i + 1 < d.u.seq->len; i += 2) {
+        cfx_value key = d.u.seq->item[i];
         if (key.kind != CFX_STR)
             return cfx_reader_fail(r, at, CFX_EPARSE,
                                    "keys of meta should be strings");
-        if (cfx_node_set_meta(n, key.u.str->text, d.u.seq->item[2 * i + 1],
+        if (cfx_node_set_meta(n, key.u.str->text, d.u.seq->item[i + 1],
                               r->err))
             return cfx_reader_fail_at(r, at);
     }
@@ -507,7 +507,9 @@ static cfx_status read_left_side(graph_reader *gr, const char **s)
                                "a ':' should follow the name");
     at = skip_blanks(at + 1, end);
     const char *users = at, *behind = NULL;
-    while (users < end && !(behind = users_end(users, end)))
+    if (r->lossless && at < end && (*at == '\'' || *at == '"'))
+        users = cfx_scan_string(at, end);
+    while (users && users < end && !(behind = users_end(users, end)))
         users++;
     if (!behind)
         return cfx_reader_fail(r, at, CFX_EPARSE,
@@ -609,7 +611,7 @@ static cfx_status read_lines(graph_reader *gr, const char **at)
     cfx_reader *r = gr->r;
     while (cfx_reader_line(r, *at, &gr->line)) {
         gr->at = cfx_line_begin(&gr->line);
-        if (gr->done && r->lossless && cfx_read__is_graph(gr->at, r->end))
+        if (gr->done && r->lossless && cfx_read__is_graph(r, &gr->line))
             return CFX_OK;
         if (gr->at < gr->line.end && *gr->at != '#') {
             cfx_status st = read_line(gr);
@@ -624,9 +626,14 @@ static cfx_status read_lines(graph_reader *gr, const char **at)
     return CFX_OK;
 }
 
-bool cfx_read__is_graph(const char *s, const char *end)
+bool cfx_read__is_graph(const cfx_reader *r, const cfx_line *line)
 {
-    return cfx_starts(s, end, "graph(") || cfx_starts(s, end, "graph ");
+    const char *s = cfx_line_begin(line), *end = line->end;
+    while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
+        end--;
+    return end - s >= 8 && !memcmp(end - 2, "):", 2) &&
+           (cfx_starts(s, end, "graph(") ||
+            (r->lossless && cfx_starts(s, end, "graph ")));
 }
 
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,

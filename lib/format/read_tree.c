@@ -50,8 +50,18 @@ typedef struct child {
     uint64_t number;
 } child;
 
+/* What was found out about a type; models have few types. */
+typedef struct known {
+    const cfx_module_type *type;
+    const cfx_schema *schema;
+    bool noted;                  /* its defaults were told */
+} known;
+
+enum { NKNOWN = 32 };
+
 typedef struct tree_reader {
     cfx_reader *r;
+    known known[NKNOWN];         /* by a hash of the pointer */
     const char *at;              /* the next line */
     frame *frame;
     size_t nframes, frame_cap;
@@ -120,7 +130,7 @@ static cfx_status push_told(tree_reader *t, const frame *f,
 {
     cfx_reader *r = t->r;
     cfx_told item;
-    const char *told = cfx_told_of(f->type);
+    const char *told = f->type->derive;
     while (cfx_told_next(&told, &item)) {
         if (given(t, f, item.param, item.param_len) ||
             cfx_param_find(schema, item.param, item.param_len) < 0)
@@ -174,8 +184,8 @@ static cfx_status fail_hidden(tree_reader *t, const frame *f,
                                cfx_buf_str(missing));
     return cfx_reader_fail(
         t->r, f->at, CFX_EINVAL,
-        "%s: the text of %.*s does not tell %s: begin the file with the line "
-        "'# cfx 1' and write %.*s(%.*s=...",
+        "%s: the text of %.*s does not tell %s: write it into this line, as "
+        "in %.*s(%.*s=...",
         path_of(t), (int)f->name_len, f->name, cfx_buf_str(missing),
         (int)f->name_len, f->name, (int)strcspn(cfx_buf_str(missing), ","),
         cfx_buf_str(missing));
@@ -200,18 +210,19 @@ static cfx_status note_assumed(tree_reader *t, const frame *f,
 
 /* Ask for hidden arguments that must be given; tell of the others, where the
  * text is PyTorch's. */
-static cfx_status check_hidden(tree_reader *t, const frame *f,
-                               const cfx_schema *schema)
+static cfx_status check_hidden(tree_reader *t, const frame *f, known *of)
 {
     cfx_reader *r = t->r;
+    const cfx_schema *schema = of->schema;
     cfx_buf missing, assumed;
     cfx_buf_init(&missing, r->ctx);
     cfx_buf_init(&assumed, r->ctx);
     for (int k = 0; k < schema->nparams; k++) {
         const cfx_param *p = &schema->params[k];
-        if (given(t, f, p->name, strlen(p->name)))
+        bool must = p->required || cfx_words_have(f->type->must_give, p->name);
+        if ((!must && of->noted) || given(t, f, p->name, strlen(p->name)))
             continue;
-        if (p->required || cfx_words_have(f->type->must_give, p->name))
+        if (must)
             add_word(&missing, p->name);
         else if (!r->lossless && !cfx_shown_has(f->type->repr, p->name) &&
                  p->init.kind != CFX_NONE)
@@ -224,6 +235,7 @@ static cfx_status check_hidden(tree_reader *t, const frame *f,
         st = fail_hidden(t, f, &missing);
     else
         st = note_assumed(t, f, &assumed);
+    of->noted = of->noted || assumed.len || r->lossless;
     cfx_buf_release(&missing);
     cfx_buf_release(&assumed);
     return st;
@@ -303,20 +315,35 @@ static const char *class_name(tree_reader *t, const frame *f)
     return cfx_reader_word(t->r, f->name, f->name_len);
 }
 
+static cfx_status find_known(tree_reader *t, const cfx_module_type *type,
+                             known **out)
+{
+    const cfx_schema *forward;
+    known *k = &t->known[(uintptr_t)type / sizeof(*type) % NKNOWN];
+    *out = k;
+    if (k->type == type)
+        return CFX_OK;
+    *k = (known){.type = type};
+    cfx_status st = cfx_module_type__schemas(t->r->ctx, type, &k->schema,
+                                             &forward, t->r->err);
+    if (st)
+        k->type = NULL;
+    return st;
+}
+
 static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
 {
     cfx_reader *r = t->r;
-    const cfx_schema *schema, *forward;
-    cfx_status st = cfx_module_type__schemas(r->ctx, f->type, &schema,
-                                             &forward, r->err);
+    known *of;
+    cfx_status st = find_known(t, f->type, &of);
     if (!st)
-        st = take_training(t, f, schema);
+        st = take_training(t, f, of->schema);
     if (!st)
-        st = name_arguments(t, f, schema);
+        st = name_arguments(t, f, of->schema);
     if (!st)
-        st = push_told(t, f, schema);
+        st = push_told(t, f, of->schema);
     if (!st)
-        st = check_hidden(t, f, schema);
+        st = check_hidden(t, f, of);
     if (st)
         return st;
     const char *name = class_name(t, f);

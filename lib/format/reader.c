@@ -192,11 +192,6 @@ const char *cfx_line_begin(const cfx_line *line)
     return s;
 }
 
-bool cfx_line_is_blank(const cfx_line *line)
-{
-    return cfx_line_begin(line) == line->end;
-}
-
 bool cfx_starts(const char *s, const char *end, const char *word)
 {
     size_t n = strlen(word);

@@ -102,20 +102,17 @@ typedef struct cfx_line {
 bool cfx_reader_line(const cfx_reader *r, const char *at, cfx_line *line);
 /* Where its first character stands that is no blank. */
 const char *cfx_line_begin(const cfx_line *line);
-bool cfx_line_is_blank(const cfx_line *line);
 /* Does the text at s begin with a word? */
 bool cfx_starts(const char *s, const char *end, const char *word);
 
 /* The tree of modules at *at, and go behind it. */
 cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out);
-/* The block `state:` at *at. */
-cfx_status cfx_read__state(cfx_reader *r, const char **at, cfx_module *root);
 /* The graph whose header stands at *at, and go behind it. `path` is the
  * module that the header names in the superset, empty for the root. */
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
                            cfx_graph **out);
-/* Does a graph begin at s? */
-bool cfx_read__is_graph(const char *s, const char *end);
+/* Does a graph begin with that line? */
+bool cfx_read__is_graph(const cfx_reader *r, const cfx_line *line);
 
 /* "f32[2, 3]": the lexer stands on the type. */
 cfx_status cfx_read__type(cfx_reader *r, cfx_lexer *lx, cfx_dtype *dtype,

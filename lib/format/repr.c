@@ -48,26 +48,6 @@ bool cfx_is_default(const cfx_param *p, cfx_value v)
     return true;
 }
 
-const char *cfx_told_of(const cfx_module_type *type)
-{
-    static const char attention[] =
-        "embed_dim=out_proj.in_features bias=out_proj.bias";
-    static const char layer[] =
-        "d_model=linear1.in_features dim_feedforward=linear1.out_features "
-        "bias=linear1.bias layer_norm_eps=norm1.eps dropout=dropout.p";
-    static const struct {
-        const char *type, *told;
-    } known[] = {{"MultiheadAttention", attention},
-                 {"TransformerEncoderLayer", layer},
-                 {"TransformerDecoderLayer", layer}};
-    size_t n = strcspn(type->schema, "(");
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strlen(known[i].type) == n &&
-            !memcmp(known[i].type, type->schema, n))
-            return known[i].told;
-    return NULL;
-}
-
 bool cfx_told_next(const char **told, cfx_told *item)
 {
     const char *s = *told ? *told : "";

@@ -2,7 +2,7 @@
  * repr.h -- what the line of a module shows and hides. Not installed.
  *
  * Reads the small languages of module types: `.repr` ("$in_channels stride
- * ?padding ?=padding_mode") and what children tell of their parent
+ * ?padding ?=padding_mode") and `.derive`, what children tell of their parent
  * ("embed_dim=out_proj.in_features").
  */
 #ifndef CFX_REPR_H
@@ -37,8 +37,7 @@ typedef struct cfx_told {
     size_t param_len, child_len, attr_len;
 } cfx_told;
 
-/* What children tell of a module of that type, or NULL. */
-const char *cfx_told_of(const cfx_module_type *type);
+/* Take the next off a `.derive` (NULL: an empty one); false at its end. */
 bool cfx_told_next(const char **told, cfx_told *item);
 
 /* A parameter's place in a schema, or -1. */

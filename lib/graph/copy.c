@@ -34,6 +34,8 @@ static cfx_node *copy_of(void *user, cfx_node *n)
 static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
                              cfx_node **copies, cfx_error *err)
 {
+    cfx_error why;
+    why.code = CFX_OK;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         for (uint32_t i = 0; i < n->ninputs; i++)
             if (!copies[n->inputs[i].input->id])
@@ -42,7 +44,6 @@ static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
                                 " has been defined! Please check that Nodes in"
                                 " the graph are topologically ordered",
                                 n->inputs[i].input->name, n->name);
-        cfx_error why = {.code = CFX_OK};
         cfx_node *copy = cfx_graph_node_copy(to, n, copy_of, copies, &why);
         if (!copy)
             return cfx_fail(err, why.code, "%s", why.text);

@@ -146,24 +146,20 @@ cfx_node *cfx_graph_last(const cfx_graph *g)
     return shown(g->root.prev);
 }
 
-/* The links of an erased node lead to where it was; those that were erased
- * later lead on. */
-cfx_node *cfx_node_next(const cfx_node *n)
+/* The links of an erased node lead to where it was; if what is there was
+ * erased too, that was later, and its links lead on. */
+cfx_node *cfx_node_next_(const cfx_node *n)
 {
-    bool erased = n->erased;
-    n = n->next;
-    while (CFX_UNLIKELY(erased && n->erased))
+    while (n->next->erased)
         n = n->next;
-    return shown(n);
+    return shown(n->next);
 }
 
-cfx_node *cfx_node_prev(const cfx_node *n)
+cfx_node *cfx_node_prev_(const cfx_node *n)
 {
-    bool erased = n->erased;
-    n = n->prev;
-    while (CFX_UNLIKELY(erased && n->erased))
+    while (n->prev->erased)
         n = n->prev;
-    return shown(n);
+    return shown(n->prev);
 }
 
 cfx_node *cfx_graph_output_node(const cfx_graph *g)
@@ -201,7 +197,7 @@ cfx_insert_point cfx_graph_inserting_after(cfx_graph *g, cfx_node *n)
 
 void cfx_graph_restore(cfx_graph *g, cfx_insert_point at)
 {
-    set_point(g, at.node, at.after);
+    set_point(g, at.node ? at.node : &g->root, at.after);
 }
 
 /* Before an erased node is before the one that followed it, and after it is

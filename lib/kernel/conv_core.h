@@ -70,11 +70,18 @@ void cfx_conv_transpose_int(cfx_context *ctx, const cfx_conv3 *c);
  * image j / out_len, row k is tap k % taps of channel k / taps. Rows of x along
  * the innermost axis may be split in `phases`, one after another of phase_len
  * elements each: phase f holds elements f, f + phases, ... */
+typedef struct cfx_conv_tap {
+    int64_t shift[2];  /* from output * stride to where it reads, outer axes */
+    int64_t q, phase;  /* the same along the innermost axis: in the phase */
+    int64_t len;       /* elements of that phase */
+} cfx_conv_tap;
+
 typedef struct cfx_conv_columns {
     const void *x;
+    const cfx_conv_tap *tap; /* `taps` of them */
     int64_t image, channel, plane, row; /* distances, in elements */
     int64_t phases, phase_len;
-    int64_t in[3], out[3], kernel[3], stride[3], pad[3], dilation[3];
+    int64_t in[3], out[3], stride[3];
     int64_t out_len, taps;
 } cfx_conv_columns;
 
@@ -87,7 +94,7 @@ typedef struct cfx_conv_strip {
     int64_t kernel_h, kernel_w, stride_h, stride_w;
     int64_t pad_h, pad_w, dilation_h, dilation_w;
     int64_t begin, end;    /* rows of y */
-    int64_t row_len;       /* of one phase of one padded row */
+    int64_t row_len;       /* of one phase of a padded row; whole vectors */
 } cfx_conv_strip;
 
 /* The kernels of one type. */

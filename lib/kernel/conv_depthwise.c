@@ -17,7 +17,7 @@ static int64_t row_len(const cfx_conv3 *c, int64_t lanes)
 {
     int64_t reach = (c->c.kernel[2] - 1) * c->c.dilation[2] / c->c.stride[2];
 
-    return (c->c.out[2] + lanes - 1) / lanes * lanes + reach + 1;
+    return (c->c.out[2] + lanes - 1 + reach + lanes) / lanes * lanes;
 }
 
 static int64_t rows_of(const cfx_conv3 *c)
@@ -55,7 +55,7 @@ size_t cfx_conv_depthwise_workspace(const cfx_context *ctx,
 typedef struct depthwise {
     const cfx_conv3 *c;
     const cfx_conv_type *type;
-    int64_t strips;
+    int64_t strips, row_len;
     size_t scratch;
     char *work;
 } depthwise;
@@ -84,7 +84,7 @@ static void strip_piece(void *arg, int64_t begin, int64_t end, int worker)
             .dilation_h = v->dilation[1], .dilation_w = v->dilation[2],
             .begin = row,
             .end = row + STRIP < v->out[1] ? row + STRIP : v->out[1],
-            .row_len = row_len(c, d->type->lanes)
+            .row_len = d->row_len
         };
 
         if (v->bias)
@@ -97,12 +97,13 @@ static void strip_piece(void *arg, int64_t begin, int64_t end, int worker)
 void cfx_conv_depthwise(cfx_context *ctx, const cfx_conv3 *c, void *work)
 {
     const cfx_conv *v = &c->c;
-    depthwise d = {c, cfx_conv_type_of(ctx, c),
-                   (v->out[1] + STRIP - 1) / STRIP, scratch_size(ctx, c),
-                   work};
+    depthwise d = {.c = c, .type = cfx_conv_type_of(ctx, c),
+                   .strips = (v->out[1] + STRIP - 1) / STRIP,
+                   .scratch = scratch_size(ctx, c), .work = work};
     int64_t cost = (v->out[1] < STRIP ? v->out[1] : STRIP) * v->out[2]
         * (c->taps + 4);
 
+    d.row_len = row_len(c, d.type->lanes);
     cfx_parallel_for(ctx, v->batch * v->out_channels * d.strips,
                      cost > 65536 ? 1 : 65536 / (cost + 1) + 1, strip_piece,
                      &d);

@@ -25,59 +25,61 @@ enum { NAME(PIECES) = 512 };
 static int NAME(cut)(const cfx_conv_columns *c, int64_t j, int64_t n,
                      NAME(run) *runs, int first[NV + 1])
 {
-    int64_t row = c->out[2];
+    int64_t image = j / c->out_len, at = j % c->out_len;
+    int64_t o0, o1 = at / c->out[2], w = at % c->out[2];
     int count = 0;
 
+    o0 = o1 / c->out[1];
+    o1 %= c->out[1];
     for (int v = 0; v < NV; v++) {
         int lane = 0;
 
         first[v] = count;
         while (lane < VL && n > 0) {
-            NAME(run) *r = &runs[count++];
-            int64_t at = j % c->out_len, len = row - at % row;
+            int64_t len = c->out[2] - w;
 
             if (len > VL - lane)
                 len = VL - lane;
             if (len > n)
                 len = n;
-            *r = (NAME(run)){j / c->out_len,
-                             {at / row / c->out[1], at / row % c->out[1]},
-                             at % row, lane, (int)len};
+            runs[count++] = (NAME(run)){image, {o0, o1}, w, lane, (int)len};
             lane += (int)len;
-            j += len;
             n -= len;
+            w += len;
+            if (w == c->out[2]) {
+                w = 0;
+                if (++o1 == c->out[1]) {
+                    o1 = 0;
+                    if (++o0 == c->out[0]) {
+                        o0 = 0;
+                        image++;
+                    }
+                }
+            }
         }
     }
     first[NV] = count;
     return count;
 }
 
-/* What the tap (td, th, tw) reads for a run. */
-static NAME(piece) NAME(reach)(const cfx_conv_columns *c,
-                               const NAME(run) *r, const int64_t t[3])
+/* What a tap reads for a run. */
+CFX_FORCE_INLINE NAME(piece) NAME(reach)(const cfx_conv_columns *c,
+                                         const NAME(run) *r,
+                                         const cfx_conv_tap *t)
 {
-    int64_t at = r->image * c->image, q, f, least, most;
+    int64_t i0 = r->o[0] * c->stride[0] + t->shift[0];
+    int64_t i1 = r->o[1] * c->stride[1] + t->shift[1];
+    int64_t q = t->q + r->w, least = q < 0 ? -q : 0, most = t->len - q;
     uint32_t bits;
 
-    for (int a = 0; a < 2; a++) {
-        int64_t i = r->o[a] * c->stride[a] - c->pad[a] + t[a] * c->dilation[a];
-        if (i < 0 || i >= c->in[a])
-            return (NAME(piece)){0, 0};
-        at += i * (a == 0 ? c->plane : c->row);
-    }
-    /* Along the innermost axis: element w * phases + q * phases + f. */
-    q = t[2] * c->dilation[2] - c->pad[2];
-    f = (q % c->phases + c->phases) % c->phases;
-    q = (q - f) / c->phases + r->w;
-    least = q < 0 ? -q : 0;
-    most = (c->in[2] - f + c->phases - 1) / c->phases - q;
     if (most > r->len)
         most = r->len;
-    if (least >= most)
+    if (i0 < 0 || i0 >= c->in[0] || i1 < 0 || i1 >= c->in[1] || least >= most)
         return (NAME(piece)){0, 0};
     bits = (uint32_t)(((UINT64_C(1) << most) - 1)
                       & ~((UINT64_C(1) << least) - 1));
-    return (NAME(piece)){at + f * c->phase_len + q - r->lane,
+    return (NAME(piece)){r->image * c->image + i0 * c->plane + i1 * c->row
+                             + t->phase * c->phase_len + q - r->lane,
                          bits << r->lane};
 }
 
@@ -135,13 +137,9 @@ static void NAME(columns)(const cfx_conv_columns *c, void *panels, int64_t k0,
             int64_t t1 = t0 + batch < c->taps ? t0 + batch : c->taps;
             NAME(piece) *p = pieces;
 
-            for (int64_t t = t0; t < t1; t++) {
-                int64_t at[3] = {t / c->kernel[2] / c->kernel[1],
-                                 t / c->kernel[2] % c->kernel[1],
-                                 t % c->kernel[2]};
+            for (int64_t t = t0; t < t1; t++)
                 for (int i = 0; i < count; i++)
-                    *p++ = NAME(reach)(c, &runs[i], at);
-            }
+                    *p++ = NAME(reach)(c, &runs[i], &c->tap[t]);
             NAME(fill)(c, panel, k0, kn, t0, t1, pieces, first);
         }
     }
@@ -183,32 +181,47 @@ static void NAME(split)(void *y, int64_t y_len, int64_t phases, const void *x,
 
 /* ---- Depthwise ---- */
 
+/* to[phase][q] = x[q * stride + phase - pad], n of which are there. */
+CFX_FORCE_INLINE void NAME(spread_row)(T *to, int64_t len, const int64_t stride,
+                                       int64_t pad, const T *x, int64_t n)
+{
+    for (int64_t f = 0; f < stride; f++, to += len) {
+        int64_t q = (pad - f + stride - 1) / stride;
+        int64_t end = (n + pad - f + stride - 1) / stride;
+        const T *from = x + f - pad;
+
+        if (pad < f)
+            q = 0;
+        if (end > len)
+            end = len;
+        for (; q < end; q++)
+            to[q] = from[q * stride];
+    }
+}
+
 /* Row `i` of x, which may be outside of it, with its padding, split. */
 static void NAME(pad_row)(const cfx_conv_strip *s, T *to, int64_t i)
 {
     const T *x = (const T *)s->x + i * s->in_w;
-    int64_t len = s->row_len, n = s->in_w;
+    int64_t len = s->row_len * s->stride_w, n = s->in_w;
 
-    if (i < 0 || i >= s->in_h) {
-        memset(to, 0, (size_t)(len * s->stride_w) * sizeof(T));
-    } else if (s->stride_w == 1) {
-        if (n > len - s->pad_w)
-            n = len > s->pad_w ? len - s->pad_w : 0;
-        memset(to, 0, (size_t)(s->pad_w < len ? s->pad_w : len) * sizeof(T));
-        memcpy(to + s->pad_w, x, (size_t)n * sizeof(T));
-        for (int64_t j = s->pad_w + n; j < len; j++)
-            to[j] = 0;
+    for (int64_t j = 0; j < len; j += VL)
+        V(store)(to + j, V(zero)());
+    if (i < 0 || i >= s->in_h)
+        return;
+    if (s->stride_w == 1) {
+        int64_t j = 0;
+
+        to += s->pad_w;
+        n = n < len - s->pad_w ? n : len - s->pad_w;
+        for (; j + VL <= n; j += VL)
+            V(store)(to + j, V(load)(x + j));
+        if (j < n)
+            V(store_n)(to + j, n - j, V(load_n)(x + j, n - j));
+    } else if (s->stride_w == 2) {
+        NAME(spread_row)(to, s->row_len, 2, s->pad_w, x, n);
     } else {
-        for (int64_t f = 0; f < s->stride_w; f++, to += len) {
-            int64_t q = 0, at = f - s->pad_w;
-
-            for (; at < 0 && q < len; q++, at += s->stride_w)
-                to[q] = 0;
-            for (; at < n && q < len; q++, at += s->stride_w)
-                to[q] = x[at];
-            for (; q < len; q++)
-                to[q] = 0;
-        }
+        NAME(spread_row)(to, s->row_len, s->stride_w, s->pad_w, x, n);
     }
 }
 

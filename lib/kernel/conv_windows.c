@@ -20,6 +20,7 @@ typedef struct windows {
     cfx_gemm_core core;
     const void *w;
     char *y;             /* of the first image and channel */
+    size_t table;        /* bytes of the table of taps */
     size_t split;        /* bytes of x with its rows split, or 0 */
     size_t each;         /* bytes of one product's workspace */
     char *work;
@@ -29,12 +30,9 @@ static void pack_w(const cfx_gemm_core *g, void *panel, int64_t k0,
                    int64_t kn, int64_t i0, int64_t in)
 {
     const windows *s = g->user;
-    size_t row = CFX_GEMM_A_ROW * g->size;
 
-    for (int64_t i = 0; i < in; i++)
-        memcpy((char *)panel + (size_t)i * row,
-               cfx_conv_at(s->w, (i0 + i) * g->k + k0, g->size),
-               (size_t)kn * g->size);
+    g->type->copy(panel, CFX_GEMM_A_ROW,
+                  cfx_conv_at(s->w, i0 * g->k + k0, g->size), g->k, in, kn);
 }
 
 static void pack_x(const cfx_gemm_core *g, void *panels, int64_t k0,
@@ -79,12 +77,10 @@ static windows make_windows(const cfx_context *ctx, const cfx_conv3 *c)
     x->image = x->channel * v->in_channels;
     memcpy(x->in, v->in, sizeof(x->in));
     memcpy(x->out, v->out, sizeof(x->out));
-    memcpy(x->kernel, v->kernel, sizeof(x->kernel));
     memcpy(x->stride, v->stride, sizeof(x->stride));
-    memcpy(x->pad, v->pad, sizeof(x->pad));
-    memcpy(x->dilation, v->dilation, sizeof(x->dilation));
     x->out_len = c->out_len;
     x->taps = c->taps;
+    s.table = cfx_gemm_align((size_t)c->taps * sizeof(cfx_conv_tap));
     s.split = x->phases == 1 ? 0
         : cfx_gemm_align((size_t)(v->batch * x->image) * c->size);
     s.core = (cfx_gemm_core){
@@ -105,9 +101,29 @@ size_t cfx_conv_windows_workspace(const cfx_context *ctx, const cfx_conv3 *c)
     int threads = cfx_context_threads(ctx);
 
     if (by_groups(c))
-        return s.split + (size_t)threads
+        return s.table + s.split + (size_t)threads
             * cfx_gemm_align(cfx_gemm_core_workspace(&s.core, 1));
-    return s.split + cfx_gemm_core_workspace(&s.core, threads);
+    return s.table + s.split + cfx_gemm_core_workspace(&s.core, threads);
+}
+
+static void make_taps(const cfx_conv3 *c, const cfx_conv_columns *x,
+                      cfx_conv_tap *tap)
+{
+    const cfx_conv *v = &c->c;
+
+    for (int64_t d = 0; d < v->kernel[0]; d++)
+        for (int64_t h = 0; h < v->kernel[1]; h++)
+            for (int64_t w = 0; w < v->kernel[2]; w++) {
+                int64_t q = w * v->dilation[2] - v->pad[2];
+                int64_t f = (q % x->phases + x->phases) % x->phases;
+
+                *tap++ = (cfx_conv_tap){
+                    {d * v->dilation[0] - v->pad[0],
+                     h * v->dilation[1] - v->pad[1]},
+                    (q - f) / x->phases, f,
+                    (v->in[2] - f + x->phases - 1) / x->phases
+                };
+            }
 }
 
 /* ---- Rows of x split by stride ---- */
@@ -120,7 +136,7 @@ static void split_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (int64_t i = begin; i < end; i++)
-        s->type->split(s->work + (size_t)(i * x->row) * s->c->size,
+        s->type->split(s->work + s->table + (size_t)(i * x->row) * s->c->size,
                        x->phase_len, x->phases,
                        cfx_conv_at(s->c->c.x, i * in, s->c->size), in);
 }
@@ -148,7 +164,8 @@ static void groups_piece(void *arg, int64_t begin, int64_t end, int worker)
     const windows *s = arg;
 
     for (int64_t i = begin; i < end; i++)
-        run_group(NULL, s, i, s->work + s->split + s->each * (size_t)worker);
+        run_group(NULL, s, i, s->work + s->table + s->split
+                                  + s->each * (size_t)worker);
 }
 
 void cfx_conv_windows(cfx_context *ctx, const cfx_conv3 *c, void *work)
@@ -158,11 +175,13 @@ void cfx_conv_windows(cfx_context *ctx, const cfx_conv3 *c, void *work)
 
     s.work = work;
     s.y = v->y;
+    make_taps(c, &s.columns, work);
+    s.columns.tap = work;
     s.columns.x = v->x;
     if (s.split) {
         cfx_parallel_for(ctx, v->batch * v->in_channels * v->in[0] * v->in[1],
                          64, split_piece, &s);
-        s.columns.x = work;
+        s.columns.x = s.work + s.table;
     }
     if (by_groups(c)) {
         s.each = cfx_gemm_align(cfx_gemm_core_workspace(&s.core, 1));
@@ -170,5 +189,5 @@ void cfx_conv_windows(cfx_context *ctx, const cfx_conv3 *c, void *work)
         return;
     }
     for (int64_t i = 0; i < v->groups; i++)
-        run_group(ctx, &s, i, s.work + s.split);
+        run_group(ctx, &s, i, s.work + s.table + s.split);
 }

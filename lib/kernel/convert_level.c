@@ -3,8 +3,9 @@
  */
 #include "kernel/convert_level.h"
 
-#include "kernel/convert.h"
 #include "kernel/simd.h"
+
+#include "kernel/convert.h"
 
 /* What an element is as a number, and a number as an element. */
 #define TYPE_BOOL uint8_t

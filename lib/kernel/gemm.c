@@ -59,9 +59,7 @@ static void pack_rows(const product *p, char *dst, int64_t dst_row,
             p->load(dst + (size_t)(i * dst_row) * size, 1,
                     at(src, i * row, p->size), col, kn);
     } else if (col == 1) {
-        for (int64_t i = 0; i < in; i++)
-            memcpy(dst + (size_t)(i * dst_row) * size, at(src, i * row, size),
-                   (size_t)kn * size);
+        p->type->copy(dst, dst_row, src, row, in, kn);
     } else if (row == 1) {
         p->type->transpose(dst, dst_row, src, col, kn, in);
     } else {
@@ -456,4 +454,25 @@ void cfx_gemm_run(cfx_context *ctx, const cfx_gemm *g, void *workspace)
         p.work = workspace;
         run_product(ctx, &p);
     }
+}
+
+size_t cfx_gemm_serial_workspace(const cfx_context *ctx, const cfx_gemm *g)
+{
+    cfx_gemm t = *g;
+    product p;
+
+    fold(&t);
+    p = make_product(ctx, &t);
+    return product_workspace(&p, 1);
+}
+
+void cfx_gemm_run_serial(const cfx_context *ctx, const cfx_gemm *g,
+                         void *workspace)
+{
+    cfx_gemm t = *g;
+    batch b = {.ctx = ctx, .g = &t, .work = workspace};
+
+    fold(&t);
+    if (t.m > 0 && t.n > 0)
+        batch_piece(&b, 0, batch_count(&t), 0);
 }

@@ -41,6 +41,11 @@ size_t cfx_gemm_workspace(const cfx_context *ctx, const cfx_gemm *g);
 /* Compute it on the threads of the context. Never fails. */
 void cfx_gemm_run(cfx_context *ctx, const cfx_gemm *g, void *workspace);
 
+/* The same on the calling thread alone, for pieces of larger work. */
+size_t cfx_gemm_serial_workspace(const cfx_context *ctx, const cfx_gemm *g);
+void cfx_gemm_run_serial(const cfx_context *ctx, const cfx_gemm *g,
+                         void *workspace);
+
 /* y(m, n) = x(m, k) w(n, k)^T + bias(n), everything row-major: the product
  * that a linear layer is. `bias` may be NULL. */
 CFX_INLINE cfx_gemm cfx_gemm_linear(cfx_dtype dtype, int64_t m, int64_t n,

@@ -57,6 +57,10 @@ typedef struct cfx_gemm_type {
     /* y[j] (+)= sum of x[i * x_stride] b[i * b_row + j]; j < n, any n. */
     void (*axpy_rows)(int64_t k, int64_t n, const void *x, int64_t x_stride,
                       const void *b, int64_t b_row, void *y, bool add);
+    /* dst[i * dst_row + j] = src[i * src_row + j], i < rows, j < cols; asks
+     * for the next rows of src to be brought near. */
+    void (*copy)(void *dst, int64_t dst_row, const void *src, int64_t src_row,
+                 int64_t rows, int64_t cols);
     /* dst[j * dst_row + i] = src[i * src_row + j], i < rows, j < cols. */
     void (*transpose)(void *dst, int64_t dst_row, const void *src,
                       int64_t src_row, int64_t rows, int64_t cols);

@@ -244,7 +244,26 @@ static void NAME(axpy_rows)(int64_t k, int64_t n, const void *x,
         NAME(axpy_tile)(1, false, k, xs, x_stride, bs, b_row, ys, add, n);
 }
 
-/* ---- Transposition ---- */
+/* ---- Copies of rows and columns ---- */
+
+static void NAME(copy)(void *dst, int64_t dst_row, const void *src,
+                       int64_t src_row, int64_t rows, int64_t cols)
+{
+    const T *ahead = (const T *)src + rows * src_row;
+
+    for (int64_t i = 0; i < rows; i++) {
+        T *d = (T *)dst + i * dst_row;
+        const T *s = (const T *)src + i * src_row;
+        int64_t j = 0;
+
+        for (; j + VL <= cols; j += VL) {
+            V(store)(d + j, V(load)(s + j));
+            CFX_PREFETCH(ahead + i * src_row + j);
+        }
+        if (j < cols)
+            V(store_n)(d + j, cols - j, V(load_n)(s + j, cols - j));
+    }
+}
 
 static void NAME(transpose)(void *dst, int64_t dst_row, const void *src,
                             int64_t src_row, int64_t rows, int64_t cols)

@@ -7,22 +7,45 @@ libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/simd.h \
     %reldir%/copy.c %reldir%/fill.c \
     %reldir%/reduce.c %reldir%/reduce.h %reldir%/scan.c \
     %reldir%/norm.c %reldir%/norm.h \
-    %reldir%/index.c %reldir%/index.h %reldir%/scatter.c \
-    %reldir%/rearrange.c %reldir%/sort.c %reldir%/topk.c
+    %reldir%/index.c %reldir%/index.h \
+    %reldir%/rearrange.c %reldir%/sort.c
 
 KERNEL_LEVEL = \
-    %reldir%/pointwise_float.c %reldir%/pointwise_int.c \
-    %reldir%/pointwise_loops.h %reldir%/pointwise_table.c \
+    %reldir%/pointwise_f32.c %reldir%/pointwise_f64.c \
+    %reldir%/pointwise_int.c %reldir%/pointwise_table.c \
+    %reldir%/pointwise_loops.h %reldir%/pointwise_table.h \
     %reldir%/math_f32.h %reldir%/math_f64.h %reldir%/math_int.h \
-    %reldir%/convert_level.c %reldir%/reduce_level.c %reldir%/norm_level.c
+    %reldir%/convert_level.c %reldir%/convert_level.h \
+    %reldir%/move_level.c %reldir%/reduce_level.c %reldir%/reduce_loops.h \
+    %reldir%/norm_level.c %reldir%/norm_loops.h
 
-# Matrix products, convolution, pooling, attention, recurrent layers:
-# libcore_la_SOURCES += and KERNEL_LEVEL += of their files follow here.
+# Matrix products, convolution, pooling, resampling, attention, recurrent layers.
+libcore_la_SOURCES += %reldir%/gemm.c %reldir%/gemm.h \
+    %reldir%/gemm_core.c %reldir%/gemm_core.h \
+    %reldir%/gemm_int.c %reldir%/gemm_int.h \
+    %reldir%/conv.c %reldir%/conv.h %reldir%/conv_core.h \
+    %reldir%/conv_depthwise.c %reldir%/conv_plain.c \
+    %reldir%/conv_product.c %reldir%/conv_windows.c \
+    %reldir%/conv_winograd.c %reldir%/winograd.h \
+    %reldir%/pool.c %reldir%/pool.h %reldir%/pool_core.h \
+    %reldir%/resample.c %reldir%/resample.h %reldir%/resample_rows.h \
+    %reldir%/grid_sample.c %reldir%/pad.c %reldir%/columns.c \
+    %reldir%/attention.c %reldir%/attention.h \
+    %reldir%/rnn.c %reldir%/rnn.h
+
+KERNEL_LEVEL += %reldir%/gemm_level.c %reldir%/gemm_level.h \
+    %reldir%/conv_level.c %reldir%/conv_level.h \
+    %reldir%/winograd_level.c \
+    %reldir%/pool_level.c %reldir%/pool_level.h %reldir%/vec.h \
+    %reldir%/vec_plain.h %reldir%/vec_avx2.h %reldir%/vec_avx512.h \
+    %reldir%/vec_neon.h
 
 # No fast math: NaN, infinities and signed zeros stay right. Contraction of
-# products and sums is wanted; integers wrap around as in PyTorch.
+# products and sums is wanted; integers wrap around as in PyTorch; elements are
+# moved by their size alone. (For an -O2 in CFLAGS, which comes behind these,
+# see simd.h.)
 KERNEL_CFLAGS = $(AM_CFLAGS) -O3 -fno-math-errno -fno-trapping-math \
-    -ffp-contract=fast -fwrapv
+    -ffp-contract=fast -fwrapv -fno-strict-aliasing
 
 noinst_LTLIBRARIES += libkernel_plain.la
 libkernel_plain_la_SOURCES = $(KERNEL_LEVEL)
@@ -49,3 +72,6 @@ libkernel_neon_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=neon
 libkernel_neon_la_CFLAGS = $(KERNEL_CFLAGS)
 libcore_la_LIBADD += libkernel_neon.la
 endif
+
+# Random numbers.
+libcore_la_SOURCES += %reldir%/random.c %reldir%/random.h

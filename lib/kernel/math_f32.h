@@ -17,6 +17,8 @@
 
 #include <cfx/compiler.h>
 
+#include "kernel/simd.h"
+
 typedef union cfx_word32 { float f; uint32_t u; } cfx_word32;
 
 CFX_INLINE uint32_t bits_f32(float x) { return (cfx_word32){.f = x}.u; }

@@ -9,6 +9,8 @@
 
 #include <cfx/compiler.h>
 
+#include "kernel/simd.h"
+
 CFX_INLINE double abs_f64(double x) { return fabs(x); }
 CFX_INLINE double sqrt_f64(double x) { return sqrt(x); }
 CFX_INLINE int isnan_f64(double x) { return x != x; }

@@ -64,38 +64,42 @@ void cfx_channel_stats(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat,
                        int64_t inner, double correction, void *mean,
                        void *var);
 
-/* ---- Levels: f32 and f64 ---- */
-
-typedef struct cfx_softmax_row {
-    int64_t n;         /* columns of y that are written */
-    int64_t seen;      /* columns that count; the rest becomes 0 */
-    double scale;
-    const void *mask;  /* n numbers, or NULL */
-    bool log;
-} cfx_softmax_row;
-
-struct cfx_norm_kernels {
-    /* One row without gaps. */
-    void (*softmax_f32)(float *y, const float *x, const cfx_softmax_row *row);
-    void (*softmax_f64)(double *y, const double *x,
-                        const cfx_softmax_row *row);
-    /* (n, lanes) with rows `stride` apart, lanes <= CFX_NORM_LANES. */
-    void (*softmax_lanes_f32)(float *y, const float *x, int64_t stride,
-                              int64_t n, int64_t lanes, bool log);
-    void (*softmax_lanes_f64)(double *y, const double *x, int64_t stride,
-                              int64_t n, int64_t lanes, bool log);
-    /* Mean, and sum of squared distances from it, of n numbers. */
-    void (*moments_f32)(const float *x, int64_t n, double *mean, double *m2);
-    void (*moments_f64)(const double *x, int64_t n, double *mean, double *m2);
-    double (*sumsq_f32)(const float *x, int64_t n);
-    double (*sumsq_f64)(const double *x, int64_t n);
-    /* y = (x - mean) * rstd * w + b, with w and b an array (NULL: none). */
-    void (*affine_f32)(float *y, const float *x, int64_t n, double mean,
-                       double rstd, const float *w, const float *b);
-    void (*affine_f64)(double *y, const double *x, int64_t n, double mean,
-                       double rstd, const double *w, const double *b);
-};
+/* ---- Levels ---- */
 
 enum { CFX_NORM_LANES = 256 };
+
+typedef struct cfx_softmax_row {
+    int64_t n;        /* columns of y that are written */
+    int64_t seen;     /* columns that count; the rest becomes 0 */
+    double scale;
+    const void *mask; /* n numbers, or NULL */
+    bool log;
+    bool empty_is_0;  /* where all that count are -inf; else NaN */
+} cfx_softmax_row;
+
+/* What is done to rows without gaps, of f32 or f64. y may be x. */
+typedef struct cfx_norm_rows {
+    void (*softmax)(void *y, const void *x, const cfx_softmax_row *row);
+    /* (n, lanes) with rows `stride` apart, lanes <= CFX_NORM_LANES. */
+    void (*softmax_lanes)(void *y, const void *x, int64_t stride, int64_t n,
+                          int64_t lanes, bool log);
+    double (*max)(const void *x, int64_t n); /* passes over NaN */
+    /* y = exp(x - shift), and their sum. */
+    double (*exp_sum)(void *y, const void *x, int64_t n, double shift);
+    /* Mean, and sum of squared distances from it. */
+    void (*moments)(const void *x, int64_t n, double *mean, double *m2);
+    double (*sumsq)(const void *x, int64_t n);
+    /* y = (x - mean) * rstd * w + b, with arrays w and b, or NULL. */
+    void (*affine)(void *y, const void *x, int64_t n, double mean, double rstd,
+                   const void *w, const void *b);
+    /* y = x * mul + add; and with arrays. */
+    void (*linear)(void *y, const void *x, int64_t n, double mul, double add);
+    void (*linear_lanes)(void *y, const void *x, int64_t n, const void *mul,
+                         const void *add);
+} cfx_norm_rows;
+
+struct cfx_norm_kernels {
+    cfx_norm_rows f32, f64;
+};
 
 #endif

@@ -5,7 +5,7 @@
  * CFX_ACC_LANES of them where the innermost axis is kept, or one where it is
  * reduced. What a lane takes in are its rows. A block of rows without gaps
  * (stride == lanes) is read as fewer, wider rows, and the wide accumulators are
- * folded afterwards: so the sum of an array is that of 256 columns, and the
+ * folded afterwards: so the sum of an array is that of FLAT columns, and the
  * same loops serve every layout.
  *
  * Where there are few units the rows of each are cut into pieces, by their
@@ -18,12 +18,14 @@
 
 enum {
     LANES = CFX_ACC_LANES,
+    FLAT = 256,          /* lanes that rows without gaps are read as */
     BUFFER = 2048,       /* elements gathered at a time */
     BLOCK = 8192,        /* elements read twice, from the cache */
     GRAIN = 32768,       /* elements that are worth another thread */
     FEW_UNITS = 8,
-    PARTIALS = 2048,     /* numbers kept by all pieces together */
-    SHORT = 16           /* rows so short that another axis gives the lanes */
+    PARTIALS = 8192,     /* numbers kept by all pieces together */
+    SHORT = 16,          /* rows so short that another axis gives the lanes */
+    SHORT_SUM = 4096     /* elements that are summed in their own type */
 };
 
 /* What one reduction is, besides the accumulation. */
@@ -47,7 +49,8 @@ typedef struct job {
     cfx_wide wide;
     cfx_dtype type;       /* that loops read: f32, f64, i64 */
     size_t size;          /* of an element of it */
-    cfx_convert_fn *load, *store, *store_mean;
+    cfx_convert_fn *load, *store;
+    cfx_convert_fn *narrow; /* f64 to the type that loops read */
     char *mean;           /* where means go, or NULL */
 
     int lane_axis;        /* -1: one lane */
@@ -59,7 +62,8 @@ typedef struct job {
     int64_t x_lane, x_row, y_lane;        /* strides */
 
     int64_t pieces, piece;                /* of the rows of each unit */
-    wide *partial;                        /* [unit][piece][2][width] */
+    wide *partial;                        /* [unit][piece][parts][width] */
+    int parts;                            /* a alone, or a and b */
 } job;
 
 static const struct { uint8_t acc, kind; } list[CFX_RED_COUNT] = {
@@ -119,31 +123,48 @@ typedef struct block {
 /* The lanes that a block without gaps is read as. */
 static int64_t wide_lanes(const block *b)
 {
-    int64_t times = b->stride == b->lanes ? LANES / b->lanes : 1;
+    int64_t times = 1;
 
-    return min64(times, b->rows) * b->lanes;
+    if (b->stride == b->lanes && b->lanes < FLAT)
+        times = min64(b->lanes == 1 ? FLAT : FLAT / b->lanes, b->rows);
+    return times * b->lanes;
 }
 
-/* Accumulate a block: acc has room for LANES, of which the first b->lanes hold
- * the result. `shift` has wide_lanes(b) numbers. */
-static void accumulate(const job *j, cfx_acc op, wide *acc, const block *b,
-                       const void *shift)
+/* The same with its rows put side by side, which are then folded. */
+static void accumulate_wide(const job *j, cfx_acc op, wide *acc,
+                            const block *b, int64_t lanes, const void *shift)
 {
     cfx_acc_fn *fn = j->kernels->acc[j->wide][op];
-    int64_t lanes = wide_lanes(b), times = lanes / b->lanes;
-    int64_t rows = b->rows / times, rest = b->rows % times;
+    int64_t count = b->rows * b->lanes;
+    int64_t rows = count < 2 * lanes ? 1
+                 : lanes == FLAT ? count / FLAT : count / lanes;
+    int64_t rest = count - rows * lanes;
 
-    if (times == 1) {
-        fn(acc, b->x, b->stride, b->rows, lanes, shift, j->param);
+    fn(acc, b->x, lanes, rows, lanes, shift, j->param, true);
+    if (rest)
+        fn(acc, b->x + (size_t)(rows * lanes) * j->size, lanes, 1, rest,
+           shift, j->param, false);
+    j->kernels->fold[j->wide][op](acc, lanes, b->lanes);
+}
+
+/* Accumulate a block. `shift` has wide_lanes(b) numbers. */
+static void accumulate(const job *j, cfx_acc op, wide *acc, const block *b,
+                       const void *shift, bool fresh)
+{
+    int64_t lanes = wide_lanes(b);
+    wide sum[2 * FLAT];
+
+    if (lanes == b->lanes) {
+        j->kernels->acc[j->wide][op](acc, b->x, b->stride, b->rows, lanes,
+                                     shift, j->param, fresh);
         return;
     }
-    fill(acc + b->lanes, op == j->acc ? identity(j) : (wide){.i = 0},
-         lanes - b->lanes);
-    fn(acc, b->x, lanes, rows, lanes, shift, j->param);
-    if (rest)
-        fn(acc, b->x + (size_t)(rows * lanes) * j->size, lanes, 1,
-           rest * b->lanes, shift, j->param);
-    j->kernels->fold[j->wide][op](acc, lanes, b->lanes);
+    accumulate_wide(j, op, sum, b, lanes, shift);
+    if (!fresh) {
+        memcpy(sum + b->lanes, acc, (size_t)b->lanes * sizeof(*acc));
+        j->kernels->fold[j->wide][op](sum, 2 * b->lanes, b->lanes);
+    }
+    memcpy(acc, sum, (size_t)b->lanes * sizeof(*acc));
 }
 
 /* ---- Reductions that look twice at a block ---- */
@@ -151,13 +172,11 @@ static void accumulate(const job *j, cfx_acc op, wide *acc, const block *b,
 /* Write v[lane], as an element, for each of the wide lanes. */
 static void spread(const job *j, void *shift, const wide *v, const block *b)
 {
-    int64_t n = wide_lanes(b);
+    int64_t n = wide_lanes(b), step = b->lanes == 1 ? n : b->lanes;
 
-    for (int64_t i = 0; i < n; i++)
-        if (j->wide == CFX_W_F32)
-            ((float *)shift)[i] = (float)v[i % b->lanes].d;
-        else
-            ((double *)shift)[i] = v[i % b->lanes].d;
+    for (int64_t i = 0; i < n; i += step)
+        j->narrow((char *)shift + (size_t)i * j->size, 1, v, b->lanes != 1,
+                  step);
 }
 
 /* exp(from - to), of running maxima, where both may be infinite. */
@@ -166,41 +185,51 @@ static double rescale(double from, double to)
     return from == to ? 1 : exp(from - to);
 }
 
-static void merge_lane(const job *j, wide *a, wide *b, int64_t n, wide ta,
-                       wide tb, int64_t tn)
+static void merge_simple(const job *j, wide *to, const wide *from,
+                         int64_t lanes)
 {
-    wide both[2] = {*a, ta};
-    double total = (double)n + (double)tn, step;
+    wide both[2 * LANES];
 
-    switch (j->kind) {
-    case SIMPLE:
-        j->kernels->fold[j->wide][j->acc](both, 2, 1);
-        *a = both[0];
-        break;
-    case MOMENTS:
-        step = ta.d - a->d;
-        a->d += step * ((double)tn / total);
-        b->d += tb.d + step * step * ((double)n * (double)tn / total);
-        break;
-    case LOG_SUM:
-        j->kernels->fold[j->wide][CFX_ACC_MAX](both, 2, 1);
-        b->d = b->d * rescale(a->d, both[0].d) +
-               tb.d * rescale(ta.d, both[0].d);
-        a->d = both[0].d;
-        break;
-    }
+    memcpy(both, to, (size_t)lanes * sizeof(*to));
+    memcpy(both + lanes, from, (size_t)lanes * sizeof(*to));
+    j->kernels->fold[j->wide][j->acc](both, 2 * lanes, lanes);
+    memcpy(to, both, (size_t)lanes * sizeof(*to));
 }
 
-/* Take `n` rows with results (a, b) into a state. */
+static void merge_moments(wide *a, wide *b, double n, double mean, double m2,
+                          double m)
+{
+    double step = mean - a->d, share = m / (n + m);
+
+    a->d += step * share;
+    b->d += m2 + step * step * n * share;
+}
+
+static void merge_log_sum(wide *a, wide *b, double max, double sum)
+{
+    double top = max > a->d || max != max ? max : a->d;
+
+    b->d = b->d * rescale(a->d, top) + sum * rescale(max, top);
+    a->d = top;
+}
+
+/* Take results (a, b) of `n` rows into a state. */
 static void merge(const job *j, state *s, const wide *a, const wide *b,
                   int64_t n, int64_t lanes)
 {
     if (s->n == 0) {
         memcpy(s->a, a, (size_t)lanes * sizeof(*a));
-        memcpy(s->b, b, (size_t)lanes * sizeof(*b));
-    } else if (n > 0) {
+        if (j->parts == 2)
+            memcpy(s->b, b, (size_t)lanes * sizeof(*b));
+    } else if (j->kind == SIMPLE) {
+        merge_simple(j, s->a, a, lanes);
+    } else {
         for (int64_t i = 0; i < lanes; i++)
-            merge_lane(j, &s->a[i], &s->b[i], s->n, a[i], b[i], n);
+            if (j->kind == MOMENTS)
+                merge_moments(&s->a[i], &s->b[i], (double)s->n, a[i].d,
+                              b[i].d, (double)n);
+            else
+                merge_log_sum(&s->a[i], &s->b[i], a[i].d, b[i].d);
     }
     s->n += n;
 }
@@ -211,18 +240,15 @@ static void twice(const job *j, state *s, const block *b)
     wide first[LANES], second[LANES];
     bool moments = j->kind == MOMENTS;
 
-    fill(first, identity(j), b->lanes);
-    accumulate(j, j->acc, first, b, NULL);
+    accumulate(j, j->acc, first, b, NULL, true);
     for (int64_t i = 0; i < b->lanes; i++) {
         if (moments)
             first[i].d /= (double)b->rows;
-        else if (isinf(first[i].d))
-            first[i].d = first[i].d > 0 ? INFINITY : -INFINITY;
         second[i].d = moments || !isinf(first[i].d) ? first[i].d : 0;
     }
     spread(j, shift, second, b);
-    fill(second, (wide){.i = 0}, b->lanes);
-    accumulate(j, moments ? CFX_ACC_SQDIFF : CFX_ACC_SUMEXP, second, b, shift);
+    accumulate(j, moments ? CFX_ACC_SQDIFF : CFX_ACC_SUMEXP, second, b, shift,
+               true);
     /* The shift was rounded to the type of the elements. */
     if (moments && j->wide == CFX_W_F32)
         for (int64_t i = 0; i < b->lanes; i++) {
@@ -238,7 +264,7 @@ static void take(const job *j, state *s, block b)
     int64_t most = BLOCK / b.lanes;
 
     if (j->kind == SIMPLE) {
-        accumulate(j, j->acc, s->a, &b, NULL);
+        accumulate(j, j->acc, s->a, &b, NULL, s->n == 0);
         s->n += b.rows;
         return;
     }
@@ -283,18 +309,27 @@ static void take_rows(const job *j, state *s, const char *x, int64_t row,
     }
 }
 
+/* rest % extent, and *rest /= extent; mostly there is nothing to divide. */
+static int64_t split(int64_t *rest, int64_t extent)
+{
+    int64_t n = *rest;
+
+    if (n < extent) {
+        *rest = 0;
+        return n;
+    }
+    *rest = n / extent;
+    return n % extent;
+}
+
 /* Rows begin..end of a unit whose first element is at `place`. */
 static void take_range(const job *j, state *s, cfx_place place, int64_t lanes,
                        int64_t begin, int64_t end)
 {
     int64_t rest = begin;
 
-    for (int i = 0; i < j->nreduced; i++) {
-        int axis = j->reduced[i];
-
-        place.at[axis] = rest % j->it->shape[axis];
-        rest /= j->it->shape[axis];
-    }
+    for (int i = 0; i < j->nreduced; i++)
+        place.at[j->reduced[i]] = split(&rest, j->it->shape[j->reduced[i]]);
     while (begin < end) {
         int axis = j->nreduced ? j->reduced[0] : 0;
         int64_t n = j->nreduced
@@ -318,16 +353,12 @@ static void take_range(const job *j, state *s, cfx_place place, int64_t lanes,
 /* The first element of a unit, and how many lanes it has. */
 static int64_t unit_place(const job *j, int64_t unit, cfx_place *place)
 {
-    int64_t strip = unit % j->strips, rest = unit / j->strips;
+    int64_t rest = unit, strip = split(&rest, j->strips);
 
     for (int i = 0; i < j->it->rank; i++)
         place->at[i] = 0;
-    for (int i = 0; i < j->nkept; i++) {
-        int axis = j->kept[i];
-
-        place->at[axis] = rest % j->it->shape[axis];
-        rest /= j->it->shape[axis];
-    }
+    for (int i = 0; i < j->nkept; i++)
+        place->at[j->kept[i]] = split(&rest, j->it->shape[j->kept[i]]);
     if (j->lane_axis < 0)
         return 1;
     place->at[j->lane_axis] = strip * j->width;
@@ -336,43 +367,41 @@ static int64_t unit_place(const job *j, int64_t unit, cfx_place *place)
 
 /* ---- Results ---- */
 
-static double variance(const job *j, const state *s, int64_t lane)
+static double variance(const job *j, int64_t count, double m2)
 {
-    double n = (double)s->n - j->param;
+    double n = (double)count - j->param;
 
-    return s->b[lane].d / (n > 0 ? n : 0);
+    return m2 / (n > 0 ? n : 0);
 }
 
-static double log_sum(const state *s, int64_t lane)
+static double log_sum(int64_t n, double max, double sum)
 {
-    double a = s->a[lane].d;
-
-    return s->n == 0 ? -INFINITY : log(s->b[lane].d) + (isinf(a) ? 0 : a);
+    return n == 0 ? -INFINITY : log(sum) + (isinf(max) ? 0 : max);
 }
 
-static wide finish_lane(const job *j, const state *s, int64_t lane)
+/* The result of one lane with n rows. */
+static wide finish_lane(const job *j, int64_t n, wide a, wide b)
 {
-    wide a = s->a[lane];
     bool floats = j->wide != CFX_W_I64;
 
     switch (j->op) {
     case CFX_RED_MEAN:
-        return (wide){.d = a.d / (double)s->n};
+        return (wide){.d = a.d / (double)n};
     case CFX_RED_VAR:
-        return (wide){.d = variance(j, s, lane)};
+        return (wide){.d = variance(j, n, b.d)};
     case CFX_RED_STD:
-        return (wide){.d = sqrt(variance(j, s, lane))};
+        return (wide){.d = sqrt(variance(j, n, b.d))};
     case CFX_RED_NORM2:
         return (wide){.d = sqrt(a.d)};
     case CFX_RED_NORM:
         return (wide){.d = pow(a.d, 1 / j->param)};
     case CFX_RED_LOGSUMEXP:
-        return (wide){.d = log_sum(s, lane)};
+        return (wide){.d = log_sum(n, a.d, b.d)};
     case CFX_RED_ANY:
         a.i = floats ? a.d > 0 : a.i > 0;
         break;
     case CFX_RED_ALL:
-        a.i = floats ? a.d == (double)s->n : a.i == s->n;
+        a.i = floats ? a.d == (double)n : a.i == n;
         break;
     default:
         return a;
@@ -390,17 +419,20 @@ static void finish(const job *j, const state *s, const cfx_place *place,
     wide result[LANES];
 
     for (int64_t i = 0; i < lanes; i++)
-        result[i] = finish_lane(j, s, i);
+        result[i] = finish_lane(j, s->n, s->a[i], s->b[i]);
     j->store(to, j->y_lane, result, 1, lanes);
     if (j->mean)
-        j->store_mean(j->mean + (to - y->data), j->y_lane, s->a, 1, lanes);
+        j->store(j->mean + (to - y->data), j->y_lane, s->a, 1, lanes);
 }
 
 static void begin_state(const job *j, state *s, int64_t lanes)
 {
     s->n = 0;
+    if (j->rows)
+        return;
     fill(s->a, j->kind == MOMENTS ? (wide){.d = NAN} : identity(j), lanes);
-    fill(s->b, (wide){.i = 0}, lanes);
+    if (j->parts == 2)
+        fill(s->b, (wide){.i = 0}, lanes);
 }
 
 static void run_units(void *arg, int64_t begin, int64_t end, int worker)
@@ -419,6 +451,37 @@ static void run_units(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
+/* Short rows without gaps, one after the other: units begin..end at once. */
+static void run_rows(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+    const cfx_operand *y = &j->it->op[0], *x = &j->it->op[1];
+    int axis = j->nkept ? j->kept[0] : 0;
+    int64_t sx = j->nkept ? x->stride[axis] : 0;
+    int64_t sy = j->nkept ? y->stride[axis] : 0;
+    size_t ysize = cfx_dtype_size(y->dtype);
+
+    (void)worker;
+    for (; begin < end; begin += LANES) {
+        int64_t n = min64(end - begin, LANES);
+        wide result[LANES];
+
+        j->kernels->rows[j->wide][j->acc](
+            result, x->data + begin * sx * (int64_t)j->size, sx, n, j->rows,
+            j->param);
+        for (int64_t i = 0; i < n; i++)
+            result[i] = finish_lane(j, j->rows, result[i], result[i]);
+        j->store(y->data + begin * sy * (int64_t)ysize, sy, result, 1, n);
+    }
+}
+
+static bool are_short_rows(const job *j)
+{
+    return j->kind == SIMPLE && j->lane_axis < 0 && j->nkept <= 1 &&
+           j->nreduced == 1 && j->x_row == 1 && j->rows <= SHORT_SUM &&
+           j->it->op[1].dtype == j->type;
+}
+
 static void run_pieces(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
@@ -426,7 +489,7 @@ static void run_pieces(void *arg, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (; begin < end; begin++) {
         int64_t first = begin % j->pieces * j->piece;
-        wide *to = j->partial + begin * 2 * j->width;
+        wide *to = j->partial + begin * j->parts * j->width;
         cfx_place place;
         int64_t lanes = unit_place(j, begin / j->pieces, &place);
         state s;
@@ -435,7 +498,8 @@ static void run_pieces(void *arg, int64_t begin, int64_t end, int worker)
         take_range(j, &s, place, lanes, first,
                    min64(first + j->piece, j->rows));
         memcpy(to, s.a, (size_t)lanes * sizeof(*to));
-        memcpy(to + j->width, s.b, (size_t)lanes * sizeof(*to));
+        if (j->parts == 2)
+            memcpy(to + j->width, s.b, (size_t)lanes * sizeof(*to));
     }
 }
 
@@ -444,10 +508,12 @@ static void merge_pieces(const job *j)
     for (int64_t unit = 0; unit < j->units; unit++) {
         cfx_place place;
         int64_t lanes = unit_place(j, unit, &place);
-        state s = {0};
+        state s;
 
+        s.n = 0;
         for (int64_t p = 0; p < j->pieces; p++) {
-            const wide *a = j->partial + (unit * j->pieces + p) * 2 * j->width;
+            const wide *a = j->partial +
+                            (unit * j->pieces + p) * j->parts * j->width;
 
             merge(j, &s, a, a + j->width,
                   min64(j->piece, j->rows - p * j->piece), lanes);
@@ -498,13 +564,14 @@ static void plan(job *j)
 
 static void reduce(cfx_context *ctx, job *j)
 {
-    wide partial[2 * PARTIALS];
+    wide partial[PARTIALS];
     int64_t work = j->width * j->rows, grain;
 
     if (j->units == 0)
         return;
-    if (j->units < FEW_UNITS && work > 2 * GRAIN) {
-        int64_t most = PARTIALS / (j->units * j->width);
+    if (j->units * j->width * j->parts <= PARTIALS / 2 &&
+        j->units < FEW_UNITS && work > 2 * GRAIN) {
+        int64_t most = PARTIALS / (j->units * j->width * j->parts);
 
         j->pieces = min64(work / GRAIN, most);
         j->piece = (j->rows + j->pieces - 1) / j->pieces;
@@ -515,7 +582,8 @@ static void reduce(cfx_context *ctx, job *j)
         return;
     }
     grain = work < GRAIN ? GRAIN / (work ? work : 1) : 1;
-    cfx_parallel_for(ctx, j->units, grain, run_units, j);
+    cfx_parallel_for(ctx, j->units, grain,
+                     are_short_rows(j) ? run_rows : run_units, j);
 }
 
 static cfx_wide wide_of(cfx_dtype t)
@@ -544,6 +612,7 @@ static void reduce_with_mean(cfx_context *ctx, cfx_red op, cfx_dtype dtype,
         j.op = simpler_norm(param);
     j.acc = list[j.op].acc;
     j.kind = list[j.op].kind;
+    j.parts = j.kind == SIMPLE ? 1 : 2;
     j.wide = wide_of(dtype);
     j.type = types[j.wide];
     j.size = cfx_dtype_size(j.type);
@@ -551,7 +620,7 @@ static void reduce_with_mean(cfx_context *ctx, cfx_red op, cfx_dtype dtype,
     j.kernels = kernels->reduce;
     j.load = kernels->pointwise->convert[j.type][it->op[1].dtype];
     j.store = kernels->pointwise->convert[it->op[0].dtype][wide_type];
-    j.store_mean = j.store;
+    j.narrow = kernels->pointwise->convert[j.type][CFX_F64];
     cfx_iter_coalesce(it, 1);
     plan(&j);
     reduce(ctx, &j);

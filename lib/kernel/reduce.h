@@ -94,28 +94,34 @@ typedef enum cfx_acc {
     CFX_ACC_COUNT
 } cfx_acc;
 
-enum { CFX_ACC_LANES = 256 };
+enum { CFX_ACC_LANES = 1024 };
 
 /*
  * acc[j] = acc[j] + f(x[r * stride + j]) for r < rows, j < lanes <=
- * CFX_ACC_LANES, where + is what the operation does. acc is f64 for floats,
- * else i64. `shift` holds one number a lane, of the type of x, for those that
- * use it; else NULL.
+ * CFX_ACC_LANES, where + is what the operation does; `fresh`: acc[j] counts for
+ * nothing before. acc is f64 for floats, else i64. `shift` holds one number a
+ * lane, of the type of x, for those that use it; else NULL. rows > 0.
  */
 typedef void cfx_acc_fn(void *acc, const void *x, int64_t stride, int64_t rows,
-                        int64_t lanes, const void *shift, double param);
+                        int64_t lanes, const void *shift, double param,
+                        bool fresh);
 
 /* Bring `lanes` accumulators, a multiple of `to`, down to `to`: those with the
  * same place modulo `to` become one. */
 typedef void cfx_fold_fn(void *acc, int64_t lanes, int64_t to);
+
+/* out[r] = the sum, likewise, of n elements at x + r * stride, for few n. */
+typedef void cfx_rows_fn(void *out, const void *x, int64_t stride,
+                         int64_t rows, int64_t n, double param);
 
 /* Where x[j] is better than best[j], take it, and r into index[j]. */
 typedef void cfx_better_fn(void *best, int64_t *index, const void *x,
                            int64_t r, int64_t lanes, bool smallest);
 
 struct cfx_reduce_kernels {
-    cfx_acc_fn *acc[CFX_W_COUNT][CFX_ACC_COUNT]; /* NULL: not for integers */
+    cfx_acc_fn *acc[CFX_W_COUNT][CFX_ACC_COUNT];
     cfx_fold_fn *fold[CFX_W_COUNT][CFX_ACC_COUNT];
+    cfx_rows_fn *rows[CFX_W_COUNT][CFX_ACC_COUNT];
     cfx_better_fn *better[CFX_W_COUNT];
 };
 

@@ -1,17 +1,14 @@
 /*
  * reduce_loops.h -- accumulation in one type: included once for each, with T,
- * the type of elements, W, that of accumulators, M(f), EXP(x), POW(x, p) and
- * LOW, HIGH, the least and the greatest number, defined.
+ * the type of elements, W, that of accumulators, M(f) and MW(f), functions of
+ * these, EXP(x), POW(x, p) and LOW, HIGH, the least and the greatest number,
+ * defined.
  *
  * Every loop runs over lanes, which the compiler makes vectors of; four rows go
  * into one step, since the accumulators in between cost a load and a store.
  * Sums of one block of rows are of type T; then they go into the wide ones.
  */
 
-#define ADD(a, b) ((a) + (b))
-#define MUL(a, b) ((a) * (b))
-#define GREATER(a, b) ((a) > (b) || (a) != (a) ? (a) : (b))
-#define LESS(a, b) ((a) < (b) || (a) != (a) ? (a) : (b))
 #define ABS(v) ((v) < 0 ? -(v) : (v))
 #define IS_NAN(v) ((v) != (v))
 
@@ -23,7 +20,7 @@
     } \
     static void M(name)(void *acc_, const void *x_, int64_t stride, \
                         int64_t rows, int64_t lanes, const void *shift_, \
-                        double param_) \
+                        double param_, bool fresh) \
     { \
         static const T none[CFX_ACC_LANES]; \
         W *acc = acc_; \
@@ -45,49 +42,82 @@
                     const T v1 = M(name##_map)(x1[j], s, param); \
                     const T v2 = M(name##_map)(x2[j], s, param); \
                     const T v3 = M(name##_map)(x3[j], s, param); \
-                    const T v = combine(combine(v0, v1), combine(v2, v3)); \
-                    part[j] = combine(part[j], v); \
+                    const T v = M(combine)(M(combine)(v0, v1), \
+                                           M(combine)(v2, v3)); \
+                    part[j] = M(combine)(part[j], v); \
                 } \
             } \
             for (; block; block--, x += stride) { \
                 CFX_SIMD \
                 for (int64_t j = 0; j < lanes; j++) { \
                     const T v = M(name##_map)(x[j], shift[j], param); \
-                    part[j] = combine(part[j], v); \
+                    part[j] = M(combine)(part[j], v); \
                 } \
             } \
-            CFX_SIMD \
-            for (int64_t j = 0; j < lanes; j++) \
-                acc[j] = combine(acc[j], (W)part[j]); \
+            if (fresh) { \
+                for (int64_t j = 0; j < lanes; j++) \
+                    acc[j] = (W)part[j]; \
+            } else { \
+                CFX_SIMD \
+                for (int64_t j = 0; j < lanes; j++) \
+                    acc[j] = MW(combine)(acc[j], (W)part[j]); \
+            } \
+            fresh = false; \
         } \
     } \
     static void M(name##_fold)(void *acc_, int64_t lanes, int64_t to) \
     { \
         W *acc = acc_; \
-        while (lanes > to) { \
-            int64_t half = (lanes / to + 1) / 2 * to; \
-            const W *upper = acc + half; \
+        int64_t times = to == 1 ? lanes : lanes / to; \
+        while (times > 1) { \
+            int64_t half = (times + 1) / 2; \
+            const W *upper = acc + half * to; \
             CFX_SIMD \
-            for (int64_t j = 0; j < lanes - half; j++) \
-                acc[j] = combine(acc[j], upper[j]); \
-            lanes = half; \
+            for (int64_t j = 0; j < (times - half) * to; j++) \
+                acc[j] = MW(combine)(acc[j], upper[j]); \
+            times = half; \
+        } \
+    } \
+    static void M(name##_rows)(void *out_, const void *x_, int64_t stride, \
+                               int64_t rows, int64_t n, double param_) \
+    { \
+        W *out = out_; \
+        const T *x = x_; \
+        const T param = (T)param_; \
+        for (; rows; rows--, x += stride) { \
+            T part[ROW_LANES]; \
+            int64_t i, left; \
+            for (int j = 0; j < ROW_LANES; j++) \
+                part[j] = first; \
+            for (i = 0; i + ROW_LANES <= n; i += ROW_LANES) \
+                for (int j = 0; j < ROW_LANES; j++) \
+                    part[j] = M(combine)(part[j], \
+                                         M(name##_map)(x[i + j], 0, param)); \
+            left = n - i; \
+            for (int64_t j = 0; j < left; j++) \
+                part[j] = M(combine)(part[j], \
+                                     M(name##_map)(x[i + j], 0, param)); \
+            for (int half = ROW_LANES / 2; half; half /= 2) \
+                for (int j = 0; j < half; j++) \
+                    part[j] = M(combine)(part[j], part[j + half]); \
+            *out++ = (W)part[0]; \
         } \
     }
 
 /* name, how two are combined, what to begin with, what an element counts. */
 #define EACH_ACC(F) \
-    F(SUM, ADD, 0, v) \
-    F(PROD, MUL, 1, v) \
-    F(MAX, GREATER, LOW, v) \
-    F(MIN, LESS, HIGH, v) \
-    F(NONZERO, ADD, 0, v != 0) \
-    F(SUMSQ, ADD, 0, v * v) \
-    F(SUMABS, ADD, 0, ABS(v)) \
-    F(MAXABS, GREATER, 0, ABS(v)) \
-    F(MINABS, LESS, HIGH, ABS(v)) \
-    F(SQDIFF, ADD, 0, (v - shift) * (v - shift)) \
-    F(SUMPOW, ADD, 0, POW(ABS(v), param)) \
-    F(SUMEXP, ADD, 0, EXP(v - shift))
+    F(SUM, add, 0, v) \
+    F(PROD, mul, 1, v) \
+    F(MAX, greater, LOW, v) \
+    F(MIN, less, HIGH, v) \
+    F(NONZERO, add, 0, v != 0) \
+    F(SUMSQ, add, 0, v * v) \
+    F(SUMABS, add, 0, ABS(v)) \
+    F(MAXABS, greater, 0, ABS(v)) \
+    F(MINABS, less, HIGH, ABS(v)) \
+    F(SQDIFF, add, 0, (v - shift) * (v - shift)) \
+    F(SUMPOW, add, 0, POW(ABS(v), param)) \
+    F(SUMEXP, add, 0, EXP(v - shift))
 
 EACH_ACC(ACC)
 
@@ -118,10 +148,6 @@ static void M(better)(void *best_, int64_t *index, const void *x_, int64_t r,
     }
 }
 
-#undef ADD
-#undef MUL
-#undef GREATER
-#undef LESS
 #undef ABS
 #undef IS_NAN
 #undef ACC
@@ -129,6 +155,7 @@ static void M(better)(void *best_, int64_t *index, const void *x_, int64_t r,
 #undef T
 #undef W
 #undef M
+#undef MW
 #undef EXP
 #undef POW
 #undef LOW

@@ -14,6 +14,11 @@
 #pragma clang diagnostic ignored "-Wpass-failed"
 #elif defined(__GNUC__)
 #define CFX_SIMD _Pragma("GCC ivdep")
+#if defined(__OPTIMIZE__)
+/* The user's CFLAGS come last, and in them -O2, which gcc makes few vectors
+ * at. This header has to come before the loops and what they call. */
+#pragma GCC optimize("O3")
+#endif
 #else
 #define CFX_SIMD
 #endif

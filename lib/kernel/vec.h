@@ -9,6 +9,7 @@
  *                                     others are 0, and no memory of theirs is
  *                                     touched
  *     load_mask(p, bits)              the lanes whose bits are set, else 0
+ *     load_step(p, step)              p[0], p[step], ... (float only)
  *     set1(x), zero(), add, sub, mul, max, min, fma(a, b, c) = a * b + c,
  *     sum(v)                          of all lanes, in a fixed order
  *
@@ -41,8 +42,10 @@
 #endif
 #if defined(__GNUC__) || defined(__clang__)
 #define CFX_FORCE_INLINE static inline __attribute__((always_inline, unused))
+#define CFX_PREFETCH(p) __builtin_prefetch(p)
 #else
 #define CFX_FORCE_INLINE static inline
+#define CFX_PREFETCH(p) ((void)(p))
 #endif
 
 #if CFX_LEVEL_IS(avx512)

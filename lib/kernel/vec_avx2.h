@@ -82,3 +82,12 @@ CFX_FORCE_INLINE double vd_sum(vd x)
 
     return _mm_cvtsd_f64(_mm_add_sd(s, _mm_unpackhi_pd(s, s)));
 }
+
+/* p[0], p[step], p[2 * step], ... */
+CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
+{
+    __m256i i = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+
+    return _mm256_i32gather_ps(p, _mm256_mullo_epi32(
+        i, _mm256_set1_epi32(step)), 4);
+}

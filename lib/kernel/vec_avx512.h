@@ -42,3 +42,13 @@ typedef __m512d vd;
 VEC_FUNCTIONS(vf, VF, float, __mmask16, ps)
 VEC_FUNCTIONS(vd, VD, double, __mmask8, pd)
 #undef VEC_FUNCTIONS
+
+/* p[0], p[step], p[2 * step], ... */
+CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
+{
+    __m512i i = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12,
+                                  13, 14, 15);
+
+    return _mm512_i32gather_ps(_mm512_mullo_epi32(i, _mm512_set1_epi32(step)),
+                               p, 4);
+}

@@ -45,3 +45,11 @@ typedef float64x2_t vd;
 VEC_FUNCTIONS(vf, VF, float, f32)
 VEC_FUNCTIONS(vd, VD, double, f64)
 #undef VEC_FUNCTIONS
+
+/* p[0], p[step], p[2 * step], ... */
+CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
+{
+    float t[VF] = {p[0], p[step], p[2 * step], p[3 * step]};
+
+    return vld1q_f32(t);
+}

@@ -34,3 +34,9 @@ typedef double vd;
 VEC_FUNCTIONS(vf, float)
 VEC_FUNCTIONS(vd, double)
 #undef VEC_FUNCTIONS
+
+CFX_FORCE_INLINE vf vf_load_step(const float *p, int step)
+{
+    (void)step;
+    return *p;
+}

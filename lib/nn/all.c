@@ -7,9 +7,9 @@
 #include "nn/modules.def"
 #undef MODULE
 
-extern const cfx_module_type *const cfx_module__all[];
+extern const cfx_module_type *const cfx_modules__builtin[];
 
-const cfx_module_type *const cfx_module__all[] = {
+const cfx_module_type *const cfx_modules__builtin[] = {
 #define MODULE(name) &cfx_module__##name,
 #include "nn/modules.def"
 #undef MODULE

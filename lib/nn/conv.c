@@ -7,7 +7,7 @@
 #include <cfx/ops.h>
 
 /* weight (out, in / groups, k...); transposed (in, out / groups, k...). */
-static cfx_status init(cfx_module *self, bool transposed, cfx_error *err)
+static cfx_status declare(cfx_module *self, bool transposed, cfx_error *err)
 {
     cfx_dim in = cfx_attr_dim(self, "in_channels");
     cfx_dim out = cfx_attr_dim(self, "out_channels");
@@ -38,7 +38,7 @@ static cfx_status init(cfx_module *self, bool transposed, cfx_error *err)
 
 static cfx_status Conv_init(cfx_module *self, cfx_error *err)
 {
-    return init(self, false, err);
+    return declare(self, false, err);
 }
 
 
@@ -50,6 +50,11 @@ static cfx_status Conv_init(cfx_module *self, cfx_error *err)
     static cfx_value Conv##n##d_forward(cfx_scope *s, cfx_module *self,      \
                                         const cfx_value *in)                 \
     {                                                                        \
+        if (A("padding").kind == CFX_STR)                                    \
+            return cfx_conv##n##d_padding(                                   \
+                s, in[0], P("weight"), .bias = P("bias"),                    \
+                .stride = A("stride"), .padding = A("padding"),              \
+                .dilation = A("dilation"), .groups = A("groups"));           \
         return cfx_conv##n##d(s, in[0], P("weight"), .bias = P("bias"),      \
                               .stride = A("stride"),                         \
                               .padding = A("padding"),                       \
@@ -59,7 +64,8 @@ static cfx_status Conv_init(cfx_module *self, cfx_error *err)
     const cfx_module_type cfx_module__Conv##n##d = {                         \
         .schema = "Conv" #n "d(SymInt in_channels, SymInt out_channels, "    \
                   "SymInt[" #n "] kernel_size, SymInt[" #n "] stride=1, "    \
-                  "SymInt[" #n "] padding=0, SymInt[" #n "] dilation=1, "    \
+                  "SymInt[" #n "]|str padding=0, SymInt[" #n                 \
+                  "] dilation=1, "                                           \
                   "SymInt groups=1, bool bias=True, str "                    \
                   "padding_mode='zeros')",                                   \
         .repr = "$in_channels $out_channels kernel_size stride ?padding "    \

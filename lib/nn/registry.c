@@ -6,7 +6,7 @@
 #include "base/context.h"
 #include "nn/module_impl.h"
 
-extern const cfx_module_type *const cfx_module__all[];
+extern const cfx_module_type *const cfx_modules__builtin[];
 
 const cfx_module_type cfx_module__Module = {
     .schema = "Module()",
@@ -80,8 +80,8 @@ static void *registry_make(cfx_context *ctx)
     r->ctx = ctx;
     pthread_mutex_init(&r->lock, NULL);
     cfx_map_init(&r->names, ctx);
-    for (size_t i = 0; cfx_module__all[i]; i++)
-        if (add_type(r, cfx_module__all[i], NULL)) {
+    for (size_t i = 0; cfx_modules__builtin[i]; i++)
+        if (add_type(r, cfx_modules__builtin[i], NULL)) {
             registry_free(ctx, r);
             return NULL;
         }

@@ -107,13 +107,20 @@ ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
 
 /* ---- Those whose parameters are not in their arguments ---- */
 
+/* A clamp, which integers have too. */
 static cfx_status relu6_run(cfx_call *call)
 {
-    static const double params[3] = {0, 6, 0};
-    return run_params(call, params);
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    cfx_iter_integer(&it, 0);
+    cfx_iter_integer(&it, 6);
+    cfx_pointwise(call->ctx, CFX_PW_CLAMP, (cfx_dtype)call->out[0]->dtype,
+                  &it, NULL);
+    return CFX_OK;
 }
 
-ACTIVATION(relu6, HARDTANH, "", "", cost_0_0, relu6_run, float_infer,
+ACTIVATION(relu6, CLAMP, "", "", cost_0_0, relu6_run, same_infer,
            "min(max(x, 0), 6).")
 
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */

@@ -7,9 +7,9 @@
 #include "op/ops.def"
 #undef OP
 
-extern const cfx_op *const cfx_op__all[];
+extern const cfx_op *const cfx_ops__builtin[];
 
-const cfx_op *const cfx_op__all[] = {
+const cfx_op *const cfx_ops__builtin[] = {
 #define OP(name) &cfx_op__##name,
 #include "op/ops.def"
 #undef OP

@@ -60,8 +60,7 @@ static cfx_status transposed(cfx_call *call, const char *name, bool matrix)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_view v;
     cfx_view_begin(&v, x);
-    if ((matrix && (x->rank == 1 || (!x->rank && *name == 'm'))) ||
-        (!strcmp(name, "H") && x->rank != 2 && x->rank))
+    if ((matrix && x->rank == 1) || (!strcmp(name, "H") && x->rank > 2))
         return cfx_call_fail(call, CFX_ESHAPE, "tensor.%s is only supported "
                              "on matrices or batches of matrices. Got %d-D "
                              "tensor.", name, x->rank);

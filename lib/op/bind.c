@@ -83,7 +83,8 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
     *out = v;
     if (p->base == CFX_T_FLOAT && v.kind == CFX_INT)
         *out = cfx_num((double)v.u.i);
-    if (!p->list || v.kind == CFX_NONE || v.kind == CFX_NODE)
+    if (!p->list || v.kind == CFX_NONE || v.kind == CFX_NODE ||
+        v.kind == CFX_STR)
         return CFX_OK;
     uint32_t kinds = p->item_kinds;
     uint32_t n = p->list_size;

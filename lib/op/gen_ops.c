@@ -107,6 +107,22 @@ static const char *const symbols[] = {
 #undef OP
 };
 
+/* Is it the name of another operator's first overload? scatter.reduce would
+ * be called as scatter_reduce is; it is left to calls by name. */
+static bool is_taken(cfx_context *ctx, const char *name, int depth)
+{
+    char head[128];
+    for (size_t i = 0; depth && cfx_op_at(ctx, i); i++) {
+        const cfx_schema *s = cfx_op_schema(ctx, cfx_op_at(ctx, i));
+        for (int inplace = 0; s && inplace < 2; inplace++) {
+            function_name(head, sizeof(head), s, true, inplace);
+            if (!strcmp(head, name))
+                return true;
+        }
+    }
+    return false;
+}
+
 static int print_op(cfx_context *ctx, const cfx_op *head, const char *symbol,
                     bool header)
 {
@@ -121,6 +137,8 @@ static int print_op(cfx_context *ctx, const cfx_op *head, const char *symbol,
         for (int inplace = 0; inplace <= !!(op->flags & CFX_OP_INPLACE);
              inplace++) {
             function_name(name, sizeof(name), s, !depth, inplace);
+            if (is_taken(ctx, name, depth))
+                continue;
             if (header)
                 print_declaration(op, s, name);
             else

@@ -175,7 +175,8 @@ static void sorted_strides(cfx_shape_env *env, const struct operands *o,
     sort_axes(o, perm);
     for (int i = 0; i < o->rank; i++) {
         stride[perm[i]] = step;
-        step = cfx_dim_mul(env, step, o->shape[perm[i]]);
+        if (!cfx_dim_is(o->shape[perm[i]], 0))
+            step = cfx_dim_mul(env, step, o->shape[perm[i]]);
     }
 }
 

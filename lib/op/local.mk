@@ -6,7 +6,21 @@ libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
 # One file an operator, or a family of them.
 libcore_la_SOURCES += %reldir%/activation.c %reldir%/batch_norm.c \
 	%reldir%/binary.c %reldir%/conv.c %reldir%/linear.c %reldir%/pool.c \
+	%reldir%/arithmetic.c %reldir%/extreme.c \
+	%reldir%/matmul.c %reldir%/reduce.c %reldir%/layer_norm.c %reldir%/softmax.c \
 	%reldir%/shape.c %reldir%/unary.c
+
+# Python's numbers and sequences; views, indexing, joining, creating.
+libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \
+	%reldir%/create.c %reldir%/create.h %reldir%/dropout.c \
+	%reldir%/embedding.c %reldir%/expand.c %reldir%/gather.c \
+	%reldir%/getitem.c %reldir%/indexing.c %reldir%/indexing.h \
+	%reldir%/item.c %reldir%/join.c %reldir%/list.c %reldir%/list.h \
+	%reldir%/mask.c %reldir%/move.c %reldir%/number.c \
+	%reldir%/number_unary.c %reldir%/permute.c %reldir%/repeat.c \
+	%reldir%/sample.c %reldir%/scatter.c %reldir%/search.c \
+	%reldir%/seq.c %reldir%/split.c %reldir%/triangle.c \
+	%reldir%/view.c %reldir%/view.h %reldir%/write.c
 
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops

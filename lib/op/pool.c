@@ -138,6 +138,9 @@ static cfx_status pool_infer(cfx_call *call)
     cfx_status st = check_rank(call, p.x, p.spatial);
     if (!st)
         st = check_numbers(call, &p);
+    if (!st && call->op->code & AVERAGE && cfx_call_has(call, AVG_DIVISOR) &&
+        cfx_call_int(call, AVG_DIVISOR) == 0)
+        st = cfx_call_fail(call, CFX_EINVAL, "divisor must be not zero");
     for (int i = 0; i < p.x->rank; i++)
         shape[i] = p.x->shape[i];
     for (int i = 0; i < p.spatial && !st; i++) {

@@ -11,7 +11,7 @@
 #include "base/context.h"
 #include "op/op_impl.h"
 
-extern const cfx_op *const cfx_op__all[];
+extern const cfx_op *const cfx_ops__builtin[];
 
 typedef struct registry {
     cfx_context *ctx;
@@ -173,8 +173,8 @@ static void *registry_make(cfx_context *ctx)
     cfx_arena_init(&r->arena, ctx);
     cfx_map_init(&r->names, ctx);
     cfx_map_init(&r->schemas, ctx);
-    for (size_t i = 0; cfx_op__all[i]; i++)
-        if (add_op(r, cfx_op__all[i], NULL)) {
+    for (size_t i = 0; cfx_ops__builtin[i]; i++)
+        if (add_op(r, cfx_ops__builtin[i], NULL)) {
             registry_free(ctx, r);
             return NULL;
         }

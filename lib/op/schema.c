@@ -135,6 +135,9 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
         p->item_kinds = t->kinds | (p->item_optional ? 1u << CFX_NONE : 0);
         p->kinds = SEQ_KINDS | (p->list_size ? t->kinds : 0);
     }
+    /* Ours, not ATen's: numbers or a word, as padding="same". */
+    if (take(r, "|str"))
+        p->kinds |= 1u << CFX_STR;
     p->optional = question;
     if (question || t->base == CFX_T_GENERATOR)
         p->kinds |= 1u << CFX_NONE;

@@ -1,5 +1,6 @@
 /*
- * shape -- the same elements in another shape: view, reshape, flatten.
+ * shape -- the same elements in another shape: view, reshape, flatten, and
+ * their kin.
  *
  * A result shares memory where its strides can say so; else reshape and flatten
  * copy, and view refuses.
@@ -114,9 +115,12 @@ static cfx_status view_or_copy(cfx_call *call, int rank, const cfx_dim *shape)
 static cfx_status reshape_run(cfx_call *call)
 {
     cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0], *flat;
+    cfx_dim stride[CFX_MAX_RANK];
     if (call->alias[0])
         return CFX_OK;
-    cfx_status st = cfx_tensor_view(&flat, y, x->rank, x->shape, NULL,
+    cfx_strides_of(call->env, CFX_CONTIGUOUS_FORMAT, x->rank, x->shape,
+                   stride);
+    cfx_status st = cfx_tensor_view(&flat, y, x->rank, x->shape, stride,
                                     y->offset, call->err);
     if (st)
         return st;
@@ -197,4 +201,100 @@ const cfx_op cfx_op__flatten = {
     .doc = "Join axes start_dim to end_dim into one.",
     .infer = flatten_infer,
     .run = reshape_run,
+};
+
+/* ---- As another tensor ---- */
+
+static cfx_status reshape_as_infer(cfx_call *call)
+{
+    cfx_shape_env *env = call->env;
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *like = cfx_call_tensor(call, 1);
+    cfx_dim numel = cfx_infer_numel(env, x->rank, x->shape);
+    if (!cfx_dim_eq(env, numel, cfx_infer_numel(env, like->rank,
+                                                like->shape)))
+        return invalid(call, numel);
+    return view_or_copy(call, like->rank, like->shape);
+}
+
+static cfx_status view_as_infer(cfx_call *call)
+{
+    cfx_status st = reshape_as_infer(call);
+    if (!st && !call->alias[0])
+        st = cfx_call_fail(call, CFX_EINVAL, "view size is not compatible "
+                           "with input tensor's size and stride (at least one "
+                           "dimension spans across two contiguous subspaces)."
+                           " Use .reshape(...) instead.");
+    return st;
+}
+
+const cfx_op cfx_op__reshape_as = {
+    .schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    .aliases = "Tensor.reshape_as aten.reshape_as.default",
+    .doc = "The same elements in the shape of another tensor.",
+    .infer = reshape_as_infer,
+    .run = reshape_run,
+};
+
+const cfx_op cfx_op__view_as = {
+    .schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    .aliases = "Tensor.view_as aten.view_as.default",
+    .doc = "The same memory in the shape of another tensor.",
+    .infer = view_as_infer,
+};
+
+/* ---- ravel and unflatten ---- */
+
+static cfx_status ravel_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
+    cfx_dim one = cfx_dim_int(1);
+    if (cfx_tensor_is_contiguous(x))
+        return cfx_call_out_view(call, 0, 1, &n, &one, x->offset);
+    return cfx_call_out(call, (cfx_dtype)x->dtype, 1, &n);
+}
+
+const cfx_op cfx_op__ravel = {
+    .schema = "ravel(Tensor(a) self) -> Tensor(a)",
+    .aliases = "torch.ravel Tensor.ravel aten.ravel.default",
+    .doc = "All elements as one axis, contiguous.",
+    .infer = ravel_infer,
+    .run = reshape_run,
+};
+
+static cfx_status unflatten_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim part[CFX_MAX_RANK], shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    int axis, n = 0, rank = 0;
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
+    if (!st && !cfx_call_len(call, 2))
+        st = cfx_call_fail(call, CFX_EINVAL, "sizes must be non-empty");
+    if (!st)
+        st = cfx_infer_size(call, 2, x->rank ? x->shape[axis]
+                                             : cfx_dim_int(1), &n, part);
+    if (st)
+        return st;
+    if (x->rank + n - 1 > CFX_MAX_RANK)
+        return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d",
+                             x->rank + n - 1, CFX_MAX_RANK);
+    for (int i = 0; i < axis; i++)
+        shape[rank++] = x->shape[i];
+    for (int i = 0; i < n; i++)
+        shape[rank++] = part[i];
+    for (int i = axis + 1; i < x->rank; i++)
+        shape[rank++] = x->shape[i];
+    if (!cfx_infer_view(call->env, x, rank, shape, stride))
+        return cfx_call_fail(call, CFX_ESHAPE, "the axis cannot be viewed in "
+                             "parts");
+    return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
+}
+
+const cfx_op cfx_op__unflatten = {
+    .schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) "
+              "-> Tensor(a)",
+    .aliases = "torch.unflatten Tensor.unflatten aten.unflatten.int",
+    .doc = "One axis as several.",
+    .infer = unflatten_infer,
 };

@@ -17,6 +17,25 @@ static cfx_status same_infer(cfx_call *call)
                                (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
 }
 
+/* For those that have no meaning for some types. */
+static cfx_status refuse(cfx_call *call)
+{
+    return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                         cfx_dtypes[cfx_call_tensor(call, 0)->dtype].name);
+}
+
+static cfx_status number_infer(cfx_call *call)
+{
+    bool is_bool = cfx_call_tensor(call, 0)->dtype == CFX_BOOL;
+    return is_bool ? refuse(call) : same_infer(call);
+}
+
+static cfx_status only_float_infer(cfx_call *call)
+{
+    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    return cfx_dtype_is_float(type) ? same_infer(call) : refuse(call);
+}
+
 static cfx_status float_infer(cfx_call *call)
 {
     return cfx_infer_pointwise(call, 0, 1, cfx_infer_float_type(call, 0, 1));
@@ -76,7 +95,7 @@ UNARY(sign, SIGN, same_infer, no_cost, "-1, 0 or 1, as the element's sign.")
 UNARY(square, SQUARE, same_infer, one_cost, "The square of each element.")
 UNARY(floor, FLOOR, same_infer, one_cost, "Round down.")
 UNARY(ceil, CEIL, same_infer, one_cost, "Round up.")
-UNARY(frac, FRAC, same_infer, one_cost, "What is behind the point.")
+UNARY(frac, FRAC, only_float_infer, one_cost, "What is behind the point.")
 
 UNARY(exp, EXP, float_infer, transcendental_cost, "e to each element.")
 UNARY(exp2, EXP2, float_infer, transcendental_cost, "2 to each element.")
@@ -125,7 +144,7 @@ UNARY_ALSO(abs, ABS, same_infer, one_cost,
            "torch.abs torch.absolute Tensor.abs Tensor.absolute "
            "Tensor.__abs__ operator.abs builtins.abs aten.abs.default",
            NULL, "The magnitude.")
-UNARY_ALSO(neg, NEG, same_infer, one_cost,
+UNARY_ALSO(neg, NEG, number_infer, one_cost,
            "torch.neg torch.negative Tensor.neg Tensor.negative "
            "Tensor.__neg__ operator.neg aten.neg.default",
            NULL, "The negative.")

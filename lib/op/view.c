@@ -8,6 +8,9 @@
 
 #include <string.h>
 
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+
 void cfx_view_begin(cfx_view *v, const cfx_tensor *t)
 {
     v->rank = t->rank;
@@ -161,4 +164,114 @@ cfx_status cfx_view_slice(cfx_call *call, cfx_view *v, int axis,
                             cfx_dim_mul(env, from, v->stride[axis]));
     v->stride[axis] = cfx_dim_mul(env, v->stride[axis], by);
     return CFX_OK;
+}
+
+cfx_status cfx_view_unsqueeze(cfx_call *call, cfx_view *v, int axis)
+{
+    cfx_dim step = axis < v->rank ? cfx_dim_mul(call->env, v->shape[axis],
+                                                v->stride[axis])
+                                  : cfx_dim_int(1);
+    return cfx_view_insert(call, v, axis, cfx_dim_int(1), step);
+}
+
+cfx_status cfx_view_diagonal(cfx_call *call, cfx_view *v, cfx_dim offset,
+                             int64_t dim1, int64_t dim2)
+{
+    cfx_shape_env *env = call->env;
+    cfx_dim zero = cfx_dim_int(0);
+    int a, b;
+    cfx_status st = cfx_call_axis(call, dim1, v->rank, &a);
+    if (!st)
+        st = cfx_call_axis(call, dim2, v->rank, &b);
+    if (st)
+        return st;
+    if (a == b || v->rank < 2)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "diagonal dimensions cannot be identical %lld, "
+                             "%lld", (long long)dim1, (long long)dim2);
+    bool above = cfx_dim_le(env, zero, offset);
+    cfx_dim shift = above ? offset : cfx_dim_neg(env, offset);
+    int cut = above ? b : a;
+    cfx_dim rows = v->shape[above ? a : b];
+    cfx_dim cols = cfx_dim_max(env, zero, cfx_dim_sub(env, v->shape[cut],
+                                                      shift));
+    cfx_dim step = cfx_dim_add(env, v->stride[a], v->stride[b]);
+    cfx_dim n = cfx_dim_min(env, rows, cols);
+    if (!cfx_dim_is(n, 0))
+        v->offset = cfx_dim_add(env, v->offset,
+                                cfx_dim_mul(env, shift, v->stride[cut]));
+    cfx_view_remove(v, a > b ? a : b);
+    cfx_view_remove(v, a > b ? b : a);
+    return cfx_view_insert(call, v, v->rank, n, step);
+}
+
+cfx_status cfx_view_out_strided_like(cfx_call *call, int k)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, k);
+    for (int i = 0; i < x->rank; i++)
+        if (cfx_dim_is(x->stride[i], 0) && !cfx_dim_is(x->shape[i], 1))
+            return cfx_infer_pointwise(call, k, k + 1, (cfx_dtype)x->dtype);
+    return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, x->shape,
+                                x->stride);
+}
+
+static void add_operand(cfx_iter *it, const cfx_tensor *t, const cfx_view *v)
+{
+    size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
+    int64_t from = cfx_dim_value(v->offset) - cfx_dim_value(t->offset);
+    int64_t *step = cfx_iter_add(it, (char *)t->data + from * (int64_t)size,
+                                 (cfx_dtype)t->dtype);
+    for (int i = 0; i < v->rank; i++)
+        step[i] = cfx_dim_value(v->stride[i]);
+}
+
+void cfx_view_copy(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
+                   const cfx_tensor *x, const cfx_view *from)
+{
+    int64_t shape[CFX_MAX_RANK];
+    cfx_iter it;
+    for (int i = 0; i < to->rank; i++) {
+        shape[i] = cfx_dim_value(to->shape[i]);
+        if (!shape[i])
+            return;
+    }
+    cfx_iter_begin(&it, to->rank, shape);
+    add_operand(&it, y, to);
+    add_operand(&it, x, from);
+    cfx_copy(ctx, &it);
+}
+
+/*
+ * Unlike a contiguous tensor this one may have gaps, and of shapes for which
+ * both orders have the same strides only row-major ones are meant.
+ */
+static bool strides_like(const cfx_view *v, const int *order)
+{
+    cfx_dim least = cfx_dim_int(0);
+    if (cfx_dim_is(v->stride[1], 0))
+        return false;
+    for (int k = 0; k < v->rank; k++) {
+        int d = order[k];
+        cfx_dim stride = v->stride[d];
+        if (cfx_dim_is(v->shape[d], 0))
+            return false;
+        if (!cfx_dim_same(stride, least) &&
+            !cfx_dim_known_le(NULL, least, stride))
+            return false;
+        if (d == 0 && cfx_dim_same(least, v->stride[1]))
+            return false;
+        least = cfx_dim_is(v->shape[d], 1)
+                    ? stride : cfx_dim_mul(NULL, stride, v->shape[d]);
+    }
+    return true;
+}
+
+cfx_memory_format cfx_view_format(const cfx_view *v)
+{
+    static const int last_2d[] = {1, 3, 2, 0}, last_3d[] = {1, 4, 3, 2, 0};
+    if (v->rank == 4 && strides_like(v, last_2d))
+        return CFX_CHANNELS_LAST;
+    if (v->rank == 5 && strides_like(v, last_3d))
+        return CFX_CHANNELS_LAST_3D;
+    return CFX_CONTIGUOUS_FORMAT;
 }

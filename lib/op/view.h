@@ -38,8 +38,31 @@ cfx_status cfx_view_select(cfx_call *call, cfx_view *v, int axis,
 cfx_status cfx_view_slice(cfx_call *call, cfx_view *v, int axis,
                           cfx_value start, cfx_value end, cfx_value step);
 
+/* Diagonal `offset` of the matrices that two axes span: a last axis in their
+ * place. */
+cfx_status cfx_view_diagonal(cfx_call *call, cfx_view *v, cfx_dim offset,
+                             int64_t dim1, int64_t dim2);
+
+/* An axis in front of axis `axis` with the stride that unsqueeze gives it. */
+cfx_status cfx_view_unsqueeze(cfx_call *call, cfx_view *v, int axis);
+
+/* Result number call->nout: a new tensor with the very strides of parameter k,
+ * gaps included; dense where its elements overlap. */
+cfx_status cfx_view_out_strided_like(cfx_call *call, int k);
+
+/* PyTorch's suggest_memory_format: the order that the strides fall in, if that
+ * is the channels' last. */
+cfx_memory_format cfx_view_format(const cfx_view *v);
+
 /* What is the same as an extent, made at least 0 and at most n after counting
  * negative ones from the end. */
 cfx_dim cfx_view_clip(cfx_shape_env *env, cfx_dim at, cfx_dim n);
+
+/* ---- For `run` ---- */
+
+/* Copy part of x to part of y, of as many axes; extents are those of `to`.
+ * Strides may be negative. */
+void cfx_view_copy(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
+                   const cfx_tensor *x, const cfx_view *from);
 
 #endif

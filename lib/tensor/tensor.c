@@ -28,13 +28,39 @@ static bool times(int64_t *out, int64_t a, int64_t b)
     if (CFX_UNLIKELY((a | b) >> 30) && b && a > MAX_BYTES / b)
         return false;
     *out = a * b;
-    return *out <= MAX_BYTES;
+    return true;
+}
+
+/* Elements of `size` in so many bytes: a division costs as much as all else
+ * that is done to make a view. */
+static size_t elements_in(size_t bytes, size_t size)
+{
+    return bytes >> (size == 8 ? 3 : size >> 1);
+}
+
+static int64_t max_numel(cfx_dtype dtype)
+{
+    return (int64_t)elements_in((size_t)MAX_BYTES, cfx_dtype_size(dtype));
+}
+
+/* An integer that is not negative, and its value. */
+static bool is_count(cfx_dim d)
+{
+    return !(d.bits & 1) && (int64_t)d.bits >= 0;
+}
+static bool are_counts(cfx_dim a, cfx_dim b)
+{
+    return is_count((cfx_dim){a.bits | b.bits});
+}
+static int64_t count_of(cfx_dim d)
+{
+    return (int64_t)(d.bits >> 1);
 }
 
 typedef struct survey {
     bool known;    /* all extents and strides are integers */
     bool empty;    /* an extent is 0 */
-    int64_t numel; /* of extents that are known: else their product */
+    bool rows;     /* row-major, or empty */
     int64_t reach; /* elements from the first to the last, both counted */
 } survey;
 
@@ -86,78 +112,6 @@ static cfx_status check_dim(cfx_error *err, const char *what, int axis,
     return CFX_OK;
 }
 
-/*
- * The bound is taken over extents of at least 1, so that the strides of an
- * empty tensor are within it as well.
- */
-static cfx_status survey_of(survey *out, cfx_dtype dtype, int rank,
-                            const cfx_dim *shape, const cfx_dim *stride,
-                            cfx_error *err)
-{
-    int64_t bytes = (int64_t)cfx_dtype_size(dtype), step;
-    survey s = {.known = true, .numel = 1, .reach = 1};
-
-    for (int i = 0; i < rank; i++) {
-        if (CFX_UNLIKELY(!cfx_dim_is_int(stride[i]) ||
-                         cfx_dim_value(stride[i]) < 0)) {
-            if (check_dim(err, "stride", i, stride[i]))
-                return CFX_ESHAPE;
-            s.known = false;
-        }
-        if (CFX_UNLIKELY(!cfx_dim_is_int(shape[i]) ||
-                         cfx_dim_value(shape[i]) < 0)) {
-            if (check_dim(err, "extent", i, shape[i]))
-                return CFX_ESHAPE;
-            s.known = false;
-            continue;
-        }
-        int64_t n = cfx_dim_value(shape[i]);
-        if (!n) {
-            s.empty = true;
-            continue;
-        }
-        if (!times(&bytes, bytes, n))
-            return fail_size(err, dtype, rank, shape);
-        s.numel *= n;
-        if (!cfx_dim_is_int(stride[i]))
-            continue;
-        if (!times(&step, n - 1, cfx_dim_value(stride[i])) ||
-            s.reach > MAX_BYTES - step)
-            return cfx_fail(err, CFX_ESHAPE,
-                            "stride %lld on axis %d of extent %lld reaches "
-                            "beyond 2^61",
-                            (long long)cfx_dim_value(stride[i]), i,
-                            (long long)n);
-        s.reach += step;
-    }
-    if (s.empty)
-        s.numel = s.reach = 0;
-    *out = s;
-    return CFX_OK;
-}
-
-/* Row-major strides of known extents, and their number of elements. */
-static cfx_status row_major(int64_t *numel, cfx_dtype dtype, int rank,
-                            const cfx_dim *shape, cfx_dim *stride,
-                            cfx_error *err)
-{
-    int64_t limit = MAX_BYTES / (int64_t)cfx_dtype_size(dtype), step = 1;
-    bool empty = false;
-
-    for (int i = rank - 1; i >= 0; i--) {
-        int64_t n = cfx_dim_value(shape[i]);
-        if (CFX_UNLIKELY(n < 0))
-            return check_dim(err, "extent", i, shape[i]);
-        stride[i] = cfx_dim_int(step);
-        if (n == 0)
-            empty = true;
-        else if (!times(&step, step, n) || step > limit)
-            return fail_size(err, dtype, rank, shape);
-    }
-    *numel = empty ? 0 : step;
-    return CFX_OK;
-}
-
 static bool is_one(cfx_dim d)
 {
     return cfx_dim_is(d, 1);
@@ -204,19 +158,15 @@ static bool is_dense(int rank, const cfx_dim *shape, const cfx_dim *stride)
     return true;
 }
 
-/* PyTorch's definitions: what is empty is contiguous and dense, but is
- * channels-last by its strides only. */
-static uint8_t flags_of(int rank, const cfx_dim *shape, const cfx_dim *stride)
+/* Beside the order of rows, PyTorch's definitions: what is empty is contiguous
+ * and dense, but is channels-last by its strides only. */
+static uint8_t flags_of(bool rows, int rank, const cfx_dim *shape,
+                        const cfx_dim *stride)
 {
     static const int last_2d[] = {1, 3, 2, 0}, last_3d[] = {1, 4, 3, 2, 0};
-    static const int rows[] = {15, 14, 13, 12, 11, 10, 9, 8,
-                               7, 6, 5, 4, 3, 2, 1, 0};
     unsigned flags = 0;
-    bool empty = false;
 
-    for (int i = 0; i < rank; i++)
-        empty |= cfx_dim_is(shape[i], 0);
-    if (empty || steps_follow(rows + CFX_MAX_RANK - rank, rank, shape, stride))
+    if (rows)
         flags |= CFX_TENSOR_CONTIGUOUS | CFX_TENSOR_DENSE;
     else if (is_dense(rank, shape, stride))
         flags |= CFX_TENSOR_DENSE;
@@ -225,6 +175,87 @@ static uint8_t flags_of(int rank, const cfx_dim *shape, const cfx_dim *stride)
     if (rank == 5 && steps_follow(last_3d, 5, shape, stride))
         flags |= CFX_TENSOR_CHANNELS_LAST_3D;
     return (uint8_t)flags;
+}
+
+/* ---- Surveys ---- */
+
+/*
+ * The bound is taken over extents of at least 1, so that the strides of an
+ * empty tensor are within it as well. Symbols are left out of it.
+ */
+static cfx_status survey_of(survey *out, cfx_dtype dtype, int rank,
+                            const cfx_dim *shape, const cfx_dim *stride,
+                            cfx_error *err)
+{
+    static const int last_first[] = {15, 14, 13, 12, 11, 10, 9, 8,
+                                     7, 6, 5, 4, 3, 2, 1, 0};
+    int64_t row = 1, reach = 1, far;
+    bool known = true, empty = false, rows = true;
+
+    for (int i = rank - 1; i >= 0; i--) {
+        if (CFX_UNLIKELY(!are_counts(shape[i], stride[i]))) {
+            if (check_dim(err, "extent", i, shape[i]) ||
+                check_dim(err, "stride", i, stride[i]))
+                return CFX_ESHAPE;
+            known = false;
+            empty |= cfx_dim_is(shape[i], 0);
+            continue;
+        }
+        int64_t n = count_of(shape[i]), step = count_of(stride[i]);
+        if (CFX_UNLIKELY(n == 0)) {
+            empty = true;
+            continue;
+        }
+        rows &= step == row || n == 1;
+        if (CFX_LIKELY(!((n | step | row | reach) >> 30))) {
+            row *= n;
+            reach += (n - 1) * step;
+        } else if (!times(&row, row, n) || row > MAX_BYTES) {
+            return fail_size(err, dtype, rank, shape);
+        } else if (!times(&far, n - 1, step) || reach > MAX_BYTES - far) {
+            return cfx_fail(err, CFX_ESHAPE,
+                            "stride %lld on axis %d of extent %lld reaches "
+                            "beyond 2^61", (long long)step, i, (long long)n);
+        } else {
+            reach += far;
+        }
+    }
+    if (CFX_UNLIKELY(row > max_numel(dtype)))
+        return fail_size(err, dtype, rank, shape);
+    if (CFX_UNLIKELY(!known && !empty))
+        rows = steps_follow(last_first + CFX_MAX_RANK - rank, rank, shape,
+                            stride);
+    *out = (survey){
+        .known = known,
+        .empty = empty,
+        .rows = rows || empty,
+        .reach = empty ? 0 : reach,
+    };
+    return CFX_OK;
+}
+
+/* Row-major strides of known extents, and their number of elements. */
+static cfx_status row_major(int64_t *numel, cfx_dtype dtype, int rank,
+                            const cfx_dim *shape, cfx_dim *stride,
+                            cfx_error *err)
+{
+    int64_t row = 1;
+    bool empty = false;
+
+    for (int i = rank - 1; i >= 0; i--) {
+        if (CFX_UNLIKELY(!is_count(shape[i])))
+            return check_dim(err, "extent", i, shape[i]);
+        int64_t n = count_of(shape[i]);
+        stride[i] = (cfx_dim){(uint64_t)row << 1};
+        if (CFX_UNLIKELY(n == 0))
+            empty = true;
+        else if (CFX_UNLIKELY(!times(&row, row, n) || row > MAX_BYTES))
+            return fail_size(err, dtype, rank, shape);
+    }
+    if (CFX_UNLIKELY(row > max_numel(dtype)))
+        return fail_size(err, dtype, rank, shape);
+    *numel = empty ? 0 : row;
+    return CFX_OK;
 }
 
 void cfx_strides_of(cfx_shape_env *env, cfx_memory_format format, int rank,
@@ -298,6 +329,16 @@ static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool home,
     return t;
 }
 
+static void set_axes(cfx_tensor *t, bool rows, const cfx_dim *shape,
+                     const cfx_dim *stride)
+{
+    for (int i = 0; i < t->rank; i++) {
+        t->shape[i] = shape[i];
+        t->stride[i] = stride[i];
+    }
+    t->flags = flags_of(rows, t->rank, shape, stride);
+}
+
 /* Begin the storage at home; the block is its own from here on. */
 static void settle(cfx_tensor *t, void *data, size_t bytes, size_t block)
 {
@@ -361,11 +402,11 @@ static cfx_status dims_of(cfx_dim *out, const char *what, int rank,
                           const int64_t *n, cfx_error *err)
 {
     for (int i = 0; i < rank; i++) {
-        if (CFX_UNLIKELY(n[i] < 0 || n[i] > CFX_DIM_MAX))
+        if (CFX_UNLIKELY((uint64_t)n[i] > (uint64_t)CFX_DIM_MAX))
             return cfx_fail(err, CFX_ESHAPE,
                             "the %s on axis %d is not within 0 and 2^61: %lld",
                             what, i, (long long)n[i]);
-        out[i] = cfx_dim_int(n[i]);
+        out[i] = (cfx_dim){(uint64_t)n[i] << 1};
     }
     return CFX_OK;
 }
@@ -404,12 +445,7 @@ cfx_status cfx_tensor_new(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
     cfx_tensor *t = make(ctx, dtype, rank, true, block);
     if (!t)
         return no_memory(err, bytes);
-    for (int i = 0; i < rank; i++) {
-        t->shape[i] = dims[i];
-        t->stride[i] = strides[i];
-    }
-    t->flags = rank < 4 ? CFX_TENSOR_CONTIGUOUS | CFX_TENSOR_DENSE
-                        : flags_of(rank, dims, strides);
+    set_axes(t, true, dims, strides);
     if (small) {
         settle(t, (char *)home_of(t) + at, bytes, block);
     } else if ((status = give_block(t, bytes, err))) {
@@ -424,12 +460,12 @@ cfx_status cfx_tensor_new(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
 static cfx_status default_strides(cfx_dim *stride, cfx_dtype dtype, int rank,
                                   const cfx_dim *shape, cfx_error *err)
 {
-    bool known = true;
+    uint64_t bits = 0;
     int64_t numel;
 
     for (int i = 0; i < rank; i++)
-        known &= cfx_dim_is_int(shape[i]);
-    if (known)
+        bits |= shape[i].bits;
+    if (!(bits & 1))
         return row_major(&numel, dtype, rank, shape, stride, err);
     for (int i = 0; i < rank; i++)
         if (check_dim(err, "extent", i, shape[i]))
@@ -446,27 +482,22 @@ cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
                            const cfx_dim *stride, cfx_error *err)
 {
     cfx_dim rows[CFX_MAX_RANK];
+    survey s = {.rows = true};
     cfx_status status;
-    survey s;
 
     *out = NULL;
-    if ((status = check_rank(err, rank)))
-        return status;
-    if (!stride && (status = default_strides(rows, dtype, rank, shape, err)))
+    if ((status = check_rank(err, rank)) ||
+        (status = stride
+             ? survey_of(&s, dtype, rank, shape, stride, err)
+             : default_strides(rows, dtype, rank, shape, err)))
         return status;
     if (!stride)
         stride = rows;
-    if ((status = survey_of(&s, dtype, rank, shape, stride, err)))
-        return status;
 
     cfx_tensor *t = make(ctx, dtype, rank, true, head_size(rank, true));
     if (!t)
         return no_memory(err, 0);
-    for (int i = 0; i < rank; i++) {
-        t->shape[i] = shape[i];
-        t->stride[i] = stride[i];
-    }
-    t->flags = flags_of(rank, shape, stride);
+    set_axes(t, s.rows, shape, stride);
     *out = t;
     return CFX_OK;
 }
@@ -514,7 +545,7 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
              : row_major(&numel, dtype, rank, dims, strides, err)) ||
         (status = survey_of(&s, dtype, rank, dims, strides, err)))
         goto out;
-    if ((size_t)s.reach > bytes / cfx_dtype_size(dtype)) {
+    if ((size_t)s.reach > elements_in(bytes, cfx_dtype_size(dtype))) {
         status = cfx_fail(err, CFX_ESHAPE,
                           "extents and strides reach %lld elements of %s, but "
                           "the memory has %zu bytes", (long long)s.reach,
@@ -526,11 +557,7 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
         status = no_memory(err, 0);
         goto out;
     }
-    for (int i = 0; i < rank; i++) {
-        t->shape[i] = dims[i];
-        t->stride[i] = strides[i];
-    }
-    t->flags = flags_of(rank, dims, strides);
+    set_axes(t, s.rows, dims, strides);
     /* Nothing is read at the address of an empty tensor, but it is one. */
     settle(t, data ? data : t, bytes, head_size(rank, true));
     t->storage->release = release;
@@ -547,7 +574,8 @@ static cfx_status find_data(void **out, const cfx_storage *storage,
                             cfx_dtype dtype, const survey *s, cfx_dim offset,
                             cfx_error *err)
 {
-    size_t size = cfx_dtype_size(dtype), room = storage->bytes / size;
+    size_t size = cfx_dtype_size(dtype);
+    size_t room = elements_in(storage->bytes, size);
 
     if (!s->known || !cfx_dim_is_int(offset))
         return cfx_fail(err, CFX_ESHAPE,
@@ -593,11 +621,7 @@ cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
     cfx_tensor *t = make(base->ctx, dtype, rank, home, head_size(rank, home));
     if (!t)
         return no_memory(err, 0);
-    for (int i = 0; i < rank; i++) {
-        t->shape[i] = shape[i];
-        t->stride[i] = stride[i];
-    }
-    t->flags = flags_of(rank, shape, stride);
+    set_axes(t, s.rows, shape, stride);
     t->offset = offset;
     if (!home) {
         t->storage = base->storage;

@@ -1,0 +1,82 @@
+/*
+ * walk -- what the interpreter adds to a node: a chain of additions of one
+ * element, in ns a node, all in.
+ */
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include <cfx/interp.h>
+
+enum { NODES = 1000, REPEAT = 301 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double *x = a, *y = b;
+    return (*x > *y) - (*x < *y);
+}
+
+static cfx_graph *chain(cfx_context *ctx, cfx_error *err)
+{
+    cfx_graph *g;
+    if (cfx_graph_new(&g, ctx, err))
+        return NULL;
+    cfx_node *x = cfx_graph_placeholder(g, "x", err), *y = x;
+    for (int i = 0; i < NODES && y; i++) {
+        cfx_value args[] = {cfx_value_of_node(y), cfx_value_of_node(x)};
+        y = cfx_graph_call_function(g, "operator.add", args, 2, NULL, 0, err);
+    }
+    if (!y || !cfx_graph_output(g, cfx_value_of_node(y), err)) {
+        cfx_graph_free(g);
+        return NULL;
+    }
+    return g;
+}
+
+int main(void)
+{
+    cfx_error err = {0};
+    cfx_context *ctx = NULL;
+    cfx_module *gm = NULL;
+    cfx_tensor *x = NULL;
+    cfx_interp it = {0};
+    double seconds[REPEAT];
+    cfx_options options = {.size = sizeof(options), .threads = 1};
+    cfx_status st = cfx_context_new(&ctx, &options, &err);
+    cfx_graph *g = st ? NULL : chain(ctx, &err);
+    if (g)
+        st = cfx_graph_module_new_take(&gm, ctx, NULL, g, "Chain", &err);
+    if (!st)
+        st = cfx_tensor_new(&x, ctx, CFX_F32, 1, (int64_t[]){1}, &err);
+    if (!st) {
+        *(float *)x->data = 1;
+        st = cfx_interp_init(&it, &cfx_interp_base, gm, &err);
+    }
+    for (int i = 0; i < REPEAT && !st; i++) {
+        cfx_value in = cfx_value_of_tensor(x), out;
+        double start = now();
+        st = cfx_interp_run(&it, &in, 1, &out, &err);
+        seconds[i] = now() - start;
+        cfx_value_unref(out);
+    }
+    if (st) {
+        fprintf(stderr, "walk: %s\n", err.text);
+        return 1;
+    }
+    qsort(seconds, REPEAT, sizeof(*seconds), by_value);
+    printf("walk, add of one element     %8.1f ns a node\n",
+           1e9 * seconds[REPEAT / 2] / NODES);
+    cfx_interp_release(&it);
+    cfx_tensor_unref(x);
+    cfx_module_unref(gm);
+    cfx_context_free(ctx);
+    return 0;
+}

@@ -1,0 +1,151 @@
+/*
+ * expr.h -- symbolic extents in canonical form. Not installed.
+ *
+ * An expression is a sum: an integer, and terms, each an integer times a
+ * product of atoms. Atoms are symbols, floor divisions, remainders, minima and
+ * maxima, whose operands are again dims. Each is kept once in the context's
+ * table, so that equal expressions are the same word. What is not proper is
+ * not made: a sum that is an integer is that integer, a sum of one product
+ * taken once is that product, a product of one atom is that atom.
+ *
+ * Depth and weight (the size of the expression as a tree) are bounded, so that
+ * recursion is, and nothing that walks a tree is exponential.
+ */
+#ifndef CFX_EXPR_H
+#define CFX_EXPR_H
+
+#include <cfx/dim.h>
+
+#include "base/util.h"
+
+enum {
+    CFX_EXPR_DEPTH_MAX = 300,
+    CFX_EXPR_WEIGHT_MAX = 1 << 14,
+    CFX_EXPR_DEGREE_MAX = 64
+};
+
+/* In the order in which atoms are printed. */
+typedef enum cfx_expr_kind {
+    CFX_EXPR_SYMBOL,
+    CFX_EXPR_FLOORDIV, /* term[0] // term[1] */
+    CFX_EXPR_MOD,      /* term[0] % term[1] */
+    CFX_EXPR_MIN,      /* of two terms or more, sorted */
+    CFX_EXPR_MAX,
+    CFX_EXPR_PRODUCT,  /* of term[i].of to the power term[i].k, sorted */
+    CFX_EXPR_SUM       /* of c and term[i].k * term[i].of, the largest first */
+} cfx_expr_kind;
+
+typedef struct cfx_term {
+    int64_t k;
+    cfx_dim of;
+} cfx_term;
+
+typedef struct cfx_exprs cfx_exprs;
+typedef struct cfx_expr cfx_expr;
+
+struct cfx_expr {
+    cfx_exprs *table;
+    cfx_expr *next;   /* of the same bucket */
+    const char *name; /* of a symbol */
+    int64_t c;        /* symbol: its number; product: degree; sum: integer */
+    uint64_t symbols; /* bit i: symbols of number i modulo 64 may be in it */
+    uint32_t hash, n, weight;
+    uint16_t depth;
+    uint8_t kind;
+    cfx_term term[];
+};
+
+CFX_INLINE const cfx_expr *cfx_expr_of(cfx_dim d)
+{
+    assert(!cfx_dim_is_int(d) && !cfx_dim_is_bad(d));
+    return (const cfx_expr *)(uintptr_t)(d.bits - 1);
+}
+CFX_INLINE bool cfx_dim_is_expr(cfx_dim d)
+{
+    return !cfx_dim_is_int(d) && !cfx_dim_is_bad(d);
+}
+/* The symbols that may be in a dim, as in cfx_expr. */
+CFX_INLINE uint64_t cfx_dim_symbols(cfx_dim d)
+{
+    return cfx_dim_is_expr(d) ? cfx_expr_of(d)->symbols : 0;
+}
+/* Is it an expression of that kind? */
+CFX_INLINE bool cfx_dim_is_kind(cfx_dim d, cfx_expr_kind kind)
+{
+    return cfx_dim_is_expr(d) && cfx_expr_of(d)->kind == kind;
+}
+
+/* The table of a context; NULL on lack of memory. */
+cfx_exprs *cfx_exprs_of(cfx_context *ctx);
+/* The table that one of two dims lives in; NULL for integers. */
+cfx_exprs *cfx_exprs_either(cfx_dim a, cfx_dim b);
+/* How often memory was lacking since the table was made. */
+uint64_t cfx_exprs_failures(const cfx_exprs *table);
+/* Count one more; gives CFX_DIM_BAD. */
+cfx_dim cfx_exprs_no_memory(cfx_exprs *table);
+
+/* The symbol of a name that has been checked. */
+cfx_dim cfx_expr_symbol(cfx_exprs *table, const char *name, size_t len);
+/* An atom with operands as they are. */
+cfx_dim cfx_expr_atom(cfx_exprs *table, cfx_expr_kind kind,
+                      const cfx_term *term, size_t n);
+cfx_dim cfx_expr_product(cfx_dim a, cfx_dim b);
+/* a / b for products where b divides a; the integer 1 when they are equal;
+ * CFX_DIM_BAD where it does not divide. */
+cfx_dim cfx_expr_quotient(cfx_dim a, cfx_dim b);
+
+/* A total order that does not depend on when or where dims were made; 0 only
+ * for the same word. Products by degree, the greatest first, then by atoms. */
+int cfx_dim_compare(cfx_dim a, cfx_dim b);
+
+/* ---- A dim seen as a sum ---- */
+
+typedef struct cfx_sum {
+    int64_t c;
+    size_t n;
+    const cfx_term *term; /* of `of`: anything but a sum or an integer */
+    cfx_term only;
+} cfx_sum;
+
+/* `s` must stay where it is. */
+void cfx_sum_view(cfx_sum *s, cfx_dim d);
+
+/* A product's atoms; an atom is seen as a product of itself. */
+typedef cfx_sum cfx_factors;
+void cfx_factors_view(cfx_factors *f, cfx_dim d);
+
+/* The greatest common divisor of the terms' factors, without the integer. */
+int64_t cfx_sum_content(const cfx_sum *s);
+
+/* ---- A sum under construction ---- */
+
+typedef struct cfx_poly {
+    cfx_exprs *table;
+    bool bad;
+    int64_t c;
+    size_t n, cap;
+    cfx_term *term;
+    cfx_term room[12];
+} cfx_poly;
+
+void cfx_poly_init(cfx_poly *p, cfx_exprs *table);
+void cfx_poly_const(cfx_poly *p, int64_t c);
+/* Add k * of, where `of` is neither a sum nor an integer. */
+void cfx_poly_term(cfx_poly *p, int64_t k, cfx_dim of);
+/* Add k * d. */
+void cfx_poly_dim(cfx_poly *p, int64_t k, cfx_dim d);
+/* The sum; p is released. */
+cfx_dim cfx_poly_finish(cfx_poly *p);
+
+/* k * d + c */
+cfx_dim cfx_dim_affine(int64_t k, cfx_dim d, int64_t c);
+
+int64_t cfx_gcd(int64_t a, int64_t b);
+int64_t cfx_floordiv_int(int64_t a, int64_t b);
+CFX_INLINE int64_t cfx_floormod_int(int64_t a, int64_t b)
+{
+    int64_t r = a % b;
+    return r != 0 && (r ^ b) < 0 ? r + b : r;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/*
+ * pad.c -- padding of any axes, a row at a time.
+ *
+ * Along each axis an output is either one of the inputs or, in the constant
+ * mode, none. Rows of y along the last axis are moved in three parts: what is
+ * before x, x itself, what is behind.
+ */
+#include <string.h>
+
+#include "kernel/resample.h"
+
+static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
+static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
+
+/* The input that stands at place i, or -1. */
+static int64_t source_of(cfx_pad_mode mode, int64_t i, int64_t n)
+{
+    if (i >= 0 && i < n)
+        return i;
+    switch (mode) {
+    case CFX_PAD_REFLECT: return i < 0 ? -i : 2 * (n - 1) - i;
+    case CFX_PAD_REPLICATE: return i < 0 ? 0 : n - 1;
+    case CFX_PAD_CIRCULAR: return i < 0 ? i + n : i - n;
+    default: return -1;
+    }
+}
+
+/* Elements begin..end of a row of y, all outside of x (NULL: of all of it). */
+#define EDGE(T)                                                               \
+    static void edge_##T(const cfx_pad *p, T *y, const T *x, int64_t begin,   \
+                         int64_t end)                                         \
+    {                                                                         \
+        int64_t n = p->in[p->rank - 1], before = p->before[p->rank - 1];      \
+        T value = 0;                                                          \
+                                                                              \
+        if (p->value)                                                         \
+            memcpy(&value, p->value, sizeof(value));                          \
+        for (int64_t i = begin; i < end; i++) {                               \
+            int64_t from = x ? source_of(p->mode, i - before, n) : -1;        \
+            y[i] = from < 0 ? value : x[from];                                \
+        }                                                                     \
+    }
+
+EDGE(uint8_t)
+EDGE(uint16_t)
+EDGE(uint32_t)
+EDGE(uint64_t)
+
+static void edge(const cfx_pad *p, void *y, const void *x, int64_t begin,
+                 int64_t end)
+{
+    switch (p->size) {
+    case 1: edge_uint8_t(p, y, x, begin, end); break;
+    case 2: edge_uint16_t(p, y, x, begin, end); break;
+    case 4: edge_uint32_t(p, y, x, begin, end); break;
+    default: edge_uint64_t(p, y, x, begin, end); break;
+    }
+}
+
+/* Which row of x row r of y is, or -1. */
+static int64_t row_of(const cfx_pad *p, int64_t r)
+{
+    int64_t row = 0, step = 1;
+
+    for (int a = p->rank - 2; a >= 0; a--) {
+        int64_t i = source_of(p->mode, r % p->out[a] - p->before[a],
+                              p->in[a]);
+        if (i < 0)
+            return -1;
+        row += i * step;
+        step *= p->in[a];
+        r /= p->out[a];
+    }
+    return row;
+}
+
+static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const cfx_pad *p = arg;
+    int64_t in = p->in[p->rank - 1], out = p->out[p->rank - 1];
+    int64_t before = p->before[p->rank - 1];
+    int64_t left = max64(0, min64(before, out));
+    int64_t right = max64(left, min64(before + in, out));
+
+    (void)worker;
+    for (int64_t r = begin; r < end; r++) {
+        int64_t row = row_of(p, r);
+        char *y = (char *)p->y + (size_t)(r * out) * p->size;
+        const char *x;
+
+        if (row < 0) {
+            edge(p, y, NULL, 0, out);
+            continue;
+        }
+        x = (const char *)p->x + (size_t)(row * in) * p->size;
+        edge(p, y, x, 0, left);
+        if (right > left)
+            memcpy(y + (size_t)left * p->size,
+                   x + (size_t)(left - before) * p->size,
+                   (size_t)(right - left) * p->size);
+        edge(p, y, x, right, out);
+    }
+}
+
+void cfx_pad_run(cfx_context *ctx, const cfx_pad *p)
+{
+    static const int64_t one = 1, zero = 0;
+    cfx_pad t = *p;
+    int64_t rows = 1;
+
+    if (t.rank == 0) {
+        t.rank = 1;
+        t.in = t.out = &one;
+        t.before = &zero;
+    }
+    for (int a = 0; a < t.rank - 1; a++)
+        rows *= t.out[a];
+    if (t.out[t.rank - 1] > 0)
+        cfx_parallel_for(ctx, rows, 32768 / t.out[t.rank - 1] + 1, rows_piece,
+                         &t);
+}

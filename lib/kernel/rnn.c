@@ -1,0 +1,267 @@
+/*
+ * rnn.c -- one direction of one recurrent layer.
+ *
+ * `gates` holds, for all times, x w_ih^T + b_ih; a step adds h w_hh^T + b_hh
+ * and turns it into the next state. The GRU keeps the two sums apart, since its
+ * reset gate stands between them.
+ */
+#include "kernel/rnn.h"
+
+#include <string.h>
+
+#include "kernel/gemm.h"
+#include "kernel/gemm_core.h"
+#include "kernel/pointwise.h"
+
+typedef struct recurrence {
+    const cfx_rnn *r;
+    size_t size;
+    int64_t width, out;        /* gates * hidden; of h */
+    cfx_loop_fn *sigmoid, *tanh_, *relu;
+    char *gates, *step, *cell, *gemm;
+    char *at;                  /* the gates of this step */
+} recurrence;
+
+static int64_t gates_of(cfx_rnn_mode mode)
+{
+    return mode == CFX_RNN_LSTM ? 4 : mode == CFX_RNN_GRU ? 3 : 1;
+}
+
+/* ---- The products ---- */
+
+/* All times at once; whichever of time and batch is longer is the rows. */
+static cfx_gemm input_product(const recurrence *s)
+{
+    const cfx_rnn *r = s->r;
+
+    return (cfx_gemm){
+        .dtype = r->dtype, .m = r->batch, .n = s->width, .k = r->input,
+        .a = r->x, .a_row = r->x_stride[1], .a_col = 1,
+        .b = r->w_ih, .b_row = 1, .b_col = r->input,
+        .c = s->gates, .c_row = s->width, .bias = r->b_ih
+    };
+}
+
+typedef struct all_times {
+    cfx_gemm g;
+    int64_t count, a, b, c; /* of the batch, and its strides */
+} all_times;
+
+static all_times input_products(const recurrence *s)
+{
+    const cfx_rnn *r = s->r;
+    all_times t = {.g = input_product(s), .count = r->time,
+                   .a = r->x_stride[0], .c = r->batch * s->width};
+
+    if (r->time > r->batch && r->x_stride[0] != r->batch * r->x_stride[1]) {
+        t.g.m = r->time;
+        t.g.a_row = r->x_stride[0];
+        t.g.c_row = r->batch * s->width;
+        t.count = r->batch;
+        t.a = r->x_stride[1];
+        t.c = s->width;
+    }
+    return t;
+}
+
+static cfx_gemm step_product(const recurrence *s)
+{
+    const cfx_rnn *r = s->r;
+
+    return (cfx_gemm){
+        .dtype = r->dtype, .m = r->batch, .n = s->width, .k = s->out,
+        .a = r->h, .a_row = s->out, .a_col = 1,
+        .b = r->w_hh, .b_row = 1, .b_col = s->out,
+        .c = s->step, .c_row = s->width, .bias = r->b_hh
+    };
+}
+
+static cfx_gemm projection(const recurrence *s)
+{
+    const cfx_rnn *r = s->r;
+
+    return cfx_gemm_linear(r->dtype, r->batch, r->proj, r->hidden, s->cell,
+                           r->w_hr, NULL, r->h);
+}
+
+static recurrence make_recurrence(const cfx_context *ctx, const cfx_rnn *r)
+{
+    const struct cfx_pointwise_kernels *k =
+        cfx_context_kernels(ctx)->pointwise;
+    cfx_compute c = r->dtype == CFX_F64 ? CFX_C_F64 : CFX_C_F32;
+    recurrence s = {.r = r, .size = cfx_dtype_size(r->dtype)};
+
+    s.width = gates_of(r->mode) * r->hidden;
+    s.out = r->proj ? r->proj : r->hidden;
+    s.sigmoid = k->loop[c][CFX_PW_SIGMOID];
+    s.tanh_ = k->loop[c][CFX_PW_TANH];
+    s.relu = k->loop[c][CFX_PW_RELU];
+    return s;
+}
+
+static size_t bytes(const recurrence *s, int64_t n)
+{
+    return cfx_gemm_align((size_t)n * s->size);
+}
+
+size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
+{
+    recurrence s = make_recurrence(ctx, r);
+    all_times all = input_products(&s);
+    cfx_gemm g[3] = {all.g, step_product(&s), projection(&s)};
+    size_t most = 0;
+
+    g[0].batch_rank = 1;
+    g[0].batch = &all.count;
+    g[0].a_batch = &all.a;
+    g[0].b_batch = &all.b;
+    g[0].c_batch = &all.c;
+    for (int i = 0; i < (r->proj ? 3 : 2); i++) {
+        size_t size = cfx_gemm_workspace(ctx, &g[i]);
+        most = size > most ? size : most;
+    }
+    return bytes(&s, r->time * r->batch * s.width)
+        + bytes(&s, r->batch * s.width) + bytes(&s, r->batch * r->hidden)
+        + most;
+}
+
+/* ---- The gates ---- */
+
+/*
+ * Rows begin..end of the batch. g are the gates of this step, from x, u those
+ * from h, of one row; `to` takes the new hidden values; c is the cell.
+ */
+#define CELLS(T)                                                              \
+    static void lstm_##T(const recurrence *s, T *g, const T *u, T *to, T *c)  \
+    {                                                                         \
+        int64_t n = s->r->hidden;                                             \
+        const void *in[1] = {g};                                              \
+                                                                              \
+        for (int64_t i = 0; i < 4 * n; i++)                                   \
+            g[i] += u[i];                                                     \
+        s->sigmoid(g, in, 2 * n, NULL);                                       \
+        in[0] = g + 2 * n;                                                    \
+        s->tanh_(g + 2 * n, in, n, NULL);                                     \
+        in[0] = g + 3 * n;                                                    \
+        s->sigmoid(g + 3 * n, in, n, NULL);                                   \
+        for (int64_t i = 0; i < n; i++)                                       \
+            c[i] = g[n + i] * c[i] + g[i] * g[2 * n + i];                     \
+        in[0] = c;                                                            \
+        s->tanh_(to, in, n, NULL);                                            \
+        for (int64_t i = 0; i < n; i++)                                       \
+            to[i] *= g[3 * n + i];                                            \
+    }                                                                         \
+                                                                              \
+    static void gru_##T(const recurrence *s, T *g, const T *u, T *h)          \
+    {                                                                         \
+        int64_t n = s->r->hidden;                                             \
+        const void *in[1] = {g};                                              \
+                                                                              \
+        for (int64_t i = 0; i < 2 * n; i++)                                   \
+            g[i] += u[i];                                                     \
+        s->sigmoid(g, in, 2 * n, NULL);                                       \
+        for (int64_t i = 0; i < n; i++)                                       \
+            g[2 * n + i] += g[i] * u[2 * n + i];                              \
+        in[0] = g + 2 * n;                                                    \
+        s->tanh_(g + 2 * n, in, n, NULL);                                     \
+        for (int64_t i = 0; i < n; i++)                                       \
+            h[i] = g[2 * n + i] + g[n + i] * (h[i] - g[2 * n + i]);           \
+    }                                                                         \
+                                                                              \
+    static void simple_##T(const recurrence *s, T *g, const T *u, T *h)       \
+    {                                                                         \
+        int64_t n = s->r->hidden;                                             \
+        const void *in[1] = {g};                                              \
+                                                                              \
+        for (int64_t i = 0; i < n; i++)                                       \
+            g[i] += u[i];                                                     \
+        (s->r->mode == CFX_RNN_TANH ? s->tanh_ : s->relu)(h, in, n, NULL);    \
+    }                                                                         \
+                                                                              \
+    static void cells_##T(void *arg, int64_t begin, int64_t end, int worker)  \
+    {                                                                         \
+        const recurrence *s = arg;                                            \
+        const cfx_rnn *r = s->r;                                              \
+                                                                              \
+        (void)worker;                                                         \
+        for (int64_t b = begin; b < end; b++) {                               \
+            T *g = (T *)(void *)s->at + b * s->width;                         \
+            const T *u = (const T *)(void *)s->step + b * s->width;           \
+            T *h = (T *)r->h + b * s->out;                                    \
+                                                                              \
+            if (r->mode == CFX_RNN_LSTM)                                      \
+                lstm_##T(s, g, u, r->proj ? (T *)(void *)s->cell              \
+                                                + b * r->hidden : h,          \
+                         (T *)r->c + b * r->hidden);                          \
+            else if (r->mode == CFX_RNN_GRU)                                  \
+                gru_##T(s, g, u, h);                                          \
+            else                                                              \
+                simple_##T(s, g, u, h);                                       \
+        }                                                                     \
+    }
+
+CELLS(float)
+CELLS(double)
+
+/* ---- The sequence ---- */
+
+static void begin_state(const recurrence *s, void *to, const void *from,
+                        int64_t n)
+{
+    if (from)
+        memcpy(to, from, (size_t)n * s->size);
+    else
+        memset(to, 0, (size_t)n * s->size);
+}
+
+static void write_output(const recurrence *s, int64_t t)
+{
+    const cfx_rnn *r = s->r;
+    size_t row = (size_t)s->out * s->size;
+
+    for (int64_t b = 0; b < r->batch && r->y; b++)
+        memcpy((char *)r->y + (t * r->y_stride[0] + b * r->y_stride[1])
+                   * (int64_t)s->size,
+               (const char *)r->h + (size_t)b * row, row);
+}
+
+static void run_inputs(cfx_context *ctx, const recurrence *s)
+{
+    all_times all = input_products(s);
+
+    all.g.batch_rank = 1;
+    all.g.batch = &all.count;
+    all.g.a_batch = &all.a;
+    all.g.b_batch = &all.b;
+    all.g.c_batch = &all.c;
+    cfx_gemm_run(ctx, &all.g, s->gemm);
+}
+
+void cfx_rnn_run(cfx_context *ctx, const cfx_rnn *r, void *workspace)
+{
+    recurrence s = make_recurrence(ctx, r);
+    cfx_gemm step, proj;
+    int64_t grain = 8192 / (s.width + 1) + 1;
+
+    s.gates = workspace;
+    s.step = s.gates + bytes(&s, r->time * r->batch * s.width);
+    s.cell = s.step + bytes(&s, r->batch * s.width);
+    s.gemm = s.cell + bytes(&s, r->batch * r->hidden);
+    step = step_product(&s);
+    proj = projection(&s);
+    begin_state(&s, r->h, r->h0, r->batch * s.out);
+    if (r->mode == CFX_RNN_LSTM)
+        begin_state(&s, r->c, r->c0, r->batch * r->hidden);
+    run_inputs(ctx, &s);
+    for (int64_t i = 0; i < r->time; i++) {
+        int64_t t = r->reverse ? r->time - 1 - i : i;
+
+        s.at = s.gates + (size_t)(t * r->batch * s.width) * s.size;
+        cfx_gemm_run(ctx, &step, s.gemm);
+        cfx_parallel_for(ctx, r->batch, grain,
+                         s.size == 4 ? cells_float : cells_double, &s);
+        if (r->proj)
+            cfx_gemm_run(ctx, &proj, s.gemm);
+        write_output(&s, t);
+    }
+}

@@ -1,0 +1,109 @@
+/*
+ * normalization -- modules that normalize what is inside of a sample.
+ */
+#include <cfx/module.h>
+#include <cfx/ops.h>
+
+#define A(name) cfx_attr(self, name)
+#define P(name) cfx_param_of(s, self, name)
+
+/* A parameter of the shape that a list gives, or None. */
+static cfx_status declare(cfx_module *self, cfx_value list, const char *name,
+                          bool there, cfx_error *err)
+{
+    cfx_dim shape[CFX_MAX_RANK];
+    int rank = (int)list.u.seq->len;
+    if (rank > CFX_MAX_RANK)
+        return cfx_fail(err, CFX_ESHAPE, "rank %d is more than %d", rank,
+                        CFX_MAX_RANK);
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_value_dim(list.u.seq->item[i]);
+    return there ? cfx_module_param(self, name, CFX_F32, rank, shape, err)
+                 : cfx_module_no_param(self, name, err);
+}
+
+static cfx_status LayerNorm_init(cfx_module *self, cfx_error *err)
+{
+    bool affine = cfx_attr_bool(self, "elementwise_affine");
+    cfx_value shape = A("normalized_shape");
+    cfx_status st = declare(self, shape, "weight", affine, err);
+    return st ? st : declare(self, shape, "bias",
+                             affine && cfx_attr_bool(self, "bias"), err);
+}
+
+static cfx_value LayerNorm_forward(cfx_scope *s, cfx_module *self,
+                                   const cfx_value *in)
+{
+    return cfx_layer_norm(s, in[0], A("normalized_shape"),
+                          .weight = P("weight"), .bias = P("bias"),
+                          .eps = A("eps"));
+}
+
+const cfx_module_type cfx_module__LayerNorm = {
+    .schema = "LayerNorm(SymInt[1] normalized_shape, float eps=1e-05, bool "
+              "elementwise_affine=True, bool bias=True)",
+    .repr = "$normalized_shape eps elementwise_affine bias",
+    .doc = "Normalize over the last axes.",
+    .init = LayerNorm_init,
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = LayerNorm_forward,
+};
+
+static cfx_status RMSNorm_init(cfx_module *self, cfx_error *err)
+{
+    return declare(self, A("normalized_shape"), "weight",
+                   cfx_attr_bool(self, "elementwise_affine"), err);
+}
+
+static cfx_value RMSNorm_forward(cfx_scope *s, cfx_module *self,
+                                 const cfx_value *in)
+{
+    return cfx_rms_norm(s, in[0], A("normalized_shape"), .weight = P("weight"),
+                        .eps = A("eps"));
+}
+
+const cfx_module_type cfx_module__RMSNorm = {
+    .schema = "RMSNorm(SymInt[1] normalized_shape, float? eps=None, bool "
+              "elementwise_affine=True)",
+    .repr = "$normalized_shape eps elementwise_affine",
+    .doc = "Divide by the root of the mean square over the last axes.",
+    .init = RMSNorm_init,
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = RMSNorm_forward,
+};
+
+static cfx_status GroupNorm_init(cfx_module *self, cfx_error *err)
+{
+    cfx_dim n = cfx_attr_dim(self, "num_channels");
+    bool affine = cfx_attr_bool(self, "affine");
+    int64_t groups = cfx_attr_int(self, "num_groups");
+    if (groups < 1 ||
+        !cfx_dim_is(cfx_dim_mod(NULL, n, cfx_dim_int(groups)), 0))
+        return cfx_fail(err, CFX_EINVAL,
+                        "num_channels must be divisible by num_groups");
+    cfx_status st = affine ? cfx_module_param(self, "weight", CFX_F32, 1, &n,
+                                              err)
+                           : cfx_module_no_param(self, "weight", err);
+    if (st)
+        return st;
+    return affine && cfx_attr_bool(self, "bias")
+               ? cfx_module_param(self, "bias", CFX_F32, 1, &n, err)
+               : cfx_module_no_param(self, "bias", err);
+}
+
+static cfx_value GroupNorm_forward(cfx_scope *s, cfx_module *self,
+                                   const cfx_value *in)
+{
+    return cfx_group_norm(s, in[0], A("num_groups"), .weight = P("weight"),
+                          .bias = P("bias"), .eps = A("eps"));
+}
+
+const cfx_module_type cfx_module__GroupNorm = {
+    .schema = "GroupNorm(int num_groups, SymInt num_channels, float "
+              "eps=1e-05, bool affine=True, *, bool bias=True)",
+    .repr = "$num_groups $num_channels eps affine bias",
+    .doc = "Normalize over groups of channels.",
+    .init = GroupNorm_init,
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = GroupNorm_forward,
+};

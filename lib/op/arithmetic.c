@@ -1,0 +1,400 @@
+/*
+ * arithmetic -- the rest of what takes two or three tensors: powers, quotients
+ * of every rounding, bits, logic, clamps.
+ *
+ * shape   that of all, broadcast.
+ * type    the promoted type, with the exceptions told below.
+ * cost    the steps of the formula for each element of the result.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+static void no_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 0, 0);
+}
+
+static void one_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 1, 0);
+}
+
+static void division_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 1, 1);
+}
+
+static cfx_status refuse_type(cfx_call *call, cfx_dtype type)
+{
+    return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                         cfx_dtypes[type].name);
+}
+
+/* Compute `code` over the first n arguments. */
+static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
+{
+    cfx_iter it;
+    if (!cfx_pointwise_has(code, type))
+        return refuse_type(call, type);
+    cfx_loop_out(&it, call->out[0]);
+    for (int k = 0; k < n; k++)
+        cfx_loop_value(&it, call->in[k]);
+    if (!cfx_pointwise(call->ctx, code, type, &it, NULL))
+        return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError");
+    return CFX_OK;
+}
+
+/* ---- Two arguments of one type ---- */
+
+static cfx_status same_infer(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 2);
+    if (!cfx_pointwise_has((cfx_pw)call->op->code, type))
+        return refuse_type(call, type);
+    return cfx_infer_pointwise(call, 0, 2, type);
+}
+
+static cfx_status float_infer(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 2, cfx_infer_float_type(call, 0, 2));
+}
+
+static cfx_status bool_infer(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 2, CFX_BOOL);
+}
+
+static cfx_status two_run(cfx_call *call)
+{
+    cfx_pw code = (cfx_pw)call->op->code;
+    cfx_dtype type = cfx_pointwise_is_bool(code) || call->inplace
+                         ? cfx_infer_type(call, 0, 2)
+                         : (cfx_dtype)call->out[0]->dtype;
+    return run_code(call, code, type, 2);
+}
+
+#define TWO(name, code_, infer_, cost_, aliases_, inplace_, doc_)             \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
+        .aliases = "torch." #name " Tensor." #name " " aliases_,              \
+        .inplace_aliases = inplace_,                                          \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
+        .code = CFX_PW_##code_,                                               \
+        .infer = infer_,                                                      \
+        .cost = cost_,                                                        \
+        .run = two_run,                                                       \
+    };
+
+TWO(remainder, REMAINDER, same_infer, division_cost,
+    "operator.mod Tensor.__mod__ aten.remainder.Tensor aten.remainder.Scalar",
+    "operator.imod", "What is left of a division, with the divisor's sign.")
+TWO(fmod, FMOD, same_infer, division_cost,
+    "aten.fmod.Tensor aten.fmod.Scalar", NULL,
+    "What is left of a division, with the dividend's sign.")
+TWO(floor_divide, DIV_FLOOR, same_infer, division_cost,
+    "operator.floordiv Tensor.__floordiv__ aten.floor_divide.default "
+    "aten.floor_divide.Scalar", "operator.ifloordiv",
+    "The quotient, rounded down.")
+TWO(atan2, ATAN2, float_infer, division_cost,
+    "torch.arctan2 Tensor.arctan2 aten.atan2.default", NULL,
+    "The angle of a point given as (y, x).")
+TWO(fmax, FMAX, same_infer, no_cost, "aten.fmax.default", NULL,
+    "The greater of two, passing over NaN.")
+TWO(fmin, FMIN, same_infer, no_cost, "aten.fmin.default", NULL,
+    "The lesser of two, passing over NaN.")
+TWO(hypot, HYPOT, float_infer, division_cost, "aten.hypot.default", NULL,
+    "The length of (x, y).")
+TWO(xlogy, XLOGY, float_infer, division_cost,
+    "aten.xlogy.Tensor aten.xlogy.Scalar_Other", NULL,
+    "x * log(y), and 0 where x is 0.")
+TWO(logaddexp, LOGADDEXP, float_infer, division_cost,
+    "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
+TWO(bitwise_and, BITWISE_AND, same_infer, one_cost,
+    "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
+    "aten.bitwise_and.Scalar", "operator.iand", "The bits that both have.")
+TWO(bitwise_or, BITWISE_OR, same_infer, one_cost,
+    "operator.or_ Tensor.__or__ aten.bitwise_or.Tensor "
+    "aten.bitwise_or.Scalar", "operator.ior", "The bits that either has.")
+TWO(bitwise_xor, BITWISE_XOR, same_infer, one_cost,
+    "operator.xor Tensor.__xor__ aten.bitwise_xor.Tensor "
+    "aten.bitwise_xor.Scalar", "operator.ixor", "The bits that just one has.")
+TWO(bitwise_left_shift, SHIFT_LEFT, same_infer, one_cost,
+    "operator.lshift aten.bitwise_left_shift.Tensor", "operator.ilshift",
+    "The bits, moved to the left.")
+TWO(bitwise_right_shift, SHIFT_RIGHT, same_infer, one_cost,
+    "operator.rshift aten.bitwise_right_shift.Tensor", "operator.irshift",
+    "The bits, moved to the right; the sign stays.")
+TWO(logical_and, LOGICAL_AND, bool_infer, no_cost,
+    "aten.logical_and.default", NULL, "Are both nonzero?")
+TWO(logical_or, LOGICAL_OR, bool_infer, no_cost, "aten.logical_or.default",
+    NULL, "Is either nonzero?")
+TWO(logical_xor, LOGICAL_XOR, bool_infer, no_cost,
+    "aten.logical_xor.default", NULL, "Is just one nonzero?")
+
+/* ---- div, with its rounding ---- */
+
+static cfx_status div_code(cfx_call *call, cfx_pw *code)
+{
+    const char *mode = cfx_call_str(call, 2);
+    *code = !mode ? CFX_PW_DIV : !strcmp(mode, "trunc") ? CFX_PW_DIV_TRUNC
+                                                        : CFX_PW_DIV_FLOOR;
+    if (mode && strcmp(mode, "trunc") && strcmp(mode, "floor"))
+        return cfx_call_fail(call, CFX_EINVAL, "div expected rounding_mode to "
+                             "be one of None, 'trunc', or 'floor' but found "
+                             "'%s'", mode);
+    return CFX_OK;
+}
+
+static cfx_status div_infer(cfx_call *call)
+{
+    cfx_pw code;
+    cfx_status st = div_code(call, &code);
+    if (st)
+        return st;
+    return code == CFX_PW_DIV ? float_infer(call)
+           : cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
+}
+
+static cfx_status div_run(cfx_call *call)
+{
+    cfx_pw code;
+    cfx_status st = div_code(call, &code);
+    cfx_dtype type = code == CFX_PW_DIV ? cfx_infer_float_type(call, 0, 2)
+                                        : cfx_infer_type(call, 0, 2);
+    return st ? st : run_code(call, code, type, 2);
+}
+
+const cfx_op cfx_op__div = {
+    .schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? "
+              "rounding_mode=None) -> Tensor",
+    .aliases = "torch.div torch.divide Tensor.div Tensor.divide "
+               "aten.div.Tensor aten.div.Scalar aten.div.Tensor_mode "
+               "aten.div.Scalar_mode",
+    .doc = "The quotient, rounded as asked.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .infer = div_infer,
+    .cost = division_cost,
+    .run = div_run,
+};
+
+/* ---- rsub: other - alpha * self ---- */
+
+static cfx_status rsub_run(cfx_call *call)
+{
+    cfx_iter it;
+    cfx_value alpha = call->in[2];
+    if (alpha.kind == CFX_FLOAT)
+        alpha.u.f = -alpha.u.f;
+    else
+        alpha.u.i = -alpha.u.i;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_value(&it, call->in[1]);
+    cfx_loop_value(&it, call->in[0]);
+    cfx_loop_value(&it, alpha);
+    cfx_pointwise(call->ctx, CFX_PW_ADD_SCALED,
+                  (cfx_dtype)call->out[0]->dtype, &it, NULL);
+    return CFX_OK;
+}
+
+static cfx_status rsub_infer(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 2);
+    return type == CFX_BOOL ? refuse_type(call, type)
+                            : cfx_infer_pointwise(call, 0, 2, type);
+}
+
+const cfx_op cfx_op__rsub = {
+    .schema = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
+              "Tensor",
+    .aliases = "torch.rsub Tensor.__rsub__ aten.rsub.Tensor aten.rsub.Scalar",
+    .doc = "other - alpha * self.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS,
+    .infer = rsub_infer,
+    .cost = one_cost,
+    .run = rsub_run,
+};
+
+/* ---- pow ---- */
+
+/* Integers to a negative integer are refused where that is known. */
+static cfx_status pow_infer(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 2);
+    cfx_value e = call->in[1];
+    if (!cfx_dtype_is_float(type) && e.kind == CFX_INT && e.u.i < 0)
+        return cfx_call_fail(call, CFX_EINVAL, "Integers to negative integer "
+                             "powers are not allowed.");
+    if (type == CFX_BOOL && e.kind != CFX_TENSOR)
+        type = CFX_BOOL;
+    return cfx_infer_pointwise(call, 0, 2, type);
+}
+
+static bool is_number(cfx_value v, double n)
+{
+    return v.kind != CFX_TENSOR && cfx_value_number(v) == n;
+}
+
+/* Exponents that have a formula of their own, as PyTorch has for them. */
+static cfx_status pow_run(cfx_call *call)
+{
+    cfx_value e = call->in[1];
+    cfx_dtype type = cfx_infer_type(call, 0, 2);
+    cfx_pw code = is_number(e, 2) ? CFX_PW_SQUARE
+                  : is_number(e, 3) ? CFX_PW_CUBE
+                  : is_number(e, 0.5) ? CFX_PW_SQRT
+                  : is_number(e, -0.5) ? CFX_PW_RSQRT
+                  : is_number(e, -1) ? CFX_PW_RECIPROCAL : CFX_PW_POW;
+    if (type == CFX_BOOL)
+        type = CFX_I64;
+    if (code == CFX_PW_POW || !cfx_pointwise_has(code, type))
+        return run_code(call, CFX_PW_POW, type, 2);
+    return run_code(call, code, type, 1);
+}
+
+static void pow_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 1, !is_number(call->in[1], 2));
+}
+
+const cfx_op cfx_op__pow = {
+    .schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    .aliases = "torch.pow Tensor.pow Tensor.__pow__ operator.pow "
+               "torch._tensor.pow aten.pow.Tensor_Tensor "
+               "aten.pow.Tensor_Scalar aten.pow.Scalar",
+    .inplace_aliases = "operator.ipow",
+    .doc = "The first to the power of the second.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .infer = pow_infer,
+    .cost = pow_cost,
+    .run = pow_run,
+};
+
+/* ---- clamp ---- */
+
+/* Bounds that are None are no arguments; one at least must be there. Tensor
+ * bounds take part in the broadcast and in the type. */
+static cfx_status clamp_infer(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 3);
+    if (!cfx_call_has(call, 1) && !cfx_call_has(call, 2))
+        return cfx_call_fail(call, CFX_EINVAL, "At least one of 'min' or "
+                             "'max' must not be None");
+    if (type == CFX_BOOL)
+        return refuse_type(call, type);
+    return cfx_infer_pointwise(call, 0, 3, type);
+}
+
+static cfx_status clamp_run(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 3);
+    bool min = cfx_call_has(call, 1), max = cfx_call_has(call, 2);
+    cfx_pw code = min && max ? CFX_PW_CLAMP : min ? CFX_PW_MAXIMUM
+                                                  : CFX_PW_MINIMUM;
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    if (min)
+        cfx_loop_value(&it, call->in[1]);
+    if (max)
+        cfx_loop_value(&it, call->in[2]);
+    cfx_pointwise(call->ctx, code, type, &it, NULL);
+    return CFX_OK;
+}
+
+#define CLAMP(symbol, schema_, aliases_, next_)                               \
+    const cfx_op symbol = {                                                   \
+        .schema = schema_,                                                    \
+        .aliases = aliases_,                                                  \
+        .doc = "Each element, kept between two bounds.",                      \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .infer = clamp_infer,                                                 \
+        .cost = no_cost,                                                      \
+        .run = clamp_run,                                                     \
+        .next = next_,                                                        \
+    };
+
+static CLAMP(clamp_tensor, "clamp.Tensor(Tensor self, Tensor? min=None, "
+             "Tensor? max=None) -> Tensor",
+             "torch.clamp torch.clip Tensor.clamp Tensor.clip "
+             "aten.clamp.Tensor", NULL)
+CLAMP(cfx_op__clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) "
+      "-> Tensor", "torch.clamp torch.clip Tensor.clamp Tensor.clip "
+      "aten.clamp.default", &clamp_tensor)
+
+/* One bound: the other stands in the schema as None. */
+#define CLAMP_ONE(name, code_)                                                \
+    static cfx_status name##_run(cfx_call *call)                              \
+    {                                                                         \
+        return run_code(call, code_, cfx_infer_type(call, 0, 2), 2);          \
+    }                                                                         \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, Tensor bound) -> Tensor",              \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .doc = "Each element, kept from passing a bound.",                    \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
+        .code = code_,                                                        \
+        .infer = same_infer,                                                  \
+        .cost = no_cost,                                                      \
+        .run = name##_run,                                                    \
+    };
+
+CLAMP_ONE(clamp_min, CFX_PW_MAXIMUM)
+CLAMP_ONE(clamp_max, CFX_PW_MINIMUM)
+
+/* ---- Three arguments ---- */
+
+static cfx_status three_infer(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 3);
+    if (!cfx_pointwise_has((cfx_pw)call->op->code, type))
+        return refuse_type(call, type);
+    return cfx_infer_pointwise(call, 0, 3, type);
+}
+
+static cfx_status addcmul_run(cfx_call *call)
+{
+    return run_code(call, (cfx_pw)call->op->code, cfx_infer_type(call, 0, 3),
+                    4);
+}
+
+static void three_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 3, call->op->code == CFX_PW_ADDCDIV);
+}
+
+#define ADDC(name, code_, doc_)                                               \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, Tensor tensor1, Tensor tensor2, *, "   \
+                  "Scalar value=1) -> Tensor",                                \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .code = code_,                                                        \
+        .infer = three_infer,                                                 \
+        .cost = three_cost,                                                   \
+        .run = addcmul_run,                                                   \
+    };
+
+ADDC(addcmul, CFX_PW_ADDCMUL, "self + value * tensor1 * tensor2.")
+ADDC(addcdiv, CFX_PW_ADDCDIV, "self + value * tensor1 / tensor2.")
+
+static cfx_status lerp_run(cfx_call *call)
+{
+    return run_code(call, CFX_PW_LERP, cfx_infer_type(call, 0, 2), 3);
+}
+
+const cfx_op cfx_op__lerp = {
+    .schema = "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    .aliases = "torch.lerp Tensor.lerp aten.lerp.Tensor aten.lerp.Scalar",
+    .doc = "self + weight * (end - self).",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .code = CFX_PW_LERP,
+    .infer = three_infer,
+    .cost = three_cost,
+    .run = lerp_run,
+};

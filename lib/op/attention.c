@@ -1,0 +1,223 @@
+/*
+ * attention -- softmax(q k^T * scale + mask) v.
+ *
+ * shape   query (..., L, E), key (..., S, E), value (..., S, Ev): (..., L, Ev);
+ *         the leading axes broadcast. With enable_gqa each head of key and
+ *         value serves several of query.
+ * cost    L * S * (E + Ev) multiply-adds for each batch and head; softmax 4
+ *         steps a weight, of which an exp and a division.
+ *
+ * The result of a call with four axes lies as (batch, L, heads, Ev), which is
+ * how PyTorch's CPU kernel leaves it.
+ */
+#include <math.h>
+
+#include "kernel/attention.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+enum { QUERY, KEY, VALUE, MASK, DROPOUT, CAUSAL, SCALE, GQA };
+
+static cfx_status check(cfx_call *call, const cfx_tensor *q,
+                        const cfx_tensor *k, const cfx_tensor *v)
+{
+    const cfx_tensor *mask = cfx_call_tensor(call, MASK);
+    if (q->rank < 2 || k->rank != q->rank || v->rank != q->rank)
+        return cfx_call_fail(call, CFX_ESHAPE, "query, key and value must "
+                             "have the same rank of at least 2, but they have "
+                             "%d, %d and %d", q->rank, k->rank, v->rank);
+    if (q->rank > 4)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "more than 4 axes are not supported");
+    if (q->dtype != k->dtype || q->dtype != v->dtype ||
+        !cfx_dtype_is_float((cfx_dtype)q->dtype))
+        return cfx_call_fail(call, CFX_EDTYPE, "query, key and value must be "
+                             "of one float type, but are %s, %s and %s",
+                             cfx_dtypes[q->dtype].name,
+                             cfx_dtypes[k->dtype].name,
+                             cfx_dtypes[v->dtype].name);
+    if (!cfx_dim_eq(call->env, q->shape[q->rank - 1],
+                    k->shape[k->rank - 1]) ||
+        !cfx_dim_eq(call->env, k->shape[k->rank - 2],
+                    v->shape[v->rank - 2]))
+        return cfx_call_fail(call, CFX_ESHAPE, "the last axes of query and "
+                             "key, or the rows of key and value, differ");
+    if (cfx_call_double(call, DROPOUT) != 0)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "dropout_p other than 0 is not supported");
+    if (mask && cfx_call_bool(call, CAUSAL))
+        return cfx_call_fail(call, CFX_EINVAL, "Explicit attn_mask should not "
+                             "be set when is_causal=True");
+    if (mask && mask->dtype != CFX_BOOL && mask->dtype != q->dtype)
+        return cfx_call_fail(call, CFX_EDTYPE, "Expected attn_mask dtype to "
+                             "be bool or to match query dtype, but got %s",
+                             cfx_dtypes[mask->dtype].name);
+    return CFX_OK;
+}
+
+/* The heads of key must divide those of query. */
+static cfx_status check_groups(cfx_call *call, const cfx_tensor *q,
+                               const cfx_tensor *k)
+{
+    int at = q->rank - 3;
+    if (at < 0 || !cfx_dim_eq(call->env,
+                              cfx_dim_mod(call->env, q->shape[at],
+                                          k->shape[at]), cfx_dim_int(0)))
+        return cfx_call_fail(call, CFX_ESHAPE, "the heads of key and value "
+                             "must divide the heads of query");
+    return CFX_OK;
+}
+
+static cfx_status attention_infer(cfx_call *call)
+{
+    const cfx_tensor *q = cfx_call_tensor(call, QUERY);
+    const cfx_tensor *k = cfx_call_tensor(call, KEY);
+    const cfx_tensor *v = cfx_call_tensor(call, VALUE);
+    const cfx_tensor *mask = cfx_call_tensor(call, MASK);
+    cfx_dim shape[CFX_MAX_RANK], full[CFX_MAX_RANK], stride[4];
+    bool gqa = cfx_call_bool(call, GQA);
+    cfx_status st = check(call, q, k, v);
+    if (!st && gqa)
+        st = check_groups(call, q, k);
+    if (st)
+        return st;
+    int rank = q->rank - 2;
+    for (int i = 0; i < rank; i++)
+        shape[i] = q->shape[i];
+    if (!gqa) {
+        st = cfx_infer_broadcast(call, &rank, shape, k->rank - 2, k->shape);
+        if (!st)
+            st = cfx_infer_broadcast(call, &rank, shape, v->rank - 2,
+                                     v->shape);
+    }
+    if (st)
+        return st;
+    shape[rank] = q->shape[rank];
+    for (int i = 0; i <= rank; i++)
+        full[i] = shape[i];
+    full[rank + 1] = k->shape[rank];
+    int n = rank + 2;
+    if (mask)
+        st = cfx_infer_broadcast(call, &n, full, mask->rank, mask->shape);
+    shape[rank + 1] = v->shape[rank + 1];
+    if (st || rank != 2)
+        return st ? st : cfx_call_out(call, (cfx_dtype)q->dtype, rank + 2,
+                                      shape);
+    stride[3] = cfx_dim_int(1);
+    stride[1] = shape[3];
+    stride[2] = cfx_dim_mul(call->env, shape[1], shape[3]);
+    stride[0] = cfx_dim_mul(call->env, stride[2], shape[2]);
+    return cfx_call_out_strided(call, (cfx_dtype)q->dtype, 4, shape, stride);
+}
+
+static void attention_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_tensor *q = cfx_call_tensor(call, QUERY);
+    const cfx_tensor *v = cfx_call_tensor(call, VALUE);
+    const cfx_tensor *y = call->out[0];
+    cfx_dim rows = cfx_infer_numel(call->env, y->rank - 1, y->shape);
+    cfx_dim weights = cfx_dim_mul(call->env, rows, v->shape[v->rank - 2]);
+    cost->macs = cfx_dim_mul(call->env, weights,
+                             cfx_dim_add(call->env, q->shape[q->rank - 1],
+                                         v->shape[v->rank - 1]));
+    cost->ops = cfx_dim_mul(call->env, weights, cfx_dim_int(4));
+    cost->transcendental = cfx_dim_mul(call->env, weights, cfx_dim_int(2));
+}
+
+/* ---- Running ---- */
+
+/* Strides of batch, heads and rows; 0 where an axis is missing or spread. */
+static void strides_of(const cfx_tensor *t, int64_t *stride)
+{
+    for (int i = 0; i < 3; i++) {
+        int at = t->rank - 4 + i;
+        stride[i] = at < 0 || cfx_tensor_size(t, at) == 1
+                        ? 0 : cfx_tensor_stride(t, at);
+    }
+}
+
+static int64_t extent(const cfx_tensor *t, int from_end)
+{
+    return t->rank < from_end ? 1 : cfx_tensor_size(t, t->rank - from_end);
+}
+
+static void plan(const cfx_call *call, cfx_tensor *const in[3],
+                 cfx_attention *a)
+{
+    const cfx_tensor *y = call->out[0], *q = in[0], *k = in[1], *v = in[2];
+    const cfx_tensor *mask = cfx_call_tensor(call, MASK);
+    *a = (cfx_attention){
+        .dtype = (cfx_dtype)y->dtype,
+        .batch = extent(y, 4),
+        .heads = extent(y, 3),
+        .l = extent(y, 2),
+        .s = extent(k, 2),
+        .e = extent(q, 1),
+        .ev = extent(v, 1),
+        .q = q->data, .k = k->data, .v = v->data, .y = y->data,
+        .causal = cfx_call_bool(call, CAUSAL),
+    };
+    a->scale = cfx_call_has(call, SCALE) ? cfx_call_double(call, SCALE)
+                                         : 1 / sqrt((double)a->e);
+    strides_of(q, a->q_stride);
+    strides_of(k, a->k_stride);
+    strides_of(v, a->v_stride);
+    strides_of(y, a->y_stride);
+    if (cfx_call_bool(call, GQA)) {
+        int64_t heads = extent(k, 3);
+        a->kv_group = heads ? a->heads / heads : 0;
+    }
+    if (!mask)
+        return;
+    a->mask = mask->data;
+    a->mask_bool = mask->dtype == CFX_BOOL;
+    strides_of(mask, a->mask_stride);
+    a->mask_stride[3] = extent(mask, 1) == 1
+                            ? 0 : cfx_tensor_stride(mask, mask->rank - 1);
+}
+
+static size_t attention_workspace(const cfx_call *call)
+{
+    cfx_tensor *in[3];
+    cfx_attention a;
+    for (int i = 0; i < 3; i++)
+        in[i] = cfx_call_tensor(call, i);
+    plan(call, in, &a);
+    return cfx_attention_workspace(call->ctx, &a);
+}
+
+/* The kernel wants the last axis to lie side by side. */
+static cfx_status attention_run(cfx_call *call)
+{
+    cfx_tensor *in[3] = {NULL};
+    cfx_status st = CFX_OK;
+    for (int i = 0; i < 3 && !st; i++) {
+        cfx_tensor *t = cfx_call_tensor(call, i);
+        in[i] = cfx_tensor_stride(t, t->rank - 1) == 1 || extent(t, 1) == 1
+                    ? cfx_tensor_ref(t) : cfx_loop_contiguous(call, t);
+        if (!in[i])
+            st = CFX_ENOMEM;
+    }
+    if (!st) {
+        cfx_attention a;
+        plan(call, in, &a);
+        cfx_attention_run(call->ctx, &a, call->work);
+    }
+    for (int i = 0; i < 3; i++)
+        cfx_tensor_unref(in[i]);
+    return st;
+}
+
+const cfx_op cfx_op__scaled_dot_product_attention = {
+    .schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor "
+              "value, Tensor? attn_mask=None, float dropout_p=0.0, bool "
+              "is_causal=False, *, float? scale=None, bool enable_gqa=False) "
+              "-> Tensor",
+    .aliases = "torch.nn.functional.scaled_dot_product_attention "
+               "aten.scaled_dot_product_attention.default",
+    .doc = "Attention of query over key and value.",
+    .infer = attention_infer,
+    .cost = attention_cost,
+    .workspace = attention_workspace,
+    .run = attention_run,
+};

@@ -1,0 +1,638 @@
+/*
+ * create -- tensors from nothing: zeros, full, arange, tensor, ...
+ *
+ * shape   the given extents, or those of another tensor.
+ * cost    no arithmetic; writes the result.
+ *
+ * What `empty` leaves open is 0 here, so that runs can be repeated.
+ */
+#include "op/create.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+#include "op/list.h"
+#include "op/loop.h"
+#include "op/view.h"
+
+/* ---- What all of them take ---- */
+
+static cfx_status check_device(cfx_call *call, cfx_value v)
+{
+    if (cfx_value_is_none(v) || !strncmp(v.u.str->text, "cpu", 3))
+        return CFX_OK;
+    return cfx_call_fail(call, CFX_EUNSUPPORTED, "there is no device '%s', "
+                         "only 'cpu'", v.u.str->text);
+}
+
+cfx_status cfx_create_check(cfx_call *call, int k)
+{
+    cfx_value layout = call->in[k + 1];
+    if (layout.kind == CFX_LAYOUT && !strstr(layout.u.str->text, "strided"))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "layout %s is not "
+                             "offered", layout.u.str->text);
+    return check_device(call, call->in[k + 2]);
+}
+
+cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
+{
+    *rank = cfx_call_len(call, k);
+    if (*rank > CFX_MAX_RANK)
+        return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d",
+                             *rank, CFX_MAX_RANK);
+    for (int i = 0; i < *rank; i++) {
+        char s[64];
+        shape[i] = cfx_call_dim(call, k, i);
+        if (cfx_dim_le(call->env, cfx_dim_int(0), shape[i]))
+            continue;
+        cfx_dim_format(shape[i], s, sizeof(s));
+        return cfx_call_fail(call, CFX_EINVAL, "Trying to create tensor with "
+                             "negative dimension %s", s);
+    }
+    return CFX_OK;
+}
+
+static cfx_status out_sized(cfx_call *call, int k, cfx_dtype dtype,
+                            cfx_memory_format format)
+{
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    int rank;
+    cfx_status st = cfx_create_size(call, k, &rank, shape);
+    if (st)
+        return st;
+    if ((format == CFX_CHANNELS_LAST && rank != 4) ||
+        (format == CFX_CHANNELS_LAST_3D && rank != 5))
+        return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
+                             "channels_last format",
+                             format == CFX_CHANNELS_LAST ? 4 : 5);
+    cfx_strides_of(call->env, format, rank, shape, stride);
+    return cfx_call_out_strided(call, dtype, rank, shape, stride);
+}
+
+cfx_status cfx_create_like(cfx_call *call, cfx_dtype dtype, int k)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim stride[CFX_MAX_RANK];
+    cfx_memory_format format = call->in[k].kind == CFX_MEMORY_FORMAT
+                                   ? call->in[k].u.format
+                                   : CFX_PRESERVE_FORMAT;
+    if (format == CFX_PRESERVE_FORMAT)
+        return cfx_infer_pointwise(call, 0, 1, dtype);
+    if ((format == CFX_CHANNELS_LAST && x->rank != 4) ||
+        (format == CFX_CHANNELS_LAST_3D && x->rank != 5))
+        return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
+                             "channels_last format",
+                             format == CFX_CHANNELS_LAST ? 4 : 5);
+    cfx_strides_of(call->env, format, x->rank, x->shape, stride);
+    return cfx_call_out_strided(call, dtype, x->rank, x->shape, stride);
+}
+
+static cfx_status fill_with(cfx_call *call, cfx_value v)
+{
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_value(&it, v);
+    cfx_copy(call->ctx, &it);
+    return CFX_OK;
+}
+
+static cfx_status constant_run(cfx_call *call)
+{
+    return fill_with(call, cfx_int(call->op->code));
+}
+
+#define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? "       \
+                "device=None, bool? pin_memory=None, bool "                   \
+                "requires_grad=False"
+
+/* ---- By extents ---- */
+
+enum { SIZE_DTYPE = 1 };
+
+static cfx_status sized_infer(cfx_call *call)
+{
+    cfx_status st = cfx_create_check(call, SIZE_DTYPE);
+    cfx_memory_format format = CFX_CONTIGUOUS_FORMAT;
+    if (call->schema->nparams > 6 && call->in[6].kind == CFX_MEMORY_FORMAT)
+        format = call->in[6].u.format;
+    return st ? st : out_sized(call, 0, cfx_call_dtype(call, SIZE_DTYPE,
+                                                       CFX_F32), format);
+}
+
+#define SIZED(name, code_, more, overload, doc_)                              \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(SymInt[] size, *, " OPTIONS more ") -> Tensor",     \
+        .aliases = "torch." #name " aten." #name "." overload,                \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = sized_infer,                                                 \
+        .run = constant_run,                                                  \
+    };
+
+SIZED(zeros, 0, "", "default", "Zeros of the given extents.")
+SIZED(ones, 1, "", "default", "Ones of the given extents.")
+SIZED(empty, 0, ", MemoryFormat? memory_format=None", "memory_format",
+      "A new tensor of the given extents; zeros here.")
+
+static cfx_status full_infer(cfx_call *call)
+{
+    cfx_status st = cfx_create_check(call, 2);
+    cfx_dtype dtype = cfx_call_dtype(call, 2, cfx_value_dtype(call->in[1]));
+    if (!st)
+        st = cfx_list_check_number(call, call->in[1], dtype);
+    return st ? st : out_sized(call, 0, dtype, CFX_CONTIGUOUS_FORMAT);
+}
+
+static cfx_status full_run(cfx_call *call)
+{
+    return fill_with(call, call->in[1]);
+}
+
+const cfx_op cfx_op__full = {
+    .schema = "full(SymInt[] size, Scalar fill_value, *, " OPTIONS
+              ") -> Tensor",
+    .aliases = "torch.full aten.full.default",
+    .doc = "One number, with the given extents.",
+    .infer = full_infer,
+    .run = full_run,
+};
+
+static cfx_status strided_infer(cfx_call *call)
+{
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    int rank, n;
+    cfx_status st = cfx_create_check(call, 2);
+    if (!st)
+        st = cfx_create_size(call, 0, &rank, shape);
+    if (!st)
+        st = cfx_create_size(call, 1, &n, stride);
+    if (st)
+        return st;
+    if (n != rank)
+        return cfx_call_fail(call, CFX_EINVAL, "dimensionality of sizes (%d) "
+                             "must match dimensionality of strides (%d)", rank,
+                             n);
+    return cfx_call_out_strided(call, cfx_call_dtype(call, 2, CFX_F32), rank,
+                                shape, stride);
+}
+
+const cfx_op cfx_op__empty_strided = {
+    .schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS
+              ") -> Tensor",
+    .aliases = "torch.empty_strided aten.empty_strided.default",
+    .doc = "A new tensor of the given extents and strides; zeros here.",
+    .infer = strided_infer,
+    .run = constant_run,
+};
+
+static cfx_status permuted_infer(cfx_call *call)
+{
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    cfx_dim step = cfx_dim_int(1);
+    int rank, axis;
+    uint32_t seen = 0;
+    cfx_status st = cfx_create_check(call, 2);
+    if (!st)
+        st = cfx_create_size(call, 0, &rank, shape);
+    if (!st && cfx_call_len(call, 1) != rank)
+        st = cfx_call_fail(call, CFX_EINVAL, "Number of dimensions in size "
+                           "does not match the length of the physical_layout");
+    for (int i = st ? -1 : rank - 1; i >= 0; i--) {
+        st = cfx_call_axis(call, cfx_call_item(call, 1, i).u.i, rank, &axis);
+        if (!st && seen >> axis & 1)
+            st = cfx_call_fail(call, CFX_EINVAL, "Duplicate dim not allowed");
+        if (st)
+            return st;
+        seen |= 1u << axis;
+        stride[axis] = step;
+        step = cfx_dim_mul(call->env, step, shape[axis]);
+    }
+    return st ? st : cfx_call_out_strided(call,
+                         cfx_call_dtype(call, 2, CFX_F32), rank, shape,
+                         stride);
+}
+
+const cfx_op cfx_op__empty_permuted = {
+    .schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, "
+              OPTIONS ") -> Tensor",
+    .aliases = "torch.empty_permuted aten.empty_permuted.default",
+    .doc = "A new tensor with its axes in that order in memory; zeros here.",
+    .infer = permuted_infer,
+    .run = constant_run,
+};
+
+/* ---- Like another tensor ---- */
+
+static cfx_status like_infer(cfx_call *call)
+{
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_status st = cfx_create_check(call, 1);
+    return st ? st : cfx_create_like(call, cfx_call_dtype(call, 1, own), 6);
+}
+
+#define LIKE(name, code_, doc_)                                               \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, *, " OPTIONS ", MemoryFormat? "        \
+                  "memory_format=None) -> Tensor",                            \
+        .aliases = "torch." #name " aten." #name ".default",                  \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = like_infer,                                                  \
+        .run = constant_run,                                                  \
+    };
+
+LIKE(zeros_like, 0, "Zeros with the extents of another tensor.")
+LIKE(ones_like, 1, "Ones with the extents of another tensor.")
+LIKE(empty_like, 0, "A new tensor with the extents of another; zeros here.")
+
+static cfx_status full_like_infer(cfx_call *call)
+{
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_dtype dtype = cfx_call_dtype(call, 2, own);
+    cfx_status st = cfx_create_check(call, 2);
+    if (!st)
+        st = cfx_list_check_number(call, call->in[1], dtype);
+    return st ? st : cfx_create_like(call, dtype, 7);
+}
+
+const cfx_op cfx_op__full_like = {
+    .schema = "full_like(Tensor self, Scalar fill_value, *, " OPTIONS
+              ", MemoryFormat? memory_format=None) -> Tensor",
+    .aliases = "torch.full_like aten.full_like.default",
+    .doc = "One number, with the extents of another tensor.",
+    .infer = full_like_infer,
+    .run = full_run,
+};
+
+/* ---- new_zeros and its kin: the type of another tensor ---- */
+
+static cfx_status new_infer(cfx_call *call)
+{
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_status st = cfx_create_check(call, 2);
+    return st ? st : out_sized(call, 1, cfx_call_dtype(call, 2, own),
+                               CFX_CONTIGUOUS_FORMAT);
+}
+
+#define NEW(name, code_, doc_)                                                \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, SymInt[] size, *, " OPTIONS            \
+                  ") -> Tensor",                                              \
+        .aliases = "Tensor." #name " aten." #name ".default",                 \
+        .doc = doc_,                                                          \
+        .code = code_,                                                        \
+        .infer = new_infer,                                                   \
+        .run = constant_run,                                                  \
+    };
+
+NEW(new_zeros, 0, "Zeros of the type of another tensor.")
+NEW(new_ones, 1, "Ones of the type of another tensor.")
+NEW(new_empty, 0, "A new tensor of the type of another; zeros here.")
+
+static cfx_status new_full_infer(cfx_call *call)
+{
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_dtype dtype = cfx_call_dtype(call, 3, own);
+    cfx_status st = cfx_create_check(call, 3);
+    if (!st)
+        st = cfx_list_check_number(call, call->in[2], dtype);
+    return st ? st : out_sized(call, 1, dtype, CFX_CONTIGUOUS_FORMAT);
+}
+
+static cfx_status new_full_run(cfx_call *call)
+{
+    return fill_with(call, call->in[2]);
+}
+
+const cfx_op cfx_op__new_full = {
+    .schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
+              OPTIONS ") -> Tensor",
+    .aliases = "Tensor.new_full aten.new_full.default",
+    .doc = "One number of the type of another tensor.",
+    .infer = new_full_infer,
+    .run = new_full_run,
+};
+
+/* ---- arange ---- */
+
+/* Where the numbers of arange stand among the arguments. */
+static void range_parts(const cfx_call *call, cfx_value *start, cfx_value *end,
+                        cfx_value *step, int *dtype)
+{
+    int n = call->op->code;
+    *start = n > 1 ? call->in[0] : cfx_int(0);
+    *end = call->in[n > 1];
+    *step = n > 2 ? call->in[2] : cfx_int(1);
+    *dtype = n;
+}
+
+static bool is_whole(cfx_value v)
+{
+    return v.kind == CFX_INT || v.kind == CFX_SYMINT ||
+           v.kind == CFX_BOOL_VALUE;
+}
+
+static cfx_status count_ints(cfx_call *call, cfx_dim start, cfx_dim end,
+                             cfx_dim step, cfx_dim *n)
+{
+    cfx_shape_env *env = call->env;
+    cfx_dim zero = cfx_dim_int(0);
+    if (cfx_dim_is(step, 0))
+        return cfx_call_fail(call, CFX_EINVAL, "step must be nonzero");
+    bool up = cfx_dim_lt(env, zero, step);
+    if (up ? !cfx_dim_le(env, start, end) : !cfx_dim_le(env, end, start))
+        return cfx_call_fail(call, CFX_EINVAL, "upper bound and lower bound "
+                             "inconsistent with step sign");
+    *n = cfx_dim_ceildiv(env, cfx_dim_sub(env, end, start), step);
+    return CFX_OK;
+}
+
+static cfx_status count_floats(cfx_call *call, double start, double end,
+                               double step, cfx_dim *n)
+{
+    if (step == 0 || isnan(step))
+        return cfx_call_fail(call, CFX_EINVAL, "step must be nonzero");
+    if (!isfinite(start) || !isfinite(end))
+        return cfx_call_fail(call, CFX_EINVAL, "unsupported range: %g -> %g",
+                             start, end);
+    if (step > 0 ? end < start : end > start)
+        return cfx_call_fail(call, CFX_EINVAL, "upper bound and lower bound "
+                             "inconsistent with step sign");
+    double count = ceil((end - start) / step);
+    if (!(count < 0x1p60))
+        return cfx_call_fail(call, CFX_ESHAPE, "invalid size, possible "
+                             "overflow?");
+    *n = cfx_dim_int((int64_t)count);
+    return CFX_OK;
+}
+
+static cfx_status arange_infer(cfx_call *call)
+{
+    cfx_value start, end, step;
+    cfx_dim n = cfx_dim_int(0);
+    int k;
+    range_parts(call, &start, &end, &step, &k);
+    bool whole = is_whole(start) && is_whole(end) && is_whole(step);
+    cfx_status st = cfx_create_check(call, k);
+    if (st)
+        return st;
+    if (!whole && (start.kind == CFX_SYMINT || end.kind == CFX_SYMINT ||
+                   step.kind == CFX_SYMINT))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "floats and symbols "
+                             "together");
+    if (whole)
+        st = count_ints(call, cfx_value_dim(start), cfx_value_dim(end),
+                        cfx_value_dim(step), &n);
+    else
+        st = count_floats(call, cfx_value_number(start), cfx_value_number(end),
+                          cfx_value_number(step), &n);
+    cfx_dtype dtype = cfx_call_dtype(call, k, whole ? CFX_I64 : CFX_F32);
+    return st ? st : cfx_call_out(call, dtype, 1, &n);
+}
+
+static cfx_status arange_run(cfx_call *call)
+{
+    const cfx_tensor *y = call->out[0];
+    cfx_dtype type = (cfx_dtype)y->dtype;
+    cfx_value start, end, step;
+    int k;
+    range_parts(call, &start, &end, &step, &k);
+    if (is_whole(start) && is_whole(step))
+        cfx_fill_arange_int(call->ctx, y->data, type, cfx_tensor_size(y, 0),
+                            start.u.i, step.u.i);
+    else if (cfx_dtype_is_float(type))
+        cfx_fill_arange(call->ctx, y->data, type, cfx_tensor_size(y, 0),
+                        cfx_value_number(start), cfx_value_number(step));
+    else
+        /* In a type of ints each bound is cut before anything is added. */
+        cfx_fill_arange_int(call->ctx, y->data, type, cfx_tensor_size(y, 0),
+                            (int64_t)cfx_value_number(start),
+                            (int64_t)cfx_value_number(step));
+    return CFX_OK;
+}
+
+static const cfx_op arange_step = {
+    .schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, "
+              OPTIONS ") -> Tensor",
+    .aliases = "torch.arange aten.arange.start_step",
+    .doc = "Numbers from start to end, step apart.",
+    .code = 3,
+    .infer = arange_infer,
+    .run = arange_run,
+};
+
+static const cfx_op arange_start = {
+    .schema = "arange.start(Scalar start, Scalar end, *, " OPTIONS
+              ") -> Tensor",
+    .aliases = "torch.arange aten.arange.start",
+    .doc = "Numbers from start to end.",
+    .code = 2,
+    .infer = arange_infer,
+    .run = arange_run,
+    .next = &arange_step,
+};
+
+const cfx_op cfx_op__arange = {
+    .schema = "arange(Scalar end, *, " OPTIONS ") -> Tensor",
+    .aliases = "torch.arange aten.arange.default",
+    .doc = "Numbers from 0 to end.",
+    .code = 1,
+    .infer = arange_infer,
+    .run = arange_run,
+    .next = &arange_start,
+};
+
+/* ---- linspace and logspace ---- */
+
+static cfx_status space_infer(cfx_call *call)
+{
+    int k = call->op->code ? 4 : 3;
+    cfx_dim n = cfx_value_dim(call->in[2]);
+    cfx_status st = cfx_create_check(call, k);
+    if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "number of steps must be non-negative");
+    return st ? st : cfx_call_out(call, cfx_call_dtype(call, k, CFX_F32), 1,
+                                  &n);
+}
+
+static double number_of(cfx_value v)
+{
+    if (v.kind != CFX_TENSOR)
+        return cfx_value_number(v);
+    return cfx_element_double((cfx_dtype)v.u.tensor->dtype,
+                              v.u.tensor->data);
+}
+
+static cfx_status linspace_run(cfx_call *call)
+{
+    const cfx_tensor *y = call->out[0];
+    cfx_fill_linspace(call->ctx, y->data, (cfx_dtype)y->dtype,
+                      cfx_tensor_size(y, 0), number_of(call->in[0]),
+                      number_of(call->in[1]));
+    return CFX_OK;
+}
+
+static cfx_status logspace_run(cfx_call *call)
+{
+    const cfx_tensor *y = call->out[0];
+    cfx_dtype type = (cfx_dtype)y->dtype;
+    double start = number_of(call->in[0]), end = number_of(call->in[1]);
+    double base = cfx_call_double(call, 3);
+    int64_t n = cfx_tensor_size(y, 0);
+    double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+    for (int64_t i = 0; i < n; i++) {
+        double at = i < n / 2 ? start + step * (double)i
+                              : end - step * (double)(n - 1 - i);
+        cfx_element_set_double(type, (char *)y->data +
+                               (size_t)i * cfx_dtype_size(type),
+                               pow(base, n > 1 ? at : start));
+    }
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__linspace = {
+    .schema = "linspace(Tensor start, Tensor end, SymInt steps, *, " OPTIONS
+              ") -> Tensor",
+    .aliases = "torch.linspace aten.linspace.default",
+    .doc = "So many numbers from start to end, both of them among these.",
+    .flags = CFX_OP_NUMBERS,
+    .infer = space_infer,
+    .run = linspace_run,
+};
+
+const cfx_op cfx_op__logspace = {
+    .schema = "logspace(Tensor start, Tensor end, SymInt steps, float "
+              "base=10.0, *, " OPTIONS ") -> Tensor",
+    .aliases = "torch.logspace aten.logspace.default",
+    .doc = "The powers of a base whose exponents linspace gives.",
+    .flags = CFX_OP_NUMBERS,
+    .code = 1,
+    .infer = space_infer,
+    .run = logspace_run,
+};
+
+/* ---- eye ---- */
+
+static cfx_status eye_infer(cfx_call *call)
+{
+    bool square = !call->op->code;
+    int k = square ? 1 : 2;
+    cfx_dim shape[2] = {cfx_value_dim(call->in[0]),
+                        cfx_value_dim(call->in[square ? 0 : 1])};
+    cfx_status st = cfx_create_check(call, k);
+    for (int i = 0; !st && i < 2; i++)
+        if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i]))
+            st = cfx_call_fail(call, CFX_EINVAL,
+                               "extents must be greater or equal to 0");
+    return st ? st : cfx_call_out(call, cfx_call_dtype(call, k, CFX_F32), 2,
+                                  shape);
+}
+
+static cfx_status eye_run(cfx_call *call)
+{
+    const cfx_tensor *y = call->out[0];
+    cfx_view v;
+    cfx_iter it;
+    fill_with(call, cfx_int(0));
+    cfx_view_begin(&v, y);
+    cfx_status st = cfx_view_diagonal(call, &v, cfx_dim_int(0), 0, 1);
+    if (st)
+        return st;
+    int64_t n = cfx_dim_value(v.shape[0]), step = cfx_dim_value(v.stride[0]);
+    cfx_iter_begin(&it, 1, &n);
+    cfx_iter_out(&it, y->data, (cfx_dtype)y->dtype, &step);
+    cfx_iter_integer(&it, 1);
+    cfx_copy(call->ctx, &it);
+    return CFX_OK;
+}
+
+static const cfx_op eye_m = {
+    .schema = "eye.m(SymInt n, SymInt m, *, " OPTIONS ") -> Tensor",
+    .aliases = "torch.eye aten.eye.m",
+    .doc = "Ones on the diagonal of n rows and m columns, 0 elsewhere.",
+    .code = 1,
+    .infer = eye_infer,
+    .run = eye_run,
+};
+
+const cfx_op cfx_op__eye = {
+    .schema = "eye(SymInt n, *, " OPTIONS ") -> Tensor",
+    .aliases = "torch.eye aten.eye.default",
+    .doc = "Ones on the diagonal, 0 elsewhere.",
+    .infer = eye_infer,
+    .run = eye_run,
+    .next = &eye_m,
+};
+
+/* ---- From numbers ---- */
+
+static cfx_status scalar_infer(cfx_call *call)
+{
+    cfx_dtype dtype = cfx_call_dtype(call, 1, CFX_F32);
+    cfx_status st = cfx_create_check(call, 1);
+    if (!st)
+        st = cfx_list_check_number(call, call->in[0], dtype);
+    return st ? st : cfx_call_out(call, dtype, 0, NULL);
+}
+
+static cfx_status scalar_run(cfx_call *call)
+{
+    return fill_with(call, call->in[0]);
+}
+
+const cfx_op cfx_op__scalar_tensor = {
+    .schema = "scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
+    .aliases = "torch.scalar_tensor aten.scalar_tensor.default",
+    .doc = "A tensor of one number, a float unless another type is given.",
+    .infer = scalar_infer,
+    .run = scalar_run,
+};
+
+/* A tensor, converted; or what a list or number makes. */
+static cfx_status tensor_infer(cfx_call *call)
+{
+    cfx_value v = call->in[0];
+    cfx_dtype dtype = cfx_call_dtype(call, 1, CFX_F32);
+    bool given = cfx_call_has(call, 1), keep = call->op->code;
+    cfx_tensor *t = cfx_call_tensor(call, 0);
+    cfx_status st = check_device(call, call->in[2]);
+    if (st)
+        return st;
+    if (t) {
+        cfx_dtype own = (cfx_dtype)t->dtype;
+        if (keep && (!given || own == dtype))
+            return cfx_call_out_same(call, 0);
+        return cfx_infer_pointwise(call, 0, 1, given ? dtype : own);
+    }
+    st = cfx_list_tensor(call, &t, v, given ? &dtype : NULL);
+    return st ? st : cfx_call_return_take(call, cfx_value_of_tensor(t));
+}
+
+static cfx_status tensor_run(cfx_call *call)
+{
+    return call->nout && !call->alias[0] ? fill_with(call, call->in[0])
+                                         : CFX_OK;
+}
+
+const cfx_op cfx_op__new_tensor = {
+    .schema = "new_tensor(any data, *, ScalarType? dtype=None, Device? "
+              "device=None, bool requires_grad=False, bool pin_memory=False) "
+              "-> Tensor",
+    .aliases = "torch.tensor aten.tensor.default",
+    .doc = "A tensor of numbers, or of lists of them.",
+    .infer = tensor_infer,
+    .run = tensor_run,
+};
+
+const cfx_op cfx_op__as_tensor = {
+    .schema = "as_tensor(any(a) data, ScalarType? dtype=None, Device? "
+              "device=None) -> Tensor(a)",
+    .aliases = "torch.as_tensor torch.asarray torch.from_numpy",
+    .doc = "A tensor of numbers, or a tensor itself.",
+    .code = 1,
+    .infer = tensor_infer,
+    .run = tensor_run,
+};

@@ -1,0 +1,21 @@
+/*
+ * create.h -- what the operators that make tensors have in common. Not
+ * installed.
+ */
+#ifndef CFX_CREATE_H
+#define CFX_CREATE_H
+
+#include <cfx/op.h>
+
+/* Parameters k, k + 1, k + 2 are dtype, layout, device: refuse those layouts
+ * and devices that there are not. */
+cfx_status cfx_create_check(cfx_call *call, int k);
+
+/* The extents that parameter k lists. */
+cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape);
+
+/* Result number call->nout: of the extents of parameter 0, in the memory
+ * format that parameter k is. */
+cfx_status cfx_create_like(cfx_call *call, cfx_dtype dtype, int k);
+
+#endif

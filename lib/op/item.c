@@ -1,0 +1,110 @@
+/*
+ * item -- numbers out of tensors: item and tolist.
+ *
+ * shape   the result is a number, or a list of them.
+ */
+#include "op/indexing.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+static cfx_value number_at(cfx_dtype type, const void *p)
+{
+    if (type == CFX_BOOL)
+        return cfx_bool(cfx_element_int(type, p) != 0);
+    return cfx_dtype_is_float(type) ? cfx_num(cfx_element_double(type, p))
+                                    : cfx_int(cfx_element_int(type, p));
+}
+
+static cfx_status unknown(cfx_call *call)
+{
+    return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                         "the result depends on the numbers");
+}
+
+/* ---- item ---- */
+
+static cfx_status item_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dtype type = (cfx_dtype)x->dtype;
+    cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
+    if (!cfx_dim_eq(call->env, n, cfx_dim_int(1)))
+        return cfx_call_fail(call, CFX_EINVAL, "a Tensor that has not just one "
+                             "element cannot be converted to Scalar");
+    if (!call->meta)
+        return CFX_OK;
+    /* An int may be an extent later; others have no symbols. */
+    if (cfx_dtypes[type].category != CFX_CAT_INT)
+        return unknown(call);
+    cfx_status st = cfx_index_unknown(call, &n);
+    return st ? st : cfx_call_return_take(call, cfx_value_of_dim(n));
+}
+
+static cfx_status item_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return cfx_call_return_take(call, number_at((cfx_dtype)x->dtype, x->data));
+}
+
+const cfx_op cfx_op__item = {
+    .schema = "item(Tensor self) -> Scalar",
+    .aliases = "Tensor.item aten._local_scalar_dense.default aten.item.default "
+               "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
+               "aten._local_scalar_dense",
+    .doc = "The number that a tensor of one element holds.",
+    .flags = CFX_OP_OWN_RESULT,
+    .infer = item_infer,
+    .run = item_run,
+};
+
+/* ---- tolist ---- */
+
+static cfx_status tolist_infer(cfx_call *call)
+{
+    return call->meta ? unknown(call) : CFX_OK;
+}
+
+/* The list of what lies at `p` and behind, axis by axis; the depth is bounded
+ * by the rank. */
+static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
+                          const char *p, cfx_value *out)
+{
+    size_t size = cfx_dtype_size((cfx_dtype)x->dtype);
+    if (axis == x->rank) {
+        *out = number_at((cfx_dtype)x->dtype, p);
+        return CFX_OK;
+    }
+    int64_t n = cfx_tensor_size(x, axis), made = 0;
+    cfx_value *item = cfx_alloc(call->ctx, (size_t)n * sizeof(*item));
+    cfx_status st = item ? CFX_OK
+                    : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+    for (; !st && made < n; made += !st)
+        st = list_of(call, x, axis + 1,
+                     p + (size_t)(made * cfx_tensor_stride(x, axis)) * size,
+                     &item[made]);
+    if (!st)
+        *out = cfx_list_new(call->ctx, (size_t)n, item);
+    if (!st && !out->kind)
+        st = cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+    while (made--)
+        cfx_value_unref(item[made]);
+    cfx_free(call->ctx, item, (size_t)n * sizeof(*item));
+    return st;
+}
+
+static cfx_status tolist_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_value list;
+    cfx_status st = list_of(call, x, 0, x->data, &list);
+    return st ? st : cfx_call_return_take(call, list);
+}
+
+const cfx_op cfx_op__tolist = {
+    .schema = "tolist(Tensor self) -> any",
+    .aliases = "Tensor.tolist",
+    .doc = "The numbers in lists, one for each axis.",
+    .flags = CFX_OP_OWN_RESULT,
+    .infer = tolist_infer,
+    .run = tolist_run,
+};

@@ -1,0 +1,309 @@
+/*
+ * layer_norm -- normalize what is inside of a sample: over the last axes
+ * (layer_norm, rms_norm), or over groups of channels (group_norm,
+ * instance_norm).
+ *
+ * shape   that of the input.
+ * cost    mean, variance, and the affine map: layer and group norm 7 steps an
+ *         element, of which none transcendental (one sqrt and one division a
+ *         row are not counted); rms_norm 4.
+ */
+#include <float.h>
+
+#include "kernel/norm.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+static void norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 7, 0);
+}
+
+static void rms_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 4, 0);
+}
+
+static cfx_status check_float(cfx_call *call, const cfx_tensor *x)
+{
+    if (cfx_dtype_is_float((cfx_dtype)x->dtype))
+        return CFX_OK;
+    return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                         cfx_dtypes[x->dtype].name);
+}
+
+/* The list of parameter 1 must end the input's shape, and be that of the
+ * tensors given as weight and bias. */
+static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int weight,
+                              int last)
+{
+    int n = cfx_call_len(call, 1);
+    char have[128];
+    cfx_tensor_format_type(x, have, sizeof(have));
+    if (n < 1 || n > x->rank)
+        return cfx_call_fail(call, CFX_ESHAPE, "Expected normalized_shape to "
+                             "be at least 1-dimensional and at most the "
+                             "input's, but got %d for %s", n, have);
+    for (int i = 0; i < n; i++)
+        if (!cfx_dim_eq(call->env, cfx_call_dim(call, 1, i),
+                        x->shape[x->rank - n + i]))
+            return cfx_call_fail(call, CFX_ESHAPE, "normalized_shape does not "
+                                 "end the shape of the input, %s", have);
+    for (int k = weight; k <= last; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        bool same = !t || t->rank == n;
+        for (int i = 0; t && same && i < n; i++)
+            same = cfx_dim_eq(call->env, t->shape[i],
+                              cfx_call_dim(call, 1, i));
+        if (!same)
+            return cfx_call_fail(call, CFX_ESHAPE, "Expected %s to be of same "
+                                 "shape as normalized_shape",
+                                 call->schema->params[k].name);
+    }
+    return CFX_OK;
+}
+
+/* Row-major versions of the input and up to two small tensors. */
+struct arrays { cfx_tensor *t[3]; };
+
+static void release(struct arrays *a)
+{
+    for (int i = 0; i < 3; i++)
+        cfx_tensor_unref(a->t[i]);
+}
+
+static cfx_status fetch(cfx_call *call, struct arrays *a, const int *param)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    *a = (struct arrays){{NULL}};
+    for (int i = 0; i < 3; i++) {
+        const cfx_tensor *t = param[i] < 0 ? NULL
+                                           : cfx_call_tensor(call, param[i]);
+        if (t && !(a->t[i] = cfx_loop_contiguous_as(call, t,
+                                                    (cfx_dtype)x->dtype))) {
+            release(a);
+            return CFX_ENOMEM;
+        }
+    }
+    return CFX_OK;
+}
+
+static const void *data(const cfx_tensor *t) { return t ? t->data : NULL; }
+
+/* ---- layer_norm and rms_norm ---- */
+
+static cfx_status layer_norm_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_status st = check_float(call, x);
+    if (!st)
+        st = check_shape(call, x, 2, 3);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
+                                  x->shape);
+}
+
+/* Elements of a normalized row, and how many rows there are. */
+static void rows_of(const cfx_call *call, int64_t *outer, int64_t *n)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    int inner = cfx_call_len(call, 1);
+    *outer = *n = 1;
+    for (int i = 0; i < x->rank; i++)
+        *(i < x->rank - inner ? outer : n) *= cfx_tensor_size(x, i);
+}
+
+static cfx_status run_layer_norm(cfx_call *call, double eps, void *mean,
+                                 void *rstd)
+{
+    static const int param[] = {0, 2, 3};
+    struct arrays a;
+    int64_t outer, n;
+    if (fetch(call, &a, param))
+        return CFX_ENOMEM;
+    rows_of(call, &outer, &n);
+    cfx_layer_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
+                   call->out[0]->data, a.t[0]->data, outer, n, data(a.t[1]),
+                   data(a.t[2]), eps, mean, rstd);
+    release(&a);
+    return CFX_OK;
+}
+
+static cfx_status layer_norm_run(cfx_call *call)
+{
+    return run_layer_norm(call, cfx_call_double(call, 4), NULL, NULL);
+}
+
+const cfx_op cfx_op__layer_norm = {
+    .schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
+              "weight=None, Tensor? bias=None, float eps=1e-05, bool "
+              "cudnn_enable=True) -> Tensor",
+    .aliases = "torch.layer_norm torch.nn.functional.layer_norm "
+               "aten.layer_norm.default",
+    .doc = "Normalize over the last axes.",
+    .infer = layer_norm_infer,
+    .cost = norm_cost,
+    .run = layer_norm_run,
+};
+
+static cfx_status native_layer_norm_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim shape[CFX_MAX_RANK];
+    cfx_status st = layer_norm_infer(call);
+    int n = cfx_call_len(call, 1);
+    for (int i = 0; i < x->rank; i++)
+        shape[i] = i < x->rank - n ? x->shape[i] : cfx_dim_int(1);
+    for (int i = 0; i < 2 && !st; i++)
+        st = cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, shape);
+    return st;
+}
+
+static cfx_status native_layer_norm_run(cfx_call *call)
+{
+    return run_layer_norm(call, cfx_call_double(call, 4), call->out[1]->data,
+                          call->out[2]->data);
+}
+
+const cfx_op cfx_op__native_layer_norm = {
+    .schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, "
+              "Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
+              "Tensor)",
+    .aliases = "torch.native_layer_norm aten.native_layer_norm.default",
+    .doc = "layer_norm, with the means and reciprocal deviations of rows.",
+    .infer = native_layer_norm_infer,
+    .cost = norm_cost,
+    .run = native_layer_norm_run,
+};
+
+static cfx_status rms_norm_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_status st = check_float(call, x);
+    if (!st)
+        st = check_shape(call, x, 2, 2);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
+                                  x->shape);
+}
+
+/* eps=None is the distance of 1 from the next number. */
+static double rms_eps(const cfx_call *call)
+{
+    if (cfx_call_has(call, 3))
+        return cfx_call_double(call, 3);
+    return call->out[0]->dtype == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
+}
+
+static cfx_status rms_norm_run(cfx_call *call)
+{
+    static const int param[] = {0, 2, -1};
+    struct arrays a;
+    int64_t outer, n;
+    if (fetch(call, &a, param))
+        return CFX_ENOMEM;
+    rows_of(call, &outer, &n);
+    cfx_rms_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
+                 call->out[0]->data, a.t[0]->data, outer, n, data(a.t[1]),
+                 rms_eps(call));
+    release(&a);
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__rms_norm = {
+    .schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
+              "weight=None, float? eps=None) -> Tensor",
+    .aliases = "torch.rms_norm torch.nn.functional.rms_norm "
+               "aten.rms_norm.default",
+    .doc = "Divide by the root of the mean square over the last axes.",
+    .infer = rms_norm_infer,
+    .cost = rms_cost,
+    .run = rms_norm_run,
+};
+
+/* ---- group_norm ---- */
+
+static cfx_status check_channels(cfx_call *call, const cfx_tensor *x,
+                                 int weight)
+{
+    for (int k = weight; k < weight + 2; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (t && (t->rank != 1 ||
+                  !cfx_dim_eq(call->env, t->shape[0], x->shape[1])))
+            return cfx_call_fail(call, CFX_ESHAPE, "Expected %s to be a "
+                                 "vector of size equal to the number of "
+                                 "channels", call->schema->params[k].name);
+    }
+    return CFX_OK;
+}
+
+static cfx_status group_norm_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    int64_t groups = cfx_call_int(call, 1);
+    cfx_status st = check_float(call, x);
+    if (st)
+        return st;
+    if (x->rank < 2)
+        return cfx_call_fail(call, CFX_ESHAPE, "Expected at least 2 "
+                             "dimensions for input tensor but received %d",
+                             x->rank);
+    if (groups < 1)
+        return cfx_call_fail(call, CFX_EINVAL, "num_groups must be positive");
+    if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, x->shape[1],
+                                           cfx_dim_int(groups)),
+                    cfx_dim_int(0)))
+        return cfx_call_fail(call, CFX_ESHAPE, "Expected number of channels "
+                             "in input to be divisible by num_groups, %lld",
+                             (long long)groups);
+    st = check_channels(call, x, 2);
+    return st ? st : cfx_call_out_like(call, x);
+}
+
+/* Compute into a row-major tensor, and copy where the result is no such. */
+static cfx_status run_groups(cfx_call *call, int64_t groups, const int *param,
+                             double eps)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_tensor *y = call->out[0], *made = NULL;
+    struct arrays a;
+    int64_t inner = 1;
+    if (fetch(call, &a, param))
+        return CFX_ENOMEM;
+    for (int i = 2; i < x->rank; i++)
+        inner *= cfx_tensor_size(x, i);
+    cfx_status st = CFX_OK;
+    if (!cfx_tensor_is_contiguous(y)) {
+        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)y->dtype, y->rank,
+                             y->shape, NULL, call->err);
+        if (!st)
+            st = cfx_tensor_alloc(made, call->err);
+    }
+    if (!st)
+        cfx_group_norm(call->ctx, (cfx_dtype)y->dtype,
+                       made ? made->data : y->data, a.t[0]->data,
+                       cfx_tensor_size(x, 0), cfx_tensor_size(x, 1), inner,
+                       groups, data(a.t[1]), data(a.t[2]), eps, NULL, NULL);
+    if (!st && made)
+        st = cfx_tensor_copy(y, made, call->err);
+    cfx_tensor_unref(made);
+    release(&a);
+    return st;
+}
+
+static cfx_status group_norm_run(cfx_call *call)
+{
+    static const int param[] = {0, 2, 3};
+    return run_groups(call, cfx_call_int(call, 1), param,
+                      cfx_call_double(call, 4));
+}
+
+const cfx_op cfx_op__group_norm = {
+    .schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, "
+              "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) "
+              "-> Tensor",
+    .aliases = "torch.group_norm torch.nn.functional.group_norm "
+               "aten.group_norm.default",
+    .doc = "Normalize over groups of channels.",
+    .infer = group_norm_infer,
+    .cost = norm_cost,
+    .run = group_norm_run,
+};

@@ -1,0 +1,149 @@
+/*
+ * list -- tensors from Python's numbers and lists.
+ */
+#include "op/list.h"
+
+#include <math.h>
+
+#include "op/infer.h"
+
+static bool fits_int(cfx_value v, int64_t least, int64_t most)
+{
+    if (v.kind != CFX_FLOAT)
+        return v.u.i >= least && v.u.i <= most;
+    /* The bounds of int64 are not both doubles; the next one is. */
+    return v.u.f >= (double)least && (most == INT64_MAX
+               ? v.u.f < 0x1p63 : v.u.f <= (double)most);
+}
+
+cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
+{
+    static const struct { int64_t least, most; } range[CFX_NDTYPES] = {
+        /* Negative numbers wrap around in types that have none. */
+        [CFX_U8] = {-UINT8_MAX, UINT8_MAX}, [CFX_I8] = {INT8_MIN, INT8_MAX},
+        [CFX_I16] = {INT16_MIN, INT16_MAX},
+        [CFX_I32] = {INT32_MIN, INT32_MAX},
+        [CFX_I64] = {INT64_MIN, INT64_MAX},
+    };
+    static const double largest[CFX_NDTYPES] = {
+        [CFX_F16] = 65504, [CFX_BF16] = 0x1.fep127,
+        [CFX_F32] = 0x1.fffffep127, [CFX_F64] = INFINITY,
+    };
+    bool fits = true;
+    if (v.kind == CFX_COMPLEX)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "complex numbers are not offered");
+    if (v.kind == CFX_SYMINT || type == CFX_BOOL)
+        return CFX_OK;
+    if (cfx_dtype_is_float(type)) {
+        double f = fabs(cfx_value_number(v));
+        fits = isnan(f) || isinf(f) || f <= largest[type];
+    } else {
+        fits = fits_int(v, range[type].least, range[type].most);
+    }
+    if (fits)
+        return CFX_OK;
+    return cfx_call_fail(call, CFX_EINVAL, "value cannot be converted to type "
+                         "%s without overflow", cfx_dtypes[type].name);
+}
+
+/* Bring the extents and the type of a nest together. The depth is bounded by
+ * the rank. */
+struct nest {
+    cfx_call *call;
+    int rank;
+    int64_t shape[CFX_MAX_RANK];
+    int type;       /* cfx_dtype, or -1 while there is none */
+    bool unknown;   /* a symbol is among the numbers */
+};
+
+static cfx_status add_type(struct nest *n, cfx_dtype type)
+{
+    n->type = n->type < 0 ? (int)type
+              : (int)cfx_dtype_promote((cfx_dtype)n->type, type);
+    return CFX_OK;
+}
+
+static cfx_status survey(struct nest *n, cfx_value v, int depth)
+{
+    if (v.kind == CFX_TENSOR && !v.u.tensor->rank && depth == n->rank) {
+        n->unknown |= !v.u.tensor->data;
+        return add_type(n, (cfx_dtype)v.u.tensor->dtype);
+    }
+    if (!cfx_value_is_seq(v)) {
+        bool number = v.kind == CFX_BOOL_VALUE || v.kind == CFX_INT ||
+                      v.kind == CFX_SYMINT || v.kind == CFX_FLOAT;
+        if (!number)
+            return cfx_call_fail(n->call, CFX_EINVAL, "invalid data type '%s'",
+                                 cfx_kind_name(v.kind));
+        if (depth != n->rank)
+            return cfx_call_fail(n->call, CFX_EINVAL, "expected sequence of "
+                                 "length %lld at dim %d",
+                                 (long long)n->shape[depth], depth);
+        n->unknown |= v.kind == CFX_SYMINT;
+        return add_type(n, cfx_value_dtype(v));
+    }
+    if (depth == n->rank || v.u.seq->len != n->shape[depth])
+        return cfx_call_fail(n->call, CFX_EINVAL, "expected sequence of length "
+                             "%lld at dim %d (got %u)",
+                             depth < n->rank ? (long long)n->shape[depth] : 0,
+                             depth, v.u.seq->len);
+    for (uint32_t i = 0; i < v.u.seq->len; i++) {
+        cfx_status st = survey(n, v.u.seq->item[i], depth + 1);
+        if (st)
+            return st;
+    }
+    return CFX_OK;
+}
+
+static void write_element(cfx_dtype type, void *p, cfx_value v)
+{
+    if (v.kind == CFX_TENSOR) {
+        cfx_dtype from = (cfx_dtype)v.u.tensor->dtype;
+        v = cfx_dtype_is_float(from)
+                ? cfx_num(cfx_element_double(from, v.u.tensor->data))
+                : cfx_int(cfx_element_int(from, v.u.tensor->data));
+    }
+    if (v.kind == CFX_FLOAT)
+        cfx_element_set_double(type, p, v.u.f);
+    else
+        cfx_element_set_int(type, p, v.u.i);
+}
+
+static char *write_elements(cfx_dtype type, char *p, cfx_value v)
+{
+    if (!cfx_value_is_seq(v)) {
+        write_element(type, p, v);
+        return p + cfx_dtype_size(type);
+    }
+    for (uint32_t i = 0; i < v.u.seq->len; i++)
+        p = write_elements(type, p, v.u.seq->item[i]);
+    return p;
+}
+
+cfx_status cfx_list_tensor(cfx_call *call, cfx_tensor **out, cfx_value v,
+                           const cfx_dtype *dtype)
+{
+    struct nest n = {.call = call, .type = -1};
+    cfx_value at = v;
+    while (cfx_value_is_seq(at)) {
+        if (n.rank == CFX_MAX_RANK)
+            return cfx_call_fail(call, CFX_EINVAL, "too many dimensions");
+        n.shape[n.rank++] = at.u.seq->len;
+        at = at.u.seq->len ? at.u.seq->item[0] : cfx_none();
+    }
+    cfx_status st = survey(&n, v, 0);
+    if (st)
+        return st;
+    cfx_dtype type = dtype ? *dtype : n.type < 0 ? CFX_F32 : (cfx_dtype)n.type;
+    if (n.unknown) {
+        cfx_dim dims[CFX_MAX_RANK];
+        for (int i = 0; i < n.rank; i++)
+            dims[i] = cfx_dim_int(n.shape[i]);
+        return cfx_call_new(call, out, type, n.rank, dims);
+    }
+    st = cfx_tensor_new(out, call->ctx, type, n.rank, n.shape, call->err);
+    if (!st)
+        write_elements(type, (*out)->data, v);
+    return st;
+}

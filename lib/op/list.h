@@ -1,0 +1,18 @@
+/*
+ * list.h -- tensors from Python's numbers and lists. Not installed.
+ */
+#ifndef CFX_LIST_H
+#define CFX_LIST_H
+
+#include <cfx/op.h>
+
+/* The tensor that torch.tensor(v) makes: of bools, ints or floats, whichever
+ * holds all numbers, or of the type that is given. A meta where symbols are
+ * among them. */
+cfx_status cfx_list_tensor(cfx_call *call, cfx_tensor **out, cfx_value v,
+                           const cfx_dtype *dtype);
+
+/* Refuse a number that is beyond the range of a type, as PyTorch does. */
+cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type);
+
+#endif

@@ -1,0 +1,344 @@
+/*
+ * reduce -- many elements to one: sums, means, extremes, norms.
+ *
+ * shape   the argument's without the reduced axes (of extent 1 with keepdim).
+ * cost    a reduction of n elements n - 1 operations, here counted as n less
+ *         the results; variances three times as many; extremes none.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernel/reduce.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+/* What comes out of a type: sums of integers are int64, means floats. */
+enum { SAME, SUM, FLOAT, BOOL, COUNT, TYPES = 7 };
+
+/* Bits of code beside a cfx_red: the rule of types, and where the schemas have
+ * their arguments. */
+#define CODE(red, types) ((red) | (types) << 8)
+#define RED_OF(code) ((cfx_red)((code) & 255))
+#define TYPES_OF(code) ((code) >> 8 & TYPES)
+
+/* Parameters, by name: where a schema lacks one, -1. */
+static int param(const cfx_call *call, const char *name)
+{
+    for (int k = 0; k < call->schema->nparams; k++)
+        if (!strcmp(call->schema->params[k].name, name))
+            return k;
+    return -1;
+}
+
+static bool keeps_dims(const cfx_call *call)
+{
+    int k = param(call, "keepdim");
+    return k >= 0 && cfx_call_bool(call, k);
+}
+
+static cfx_status axes_of(cfx_call *call, uint32_t *mask)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    int k = param(call, "dim");
+    if (k >= 0)
+        return cfx_infer_axes(call, k, x->rank, mask);
+    *mask = (1u << x->rank) - 1;
+    return CFX_OK;
+}
+
+static cfx_status type_of(cfx_call *call, cfx_dtype *type)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    int k = param(call, "dtype"), rule = TYPES_OF(call->op->code);
+    bool given = k >= 0 && cfx_call_has(call, k);
+    *type = given ? cfx_call_dtype(call, k, CFX_F32) : (cfx_dtype)x->dtype;
+    if (rule == BOOL)
+        *type = x->dtype == CFX_U8 ? CFX_U8 : CFX_BOOL;
+    else if (rule == COUNT || (rule == SUM && !given &&
+                               !cfx_dtype_is_float(*type)))
+        *type = CFX_I64;
+    else if (rule == FLOAT && !cfx_dtype_is_float(*type))
+        return cfx_call_fail(call, CFX_EDTYPE, "could not infer output dtype. "
+                             "Input dtype must be either a floating point or "
+                             "complex dtype. Got: %s",
+                             cfx_dtypes[*type].name);
+    return CFX_OK;
+}
+
+/* Extremes of nothing are refused. */
+static cfx_status check_empty(cfx_call *call, uint32_t mask)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_red red = RED_OF(call->op->code);
+    if (red != CFX_RED_MAX && red != CFX_RED_MIN)
+        return CFX_OK;
+    for (int i = 0; i < x->rank; i++)
+        if (mask >> i & 1 && cfx_dim_is(x->shape[i], 0))
+            return cfx_call_fail(call, CFX_ESHAPE, "Expected reduction dim %d "
+                                 "to have non-zero size.", i);
+    return CFX_OK;
+}
+
+static cfx_status reduce_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim shape[CFX_MAX_RANK];
+    uint32_t mask;
+    cfx_dtype type;
+    cfx_status st = axes_of(call, &mask);
+    if (!st)
+        st = type_of(call, &type);
+    if (!st)
+        st = check_empty(call, mask);
+    if (st)
+        return st;
+    int rank = cfx_infer_reduced(x, mask, keeps_dims(call), shape);
+    return cfx_call_out(call, type, rank, shape);
+}
+
+static cfx_dim added(const cfx_call *call)
+{
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    return cfx_dim_sub(call->env, n, cfx_cost_numel(call, call->out[0]));
+}
+
+static void sum_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->ops = added(call);
+}
+
+static void mean_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->transcendental = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_dim_add(call->env, added(call), cost->transcendental);
+}
+
+static void var_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->ops = cfx_dim_mul(call->env, added(call), cfx_dim_int(3));
+}
+
+/* ---- Running ---- */
+
+/* The iterator over the input, whose output stands still along the reduced
+ * axes. */
+static void begin(cfx_call *call, uint32_t mask, cfx_iter *it)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    int64_t shape[CFX_MAX_RANK];
+    bool keep = keeps_dims(call);
+    cfx_loop_shape(shape, x);
+    cfx_iter_begin(it, x->rank, shape);
+    int64_t *stride = cfx_iter_add(it, y->data, (cfx_dtype)y->dtype);
+    for (int i = 0, at = 0; i < x->rank; i++) {
+        bool gone = mask >> i & 1;
+        stride[i] = gone ? 0 : cfx_tensor_stride(y, at);
+        at += !gone || keep;
+    }
+    cfx_loop_in(it, x);
+}
+
+static cfx_dtype compute_type(const cfx_call *call)
+{
+    int rule = TYPES_OF(call->op->code);
+    return rule == BOOL ? CFX_BOOL
+           : rule == COUNT ? (cfx_dtype)cfx_call_tensor(call, 0)->dtype
+                           : (cfx_dtype)call->out[0]->dtype;
+}
+
+static cfx_status run_with(cfx_call *call, cfx_red red, double number)
+{
+    cfx_iter it;
+    uint32_t mask;
+    axes_of(call, &mask);
+    begin(call, mask, &it);
+    cfx_reduce(call->ctx, red, compute_type(call), &it, number);
+    return CFX_OK;
+}
+
+static cfx_status reduce_run(cfx_call *call)
+{
+    return run_with(call, RED_OF(call->op->code), 0);
+}
+
+#define REDUCE(symbol, schema_, red, types, aliases_, cost_, doc_, next_)     \
+    const cfx_op symbol = {                                                   \
+        .schema = schema_,                                                    \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, types),                                   \
+        .infer = reduce_infer,                                                \
+        .cost = cost_,                                                        \
+        .run = reduce_run,                                                    \
+        .next = next_,                                                        \
+    };
+
+/* ---- sum, mean, prod ---- */
+
+static REDUCE(sum_dim, "sum.dim_IntList(Tensor self, int[1]? dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", SUM, SUM,
+              "torch.sum Tensor.sum aten.sum.dim_IntList", sum_cost,
+              "The sum along axes.", NULL)
+REDUCE(cfx_op__sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       SUM, SUM, "torch.sum Tensor.sum aten.sum.default", sum_cost,
+       "The sum of all elements.", &sum_dim)
+
+static REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", MEAN,
+              FLOAT, "torch.mean Tensor.mean aten.mean.dim", mean_cost,
+              "The mean along axes.", NULL)
+REDUCE(cfx_op__mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.default", mean_cost,
+       "The mean of all elements.", &mean_dim)
+
+static REDUCE(prod_dim, "prod.dim_int(Tensor self, int dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", PROD, SUM,
+              "torch.prod Tensor.prod aten.prod.dim_int", sum_cost,
+              "The product along an axis.", NULL)
+REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       PROD, SUM, "torch.prod Tensor.prod aten.prod.default", sum_cost,
+       "The product of all elements.", &prod_dim)
+
+/* ---- any, all, count_nonzero ---- */
+
+#define LOGIC(name, red)                                                      \
+    static REDUCE(name##_dims, #name ".dims(Tensor self, int[]? dim=None, "   \
+                  "bool keepdim=False) -> Tensor", red, BOOL,                 \
+                  "torch." #name " Tensor." #name " aten." #name ".dims",     \
+                  NULL, "Along axes.", NULL)                                  \
+    static REDUCE(name##_dim, #name ".dim(Tensor self, int dim, bool "        \
+                  "keepdim=False) -> Tensor", red, BOOL,                      \
+                  "torch." #name " Tensor." #name " aten." #name ".dim",      \
+                  NULL, "Along an axis.", &name##_dims)                       \
+    REDUCE(cfx_op__##name, #name "(Tensor self) -> Tensor", red, BOOL,        \
+           "torch." #name " Tensor." #name " aten." #name ".default", NULL,   \
+           "Of the elements, is " #name " nonzero?", &name##_dim)
+
+LOGIC(any, ANY)
+LOGIC(all, ALL)
+
+REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[]? "
+       "dim=None) -> Tensor", COUNT_NONZERO, COUNT,
+       "torch.count_nonzero Tensor.count_nonzero "
+       "aten.count_nonzero.dim_IntList", NULL,
+       "How many elements are not zero.", NULL)
+
+/* ---- Extremes without their places ---- */
+
+REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+       "Tensor", MAX, SAME, "torch.amax Tensor.amax aten.amax.default", NULL,
+       "The largest element along axes.", NULL)
+REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+       "Tensor", MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
+       "The smallest element along axes.", NULL)
+REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
+       "keepdim=False) -> Tensor", LOGSUMEXP, FLOAT,
+       "torch.logsumexp Tensor.logsumexp aten.logsumexp.default", mean_cost,
+       "The logarithm of the sum of exp along axes.", NULL)
+
+/* ---- Variances ---- */
+
+static double correction_of(const cfx_call *call)
+{
+    int k = param(call, "correction");
+    if (k >= 0)
+        return cfx_call_has(call, k) ? cfx_call_double(call, k) : 1;
+    return cfx_call_bool(call, param(call, "unbiased"));
+}
+
+static cfx_status var_run(cfx_call *call)
+{
+    return run_with(call, RED_OF(call->op->code), correction_of(call));
+}
+
+#define VARIANCE(name, red, doc_)                                             \
+    static const cfx_op name##_dim = {                                        \
+        .schema = #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, " \
+                  "bool keepdim=False) -> Tensor",                            \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, FLOAT),                                   \
+        .infer = reduce_infer,                                                \
+        .cost = var_cost,                                                     \
+        .run = var_run,                                                       \
+    };                                                                        \
+    static const cfx_op name##_correction = {                                 \
+        .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
+                  "Scalar? correction=None, bool keepdim=False) -> Tensor",   \
+        .aliases = "torch." #name " Tensor." #name " aten." #name             \
+                   ".correction",                                             \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, FLOAT),                                   \
+        .infer = reduce_infer,                                                \
+        .cost = var_cost,                                                     \
+        .run = var_run,                                                       \
+        .next = &name##_dim,                                                  \
+    };                                                                        \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, bool unbiased=True) -> Tensor",        \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, FLOAT),                                   \
+        .infer = reduce_infer,                                                \
+        .cost = var_cost,                                                     \
+        .run = var_run,                                                       \
+        .next = &name##_correction,                                           \
+    };
+
+VARIANCE(var, VAR, "The variance, divided by n - 1 unless told otherwise.")
+VARIANCE(std, STD, "The standard deviation.")
+
+/* ---- Norms ---- */
+
+static cfx_status norm_run(cfx_call *call)
+{
+    int k = param(call, "ord");
+    double p = 2;
+    if (k < 0)
+        k = param(call, "p");
+    if (call->in[k].kind != CFX_STR && cfx_call_has(call, k))
+        p = cfx_call_double(call, k);
+    cfx_red red = p == 1 ? CFX_RED_NORM1 : p == 2 ? CFX_RED_NORM2
+                  : p == INFINITY ? CFX_RED_NORMINF
+                  : p == -INFINITY ? CFX_RED_NORMNINF : CFX_RED_NORM;
+    return run_with(call, red, p);
+}
+
+static cfx_status norm_infer(cfx_call *call)
+{
+    int k = param(call, "p");
+    if (k >= 0 && call->in[k].kind == CFX_STR &&
+        strcmp(cfx_call_str(call, k), "fro"))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "p='%s' is not supported",
+                             cfx_call_str(call, k));
+    if (k >= 0 && call->in[k].kind != CFX_STR && cfx_call_has(call, k) &&
+        cfx_call_double(call, k) == 0)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "p=0 is not supported");
+    return reduce_infer(call);
+}
+
+const cfx_op cfx_op__linalg_vector_norm = {
+    .schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? "
+              "dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+              "Tensor",
+    .aliases = "torch.linalg.vector_norm torch._C._linalg.linalg_vector_norm "
+               "aten.linalg_vector_norm.default",
+    .doc = "The p-norm of a tensor taken as a vector.",
+    .code = CODE(CFX_RED_NORM, FLOAT),
+    .infer = norm_infer,
+    .cost = var_cost,
+    .run = norm_run,
+};
+
+const cfx_op cfx_op__norm = {
+    .schema = "norm(Tensor self, any p='fro', int[1]? dim=None, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    .aliases = "torch.norm torch.functional.norm Tensor.norm "
+               "aten.norm.ScalarOpt_dim",
+    .doc = "The p-norm along axes; by default the Frobenius norm.",
+    .code = CODE(CFX_RED_NORM, FLOAT),
+    .infer = norm_infer,
+    .cost = var_cost,
+    .run = norm_run,
+};

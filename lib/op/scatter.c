@@ -1,0 +1,549 @@
+/*
+ * scatter -- a copy of a tensor with elements written, or added, at the places
+ * that an index names: scatter, scatter_reduce, index_add and their kin.
+ *
+ * shape   that of the tensor; row-major.
+ * cost    one operation for each element that is added or multiplied.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernel/index.h"
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+#include "op/list.h"
+#include "op/loop.h"
+#include "op/view.h"
+
+enum { SELF, DIM, INDEX, SRC };
+
+static bool is_empty(const cfx_tensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (cfx_dim_is(t->shape[i], 0))
+            return true;
+    return false;
+}
+
+static cfx_status out_of_range(cfx_call *call, int64_t bad, int axis,
+                               int64_t n)
+{
+    return cfx_call_fail(call, CFX_EINVAL, "index %lld is out of bounds for "
+                         "dimension %d with size %lld", (long long)bad, axis,
+                         (long long)n);
+}
+
+static int axis_of(const cfx_call *call)
+{
+    int rank = cfx_call_tensor(call, SELF)->rank;
+    int64_t dim = cfx_call_int(call, DIM);
+    return rank ? (int)(dim < 0 ? dim + rank : dim) : 0;
+}
+
+/* ---- Which kind ---- */
+
+enum reduction { SET, ADD, MUL, MEAN, AMAX, AMIN, UNKNOWN };
+
+static enum reduction reduction_named(const char *name)
+{
+    static const struct { const char *name; enum reduction what; } list[] = {
+        {"sum", ADD}, {"add", ADD}, {"prod", MUL}, {"multiply", MUL},
+        {"mean", MEAN}, {"amax", AMAX}, {"amin", AMIN},
+    };
+    for (size_t i = 0; name && i < sizeof(list) / sizeof(*list); i++)
+        if (!strcmp(list[i].name, name))
+            return list[i].what;
+    return name ? UNKNOWN : SET;
+}
+
+static cfx_scatter_op kernel_of(enum reduction what)
+{
+    static const cfx_scatter_op list[] = {
+        [SET] = CFX_SCATTER_SET, [ADD] = CFX_SCATTER_ADD,
+        [MUL] = CFX_SCATTER_MUL, [MEAN] = CFX_SCATTER_ADD,
+        [AMAX] = CFX_SCATTER_MAX, [AMIN] = CFX_SCATTER_MIN,
+    };
+    return list[what];
+}
+
+/* What does not change the result of a reduction, as an element. */
+static void write_identity(enum reduction what, cfx_dtype type, void *p)
+{
+    bool real = cfx_dtype_is_float(type);
+    unsigned bits = (unsigned)(8 * cfx_dtype_size(type));
+    int64_t most = type == CFX_BOOL ? 1 : type == CFX_U8 ? UINT8_MAX
+                   : (int64_t)(UINT64_MAX >> (65 - bits));
+    int64_t least = type == CFX_BOOL || type == CFX_U8 ? 0 : -most - 1;
+    if (what == MUL)
+        cfx_element_set_int(type, p, 1);
+    else if (what != AMAX && what != AMIN)
+        cfx_element_set_int(type, p, 0);
+    else if (real)
+        cfx_element_set_double(type, p, what == AMAX ? -INFINITY : INFINITY);
+    else
+        cfx_element_set_int(type, p, what == AMAX ? least : most);
+}
+
+/* ---- What is written where ---- */
+
+struct plan {
+    const cfx_tensor *y;
+    enum reduction what;
+    int rank, axis;
+    int64_t shape[CFX_MAX_RANK];   /* of the elements that are written */
+    int64_t y_step[CFX_MAX_RANK];
+    const void *src;
+    int64_t src_step[CFX_MAX_RANK];
+    const cfx_tensor *index;
+    int64_t index_step[CFX_MAX_RANK];
+};
+
+static cfx_status run_plan(cfx_call *call, const struct plan *p)
+{
+    int64_t bad = 0, n = p->y->rank ? cfx_tensor_size(p->y, p->axis) : 1;
+    for (int i = 0; i < p->rank; i++)
+        if (!p->shape[i])
+            return CFX_OK;
+    if (cfx_scatter(call->ctx, kernel_of(p->what), (cfx_dtype)p->y->dtype,
+                    p->rank, p->shape, p->axis, n, p->y->data, p->y_step,
+                    p->src, p->src_step, (cfx_dtype)p->index->dtype,
+                    p->index->data, p->index_step, &bad))
+        return CFX_OK;
+    return out_of_range(call, bad, p->axis, n);
+}
+
+/* The same with one number for all elements. */
+static cfx_status run_with_number(cfx_call *call, struct plan p,
+                                  enum reduction what, const void *number)
+{
+    p.what = what;
+    p.src = number;
+    memset(p.src_step, 0, sizeof(p.src_step));
+    return run_plan(call, &p);
+}
+
+/* Divide by how many there were, the old one counted or not; ints round down.
+ * Where nothing was added nothing changes. */
+static cfx_status divide(cfx_call *call, struct plan p, bool include_self)
+{
+    const cfx_tensor *y = p.y;
+    cfx_dtype type = (cfx_dtype)y->dtype;
+    cfx_tensor *count;
+    char one[16];
+    cfx_iter it;
+    cfx_status st = cfx_call_new(call, &count, type, y->rank, y->shape);
+    if (!st)
+        st = cfx_tensor_alloc(count, call->err);
+    if (st) {
+        cfx_tensor_unref(count);
+        return st;
+    }
+    cfx_loop_out(&it, count);
+    cfx_iter_integer(&it, include_self);
+    cfx_copy(call->ctx, &it);
+    cfx_element_set_int(type, one, 1);
+    p.y = count;
+    st = run_with_number(call, p, ADD, one);
+    if (!st && !include_self) {
+        cfx_loop_out(&it, count);
+        cfx_loop_in(&it, count);
+        cfx_iter_integer(&it, 1);
+        cfx_pointwise(call->ctx, CFX_PW_MAXIMUM, type, &it, NULL);
+    }
+    cfx_loop_out(&it, y);
+    cfx_loop_in(&it, y);
+    cfx_loop_in(&it, count);
+    if (!st)
+        cfx_pointwise(call->ctx, cfx_dtype_is_float(type) ? CFX_PW_DIV
+                                                          : CFX_PW_DIV_FLOOR,
+                      type, &it, NULL);
+    cfx_tensor_unref(count);
+    return st;
+}
+
+static cfx_status reduce_plan(cfx_call *call, const struct plan *p,
+                              bool include_self)
+{
+    char identity[16];
+    cfx_status st = CFX_OK;
+    if (!include_self && p->what != SET) {
+        write_identity(p->what, (cfx_dtype)p->y->dtype, identity);
+        st = run_with_number(call, *p, SET, identity);
+    }
+    if (!st)
+        st = run_plan(call, p);
+    return !st && p->what == MEAN ? divide(call, *p, include_self) : st;
+}
+
+/* ---- scatter ---- */
+
+static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
+                             const cfx_tensor *src)
+{
+    return x->dtype == src->dtype ? CFX_OK
+           : cfx_call_fail(call, CFX_EDTYPE, "Expected self.dtype to be equal "
+                           "to src.dtype, but got %s and %s",
+                           cfx_dtypes[x->dtype].name,
+                           cfx_dtypes[src->dtype].name);
+}
+
+static int rank_of(const cfx_tensor *t)
+{
+    return t->rank ? t->rank : 1;
+}
+
+static cfx_dim extent_of(const cfx_tensor *t, int i)
+{
+    return t->rank ? t->shape[i] : cfx_dim_int(1);
+}
+
+/* The index may be no larger than the source, nor than the tensor but along
+ * the axis. */
+static cfx_status check_index(cfx_call *call, const cfx_tensor *src)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    int axis;
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &axis);
+    if (st || is_empty(index))
+        return st;
+    if (index->dtype != CFX_I64 && index->dtype != CFX_I32)
+        return cfx_call_fail(call, CFX_EDTYPE, "Expected dtype int32/int64 for "
+                             "index");
+    if (rank_of(index) != rank_of(x) || (src && rank_of(src) != rank_of(x)))
+        return cfx_call_fail(call, CFX_ESHAPE, "Index tensor must have the "
+                             "same number of dimensions as self and src "
+                             "tensor");
+    for (int i = 0; i < rank_of(x); i++) {
+        cfx_dim n = extent_of(index, i);
+        bool fits = i == axis || cfx_dim_le(call->env, n, extent_of(x, i));
+        if (!fits || (src && !cfx_dim_le(call->env, n, extent_of(src, i))))
+            return cfx_call_fail(call, CFX_ESHAPE, "Expected index to be no "
+                                 "larger than self apart from dimension %d and "
+                                 "to be no larger than src; on axis %d it is",
+                                 axis, i);
+    }
+    return CFX_OK;
+}
+
+/* The parameter that names the reduction, where there is one. */
+static int reduce_param(const cfx_call *call)
+{
+    for (int k = SRC + 1; k < call->schema->nparams; k++)
+        if (!strcmp(call->schema->params[k].name, "reduce"))
+            return k;
+    return -1;
+}
+
+static enum reduction reduction_of(const cfx_call *call)
+{
+    int k = reduce_param(call);
+    return k < 0 ? (enum reduction)call->op->code
+                 : reduction_named(cfx_call_str(call, k));
+}
+
+static cfx_status scatter_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *src = cfx_call_tensor(call, SRC);
+    enum reduction what = reduction_of(call);
+    bool basic = call->op->code != UNKNOWN;
+    cfx_status st = CFX_OK;
+    if (what == UNKNOWN || (basic && what > MUL))
+        return cfx_call_fail(call, CFX_EINVAL, "reduce argument must be one of "
+                             "%s, got %s", basic ? "add, multiply" : "sum, "
+                             "prod, mean, amax, amin",
+                             cfx_call_str(call, reduce_param(call)));
+    if (src)
+        st = check_type(call, x, src);
+    else
+        st = cfx_list_check_number(call, call->in[SRC], (cfx_dtype)x->dtype);
+    if (!st)
+        st = check_index(call, src);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
+                                  x->shape);
+}
+
+static void scatter_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (reduction_of(call) != SET)
+        cost->ops = cfx_cost_numel(call, cfx_call_tensor(call, INDEX));
+}
+
+static void steps_of(int64_t *step, const cfx_tensor *t)
+{
+    step[0] = 1;
+    cfx_loop_strides(step, t);
+}
+
+static cfx_status scatter_run(cfx_call *call)
+{
+    const cfx_tensor *src = cfx_call_tensor(call, SRC);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    int self = call->schema->nparams - 1;
+    bool include = strcmp(call->schema->params[self].name, "include_self") ||
+                   cfx_call_bool(call, self);
+    struct plan p = {.y = call->out[0], .what = reduction_of(call),
+                     .rank = rank_of(index), .axis = axis_of(call),
+                     .index = index, .shape = {1}};
+    char number[16];
+    cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
+                                    call->err);
+    if (st || is_empty(index))
+        return st;
+    cfx_loop_shape(p.shape, index);
+    steps_of(p.y_step, p.y);
+    steps_of(p.index_step, index);
+    if (src) {
+        p.src = src->data;
+        steps_of(p.src_step, src);
+    } else {
+        cfx_value v = call->in[SRC];
+        if (v.kind == CFX_FLOAT)
+            cfx_element_set_double((cfx_dtype)p.y->dtype, number, v.u.f);
+        else
+            cfx_element_set_int((cfx_dtype)p.y->dtype, number, v.u.i);
+        p.src = number;
+    }
+    return reduce_plan(call, &p, include);
+}
+
+#define SCATTER(symbol, schema_, aliases_, code_, doc_, next_)                \
+    symbol = {                                                                \
+        .schema = schema_,                                                    \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_INPLACE,                                              \
+        .code = code_,                                                        \
+        .infer = scatter_infer,                                               \
+        .cost = scatter_cost,                                                 \
+        .run = scatter_run,                                                   \
+        .next = next_,                                                        \
+    };
+
+#define HEAD "(Tensor self, int dim, Tensor index, "
+#define NAMES "torch.scatter Tensor.scatter aten.scatter."
+
+SCATTER(static const cfx_op scatter_value_reduce,
+        "scatter.value_reduce" HEAD "Scalar value, *, str reduce) -> Tensor",
+        NAMES "value_reduce", SET,
+        "A copy to which one number is added at the places of an index.", NULL)
+SCATTER(static const cfx_op scatter_reduce_src,
+        "scatter.reduce" HEAD "Tensor src, *, str reduce) -> Tensor",
+        NAMES "reduce", SET,
+        "A copy to which elements are added at the places of an index.",
+        &scatter_value_reduce)
+SCATTER(static const cfx_op scatter_value,
+        "scatter.value" HEAD "Scalar value) -> Tensor", NAMES "value", SET,
+        "A copy with one number at the places of an index.",
+        &scatter_reduce_src)
+SCATTER(const cfx_op cfx_op__scatter,
+        "scatter.src" HEAD "Tensor src) -> Tensor", NAMES "src", SET,
+        "A copy with elements of another at the places of an index.",
+        &scatter_value)
+SCATTER(const cfx_op cfx_op__scatter_add,
+        "scatter_add" HEAD "Tensor src) -> Tensor",
+        "torch.scatter_add Tensor.scatter_add aten.scatter_add.default", ADD,
+        "A copy to which elements are added at the places of an index.", NULL)
+SCATTER(const cfx_op cfx_op__scatter_reduce,
+        "scatter_reduce.two" HEAD "Tensor src, str reduce, *, bool "
+        "include_self=True) -> Tensor",
+        "torch.scatter_reduce Tensor.scatter_reduce aten.scatter_reduce.two",
+        UNKNOWN, "A copy with elements joined by a reduction at the places of "
+        "an index.", NULL)
+
+/* ---- index_add, index_copy, index_reduce ---- */
+
+static cfx_status same_but_axis(cfx_call *call, const cfx_tensor *x,
+                                const cfx_tensor *src, int axis)
+{
+    bool same = x->rank == src->rank;
+    for (int i = 0; same && i < x->rank; i++)
+        same = i == axis || cfx_dim_eq(call->env, x->shape[i], src->shape[i]);
+    return same ? CFX_OK
+           : cfx_call_fail(call, CFX_ESHAPE, "source tensor shape must match "
+                           "self tensor shape, excluding the specified "
+                           "dimension");
+}
+
+static cfx_status index_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    const cfx_tensor *src = cfx_call_tensor(call, SRC);
+    bool any_int = call->op->code == ADD || call->op->code == UNKNOWN;
+    int axis;
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &axis);
+    if (!st)
+        st = check_type(call, x, src);
+    if (st)
+        return st;
+    if (index->dtype != CFX_I64 && (!any_int || index->dtype != CFX_I32))
+        return cfx_call_fail(call, CFX_EDTYPE, "Expected a long tensor for "
+                             "index, but got %s",
+                             cfx_dtypes[index->dtype].name);
+    if (index->rank > 1)
+        return cfx_call_fail(call, CFX_ESHAPE, "Index is supposed to be a "
+                             "vector, but got dim: %d", index->rank);
+    if (reduction_of(call) == UNKNOWN ||
+        (call->op->code == UNKNOWN && reduction_of(call) == ADD))
+        return cfx_call_fail(call, CFX_EINVAL, "reduce argument must be either "
+                             "prod, mean, amax or amin, got %s",
+                             cfx_call_str(call, reduce_param(call)));
+    if (!cfx_dim_eq(call->env, extent_of(index, 0), extent_of(src, axis <
+                    rank_of(src) ? axis : 0)))
+        return cfx_call_fail(call, CFX_ESHAPE, "Number of indices should be "
+                             "equal to source.size(dim)");
+    st = same_but_axis(call, x, src, axis);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
+                                  x->shape);
+}
+
+/* The source times a number; a new reference. */
+static cfx_status scaled(cfx_call *call, const cfx_tensor *src, cfx_value by,
+                         cfx_tensor **out)
+{
+    cfx_dtype type = (cfx_dtype)src->dtype;
+    cfx_iter it;
+    if ((by.kind == CFX_FLOAT ? by.u.f : (double)by.u.i) == 1) {
+        *out = cfx_tensor_ref(src);
+        return CFX_OK;
+    }
+    cfx_status st = cfx_call_new(call, out, type, src->rank, src->shape);
+    if (!st)
+        st = cfx_tensor_alloc(*out, call->err);
+    if (st) {
+        cfx_tensor_unref(*out);
+        return st;
+    }
+    cfx_loop_out(&it, *out);
+    cfx_loop_in(&it, src);
+    cfx_loop_value(&it, by);
+    cfx_pointwise(call->ctx, CFX_PW_MUL, type, &it, NULL);
+    return CFX_OK;
+}
+
+/* The index runs along the axis only. */
+static cfx_status index_run(cfx_call *call)
+{
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    enum reduction what = reduction_of(call);
+    bool add = call->op->code == ADD, reduce = call->op->code == UNKNOWN;
+    cfx_tensor *src = NULL;
+    cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
+                                    call->err);
+    if (!st)
+        st = scaled(call, cfx_call_tensor(call, SRC), add ? call->in[SRC + 1]
+                                                          : cfx_int(1), &src);
+    if (st)
+        return st;
+    struct plan p = {.y = call->out[0], .what = what, .rank = rank_of(src),
+                     .axis = axis_of(call), .src = src->data, .index = index,
+                     .shape = {1}};
+    cfx_loop_shape(p.shape, src);
+    steps_of(p.y_step, p.y);
+    steps_of(p.src_step, src);
+    p.index_step[p.axis] = index->rank && cfx_tensor_size(index, 0) > 1
+                               ? cfx_tensor_stride(index, 0) : 0;
+    st = reduce_plan(call, &p, !reduce || cfx_call_bool(call, SRC + 2));
+    cfx_tensor_unref(src);
+    return st;
+}
+
+#define INDEXED(name, params, code_, doc_)                                    \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name HEAD "Tensor source" params ") -> Tensor",            \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_INPLACE,                                              \
+        .code = code_,                                                        \
+        .infer = index_infer,                                                 \
+        .cost = scatter_cost,                                                 \
+        .run = index_run,                                                     \
+    };
+
+INDEXED(index_add, ", *, Scalar alpha=1", ADD,
+        "A copy to which rows of a source are added.")
+INDEXED(index_copy, "", SET, "A copy with rows of a source.")
+INDEXED(index_reduce, ", str reduce, *, bool include_self=True", UNKNOWN,
+        "A copy with rows of a source joined by a reduction.")
+
+/* ---- index_fill ---- */
+
+static cfx_status index_fill_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    const cfx_tensor *v = cfx_call_tensor(call, SRC);
+    int axis;
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &axis);
+    if (st)
+        return st;
+    if (index->dtype != CFX_I64)
+        return cfx_call_fail(call, CFX_EDTYPE,
+                             "Expected dtype int64 for index.");
+    if (index->rank > 1)
+        return cfx_call_fail(call, CFX_ESHAPE,
+                             "Index has to be a vector/scalar");
+    if (v && v->rank)
+        return cfx_call_fail(call, CFX_ESHAPE, "only supports a 0-dimensional "
+                             "value tensor, but got tensor with %d "
+                             "dimension(s).", v->rank);
+    return cfx_infer_pointwise(call, SELF, SELF + 1, (cfx_dtype)x->dtype);
+}
+
+static void write_number(cfx_dtype type, void *p, cfx_value v)
+{
+    if (v.kind == CFX_TENSOR) {
+        cfx_dtype from = (cfx_dtype)v.u.tensor->dtype;
+        v = cfx_dtype_is_float(from)
+                ? cfx_num(cfx_element_double(from, v.u.tensor->data))
+                : cfx_int(cfx_element_int(from, v.u.tensor->data));
+    }
+    if (v.kind == CFX_FLOAT)
+        cfx_element_set_double(type, p, v.u.f);
+    else
+        cfx_element_set_int(type, p, v.u.i);
+}
+
+/* One number is written to all that the index names; negative places count
+ * from the end. */
+static cfx_status index_fill_run(cfx_call *call)
+{
+    const cfx_tensor *y = call->out[0];
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    int axis = axis_of(call);
+    int64_t n = y->rank ? cfx_tensor_size(y, axis) : 1, bad = 0;
+    char number[16];
+    cfx_indexing ix = {.rank = rank_of(y), .value = number, .base = y->data,
+                       .count = 1, .shape = {1}};
+    cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
+                                    call->err);
+    if (st)
+        return st;
+    write_number((cfx_dtype)y->dtype, number, call->in[SRC]);
+    cfx_loop_shape(ix.shape, y);
+    steps_of(ix.base_stride, y);
+    ix.index[0].data = index->data;
+    ix.index[0].type = (cfx_dtype)index->dtype;
+    ix.index[0].stride[axis] = index->rank ? cfx_tensor_stride(index, 0) : 0;
+    ix.index[0].base_stride = ix.base_stride[axis];
+    ix.index[0].n = n;
+    ix.shape[axis] = index->rank ? cfx_tensor_size(index, 0) : 1;
+    ix.base_stride[axis] = 0;
+    return cfx_index_put(call->ctx, (cfx_dtype)y->dtype, false, &ix, &bad)
+               ? CFX_OK : out_of_range(call, bad, axis, n);
+}
+
+const cfx_op cfx_op__index_fill = {
+    .schema = "index_fill.int_Scalar" HEAD "Tensor value) -> Tensor",
+    .aliases = "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar "
+               "aten.index_fill.int_Tensor",
+    .doc = "A copy with one number in the rows that an index names.",
+    .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .infer = index_fill_infer,
+    .run = index_fill_run,
+};

@@ -1,0 +1,400 @@
+/*
+ * split -- one tensor to several views: split, chunk, tensor_split, unbind.
+ *
+ * shape   the parts lie behind each other along `dim`; unbind takes the axis
+ *         away.
+ * cost    nothing.
+ */
+#include "op/infer.h"
+#include "op/view.h"
+
+/* ---- A list of views that grows ---- */
+
+struct parts {
+    cfx_call *call;
+    cfx_value *item;
+    size_t n, cap;
+};
+
+static cfx_status begin_parts(struct parts *p, cfx_call *call, int64_t cap)
+{
+    *p = (struct parts){.call = call, .cap = (size_t)cap};
+    if (cap > UINT32_MAX / (int64_t)sizeof(*p->item))
+        return cfx_call_fail(call, CFX_ENOMEM, "%lld parts are too many",
+                             (long long)cap);
+    p->item = cfx_alloc(call->ctx, p->cap * sizeof(*p->item));
+    return p->item ? CFX_OK : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+}
+
+static cfx_status add_part(struct parts *p, const cfx_view *v)
+{
+    cfx_status st = cfx_view_new(p->call, &p->item[p->n], 0, v);
+    p->n += !st;
+    return st;
+}
+
+/* The tuple of all parts, unless something failed. */
+static cfx_status end_parts(struct parts *p, cfx_status st)
+{
+    if (!st)
+        st = cfx_call_return_take(p->call, cfx_tuple_new(p->call->ctx, p->n,
+                                                         p->item));
+    for (size_t i = 0; i < p->n; i++)
+        cfx_value_unref(p->item[i]);
+    cfx_free(p->call->ctx, p->item, p->cap * sizeof(*p->item));
+    return st;
+}
+
+/* Elements from..from + length of an axis. */
+static cfx_status add_range(struct parts *p, int axis, cfx_dim from,
+                            cfx_dim length)
+{
+    cfx_shape_env *env = p->call->env;
+    cfx_view v;
+    cfx_view_begin(&v, cfx_call_tensor(p->call, 0));
+    v.shape[axis] = length;
+    v.offset = cfx_dim_add(env, v.offset,
+                           cfx_dim_mul(env, from, v.stride[axis]));
+    return add_part(p, &v);
+}
+
+static cfx_status find_axis(cfx_call *call, int64_t dim, int *axis)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    if (!x->rank)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "expects at least a 1-dimensional tensor");
+    return cfx_call_axis(call, dim, x->rank, axis);
+}
+
+/* How many parts there are must be known. */
+static cfx_status need_int(cfx_call *call, cfx_dim d, int64_t *out)
+{
+    char s[64];
+    if (cfx_dim_is_int(d)) {
+        *out = cfx_dim_value(d);
+        return CFX_OK;
+    }
+    cfx_dim_format(d, s, sizeof(s));
+    return cfx_call_fail(call, CFX_EUNSUPPORTED, "the number of parts depends "
+                         "on the symbol %s", s);
+}
+
+/* ---- split ---- */
+
+/* Parts of `size`, the last one smaller. */
+static cfx_status split_evenly(cfx_call *call, int axis, cfx_dim size)
+{
+    cfx_shape_env *env = call->env;
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis], from = cfx_dim_int(0);
+    int64_t count = 1;
+    struct parts p;
+    cfx_dim parts = cfx_dim_is(size, 0) ? cfx_dim_int(1)
+                                        : cfx_dim_ceildiv(env, n, size);
+    if (cfx_dim_is(n, 0))
+        parts = cfx_dim_int(1);
+    cfx_status st = need_int(call, parts, &count);
+    if (st)
+        return st;
+    st = begin_parts(&p, call, count);
+    if (st)
+        return st;
+    for (int64_t i = 0; !st && i < count; i++) {
+        cfx_dim rest = cfx_dim_sub(env, n, from);
+        st = add_range(&p, axis, from, i + 1 < count ? size : rest);
+        from = cfx_dim_add(env, from, size);
+    }
+    return end_parts(&p, st);
+}
+
+static cfx_status split_infer(cfx_call *call)
+{
+    cfx_dim size = cfx_value_dim(call->in[1]), zero = cfx_dim_int(0);
+    int axis;
+    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    if (st)
+        return st;
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    if (!cfx_dim_le(call->env, zero, size))
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "expects split_size be non-negative");
+    if (cfx_dim_is(size, 0) && !cfx_dim_eq(call->env, n, zero))
+        return cfx_call_fail(call, CFX_EINVAL, "split_size can only be 0 if "
+                             "dimension size is 0");
+    return split_evenly(call, axis, size);
+}
+
+static cfx_status split_sizes_infer(cfx_call *call)
+{
+    cfx_shape_env *env = call->env;
+    cfx_dim from = cfx_dim_int(0);
+    int axis, count = cfx_call_len(call, 1);
+    struct parts p;
+    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    if (!st)
+        st = begin_parts(&p, call, count);
+    if (st)
+        return st;
+    for (int i = 0; !st && i < count; i++) {
+        cfx_dim size = cfx_call_dim(call, 1, i);
+        if (!cfx_dim_le(env, cfx_dim_int(0), size)) {
+            st = cfx_call_fail(call, CFX_EINVAL, "split_with_sizes expects "
+                               "split_sizes have only non-negative entries");
+            break;
+        }
+        from = cfx_dim_add(env, from, size);
+    }
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    if (!st && !cfx_dim_eq(env, from, n))
+        st = cfx_call_fail(call, CFX_EINVAL, "split_with_sizes expects "
+                           "split_sizes to sum exactly to the extent of the "
+                           "dimension");
+    from = cfx_dim_int(0);
+    for (int i = 0; !st && i < count; i++) {
+        cfx_dim size = cfx_call_dim(call, 1, i);
+        st = add_range(&p, axis, from, size);
+        from = cfx_dim_add(env, from, size);
+    }
+    return end_parts(&p, st);
+}
+
+const cfx_op cfx_op__split_with_sizes = {
+    .schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
+              "int dim=0) -> Tensor(a)[]",
+    .aliases = "torch.split_with_sizes Tensor.split_with_sizes "
+               "aten.split_with_sizes.default "
+               "aten.split_with_sizes_copy.default",
+    .doc = "Parts of the given extents.",
+    .infer = split_sizes_infer,
+};
+
+static const cfx_op split_sizes = {
+    .schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int "
+              "dim=0) -> Tensor(a)[]",
+    .aliases = "torch.split Tensor.split aten.split.sizes",
+    .doc = "Parts of the given extents.",
+    .infer = split_sizes_infer,
+};
+
+const cfx_op cfx_op__split = {
+    .schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int "
+              "dim=0) -> Tensor(a)[]",
+    .aliases = "torch.split Tensor.split aten.split.Tensor "
+               "aten.split_copy.Tensor",
+    .doc = "Parts of one extent, the last one smaller.",
+    .infer = split_infer,
+    .next = &split_sizes,
+};
+
+/* ---- chunk ---- */
+
+static cfx_status chunk_infer(cfx_call *call)
+{
+    cfx_shape_env *env = call->env;
+    int64_t chunks = cfx_call_int(call, 1);
+    int axis;
+    struct parts p;
+    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    if (st)
+        return st;
+    if (chunks < 1)
+        return cfx_call_fail(call, CFX_EINVAL, "expects `chunks` to be greater "
+                             "than 0, got: %lld", (long long)chunks);
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    cfx_dim size = cfx_dim_ceildiv(env, n, cfx_dim_int(chunks));
+    if (!cfx_dim_is(n, 0))
+        return split_evenly(call, axis, size);
+    st = begin_parts(&p, call, chunks);
+    if (st)
+        return st;
+    for (int64_t i = 0; !st && i < chunks; i++)
+        st = add_range(&p, axis, n, n);
+    return end_parts(&p, st);
+}
+
+const cfx_op cfx_op__chunk = {
+    .schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) "
+              "-> Tensor(a)[]",
+    .aliases = "torch.chunk Tensor.chunk aten.chunk.default",
+    .doc = "So many parts, or fewer, the last one smaller.",
+    .infer = chunk_infer,
+};
+
+/* ---- tensor_split ---- */
+
+/* So many parts, the first ones larger by one where that is needed. */
+static cfx_status split_sections(cfx_call *call, int axis, int64_t sections)
+{
+    cfx_shape_env *env = call->env;
+    struct parts p;
+    if (sections < 1)
+        return cfx_call_fail(call, CFX_EINVAL, "number of sections must be "
+                             "larger than 0, got %lld", (long long)sections);
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis], from = cfx_dim_int(0);
+    cfx_dim by = cfx_dim_int(sections), one = cfx_dim_int(1);
+    cfx_dim size = cfx_dim_floordiv(env, n, by), more = cfx_dim_mod(env, n,
+                                                                    by);
+    cfx_status st = begin_parts(&p, call, sections);
+    if (st)
+        return st;
+    for (int64_t i = 0; !st && i < sections; i++) {
+        /* 1 for the first `more` of them; more is below the sections. */
+        cfx_dim rest = cfx_dim_sub(env, more, cfx_dim_int(i));
+        cfx_dim extra = cfx_dim_min(env, one, cfx_dim_max(env,
+                                    cfx_dim_int(0), rest));
+        cfx_dim length = cfx_dim_add(env, size, extra);
+        st = add_range(&p, axis, from, length);
+        from = cfx_dim_add(env, from, length);
+    }
+    return end_parts(&p, st);
+}
+
+/* Cut at these places, as Python's slices do. */
+static cfx_status split_at(cfx_call *call, int axis, int count,
+                           const cfx_value *place)
+{
+    struct parts p;
+    cfx_value from = cfx_none();
+    cfx_status st = begin_parts(&p, call, (int64_t)count + 1);
+    if (st)
+        return st;
+    for (int i = 0; !st && i <= count; i++) {
+        cfx_view v;
+        cfx_value to = i < count ? place[i] : cfx_none();
+        cfx_view_begin(&v, cfx_call_tensor(call, 0));
+        st = cfx_view_slice(call, &v, axis, from, to, cfx_none());
+        if (!st)
+            st = add_part(&p, &v);
+        from = to;
+    }
+    return end_parts(&p, st);
+}
+
+static cfx_status sections_infer(cfx_call *call)
+{
+    int axis;
+    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    return st ? st : split_sections(call, axis, cfx_call_int(call, 1));
+}
+
+static cfx_status indices_infer(cfx_call *call)
+{
+    int axis;
+    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    return st ? st : split_at(call, axis, cfx_call_len(call, 1),
+                              call->in[1].u.seq->item);
+}
+
+#define TENSOR_SPLIT "torch.tensor_split Tensor.tensor_split "
+
+static const cfx_op tensor_split_indices = {
+    .schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, "
+              "int dim=0) -> Tensor(a)[]",
+    .aliases = TENSOR_SPLIT "aten.tensor_split.indices",
+    .doc = "Parts that begin at the given places.",
+    .infer = indices_infer,
+};
+
+const cfx_op cfx_op__tensor_split = {
+    .schema = "tensor_split.sections(Tensor(a -> *) self, SymInt sections, "
+              "int dim=0) -> Tensor(a)[]",
+    .aliases = TENSOR_SPLIT "aten.tensor_split.sections",
+    .doc = "So many parts, the first ones larger.",
+    .infer = sections_infer,
+    .next = &tensor_split_indices,
+};
+
+/* ---- hsplit, vsplit, dsplit ---- */
+
+static cfx_status nsplit_axis(cfx_call *call, int *axis)
+{
+    int rank = cfx_call_tensor(call, 0)->rank, need = call->op->code;
+    if (rank < (need == 1 ? 1 : need))
+        return cfx_call_fail(call, CFX_ESHAPE, "requires a tensor with at "
+                             "least %d dimension%s, but got a tensor with %d "
+                             "dimensions!", need, need > 1 ? "s" : "", rank);
+    *axis = need == 1 ? rank > 1 : need == 2 ? 0 : 2;
+    return CFX_OK;
+}
+
+static cfx_status nsplit_infer(cfx_call *call)
+{
+    int axis = 0;
+    int64_t sections = 0;
+    cfx_shape_env *env = call->env;
+    bool listed = cfx_value_is_seq(call->in[1]);
+    cfx_status st = nsplit_axis(call, &axis);
+    if (st)
+        return st;
+    if (listed)
+        return split_at(call, axis, cfx_call_len(call, 1),
+                        call->in[1].u.seq->item);
+    sections = cfx_call_int(call, 1);
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    if (sections < 1 ||
+        !cfx_dim_eq(env, cfx_dim_mod(env, n, cfx_dim_int(sections)),
+                    cfx_dim_int(0)))
+        return cfx_call_fail(call, CFX_EINVAL, "attempted to split along "
+                             "dimension %d, but the size of the dimension is "
+                             "not divisible by the split_size %lld!", axis,
+                             (long long)sections);
+    return split_sections(call, axis, sections);
+}
+
+#define NSPLIT(letter, rank, doc_)                                            \
+    static const cfx_op letter##split_array = {                               \
+        .schema = #letter "split.array(Tensor(a -> *) self, int[] indices) "  \
+                  "-> Tensor(a)[]",                                           \
+        .aliases = "torch." #letter "split Tensor." #letter "split aten."     \
+                   #letter "split.array",                                     \
+        .doc = doc_,                                                          \
+        .code = rank,                                                         \
+        .infer = nsplit_infer,                                                \
+    };                                                                        \
+    const cfx_op cfx_op__##letter##split = {                                  \
+        .schema = #letter "split.int(Tensor(a -> *) self, int sections) "     \
+                  "-> Tensor(a)[]",                                           \
+        .aliases = "torch." #letter "split Tensor." #letter "split aten."     \
+                   #letter "split.int",                                       \
+        .doc = doc_,                                                          \
+        .code = rank,                                                         \
+        .infer = nsplit_infer,                                                \
+        .next = &letter##split_array,                                         \
+    };
+
+NSPLIT(h, 1, "Parts along the second axis, of vectors along the first.")
+NSPLIT(v, 2, "Parts along the first axis.")
+NSPLIT(d, 3, "Parts along the third axis.")
+
+/* ---- unbind ---- */
+
+static cfx_status unbind_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    int axis;
+    int64_t n = 0;
+    struct parts p;
+    cfx_status st = find_axis(call, cfx_call_int(call, 1), &axis);
+    if (!st)
+        st = need_int(call, x->shape[axis], &n);
+    if (!st)
+        st = begin_parts(&p, call, n);
+    if (st)
+        return st;
+    for (int64_t i = 0; !st && i < n; i++) {
+        cfx_view v;
+        cfx_view_begin(&v, x);
+        st = cfx_view_select(call, &v, axis, cfx_dim_int(i));
+        if (!st)
+            st = add_part(&p, &v);
+    }
+    return end_parts(&p, st);
+}
+
+const cfx_op cfx_op__unbind = {
+    .schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+    .aliases = "torch.unbind Tensor.unbind aten.unbind.int "
+               "aten.unbind_copy.int",
+    .doc = "The elements of an axis, each by itself.",
+    .infer = unbind_infer,
+};

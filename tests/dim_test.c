@@ -1,0 +1,779 @@
+/*
+ * dim_test -- extents: canonical forms, text, questions and guards; and against
+ * plain arithmetic on random expressions.
+ */
+#define _GNU_SOURCE 1
+#include <check.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cfx/dim.h>
+
+#include "base/env.h"
+
+static cfx_context *ctx;
+static cfx_shape_env *env;
+static cfx_error err;
+
+static void setup(void)
+{
+    err = (cfx_error){0};
+    ck_assert_int_eq(cfx_context_new(&ctx, NULL, &err), CFX_OK);
+    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
+}
+
+static void teardown(void)
+{
+    cfx_shape_env_free(env);
+    cfx_context_free(ctx);
+}
+
+static cfx_dim parse(const char *text)
+{
+    cfx_dim d;
+    cfx_error e = {0};
+    ck_assert_msg(cfx_dim_parse(&d, env, text, &e) == CFX_OK, "%s", e.text);
+    return d;
+}
+
+static void assert_prints(const char *text, const char *expect)
+{
+    char buf[512];
+    cfx_dim d = parse(text);
+    size_t n = cfx_dim_format(d, buf, sizeof(buf));
+    ck_assert_str_eq(buf, expect);
+    ck_assert_uint_eq(n, strlen(expect));
+    ck_assert_msg(cfx_dim_same(parse(buf), d), "%s", expect);
+}
+
+static void assert_malformed(const char *text, const char *says)
+{
+    cfx_dim d;
+    cfx_error e = {0};
+    ck_assert_int_eq(cfx_dim_parse(&d, env, text, &e), CFX_EPARSE);
+    ck_assert(cfx_dim_is_bad(d));
+    ck_assert_msg(strstr(e.text, says), "'%s' in '%s'", says, e.text);
+}
+
+static void assert_guard(const char *text)
+{
+    size_t n = cfx_shape_env_guards(env);
+    ck_assert_uint_gt(n, 0);
+    ck_assert_str_eq(cfx_shape_env_guard(env, n - 1), text);
+}
+
+/* ---- Integers ---- */
+
+START_TEST(integers_need_no_environment)
+{
+    cfx_dim a = cfx_dim_int(-7), b = cfx_dim_int(2);
+    ck_assert(cfx_dim_is(cfx_dim_add(NULL, a, b), -5));
+    ck_assert(cfx_dim_is(cfx_dim_sub(NULL, a, b), -9));
+    ck_assert(cfx_dim_is(cfx_dim_mul(NULL, a, b), -14));
+    ck_assert(cfx_dim_is(cfx_dim_floordiv(NULL, a, b), -4));
+    ck_assert(cfx_dim_is(cfx_dim_ceildiv(NULL, a, b), -3));
+    ck_assert(cfx_dim_is(cfx_dim_mod(NULL, a, b), 1));
+    ck_assert(cfx_dim_is(cfx_dim_mod(NULL, b, a), -5));
+    ck_assert(cfx_dim_is(cfx_dim_min(NULL, a, b), -7));
+    ck_assert(cfx_dim_is(cfx_dim_max(NULL, a, b), 2));
+    ck_assert(cfx_dim_lt(NULL, a, b) && cfx_dim_le(NULL, a, a));
+    ck_assert(cfx_dim_eq(NULL, b, b) && cfx_dim_ne(NULL, a, b));
+    ck_assert(!cfx_dim_eq(NULL, a, b) && !cfx_dim_lt(NULL, a, a));
+}
+END_TEST
+
+START_TEST(integers_that_overflow_are_bad)
+{
+    cfx_dim most = cfx_dim_int(CFX_DIM_MAX), two = cfx_dim_int(2);
+    ck_assert(cfx_dim_is_bad(cfx_dim_int(CFX_DIM_MAX + 1)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_add(NULL, most, two)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_mul(NULL, most, two)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_mul(NULL, most, most)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_floordiv(NULL, two, cfx_dim_int(0))));
+    ck_assert(cfx_dim_is_bad(cfx_dim_mod(NULL, two, cfx_dim_int(0))));
+    ck_assert(cfx_dim_is(cfx_dim_neg(NULL, most), -CFX_DIM_MAX));
+}
+END_TEST
+
+START_TEST(bad_spreads_and_satisfies_nothing)
+{
+    cfx_dim bad = CFX_DIM_BAD, n = parse("N");
+    ck_assert(cfx_dim_is_bad(cfx_dim_add(env, n, bad)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_mul(env, bad, n)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_floordiv(env, bad, cfx_dim_int(2))));
+    ck_assert(cfx_dim_is_bad(cfx_dim_mod(env, n, bad)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_min(env, n, bad)));
+    ck_assert(!cfx_dim_eq(env, bad, bad) && !cfx_dim_le(env, bad, n));
+    ck_assert(!cfx_dim_ne(env, bad, n) && !cfx_dim_known_eq(env, bad, bad));
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
+    char buf[4];
+    cfx_dim_format(bad, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "?");
+}
+END_TEST
+
+/* ---- Canonical forms ---- */
+
+START_TEST(expression_prints_as_a_person_writes_it)
+{
+    static const char *const cases[][2] = {
+        {"1 + N*2", "2*N + 1"}, {"M+N", "M + N"}, {"N+M", "M + N"},
+        {"5 - N", "5 - N"}, {"-N", "-N"}, {"-N-1", "-N - 1"},
+        {"N - M", "N - M"}, {"-3*N - 2*M", "-2*M - 3*N"},
+        {"(H//2)*N", "N*(H//2)"}, {"H//2 + N", "N + H//2"},
+        {"N*N*M", "M*N**2"}, {"2*(H//3)", "2*(H//3)"}, {"N%4", "N % 4"},
+        {"N % 4 * 2", "2*(N % 4)"}, {"H//(W//2)", "H//(W//2)"},
+        {"(2*N)//M", "(2*N)//M"}, {"min(4, N)", "min(N, 4)"},
+        {"max(N, min(M, 2*N))", "max(N, min(M, 2*N))"}, {"007", "7"},
+        {"-(-3)", "3"}, {"(H - 1)//2", "(H - 1)//2"}, {"+N", "N"},
+        {"2**3*N**2", "8*N**2"}, {"min(N, M)*K", "K*min(M, N)"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        assert_prints(cases[i][0], cases[i][1]);
+}
+END_TEST
+
+START_TEST(equal_expressions_are_the_same_word)
+{
+    static const char *const cases[][2] = {
+        {"N + M - N", "M"}, {"(N + 1)*(N - 1)", "N*N - 1"},
+        {"2*(N + M)", "N + N + 2*M"}, {"N//1", "N"}, {"N//N", "1"},
+        {"(4*N + 8)//4", "N + 2"}, {"(4*N + M)//4", "N + M//4"},
+        {"(N//2)//3", "N//6"}, {"(N//2 + 1)//3", "(N + 2)//6"},
+        {"(N//M)//3", "N//(3*M)"}, {"(N//M)//K", "N//(K*M)"},
+        {"(6*N)//4", "(3*N)//2"}, {"(2*N + 1)//4", "N//2"},
+        {"N//-2", "(-N)//2"}, {"(H + 1)//2", "(H - 1)//2 + 1"},
+        {"(N*C*H)//(N*C)", "H"}, {"(N*H + 5)//N", "H + 5//N"},
+        {"((N + 1)*(H + 2))//(N + 1)", "H + 2"}, {"(2*N*H)//(4*N)", "H//2"},
+        {"(N*H)//(N*W)", "H//W"}, {"N % 1", "0"}, {"N % N", "0"},
+        {"(4*N + 5) % 4", "1"}, {"(5*N + 7) % 4", "(N + 3) % 4"},
+        {"(N % 8) % 4", "N % 4"}, {"(2*N) % 4", "2*(N % 2)"},
+        {"(N*M + K) % (N)", "K % N"}, {"((N + 1)*M) % (N + 1)", "0"},
+        {"min(N, N)", "N"}, {"min(N, N + 1)", "N"}, {"max(N, N + 1)", "N + 1"},
+        {"max(N, 1)", "N"}, {"min(N, 0)", "0"}, {"min(N, min(M, 3))",
+        "min(min(3, M), N)"}, {"max(N, 2*N)", "2*N"}, {"N**3", "N*N*N"},
+        {"max(0, N - 1)", "N - 1"}, {"N*(M//2) - (M//2)*N", "0"},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
+        ck_assert_msg(cfx_dim_same(parse(cases[i][0]), parse(cases[i][1])),
+                      "%s, %s", cases[i][0], cases[i][1]);
+}
+END_TEST
+
+START_TEST(convolutions_of_a_resnet_stay_short)
+{
+    assert_prints("(H + 2*3 - 7)//2 + 1", "(H - 1)//2 + 1");
+    cfx_dim h = parse("H");
+    /* A kernel of 3, a stride of 2 and a padding of 1, four times more. */
+    h = parse("(H + 2*3 - 7)//2 + 1");
+    for (int i = 0; i < 4; i++) {
+        cfx_dim x = cfx_dim_add(env, h, cfx_dim_int(2 - 3));
+        h = cfx_dim_add(env, cfx_dim_floordiv(env, x, cfx_dim_int(2)),
+                        cfx_dim_int(1));
+    }
+    char buf[64];
+    cfx_dim_format(h, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "(H - 1)//32 + 1");
+    ck_assert(cfx_dim_same(h, cfx_dim_ceildiv(env, parse("H"),
+                                              cfx_dim_int(32))));
+}
+END_TEST
+
+START_TEST(range_decides_divisions_of_bounded_symbols)
+{
+    ck_assert(cfx_dim_le(env, parse("K"), cfx_dim_int(3)));
+    assert_prints("K//4", "0");
+    assert_prints("K % 4", "K");
+    assert_prints("min(K, 3)", "K");
+    assert_prints("max(K, 3)", "3");
+}
+END_TEST
+
+START_TEST(unbacked_symbols_may_be_zero)
+{
+    cfx_dim u = cfx_dim_unbacked(env), v = cfx_dim_unbacked(env);
+    char buf[16];
+    cfx_dim_format(u, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "u0");
+    cfx_dim_format(v, buf, sizeof(buf));
+    ck_assert_str_eq(buf, "u1");
+    ck_assert(cfx_dim_known_le(env, cfx_dim_int(0), u));
+    ck_assert(!cfx_dim_known_le(env, cfx_dim_int(1), u));
+    ck_assert(!cfx_dim_is_int(cfx_dim_floordiv(env, u, u)));
+    cfx_dim_symbol(env, "u2", 1);
+    cfx_dim_format(cfx_dim_unbacked(env), buf, sizeof(buf));
+    ck_assert_str_eq(buf, "u3");
+}
+END_TEST
+
+START_TEST(symbol_needs_a_name)
+{
+    ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "", 1)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "2x", 1)));
+    ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "a b", 1)));
+    ck_assert(cfx_dim_same(cfx_dim_symbol(env, "_x9", 1), parse("_x9")));
+}
+END_TEST
+
+/* ---- Text ---- */
+
+START_TEST(parse_tells_where_a_text_is_malformed)
+{
+    assert_malformed("", "it ends at character 1");
+    assert_malformed("N +", "it ends at character 4");
+    assert_malformed("N M", "character 3");
+    assert_malformed("(N", "no ')'");
+    assert_malformed("min(N", "no ')'");
+    assert_malformed("min", "no '('");
+    assert_malformed("N**M", "no number");
+    assert_malformed("N**1000", "power");
+    assert_malformed("99999999999999999999", "too large");
+    assert_malformed("N/2", "character 2");
+    assert_malformed("1//0", "zero");
+    assert_malformed("N//(M - M)", "zero");
+    assert_malformed("4611686018427387904*N", "too large");
+}
+END_TEST
+
+START_TEST(parse_is_not_made_to_recurse_without_end)
+{
+    enum { N = 200000 };
+    char *text = malloc(N + 2);
+    memset(text, '(', N);
+    text[N] = '\0';
+    assert_malformed(text, "too deep");
+    memset(text, '-', N);
+    strcpy(text + N, "N");
+    ck_assert(cfx_dim_same(parse(text), parse("N")));
+    /* N//N//N//... and (N%2%3)%2... stay within bounds too. */
+    for (int i = 0; i + 3 <= N; i += 3)
+        memcpy(text + i, "N//", 3);
+    strcpy(text + N - N % 3 - 3, "M");
+    cfx_dim d;
+    (void)cfx_dim_parse(&d, env, text, NULL);
+    free(text);
+}
+END_TEST
+
+START_TEST(expressions_are_bounded)
+{
+    /* Each holds the one before twice: as a tree it is 2^100 large. */
+    cfx_dim d = parse("N");
+    for (int i = 0; i < 100; i++)
+        d = cfx_dim_min(env, cfx_dim_floordiv(env, d, parse("M")),
+                        cfx_dim_mod(env, d, parse("K")));
+    ck_assert(cfx_dim_is_bad(d));
+    d = parse("N");
+    for (int i = 0; i < 1000; i++)
+        d = cfx_dim_mod(env, parse("A"),
+                        cfx_dim_add(env, d, cfx_dim_int(1)));
+    ck_assert(cfx_dim_is_bad(d));
+    d = parse("A + B + C + D + E + F");
+    for (int i = 0; i < 6; i++)
+        d = cfx_dim_mul(env, d, d);
+    ck_assert(cfx_dim_is_bad(d));
+}
+END_TEST
+
+START_TEST(format_cuts_like_snprintf)
+{
+    char buf[8];
+    cfx_dim d = parse("2*Batch + 1");
+    ck_assert_uint_eq(cfx_dim_format(d, NULL, 0), 11);
+    ck_assert_uint_eq(cfx_dim_format(d, buf, sizeof(buf)), 11);
+    ck_assert_str_eq(buf, "2*Batch");
+    ck_assert_uint_eq(cfx_dim_format(d, buf, 1), 11);
+    ck_assert_str_eq(buf, "");
+}
+END_TEST
+
+/* ---- Values ---- */
+
+static bool value_of(void *user, const char *name, int64_t *v)
+{
+    const int64_t *values = user;
+    if (name[1] || name[0] < 'A' || name[0] > 'H')
+        return false;
+    *v = values[name[0] - 'A'];
+    return true;
+}
+
+START_TEST(eval_gives_values_and_errors)
+{
+    int64_t values[8] = {10, 20, 3, 0}, v;
+    ck_assert_int_eq(cfx_dim_eval(&v, parse("A*B - C//2 + A % C"), value_of,
+                                  values, &err), CFX_OK);
+    ck_assert_int_eq(v, 200);
+    cfx_error e = {0};
+    ck_assert_int_eq(cfx_dim_eval(&v, parse("A + X"), value_of, values, &e),
+                     CFX_ENAME);
+    ck_assert_str_eq(e.text, "symbol X has no value");
+    ck_assert_int_eq(cfx_dim_eval(&v, parse("A//D"), value_of, values, NULL),
+                     CFX_EINVAL);
+    values[0] = CFX_DIM_MAX;
+    ck_assert_int_eq(cfx_dim_eval(&v, parse("A*A*A"), value_of, values, NULL),
+                     CFX_EINVAL);
+    ck_assert_int_eq(cfx_dim_eval(&v, parse("A + 1"), value_of, values, NULL),
+                     CFX_EINVAL);
+    ck_assert_int_eq(cfx_dim_eval(&v, CFX_DIM_BAD, value_of, values, NULL),
+                     CFX_EINVAL);
+    ck_assert_int_eq(cfx_dim_eval(&v, cfx_dim_int(5), NULL, NULL, NULL),
+                     CFX_OK);
+    ck_assert_int_eq(v, 5);
+}
+END_TEST
+
+/* ---- Questions ---- */
+
+START_TEST(what_follows_needs_no_guard)
+{
+    static const char *const le[][2] = {
+        {"1", "N"}, {"N", "N + 1"}, {"N", "2*N"}, {"N", "N*N"},
+        {"N*M", "N*M*K"}, {"2*(H//2)", "H"}, {"(H - 1)//2 + 1", "H"},
+        {"H//2", "H"}, {"H % 7", "6"}, {"0", "H % N"}, {"min(N, M)", "N"},
+        {"N", "max(N, M)"},
+        {"min(N, M) + max(N, M)", "N + 2*M + N"}, {"H % N", "N - 1"},
+        {"H % N", "H"}, {"min(N, 5)", "max(M, 5)"},
+        {"(3*N)//2", "N + N//2 + 1"}, {"0", "N - 1"},
+    };
+    for (size_t i = 0; i < sizeof(le) / sizeof(*le); i++) {
+        cfx_dim a = parse(le[i][0]), b = parse(le[i][1]);
+        ck_assert_msg(cfx_dim_known_le(env, a, b), "%s <= %s", le[i][0],
+                      le[i][1]);
+        ck_assert(cfx_dim_le(env, a, b));
+        ck_assert(!cfx_dim_lt(env, b, a));
+    }
+    ck_assert(cfx_dim_ne(env, parse("N"), parse("N + 1")));
+    ck_assert(!cfx_dim_eq(env, parse("2*N"), parse("2*M + 1")));
+    ck_assert(!cfx_dim_eq(env, parse("N"), parse("0")));
+    ck_assert(!cfx_dim_lt(env, parse("N"), parse("1")));
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
+}
+END_TEST
+
+START_TEST(without_an_environment_only_forms_decide)
+{
+    cfx_dim n = parse("N"), m = parse("M");
+    ck_assert(cfx_dim_eq(NULL, n, n) && !cfx_dim_eq(NULL, n, m));
+    ck_assert(cfx_dim_lt(NULL, n, cfx_dim_add(NULL, n, cfx_dim_int(1))));
+    ck_assert(!cfx_dim_le(NULL, n, m) && !cfx_dim_le(NULL, m, n));
+    ck_assert(!cfx_dim_ne(NULL, n, m));
+}
+END_TEST
+
+START_TEST(guard_is_recorded_once)
+{
+    ck_assert(!cfx_dim_known_eq(env, parse("N"), parse("M")));
+    ck_assert(cfx_dim_eq(env, parse("N"), parse("M")));
+    assert_guard("N == M");
+    ck_assert(cfx_dim_eq(env, parse("M"), parse("N")));
+    ck_assert(cfx_dim_eq(env, parse("2*M + 1"), parse("2*N + 1")));
+    ck_assert(cfx_dim_eq(env, parse("K//N"), parse("K//M")));
+    ck_assert(cfx_dim_known_eq(env, parse("M"), parse("N")));
+    ck_assert(!cfx_dim_ne(env, parse("M"), parse("N")));
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
+}
+END_TEST
+
+START_TEST(guard_prints_what_was_asked)
+{
+    cfx_dim_eq(env, cfx_dim_int(224), parse("H"));
+    assert_guard("H == 224");
+    cfx_dim_le(env, cfx_dim_int(3), parse("W"));
+    assert_guard("W >= 3");
+    cfx_dim_lt(env, parse("A"), parse("B"));
+    assert_guard("A < B");
+    cfx_dim_ne(env, parse("X"), parse("Y"));
+    assert_guard("X != Y");
+    cfx_dim_eq(env, parse("P % 8"), cfx_dim_int(0));
+    assert_guard("P % 8 == 0");
+    cfx_dim_eq(env, parse("3*R + 3"), parse("3*S"));
+    assert_guard("R + 1 == S");
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 6);
+}
+END_TEST
+
+START_TEST(guards_are_used_later)
+{
+    ck_assert(cfx_dim_eq(env, parse("H"), cfx_dim_int(224)));
+    ck_assert(!cfx_dim_eq(env, parse("H"), cfx_dim_int(225)));
+    ck_assert(cfx_dim_known_le(env, parse("H//2"), cfx_dim_int(112)));
+    ck_assert(cfx_dim_eq(env, parse("H"), parse("W")));
+    ck_assert(cfx_dim_known_eq(env, parse("W"), cfx_dim_int(224)));
+    ck_assert(cfx_dim_le(env, parse("A"), parse("B")));
+    ck_assert(cfx_dim_known_le(env, parse("A"), parse("B + 5")));
+    ck_assert(!cfx_dim_lt(env, parse("B"), parse("A")));
+    ck_assert(cfx_dim_ne(env, parse("X"), parse("Y")));
+    ck_assert(!cfx_dim_eq(env, parse("Y"), parse("X")));
+    ck_assert(cfx_dim_eq(env, parse("P*Q"), cfx_dim_int(12)));
+    ck_assert(cfx_dim_eq(env, parse("P*Q"), cfx_dim_int(12)));
+    ck_assert(!cfx_dim_eq(env, parse("P*Q"), cfx_dim_int(13)));
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 5);
+}
+END_TEST
+
+START_TEST(guard_keeps_the_range_of_what_it_replaces)
+{
+    cfx_dim u = cfx_dim_unbacked(env);
+    ck_assert(cfx_dim_eq(env, u, parse("N - 5")));
+    ck_assert(!cfx_dim_le(env, parse("N"), cfx_dim_int(4)));
+    ck_assert(cfx_dim_known_le(env, cfx_dim_int(5), parse("N")));
+    ck_assert(!cfx_dim_eq(env, parse("M + 3"), cfx_dim_int(2)));
+}
+END_TEST
+
+START_TEST(very_many_guards_take_linear_time)
+{
+    enum { N = 20000 };
+    cfx_dim before = cfx_dim_unbacked(env), first = before;
+    for (int i = 0; i < N; i++) {
+        /* In the order that makes the longest chain of equal symbols. */
+        cfx_dim u = cfx_dim_unbacked(env);
+        if (i % 4 == 0)
+            ck_assert(cfx_dim_eq(env, cfx_dim_add(env, u, u), before));
+        else if (i % 4 == 1)
+            ck_assert(cfx_dim_eq(env, u, before));
+        else
+            ck_assert(cfx_dim_le(env, cfx_dim_add(env, u, before),
+                                 cfx_dim_mul(env, u, u)));
+        before = u;
+    }
+    ck_assert_uint_eq(cfx_shape_env_guards(env), N);
+    ck_assert(cfx_dim_le(env, cfx_dim_int(0), first));
+    ck_assert_uint_eq(cfx_shape_env_guards(env), N);
+}
+END_TEST
+
+/* ---- Against plain arithmetic ---- */
+
+enum { SYMBOLS = 6, NODES = 14 };
+static const int64_t least[SYMBOLS] = {1, 1, 1, 2, 0, -4};
+
+typedef struct node {
+    int op, a, b; /* op: '+' ...; 's': symbol a; 'i': integer a */
+} node;
+
+typedef struct rng { uint64_t key, at; } rng;
+
+static unsigned draw(rng *r, unsigned below)
+{
+    return (unsigned)(cfx_random_bits(r->key, r->at++) >> 33) % below;
+}
+
+static int make_tree(rng *r, node *t)
+{
+    int n = (int)draw(r, NODES - 2) + 2;
+    for (int i = 0; i < n; i++) {
+        t[i] = draw(r, 2) ? (node){'s', (int)draw(r, SYMBOLS), 0}
+                          : (node){'i', (int)draw(r, 11) - 4, 0};
+        if (i < 2 || draw(r, 4) == 0)
+            continue;
+        t[i].op = "++-**/%m>/"[draw(r, 10)];
+        t[i].a = (int)draw(r, (unsigned)i);
+        t[i].b = draw(r, 2) ? i - 1 : (int)draw(r, (unsigned)i);
+    }
+    return n;
+}
+
+static cfx_dim build(const node *t, int n)
+{
+    cfx_dim d[NODES];
+    for (int i = 0; i < n; i++) {
+        const node *x = &t[i];
+        char name[] = {(char)('A' + x->a), '\0'};
+        switch (x->op) {
+        case 's': d[i] = cfx_dim_symbol(env, name, least[x->a]); break;
+        case 'i': d[i] = cfx_dim_int(x->a); break;
+        case '+': d[i] = cfx_dim_add(env, d[x->a], d[x->b]); break;
+        case '-': d[i] = cfx_dim_sub(env, d[x->a], d[x->b]); break;
+        case '*': d[i] = cfx_dim_mul(env, d[x->a], d[x->b]); break;
+        case '/': d[i] = cfx_dim_floordiv(env, d[x->a], d[x->b]); break;
+        case '%': d[i] = cfx_dim_mod(env, d[x->a], d[x->b]); break;
+        case 'm': d[i] = cfx_dim_min(env, d[x->a], d[x->b]); break;
+        default: d[i] = cfx_dim_max(env, d[x->a], d[x->b]);
+        }
+    }
+    return d[n - 1];
+}
+
+/* The value, if it is defined and small. */
+static bool compute(const node *t, int n, const int64_t *values, int64_t *out)
+{
+    int64_t v[NODES];
+    for (int i = 0; i < n; i++) {
+        const node *x = &t[i];
+        int64_t a = x->op == 's' || x->op == 'i' ? 0 : v[x->a];
+        int64_t b = x->op == 's' || x->op == 'i' ? 0 : v[x->b];
+        if ((x->op == '/' || x->op == '%') && b == 0)
+            return false;
+        switch (x->op) {
+        case 's': v[i] = values[x->a]; break;
+        case 'i': v[i] = x->a; break;
+        case '+': v[i] = a + b; break;
+        case '-': v[i] = a - b; break;
+        case '*': v[i] = a * b; break;
+        case '/': v[i] = (a - ((a % b + b) % b)) / b; break;
+        case '%': v[i] = (a % b + b) % b; break;
+        case 'm': v[i] = a < b ? a : b; break;
+        default: v[i] = a > b ? a : b;
+        }
+        if (v[i] > (1 << 30) || v[i] < -(1 << 30))
+            return false;
+    }
+    *out = v[n - 1];
+    return true;
+}
+
+static void draw_values(rng *r, int64_t *values)
+{
+    for (int i = 0; i < SYMBOLS; i++)
+        values[i] = least[i] + draw(r, draw(r, 2) ? 3 : 40);
+}
+
+static const char *text_of(cfx_dim d)
+{
+    static char buf[2][8192];
+    static int turn;
+    turn = !turn;
+    cfx_dim_format(d, buf[turn], sizeof(buf[turn]));
+    return buf[turn];
+}
+
+START_TEST(random_expressions_have_the_right_values)
+{
+    rng r = {2024, 0};
+    node t[NODES];
+    long compared = 0;
+    for (int i = 0; i < 100000; i++) {
+        int n = make_tree(&r, t);
+        cfx_dim d = build(t, n);
+        if (cfx_dim_is_bad(d))
+            continue;
+        for (int k = 0; k < 2; k++) {
+            int64_t values[8] = {0}, want, got;
+            draw_values(&r, values);
+            if (!compute(t, n, values, &want))
+                continue;
+            cfx_error e = {0};
+            ck_assert_msg(!cfx_dim_eval(&got, d, value_of, values, &e),
+                          "%s: %s", text_of(d), e.text);
+            ck_assert_msg(got == want, "%s is %lld, not %lld", text_of(d),
+                          (long long)got, (long long)want);
+            cfx_range range = cfx_dim_range(env, d);
+            ck_assert_msg(range.lo <= got && got <= range.hi, "%s",
+                          text_of(d));
+            compared++;
+        }
+    }
+    ck_assert_int_gt(compared, 100000);
+}
+END_TEST
+
+START_TEST(random_expressions_read_back_as_the_same_word)
+{
+    rng r = {77, 0};
+    node t[NODES];
+    for (int i = 0; i < 30000; i++) {
+        int n = make_tree(&r, t);
+        cfx_dim d = build(t, n), back;
+        const char *text = text_of(d);
+        if (cfx_dim_is_bad(d) || strlen(text) > 8000)
+            continue;
+        ck_assert_int_eq(cfx_dim_parse(&back, env, text, &err), CFX_OK);
+        ck_assert_msg(cfx_dim_same(back, d), "%s\n%s", text, text_of(back));
+    }
+}
+END_TEST
+
+/* With guards that all hold for some values, no answer contradicts them. */
+static void question_all(rng *r, const int64_t *values)
+{
+    node t[2][NODES];
+    int64_t v[2];
+    cfx_dim d[2];
+    for (int i = 0; i < 30; i++) {
+        bool defined = true;
+        for (int k = 0; k < 2; k++) {
+            int n = make_tree(r, t[k]);
+            n = n > 6 ? 6 : n;
+            d[k] = build(t[k], n);
+            defined &= compute(t[k], n, values, &v[k]) &&
+                       !cfx_dim_is_bad(d[k]);
+        }
+        if (!defined)
+            continue;
+        bool known_le = cfx_dim_known_le(env, d[0], d[1]);
+        bool known_eq = cfx_dim_known_eq(env, d[0], d[1]);
+        ck_assert_msg(!known_le || v[0] <= v[1], "%s <= %s", text_of(d[0]),
+                      text_of(d[1]));
+        ck_assert_msg(!known_eq || v[0] == v[1], "%s == %s", text_of(d[0]),
+                      text_of(d[1]));
+        unsigned which = draw(r, 2);
+        bool answer = true;
+        if (v[0] == v[1])
+            answer = which ? cfx_dim_eq(env, d[0], d[1])
+                           : cfx_dim_le(env, d[0], d[1]);
+        else if (v[0] < v[1])
+            answer = which ? cfx_dim_lt(env, d[0], d[1])
+                           : cfx_dim_ne(env, d[0], d[1]);
+        ck_assert_msg(answer, "%s, %s", text_of(d[0]), text_of(d[1]));
+        size_t guards = cfx_shape_env_guards(env);
+        if (v[0] == v[1])
+            answer = which ? cfx_dim_eq(env, d[0], d[1])
+                           : cfx_dim_le(env, d[0], d[1]);
+        ck_assert(answer);
+        ck_assert_uint_eq(cfx_shape_env_guards(env), guards);
+    }
+}
+
+START_TEST(no_answer_contradicts_values_that_satisfy_all_guards)
+{
+    rng r = {555, 0};
+    for (int round = 0; round < 300; round++) {
+        int64_t values[8] = {0};
+        draw_values(&r, values);
+        cfx_shape_env_free(env);
+        ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
+        question_all(&r, values);
+    }
+}
+END_TEST
+
+/* ---- Memory, threads ---- */
+
+typedef struct counter { long calls, fail_at, held; } counter;
+
+static void *counted_alloc(void *user, size_t size, size_t align)
+{
+    counter *c = user;
+    void *p = NULL;
+    if (c->calls++ >= c->fail_at || posix_memalign(&p, align > 8 ? align : 8,
+                                                   size))
+        return NULL;
+    c->held += (long)size;
+    return p;
+}
+
+static void counted_free(void *user, void *p, size_t size)
+{
+    counter *c = user;
+    c->held -= (long)size;
+    free(p);
+}
+
+/* Work that needs all that allocates; false where something was lacking. */
+static bool work(cfx_context *c)
+{
+    cfx_shape_env *e;
+    cfx_dim d[6];
+    if (cfx_shape_env_new(&e, c, NULL))
+        return false;
+    char text[64];
+    bool ok = true;
+    cfx_dim sum = cfx_dim_int(0);
+    for (int i = 0; i < 150; i++) {
+        snprintf(text, sizeof(text), "x%d", i);
+        sum = cfx_dim_add(e, sum, cfx_dim_symbol(e, text, 1));
+    }
+    ok = ok && !cfx_dim_is_bad(sum);
+    for (int i = 0; i < 6; i++) {
+        snprintf(text, sizeof(text), "(A + B*C + %d)//max(D, %d)", i, i + 2);
+        cfx_status st = cfx_dim_parse(&d[i], e, text, NULL);
+        ck_assert(st == CFX_OK || st == CFX_ENOMEM);
+        ok = ok && !st;
+    }
+    for (int i = 0; i + 1 < 6; i++)
+        ok = cfx_dim_lt(e, d[i], d[i + 1]) && ok;
+    ok = cfx_dim_eq(e, cfx_dim_symbol(e, "A", 1),
+                    cfx_dim_symbol(e, "B", 1)) && ok;
+    cfx_shape_env_free(e);
+    return ok;
+}
+
+START_TEST(any_allocation_may_fail)
+{
+    counter c = {0};
+    cfx_options o = {.size = sizeof(o), .threads = 1,
+                     .allocator = {counted_alloc, counted_free, &c}};
+    bool done = false;
+    for (c.fail_at = 0; !done; c.fail_at++) {
+        cfx_context *small;
+        c.calls = 0;
+        if (!cfx_context_new(&small, &o, NULL)) {
+            done = work(small);
+            cfx_context_free(small);
+        }
+        ck_assert_int_eq(c.held, 0);
+    }
+    ck_assert_int_gt(c.fail_at, 10);
+}
+END_TEST
+
+static void *build_many(void *arg)
+{
+    cfx_dim *out = arg;
+    rng r = {4, 0};
+    node t[NODES];
+    for (int i = 0; i < 3000; i++)
+        out[i] = build(t, make_tree(&r, t));
+    return NULL;
+}
+
+START_TEST(threads_make_the_same_words)
+{
+    static cfx_dim out[4][3000];
+    pthread_t thread[4];
+    for (int i = 0; i < 4; i++)
+        ck_assert(!pthread_create(&thread[i], NULL, build_many, out[i]));
+    for (int i = 0; i < 4; i++)
+        pthread_join(thread[i], NULL);
+    for (int i = 1; i < 4; i++)
+        ck_assert(!memcmp(out[0], out[i], sizeof(out[0])));
+}
+END_TEST
+
+static Suite *dim_suite(void)
+{
+    Suite *s = suite_create("dim");
+    TCase *t = tcase_create("dim");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_set_timeout(t, 600);
+    tcase_add_test(t, integers_need_no_environment);
+    tcase_add_test(t, integers_that_overflow_are_bad);
+    tcase_add_test(t, bad_spreads_and_satisfies_nothing);
+    tcase_add_test(t, expression_prints_as_a_person_writes_it);
+    tcase_add_test(t, equal_expressions_are_the_same_word);
+    tcase_add_test(t, convolutions_of_a_resnet_stay_short);
+    tcase_add_test(t, range_decides_divisions_of_bounded_symbols);
+    tcase_add_test(t, unbacked_symbols_may_be_zero);
+    tcase_add_test(t, symbol_needs_a_name);
+    tcase_add_test(t, parse_tells_where_a_text_is_malformed);
+    tcase_add_test(t, parse_is_not_made_to_recurse_without_end);
+    tcase_add_test(t, expressions_are_bounded);
+    tcase_add_test(t, format_cuts_like_snprintf);
+    tcase_add_test(t, eval_gives_values_and_errors);
+    tcase_add_test(t, what_follows_needs_no_guard);
+    tcase_add_test(t, without_an_environment_only_forms_decide);
+    tcase_add_test(t, guard_is_recorded_once);
+    tcase_add_test(t, guard_prints_what_was_asked);
+    tcase_add_test(t, guards_are_used_later);
+    tcase_add_test(t, guard_keeps_the_range_of_what_it_replaces);
+    tcase_add_test(t, very_many_guards_take_linear_time);
+    tcase_add_test(t, random_expressions_have_the_right_values);
+    tcase_add_test(t, random_expressions_read_back_as_the_same_word);
+    tcase_add_test(t, no_answer_contradicts_values_that_satisfy_all_guards);
+    tcase_add_test(t, any_allocation_may_fail);
+    tcase_add_test(t, threads_make_the_same_words);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *runner = srunner_create(dim_suite());
+    srunner_run_all(runner, CK_NORMAL);
+    int failed = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
