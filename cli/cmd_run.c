@@ -113,26 +113,22 @@ static cfx_status find_saves(struct walk *w, const cli_list *texts,
 
 /* ---- The walk ---- */
 
+/* The class is made here, since its super is the user's choice. */
 static cfx_status walk_init(struct walk *w, cfx_module *gm,
                             const struct run_options *o, cfx_error *err)
 {
-    cfx_status rc =
-        o->trace          ? cfx_trace_init(&w->u.trace, gm, stderr, err)
-        : o->check_finite ? cfx_check_finite_init(&w->u.check, gm, err)
-                          : cfx_interp_init(&w->u.base, &cfx_interp_base, gm,
-                                            err);
-
-    if (rc || !o->saves.n)
-        return rc;
-    rc = find_saves(w, &o->saves, err);
     w->saving = (cfx_interp_class){
         .size = sizeof(w->saving),
         .name = "save",
-        .super = w->u.base.cls,
-        .run_node = save_run_node,
+        .super = o->trace          ? &cfx_trace_class
+                 : o->check_finite ? &cfx_check_finite_class
+                                   : &cfx_interp_base,
+        .run_node = o->saves.n ? save_run_node : NULL,
     };
-    w->u.base.cls = &w->saving;
-    return rc;
+    if (o->trace)
+        w->u.trace.to = stderr;
+    cfx_status rc = cfx_interp_init(&w->u.base, &w->saving, gm, err);
+    return rc ? rc : find_saves(w, &o->saves, err);
 }
 
 static void walk_release(struct walk *w)
@@ -243,12 +239,20 @@ static cfx_status finish(cli *c, const struct run_options *o, cfx_value result,
     return cli_print_result(c->out, c->ctx, result, o->top, err);
 }
 
-/* Errors of a run name the model; one of them can be helped. */
-static void explain(const cli *c, cfx_error *err, const char *path)
+/* Is the error that a parameter lacks its numbers, or is not even known? */
+static bool lacks_weights(const cfx_error *err)
 {
     static const char missing[] = "missing weight";
 
-    if (!strncmp(err->text, missing, sizeof(missing) - 1))
+    return !strncmp(err->text, missing, sizeof(missing) - 1) ||
+           (strstr(err->text, "nonexistent target") &&
+            strstr(err->text, "= get_attr["));
+}
+
+/* Errors of a run name the model; one of them can be helped. */
+static void explain(const cli *c, cfx_error *err, const char *path)
+{
+    if (lacks_weights(err))
         cfx_fail_at(err, c->g.random_weights.given
                              ? "the text does not tell the shape of a bare "
                                "parameter (a block state: would)"

@@ -46,10 +46,10 @@ static cfx_status visit(cfx_value v, char *name, part_fn *fn, void *user,
     if (!dict && !cfx_value_is_seq(v))
         return fn(user, name, v, err);
     for (uint32_t i = 0; i < v.u.seq->len && !rc; i++) {
-        const cfx_value *item = v.u.seq->item;
-        rc = extend(name, len, dict ? item[2 * i] : cfx_int(i), err);
+        const cfx_value *item = v.u.seq->item; /* of a dict: key, value, ... */
+        rc = extend(name, len, dict ? item[i++] : cfx_int(i), err);
         if (!rc)
-            rc = visit(dict ? item[2 * i + 1] : item[i], name, fn, user, err);
+            rc = visit(item[i], name, fn, user, err);
         name[len] = '\0';
     }
     return rc;

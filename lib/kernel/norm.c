@@ -223,14 +223,15 @@ static void softmax(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
     run(ctx, &j, outer * j.strips, n * min64(inner, LANES), run_softmax);
 }
 
-void cfx_softmax(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                 int64_t outer, int64_t n, int64_t inner)
+void cfx_kernel_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
+                        const void *x, int64_t outer, int64_t n, int64_t inner)
 {
     softmax(ctx, dtype, y, x, outer, n, inner, false);
 }
 
-void cfx_log_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
-                     const void *x, int64_t outer, int64_t n, int64_t inner)
+void cfx_kernel_log_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
+                            const void *x, int64_t outer, int64_t n,
+                            int64_t inner)
 {
     softmax(ctx, dtype, y, x, outer, n, inner, true);
 }
@@ -304,9 +305,10 @@ static void run_layer_norm(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-void cfx_layer_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                    int64_t outer, int64_t n, const void *weight,
-                    const void *bias, double eps, void *mean, void *rstd)
+void cfx_kernel_layer_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
+                           const void *x, int64_t outer, int64_t n,
+                           const void *weight, const void *bias, double eps,
+                           void *mean, void *rstd)
 {
     job j = make_job(ctx, dtype, dtype, y, x);
 
@@ -338,8 +340,9 @@ static void run_rms_norm(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-void cfx_rms_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                  int64_t outer, int64_t n, const void *weight, double eps)
+void cfx_kernel_rms_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
+                         const void *x, int64_t outer, int64_t n,
+                         const void *weight, double eps)
 {
     job j = make_job(ctx, dtype, dtype, y, x);
 
@@ -387,10 +390,11 @@ static void run_group_norm(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-void cfx_group_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                    int64_t batch, int64_t channels, int64_t inner,
-                    int64_t groups, const void *weight, const void *bias,
-                    double eps, void *mean, void *rstd)
+void cfx_kernel_group_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
+                           const void *x, int64_t batch, int64_t channels,
+                           int64_t inner, int64_t groups, const void *weight,
+                           const void *bias, double eps, void *mean,
+                           void *rstd)
 {
     job j = make_job(ctx, dtype, dtype, y, x);
 
@@ -457,10 +461,11 @@ static void run_lanes(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-void cfx_batch_norm(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stats, void *y,
-                    const void *x, int64_t batch, int64_t channels,
-                    int64_t inner, const void *mean, const void *var,
-                    const void *weight, const void *bias, double eps)
+void cfx_kernel_batch_norm(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stats,
+                           void *y, const void *x, int64_t batch,
+                           int64_t channels, int64_t inner, const void *mean,
+                           const void *var, const void *weight,
+                           const void *bias, double eps)
 {
     job j = make_job(ctx, dtype, stats, y, x);
 
@@ -483,8 +488,7 @@ void cfx_batch_norm(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stats, void *y,
 
 void cfx_channel_stats(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stats,
                        const void *x, int64_t batch, int64_t channels,
-                       int64_t inner, double correction, void *mean,
-                       void *var)
+                       int64_t inner, double correction, void *mean, void *var)
 {
     int64_t shape[] = {batch, channels, inner};
     cfx_iter it;

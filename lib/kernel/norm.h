@@ -12,10 +12,12 @@
 #include "kernel/pointwise.h"
 
 /* Along the middle axis of (outer, n, inner). */
-void cfx_softmax(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                 int64_t outer, int64_t n, int64_t inner);
-void cfx_log_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
-                     const void *x, int64_t outer, int64_t n, int64_t inner);
+void cfx_kernel_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
+                        const void *x, int64_t outer, int64_t n,
+                        int64_t inner);
+void cfx_kernel_log_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
+                            const void *x, int64_t outer, int64_t n,
+                            int64_t inner);
 
 /*
  * softmax(x * scale + mask) along the last axis of (outer, n), as attention
@@ -31,31 +33,35 @@ void cfx_softmax_masked(cfx_context *ctx, cfx_dtype dtype, void *y,
 /* (x - mean) / sqrt(var + eps) * weight + bias over the n of (outer, n), where
  * weight and bias have n elements. mean and rstd, of `outer` elements, are
  * written where not NULL. */
-void cfx_layer_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                    int64_t outer, int64_t n, const void *weight,
-                    const void *bias, double eps, void *mean, void *rstd);
+void cfx_kernel_layer_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
+                           const void *x, int64_t outer, int64_t n,
+                           const void *weight, const void *bias, double eps,
+                           void *mean, void *rstd);
 
 /* x / sqrt(mean(x^2) + eps) * weight over the n of (outer, n). */
-void cfx_rms_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                  int64_t outer, int64_t n, const void *weight, double eps);
+void cfx_kernel_rms_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
+                         const void *x, int64_t outer, int64_t n,
+                         const void *weight, double eps);
 
 /* As layer_norm over the channels of a group and what is inside of them, of
  * (batch, channels, inner); weight and bias are of a channel. groups divides
  * channels. Instance norm is groups == channels. mean and rstd, where not
  * NULL, are (batch, groups). */
-void cfx_group_norm(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
-                    int64_t batch, int64_t channels, int64_t inner,
-                    int64_t groups, const void *weight, const void *bias,
-                    double eps, void *mean, void *rstd);
+void cfx_kernel_group_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
+                           const void *x, int64_t batch, int64_t channels,
+                           int64_t inner, int64_t groups, const void *weight,
+                           const void *bias, double eps, void *mean,
+                           void *rstd);
 
 /* (x - mean) / sqrt(var + eps) * weight + bias with given statistics of each
  * channel, of (batch, channels, inner); channels-last is inner == 1. The
  * statistics and weights are of type `stat`, which may be f32 where x has 16
  * bits. */
-void cfx_batch_norm(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat, void *y,
-                    const void *x, int64_t batch, int64_t channels,
-                    int64_t inner, const void *mean, const void *var,
-                    const void *weight, const void *bias, double eps);
+void cfx_kernel_batch_norm(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat,
+                           void *y, const void *x, int64_t batch,
+                           int64_t channels, int64_t inner, const void *mean,
+                           const void *var, const void *weight,
+                           const void *bias, double eps);
 
 /* The mean and the variance (divided by batch * inner - correction) of each
  * channel of (batch, channels, inner), of type `stat`. */

@@ -12,15 +12,22 @@
 static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* The input that stands at place i, or -1. */
-static int64_t source_of(cfx_pad_mode mode, int64_t i, int64_t n)
+/* The input that output `o` is along an axis, or -1. */
+static int64_t source_of(const cfx_pad *p, int axis, int64_t o)
 {
+    int64_t n = p->in[axis], before = p->before[axis], i = o - before;
+    int64_t after = p->out[axis] - n - before, first, len;
+
     if (i >= 0 && i < n)
         return i;
-    switch (mode) {
+    switch (p->mode) {
     case CFX_PAD_REFLECT: return i < 0 ? -i : 2 * (n - 1) - i;
     case CFX_PAD_REPLICATE: return i < 0 ? 0 : n - 1;
-    case CFX_PAD_CIRCULAR: return i < 0 ? i + n : i - n;
+    case CFX_PAD_CIRCULAR:
+        /* What is cut off at the other side does not come around. */
+        first = -min64(before, 0);
+        len = n + min64(after, 0) - first;
+        return first + ((i - first) % len + len) % len;
     default: return -1;
     }
 }
@@ -30,13 +37,12 @@ static int64_t source_of(cfx_pad_mode mode, int64_t i, int64_t n)
     static void edge_##T(const cfx_pad *p, T *y, const T *x, int64_t begin,   \
                          int64_t end)                                         \
     {                                                                         \
-        int64_t n = p->in[p->rank - 1], before = p->before[p->rank - 1];      \
         T value = 0;                                                          \
                                                                               \
         if (p->value)                                                         \
             memcpy(&value, p->value, sizeof(value));                          \
         for (int64_t i = begin; i < end; i++) {                               \
-            int64_t from = x ? source_of(p->mode, i - before, n) : -1;        \
+            int64_t from = x ? source_of(p, p->rank - 1, i) : -1;             \
             y[i] = from < 0 ? value : x[from];                                \
         }                                                                     \
     }
@@ -63,8 +69,8 @@ static int64_t row_of(const cfx_pad *p, int64_t r)
     int64_t row = 0, step = 1;
 
     for (int a = p->rank - 2; a >= 0; a--) {
-        int64_t i = source_of(p->mode, r % p->out[a] - p->before[a],
-                              p->in[a]);
+        int64_t i = source_of(p, a, r % p->out[a]);
+
         if (i < 0)
             return -1;
         row += i * step;

@@ -30,8 +30,8 @@ static void run_roll(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-void cfx_roll(cfx_context *ctx, size_t size, void *y, const void *x,
-              int64_t outer, int64_t n, int64_t inner, int64_t shift)
+void cfx_kernel_roll(cfx_context *ctx, size_t size, void *y, const void *x,
+                     int64_t outer, int64_t n, int64_t inner, int64_t shift)
 {
     int64_t work = n * inner;
     roll_job j = {.y = y, .x = x, .all = (size_t)work * size};
@@ -126,8 +126,8 @@ int64_t cfx_nonzero_count(cfx_context *ctx, cfx_dtype dtype, const void *x,
     return count;
 }
 
-void cfx_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
-                 const int64_t *shape)
+void cfx_kernel_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
+                        const int64_t *shape)
 {
     int64_t at[CFX_ITER_RANK] = {0}, n = 1;
 
@@ -145,8 +145,8 @@ void cfx_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
     }
 }
 
-void cfx_masked_select(size_t size, void *y_, const void *x_,
-                       const uint8_t *mask, int64_t n)
+void cfx_kernel_masked_select(size_t size, void *y_, const void *x_,
+                              const uint8_t *mask, int64_t n)
 {
     char *y = y_;
     const char *x = x_;
@@ -158,8 +158,8 @@ void cfx_masked_select(size_t size, void *y_, const void *x_,
         }
 }
 
-bool cfx_masked_scatter(size_t size, void *y_, const uint8_t *mask,
-                        const void *src_, int64_t nsrc, int64_t n)
+bool cfx_kernel_masked_scatter(size_t size, void *y_, const uint8_t *mask,
+                               const void *src_, int64_t nsrc, int64_t n)
 {
     char *y = y_;
     const char *src = src_;
@@ -184,9 +184,9 @@ typedef struct search_job {
     bool shared, right;
 } search_job;
 
-/* Is element i of x before element k of v, where NaN is after all numbers? */
+/* Is element i of x before element k of v? Where one is NaN: `unordered`. */
 static bool is_before(cfx_dtype t, const void *x, int64_t i, const void *v,
-                      int64_t k)
+                      int64_t k, bool unordered)
 {
     double a, b;
 
@@ -219,9 +219,10 @@ static bool is_before(cfx_dtype t, const void *x, int64_t i, const void *v,
         b = (double)f32_of_bf16(((const uint16_t *)v)[k]);
         break;
     }
-    return a < b || (isnan(b) && !isnan(a));
+    return isnan(a) || isnan(b) ? unordered : a < b;
 }
 
+/* What cannot be compared is passed over, as in PyTorch. */
 static void run_search(void *arg, int64_t begin, int64_t end, int worker)
 {
     const search_job *j = arg;
@@ -234,8 +235,10 @@ static void run_search(void *arg, int64_t begin, int64_t end, int worker)
         while (lo < hi) {
             int64_t mid = lo + (hi - lo) / 2;
             bool below = j->right
-                ? !is_before(j->dtype, j->value, begin, j->sorted, first + mid)
-                : is_before(j->dtype, j->sorted, first + mid, j->value, begin);
+                ? !is_before(j->dtype, j->value, begin, j->sorted, first + mid,
+                             false)
+                : is_before(j->dtype, j->sorted, first + mid, j->value, begin,
+                            true);
 
             if (below)
                 lo = mid + 1;
@@ -246,9 +249,10 @@ static void run_search(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-void cfx_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
-                      const void *sorted, const void *value, int64_t outer,
-                      int64_t n, int64_t count, bool shared, bool right)
+void cfx_kernel_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
+                             const void *sorted, const void *value,
+                             int64_t outer, int64_t n, int64_t count,
+                             bool shared, bool right)
 {
     search_job j = {
         .y = y, .sorted = sorted, .value = value, .dtype = dtype, .n = n,

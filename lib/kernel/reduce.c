@@ -328,6 +328,8 @@ static void take_range(const job *j, state *s, cfx_place place, int64_t lanes,
 {
     int64_t rest = begin;
 
+    if (begin == end)
+        return;
     for (int i = 0; i < j->nreduced; i++)
         place.at[j->reduced[i]] = split(&rest, j->it->shape[j->reduced[i]]);
     while (begin < end) {

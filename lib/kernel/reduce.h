@@ -63,9 +63,9 @@ void cfx_reduce_var_mean(cfx_context *ctx, cfx_red op, cfx_dtype dtype,
  * smaller than all. `index` and `value` are row-major (outer, inner), i64 and
  * the type of x; either may be NULL.
  */
-void cfx_argmax(cfx_context *ctx, cfx_dtype dtype, bool smallest,
-                int64_t *index, void *value, const void *x, int64_t outer,
-                int64_t n, int64_t inner);
+void cfx_kernel_argmax(cfx_context *ctx, cfx_dtype dtype, bool smallest,
+                       int64_t *index, void *value, const void *x,
+                       int64_t outer, int64_t n, int64_t inner);
 
 /* Scans along the middle axis of row-major (outer, n, inner). y may be x. */
 typedef enum cfx_scan {

@@ -100,7 +100,7 @@ static void weigh_linear(const cfx_resample *r, int a, double at,
     part = part < 0 ? 0 : part > 1 ? 1 : part;
     *count = *first + 1 < r->in[a] ? 2 : 1;
     w[0] = *count == 2 ? as(r, 1 - part) : 1;
-    w[1] = part;
+    w[1] = *count == 2 ? part : 0;
 }
 
 /* Inputs beyond the edge are those at the edge. */

@@ -170,9 +170,9 @@ static void run_arg(void *arg, int64_t begin, int64_t end, int worker)
             arg_lanes(j, begin);
 }
 
-void cfx_argmax(cfx_context *ctx, cfx_dtype dtype, bool smallest,
-                int64_t *index, void *value, const void *x, int64_t outer,
-                int64_t n, int64_t inner)
+void cfx_kernel_argmax(cfx_context *ctx, cfx_dtype dtype, bool smallest,
+                       int64_t *index, void *value, const void *x,
+                       int64_t outer, int64_t n, int64_t inner)
 {
     job j = make_job(ctx, dtype, value, index, x, n, inner);
 

@@ -243,9 +243,9 @@ size_t cfx_sort_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
     return slot_size(2 * n) * (size_t)slots_of(ctx, outer * inner, n);
 }
 
-void cfx_sort(cfx_context *ctx, cfx_dtype dtype, bool descending, void *y,
-              int64_t *index, const void *x, int64_t outer, int64_t n,
-              int64_t inner, void *work)
+void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
+                     void *y, int64_t *index, const void *x, int64_t outer,
+                     int64_t n, int64_t inner, void *work)
 {
     job j = {
         .dtype = dtype, .size = cfx_dtype_size(dtype),
@@ -374,9 +374,9 @@ size_t cfx_topk_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
            (size_t)slots_of(ctx, outer * inner, n);
 }
 
-void cfx_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
-              int64_t *index, const void *x, int64_t outer, int64_t n,
-              int64_t inner, int64_t k, void *work)
+void cfx_kernel_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
+                     int64_t *index, const void *x, int64_t outer, int64_t n,
+                     int64_t inner, int64_t k, void *work)
 {
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
     bool floats = cfx_dtype_is_float(dtype), f64 = dtype == CFX_F64;

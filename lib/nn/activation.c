@@ -54,3 +54,76 @@ ACTIVATION(ELU, "(float alpha=1.0, bool inplace=False)", "alpha ?inplace",
            cfx_elu(s, in[0], .alpha = A("alpha")),
            cfx_elu_(s, in[0], .alpha = A("alpha")),
            "x, or alpha * (exp(x) - 1) where x is negative.")
+
+ACTIVATION(CELU, "(float alpha=1.0, bool inplace=False)", "alpha ?inplace",
+           cfx_celu(s, in[0], .alpha = A("alpha")),
+           cfx_celu_(s, in[0], .alpha = A("alpha")),
+           "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
+ACTIVATION(SELU, "(bool inplace=False)", "?inplace", cfx_selu(s, in[0]),
+           cfx_selu_(s, in[0]), "The scaled exponential linear unit.")
+ACTIVATION(Hardtanh, "(float min_val=-1.0, float max_val=1.0, bool "
+           "inplace=False)", "min_val max_val ?inplace",
+           cfx_hardtanh(s, in[0], .min_val = A("min_val"),
+                        .max_val = A("max_val")),
+           cfx_hardtanh_(s, in[0], .min_val = A("min_val"),
+                         .max_val = A("max_val")),
+           "x, kept between two numbers.")
+ACTIVATION(Threshold, "(float threshold, float value, bool inplace=False)",
+           "threshold value ?inplace",
+           cfx_threshold(s, in[0], A("threshold"), A("value")),
+           cfx_threshold_(s, in[0], A("threshold"), A("value")),
+           "x where it is above the threshold, else the value.")
+ACTIVATION(Softplus, "(float beta=1.0, float threshold=20.0)",
+           "beta threshold",
+           cfx_softplus(s, in[0], .beta = A("beta"),
+                        .threshold = A("threshold")), cfx_none(),
+           "log(1 + exp(beta * x)) / beta; x itself above the threshold.")
+ACTIVATION(Softsign, "()", "", cfx_softsign(s, in[0]), cfx_none(),
+           "x / (1 + abs(x)).")
+ACTIVATION(Tanhshrink, "()", "", cfx_tanhshrink(s, in[0]), cfx_none(),
+           "x - tanh(x).")
+ACTIVATION(Hardshrink, "(float lambd=0.5)", "$lambd",
+           cfx_hardshrink(s, in[0], .lambd = A("lambd")), cfx_none(),
+           "x, or 0 where it is between -lambd and lambd.")
+ACTIVATION(Softshrink, "(float lambd=0.5)", "$lambd",
+           cfx_softshrink(s, in[0], .lambd = A("lambd")), cfx_none(),
+           "x moved towards 0 by lambd, at most to 0.")
+ACTIVATION(LogSigmoid, "()", "", cfx_log_sigmoid(s, in[0]), cfx_none(),
+           "The logarithm of sigmoid(x).")
+ACTIVATION(GLU, "(int dim=-1)", "dim", cfx_glu(s, in[0], .dim = A("dim")),
+           cfx_none(),
+           "The first half along an axis times the sigmoid of the second.")
+
+#define TRAINING cfx_bool(cfx_module_training(self))
+
+ACTIVATION(RReLU, "(float lower=0.125, float upper=0.3333333333333333, bool "
+           "inplace=False)", "lower upper ?inplace",
+           cfx_rrelu(s, in[0], .lower = A("lower"), .upper = A("upper"),
+                     .training = TRAINING),
+           cfx_rrelu_(s, in[0], .lower = A("lower"), .upper = A("upper"),
+                      .training = TRAINING),
+           "x, or x times the mean of lower and upper where it is negative.")
+
+/* ---- With a parameter ---- */
+
+static cfx_status PReLU_init(cfx_module *self, cfx_error *err)
+{
+    cfx_dim n = cfx_attr_dim(self, "num_parameters");
+    return cfx_module_param(self, "weight", CFX_F32, 1, &n, err);
+}
+
+static cfx_value PReLU_forward(cfx_scope *s, cfx_module *self,
+                               const cfx_value *in)
+{
+    return cfx_prelu(s, in[0], cfx_param_of(s, self, "weight"));
+}
+
+/* `init` is what the weight begins with, before it is loaded. */
+const cfx_module_type cfx_module__PReLU = {
+    .schema = "PReLU(SymInt num_parameters=1, float init=0.25)",
+    .repr = "num_parameters",
+    .doc = "x, or x times a learned slope where it is negative.",
+    .init = PReLU_init,
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = PReLU_forward,
+};

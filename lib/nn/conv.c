@@ -36,11 +36,61 @@ static cfx_status declare(cfx_module *self, bool transposed, cfx_error *err)
                : cfx_module_no_param(self, "bias", err);
 }
 
-static cfx_status Conv_init(cfx_module *self, cfx_error *err)
+static bool pads_with_zeros(const cfx_module *self)
 {
-    return declare(self, false, err);
+    return !strcmp(cfx_attr_str(self, "padding_mode"), "zeros");
 }
 
+static cfx_status Conv_init(cfx_module *self, cfx_error *err)
+{
+    static const char *const modes[] = {"zeros", "reflect", "replicate",
+                                        "circular"};
+    const char *mode = cfx_attr_str(self, "padding_mode");
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(mode, modes[i]))
+            return declare(self, false, err);
+    return cfx_fail(err, CFX_EINVAL, "padding_mode must be one of zeros, "
+                    "reflect, replicate, circular, but got padding_mode='%s'",
+                    mode);
+}
+
+static cfx_status ConvTranspose_init(cfx_module *self, cfx_error *err)
+{
+    if (!pads_with_zeros(self))
+        return cfx_fail(err, CFX_EINVAL, "Only \"zeros\" padding mode is "
+                        "supported for ConvTranspose");
+    return declare(self, true, err);
+}
+
+/* What a convolution without padding needs in front of and behind axis i. */
+static void margin(const cfx_module *self, uint32_t i, cfx_value out[2])
+{
+    cfx_value pad = cfx_attr(self, "padding");
+    cfx_dim one = cfx_dim_int(1), two = cfx_dim_int(2);
+    if (pad.kind != CFX_STR) {
+        out[0] = out[1] = pad.u.seq->item[i];
+        return;
+    }
+    cfx_dim k = cfx_value_dim(cfx_attr(self, "kernel_size").u.seq->item[i]);
+    cfx_dim d = cfx_value_dim(cfx_attr(self, "dilation").u.seq->item[i]);
+    cfx_dim all = cfx_dim_mul(NULL, d, cfx_dim_sub(NULL, k, one));
+    if (strcmp(pad.u.str->text, "same"))
+        all = cfx_dim_int(0);
+    cfx_dim front = cfx_dim_floordiv(NULL, all, two);
+    out[0] = cfx_value_of_dim(front);
+    out[1] = cfx_value_of_dim(cfx_dim_sub(NULL, all, front));
+}
+
+/* The input with its margin, where that is not zeros. */
+static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
+{
+    cfx_value item[6];
+    uint32_t n = cfx_attr(self, "kernel_size").u.seq->len;
+    for (uint32_t i = 0; i < n; i++)
+        margin(self, n - 1 - i, item + (size_t)2 * i);
+    return cfx_pad(s, x, cfx_list_of(s, CFX_TUPLE, (size_t)2 * n, item),
+                   .mode = cfx_attr(self, "padding_mode"));
+}
 
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
@@ -50,6 +100,11 @@ static cfx_status Conv_init(cfx_module *self, cfx_error *err)
     static cfx_value Conv##n##d_forward(cfx_scope *s, cfx_module *self,      \
                                         const cfx_value *in)                 \
     {                                                                        \
+        if (!pads_with_zeros(self))                                          \
+            return cfx_conv##n##d(                                           \
+                s, padded(s, self, in[0]), P("weight"), .bias = P("bias"),   \
+                .stride = A("stride"), .dilation = A("dilation"),            \
+                .groups = A("groups"));                                      \
         if (A("padding").kind == CFX_STR)                                    \
             return cfx_conv##n##d_padding(                                   \
                 s, in[0], P("weight"), .bias = P("bias"),                    \
@@ -79,3 +134,36 @@ static cfx_status Conv_init(cfx_module *self, cfx_error *err)
 CONV(1)
 CONV(2)
 CONV(3)
+
+/* output_size would only choose an output_padding. */
+#define CONV_TRANSPOSE(n)                                                    \
+    static cfx_value ConvTranspose##n##d_forward(                            \
+        cfx_scope *s, cfx_module *self, const cfx_value *in)                 \
+    {                                                                        \
+        if (!cfx_value_is_none(in[1]))                                       \
+            return cfx_scope_fail(s, CFX_EUNSUPPORTED, "ConvTranspose" #n    \
+                                  "d: output_size is not supported");        \
+        return cfx_conv_transpose##n##d(                                     \
+            s, in[0], P("weight"), .bias = P("bias"),                        \
+            .stride = A("stride"), .padding = A("padding"),                  \
+            .output_padding = A("output_padding"), .groups = A("groups"),    \
+            .dilation = A("dilation"));                                      \
+    }                                                                        \
+    const cfx_module_type cfx_module__ConvTranspose##n##d = {                \
+        .schema = "ConvTranspose" #n "d(SymInt in_channels, SymInt "         \
+                  "out_channels, SymInt[" #n "] kernel_size, SymInt[" #n     \
+                  "] stride=1, SymInt[" #n "] padding=0, SymInt[" #n         \
+                  "] output_padding=0, SymInt groups=1, bool bias=True, "    \
+                  "SymInt[" #n "] dilation=1, str padding_mode='zeros')",    \
+        .repr = "$in_channels $out_channels kernel_size stride ?padding "    \
+                "?dilation ?output_padding ?groups ?bias ?=padding_mode",    \
+        .doc = "A transposed convolution over " #n " spatial axes.",         \
+        .init = ConvTranspose_init,                                          \
+        .forward_schema = "forward(Tensor input, SymInt[]? "                 \
+                          "output_size=None) -> Tensor",                     \
+        .forward = ConvTranspose##n##d_forward,                              \
+    };
+
+CONV_TRANSPOSE(1)
+CONV_TRANSPOSE(2)
+CONV_TRANSPOSE(3)

@@ -3,6 +3,10 @@ libcfx_all_la_SOURCES += %reldir%/module.c %reldir%/module_impl.h \
 	%reldir%/modules.def
 
 # One file a module type, or a family of them.
-libcfx_all_la_SOURCES += %reldir%/dropout.c \
+libcfx_all_la_SOURCES += %reldir%/attention.c %reldir%/dropout.c \
 	%reldir%/normalization.c %reldir%/activation.c %reldir%/batchnorm.c \
 	%reldir%/conv.c %reldir%/linear.c %reldir%/pooling.c %reldir%/shape.c
+
+# More module types.
+libcfx_all_la_SOURCES += %reldir%/containers.c %reldir%/embedding.c \
+	%reldir%/padding.c %reldir%/pixels.c %reldir%/softmax.c

@@ -302,6 +302,17 @@ cfx_value cfx_attr(const cfx_module *m, const char *name)
     return CFX_NOTHING;
 }
 
+void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v)
+{
+    for (int k = 0; k < m->schema->nparams; k++)
+        if (!strcmp(m->schema->params[k].name, name)) {
+            cfx_value_unref(m->attrs.in[k]);
+            m->attrs.in[k] = v;
+            return;
+        }
+    assert(!"the schema has that parameter");
+}
+
 cfx_dim cfx_attr_dim(const cfx_module *m, const char *name)
 {
     return cfx_value_dim(cfx_attr(m, name));

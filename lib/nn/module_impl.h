@@ -33,6 +33,9 @@ struct cfx_module {
 /* The type of containers. */
 extern const cfx_module_type cfx_module__Module;
 
+/* For `init`: give a constructor's argument another value; takes it. */
+void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
+
 /* Schemas of a type, read once. */
 cfx_status cfx_module_type__schemas(cfx_context *ctx,
                                     const cfx_module_type *type,

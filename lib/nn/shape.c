@@ -34,3 +34,18 @@ const cfx_module_type cfx_module__Identity = {
     .forward_schema = "forward(Tensor input) -> Tensor",
     .forward = Identity_forward,
 };
+
+static cfx_value Unflatten_forward(cfx_scope *s, cfx_module *self,
+                                   const cfx_value *in)
+{
+    return cfx_unflatten(s, in[0], cfx_attr(self, "dim"),
+                         cfx_attr(self, "unflattened_size"));
+}
+
+const cfx_module_type cfx_module__Unflatten = {
+    .schema = "Unflatten(int dim, SymInt[] unflattened_size)",
+    .repr = "dim unflattened_size",
+    .doc = "Split one axis into several.",
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = Unflatten_forward,
+};

@@ -6,9 +6,6 @@
  *         value serves several of query.
  * cost    L * S * (E + Ev) multiply-adds for each batch and head; softmax 4
  *         steps a weight, of which an exp and a division.
- *
- * The result of a call with four axes lies as (batch, L, heads, Ev), which is
- * how PyTorch's CPU kernel leaves it.
  */
 #include <math.h>
 
@@ -74,7 +71,7 @@ static cfx_status attention_infer(cfx_call *call)
     const cfx_tensor *k = cfx_call_tensor(call, KEY);
     const cfx_tensor *v = cfx_call_tensor(call, VALUE);
     const cfx_tensor *mask = cfx_call_tensor(call, MASK);
-    cfx_dim shape[CFX_MAX_RANK], full[CFX_MAX_RANK], stride[4];
+    cfx_dim shape[CFX_MAX_RANK], full[CFX_MAX_RANK];
     bool gqa = cfx_call_bool(call, GQA);
     cfx_status st = check(call, q, k, v);
     if (!st && gqa)
@@ -100,14 +97,7 @@ static cfx_status attention_infer(cfx_call *call)
     if (mask)
         st = cfx_infer_broadcast(call, &n, full, mask->rank, mask->shape);
     shape[rank + 1] = v->shape[rank + 1];
-    if (st || rank != 2)
-        return st ? st : cfx_call_out(call, (cfx_dtype)q->dtype, rank + 2,
-                                      shape);
-    stride[3] = cfx_dim_int(1);
-    stride[1] = shape[3];
-    stride[2] = cfx_dim_mul(call->env, shape[1], shape[3]);
-    stride[0] = cfx_dim_mul(call->env, stride[2], shape[2]);
-    return cfx_call_out_strided(call, (cfx_dtype)q->dtype, 4, shape, stride);
+    return st ? st : cfx_call_out(call, (cfx_dtype)q->dtype, rank + 2, shape);
 }
 
 static void attention_cost(const cfx_call *call, cfx_cost *cost)

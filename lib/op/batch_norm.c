@@ -165,7 +165,7 @@ static cfx_status batch_norm_run(cfx_call *call)
             st = cfx_tensor_alloc(made, call->err);
     }
     if (!st)
-        cfx_batch_norm(call->ctx, (cfx_dtype)x->dtype, a.stat,
+        cfx_kernel_batch_norm(call->ctx, (cfx_dtype)x->dtype, a.stat,
                        made ? made->data : y->data, a.t[INPUT]->data, e.batch,
                        e.channels, e.inner, mean, var,
                        a.t[WEIGHT] ? a.t[WEIGHT]->data : NULL,

@@ -11,6 +11,8 @@
 static const char *const synonyms[][2] = {
     {"self", "input"}, {"dim", "axis"}, {"keepdim", "keepdims"},
     {"input", "self"}, {"dims", "dim"}, {"other", "x2"},
+    {"self", "tensor"}, {"other", "tensor"},
+    {"split_size", "split_size_or_sections"},
 };
 
 static cfx_status own(cfx_bound *b, cfx_value v, cfx_error *err)
@@ -103,12 +105,15 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
     return own(b, *out, err);
 }
 
-/* x.view(2, 3): several ints where the first list of ints belongs. */
+/* x.view(2, 3), meshgrid(x, y): several ints, or tensors, where the first list
+ * of them belongs. Tensors only if they would be too many otherwise. */
 static bool takes_rest(const cfx_schema *s, int k, const cfx_value *args,
                        size_t nargs)
 {
     const cfx_param *p = &s->params[k];
-    if (k > 1 || !p->list || p->base != CFX_T_INT || (size_t)k >= nargs)
+    bool tensors = p->base == CFX_T_TENSOR && nargs > (size_t)s->npositional;
+    if (k > 1 || !p->list || (p->base != CFX_T_INT && !tensors) ||
+        (size_t)k >= nargs)
         return false;
     if (nargs == (size_t)k + 1)
         return !p->list_size && args[k].kind != CFX_NODE &&

@@ -67,7 +67,7 @@ static cfx_status embedding_run(cfx_call *call)
                             cfx_call_tensor(call, INDICES)) : NULL;
     cfx_status st = index ? CFX_OK : CFX_ENOMEM;
     int64_t bad = 0;
-    if (!st && !cfx_index_select(call->ctx,
+    if (!st && !cfx_kernel_index_select(call->ctx,
             cfx_dtype_size((cfx_dtype)y->dtype), y->data, w->data,
             (cfx_dtype)index->dtype, index->data, 1, cfx_tensor_size(w, 0),
             cfx_tensor_size(w, 1), cfx_tensor_numel(index), &bad))

@@ -88,7 +88,7 @@ static cfx_status dim_run(cfx_call *call)
         return CFX_ENOMEM;
     cfx_call_axis(call, cfx_call_int(call, DIM), x->rank, &axis);
     cfx_axis_split s = cfx_loop_split(in, axis);
-    cfx_argmax(call->ctx, (cfx_dtype)x->dtype, call->op->code & MIN,
+    cfx_kernel_argmax(call->ctx, (cfx_dtype)x->dtype, call->op->code & MIN,
                call->out[arg ? 0 : 1]->data, arg ? NULL : call->out[0]->data,
                in->data, s.outer, s.n, s.inner);
     cfx_tensor_unref(in);
@@ -170,7 +170,7 @@ static cfx_status arg_run(cfx_call *call)
     cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
     if (!in)
         return CFX_ENOMEM;
-    cfx_argmax(call->ctx, (cfx_dtype)in->dtype, call->op->code & MIN,
+    cfx_kernel_argmax(call->ctx, (cfx_dtype)in->dtype, call->op->code & MIN,
                call->out[0]->data, NULL, in->data, 1, cfx_tensor_numel(in), 1);
     cfx_tensor_unref(in);
     return CFX_OK;
@@ -284,7 +284,7 @@ static cfx_status topk_run(cfx_call *call)
         return CFX_ENOMEM;
     cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), in->rank, &axis);
     cfx_axis_split s = cfx_loop_split(in, axis);
-    cfx_topk(call->ctx, (cfx_dtype)in->dtype, cfx_call_bool(call, LARGEST),
+    cfx_kernel_topk(call->ctx, (cfx_dtype)in->dtype, cfx_call_bool(call, LARGEST),
              call->out[0]->data, call->out[1]->data, in->data, s.outer, s.n,
              s.inner, cfx_call_int(call, K), call->work);
     cfx_tensor_unref(in);
@@ -349,7 +349,7 @@ static cfx_status sort_run(cfx_call *call)
     if (!st) {
         cfx_call_axis(call, cfx_call_int(call, SORT_DIM), in->rank, &axis);
         cfx_axis_split s = cfx_loop_split(in, axis);
-        cfx_sort(call->ctx, (cfx_dtype)in->dtype,
+        cfx_kernel_sort(call->ctx, (cfx_dtype)in->dtype,
                  cfx_call_bool(call, DESCENDING),
                  call->nout == 2 ? made[0]->data : NULL,
                  made[call->nout - 1]->data, in->data, s.outer, s.n, s.inner,

@@ -94,10 +94,11 @@ static cfx_status take_rows(cfx_call *call, const cfx_tensor *x,
     cfx_tensor *places = rows ? cfx_loop_contiguous(call, index) : NULL;
     cfx_status st = places ? CFX_OK : CFX_ENOMEM;
     int64_t bad = 0;
-    if (!st && !cfx_index_select(call->ctx, (size_t)bytes_of(y), y->data,
-                                 rows->data, (cfx_dtype)places->dtype,
-                                 places->data, s.outer, s.n, s.inner,
-                                 cfx_tensor_numel(places), &bad))
+    if (!st && !cfx_kernel_index_select(call->ctx, (size_t)bytes_of(y),
+                                        y->data, rows->data,
+                                        (cfx_dtype)places->dtype, places->data,
+                                        s.outer, s.n, s.inner,
+                                        cfx_tensor_numel(places), &bad))
         st = out_of_range(call, bad, axis, s.n);
     cfx_tensor_unref(places);
     cfx_tensor_unref(rows);
@@ -190,9 +191,9 @@ static cfx_status gather_along(cfx_call *call, const cfx_tensor *x, int axis,
     cfx_loop_strides(ys, y);
     cfx_loop_strides(xs, x);
     cfx_loop_strides(is, index);
-    if (!cfx_gather(call->ctx, (size_t)bytes_of(y), rank, shape, axis, n,
-                    y->data, ys, x->data, xs, (cfx_dtype)index->dtype,
-                    index->data, is, &bad))
+    if (!cfx_kernel_gather(call->ctx, (size_t)bytes_of(y), rank, shape, axis,
+                           n, y->data, ys, x->data, xs,
+                           (cfx_dtype)index->dtype, index->data, is, &bad))
         return out_of_range(call, bad, axis, n);
     return CFX_OK;
 }
@@ -243,30 +244,6 @@ static cfx_status along_shapes(cfx_call *call, int axis, cfx_dim *x_shape,
     return st;
 }
 
-static cfx_status take_along_infer(cfx_call *call)
-{
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *index = cfx_call_tensor(call, 1);
-    cfx_dim xs[CFX_MAX_RANK], is[CFX_MAX_RANK];
-    int axis;
-    if (!is_index(index) || index->dtype != CFX_I64)
-        return cfx_call_fail(call, CFX_EDTYPE, "dtype of indices should be "
-                             "Long but got %s", cfx_dtypes[index->dtype].name);
-    if (!cfx_call_has(call, 2)) {
-        cfx_dim n = cfx_infer_numel(call->env, index->rank, index->shape);
-        return cfx_call_out(call, (cfx_dtype)x->dtype, 1, &n);
-    }
-    if (x->rank != index->rank)
-        return cfx_call_fail(call, CFX_ESHAPE, "input and indices should have "
-                             "the same number of dimensions, but got %d "
-                             "dimensions for input, and %d dimensions for "
-                             "indices", x->rank, index->rank);
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 2), x->rank, &axis);
-    if (!st)
-        st = along_shapes(call, axis, xs, is);
-    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, is);
-}
-
 /* A view with axes of extent 1 expanded. */
 static cfx_status expand_to(cfx_call *call, const cfx_tensor *t,
                             const cfx_dim *shape, cfx_tensor **out)
@@ -282,18 +259,54 @@ static cfx_status expand_to(cfx_call *call, const cfx_tensor *t,
                            call->err);
 }
 
+/* All elements as one axis, without copying. */
 static cfx_status flat_view(cfx_call *call, const cfx_tensor *t,
                             cfx_tensor **out)
 {
-    cfx_dim one = cfx_dim_int(1);
-    cfx_tensor *rows = cfx_loop_contiguous(call, t);
-    if (!rows)
-        return CFX_ENOMEM;
-    cfx_dim n = cfx_dim_int(cfx_tensor_numel(rows));
-    cfx_status st = cfx_tensor_view(out, rows, 1, &n, &one, rows->offset,
-                                    call->err);
-    cfx_tensor_unref(rows);
+    cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape), step;
+    if (!cfx_infer_view(call->env, t, 1, &n, &step))
+        return cfx_call_fail(call, CFX_EINVAL, "view size is not compatible "
+                             "with input tensor's size and stride (at least "
+                             "one dimension spans across two contiguous "
+                             "subspaces)");
+    return cfx_tensor_view(out, t, 1, &n, &step, t->offset, call->err);
+}
+
+static cfx_status take_all_infer(cfx_call *call, const cfx_tensor *x,
+                                 const cfx_tensor *index)
+{
+    cfx_tensor *t = NULL;
+    cfx_status st = flat_view(call, x, &t);
+    cfx_tensor_unref(t);
+    t = NULL;
+    if (!st)
+        st = flat_view(call, index, &t);
+    if (!st)
+        st = cfx_call_out(call, (cfx_dtype)x->dtype, 1, t->shape);
+    cfx_tensor_unref(t);
     return st;
+}
+
+static cfx_status take_along_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *index = cfx_call_tensor(call, 1);
+    cfx_dim xs[CFX_MAX_RANK], is[CFX_MAX_RANK];
+    int axis;
+    if (!is_index(index) || index->dtype != CFX_I64)
+        return cfx_call_fail(call, CFX_EDTYPE, "dtype of indices should be "
+                             "Long but got %s", cfx_dtypes[index->dtype].name);
+    if (!cfx_call_has(call, 2))
+        return take_all_infer(call, x, index);
+    if (x->rank != index->rank)
+        return cfx_call_fail(call, CFX_ESHAPE, "input and indices should have "
+                             "the same number of dimensions, but got %d "
+                             "dimensions for input, and %d dimensions for "
+                             "indices", x->rank, index->rank);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 2), x->rank, &axis);
+    if (!st)
+        st = along_shapes(call, axis, xs, is);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, is);
 }
 
 static cfx_status take_along_run(cfx_call *call)
@@ -447,8 +460,9 @@ static cfx_status one_hot_run(cfx_call *call)
     cfx_status st = CFX_OK;
     if (!x)
         return CFX_ENOMEM;
-    if (!cfx_one_hot(call->ctx, y->data, CFX_I64, x->data, cfx_tensor_numel(x),
-                     cfx_tensor_size(y, y->rank - 1), &bad))
+    if (!cfx_kernel_one_hot(call->ctx, y->data, CFX_I64, x->data,
+                            cfx_tensor_numel(x),
+                            cfx_tensor_size(y, y->rank - 1), &bad))
         st = cfx_call_fail(call, CFX_EINVAL, bad < 0
                            ? "Class values must be non-negative."
                            : "Class values must be smaller than num_classes.");

@@ -93,7 +93,7 @@ static cfx_status mask_places(cfx_call *call, const cfx_tensor *mask,
     if (!st)
         st = cfx_tensor_alloc(*places, call->err);
     if (!st)
-        cfx_nonzero((cfx_dtype)rows->dtype, (*places)->data, rows->data,
+        cfx_kernel_nonzero((cfx_dtype)rows->dtype, (*places)->data, rows->data,
                     rows->rank, extent);
     else
         cfx_tensor_unref(*places);
@@ -539,6 +539,6 @@ cfx_status cfx_index_plan_put(cfx_call *call, const cfx_index_plan *p,
     cfx_status st = fill(call, p, x, y, &ix);
     if (st)
         return st;
-    return cfx_index_put(call->ctx, (cfx_dtype)x->dtype, add, &ix, &bad)
+    return cfx_kernel_index_put(call->ctx, (cfx_dtype)x->dtype, add, &ix, &bad)
                ? CFX_OK : out_of_bounds(call, p, bad);
 }

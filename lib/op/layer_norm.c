@@ -121,7 +121,7 @@ static cfx_status run_layer_norm(cfx_call *call, double eps, void *mean,
     if (fetch(call, &a, param))
         return CFX_ENOMEM;
     rows_of(call, &outer, &n);
-    cfx_layer_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
+    cfx_kernel_layer_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
                    call->out[0]->data, a.t[0]->data, outer, n, data(a.t[1]),
                    data(a.t[2]), eps, mean, rstd);
     release(&a);
@@ -201,7 +201,7 @@ static cfx_status rms_norm_run(cfx_call *call)
     if (fetch(call, &a, param))
         return CFX_ENOMEM;
     rows_of(call, &outer, &n);
-    cfx_rms_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
+    cfx_kernel_rms_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
                  call->out[0]->data, a.t[0]->data, outer, n, data(a.t[1]),
                  rms_eps(call));
     release(&a);
@@ -278,7 +278,7 @@ static cfx_status run_groups(cfx_call *call, int64_t groups, const int *param,
             st = cfx_tensor_alloc(made, call->err);
     }
     if (!st)
-        cfx_group_norm(call->ctx, (cfx_dtype)y->dtype,
+        cfx_kernel_group_norm(call->ctx, (cfx_dtype)y->dtype,
                        made ? made->data : y->data, a.t[0]->data,
                        cfx_tensor_size(x, 0), cfx_tensor_size(x, 1), inner,
                        groups, data(a.t[1]), data(a.t[2]), eps, NULL, NULL);

@@ -29,8 +29,11 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
         return cfx_call_fail(call, CFX_ESHAPE, "mat1 and mat2 shapes cannot "
                              "be multiplied (%s and %s transposed)", s, t);
     }
-    if (b && (b->rank > 1 || (b->rank && (w->rank == 1 ||
-              !cfx_dim_eq(call->env, b->shape[0], w->shape[0])))))
+    if (b && w->rank == 1)
+        return cfx_call_fail(call, CFX_ESHAPE, "a weight of one axis takes no "
+                             "bias");
+    if (b && (b->rank > 1 || (b->rank && !cfx_dim_eq(call->env, b->shape[0],
+                                                     w->shape[0]))))
         return cfx_call_fail(call, CFX_ESHAPE, "the bias does not have one "
                              "element for each output feature");
     return CFX_OK;

@@ -6,9 +6,13 @@ libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
 # One file an operator, or a family of them.
 libcore_la_SOURCES += %reldir%/activation.c %reldir%/batch_norm.c \
 	%reldir%/binary.c %reldir%/conv.c %reldir%/linear.c %reldir%/pool.c \
-	%reldir%/arithmetic.c %reldir%/extreme.c \
+	%reldir%/arithmetic.c %reldir%/attention.c %reldir%/extreme.c \
 	%reldir%/matmul.c %reldir%/reduce.c %reldir%/layer_norm.c %reldir%/softmax.c \
 	%reldir%/shape.c %reldir%/unary.c
+
+# Composites, and what moves or mixes pixels.
+libcore_la_SOURCES += %reldir%/composite.c %reldir%/composite.h \
+	%reldir%/gate.c %reldir%/interpolate.c %reldir%/pad.c %reldir%/shrink.c
 
 # Python's numbers and sequences; views, indexing, joining, creating.
 libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \

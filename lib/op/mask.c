@@ -56,7 +56,7 @@ static cfx_status where_run(cfx_call *call)
 static cfx_status places_out(cfx_call *call, cfx_dim n, int rank)
 {
     cfx_dim shape[] = {n, cfx_dim_int(rank)};
-    cfx_dim stride[] = {cfx_dim_int(1), cfx_dim_is(n, 0) ? cfx_dim_int(1) : n};
+    cfx_dim stride[] = {cfx_dim_int(1), n};
     return cfx_call_out_strided(call, CFX_I64, 2, shape, stride);
 }
 
@@ -92,7 +92,7 @@ static cfx_status find_places(cfx_call *call, const cfx_tensor *x)
         st = cfx_tensor_alloc(rows, call->err);
     if (!st) {
         cfx_loop_shape(shape, x);
-        cfx_nonzero(type, rows->data, x->data, x->rank, shape);
+        cfx_kernel_nonzero(type, rows->data, x->data, x->rank, shape);
         st = cfx_tensor_copy(places, rows, call->err);
     }
     cfx_tensor_unref(rows);
@@ -339,7 +339,7 @@ static cfx_status masked_select_run(cfx_call *call)
     if (!st)
         st = cfx_tensor_alloc(call->out[0], call->err);
     if (!st)
-        cfx_masked_select(cfx_dtype_size((cfx_dtype)arg->dtype),
+        cfx_kernel_masked_select(cfx_dtype_size((cfx_dtype)arg->dtype),
                           call->out[0]->data, x->data, mask->data, n);
     cfx_tensor_unref(mask);
     cfx_tensor_unref(x);
@@ -384,7 +384,7 @@ static cfx_status masked_scatter_run(cfx_call *call)
                                                  cfx_call_tensor(call, 2))
                            : NULL;
     cfx_status st = src ? CFX_OK : CFX_ENOMEM;
-    if (!st && !cfx_masked_scatter(cfx_dtype_size((cfx_dtype)y->dtype),
+    if (!st && !cfx_kernel_masked_scatter(cfx_dtype_size((cfx_dtype)y->dtype),
                                    y->data, mask->data, src->data,
                                    cfx_tensor_numel(src), cfx_tensor_numel(y)))
         st = cfx_call_fail(call, CFX_EINVAL, "Number of elements of source < "

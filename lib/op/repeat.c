@@ -307,7 +307,7 @@ static cfx_status interleave_tensor_run(cfx_call *call)
     if (call->work)
         write_places(t, s.n, CFX_I64, call->work);
     if (count && call->work)
-        cfx_index_select(call->ctx, cfx_dtype_size((cfx_dtype)y->dtype),
+        cfx_kernel_index_select(call->ctx, cfx_dtype_size((cfx_dtype)y->dtype),
                          y->data, x->data, CFX_I64, call->work, s.outer, s.n,
                          s.inner, count, &bad);
     cfx_tensor_unref(x);

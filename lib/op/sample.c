@@ -117,12 +117,12 @@ static cfx_status spread_run(cfx_call *call)
                        cfx_call_double(call, 2));
 }
 
-#define SPREAD(name, params, code_, doc_)                                     \
-    const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, " params ", *, Generator? "            \
+#define SPREAD(symbol, name, params, code_, doc_)                             \
+    const cfx_op cfx_op__##symbol = {                                         \
+        .schema = #symbol "(Tensor self, " params ", *, Generator? "          \
                   "generator=None) -> Tensor",                                \
-        .aliases = "aten." #name ".default",                                  \
-        .inplace_aliases = "Tensor." #name "_ aten." #name "_.default",       \
+        .aliases = "aten." #symbol ".default",                                \
+        .inplace_aliases = "Tensor." name "_ aten." name "_.default",         \
         .doc = doc_,                                                          \
         .flags = CFX_OP_RANDOM | CFX_OP_INPLACE,                              \
         .code = code_,                                                        \
@@ -130,9 +130,9 @@ static cfx_status spread_run(cfx_call *call)
         .run = spread_run,                                                    \
     };
 
-SPREAD(uniform, "float from=0.0, float to=1.0", UNIFORM,
+SPREAD(uniform, "uniform", "float from=0.0, float to=1.0", UNIFORM,
        "Every element replaced by a number between two.")
-SPREAD(normal_functional, "float mean=0.0, float std=1.0", NORMAL,
+SPREAD(normal_functional, "normal", "float mean=0.0, float std=1.0", NORMAL,
        "Every element replaced by a normally distributed number.")
 
 static cfx_status normal_infer(cfx_call *call)
@@ -299,7 +299,8 @@ static cfx_status bernoulli_infer(cfx_call *call)
                            "[0, 1], but got p=%g", p);
     else if (!call->op->code)
         st = need_float(call, (cfx_dtype)x->dtype);
-    return st ? st : cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
+    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
+                                  x->shape);
 }
 
 static size_t bernoulli_workspace(const cfx_call *call)

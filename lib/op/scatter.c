@@ -44,16 +44,25 @@ static int axis_of(const cfx_call *call)
 
 enum reduction { SET, ADD, MUL, MEAN, AMAX, AMIN, UNKNOWN };
 
-static enum reduction reduction_named(const char *name)
+/* Who takes which names: scatter, scatter_reduce, index_reduce. */
+enum { BASIC = 1, REDUCE = 2, INDEXED = 4 };
+
+static enum reduction reduction_named(const char *name, unsigned user)
 {
-    static const struct { const char *name; enum reduction what; } list[] = {
-        {"sum", ADD}, {"add", ADD}, {"prod", MUL}, {"multiply", MUL},
-        {"mean", MEAN}, {"amax", AMAX}, {"amin", AMIN},
+    static const struct {
+        const char *name;
+        enum reduction what;
+        unsigned users;
+    } list[] = {
+        {"add", ADD, BASIC}, {"multiply", MUL, BASIC}, {"sum", ADD, REDUCE},
+        {"prod", MUL, REDUCE | INDEXED}, {"mean", MEAN, REDUCE | INDEXED},
+        {"amax", AMAX, REDUCE | INDEXED}, {"amin", AMIN, REDUCE | INDEXED},
+        {"max", AMAX, REDUCE}, {"min", AMIN, REDUCE},
     };
-    for (size_t i = 0; name && i < sizeof(list) / sizeof(*list); i++)
-        if (!strcmp(list[i].name, name))
+    for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
+        if (list[i].users & user && !strcmp(list[i].name, name))
             return list[i].what;
-    return name ? UNKNOWN : SET;
+    return UNKNOWN;
 }
 
 static cfx_scatter_op kernel_of(enum reduction what)
@@ -104,10 +113,11 @@ static cfx_status run_plan(cfx_call *call, const struct plan *p)
     for (int i = 0; i < p->rank; i++)
         if (!p->shape[i])
             return CFX_OK;
-    if (cfx_scatter(call->ctx, kernel_of(p->what), (cfx_dtype)p->y->dtype,
-                    p->rank, p->shape, p->axis, n, p->y->data, p->y_step,
-                    p->src, p->src_step, (cfx_dtype)p->index->dtype,
-                    p->index->data, p->index_step, &bad))
+    if (cfx_kernel_scatter(call->ctx, kernel_of(p->what),
+                           (cfx_dtype)p->y->dtype, p->rank, p->shape, p->axis,
+                           n, p->y->data, p->y_step, p->src, p->src_step,
+                           (cfx_dtype)p->index->dtype, p->index->data,
+                           p->index_step, &bad))
         return CFX_OK;
     return out_of_range(call, bad, p->axis, n);
 }
@@ -236,25 +246,34 @@ static int reduce_param(const cfx_call *call)
     return -1;
 }
 
+/* The code of an operator is the reduction, or who names it. */
+enum { NAMED = 16 };
+
 static enum reduction reduction_of(const cfx_call *call)
 {
-    int k = reduce_param(call);
-    return k < 0 ? (enum reduction)call->op->code
-                 : reduction_named(cfx_call_str(call, k));
+    int k = reduce_param(call), code = call->op->code;
+    return k < 0 ? (enum reduction)code
+                 : reduction_named(cfx_call_str(call, k),
+                                   (unsigned)(code & ~NAMED));
+}
+
+static cfx_status unknown_reduction(cfx_call *call)
+{
+    return cfx_call_fail(call, CFX_EINVAL, "reduce argument must be one of %s, "
+                         "got %s", call->op->code & BASIC ? "add, multiply"
+                         : call->op->code & REDUCE
+                             ? "sum, prod, mean, amax or amin"
+                             : "prod, mean, amax or amin",
+                         cfx_call_str(call, reduce_param(call)));
 }
 
 static cfx_status scatter_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *src = cfx_call_tensor(call, SRC);
-    enum reduction what = reduction_of(call);
-    bool basic = call->op->code != UNKNOWN;
     cfx_status st = CFX_OK;
-    if (what == UNKNOWN || (basic && what > MUL))
-        return cfx_call_fail(call, CFX_EINVAL, "reduce argument must be one of "
-                             "%s, got %s", basic ? "add, multiply" : "sum, "
-                             "prod, mean, amax, amin",
-                             cfx_call_str(call, reduce_param(call)));
+    if (reduction_of(call) == UNKNOWN)
+        return unknown_reduction(call);
     if (src)
         st = check_type(call, x, src);
     else
@@ -327,11 +346,11 @@ static cfx_status scatter_run(cfx_call *call)
 
 SCATTER(static const cfx_op scatter_value_reduce,
         "scatter.value_reduce" HEAD "Scalar value, *, str reduce) -> Tensor",
-        NAMES "value_reduce", SET,
+        NAMES "value_reduce", NAMED | BASIC,
         "A copy to which one number is added at the places of an index.", NULL)
 SCATTER(static const cfx_op scatter_reduce_src,
         "scatter.reduce" HEAD "Tensor src, *, str reduce) -> Tensor",
-        NAMES "reduce", SET,
+        NAMES "reduce", NAMED | BASIC,
         "A copy to which elements are added at the places of an index.",
         &scatter_value_reduce)
 SCATTER(static const cfx_op scatter_value,
@@ -350,8 +369,8 @@ SCATTER(const cfx_op cfx_op__scatter_reduce,
         "scatter_reduce.two" HEAD "Tensor src, str reduce, *, bool "
         "include_self=True) -> Tensor",
         "torch.scatter_reduce Tensor.scatter_reduce aten.scatter_reduce.two",
-        UNKNOWN, "A copy with elements joined by a reduction at the places of "
-        "an index.", NULL)
+        NAMED | REDUCE, "A copy with elements joined by a reduction at the "
+        "places of an index.", NULL)
 
 /* ---- index_add, index_copy, index_reduce ---- */
 
@@ -372,7 +391,7 @@ static cfx_status index_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     const cfx_tensor *src = cfx_call_tensor(call, SRC);
-    bool any_int = call->op->code == ADD || call->op->code == UNKNOWN;
+    bool any_int = call->op->code != SET;
     int axis;
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
                                   &axis);
@@ -387,11 +406,8 @@ static cfx_status index_infer(cfx_call *call)
     if (index->rank > 1)
         return cfx_call_fail(call, CFX_ESHAPE, "Index is supposed to be a "
                              "vector, but got dim: %d", index->rank);
-    if (reduction_of(call) == UNKNOWN ||
-        (call->op->code == UNKNOWN && reduction_of(call) == ADD))
-        return cfx_call_fail(call, CFX_EINVAL, "reduce argument must be either "
-                             "prod, mean, amax or amin, got %s",
-                             cfx_call_str(call, reduce_param(call)));
+    if (reduction_of(call) == UNKNOWN)
+        return unknown_reduction(call);
     if (!cfx_dim_eq(call->env, extent_of(index, 0), extent_of(src, axis <
                     rank_of(src) ? axis : 0)))
         return cfx_call_fail(call, CFX_ESHAPE, "Number of indices should be "
@@ -430,7 +446,7 @@ static cfx_status index_run(cfx_call *call)
 {
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     enum reduction what = reduction_of(call);
-    bool add = call->op->code == ADD, reduce = call->op->code == UNKNOWN;
+    bool add = call->op->code == ADD, reduce = call->op->code & NAMED;
     cfx_tensor *src = NULL;
     cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
@@ -452,7 +468,7 @@ static cfx_status index_run(cfx_call *call)
     return st;
 }
 
-#define INDEXED(name, params, code_, doc_)                                    \
+#define BY_ROWS(name, params, code_, doc_)                                    \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name HEAD "Tensor source" params ") -> Tensor",            \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
@@ -464,10 +480,10 @@ static cfx_status index_run(cfx_call *call)
         .run = index_run,                                                     \
     };
 
-INDEXED(index_add, ", *, Scalar alpha=1", ADD,
+BY_ROWS(index_add, ", *, Scalar alpha=1", ADD,
         "A copy to which rows of a source are added.")
-INDEXED(index_copy, "", SET, "A copy with rows of a source.")
-INDEXED(index_reduce, ", str reduce, *, bool include_self=True", UNKNOWN,
+BY_ROWS(index_copy, "", SET, "A copy with rows of a source.")
+BY_ROWS(index_reduce, ", str reduce, *, bool include_self=True", NAMED | INDEXED,
         "A copy with rows of a source joined by a reduction.")
 
 /* ---- index_fill ---- */
@@ -534,8 +550,9 @@ static cfx_status index_fill_run(cfx_call *call)
     ix.index[0].n = n;
     ix.shape[axis] = index->rank ? cfx_tensor_size(index, 0) : 1;
     ix.base_stride[axis] = 0;
-    return cfx_index_put(call->ctx, (cfx_dtype)y->dtype, false, &ix, &bad)
-               ? CFX_OK : out_of_range(call, bad, axis, n);
+    if (cfx_kernel_index_put(call->ctx, (cfx_dtype)y->dtype, false, &ix, &bad))
+        return CFX_OK;
+    return out_of_range(call, bad, axis, n);
 }
 
 const cfx_op cfx_op__index_fill = {

@@ -132,7 +132,7 @@ static cfx_status prepare_sorted(cfx_call *call, cfx_dtype type,
     int64_t rows = n ? cfx_tensor_numel(x) / n : 0;
     size_t row = (size_t)n * cfx_dtype_size(type);
     for (int64_t i = 0; !st && i < rows; i++)
-        if (!cfx_index_select(call->ctx, cfx_dtype_size(type),
+        if (!cfx_kernel_index_select(call->ctx, cfx_dtype_size(type),
                               (char *)y->data + (size_t)i * row,
                               (char *)x->data + (size_t)i * row, CFX_I64,
                               (int64_t *)places->data + i * n, 1, n, 1, n,
@@ -172,8 +172,9 @@ static void search(cfx_call *call, const cfx_tensor *sorted,
     cfx_iter it;
     if (!total)
         return;
-    cfx_searchsorted(call->ctx, (cfx_dtype)v->dtype, places, sorted->data,
-                     v->data, total / count, n, count, shared, right);
+    cfx_kernel_searchsorted(call->ctx, (cfx_dtype)v->dtype, places,
+                            sorted->data, v->data, total / count, n, count,
+                            shared, right);
     if (places == y->data)
         return;
     cfx_iter_begin(&it, 1, &total);

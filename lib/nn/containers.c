@@ -1,0 +1,42 @@
+/*
+ * containers -- modules that hold others: in a row, in a list, by name.
+ */
+#include <cfx/module.h>
+
+/* The children in their order, each on what the one before it gave. Only two
+ * values live at a time. */
+static cfx_value Sequential_forward(cfx_scope *s, cfx_module *self,
+                                    const cfx_value *in)
+{
+    cfx_value x = in[0];
+    for (size_t i = 0; i < cfx_module_nchildren(self); i++) {
+        cfx_module *m = cfx_module_child_at(self, i);
+        cfx_value y = cfx_call_module(s, self, cfx_module_name(m), x);
+        if (i)
+            cfx_drop(s, &x);
+        x = y;
+    }
+    return x;
+}
+
+const cfx_module_type cfx_module__Sequential = {
+    .schema = "Sequential()",
+    .repr = "",
+    .doc = "Modules that are called one after the other.",
+    .forward_schema = "forward(any input) -> any",
+    .forward = Sequential_forward,
+};
+
+const cfx_module_type cfx_module__ModuleList = {
+    .schema = "ModuleList()",
+    .repr = "",
+    .doc = "A list of modules.",
+    .container = true,
+};
+
+const cfx_module_type cfx_module__ModuleDict = {
+    .schema = "ModuleDict()",
+    .repr = "",
+    .doc = "Modules by name.",
+    .container = true,
+};

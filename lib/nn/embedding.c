@@ -1,0 +1,66 @@
+/*
+ * embedding -- rows of a learned table, one by one or in bags.
+ */
+#include <cfx/module.h>
+#include <cfx/ops.h>
+
+#define A(name) cfx_attr(self, name)
+#define P(name) cfx_param_of(s, self, name)
+
+/* Rows that are too long would be changed in the table itself. */
+static cfx_status init(cfx_module *self, cfx_error *err)
+{
+    cfx_dim shape[] = {cfx_attr_dim(self, "num_embeddings"),
+                       cfx_attr_dim(self, "embedding_dim")};
+    if (!cfx_value_is_none(A("max_norm")))
+        return cfx_fail(err, CFX_EUNSUPPORTED, "max_norm is not supported");
+    return cfx_module_param(self, "weight", CFX_F32, 2, shape, err);
+}
+
+/* What concerns gradients only (padding_idx, sparse) changes nothing here. */
+static cfx_value Embedding_forward(cfx_scope *s, cfx_module *self,
+                                   const cfx_value *in)
+{
+    return cfx_embedding(s, P("weight"), in[0]);
+}
+
+const cfx_module_type cfx_module__Embedding = {
+    .schema = "Embedding(SymInt num_embeddings, SymInt embedding_dim, int? "
+              "padding_idx=None, float? max_norm=None, float norm_type=2.0, "
+              "bool scale_grad_by_freq=False, bool sparse=False)",
+    .repr = "$num_embeddings $embedding_dim ?padding_idx ?max_norm "
+            "?norm_type ?scale_grad_by_freq ?sparse",
+    .doc = "Rows of a learned table.",
+    .init = init,
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = Embedding_forward,
+};
+
+static cfx_value EmbeddingBag_forward(cfx_scope *s, cfx_module *self,
+                                      const cfx_value *in)
+{
+    cfx_value args[] = {in[0], P("weight"), in[1]};
+    cfx_value kwargs[] = {
+        cfx_str(s, "mode"), A("mode"),
+        cfx_str(s, "per_sample_weights"), in[2],
+        cfx_str(s, "include_last_offset"), A("include_last_offset"),
+        cfx_str(s, "padding_idx"), A("padding_idx"),
+    };
+    return cfx_call_function(s, "torch.nn.functional.embedding_bag", args, 3,
+                             kwargs, 4);
+}
+
+const cfx_module_type cfx_module__EmbeddingBag = {
+    .schema = "EmbeddingBag(SymInt num_embeddings, SymInt embedding_dim, "
+              "float? max_norm=None, float norm_type=2.0, bool "
+              "scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
+              "any _weight=None, bool include_last_offset=False, int? "
+              "padding_idx=None)",
+    .repr = "$num_embeddings $embedding_dim ?max_norm ?norm_type "
+            "?scale_grad_by_freq mode ?padding_idx",
+    .doc = "Sums, means or maxima of rows of a learned table.",
+    .init = init,
+    .forward_schema = "forward(Tensor input, Tensor? offsets=None, Tensor? "
+                      "per_sample_weights=None) -> Tensor",
+    .forward = EmbeddingBag_forward,
+};

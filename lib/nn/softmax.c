@@ -1,0 +1,56 @@
+/*
+ * softmax -- modules that make shares of a whole along one axis.
+ */
+#include <cfx/module.h>
+#include <cfx/ops.h>
+
+#define A(name) cfx_attr(self, name)
+
+/* dim=None stands for an axis that depends on the rank. */
+static cfx_value along(cfx_scope *s, cfx_module *self, const char *function,
+                       cfx_value x)
+{
+    cfx_value args[] = {x, A("dim")};
+    return cfx_call_function(s, function, args, 2, NULL, 0);
+}
+
+#define SOFTMAX(name, call, doc_)                                           \
+    static cfx_value name##_forward(cfx_scope *s, cfx_module *self,         \
+                                    const cfx_value *in)                    \
+    {                                                                       \
+        return call;                                                        \
+    }                                                                       \
+    const cfx_module_type cfx_module__##name = {                            \
+        .schema = #name "(int? dim=None)",                                  \
+        .repr = "dim",                                                      \
+        .doc = doc_,                                                        \
+        .forward_schema = "forward(Tensor input) -> Tensor",                \
+        .forward = name##_forward,                                          \
+    };
+
+SOFTMAX(Softmax, along(s, self, "torch.nn.functional.softmax", in[0]),
+        "exp(x) divided by its sum along an axis.")
+SOFTMAX(LogSoftmax, along(s, self, "torch.nn.functional.log_softmax", in[0]),
+        "The logarithm of softmax.")
+SOFTMAX(Softmin,
+        along(s, self, "torch.nn.functional.softmax", cfx_neg(s, in[0])),
+        "softmax of -x.")
+
+static cfx_value Softmax2d_forward(cfx_scope *s, cfx_module *self,
+                                   const cfx_value *in)
+{
+    int rank = cfx_rank(s, in[0]);
+    (void)self;
+    if (rank != 3 && rank != 4)
+        return cfx_scope_fail(s, CFX_ESHAPE, "Softmax2d: expected input to be "
+                              "3D or 4D, got %dD instead", rank);
+    return cfx_softmax(s, in[0], cfx_int(-3));
+}
+
+const cfx_module_type cfx_module__Softmax2d = {
+    .schema = "Softmax2d()",
+    .repr = "",
+    .doc = "softmax over the channels of each pixel.",
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = Softmax2d_forward,
+};

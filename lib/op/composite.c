@@ -1,0 +1,77 @@
+/*
+ * composite -- operators that are computed by calling others.
+ */
+#include "op/composite.h"
+
+static cfx_status finish(cfx_call *call, cfx_scope *s, cfx_value v)
+{
+    if (cfx_scope_failed(s))
+        return cfx_call_fail(call, s->error.code, "%s", s->error.text);
+    if (v.kind != CFX_TENSOR)
+        return cfx_call_fail(call, CFX_EINVAL, "gives no tensor");
+    return CFX_OK;
+}
+
+cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_meta_class, call->ctx, call->env);
+    cfx_value v = build(&s, call);
+    cfx_status st = finish(call, &s, v);
+    if (!st)
+        st = cfx_call_out_like(call, v.u.tensor);
+    cfx_scope_release(&s);
+    return st;
+}
+
+cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
+    cfx_value v = build(&s, call);
+    cfx_status st = finish(call, &s, v);
+    if (!st)
+        st = cfx_tensor_copy(call->out[0], v.u.tensor, call->err);
+    cfx_scope_release(&s);
+    return st;
+}
+
+/* ---- A meta scope that adds up ---- */
+
+struct counter {
+    cfx_scope scope;
+    cfx_cost total;
+};
+
+static cfx_status count_call(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    struct counter *c = (struct counter *)s;
+    cfx_cost one;
+    cfx_status st = cfx_call_cost(call, &one, out);
+    if (st)
+        return st;
+    c->total.macs = cfx_dim_add(s->env, c->total.macs, one.macs);
+    c->total.ops = cfx_dim_add(s->env, c->total.ops, one.ops);
+    c->total.transcendental = cfx_dim_add(s->env, c->total.transcendental,
+                                          one.transcendental);
+    return CFX_OK;
+}
+
+static const cfx_scope_class counter_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "cost",
+    .call_op = count_call,
+};
+
+/* Bytes are left to what the whole reads and writes. */
+void cfx_composite_cost(const cfx_call *call, cfx_cost *cost,
+                        cfx_composite *build)
+{
+    cfx_dim zero = cfx_dim_int(0);
+    struct counter c = {.total = {zero, zero, zero, zero, zero}};
+    cfx_scope_init(&c.scope, &counter_class, call->ctx, call->env);
+    build(&c.scope, call);
+    if (!cfx_scope_failed(&c.scope))
+        *cost = c.total;
+    cfx_scope_release(&c.scope);
+}

@@ -1,0 +1,39 @@
+/*
+ * composite.h -- operators that are computed by calling others. Not installed.
+ *
+ * `build` is the computation, over a scope: in a meta scope it gives shapes, in
+ * one that counts the cost, in an eager one the numbers.
+ */
+#ifndef CFX_COMPOSITE_H
+#define CFX_COMPOSITE_H
+
+#include <cfx/scope.h>
+
+typedef cfx_value cfx_composite(cfx_scope *s, const cfx_call *call);
+
+cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build);
+void cfx_composite_cost(const cfx_call *call, cfx_cost *cost,
+                        cfx_composite *build);
+cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build);
+
+/* Call a function by its full name, with positional arguments. */
+#define CFX_CALL(s, name, ...)                                    \
+    cfx_call_function((s), (name), (cfx_value[]){__VA_ARGS__},    \
+                      CFX_COUNT_(__VA_ARGS__), NULL, 0)
+
+/* The rules of an operator whose computation is NAME_build. */
+#define CFX_COMPOSITE(name)                                              \
+    static cfx_status name##_infer(cfx_call *call)                       \
+    {                                                                    \
+        return cfx_composite_infer(call, name##_build);                  \
+    }                                                                    \
+    static void name##_cost(const cfx_call *call, cfx_cost *cost)        \
+    {                                                                    \
+        cfx_composite_cost(call, cost, name##_build);                    \
+    }                                                                    \
+    static cfx_status name##_run(cfx_call *call)                         \
+    {                                                                    \
+        return cfx_composite_run(call, name##_build);                    \
+    }
+
+#endif

@@ -1,0 +1,268 @@
+/*
+ * pad -- a tensor with a margin: of a number, or mirrored, stretched, wrapped.
+ *
+ * shape   `pad` has two numbers for each axis, last axis first: what is put in
+ *         front and behind; negative ones cut off.
+ * cost    no arithmetic.
+ */
+#include <string.h>
+
+#include "kernel/resample.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+enum { INPUT, PAD, MODE, VALUE };
+
+/* Bits of cfx_op.code: which arguments the schema has. */
+enum { ANY_MODE, CONSTANT, REFLECT, REPLICATE };
+
+static const char *const mode_names[] = {"constant", "reflect", "replicate",
+                                         "circular"};
+
+static cfx_status read_mode(cfx_call *call, cfx_pad_mode *mode)
+{
+    if (call->op->code != ANY_MODE) {
+        *mode = (cfx_pad_mode)(call->op->code - CONSTANT);
+        return CFX_OK;
+    }
+    for (int i = 0; i < 4; i++)
+        if (!strcmp(cfx_call_str(call, MODE), mode_names[i])) {
+            *mode = (cfx_pad_mode)i;
+            return CFX_OK;
+        }
+    return cfx_call_fail(call, CFX_EINVAL, "Unrecognised padding mode %s",
+                         cfx_call_str(call, MODE));
+}
+
+/* The value's place, which only schemas with a constant have; else -1. */
+static int value_at(const cfx_call *call)
+{
+    return call->op->code == ANY_MODE ? VALUE
+           : call->op->code == CONSTANT ? 2 : -1;
+}
+
+/* In front of and behind an axis. */
+static void margins(const cfx_call *call, int rank, int axis, cfx_dim *before,
+                    cfx_dim *after)
+{
+    int k = 2 * (rank - 1 - axis);
+    bool there = k < cfx_call_len(call, PAD);
+    *before = there ? cfx_call_dim(call, PAD, k) : cfx_dim_int(0);
+    *after = there ? cfx_call_dim(call, PAD, k + 1) : cfx_dim_int(0);
+}
+
+static cfx_status check_counts(cfx_call *call, const cfx_tensor *x,
+                               cfx_pad_mode mode)
+{
+    int n = cfx_call_len(call, PAD), at = value_at(call);
+    if (n % 2)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "Padding length must be divisible by 2");
+    if (n / 2 > x->rank)
+        return cfx_call_fail(call, CFX_EINVAL, "Padding length should be less "
+                             "than or equal to two times the input dimension "
+                             "but got padding length %d and input of "
+                             "dimension %d", n, x->rank);
+    if (mode == CFX_PAD_CONSTANT)
+        return CFX_OK;
+    if (at >= 0 && cfx_call_has(call, at) && cfx_call_double(call, at) != 0)
+        return cfx_call_fail(call, CFX_EINVAL, "Padding mode \"%s\" doesn't "
+                             "take in value argument", mode_names[mode]);
+    if (n < 2 || n > 6 || (x->rank != n / 2 + 1 && x->rank != n / 2 + 2))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "Only 2D, 3D, 4D, 5D "
+                             "padding with non-constant padding are supported "
+                             "for now");
+    return CFX_OK;
+}
+
+/* What lies outside of an axis must be found inside of it. */
+static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
+                             cfx_dim extent, cfx_dim before, cfx_dim after)
+{
+    cfx_dim side[] = {before, after};
+    char s[64], t[64];
+    for (int i = 0; i < 2; i++) {
+        cfx_dim needs = mode == CFX_PAD_REFLECT
+                            ? cfx_dim_add(call->env, side[i], cfx_dim_int(1))
+                            : side[i];
+        if ((mode != CFX_PAD_REFLECT && mode != CFX_PAD_CIRCULAR) ||
+            cfx_dim_is(side[i], 0) || cfx_dim_le(call->env, needs, extent))
+            continue;
+        cfx_dim_format(side[i], s, sizeof(s));
+        cfx_dim_format(extent, t, sizeof(t));
+        return cfx_call_fail(
+            call, CFX_ESHAPE, mode == CFX_PAD_REFLECT
+                ? "Padding size should be less than the corresponding input "
+                  "dimension, but got: padding %s at dimension %d of input "
+                  "of extent %s"
+                : "Padding value causes wrapping around more than once: %s "
+                  "at dimension %d of extent %s", s, axis, t);
+    }
+    return CFX_OK;
+}
+
+static bool is_empty(const cfx_tensor *x, int from)
+{
+    for (int i = from; i < x->rank; i++)
+        if (cfx_dim_is(x->shape[i], 0))
+            return true;
+    return false;
+}
+
+static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
+                            cfx_pad_mode mode, cfx_dim *shape)
+{
+    bool constant = mode == CFX_PAD_CONSTANT;
+    int first = x->rank - cfx_call_len(call, PAD) / 2;
+    if (!constant && is_empty(x, first ? first - 1 : 0))
+        return cfx_call_fail(call, CFX_ESHAPE, "Expected input with possibly "
+                             "0 batch size and other non-zero dimensions");
+    for (int i = 0; i < x->rank; i++) {
+        cfx_dim before, after;
+        margins(call, x->rank, i, &before, &after);
+        cfx_status st = check_axis(call, mode, i, x->shape[i], before, after);
+        if (st)
+            return st;
+        shape[i] = cfx_dim_add(call->env, x->shape[i],
+                               cfx_dim_add(call->env, before, after));
+        if (!cfx_dim_le(call->env, cfx_dim_int(constant || i < first ? 0 : 1),
+                        shape[i])) {
+            char s[64];
+            cfx_dim_format(shape[i], s, sizeof(s));
+            return cfx_call_fail(call, CFX_ESHAPE, "the padding resulted in "
+                                 "an output size of %s at dimension %d, "
+                                 "which is too small", s, i);
+        }
+    }
+    return CFX_OK;
+}
+
+static cfx_status pad_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    cfx_pad_mode mode;
+    cfx_status st = read_mode(call, &mode);
+    if (!st)
+        st = check_counts(call, x, mode);
+    if (!st)
+        st = pad_shape(call, x, mode, shape);
+    if (st)
+        return st;
+    if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                             cfx_dtypes[x->dtype].name);
+    bool last = x->flags & CFX_TENSOR_CHANNELS_LAST &&
+                !cfx_tensor_is_contiguous(x);
+    if (last)
+        cfx_strides_of(call->env, CFX_CHANNELS_LAST, x->rank, shape, stride);
+    return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, shape,
+                                last ? stride : NULL);
+}
+
+/* ---- Running ---- */
+
+static void set_value(const cfx_call *call, cfx_dtype type, void *place)
+{
+    int at = value_at(call);
+    cfx_value v = at >= 0 && cfx_call_has(call, at) ? call->in[at]
+                                                    : cfx_int(0);
+    if (v.kind == CFX_FLOAT || cfx_dtype_is_float(type))
+        cfx_element_set_double(type, place, cfx_value_number(v));
+    else
+        cfx_element_set_int(type, place, v.u.i);
+}
+
+/* Axes from the outermost in memory: dense tensors of one order are padded in
+ * that order. */
+static void plan(const cfx_call *call, const cfx_tensor *x, bool last,
+                 int64_t in[], int64_t out[], int64_t before[])
+{
+    const cfx_tensor *y = call->out[0];
+    for (int i = 0; i < x->rank; i++) {
+        cfx_dim front, behind;
+        int at = !last || !i ? i : i + 1 < x->rank ? i + 1 : 1;
+        margins(call, x->rank, at, &front, &behind);
+        in[i] = cfx_tensor_size(x, at);
+        out[i] = cfx_tensor_size(y, at);
+        before[i] = cfx_dim_value(front);
+    }
+}
+
+static cfx_status pad_run(cfx_call *call)
+{
+    const cfx_tensor *y = call->out[0];
+    int64_t in[CFX_MAX_RANK], out[CFX_MAX_RANK], before[CFX_MAX_RANK];
+    uint64_t value = 0;
+    bool last = !cfx_tensor_is_contiguous(y);
+    cfx_pad p = {.size = cfx_dtype_size((cfx_dtype)y->dtype), .rank = y->rank,
+                 .in = in, .out = out, .before = before, .value = &value,
+                 .y = y->data};
+    cfx_tensor *x = last ? cfx_tensor_ref(cfx_call_tensor(call, INPUT))
+                         : cfx_loop_contiguous(call,
+                                               cfx_call_tensor(call, INPUT));
+    if (!x)
+        return CFX_ENOMEM;
+    read_mode(call, &p.mode);
+    set_value(call, (cfx_dtype)y->dtype, &value);
+    plan(call, x, last, in, out, before);
+    p.x = x->data;
+    cfx_pad_run(call->ctx, &p);
+    cfx_tensor_unref(x);
+    return CFX_OK;
+}
+
+/* ---- Descriptors ---- */
+
+static const cfx_variant pad_variants[] = {
+    {"torch.nn.functional.pad(Tensor input, SymInt[] pad, str "
+     "mode='constant', Scalar? value=None) -> Tensor", NULL},
+    {NULL, NULL},
+};
+
+const cfx_op cfx_op__pad = {
+    .schema = "pad(Tensor self, SymInt[] pad, str mode='constant', Scalar? "
+              "value=None) -> Tensor",
+    .aliases = "aten.pad.default",
+    .variants = pad_variants,
+    .doc = "A tensor with a margin.",
+    .code = ANY_MODE,
+    .infer = pad_infer,
+    .run = pad_run,
+};
+
+const cfx_op cfx_op__constant_pad_nd = {
+    .schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> "
+              "Tensor",
+    .aliases = "torch.constant_pad_nd aten.constant_pad_nd.default",
+    .doc = "A tensor with a margin of one number.",
+    .code = CONSTANT,
+    .infer = pad_infer,
+    .run = pad_run,
+};
+
+#define PAD_ND(n, twice)                                                      \
+    const cfx_op cfx_op__reflection_pad##n##d = {                             \
+        .schema = "reflection_pad" #n "d(Tensor self, SymInt[" #twice         \
+                  "] padding) -> Tensor",                                     \
+        .aliases = "torch.nn.functional.reflection_pad" #n "d "               \
+                   "aten.reflection_pad" #n "d.default",                      \
+        .doc = "A tensor with a margin that mirrors it.",                     \
+        .code = REFLECT,                                                      \
+        .infer = pad_infer,                                                   \
+        .run = pad_run,                                                       \
+    };                                                                        \
+    const cfx_op cfx_op__replication_pad##n##d = {                            \
+        .schema = "replication_pad" #n "d(Tensor self, SymInt[" #twice        \
+                  "] padding) -> Tensor",                                     \
+        .aliases = "torch.nn.functional.replication_pad" #n "d "              \
+                   "aten.replication_pad" #n "d.default",                     \
+        .doc = "A tensor with a margin of its outermost elements.",           \
+        .code = REPLICATE,                                                    \
+        .infer = pad_infer,                                                   \
+        .run = pad_run,                                                       \
+    };
+
+PAD_ND(1, 2)
+PAD_ND(2, 4)
+PAD_ND(3, 6)

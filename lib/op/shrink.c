@@ -1,0 +1,240 @@
+/*
+ * shrink -- the rest of the functions of one tensor and a few numbers: what
+ * pulls towards 0, and what repairs or inverts.
+ *
+ * shape   that of the argument.
+ * cost    the steps of the formula for each element.
+ */
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+static cfx_status run_params(cfx_call *call, const double *params)
+{
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    cfx_pointwise(call->ctx, (cfx_pw)call->op->code,
+                  (cfx_dtype)call->out[0]->dtype, &it, params);
+    return CFX_OK;
+}
+
+/* Floating numbers only. */
+static cfx_status float_infer(cfx_call *call)
+{
+    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    if (!cfx_dtype_is_float(type))
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                             cfx_dtypes[type].name);
+    return cfx_infer_pointwise(call, 0, 1, type);
+}
+
+/* The same, but row-major whatever the argument's strides. */
+static cfx_status plain_float_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                             cfx_dtypes[x->dtype].name);
+    return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
+}
+
+/* Of integers the result is a float32. */
+static cfx_status promoting_infer(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 1, cfx_infer_float_type(call, 0, 1));
+}
+
+static cfx_status plain_run(cfx_call *call)
+{
+    static const double none[3] = {0};
+    return run_params(call, none);
+}
+
+static void cost_1_0(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 1, 0);
+}
+
+static void cost_3_1(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 3, 1);
+}
+
+static void cost_3_2(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_pointwise(call, cost, 3, 2);
+}
+
+/* ---- Towards 0 ---- */
+
+static cfx_status lambda_run(cfx_call *call)
+{
+    double params[3] = {cfx_call_double(call, 1)};
+    return run_params(call, params);
+}
+
+static cfx_status softshrink_infer(cfx_call *call)
+{
+    double lambda = cfx_call_double(call, 1);
+    if (!(lambda >= 0))
+        return cfx_call_fail(call, CFX_EINVAL, "lambda must be greater or "
+                             "equal to 0, but found to be %g.", lambda);
+    return float_infer(call);
+}
+
+const cfx_op cfx_op__hardshrink = {
+    .schema = "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    .aliases = "torch.hardshrink torch.nn.functional.hardshrink "
+               "Tensor.hardshrink aten.hardshrink.default",
+    .doc = "x, or 0 where it is between -lambd and lambd.",
+    .flags = CFX_OP_POINTWISE,
+    .code = CFX_PW_HARDSHRINK,
+    .infer = float_infer,
+    .run = lambda_run,
+};
+
+const cfx_op cfx_op__softshrink = {
+    .schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor",
+    .aliases = "torch.nn.functional.softshrink aten.softshrink.default",
+    .doc = "x moved towards 0 by lambd, at most to 0.",
+    .flags = CFX_OP_POINTWISE,
+    .code = CFX_PW_SOFTSHRINK,
+    .infer = softshrink_infer,
+    .cost = cost_1_0,
+    .run = lambda_run,
+};
+
+const cfx_op cfx_op__tanhshrink = {
+    .schema = "tanhshrink(Tensor input) -> Tensor",
+    .aliases = "torch.nn.functional.tanhshrink",
+    .doc = "x - tanh(x).",
+    .flags = CFX_OP_POINTWISE,
+    .code = CFX_PW_TANHSHRINK,
+    .infer = promoting_infer,
+    .cost = cost_3_1,
+    .run = plain_run,
+};
+
+const cfx_op cfx_op__softsign = {
+    .schema = "softsign(Tensor input) -> Tensor",
+    .aliases = "torch.nn.functional.softsign",
+    .doc = "x / (1 + abs(x)).",
+    .flags = CFX_OP_POINTWISE,
+    .code = CFX_PW_SOFTSIGN,
+    .infer = promoting_infer,
+    .cost = cost_3_1,
+    .run = plain_run,
+};
+
+const cfx_op cfx_op__log_sigmoid = {
+    .schema = "log_sigmoid(Tensor self) -> Tensor",
+    .aliases = "torch.nn.functional.logsigmoid aten.log_sigmoid.default",
+    .doc = "The logarithm of sigmoid(x).",
+    .flags = CFX_OP_POINTWISE,
+    .code = CFX_PW_LOGSIGMOID,
+    .infer = plain_float_infer,
+    .cost = cost_3_2,
+    .run = plain_run,
+};
+
+/* ---- Randomized leaky relu: its mean slope ---- */
+
+static cfx_status rrelu_infer(cfx_call *call)
+{
+    double lower = cfx_call_double(call, 1), upper = cfx_call_double(call, 2);
+    if (cfx_call_bool(call, 3))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "training=True is not supported");
+    if (lower > upper)
+        return cfx_call_fail(call, CFX_EINVAL, "Lower bound should be less "
+                             "than or equal to the upper bound");
+    return plain_float_infer(call);
+}
+
+static cfx_status rrelu_run(cfx_call *call)
+{
+    double params[3] = {
+        (cfx_call_double(call, 1) + cfx_call_double(call, 2)) / 2};
+    return run_params(call, params);
+}
+
+static const cfx_variant rrelu_variants[] = {
+    {"torch.nn.functional.rrelu(Tensor input, Scalar lower=0.125, Scalar "
+     "upper=0.3333333333333333, bool training=False, bool inplace=False) -> "
+     "Tensor", NULL},
+    {NULL, NULL},
+};
+
+const cfx_op cfx_op__rrelu = {
+    .schema = "rrelu(Tensor self, Scalar lower=0.125, Scalar "
+              "upper=0.3333333333333333, bool training=False, Generator? "
+              "generator=None) -> Tensor",
+    .aliases = "torch.rrelu aten.rrelu.default",
+    .variants = rrelu_variants,
+    .doc = "x, or x times the mean of lower and upper where it is negative.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    .code = CFX_PW_LEAKY_RELU,
+    .infer = rrelu_infer,
+    .cost = cost_1_0,
+    .run = rrelu_run,
+};
+
+/* ---- logit, nan_to_num ---- */
+
+static cfx_status logit_run(cfx_call *call)
+{
+    double params[3] = {cfx_call_has(call, 1) ? cfx_call_double(call, 1)
+                                              : -1};
+    return run_params(call, params);
+}
+
+const cfx_op cfx_op__logit = {
+    .schema = "logit(Tensor self, float? eps=None) -> Tensor",
+    .aliases = "torch.logit Tensor.logit aten.logit.default",
+    .doc = "log(x / (1 - x)), x first kept between eps and 1 - eps.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    .code = CFX_PW_LOGIT,
+    .infer = promoting_infer,
+    .cost = cost_3_2,
+    .run = logit_run,
+};
+
+static cfx_status nan_to_num_infer(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 1,
+                               (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
+}
+
+static double largest(cfx_dtype type)
+{
+    return type == CFX_F16 ? 65504.0
+           : type == CFX_BF16 ? 0x1.fep127
+           : type == CFX_F32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
+}
+
+static cfx_status nan_to_num_run(cfx_call *call)
+{
+    cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
+    if (!cfx_dtype_is_float(type))
+        return cfx_tensor_copy(call->out[0], cfx_call_tensor(call, 0),
+                               call->err);
+    double most = largest(type);
+    double params[3] = {
+        cfx_call_has(call, 1) ? cfx_call_double(call, 1) : 0,
+        cfx_call_has(call, 2) ? cfx_call_double(call, 2) : most,
+        cfx_call_has(call, 3) ? cfx_call_double(call, 3) : -most,
+    };
+    return run_params(call, params);
+}
+
+const cfx_op cfx_op__nan_to_num = {
+    .schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, "
+              "float? neginf=None) -> Tensor",
+    .aliases = "torch.nan_to_num Tensor.nan_to_num aten.nan_to_num.default",
+    .doc = "Numbers in place of NaN and the infinities.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    .code = CFX_PW_NAN_TO_NUM,
+    .infer = nan_to_num_infer,
+    .run = nan_to_num_run,
+};
