@@ -9,4 +9,5 @@ libcfx_all_la_SOURCES += %reldir%/attention.c %reldir%/dropout.c \
 
 # More module types.
 libcfx_all_la_SOURCES += %reldir%/containers.c %reldir%/embedding.c \
-	%reldir%/padding.c %reldir%/pixels.c %reldir%/softmax.c
+	%reldir%/padding.c %reldir%/pixels.c %reldir%/recurrent.c \
+	%reldir%/softmax.c

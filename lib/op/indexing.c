@@ -94,9 +94,7 @@ static cfx_status mask_places(cfx_call *call, const cfx_tensor *mask,
         st = cfx_tensor_alloc(*places, call->err);
     if (!st)
         cfx_kernel_nonzero((cfx_dtype)rows->dtype, (*places)->data, rows->data,
-                    rows->rank, extent);
-    else
-        cfx_tensor_unref(*places);
+                           rows->rank, extent);
     cfx_tensor_unref(rows);
     return st;
 }

@@ -265,6 +265,11 @@ static void plan(const cfx_call *call, const struct resize *r,
         k->in[i] = cfx_tensor_size(r->x, i + 2);
         k->out[i] = cfx_tensor_size(call->out[0], i + 2);
         k->scale[i] = scale_of(r, i);
+        /* Over two axes PyTorch keeps or doubles the pixels then, whatever
+         * was asked. */
+        if (k->mode == CFX_RESAMPLE_NEAREST && k->spatial == 2 &&
+            (k->out[i] == k->in[i] || k->out[i] == 2 * k->in[i]))
+            k->scale[i] = 0;
     }
 }
 

@@ -12,7 +12,8 @@ libcore_la_SOURCES += %reldir%/activation.c %reldir%/batch_norm.c \
 
 # Composites, and what moves or mixes pixels.
 libcore_la_SOURCES += %reldir%/composite.c %reldir%/composite.h \
-	%reldir%/gate.c %reldir%/interpolate.c %reldir%/pad.c %reldir%/shrink.c
+	%reldir%/gate.c %reldir%/interpolate.c %reldir%/pad.c %reldir%/rnn.c \
+	%reldir%/shrink.c
 
 # Python's numbers and sequences; views, indexing, joining, creating.
 libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \

@@ -483,7 +483,8 @@ static cfx_status index_run(cfx_call *call)
 BY_ROWS(index_add, ", *, Scalar alpha=1", ADD,
         "A copy to which rows of a source are added.")
 BY_ROWS(index_copy, "", SET, "A copy with rows of a source.")
-BY_ROWS(index_reduce, ", str reduce, *, bool include_self=True", NAMED | INDEXED,
+BY_ROWS(index_reduce, ", str reduce, *, bool include_self=True",
+        NAMED | INDEXED,
         "A copy with rows of a source joined by a reduction.")
 
 /* ---- index_fill ---- */

@@ -1,0 +1,358 @@
+/*
+ * rnn -- recurrent layers: lstm, gru, rnn with tanh or relu, and their cells.
+ *
+ * shape   input (T, N, I), or (N, T, I) with batch_first, or (T, I); a state
+ *         (layers * directions, N, H), without N where the input has none. The
+ *         result's last axis is H (of an LSTM with projections, P) for each
+ *         direction.
+ * cost    multiply-adds: of each step and direction the gates times H, I + H
+ *         times each; and about eight other steps for each element of a state.
+ *
+ * The weights are one flat list: of each layer and direction w_ih, w_hh, then
+ * b_ih, b_hh where there are biases, then w_hr where there are projections. A
+ * layer's own result is the next one's input, and the only thing kept.
+ */
+#include "kernel/rnn.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+/* lstm(input, hx, params, ...); hx is a list for an LSTM. */
+enum { INPUT, HX, PARAMS, BIASES, LAYERS, DROPOUT, TRAIN, BIDIRECTIONAL,
+       BATCH_FIRST };
+
+struct rnn {
+    const cfx_tensor *x;
+    bool lstm, batched, first, biases, proj;
+    int layers, directions, each; /* each: weights of one direction */
+    cfx_dim time, batch, hidden, out;
+};
+
+static const cfx_tensor *weight(const cfx_call *call, const struct rnn *r,
+                                int layer, int direction, int i)
+{
+    int at = (layer * r->directions + direction) * r->each + i;
+    return cfx_call_item(call, PARAMS, at).u.tensor;
+}
+
+static int gates_of(int mode)
+{
+    return mode == CFX_RNN_LSTM ? 4 : mode == CFX_RNN_GRU ? 3 : 1;
+}
+
+static cfx_status read_rnn(cfx_call *call, struct rnn *r)
+{
+    int n = cfx_call_len(call, PARAMS);
+    *r = (struct rnn){.x = cfx_call_tensor(call, INPUT)};
+    r->lstm = call->op->code == CFX_RNN_LSTM;
+    r->batched = r->x->rank == 3;
+    r->first = r->batched && cfx_call_bool(call, BATCH_FIRST);
+    r->biases = cfx_call_bool(call, BIASES);
+    r->directions = cfx_call_bool(call, BIDIRECTIONAL) ? 2 : 1;
+    r->layers = (int)cfx_call_int(call, LAYERS);
+    if (r->x->rank != 2 && r->x->rank != 3)
+        return cfx_call_fail(call, CFX_ESHAPE, "Expected input to be 2D or "
+                             "3D, got %dD instead", r->x->rank);
+    r->each = r->biases ? 4 : 2;
+    if (r->layers < 1 || r->layers > 1 << 20 ||
+        n % (r->layers * r->directions))
+        return cfx_call_fail(call, CFX_EINVAL, "%d weights do not make %d "
+                             "layers", n, r->layers);
+    r->proj = n == r->layers * r->directions * (r->each + 1);
+    r->each += r->proj;
+    if (n != r->layers * r->directions * r->each || (r->proj && !r->lstm))
+        return cfx_call_fail(call, CFX_EINVAL, "%d weights do not make %d "
+                             "layers", n, r->layers);
+    if (cfx_call_bool(call, TRAIN) && cfx_call_double(call, DROPOUT) > 0 &&
+        r->layers > 1)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "dropout while training "
+                             "is not supported");
+    const cfx_tensor *w = weight(call, r, 0, 0, 0);
+    if (w->rank != 2 || weight(call, r, 0, 0, 1)->rank != 2)
+        return cfx_call_fail(call, CFX_ESHAPE, "a weight has rank %d, not 2",
+                             w->rank);
+    r->hidden = cfx_dim_floordiv(call->env, w->shape[0],
+                                 cfx_dim_int(gates_of(call->op->code)));
+    r->out = weight(call, r, 0, 0, 1)->shape[1];
+    r->time = r->x->shape[r->first];
+    r->batch = r->batched ? r->x->shape[!r->first] : cfx_dim_int(1);
+    return CFX_OK;
+}
+
+static cfx_status check(cfx_call *call, const struct rnn *r,
+                        const cfx_tensor *t, int rank, const cfx_dim *shape,
+                        const char *what)
+{
+    bool same = t->rank == rank;
+    for (int i = 0; i < rank && same; i++)
+        same = cfx_dim_eq(call->env, t->shape[i], shape[i]);
+    if (same && t->dtype == r->x->dtype)
+        return CFX_OK;
+    char have[128];
+    cfx_tensor_format_type(t, have, sizeof(have));
+    return cfx_call_fail(call, same ? CFX_EDTYPE : CFX_ESHAPE,
+                         "Expected %s of other size or type, got %s", what,
+                         have);
+}
+
+static cfx_status check_weights(cfx_call *call, const struct rnn *r)
+{
+    cfx_dim rows = cfx_dim_mul(call->env, r->hidden,
+                               cfx_dim_int(gates_of(call->op->code)));
+    cfx_dim in = r->x->shape[r->x->rank - 1];
+    cfx_status st = CFX_OK;
+    for (int l = 0; l < r->layers && !st; l++) {
+        cfx_dim ih[] = {rows, in}, hh[] = {rows, r->out};
+        cfx_dim hr[] = {r->out, r->hidden};
+        for (int d = 0; d < r->directions && !st; d++)
+            for (int i = 0; i < r->each && !st; i++) {
+                bool last = r->proj && i == r->each - 1;
+                st = check(call, r, weight(call, r, l, d, i),
+                           i < 2 || last ? 2 : 1,
+                           last ? hr : i == 0 ? ih : i == 1 ? hh : &rows,
+                           i ? "a weight" : "w_ih (or the input)");
+            }
+        in = cfx_dim_mul(call->env, r->out, cfx_dim_int(r->directions));
+    }
+    return st;
+}
+
+/* The states: h, and c of an LSTM. */
+static const cfx_tensor *state(const cfx_call *call, int i)
+{
+    return cfx_value_is_seq(call->in[HX]) ? cfx_call_item(call, HX, i).u.tensor
+                                          : cfx_call_tensor(call, HX);
+}
+
+static int state_shape(const struct rnn *r, int i, cfx_dim *shape)
+{
+    int rank = 0;
+    shape[rank++] = cfx_dim_int(r->layers * r->directions);
+    if (r->batched)
+        shape[rank++] = r->batch;
+    shape[rank++] = i ? r->hidden : r->out;
+    return rank;
+}
+
+static cfx_status rnn_infer(cfx_call *call)
+{
+    struct rnn r;
+    cfx_dim shape[3];
+    cfx_status st = read_rnn(call, &r);
+    if (!st && r.x->dtype != CFX_F32 && r.x->dtype != CFX_F64)
+        st = cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                           cfx_dtypes[r.x->dtype].name);
+    if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r.time))
+        st = cfx_call_fail(call, CFX_ESHAPE, "Expected sequence length to be "
+                           "larger than 0 in RNN");
+    if (!st && r.lstm && cfx_call_len(call, HX) != 2)
+        st = cfx_call_fail(call, CFX_EINVAL,
+                           "lstm expects two hidden states");
+    if (!st)
+        st = check_weights(call, &r);
+    for (int i = 0; i <= r.lstm && !st; i++)
+        st = check(call, &r, state(call, i), state_shape(&r, i, shape), shape,
+                   "a hidden state");
+    if (st)
+        return st;
+    for (int i = 0; i < r.x->rank; i++)
+        shape[i] = r.x->shape[i];
+    shape[r.x->rank - 1] = cfx_dim_mul(call->env, r.out,
+                                       cfx_dim_int(r.directions));
+    cfx_dim stride[3];
+    cfx_strides_of(call->env, CFX_CONTIGUOUS_FORMAT, r.x->rank, shape,
+                   stride);
+    /* Time is outermost in memory also where the batch comes first. */
+    if (r.first) {
+        stride[0] = shape[2];
+        stride[1] = cfx_dim_mul(call->env, shape[0], shape[2]);
+    }
+    st = cfx_call_out_strided(call, (cfx_dtype)r.x->dtype, r.x->rank, shape,
+                              stride);
+    for (int i = 0; i <= r.lstm && !st; i++) {
+        int rank = state_shape(&r, i, shape);
+        st = cfx_call_out(call, (cfx_dtype)r.x->dtype, rank, shape);
+    }
+    return st;
+}
+
+static void rnn_cost(const cfx_call *call, cfx_cost *cost)
+{
+    struct rnn r;
+    cfx_shape_env *env = call->env;
+    if (read_rnn((cfx_call *)call, &r))
+        return;
+    cfx_dim steps = cfx_dim_mul(env, r.time, r.batch);
+    int n = r.layers * r.directions * r.each;
+    for (int i = 0; i < n; i++) {
+        const cfx_tensor *w = cfx_call_item(call, PARAMS, i).u.tensor;
+        if (w->rank == 2)
+            cost->macs = cfx_dim_add(
+                env, cost->macs,
+                cfx_dim_mul(env, steps, cfx_cost_numel(call, w)));
+    }
+    cfx_dim states = cfx_dim_mul(
+        env, cfx_dim_mul(env, steps, r.hidden),
+        cfx_dim_int(r.layers * r.directions));
+    cost->ops = cfx_dim_mul(env, states, cfx_dim_int(8));
+    cost->transcendental = cfx_dim_mul(
+        env, states, cfx_dim_int(r.lstm ? 5 : gates_of(call->op->code)));
+}
+
+/* ---- Running ---- */
+
+/* What one direction of one layer needs besides its numbers. */
+static void plan(const cfx_call *call, const struct rnn *r, int layer,
+                 cfx_rnn *k)
+{
+    *k = (cfx_rnn){
+        .dtype = (cfx_dtype)r->x->dtype,
+        .mode = (cfx_rnn_mode)call->op->code,
+        .time = cfx_dim_value(r->time),
+        .batch = cfx_dim_value(r->batch),
+        .input = layer ? cfx_dim_value(r->out) * r->directions
+                       : cfx_tensor_size(r->x, r->x->rank - 1),
+        .hidden = cfx_dim_value(r->hidden),
+        .proj = r->proj ? cfx_dim_value(r->out) : 0,
+    };
+}
+
+static size_t rnn_workspace(const cfx_call *call)
+{
+    struct rnn r;
+    size_t most = 0;
+    if (read_rnn((cfx_call *)call, &r))
+        return 0;
+    for (int l = 0; l < r.layers && l < 2; l++) {
+        cfx_rnn k;
+        plan(call, &r, l, &k);
+        size_t n = cfx_rnn_workspace(call->ctx, &k);
+        most = n > most ? n : most;
+    }
+    return most;
+}
+
+/* Elements of one slice of a state. */
+static char *slice(const cfx_tensor *t, int i, int64_t elements)
+{
+    return (char *)t->data + (int64_t)cfx_dtype_size((cfx_dtype)t->dtype) *
+                                 elements * i;
+}
+
+/* One layer, both directions; x is (time, batch, input) by its strides, y is
+ * row-major in that order. */
+static cfx_status run_layer(cfx_call *call, const struct rnn *r, int layer,
+                            const void *x, const int64_t *x_stride, void *y,
+                            cfx_tensor *const h0[2])
+{
+    cfx_tensor *w[5] = {NULL};
+    cfx_status st = CFX_OK;
+    for (int d = 0; d < r->directions && !st; d++) {
+        int at = layer * r->directions + d;
+        int64_t out = cfx_dim_value(r->out), hidden = cfx_dim_value(r->hidden);
+        cfx_rnn k;
+        plan(call, r, layer, &k);
+        for (int i = 0; i < r->each && !st; i++)
+            if (!(w[i] = cfx_loop_contiguous(call,
+                                             weight(call, r, layer, d, i))))
+                st = CFX_ENOMEM;
+        if (!st) {
+            k.reverse = d == 1;
+            k.x = x;
+            k.x_stride[0] = x_stride[0];
+            k.x_stride[1] = x_stride[1];
+            k.w_ih = w[0]->data;
+            k.w_hh = w[1]->data;
+            k.b_ih = r->biases ? w[2]->data : NULL;
+            k.b_hh = r->biases ? w[3]->data : NULL;
+            k.w_hr = r->proj ? w[r->each - 1]->data : NULL;
+            k.h0 = slice(h0[0], at, k.batch * out);
+            k.c0 = r->lstm ? slice(h0[1], at, k.batch * hidden) : NULL;
+            k.y = (char *)y + (int64_t)cfx_dtype_size(k.dtype) * out * d;
+            k.y_stride[1] = out * r->directions;
+            k.y_stride[0] = k.y_stride[1] * k.batch;
+            k.h = slice(call->out[1], at, k.batch * out);
+            k.c = r->lstm ? slice(call->out[2], at, k.batch * hidden) : NULL;
+            cfx_rnn_run(call->ctx, &k, call->work);
+        }
+        for (int i = 0; i < 5; i++) {
+            cfx_tensor_unref(w[i]);
+            w[i] = NULL;
+        }
+    }
+    return st;
+}
+
+/* Layers write by turns to a buffer and to the result, the last to the
+ * result. */
+static cfx_status run_layers(cfx_call *call, const struct rnn *r,
+                             const cfx_tensor *x, cfx_tensor *const h0[2])
+{
+    cfx_tensor *y = call->out[0];
+    int64_t batch = cfx_dim_value(r->batch);
+    int64_t width = cfx_dim_value(r->out) * r->directions;
+    int64_t in = cfx_tensor_size(x, x->rank - 1), stride[2];
+    size_t bytes = (size_t)(cfx_dim_value(r->time) * batch * width) *
+                   cfx_dtype_size((cfx_dtype)y->dtype);
+    void *spare = r->layers > 1 && bytes ? cfx_block_alloc(call->ctx, bytes)
+                                         : NULL;
+    const void *from = x->data;
+    cfx_status st = CFX_OK;
+    if (r->layers > 1 && bytes && !spare)
+        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+    stride[0] = r->first ? in : batch * in;
+    stride[1] = r->first ? cfx_dim_value(r->time) * in : in;
+    for (int l = 0; l < r->layers && !st; l++) {
+        void *to = (r->layers - 1 - l) % 2 ? spare : y->data;
+        st = run_layer(call, r, l, from, stride, to, h0);
+        from = to;
+        stride[0] = batch * width;
+        stride[1] = width;
+    }
+    if (spare)
+        cfx_block_free(call->ctx, spare, bytes);
+    return st;
+}
+
+static cfx_status rnn_run(cfx_call *call)
+{
+    struct rnn r;
+    cfx_tensor *h0[2] = {NULL}, *x = NULL;
+    cfx_status st = read_rnn(call, &r);
+    if (!st && !(x = cfx_loop_contiguous(call, r.x)))
+        st = CFX_ENOMEM;
+    for (int i = 0; i <= r.lstm && !st; i++)
+        if (!(h0[i] = cfx_loop_contiguous(call, state(call, i))))
+            st = CFX_ENOMEM;
+    if (!st)
+        st = run_layers(call, &r, x, h0);
+    cfx_tensor_unref(x);
+    cfx_tensor_unref(h0[0]);
+    cfx_tensor_unref(h0[1]);
+    return st;
+}
+
+/* ---- Descriptors ---- */
+
+#define RNN(name, state_, mode, returns, doc_)                                \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name ".input(Tensor input, " state_ " hx, Tensor[] "       \
+                  "params, bool has_biases, int num_layers, float dropout, "  \
+                  "bool train, bool bidirectional, bool batch_first) -> "     \
+                  returns,                                                    \
+        .aliases = "torch." #name " aten." #name ".input",                    \
+        .doc = doc_,                                                          \
+        .code = mode,                                                         \
+        .infer = rnn_infer,                                                   \
+        .cost = rnn_cost,                                                     \
+        .workspace = rnn_workspace,                                           \
+        .run = rnn_run,                                                       \
+    };
+
+RNN(lstm, "Tensor[]", CFX_RNN_LSTM, "(Tensor, Tensor, Tensor)",
+    "Layers of long short-term memory.")
+RNN(gru, "Tensor", CFX_RNN_GRU, "(Tensor, Tensor)",
+    "Layers of gated recurrent units.")
+RNN(rnn_tanh, "Tensor", CFX_RNN_TANH, "(Tensor, Tensor)",
+    "Recurrent layers with tanh.")
+RNN(rnn_relu, "Tensor", CFX_RNN_RELU, "(Tensor, Tensor)",
+    "Recurrent layers with relu.")

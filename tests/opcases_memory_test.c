@@ -1,0 +1,122 @@
+#define _POSIX_C_SOURCE 200809L
+/*
+ * opcases_memory_test -- every case in the golden files while memory runs out:
+ * after one allocation, after two, and so on until the call succeeds. It must
+ * tell of it and give everything back. Arguments: the golden files.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/case.h"
+
+static long allowed = -1; /* allocations until failure; negative: no end */
+static bool failed;
+
+static void *test_alloc(void *user, size_t size, size_t align)
+{
+    (void)user;
+    if (allowed == 0 || size >> 40) {
+        failed = true;
+        return NULL;
+    }
+    if (allowed > 0)
+        allowed--;
+    return aligned_alloc(align, (size + align - 1) & ~(align - 1));
+}
+
+static void test_free(void *user, void *p, size_t size)
+{
+    (void)user;
+    (void)size;
+    free(p);
+}
+
+/* Run it with so many allocations; gives its status. */
+static cfx_status run_with(cfx_context *ctx, op_case *c, long count)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
+    failed = false;
+    allowed = count;
+    case_run(c, &s);
+    allowed = -1;
+    cfx_status st = cfx_scope_status(&s, NULL);
+    cfx_scope_release(&s);
+    return st;
+}
+
+static bool check_case(cfx_context *ctx, const char *line, size_t len,
+                       char *why, size_t size)
+{
+    op_case c;
+    cfx_scope s;
+    bool ok = true;
+    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
+    if (!case_read(&c, &s, line, len, why, size)) {
+        case_release(&c);
+        cfx_scope_release(&s);
+        return true; /* opcases_test tells of it */
+    }
+    cfx_status wanted = run_with(ctx, &c, -1);
+    for (long n = 0; ok; n++) {
+        size_t before = cfx_context_memory(ctx);
+        cfx_status st = run_with(ctx, &c, n);
+        size_t after = cfx_context_memory(ctx);
+        ok = (st == CFX_ENOMEM || st == wanted) && after == before;
+        if (!ok)
+            snprintf(why, size, "after %ld allocations: %s, not %s; %zu bytes "
+                     "held, %zu before", n, cfx_status_name(st),
+                     cfx_status_name(failed ? CFX_ENOMEM : wanted), after,
+                     before);
+        if (!failed)
+            break;
+    }
+    case_release(&c);
+    cfx_scope_release(&s);
+    return ok;
+}
+
+static void check_file(cfx_context *ctx, const char *path, int *passed,
+                       int *wrong)
+{
+    FILE *f = fopen(path, "r");
+    char *line = NULL, why[512];
+    size_t cap = 0;
+    if (!f) {
+        perror(path);
+        ++*wrong;
+        return;
+    }
+    while (getline(&line, &cap, f) > 0) {
+        size_t len = strcspn(line, "\t");
+        *why = '\0';
+        bool ok = check_case(ctx, line, len, why, sizeof(why));
+        ++*(ok ? passed : wrong);
+        if (!ok)
+            printf("%s: %.*s\n    %s\n", path, (int)len, line, why);
+    }
+    free(line);
+    fclose(f);
+}
+
+int main(int argc, char **argv)
+{
+    int passed = 0, wrong = 0;
+    cfx_context *ctx;
+    cfx_error err = {0};
+    cfx_options options = {
+        .size = sizeof(options),
+        .allocator = {test_alloc, test_free, NULL},
+        .threads = 1,
+    };
+    if (cfx_context_new(&ctx, &options, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    for (int i = 1; i < argc; i++)
+        check_file(ctx, argv[i], &passed, &wrong);
+    cfx_context_free(ctx);
+    printf("%d passed, %d failed\n", passed, wrong);
+    return wrong || !passed;
+}
