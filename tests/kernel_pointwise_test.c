@@ -100,7 +100,7 @@ START_TEST(functions_of_float_are_within_ulps_of_the_c_library)
     enum { N = 4099 };
     static float x[N], y[N];
 
-    for (uint32_t begin = 0; begin < 16; begin++) {
+    for (uint32_t begin = 0; begin < 6; begin++) {
         for (int i = 0; i < N; i++) {
             /* All exponents and both signs, and zeros, NaN, infinities. */
             uint32_t u = (uint32_t)(begin * N + (uint32_t)i) * 65479u;
@@ -614,9 +614,9 @@ START_TEST(floats_are_rounded_to_halves_as_elsewhere)
     static float f[N];
     static uint16_t h[N];
 
-    for (int round = 0; round < 16; round++) {
+    for (int round = 0; round < 4; round++) {
         for (uint32_t i = 0; i < N; i++) {
-            uint32_t u = (i + (uint32_t)round * N) * 4099u;
+            uint32_t u = (i + (uint32_t)round * N) * 16381u;
             memcpy(&f[i], &u, 4);
         }
         for (int c = 0; c < all.count; c += 3)

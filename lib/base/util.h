@@ -24,7 +24,12 @@ CFX_INLINE void cfx_buf_init(cfx_buf *b, cfx_context *ctx)
     *b = (cfx_buf){.ctx = ctx};
 }
 void cfx_buf_release(cfx_buf *b);
-CFX_INLINE void cfx_buf_clear(cfx_buf *b) { b->len = 0; }
+CFX_INLINE void cfx_buf_clear(cfx_buf *b)
+{
+    b->len = 0;
+    if (b->s)
+        b->s[0] = '\0';
+}
 bool cfx_buf_reserve(cfx_buf *b, size_t more);
 void cfx_buf_add(cfx_buf *b, const char *s, size_t n);
 void cfx_buf_puts(cfx_buf *b, const char *s);

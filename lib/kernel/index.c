@@ -355,7 +355,7 @@ typedef struct select_job {
     const char *x;
     const void *index;
     cfx_dtype itype;
-    int64_t n, row, count; /* row: bytes of inner */
+    int64_t n, row, size, count; /* row: bytes of inner; size: of one */
     atomic_llong bad;
 } select_job;
 
@@ -373,8 +373,8 @@ static void run_select(void *arg, int64_t begin, int64_t end, int worker)
             note_bad(&j->bad, k);
             return;
         }
-        if (j->row <= 8)
-            copy_element((size_t)j->row, j->y + begin * j->row, x);
+        if (j->row == j->size)
+            copy_element((size_t)j->size, j->y + begin * j->row, x);
         else
             memcpy(j->y + begin * j->row, x, (size_t)j->row);
     }
@@ -387,7 +387,7 @@ bool cfx_kernel_index_select(cfx_context *ctx, size_t size, void *y,
 {
     select_job j = {
         .y = y, .x = x, .index = index, .itype = itype, .n = n,
-        .row = inner * (int64_t)size, .count = count,
+        .row = inner * (int64_t)size, .size = (int64_t)size, .count = count,
     };
     long long at;
 

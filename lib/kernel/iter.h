@@ -115,7 +115,8 @@ CFX_INLINE void cfx_place_advance(cfx_place *p, const cfx_iter *it, int64_t n)
 /* The place of element `n` in the order of the walk. */
 CFX_INLINE void cfx_place_seek(cfx_place *p, const cfx_iter *it, int64_t n)
 {
-    for (int i = 0; i < it->rank; i++)
+    p->at[0] = 0;
+    for (int i = 1; i < it->rank; i++)
         p->at[i] = 0;
     if (n)
         cfx_place_advance(p, it, n);

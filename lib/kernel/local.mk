@@ -44,7 +44,7 @@ KERNEL_LEVEL += %reldir%/gemm_level.c %reldir%/gemm_level.h \
 # products and sums is wanted; integers wrap around as in PyTorch; elements are
 # moved by their size alone. (For an -O2 in CFLAGS, which comes behind these,
 # see simd.h.)
-KERNEL_CFLAGS = $(AM_CFLAGS) -O3 -fno-math-errno -fno-trapping-math \
+KERNEL_CFLAGS = $(AM_CFLAGS) $(KERNEL_OPT) -fno-math-errno -fno-trapping-math \
     -ffp-contract=fast -fwrapv -fno-strict-aliasing
 
 noinst_LTLIBRARIES += libkernel_plain.la

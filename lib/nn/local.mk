@@ -8,6 +8,8 @@ libcfx_all_la_SOURCES += %reldir%/attention.c %reldir%/dropout.c \
 	%reldir%/conv.c %reldir%/linear.c %reldir%/pooling.c %reldir%/shape.c
 
 # More module types.
-libcfx_all_la_SOURCES += %reldir%/containers.c %reldir%/embedding.c \
+libcfx_all_la_SOURCES += %reldir%/containers.c \
+	%reldir%/embedding.c %reldir%/fold.c \
+	%reldir%/instancenorm.c %reldir%/similarity.c %reldir%/transformer.c \
 	%reldir%/padding.c %reldir%/pixels.c %reldir%/recurrent.c \
 	%reldir%/softmax.c

@@ -310,7 +310,7 @@ void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v)
             m->attrs.in[k] = v;
             return;
         }
-    assert(!"the schema has that parameter");
+    assert(false);
 }
 
 cfx_dim cfx_attr_dim(const cfx_module *m, const char *name)

@@ -107,3 +107,19 @@ const cfx_module_type cfx_module__GroupNorm = {
     .forward_schema = "forward(Tensor input) -> Tensor",
     .forward = GroupNorm_forward,
 };
+
+static cfx_value LocalResponseNorm_forward(cfx_scope *s, cfx_module *self,
+                                           const cfx_value *in)
+{
+    return cfx_local_response_norm(s, in[0], A("size"), .alpha = A("alpha"),
+                                   .beta = A("beta"), .k = A("k"));
+}
+
+const cfx_module_type cfx_module__LocalResponseNorm = {
+    .schema = "LocalResponseNorm(int size, float alpha=0.0001, float "
+              "beta=0.75, float k=1.0)",
+    .repr = "$size alpha beta k",
+    .doc = "Divide by a power of the mean square of near channels.",
+    .forward_schema = "forward(Tensor input) -> Tensor",
+    .forward = LocalResponseNorm_forward,
+};

@@ -88,7 +88,7 @@ static cfx_status init(cfx_module *self, cfx_error *err)
 /* All weights in the order in which they were declared. */
 static cfx_value weights_of(cfx_scope *s, cfx_module *self)
 {
-    cfx_value chunk[64], all = cfx_none();
+    cfx_value chunk[256], all = cfx_none();
     size_t n = cfx_module_nstate(self);
     if (n > sizeof(chunk) / sizeof(*chunk))
         return cfx_scope_fail(s, CFX_EUNSUPPORTED, "%zu weights are too many",

@@ -636,3 +636,24 @@ const cfx_op cfx_op__as_tensor = {
     .infer = tensor_infer,
     .run = tensor_run,
 };
+
+/* The same with the type of another tensor. */
+static cfx_status tensor_of_infer(cfx_call *call)
+{
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_dtype dtype = cfx_call_dtype(call, 2, own);
+    cfx_tensor *t;
+    cfx_status st = check_device(call, call->in[3]);
+    if (!st)
+        st = cfx_list_tensor(call, &t, call->in[1], &dtype);
+    return st ? st : cfx_call_return_take(call, cfx_value_of_tensor(t));
+}
+
+const cfx_op cfx_op__new_tensor_of = {
+    .schema = "new_tensor_of(Tensor self, any data, *, ScalarType? "
+              "dtype=None, Device? device=None, bool requires_grad=False) "
+              "-> Tensor",
+    .aliases = "Tensor.new_tensor",
+    .doc = "A tensor of numbers, of the type of another tensor.",
+    .infer = tensor_of_infer,
+};

@@ -263,3 +263,66 @@ const cfx_op cfx_op__stochastic_depth = {
     .workspace = dropout_workspace,
     .run = dropout_run,
 };
+
+/* ---- native_dropout: with the mask ---- */
+
+static bool drops(const cfx_call *call)
+{
+    return cfx_value_is_none(call->in[TRAIN]) || cfx_call_bool(call, TRAIN);
+}
+
+static cfx_status native_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    cfx_status st = check_p(call);
+    if (!st && drops(call) && !cfx_dtype_is_float((cfx_dtype)x->dtype))
+        st = cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                           cfx_dtypes[x->dtype].name);
+    if (!st)
+        st = cfx_infer_pointwise(call, INPUT, INPUT + 1, (cfx_dtype)x->dtype);
+    return st ? st : cfx_infer_pointwise(call, INPUT, INPUT + 1, CFX_BOOL);
+}
+
+static size_t native_workspace(const cfx_call *call)
+{
+    return (size_t)cfx_tensor_numel(call->out[0]) * sizeof(float);
+}
+
+/* Noise of 1 and 0 is the mask; the numbers are scaled by what is kept. */
+static cfx_status native_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT), *y = call->out[0];
+    const cfx_tensor *mask = call->out[1];
+    double kept = drops(call) ? 1 - cfx_call_double(call, P) : 1;
+    int64_t n = cfx_tensor_numel(x);
+    float *noise = call->work;
+    cfx_iter it;
+    if (!n)
+        return CFX_OK;
+    cfx_random_choice(call->ctx, noise, n,
+                      cfx_context_random(call->ctx, (uint64_t)n), kept, 1, 0);
+    cfx_loop_out(&it, mask);
+    add_noise(call, &it, noise, x->rank);
+    cfx_copy(call->ctx, &it);
+    cfx_loop_out(&it, y);
+    cfx_loop_in(&it, x);
+    cfx_iter_number(&it, kept > 0 ? 1 / kept : 0);
+    cfx_pointwise(call->ctx, CFX_PW_MUL, (cfx_dtype)y->dtype, &it, NULL);
+    cfx_loop_out(&it, y);
+    cfx_loop_in(&it, y);
+    cfx_loop_in(&it, mask);
+    cfx_pointwise(call->ctx, CFX_PW_MUL, (cfx_dtype)y->dtype, &it, NULL);
+    return CFX_OK;
+}
+
+const cfx_op cfx_op__native_dropout = {
+    .schema = "native_dropout(Tensor input, float p, bool? train) "
+              "-> (Tensor, Tensor)",
+    .aliases = "torch.native_dropout aten.native_dropout.default",
+    .doc = "Elements replaced by 0 at random, and which were kept.",
+    .flags = CFX_OP_RANDOM,
+    .infer = native_infer,
+    .cost = dropout_cost,
+    .workspace = native_workspace,
+    .run = native_run,
+};

@@ -131,144 +131,212 @@ const cfx_op cfx_op__embedding = {
 
 /* ---- Bags ---- */
 
-enum { OFFSETS = 2, MODE, SAMPLE_WEIGHTS, LAST_OFFSET, PADDING };
 enum { SUM, MEAN, MAX };
 
-static int mode_of(const cfx_call *call)
+/* Both operators on bags have these. */
+struct bags {
+    const cfx_tensor *w, *index, *offsets, *each;
+    int mode;          /* -1: none of the above */
+    bool last;         /* the last offset is the end of the last bag */
+    bool pads;
+    int64_t padding;   /* a row that is passed over, if pads */
+    bool more;         /* there are further results */
+};
+
+enum { OFFSETS = 2 };
+/* Where torch.nn.functional's operator has the rest, and where ATen's. */
+enum { MODE = 3, SAMPLE_WEIGHTS, LAST_OFFSET, PADDING };
+enum { A_MODE = 4, A_WEIGHTS = 6, A_LAST, A_PADDING };
+
+static int mode_named(const char *name)
 {
     static const char *const names[] = {"sum", "mean", "max"};
     for (int i = 0; i < 3; i++)
-        if (!strcmp(cfx_call_str(call, MODE), names[i]))
+        if (!strcmp(name, names[i]))
             return i;
     return -1;
 }
 
-static cfx_status check_bags(cfx_call *call)
+static struct bags bags_of(const cfx_call *call)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
-    const cfx_tensor *index = cfx_call_tensor(call, INDICES);
-    const cfx_tensor *offsets = cfx_call_tensor(call, OFFSETS);
-    const cfx_tensor *each = cfx_call_tensor(call, SAMPLE_WEIGHTS);
-    int mode = mode_of(call);
-    if (mode < 0)
-        return cfx_call_fail(call, CFX_EINVAL, "mode has to be one of sum, "
-                             "mean or max, but got %s",
-                             cfx_call_str(call, MODE));
-    if (!cfx_dtype_is_float((cfx_dtype)w->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for '%s'",
-                             cfx_dtypes[w->dtype].name);
-    if (index->rank == 2 && offsets)
+    struct bags b = {
+        .w = cfx_call_tensor(call, WEIGHT),
+        .index = cfx_call_tensor(call, INDICES),
+        .offsets = cfx_call_tensor(call, OFFSETS),
+        .more = call->op->code,
+    };
+    int pad = b.more ? A_PADDING : PADDING;
+    b.each = cfx_call_tensor(call, b.more ? A_WEIGHTS : SAMPLE_WEIGHTS);
+    b.last = cfx_call_bool(call, b.more ? A_LAST : LAST_OFFSET) && b.offsets;
+    b.pads = cfx_call_has(call, pad) &&
+             (!b.more || cfx_call_int(call, pad) >= 0);
+    b.padding = b.pads ? cfx_call_int(call, pad) : -1;
+    b.mode = mode_named(b.more ? "" : cfx_call_str(call, MODE));
+    if (b.more && cfx_call_int(call, A_MODE) >= SUM &&
+        cfx_call_int(call, A_MODE) <= MAX)
+        b.mode = (int)cfx_call_int(call, A_MODE);
+    return b;
+}
+
+static cfx_status check_index(cfx_call *call, const struct bags *b)
+{
+    const cfx_tensor *offsets = b->offsets;
+    if (b->index->rank == 2 && offsets && !b->more)
         return cfx_call_fail(call, CFX_EINVAL, "if input is 2D, then offsets "
                              "has to be None, as input is treated is a "
                              "mini-batch of fixed length sequences");
-    if (index->rank == 1 && (!offsets || offsets->rank != 1))
+    if (b->index->rank == 1 && (!offsets || offsets->rank != 1))
         return cfx_call_fail(call, CFX_EINVAL, "offsets has to be a 1D Tensor "
                              "but got %s", offsets ? "another rank" : "None");
-    if (index->rank != 1 && index->rank != 2)
+    if (b->index->rank != 1 && (b->index->rank != 2 || b->more))
         return cfx_call_fail(call, CFX_ESHAPE, "input has to be 1D or 2D "
                              "Tensor, but got Tensor of dimension %d",
-                             index->rank);
+                             b->index->rank);
     if (offsets && offsets->dtype != CFX_I64 && offsets->dtype != CFX_I32)
         return cfx_call_fail(call, CFX_EDTYPE, "offsets must be ints");
-    if (!each)
-        return CFX_OK;
-    if (mode != SUM)
+    return CFX_OK;
+}
+
+static cfx_status check_bags(cfx_call *call, const struct bags *b)
+{
+    if (b->mode < 0)
+        return cfx_call_fail(call, CFX_EINVAL,
+                             "mode has to be one of sum, mean or max");
+    if (!cfx_dtype_is_float((cfx_dtype)b->w->dtype))
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for '%s'",
+                             cfx_dtypes[b->w->dtype].name);
+    cfx_status st = check_index(call, b);
+    if (st || !b->each)
+        return st;
+    if (b->mode != SUM)
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "per_sample_weights was "
                              "not None but is only supported for mode='sum'");
-    bool same = each->rank == index->rank && each->dtype == w->dtype;
-    for (int i = 0; same && i < each->rank; i++)
-        same = cfx_dim_eq(call->env, each->shape[i], index->shape[i]);
+    bool same = b->each->rank == b->index->rank &&
+                b->each->dtype == b->w->dtype;
+    for (int i = 0; same && i < b->each->rank; i++)
+        same = cfx_dim_eq(call->env, b->each->shape[i], b->index->shape[i]);
     return same ? CFX_OK
            : cfx_call_fail(call, CFX_ESHAPE, "per_sample_weights must have the "
                            "same shape as the input and the type of the "
                            "weight");
 }
 
+/*
+ * What PyTorch keeps for the way back: the bag of each index, the sizes of the
+ * bags, and the rows of the maxima. Its short way of adding up leaves the first
+ * empty.
+ */
+static cfx_status further_results(cfx_call *call, const struct bags *b,
+                                  cfx_dim bags)
+{
+    bool quick = b->mode == SUM && b->w->dtype != CFX_F64 && !b->pads &&
+                 cfx_dim_is(b->w->stride[1], 1) &&
+                 (!b->each || cfx_dim_is(b->each->stride[0], 1));
+    cfx_dim places = quick ? cfx_dim_int(0) : b->index->shape[0];
+    cfx_dim most[] = {bags, b->w->shape[1]};
+    cfx_status st = cfx_call_out(call, CFX_I64, 1, &places);
+    if (!st)
+        st = cfx_call_out(call, CFX_I64, 1, &bags);
+    return st ? st : cfx_call_out(call, CFX_I64, b->mode == MAX ? 2 : 1, most);
+}
+
 static cfx_status bag_infer(cfx_call *call)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
-    const cfx_tensor *index = cfx_call_tensor(call, INDICES);
-    const cfx_tensor *offsets = cfx_call_tensor(call, OFFSETS);
+    struct bags b = bags_of(call);
     cfx_status st = check_table(call);
     if (!st)
-        st = check_bags(call);
+        st = check_bags(call, &b);
     if (st)
         return st;
-    cfx_dim shape[] = {index->rank == 2 ? index->shape[0] : offsets->shape[0],
-                       w->shape[1]};
-    if (cfx_call_bool(call, LAST_OFFSET) && offsets) {
+    cfx_dim shape[] = {b.offsets ? b.offsets->shape[0] : b.index->shape[0],
+                       b.w->shape[1]};
+    if (b.last) {
         if (cfx_dim_is(shape[0], 0))
             return cfx_call_fail(call, CFX_EINVAL, "include_last_offset: "
                                  "number of offsets should be at least 1");
         shape[0] = cfx_dim_sub(call->env, shape[0], cfx_dim_int(1));
     }
-    return cfx_call_out(call, (cfx_dtype)w->dtype, 2, shape);
+    st = cfx_call_out(call, (cfx_dtype)b.w->dtype, 2, shape);
+    return !st && b.more ? further_results(call, &b, shape[0]) : st;
 }
 
 static void bag_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
-    const cfx_tensor *index = cfx_call_tensor(call, INDICES);
-    cfx_dim taken = cfx_dim_mul(call->env, cfx_cost_numel(call, index),
-                                w->shape[1]);
-    cfx_dim size = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)w->dtype));
-    cost->ops = mode_of(call) == MAX ? cfx_dim_int(0) : taken;
-    cost->bytes_read = cfx_dim_add(call->env, bytes_of(call, index),
+    struct bags b = bags_of(call);
+    cfx_dim taken = cfx_dim_mul(call->env, cfx_cost_numel(call, b.index),
+                                b.w->shape[1]);
+    cfx_dim size = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)
+                                                       b.w->dtype));
+    cost->ops = b.mode == MAX ? cfx_dim_int(0) : taken;
+    cost->bytes_read = cfx_dim_add(call->env, bytes_of(call, b.index),
                                    cfx_dim_mul(call->env, taken, size));
     cost->bytes_written = bytes_of(call, call->out[0]);
 }
 
-/* What one bag is made of, all row-major and without gaps. */
-struct bags {
+/* One bag after another: their rows are added up in doubles. */
+struct filling {
+    struct bags b;          /* its tensors row-major */
     cfx_dtype type;
-    int mode;
     int64_t rows, d, count; /* of the table; of all indices */
-    const char *table;
-    const cfx_tensor *index, *each;
-    int64_t padding;        /* a row that is passed over, or -1 */
     double *sum;            /* d numbers */
+    int64_t *bag, *size, *most; /* further results, or NULL */
 };
 
-static void add_row(const struct bags *b, int64_t row, double factor,
-                    bool first)
+static void add_row(const struct filling *f, int64_t row, double factor,
+                    bool first, int64_t *most)
 {
-    size_t size = cfx_dtype_size(b->type);
-    const char *p = b->table + (size_t)(row * b->d) * size;
-    for (int64_t j = 0; j < b->d; j++, p += size) {
-        double v = cfx_element_double(b->type, p) * factor;
-        if (b->mode != MAX)
-            b->sum[j] = first ? v : b->sum[j] + v;
-        else if (first || v > b->sum[j] || isnan(v))
-            b->sum[j] = v;
+    size_t size = cfx_dtype_size(f->type);
+    const char *p = (const char *)f->b.w->data + (size_t)(row * f->d) * size;
+    for (int64_t j = 0; j < f->d; j++, p += size) {
+        double v = cfx_element_double(f->type, p) * factor;
+        if (f->b.mode != MAX) {
+            f->sum[j] = first ? v : f->sum[j] + v;
+        } else if (first || v > f->sum[j] || isnan(v)) {
+            f->sum[j] = v;
+            if (most)
+                most[j] = row;
+        }
     }
 }
 
-/* Indices from..to in one bag, to row y. An empty bag is 0. */
-static bool fill_bag(const struct bags *b, int64_t from, int64_t to, char *y,
-                     int64_t *bad)
+static int64_t row_at(const cfx_tensor *index, int64_t i)
 {
-    size_t size = cfx_dtype_size(b->type);
-    cfx_dtype itype = (cfx_dtype)b->index->dtype;
-    int64_t n = 0;
-    for (int64_t j = 0; j < b->d; j++)
-        b->sum[j] = 0;
+    cfx_dtype type = (cfx_dtype)index->dtype;
+    return cfx_element_int(type, (char *)index->data +
+                           (size_t)i * cfx_dtype_size(type));
+}
+
+/* Indices from..to in bag number `bag`. An empty bag is 0. */
+static bool fill_bag(const struct filling *f, int64_t bag, int64_t from,
+                     int64_t to, char *y, int64_t *bad)
+{
+    size_t size = cfx_dtype_size(f->type);
+    int64_t n = 0, *most = f->most && f->b.mode == MAX ? f->most + bag * f->d
+                                                       : NULL;
+    for (int64_t j = 0; j < f->d; j++)
+        f->sum[j] = 0;
     for (int64_t i = from; i < to; i++) {
-        int64_t row = cfx_element_int(itype, (char *)b->index->data +
-                                      (size_t)i * cfx_dtype_size(itype));
-        if (row < 0 || row >= b->rows) {
+        int64_t row = row_at(f->b.index, i);
+        if (row < 0 || row >= f->rows) {
             *bad = row;
             return false;
         }
-        if (row == b->padding)
+        if (f->bag)
+            f->bag[i] = bag;
+        if (f->b.pads && row == f->b.padding)
             continue;
-        add_row(b, row, b->each ? cfx_element_double(b->type,
-                (char *)b->each->data + (size_t)i * size) : 1, !n);
+        add_row(f, row, f->b.each ? cfx_element_double(f->type,
+                (char *)f->b.each->data + (size_t)i * size) : 1, !n, most);
         n++;
     }
-    for (int64_t j = 0; j < b->d; j++)
-        cfx_element_set_double(b->type, y + (size_t)j * size,
-                               b->mode == MEAN && n ? b->sum[j] / (double)n
-                                                    : b->sum[j]);
+    for (int64_t j = 0; j < f->d; j++)
+        cfx_element_set_double(f->type, y + (size_t)j * size,
+                               f->b.mode == MEAN && n
+                                   ? f->sum[j] / (double)n : f->sum[j]);
+    if (f->size && f->b.mode != SUM)
+        f->size[bag] = n;
+    if (f->most && f->b.mode == MEAN)
+        f->most[bag] = n;
     return true;
 }
 
@@ -278,64 +346,72 @@ static size_t bag_workspace(const cfx_call *call)
 }
 
 /* Where bag i begins. */
-static int64_t bag_begin(const cfx_tensor *offsets, const cfx_tensor *index,
-                         int64_t i)
+static int64_t bag_begin(const struct bags *b, int64_t i)
 {
-    if (!offsets)
-        return i * cfx_tensor_size(index, 1);
-    if (i >= cfx_tensor_size(offsets, 0))
-        return cfx_tensor_size(index, 0);
-    return cfx_element_int((cfx_dtype)offsets->dtype, (char *)offsets->data +
-        (size_t)(i * cfx_tensor_stride(offsets, 0)) *
-            cfx_dtype_size((cfx_dtype)offsets->dtype));
+    if (!b->offsets)
+        return i * cfx_tensor_size(b->index, 1);
+    if (i >= cfx_tensor_size(b->offsets, 0))
+        return cfx_tensor_size(b->index, 0);
+    return row_at(b->offsets, i * cfx_tensor_stride(b->offsets, 0));
 }
 
-static cfx_status fill_bags(cfx_call *call, const struct bags *b)
+static cfx_status fill_bags(cfx_call *call, const struct filling *f)
 {
     const cfx_tensor *y = call->out[0];
-    const cfx_tensor *offsets = cfx_call_tensor(call, OFFSETS);
-    size_t row = (size_t)b->d * cfx_dtype_size(b->type);
+    size_t row = (size_t)f->d * cfx_dtype_size(f->type);
     int64_t bad = 0, n = cfx_tensor_size(y, 0);
-    if (offsets && n && bag_begin(offsets, b->index, 0) != 0)
+    if (f->b.offsets && n && bag_begin(&f->b, 0) != 0)
         return cfx_call_fail(call, CFX_EINVAL, "offsets[0] has to be 0, i.e., "
                              "the first sequence in the mini-batch has to "
                              "start from position 0.");
     for (int64_t i = 0; i < n; i++) {
-        int64_t from = bag_begin(offsets, b->index, i);
-        int64_t to = bag_begin(offsets, b->index, i + 1);
-        if (from < 0 || to > b->count || from > b->count)
+        int64_t from = bag_begin(&f->b, i), to = bag_begin(&f->b, i + 1);
+        if (from < 0 || to > f->count || from > f->count)
             return cfx_call_fail(call, CFX_EINVAL, "offsets[-1] can not be "
                                  "greater than input's length %lld",
-                                 (long long)b->count);
-        if (!fill_bag(b, from, to, (char *)y->data + (size_t)i * row, &bad))
+                                 (long long)f->count);
+        if (!fill_bag(f, i, from, to, (char *)y->data + (size_t)i * row,
+                      &bad))
             return cfx_call_fail(call, CFX_EINVAL, "index out of range: %lld "
                                  "of %lld rows", (long long)bad,
-                                 (long long)b->rows);
+                                 (long long)f->rows);
     }
     return CFX_OK;
 }
 
+/* Further results begin as 0. */
+static void find_results(cfx_call *call, struct filling *f)
+{
+    for (int i = 1; i < call->nout; i++)
+        memset(call->out[i]->data, 0, (size_t)cfx_tensor_numel(call->out[i]) *
+                                          sizeof(int64_t));
+    if (call->nout < 4)
+        return;
+    f->bag = cfx_tensor_numel(call->out[1]) ? call->out[1]->data : NULL;
+    f->size = call->out[2]->data;
+    f->most = call->out[3]->data;
+}
+
 static cfx_status bag_run(cfx_call *call)
 {
-    const cfx_tensor *each = cfx_call_tensor(call, SAMPLE_WEIGHTS);
-    cfx_tensor *w = cfx_loop_contiguous(call, cfx_call_tensor(call, WEIGHT));
-    cfx_tensor *index = w ? cfx_loop_contiguous(call,
-                            cfx_call_tensor(call, INDICES)) : NULL;
-    cfx_tensor *weights = NULL;
+    struct filling f = {.b = bags_of(call), .sum = call->work};
+    cfx_tensor *w = cfx_loop_contiguous(call, f.b.w), *weights = NULL;
+    cfx_tensor *index = w ? cfx_loop_contiguous(call, f.b.index) : NULL;
     cfx_status st = index ? CFX_OK : CFX_ENOMEM;
-    if (!st && each && !(weights = cfx_loop_contiguous(call, each)))
+    if (!st && f.b.each && !(weights = cfx_loop_contiguous(call, f.b.each)))
         st = CFX_ENOMEM;
     if (!st) {
-        int64_t rows = cfx_tensor_size(w, 0), padding = -1;
-        if (cfx_call_has(call, PADDING)) {
-            padding = cfx_call_int(call, PADDING);
-            padding = padding < 0 ? padding + rows : padding;
-        }
-        st = fill_bags(call, &(struct bags){
-            .type = (cfx_dtype)w->dtype, .mode = mode_of(call), .rows = rows,
-            .d = cfx_tensor_size(w, 1), .count = cfx_tensor_numel(index),
-            .table = w->data, .index = index, .each = weights,
-            .padding = padding, .sum = call->work});
+        f.type = (cfx_dtype)w->dtype;
+        f.rows = cfx_tensor_size(w, 0);
+        f.d = cfx_tensor_size(w, 1);
+        f.count = cfx_tensor_numel(index);
+        f.b.w = w;
+        f.b.index = index;
+        f.b.each = weights;
+        if (f.b.padding < 0)
+            f.b.padding += f.rows;
+        find_results(call, &f);
+        st = fill_bags(call, &f);
     }
     cfx_tensor_unref(weights);
     cfx_tensor_unref(index);
@@ -372,6 +448,24 @@ const cfx_op cfx_op__embedding_bag = {
          "int? padding_idx=None) -> Tensor", bag_lower},
         {NULL, NULL}},
     .doc = "Rows of a table by their numbers, added up in bags.",
+    .infer = bag_infer,
+    .cost = bag_cost,
+    .workspace = bag_workspace,
+    .run = bag_run,
+};
+
+const cfx_op cfx_op__embedding_bags = {
+    .schema = "embedding_bags(Tensor weight, Tensor indices, Tensor offsets, "
+              "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
+              "Tensor? per_sample_weights=None, bool "
+              "include_last_offset=False, int padding_idx=-1) "
+              "-> (Tensor, Tensor, Tensor, Tensor)",
+    .aliases = "torch.embedding_bag torch._embedding_bag "
+               "aten._embedding_bag.default "
+               "aten._embedding_bag_forward_only.default "
+               "aten.embedding_bag.default aten.embedding_bag.padding_idx",
+    .doc = "Rows of a table added up in bags, and what the bags are made of.",
+    .code = 1,
     .infer = bag_infer,
     .cost = bag_cost,
     .workspace = bag_workspace,

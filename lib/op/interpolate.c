@@ -1,8 +1,8 @@
 /*
  * interpolate -- images of another size: nearest, linear, cubic, by area.
  *
- * shape   (N, C, in...) with one to three spatial axes; their extents are given,
- *         or floor(in * scale_factor).
+ * shape   (N, C, in...) over one to three axes; the extents are given, or
+ *         floor(in * scale_factor).
  * cost    for each output, of the linear modes two steps for each of the 2^n
  *         neighbours, of the cubic one for each of 16.
  *

@@ -12,7 +12,9 @@ libcore_la_SOURCES += %reldir%/activation.c %reldir%/batch_norm.c \
 
 # Composites, and what moves or mixes pixels.
 libcore_la_SOURCES += %reldir%/composite.c %reldir%/composite.h \
-	%reldir%/gate.c %reldir%/interpolate.c %reldir%/pad.c %reldir%/rnn.c \
+	%reldir%/fold.c %reldir%/gate.c %reldir%/instance_norm.c \
+	%reldir%/grid_sample.c %reldir%/local_response_norm.c \
+	%reldir%/interpolate.c %reldir%/similarity.c %reldir%/pad.c %reldir%/rnn.c \
 	%reldir%/shrink.c
 
 # Python's numbers and sequences; views, indexing, joining, creating.

@@ -553,3 +553,15 @@ const cfx_op cfx_op__py_device = {
     .doc = "A device by its name.",
     .infer = device_infer,
 };
+
+static cfx_status ignore_infer(cfx_call *call)
+{
+    return give(call, cfx_none());
+}
+
+const cfx_op cfx_op__py_log_usage = {
+    .schema = "py_log_usage(any event) -> any",
+    .aliases = "torch._C._log_api_usage_once",
+    .doc = "Nothing: usage is not logged.",
+    .infer = ignore_infer,
+};

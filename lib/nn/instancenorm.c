@@ -1,0 +1,77 @@
+/*
+ * instancenorm -- normalize each channel of each sample by itself.
+ */
+#include <cfx/ops.h>
+
+#include "nn/module_impl.h"
+
+#define A(name) cfx_attr(self, name)
+#define P(name) cfx_param_of(s, self, name)
+
+/* A bias goes with a weight; without one it is printed as False. */
+static cfx_status init(cfx_module *self, cfx_error *err)
+{
+    static const char *const name[] = {"weight", "bias", "running_mean",
+                                       "running_var"};
+    cfx_dim n = cfx_attr_dim(self, "num_features");
+    bool affine = cfx_attr_bool(self, "affine");
+    bool bias = affine && cfx_attr_bool(self, "bias");
+    bool running = cfx_attr_bool(self, "track_running_stats");
+    cfx_status st = CFX_OK;
+    cfx_module__set_attr_take(self, "bias", cfx_bool(bias));
+    for (int i = 0; i < 2 && !st; i++)
+        st = (i ? bias : affine)
+                 ? cfx_module_param(self, name[i], CFX_F32, 1, &n, err)
+                 : cfx_module_no_param(self, name[i], err);
+    for (int i = 2; i < 4 && !st; i++)
+        st = running ? cfx_module_buffer(self, name[i], CFX_F32, 1, &n, err)
+                     : cfx_module_no_param(self, name[i], err);
+    if (!st)
+        st = running ? cfx_module_buffer(self, "num_batches_tracked", CFX_I64,
+                                         0, NULL, err)
+                     : cfx_module_no_param(self, "num_batches_tracked", err);
+    return st;
+}
+
+/* Over `space` axes; one less, and one more for the channels, than a batch. */
+static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
+                           int space)
+{
+    int rank = cfx_rank(s, x);
+    bool batched = rank == space + 2;
+    bool own = cfx_module_training(self) ||
+               !cfx_attr_bool(self, "track_running_stats");
+    if (!batched && rank != space + 1)
+        return cfx_scope_fail(s, CFX_ESHAPE, "expected %dD or %dD input (got "
+                              "%dD input)", space + 1, space + 2, rank);
+    if (!batched)
+        x = cfx_unsqueeze(s, x, cfx_int(0));
+    x = cfx_instance_norm(s, x, .weight = P("weight"), .bias = P("bias"),
+                          .running_mean = P("running_mean"),
+                          .running_var = P("running_var"),
+                          .use_input_stats = cfx_bool(own),
+                          .momentum = A("momentum"), .eps = A("eps"));
+    return batched ? x : cfx_squeeze_dim(s, x, cfx_int(0));
+}
+
+#define INSTANCE_NORM(n)                                                      \
+    static cfx_value InstanceNorm##n##d_forward(                              \
+        cfx_scope *s, cfx_module *self, const cfx_value *in)                  \
+    {                                                                         \
+        return normalize(s, self, in[0], n);                                  \
+    }                                                                         \
+    const cfx_module_type cfx_module__InstanceNorm##n##d = {                  \
+        .schema = "InstanceNorm" #n "d(SymInt num_features, float eps=1e-05," \
+                  " float momentum=0.1, bool affine=False, bool "             \
+                  "track_running_stats=False, *, bool bias=True)",            \
+        .repr = "$num_features eps momentum affine bias "                     \
+                "track_running_stats",                                        \
+        .doc = "Normalize each channel of each sample by itself.",            \
+        .init = init,                                                         \
+        .forward_schema = "forward(Tensor input) -> Tensor",                  \
+        .forward = InstanceNorm##n##d_forward,                                \
+    };
+
+INSTANCE_NORM(1)
+INSTANCE_NORM(2)
+INSTANCE_NORM(3)

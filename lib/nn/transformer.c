@@ -1,0 +1,148 @@
+/*
+ * transformer -- TransformerEncoderLayer and TransformerEncoder.
+ *
+ * Children are named as PyTorch names them, so that weights are found. Each
+ * layer runs in a frame of its own: only its result outlives it.
+ */
+#include <string.h>
+
+#include <cfx/module.h>
+#include <cfx/ops.h>
+
+#define A(name) cfx_attr(self, name)
+
+/* ---- One layer ---- */
+
+static cfx_status add(cfx_module *self, const char *name, const char *type,
+                      const cfx_value *args, size_t n, cfx_error *err)
+{
+    cfx_module *m;
+    cfx_context *ctx = cfx_module_context(self);
+    cfx_status st = cfx_module_new(&m, ctx, cfx_find_module_type(ctx, type),
+                                   NULL, args, n, NULL, 0, err);
+    return st ? st : cfx_module_add_take(self, name, m, err);
+}
+
+static cfx_status Layer_init(cfx_module *self, cfx_error *err)
+{
+    const char *act = cfx_attr_str(self, "activation");
+    cfx_value d = A("d_model"), wide = A("dim_feedforward");
+    cfx_value bias = A("bias"), p = A("dropout"), none = cfx_none();
+    cfx_value attn[] = {d, A("nhead"), p, bias, cfx_bool(false),
+                        cfx_bool(false), none, none, A("batch_first")};
+    cfx_value up[] = {d, wide, bias}, down[] = {wide, d, bias};
+    cfx_value norm[] = {d, A("layer_norm_eps"), cfx_bool(true), bias};
+    if (strcmp(act, "relu") && strcmp(act, "gelu"))
+        return cfx_fail(err, CFX_EINVAL,
+                        "activation should be relu/gelu, not %s", act);
+    cfx_status st = add(self, "self_attn", "MultiheadAttention", attn, 9, err);
+    if (!st)
+        st = add(self, "linear1", "Linear", up, 3, err);
+    if (!st)
+        st = add(self, "dropout", "Dropout", &p, 1, err);
+    if (!st)
+        st = add(self, "linear2", "Linear", down, 3, err);
+    if (!st)
+        st = add(self, "norm1", "LayerNorm", norm, 4, err);
+    if (!st)
+        st = add(self, "norm2", "LayerNorm", norm, 4, err);
+    if (!st)
+        st = add(self, "dropout1", "Dropout", &p, 1, err);
+    return st ? st : add(self, "dropout2", "Dropout", &p, 1, err);
+}
+
+enum { SRC, MASK, PADDING_MASK, CAUSAL };
+
+static cfx_value attend(cfx_scope *s, cfx_module *self, cfx_value x,
+                        const cfx_value *in)
+{
+    cfx_value args[] = {x, x, x};
+    cfx_value kwargs[] = {
+        cfx_str(s, "attn_mask"), in[MASK],
+        cfx_str(s, "key_padding_mask"), in[PADDING_MASK],
+        cfx_str(s, "need_weights"), cfx_bool(false),
+        cfx_str(s, "is_causal"), in[CAUSAL],
+    };
+    cfx_value both = cfx_call_module_with(s, self, "self_attn", args, 3,
+                                          kwargs, 4);
+    return cfx_call_module(s, self, "dropout1", cfx_nth(s, both, 0));
+}
+
+static cfx_value feed_forward(cfx_scope *s, cfx_module *self, cfx_value x)
+{
+    bool relu = !strcmp(cfx_attr_str(self, "activation"), "relu");
+    cfx_value h = cfx_call_module(s, self, "linear1", x);
+    h = relu ? cfx_relu(s, h) : cfx_gelu(s, h);
+    h = cfx_call_module(s, self, "dropout", h);
+    h = cfx_call_module(s, self, "linear2", h);
+    return cfx_call_module(s, self, "dropout2", h);
+}
+
+static cfx_value Layer_forward(cfx_scope *s, cfx_module *self,
+                               const cfx_value *in)
+{
+    cfx_value x = in[SRC];
+    if (cfx_attr_bool(self, "norm_first")) {
+        cfx_value h = cfx_call_module(s, self, "norm1", x);
+        x = cfx_add(s, x, attend(s, self, h, in));
+        h = cfx_call_module(s, self, "norm2", x);
+        return cfx_add(s, x, feed_forward(s, self, h));
+    }
+    x = cfx_add(s, x, attend(s, self, x, in));
+    x = cfx_call_module(s, self, "norm1", x);
+    x = cfx_add(s, x, feed_forward(s, self, x));
+    return cfx_call_module(s, self, "norm2", x);
+}
+
+const cfx_module_type cfx_module__TransformerEncoderLayer = {
+    .schema = "TransformerEncoderLayer(SymInt d_model, int nhead, SymInt "
+              "dim_feedforward=2048, float dropout=0.1, str "
+              "activation='relu', float layer_norm_eps=1e-05, bool "
+              "batch_first=False, bool norm_first=False, bool bias=True)",
+    .repr = "",
+    .must_give = "norm_first",
+    .derive = "d_model=linear1.in_features nhead=self_attn.num_heads "
+              "dim_feedforward=linear1.out_features dropout=dropout.p "
+              "layer_norm_eps=norm1.eps batch_first=self_attn.batch_first "
+              "bias=linear1.bias",
+    .doc = "Self-attention and two linear layers, each with its residual.",
+    .init = Layer_init,
+    .forward_schema = "forward(Tensor src, Tensor? src_mask=None, Tensor? "
+                      "src_key_padding_mask=None, bool is_causal=False) -> "
+                      "Tensor",
+    .forward = Layer_forward,
+};
+
+/* ---- A stack of layers; which they are, its children tell ---- */
+
+static cfx_value Encoder_forward(cfx_scope *s, cfx_module *self,
+                                 const cfx_value *in)
+{
+    cfx_module *layers = cfx_module_child(self, "layers");
+    cfx_value x = in[SRC];
+    if (!layers)
+        return cfx_scope_fail(s, CFX_ENAME,
+                              "TransformerEncoder has no module 'layers'");
+    bool causal = !cfx_value_is_none(in[CAUSAL]) && in[CAUSAL].u.i;
+    for (size_t i = 0; i < cfx_module_nchildren(layers); i++) {
+        cfx_module *layer = cfx_module_child_at(layers, i);
+        cfx_value args[] = {x, in[MASK], in[PADDING_MASK], cfx_bool(causal)};
+        cfx_value y = cfx_call_module_with(s, layers, cfx_module_name(layer),
+                                           args, 4, NULL, 0);
+        if (i)
+            cfx_drop(s, &x);
+        x = y;
+    }
+    return cfx_module_child(self, "norm") ? cfx_call_module(s, self, "norm", x)
+                                          : x;
+}
+
+const cfx_module_type cfx_module__TransformerEncoder = {
+    .schema = "TransformerEncoder()",
+    .repr = "",
+    .doc = "Encoder layers one after the other, and perhaps a norm.",
+    .forward_schema = "forward(Tensor src, Tensor? mask=None, Tensor? "
+                      "src_key_padding_mask=None, bool? is_causal=None) -> "
+                      "Tensor",
+    .forward = Encoder_forward,
+};

@@ -1,0 +1,85 @@
+/*
+ * similarity -- how near vectors are, and vectors of length one.
+ *
+ * shape   that of the arguments, broadcast, without the axis that is compared;
+ *         normalize: that of the argument.
+ * cost    that of the operators they consist of.
+ */
+#include "op/composite.h"
+#include "op/infer.h"
+
+#define IN(k) call->in[k]
+
+/* x.norm(p, dim, keepdim=True), at least eps. */
+static cfx_value length(cfx_scope *s, cfx_value x, cfx_value p, cfx_value dim,
+                        cfx_value eps)
+{
+    cfx_value axes = cfx_value_is_seq(dim) ? dim : cfx_tuple(s, dim);
+    cfx_value n = CFX_CALL(s, "torch.norm", x, p, axes, cfx_bool(true));
+    return CFX_CALL(s, "torch.clamp_min", n, eps);
+}
+
+static cfx_value normalize_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value n = length(s, IN(0), IN(1), IN(2), IN(3));
+    return CFX_CALL(s, "torch.div", IN(0), n);
+}
+
+static cfx_value cosine_similarity_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value dim = IN(2), x[2];
+    cfx_value pair = CFX_CALL(s, "torch.broadcast_tensors", IN(0), IN(1));
+    for (int i = 0; i < 2; i++) {
+        x[i] = cfx_nth(s, pair, i);
+        x[i] = CFX_CALL(s, "torch.div", x[i],
+                        length(s, x[i], cfx_num(2), dim, IN(3)));
+    }
+    cfx_value both = CFX_CALL(s, "torch.mul", x[0], x[1]);
+    return CFX_CALL(s, "torch.sum", both, cfx_tuple(s, dim));
+}
+
+static cfx_value pairwise_distance_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value d = CFX_CALL(s, "torch.sub", IN(0), IN(1));
+    d = CFX_CALL(s, "torch.add", d, IN(3));
+    return CFX_CALL(s, "torch.norm", d, IN(2), cfx_tuple(s, cfx_int(-1)),
+                    IN(4));
+}
+
+CFX_COMPOSITE(normalize)
+CFX_COMPOSITE(cosine_similarity)
+CFX_COMPOSITE(pairwise_distance)
+
+const cfx_op cfx_op__normalize = {
+    .schema = "normalize(Tensor input, float p=2.0, any dim=1, float "
+              "eps=1e-12) -> Tensor",
+    .aliases = "torch.nn.functional.normalize",
+    .doc = "Vectors along an axis, divided by their length.",
+    .infer = normalize_infer,
+    .cost = normalize_cost,
+    .run = normalize_run,
+};
+
+const cfx_op cfx_op__cosine_similarity = {
+    .schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
+              "eps=1e-08) -> Tensor",
+    .aliases = "torch.cosine_similarity "
+               "torch.nn.functional.cosine_similarity "
+               "aten.cosine_similarity.default",
+    .doc = "The cosine of the angle between vectors.",
+    .infer = cosine_similarity_infer,
+    .cost = cosine_similarity_cost,
+    .run = cosine_similarity_run,
+};
+
+const cfx_op cfx_op__pairwise_distance = {
+    .schema = "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float "
+              "eps=1e-06, bool keepdim=False) -> Tensor",
+    .aliases = "torch.pairwise_distance "
+               "torch.nn.functional.pairwise_distance "
+               "aten.pairwise_distance.default",
+    .doc = "The length of the difference of vectors.",
+    .infer = pairwise_distance_infer,
+    .cost = pairwise_distance_cost,
+    .run = pairwise_distance_run,
+};
