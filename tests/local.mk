@@ -13,7 +13,7 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_pool_test tests/kernel_pointwise_test \
 	tests/kernel_reduce_test tests/kernel_norm_test \
 	tests/kernel_index_test tests/kernel_resample_test \
-	tests/kernel_attention_test
+	tests/kernel_attention_test tests/op_shape_test
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
 endif

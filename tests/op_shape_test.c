@@ -515,6 +515,13 @@ START_TEST(ints_beyond_64_bits_are_an_error)
     assert_fails("does not fit");
     CALL("operator.neg", cfx_int(INT64_MIN));
     assert_fails("does not fit");
+    CALL("builtins.int", cfx_str(&scope, "99999999999999999999"));
+    assert_fails("does not fit");
+    CALL("builtins.round", cfx_int(INT64_MIN), cfx_int(-3));
+    assert_fails("does not fit");
+    CALL("operator.getitem", CALL("builtins.range", cfx_int(0), cfx_int(5),
+                                  cfx_int(0)), cfx_int(0));
+    assert_fails("out of range");
     CALL("builtins.int", cfx_num(1e19));
     assert_fails("does not fit");
 }

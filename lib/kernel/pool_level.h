@@ -244,7 +244,7 @@ static void NAME(avg)(const cfx_pool3 *p3, int64_t begin, int64_t end)
                 int64_t count = p->divisor ? p->divisor
                     : outer * counted(p, 2, w + i);
                 /* A window of padding alone is 0, whatever counts. */
-                y[i] = count ? SAVE(sum[i] / (S)count) : 0;
+                y[i] = SAVE(count ? sum[i] / (S)count : 0);
             }
         }
     }
@@ -274,7 +274,8 @@ static void NAME(adaptive_avg)(const cfx_pool3 *p3, int64_t begin,
                     for (int64_t i = w0; i < w1; i++)
                         sum += LOAD(row[i]);
                 }
-            ((T *)p->y)[r * p->out[2] + w] = count ? SAVE(sum / (S)count) : 0;
+            ((T *)p->y)[r * p->out[2] + w] =
+                SAVE(count ? sum / (S)count : 0);
         }
     }
 }

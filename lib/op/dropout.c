@@ -280,7 +280,9 @@ static cfx_status native_infer(cfx_call *call)
                            cfx_dtypes[x->dtype].name);
     if (!st)
         st = cfx_infer_pointwise(call, INPUT, INPUT + 1, (cfx_dtype)x->dtype);
-    return st ? st : cfx_infer_pointwise(call, INPUT, INPUT + 1, CFX_BOOL);
+    /* PyTorch's mask of nothing is of the type of the numbers. */
+    return st ? st : cfx_infer_pointwise(call, INPUT, INPUT + 1, is_empty(x)
+                                         ? (cfx_dtype)x->dtype : CFX_BOOL);
 }
 
 static size_t native_workspace(const cfx_call *call)

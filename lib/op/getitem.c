@@ -46,6 +46,8 @@ static cfx_status slice_bounds(cfx_call *call, cfx_value slice, int64_t n,
     }
     *from = v[0];
     *to = v[1];
+    /* No step is longer than the whole. */
+    *by = *by > n ? n + 1 : *by < -n ? -n - 1 : *by;
     return CFX_OK;
 }
 
@@ -103,6 +105,10 @@ static cfx_status index_range(cfx_call *call, cfx_value v, int64_t i)
             return cfx_call_fail(call, CFX_EUNSUPPORTED, "the items of the "
                                  "range are not known");
         part[k] = v.u.seq->item[k].u.i;
+        if (part[k] > CFX_DIM_MAX || part[k] < -CFX_DIM_MAX ||
+            (k == 2 && !part[k]))
+            return cfx_call_fail(call, CFX_EINVAL,
+                                 "the range is out of range");
     }
     n = part[2] > 0 ? (part[1] - part[0] + part[2] - 1) / part[2]
                     : (part[0] - part[1] - part[2] - 1) / -part[2];

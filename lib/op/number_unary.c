@@ -114,6 +114,8 @@ static cfx_status text_to_number(cfx_call *call, bool to_int)
     if (end == text || *end)
         return cfx_call_fail(call, CFX_EINVAL,
                              "could not convert string to number: '%s'", text);
+    if (to_int && !(f >= -0x1p63 && f < 0x1p63))
+        return overflow(call);
     return give(call, to_int ? cfx_int(strtoll(text, NULL, 10)) : cfx_num(f));
 }
 
@@ -226,6 +228,8 @@ static cfx_status round_int(cfx_call *call, int64_t v, int64_t n)
         return give(call, cfx_int(0));
     for (int64_t i = 0; i > n; i--)
         unit *= 10;
+    if (unit > 1 && (v > INT64_MAX - unit || v < INT64_MIN + unit))
+        return overflow(call);
     int64_t rest = v % unit, down = v - rest;
     if (rest < 0) {
         rest += unit;

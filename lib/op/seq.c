@@ -106,7 +106,7 @@ static cfx_status mul_infer(cfx_call *call)
 
 #define ANY_TWO(name, aliases_, infer_, doc_)                       \
     const cfx_op cfx_op__##name = {                                 \
-        .schema = #name "(any self, any other) -> any",             \
+        .schema = #name "(any(a) self, any(a) other) -> any(a)",    \
         .aliases = aliases_,                                        \
         .doc = doc_,                                                \
         .infer = infer_,                                            \
@@ -299,7 +299,8 @@ static cfx_status truth_infer(cfx_call *call)
 
 const cfx_op cfx_op__py_truth = {
     .schema = "py_truth(any self) -> bool",
-    .aliases = "operator.truth builtins.bool",
+    .aliases = "operator.truth builtins.bool Tensor.__bool__ "
+               "Tensor.is_nonzero torch.is_nonzero",
     .doc = "Is a value true?",
     .infer = truth_infer,
 };
@@ -344,7 +345,7 @@ static cfx_status ite_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__py_ite = {
-    .schema = "py_ite(any b, any t, any f) -> any",
+    .schema = "py_ite(any b, any(a) t, any(a) f) -> any(a)",
     .aliases = "torch.sym_ite",
     .doc = "One value or another, by a condition.",
     .infer = ite_infer,
@@ -366,7 +367,8 @@ static cfx_status range_length(cfx_call *call, const cfx_seq *r, int64_t *n)
             return wrong_kind(call, "has no known len()");
     int64_t from = r->item[0].u.i, to = r->item[1].u.i, by = r->item[2].u.i;
     if (!by || from < -CFX_DIM_MAX || from > CFX_DIM_MAX ||
-        to < -CFX_DIM_MAX || to > CFX_DIM_MAX || by < -CFX_DIM_MAX)
+        to < -CFX_DIM_MAX || to > CFX_DIM_MAX || by < -CFX_DIM_MAX ||
+        by > CFX_DIM_MAX)
         return wrong_kind(call, "is out of range");
     *n = by > 0 ? (to - from + (by - 1)) / by : (from - to + (-by - 1)) / -by;
     if (*n < 0 || (by > 0 ? from >= to : from <= to))
@@ -464,14 +466,14 @@ static cfx_status list_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__py_tuple = {
-    .schema = "py_tuple(any items=()) -> any",
+    .schema = "py_tuple(any(a) items=()) -> any(a)",
     .aliases = "builtins.tuple torch.Size",
     .doc = "A tuple of the same items.",
     .infer = tuple_infer,
 };
 
 const cfx_op cfx_op__py_list = {
-    .schema = "py_list(any items=()) -> any",
+    .schema = "py_list(any(a) items=()) -> any(a)",
     .aliases = "builtins.list",
     .doc = "A list of the same items.",
     .infer = list_infer,

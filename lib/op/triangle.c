@@ -73,8 +73,7 @@ static cfx_status check_area(cfx_call *call, int64_t rows, int64_t cols)
 static void row_range(bool upper, int64_t row, int64_t cols, int64_t offset,
                       int64_t *from, int64_t *to)
 {
-    int64_t limit = row > INT64_MAX - 1 - offset && offset > 0
-                        ? cols : row + offset + !upper;
+    int64_t limit = row + offset + !upper;
     limit = limit < 0 ? 0 : limit > cols ? cols : limit;
     *from = upper ? limit : 0;
     *to = upper ? cols : limit;
