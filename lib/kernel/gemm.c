@@ -30,6 +30,7 @@ typedef struct product {
     bool swapped;        /* the transposed product is computed */
     const cfx_kernels *kernels;
     const cfx_gemm_type *type;
+    cfx_transpose_fn *transpose;
     cfx_convert_fn *load, *save; /* of 16-bit floats; else NULL */
     size_t size;         /* of an element in memory */
     cfx_gemm_core core;  /* of PACKED */
@@ -61,7 +62,7 @@ static void pack_rows(const product *p, char *dst, int64_t dst_row,
     } else if (col == 1) {
         p->type->copy(dst, dst_row, src, row, in, kn);
     } else if (row == 1) {
-        p->type->transpose(dst, dst_row, src, col, kn, in);
+        p->transpose(dst, dst_row, src, col, kn, in);
     } else {
         cfx_convert_fn *copy = p->kernels->pointwise->convert[p->g.dtype]
                                                              [p->g.dtype];
@@ -142,7 +143,7 @@ static void emit(const cfx_gemm_core *core, const void *x, int64_t x_row,
         for (int64_t i = 0; i < in; i++)
             save_row(p, i0 + i, j0, (const float *)x + i * x_row, jn);
     } else if (!g->accumulate) {
-        p->type->transpose(c, step, x, x_row, in, jn);
+        p->transpose(c, step, x, x_row, in, jn);
     } else if (p->size == 4) {
         for (int64_t j = 0; j < jn; j++)
             for (int64_t i = 0; i < in; i++)
@@ -251,6 +252,7 @@ static product make_product(const cfx_context *ctx, const cfx_gemm *g)
     }
     p.type = g->dtype == CFX_F64 ? &p.kernels->gemm->f64
                                  : &p.kernels->gemm->f32;
+    p.transpose = p.kernels->pointwise->transpose[p.size == 8 ? 3 : 2];
     if (is_16_bit(g->dtype) || (!plan_dot(&p) && !plan_axpy(&p)))
         plan_packed(&p);
     return p;

@@ -61,9 +61,6 @@ typedef struct cfx_gemm_type {
      * for the next rows of src to be brought near. */
     void (*copy)(void *dst, int64_t dst_row, const void *src, int64_t src_row,
                  int64_t rows, int64_t cols);
-    /* dst[j * dst_row + i] = src[i * src_row + j], i < rows, j < cols. */
-    void (*transpose)(void *dst, int64_t dst_row, const void *src,
-                      int64_t src_row, int64_t rows, int64_t cols);
 } cfx_gemm_type;
 
 struct cfx_gemm_kernels {

@@ -37,10 +37,8 @@ extern const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels);
 const struct cfx_gemm_kernels CFX_LEVEL_NAME(cfx_gemm_kernels) = {
     .f32 = {.mr = MR, .nr = NV * VF, .lanes = VF, .dot = DOT_MAX,
             .rows = rows_f32, .dot_rows = dot_rows_f32,
-            .axpy_rows = axpy_rows_f32, .copy = copy_f32,
-            .transpose = transpose_f32},
+            .axpy_rows = axpy_rows_f32, .copy = copy_f32},
     .f64 = {.mr = MR, .nr = NV * VD, .lanes = VD, .dot = DOT_MAX,
             .rows = rows_f64, .dot_rows = dot_rows_f64,
-            .axpy_rows = axpy_rows_f64, .copy = copy_f64,
-            .transpose = transpose_f64},
+            .axpy_rows = axpy_rows_f64, .copy = copy_f64},
 };

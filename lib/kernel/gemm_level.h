@@ -264,17 +264,3 @@ static void NAME(copy)(void *dst, int64_t dst_row, const void *src,
             V(store_n)(d + j, cols - j, V(load_n)(s + j, cols - j));
     }
 }
-
-static void NAME(transpose)(void *dst, int64_t dst_row, const void *src,
-                            int64_t src_row, int64_t rows, int64_t cols)
-{
-    T *d = dst;
-    const T *s = src;
-
-    for (int64_t i = 0; i < rows; i += 16) {
-        int64_t in = rows - i < 16 ? rows - i : 16;
-        for (int64_t j = 0; j < cols; j++)
-            for (int64_t p = 0; p < in; p++)
-                d[j * dst_row + i + p] = s[(i + p) * src_row + j];
-    }
-}

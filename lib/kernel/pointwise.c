@@ -175,21 +175,33 @@ static void gather(const job *j, int k, cfx_place place, void *row, int64_t n)
 {
     const cfx_iter *it = j->it;
     const cfx_operand *op = &it->op[k];
+    int64_t size = (int64_t)cfx_dtype_size(op->dtype);
+    int64_t width = it->shape[0];
+    int64_t next = it->rank > 1 ? op->stride[1] * size : 0;
+    cfx_convert_fn *convert = j->op[k].convert;
     char *r = row;
 
     while (n > 0) {
-        int64_t m = it->shape[0] - place.at[0];
+        /* Rows along axis 1, from the place on. */
+        int64_t m = width - place.at[0], done = 0;
+        int64_t rows = it->rank > 1 ? it->shape[1] - place.at[1] : 1;
         char *p = cfx_operand_at(op, it, &place);
+        char *start = p - place.at[0] * op->stride[0] * size;
 
-        if (m > n)
-            m = n;
-        if (k)
-            j->op[k].convert(r, 1, p, op->stride[0], m);
-        else
-            j->op[k].convert(p, op->stride[0], r, 1, m);
-        r += (size_t)m * j->op[k].size;
-        n -= m;
-        cfx_place_advance(&place, it, m);
+        for (; rows > 0 && done < n; rows--) {
+            if (m > n - done)
+                m = n - done;
+            if (k)
+                convert(r, 1, p, op->stride[0], m);
+            else
+                convert(p, op->stride[0], r, 1, m);
+            r += (size_t)m * j->op[k].size;
+            done += m;
+            p = start += next;
+            m = width;
+        }
+        n -= done;
+        cfx_place_advance(&place, it, done);
     }
 }
 

@@ -127,6 +127,9 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
 
 /* ---- The gates ---- */
 
+/* Parameters of functions that have none. */
+static const double none[4];
+
 /*
  * Rows begin..end of the batch. g are the gates of this step, from x, u those
  * from h, of one row; `to` takes the new hidden values; c is the cell.
@@ -139,15 +142,15 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
                                                                               \
         for (int64_t i = 0; i < 4 * n; i++)                                   \
             g[i] += u[i];                                                     \
-        s->sigmoid(g, in, 2 * n, NULL);                                       \
+        s->sigmoid(g, in, 2 * n, none);                                       \
         in[0] = g + 2 * n;                                                    \
-        s->tanh_(g + 2 * n, in, n, NULL);                                     \
+        s->tanh_(g + 2 * n, in, n, none);                                     \
         in[0] = g + 3 * n;                                                    \
-        s->sigmoid(g + 3 * n, in, n, NULL);                                   \
+        s->sigmoid(g + 3 * n, in, n, none);                                   \
         for (int64_t i = 0; i < n; i++)                                       \
             c[i] = g[n + i] * c[i] + g[i] * g[2 * n + i];                     \
         in[0] = c;                                                            \
-        s->tanh_(to, in, n, NULL);                                            \
+        s->tanh_(to, in, n, none);                                            \
         for (int64_t i = 0; i < n; i++)                                       \
             to[i] *= g[3 * n + i];                                            \
     }                                                                         \
@@ -159,11 +162,11 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
                                                                               \
         for (int64_t i = 0; i < 2 * n; i++)                                   \
             g[i] += u[i];                                                     \
-        s->sigmoid(g, in, 2 * n, NULL);                                       \
+        s->sigmoid(g, in, 2 * n, none);                                       \
         for (int64_t i = 0; i < n; i++)                                       \
             g[2 * n + i] += g[i] * u[2 * n + i];                              \
         in[0] = g + 2 * n;                                                    \
-        s->tanh_(g + 2 * n, in, n, NULL);                                     \
+        s->tanh_(g + 2 * n, in, n, none);                                     \
         for (int64_t i = 0; i < n; i++)                                       \
             h[i] = g[2 * n + i] + g[n + i] * (h[i] - g[2 * n + i]);           \
     }                                                                         \
@@ -175,7 +178,7 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
                                                                               \
         for (int64_t i = 0; i < n; i++)                                       \
             g[i] += u[i];                                                     \
-        (s->r->mode == CFX_RNN_TANH ? s->tanh_ : s->relu)(h, in, n, NULL);    \
+        (s->r->mode == CFX_RNN_TANH ? s->tanh_ : s->relu)(h, in, n, none);    \
     }                                                                         \
                                                                               \
     static void cells_##T(void *arg, int64_t begin, int64_t end, int worker)  \
