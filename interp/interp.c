@@ -51,17 +51,17 @@ cfx_status cfx_interp_fail(cfx_interp *it, cfx_status code, const char *fmt,
 
 /* ---- Arguments ---- */
 
-/* Fill holes; gives the first node without a value, or 0 (id + 1). */
-static uint32_t fill(const struct cfx_interp_self *self, const patch *p,
-                     uint32_t n)
+/* Fill holes; gives the first whose value is of a wrong kind, or NULL. */
+static const patch *fill(const struct cfx_interp_self *self, const patch *p,
+                         uint32_t n)
 {
-    for (uint32_t i = 0; i < n; i++) {
-        cfx_value v = self->env[p[i].id];
-        if (v.kind == CFX_ABSENT)
-            return p[i].id + 1;
-        *p[i].at = v;
+    for (const patch *end = p + n; p < end; p++) {
+        cfx_value v = self->env[p->id];
+        *p->at = v;
+        if (!(p->kinds >> v.kind & 1))
+            return p;
     }
-    return 0;
+    return NULL;
 }
 
 static cfx_status no_value(cfx_interp *it, const cfx_node *n, uint32_t id)
@@ -85,9 +85,9 @@ static cfx_status base_fetch_args(cfx_interp *it, const cfx_node *n,
                                   cfx_call *call)
 {
     const step *s = step_of(it->self, n);
-    uint32_t missing = fill(it->self, s->patch, s->npatch);
+    const patch *missing = fill(it->self, s->patch, s->npatch);
     if (missing)
-        return no_value(it, n, missing - 1);
+        return no_value(it, n, missing->id);
     call->args = s->args;
     call->nargs = n->nargs;
     call->kwargs = s->kwargs;
@@ -147,20 +147,30 @@ static cfx_status passed(cfx_interp *it, cfx_status st)
     return st;
 }
 
+static cfx_status refuse(cfx_interp *it, const step *s, const candidate *c,
+                         const patch *wrong)
+{
+    const cfx_schema *schema = c->target->schema;
+    if (wrong->at->kind == CFX_ABSENT)
+        return no_value(it, s->node, wrong->id);
+    while (wrong < c->patch + c->npatch)
+        fill(it->self, wrong++, 1);
+    int k = cfx_bound__mismatch(schema, c->in);
+    return passed(it, cfx_scope__refuse(it->scope, c->target, c->in,
+                                        k < 0 ? 0 : k));
+}
+
 /* The prepared signature whose parameters the values fit. */
 static cfx_status call_prepared(cfx_interp *it, const step *s, cfx_value *out)
 {
-    for (uint32_t i = 0; i < s->ncandidates; i++) {
-        const candidate *c = &s->candidate[i];
-        fill(it->self, c->patch, c->npatch);
-        const cfx_bound *b = &c->bound;
-        if (i + 1 < s->ncandidates &&
-            cfx_bound__mismatch(b->target->schema, b->in) >= 0)
-            continue;
-        return passed(it, cfx_scope__call_bound(it->scope, b->target, b->in,
-                                                b->inplace, out));
-    }
-    return CFX_EINVAL;
+    const candidate *c = s->candidate, *last = c + s->ncandidates - 1;
+    const patch *wrong;
+    while ((wrong = fill(it->self, c->patch, c->npatch)) && c < last)
+        c++;
+    if (CFX_UNLIKELY(wrong))
+        return refuse(it, s, c, wrong);
+    return passed(it, cfx_scope__call_bound(it->scope, c->target, c->in,
+                                            c->inplace, out));
 }
 
 static cfx_status call_target(cfx_interp *it, const cfx_call *call,
@@ -256,6 +266,10 @@ static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
                                 cfx_value *out)
 {
     struct cfx_interp_self *self = it->self;
+    const step *s = step_of(self, n);
+    it->scope->node = n;
+    if (s->direct)
+        return call_prepared(it, s, out);
     cfx_call call = {.ctx = self->ctx, .env = it->scope->env, .err = it->err,
                      .node = n, .target = n->target};
     const step *outer = self->current;
@@ -263,9 +277,8 @@ static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
     cfx_status st = self->hook.fetch_args(it, n, &call);
     if (st)
         return st;
-    self->current = step_of(self, n);
+    self->current = s;
     self->call = &call;
-    it->scope->node = n;
     st = hook_of(&self->hook, n->op)(it, &call, out);
     self->current = outer;
     self->call = outer_call;
@@ -385,8 +398,23 @@ void cfx_interp_release(cfx_interp *it)
 
 static void set_env(struct cfx_interp_self *self, uint32_t id, cfx_value v)
 {
-    cfx_value_unref(self->env[id]);
+    if (self->env[id].kind != CFX_ABSENT)
+        cfx_value_unref(self->env[id]);
     self->env[id] = v;
+}
+
+static void clear_env(struct cfx_interp_self *self)
+{
+    for (size_t i = 0; i < self->nsteps; i++)
+        set_env(self, self->step[i].node->id, CFX_NOTHING);
+}
+
+/* Values kept from the last run go when the next one is prepared. */
+static void forget_last_run(struct cfx_interp_self *self)
+{
+    if (self->has_run)
+        clear_env(self);
+    self->has_run = false;
 }
 
 cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n, cfx_value v,
@@ -396,6 +424,7 @@ cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n, cfx_value v,
         !it->self->step_of[n->id])
         return cfx_fail(err, CFX_EGRAPH, "node %s is not of this graph",
                         n->name);
+    forget_last_run(it->self);
     set_env(it->self, n->id, cfx_value_ref(v));
     return CFX_OK;
 }
@@ -425,10 +454,15 @@ static cfx_status run_step(cfx_interp *it, const step *s)
     return CFX_OK;
 }
 
-static void clear_env(struct cfx_interp_self *self)
+/* What is left when all went well is the result; unless values are kept. */
+static void end_run(struct cfx_interp_self *self, cfx_status st)
 {
-    for (size_t i = 0; i < self->nsteps; i++)
-        set_env(self, self->step[i].node->id, CFX_NOTHING);
+    if (self->keep_values)
+        self->has_run = true;
+    else if (st || !self->nsteps)
+        clear_env(self);
+    else
+        set_env(self, self->step[self->nsteps - 1].node->id, CFX_NOTHING);
 }
 
 cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
@@ -444,6 +478,7 @@ cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
     self->ninputs = ninputs;
     self->next_input = 0;
     *result = cfx_none();
+    forget_last_run(self);
     for (size_t i = 0; i < self->nsteps && !st; i++) {
         const step *s = &self->step[i];
         st = run_step(it, s);
@@ -452,7 +487,7 @@ cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
             break;
         }
     }
-    clear_env(self);
+    end_run(self, st);
     it->scope->node = NULL;
     it->err = NULL;
     return st;

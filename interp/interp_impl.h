@@ -9,17 +9,23 @@
 
 #include "base/util.h"
 
-/* A place among a step's values, and the node whose value belongs there. */
+/* A place among a step's values, the node whose value belongs there, and the
+ * kinds (1 << cfx_kind) that it may have. */
 typedef struct patch {
     cfx_value *at;
-    uint32_t id;
+    uint32_t id, kinds;
 } patch;
 
-/* One signature that a call may turn out to have. */
+#define ANY_KIND (~(uint32_t)(1 << CFX_ABSENT))
+
+/* One signature that a call may turn out to have, bound. */
 typedef struct candidate {
-    cfx_bound bound;
-    patch *patch;      /* into bound.in, or lists that it holds */
-    uint32_t npatch;
+    const cfx_target *target;
+    cfx_value *in;     /* one a parameter, with holes */
+    patch *patch;      /* the holes, in `in` or in lists that it holds */
+    cfx_value *owned;  /* values that binding made */
+    uint32_t npatch, nowned;
+    bool inplace;
 } candidate;
 
 /* One node, prepared. */
@@ -31,6 +37,7 @@ typedef struct step {
     const cfx_target *target;    /* of functions and methods */
     cfx_module *module;          /* of call_module */
     uint32_t npatch, ncandidates;
+    bool direct;                 /* no hook needs to see the call as spelled */
     uint32_t *drop;              /* ids of values that end here */
     uint32_t ndrop;
 } step;
@@ -50,6 +57,7 @@ struct cfx_interp_self {
     const cfx_value *inputs;
     size_t ninputs, next_input;
     bool keep_values;
+    bool has_run;                /* and its values are still there */
     cfx_scope eager;
 };
 

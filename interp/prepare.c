@@ -19,7 +19,7 @@ static cfx_status no_memory(cfx_error *err)
 struct holes {
     struct cfx_interp_self *self;
     patch *list;
-    uint32_t n, cap;
+    uint32_t n, cap, kinds;
     cfx_error *err;
 };
 
@@ -35,7 +35,7 @@ static cfx_status add_hole(struct holes *h, cfx_value *at)
         h->list = p;
         h->cap = cap;
     }
-    h->list[h->n++] = (patch){at, at->u.node->id};
+    h->list[h->n++] = (patch){at, at->u.node->id, h->kinds};
     return CFX_OK;
 }
 
@@ -94,24 +94,79 @@ static bool is_settled(const cfx_bound *b)
     return !b->target->how || !b->target->how->lower;
 }
 
+/* Take over what was bound: values into the arena, and those made for it. */
 static cfx_status prepare_candidate(struct cfx_interp_self *self,
-                                    candidate *c, cfx_error *err)
+                                    candidate *c, cfx_bound *b,
+                                    cfx_error *err)
 {
-    struct holes h = {.self = self, .err = err};
-    for (int k = 0; k < c->bound.target->schema->nparams; k++) {
-        cfx_status st = open_value(&h, &c->bound.in[k]);
-        if (st)
-            return st;
+    const cfx_schema *s = c->target->schema;
+    struct holes h = {.self = self, .kinds = ANY_KIND, .err = err};
+    size_t owned = b->nowned * sizeof(*c->owned);
+    cfx_status st = CFX_OK;
+    c->in = cfx_arena_alloc(&self->arena,
+                            (size_t)s->nparams * sizeof(*c->in) + 1);
+    if (!c->in)
+        return no_memory(err);
+    for (int k = 0; k < s->nparams && !st; k++) {
+        const cfx_param *p = &s->params[k];
+        c->in[k] = b->in[k];
+        h.kinds = p->list ? p->item_kinds : p->kinds;
+        st = open_value(&h, &c->in[k]);
     }
+    if (!st && owned && !(c->owned = cfx_arena_alloc(&self->arena, owned)))
+        st = no_memory(err);
+    if (st)
+        return st;
+    if (owned)
+        memcpy(c->owned, b->owned, owned);
+    c->nowned = b->nowned;
+    b->nowned = 0;
+    c->inplace = b->inplace;
     c->patch = h.list;
     c->npatch = h.n;
     return CFX_OK;
 }
 
+static void release_candidates(step *s)
+{
+    for (uint32_t i = 0; i < s->ncandidates; i++)
+        for (uint32_t k = 0; k < s->candidate[i].nowned; k++)
+            cfx_value_unref(s->candidate[i].owned[k]);
+    s->ncandidates = 0;
+}
+
+/* Bind to the one signature t; a binding that fails is no failure yet. */
+static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
+                                const cfx_target *t, bool *settled,
+                                cfx_error *first, cfx_error *err)
+{
+    const cfx_node *n = s->node;
+    cfx_target one = *t;
+    cfx_error e = {0};
+    cfx_bound b = {0};
+    candidate *c = &s->candidate[s->ncandidates];
+    one.next = NULL;
+    cfx_status st = cfx_bind(&b, self->ctx, &one, n->args, n->nargs, n->kwargs,
+                             n->nkwargs, &e);
+    if (st == CFX_ENOMEM)
+        return no_memory(err);
+    if (st) {
+        if (!first->code)
+            *first = e;
+        return CFX_OK;
+    }
+    *c = (candidate){.target = t};
+    b.target = t;
+    *settled = is_settled(&b);
+    st = prepare_candidate(self, c, &b, err);
+    s->ncandidates += !st;
+    cfx_bound_release(&b);
+    return st;
+}
+
 static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
                              const cfx_target *chain, cfx_error *err)
 {
-    const cfx_node *n = s->node;
     uint32_t count = 0;
     s->target = chain;
     for (const cfx_target *t = chain; t; t = t->next)
@@ -123,24 +178,7 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
     cfx_error first = {0};
     bool settled = true;
     for (const cfx_target *t = chain; t && settled; t = t->next) {
-        cfx_target one = *t;
-        cfx_error e = {0};
-        candidate *c = &s->candidate[s->ncandidates];
-        one.next = NULL;
-        memset(c, 0, sizeof(*c));
-        cfx_status st = cfx_bind(&c->bound, self->ctx, &one, n->args, n->nargs,
-                                 n->kwargs, n->nkwargs, &e);
-        if (st == CFX_ENOMEM)
-            return no_memory(err);
-        if (st) {
-            if (!first.code)
-                first = e;
-            continue;
-        }
-        s->ncandidates++;
-        c->bound.target = t;
-        settled = is_settled(&c->bound);
-        st = prepare_candidate(self, c, err);
+        cfx_status st = try_candidate(self, s, t, &settled, &first, err);
         if (st)
             return st;
     }
@@ -148,17 +186,24 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
         return cfx_fail(err, first.code, "%s", first.text);
     if (settled)
         return CFX_OK;
-    for (uint32_t i = 0; i < s->ncandidates; i++)
-        cfx_bound_release(&s->candidate[i].bound);
-    s->ncandidates = 0;
+    release_candidates(s);
     return CFX_OK;
+}
+
+/* Does nothing but the base class look at calls of functions (methods)? */
+static bool calls_are_plain(const cfx_interp_class *hook, bool method)
+{
+    const cfx_interp_class *base = &cfx_interp_base;
+    return hook->fetch_args == base->fetch_args &&
+           (method ? hook->call_method == base->call_method
+                   : hook->call_function == base->call_function);
 }
 
 static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
 {
     struct cfx_interp_self *self = it->self;
     const cfx_node *n = s->node;
-    struct holes h = {.self = self, .err = err};
+    struct holes h = {.self = self, .kinds = ANY_KIND, .err = err};
     cfx_status st = open_values(&h, n->args, n->nargs, &s->args);
     if (!st)
         st = open_values(&h, n->kwargs, 2 * (size_t)n->nkwargs, &s->kwargs);
@@ -176,11 +221,13 @@ static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
         bool method = n->op == CFX_CALL_METHOD;
         const cfx_target *t = method ? cfx_find_method(self->ctx, target)
                                      : cfx_find_function(self->ctx, target);
-        return t ? prepare_op(self, s, t, err)
-                 : cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
+        if (!t)
+            return cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
                             method ? "method" : "function", target);
+        st = prepare_op(self, s, t, err);
+        s->direct = s->ncandidates && calls_are_plain(&self->hook, method);
     }
-    return CFX_OK;
+    return st;
 }
 
 /* ---- Last uses ---- */
@@ -244,8 +291,7 @@ void cfx_interp__forget(cfx_interp *it)
 {
     struct cfx_interp_self *self = it->self;
     for (size_t i = 0; self->step && i < self->nsteps; i++)
-        for (uint32_t k = 0; k < self->step[i].ncandidates; k++)
-            cfx_bound_release(&self->step[i].candidate[k].bound);
+        release_candidates(&self->step[i]);
     for (uint32_t i = 0; self->env && i < self->nids; i++)
         cfx_value_unref(self->env[i]);
     size_t n = cfx_graph_len(it->graph);

@@ -30,7 +30,8 @@ TESTS += %reldir%/opcases.sh %reldir%/zoo.sh %reldir%/demo.sh \
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	builddir='$(builddir)'; export builddir; \
 	CFX_ZOO='$(builddir)/zoo'; export CFX_ZOO; \
-	CFX='$(builddir)/cfx'; export CFX;
+	CFX='$(builddir)/cfx'; export CFX; \
+	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
 
 # The zoo, unpacked once.
 check_DATA = zoo/unpacked

@@ -105,7 +105,7 @@ typedef struct cfx_interp_options {
     size_t size;             /* sizeof(cfx_interp_options) */
     const cfx_graph *graph;  /* another graph over the same module */
     cfx_scope *scope;        /* a meta or tracing scope; borrowed */
-    bool keep_values;        /* no garbage collection after last use */
+    bool keep_values;        /* all values stay until the next run */
 } cfx_interp_options;
 CFX_API cfx_status cfx_interp_init_with(cfx_interp *it,
                                         const cfx_interp_class *cls,

@@ -39,7 +39,9 @@ enum {
     CFX_TENSOR_CONTIGUOUS = 1,       /* row-major, no gaps */
     CFX_TENSOR_CHANNELS_LAST = 2,    /* rank 4, NHWC in memory */
     CFX_TENSOR_CHANNELS_LAST_3D = 4, /* rank 5, NDHWC in memory */
-    CFX_TENSOR_DENSE = 8             /* some order of axes is row-major */
+    CFX_TENSOR_DENSE = 8,            /* some order of axes is row-major */
+    CFX_TENSOR_EXACT = 16            /* row-major on axes of extent 1 too; not
+                                        said of all that are */
 };
 
 /* Read-only but for the numbers at `data`. */

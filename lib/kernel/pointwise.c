@@ -15,7 +15,7 @@ enum {
     BUFFER = 4096,      /* bytes of a buffer */
     SHORT_ROW = 128,    /* elements */
     GRAIN = 32768,      /* elements that are worth another thread */
-    GRAIN_FLOAT = 8192, /* of functions that only floats have */
+    GRAIN_FLOAT = CFX_POINTWISE_FEW, /* of functions that only floats have */
     STREAM = 32 << 20,  /* bytes of output that are stored past the caches */
     STREAM_CHUNK = 128  /* elements: so few that loads and stores overlap */
 };
@@ -93,12 +93,22 @@ typedef struct job {
     atomic_uint zero;
 } job;
 
-/* The type that the loop wants operand k in. */
-static cfx_dtype loop_dtype(cfx_pw op, cfx_dtype dtype, int k)
+/* The types that the loop wants its operands in. */
+cfx_pointwise_types cfx_pointwise_types_of(cfx_pw op, cfx_dtype dtype)
 {
-    if (k == 0 ? list[op].is_bool : k == 1 && list[op].types & HAS_MASK)
-        return CFX_BOOL;
-    return cfx_compute_dtype[cfx_compute_of[dtype]];
+    uint8_t type = cfx_compute_dtype[cfx_compute_of[dtype]];
+
+    return (cfx_pointwise_types){
+        .out = list[op].is_bool ? CFX_BOOL : type,
+        .first = list[op].types & HAS_MASK ? CFX_BOOL : type,
+        .rest = type,
+    };
+}
+
+static cfx_dtype operand_type(const cfx_pointwise_types *types, int k)
+{
+    return (cfx_dtype)(k == 0 ? types->out : k == 1 ? types->first
+                                                    : types->rest);
 }
 
 /* Is it one row without gaps from end to end? */
@@ -125,11 +135,13 @@ static bool is_still(const cfx_iter *it, const cfx_operand *op)
 /* One row without gaps of the right types needs no plan. */
 static bool is_plain(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
 {
+    cfx_pointwise_types types = cfx_pointwise_types_of(op, dtype);
+
     if (it->rank > 1)
         return false;
     for (int k = 0; k < it->count; k++)
         if (it->op[k].stride[0] != 1 ||
-            it->op[k].dtype != loop_dtype(op, dtype, k))
+            it->op[k].dtype != operand_type(&types, k))
             return false;
     return true;
 }
@@ -148,13 +160,14 @@ static void plan(job *j, const cfx_kernels *kernels, cfx_pw op,
                  cfx_dtype dtype)
 {
     const cfx_iter *it = j->it;
+    cfx_pointwise_types types = cfx_pointwise_types_of(op, dtype);
     size_t widest = 1;
 
     j->rows = it->rank == 1 || it->shape[0] >= SHORT_ROW;
     j->direct = true;
     for (int k = 0; k < it->count; k++) {
         const cfx_operand *o = &it->op[k];
-        cfx_dtype want = loop_dtype(op, dtype, k);
+        cfx_dtype want = operand_type(&types, k);
         job_operand *p = &j->op[k];
 
         p->size = cfx_dtype_size(want);
@@ -290,10 +303,21 @@ static bool goes_past_caches(const job *j, int64_t n)
     return true;
 }
 
+static const double none[3];
+
+unsigned cfx_pointwise_row(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
+                           void *y, const void *const *in, int64_t n,
+                           const double *params)
+{
+    const cfx_kernels *kernels = cfx_context_kernels(ctx);
+
+    return kernels->pointwise->loop[cfx_compute_of[dtype]][op](
+        y, in, n, params ? params : none);
+}
+
 bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,
                    const double *params)
 {
-    static const double none[3];
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
     int64_t n = cfx_iter_numel(it);
     int64_t grain = list[op].types == OF_FLOAT ? GRAIN_FLOAT : GRAIN;

@@ -43,6 +43,17 @@ const char *cfx_pointwise_name(cfx_pw op);
 int cfx_pointwise_inputs(cfx_pw op);
 bool cfx_pointwise_is_bool(cfx_pw op);
 
+/* What a call of few elements (at most CFX_POINTWISE_FEW) that are rows without
+ * gaps comes down to: the types that the output and the inputs must have, and
+ * the loop. A loop returns nonzero if an integer was divided by 0. */
+enum { CFX_POINTWISE_FEW = 8192 };
+typedef struct cfx_pointwise_types { uint8_t out, first, rest; }
+    cfx_pointwise_types;
+cfx_pointwise_types cfx_pointwise_types_of(cfx_pw op, cfx_dtype dtype);
+unsigned cfx_pointwise_row(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
+                           void *y, const void *const *in, int64_t n,
+                           const double *params);
+
 /* Copy the one input to the output, of any strides and types; this also fills
  * (with a number), broadcasts, transposes, flips (negative strides), joins and
  * cuts (views). */

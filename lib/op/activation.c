@@ -31,12 +31,8 @@ static cfx_status float_infer(cfx_call *call)
 
 static cfx_status run_params(cfx_call *call, const double *params)
 {
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
-    cfx_pointwise(call->ctx, (cfx_pw)call->op->code,
-                  (cfx_dtype)call->out[0]->dtype, &it, params);
-    return CFX_OK;
+    return cfx_loop_run(call, (cfx_pw)call->op->code,
+                        (cfx_dtype)call->out[0]->dtype, call->in, 1, params);
 }
 
 static cfx_status activation_run(cfx_call *call)
@@ -110,14 +106,9 @@ ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
 /* A clamp, which integers have too. */
 static cfx_status relu6_run(cfx_call *call)
 {
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
-    cfx_iter_integer(&it, 0);
-    cfx_iter_integer(&it, 6);
-    cfx_pointwise(call->ctx, CFX_PW_CLAMP, (cfx_dtype)call->out[0]->dtype,
-                  &it, NULL);
-    return CFX_OK;
+    cfx_value in[] = {call->in[0], cfx_int(0), cfx_int(6)};
+    return cfx_loop_run(call, CFX_PW_CLAMP, (cfx_dtype)call->out[0]->dtype, in,
+                        3, NULL);
 }
 
 ACTIVATION(relu6, CLAMP, "", "", cost_0_0, relu6_run, same_infer,
@@ -184,13 +175,9 @@ static cfx_status gelu_infer(cfx_call *call)
 
 static cfx_status gelu_run(cfx_call *call)
 {
-    cfx_iter it;
     bool tanh_ = !strcmp(cfx_call_str(call, 1), "tanh");
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
-    cfx_pointwise(call->ctx, tanh_ ? CFX_PW_GELU_TANH : CFX_PW_GELU,
-                  (cfx_dtype)call->out[0]->dtype, &it, NULL);
-    return CFX_OK;
+    return cfx_loop_run(call, tanh_ ? CFX_PW_GELU_TANH : CFX_PW_GELU,
+                        (cfx_dtype)call->out[0]->dtype, call->in, 1, NULL);
 }
 
 const cfx_op cfx_op__gelu = {

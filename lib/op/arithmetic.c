@@ -37,15 +37,9 @@ static cfx_status refuse_type(cfx_call *call, cfx_dtype type)
 /* Compute `code` over the first n arguments. */
 static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
 {
-    cfx_iter it;
     if (!cfx_pointwise_has(code, type))
         return refuse_type(call, type);
-    cfx_loop_out(&it, call->out[0]);
-    for (int k = 0; k < n; k++)
-        cfx_loop_value(&it, call->in[k]);
-    if (!cfx_pointwise(call->ctx, code, type, &it, NULL))
-        return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError");
-    return CFX_OK;
+    return cfx_loop_run(call, code, type, call->in, n, NULL);
 }
 
 /* ---- Two arguments of one type ---- */
@@ -186,19 +180,14 @@ const cfx_op cfx_op__div = {
 
 static cfx_status rsub_run(cfx_call *call)
 {
-    cfx_iter it;
     cfx_value alpha = call->in[2];
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = -alpha.u.f;
     else
         alpha.u.i = -alpha.u.i;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_value(&it, call->in[1]);
-    cfx_loop_value(&it, call->in[0]);
-    cfx_loop_value(&it, alpha);
-    cfx_pointwise(call->ctx, CFX_PW_ADD_SCALED,
-                  (cfx_dtype)call->out[0]->dtype, &it, NULL);
-    return CFX_OK;
+    cfx_value in[] = {call->in[1], call->in[0], alpha};
+    return cfx_loop_run(call, CFX_PW_ADD_SCALED,
+                        (cfx_dtype)call->out[0]->dtype, in, 3, NULL);
 }
 
 static cfx_status rsub_infer(cfx_call *call)
@@ -295,15 +284,8 @@ static cfx_status clamp_run(cfx_call *call)
     bool min = cfx_call_has(call, 1), max = cfx_call_has(call, 2);
     cfx_pw code = min && max ? CFX_PW_CLAMP : min ? CFX_PW_MAXIMUM
                                                   : CFX_PW_MINIMUM;
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
-    if (min)
-        cfx_loop_value(&it, call->in[1]);
-    if (max)
-        cfx_loop_value(&it, call->in[2]);
-    cfx_pointwise(call->ctx, code, type, &it, NULL);
-    return CFX_OK;
+    cfx_value in[] = {call->in[0], call->in[min ? 1 : 2], call->in[2]};
+    return cfx_loop_run(call, code, type, in, 1 + min + max, NULL);
 }
 
 #define CLAMP(symbol, schema_, aliases_, next_)                               \

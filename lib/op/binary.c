@@ -51,17 +51,6 @@ static cfx_dtype compute_type(const cfx_call *call, cfx_pw code)
                            : (cfx_dtype)call->out[0]->dtype;
 }
 
-static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type)
-{
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_value(&it, call->in[0]);
-    cfx_loop_value(&it, call->in[1]);
-    if (!cfx_pointwise(call->ctx, code, type, &it, NULL))
-        return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError");
-    return CFX_OK;
-}
-
 static cfx_status binary_run(cfx_call *call)
 {
     cfx_pw code = (cfx_pw)call->op->code;
@@ -69,7 +58,7 @@ static cfx_status binary_run(cfx_call *call)
     if (!cfx_pointwise_has(code, type))
         return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
                              cfx_dtypes[type].name);
-    return run_code(call, code, type);
+    return cfx_loop_run(call, code, type, call->in, 2, NULL);
 }
 
 /* ---- add and sub: self + alpha * other ---- */
@@ -100,18 +89,14 @@ static cfx_status scaled_run(cfx_call *call)
     cfx_value alpha = call->in[2];
     bool sub = call->op->code == CFX_PW_SUB;
     if (is_one(alpha))
-        return run_code(call, (cfx_pw)call->op->code, type);
+        return cfx_loop_run(call, (cfx_pw)call->op->code, type, call->in, 2,
+                            NULL);
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = sub ? -alpha.u.f : alpha.u.f;
     else
         alpha.u.i = sub ? -alpha.u.i : alpha.u.i;
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_value(&it, call->in[0]);
-    cfx_loop_value(&it, call->in[1]);
-    cfx_loop_value(&it, alpha);
-    cfx_pointwise(call->ctx, CFX_PW_ADD_SCALED, type, &it, NULL);
-    return CFX_OK;
+    cfx_value in[] = {call->in[0], call->in[1], alpha};
+    return cfx_loop_run(call, CFX_PW_ADD_SCALED, type, in, 3, NULL);
 }
 
 static void scaled_cost(const cfx_call *call, cfx_cost *cost)

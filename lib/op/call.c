@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "op/op_impl.h"
+#include "tensor/storage.h"
 
 cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
                          ...)
@@ -62,12 +63,33 @@ cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
                            offset, call->err);
 }
 
+/* Will numbers be computed into it? Then a result gets its memory at once. */
+static bool is_computed(const cfx_call *call)
+{
+    return !call->meta && !call->inplace && call->op->run &&
+           !(call->op->flags & CFX_OP_OWN_RESULT);
+}
+
 cfx_status cfx_call_out_strided(cfx_call *call, cfx_dtype dtype, int rank,
                                 const cfx_dim *shape, const cfx_dim *stride)
 {
     cfx_tensor *t;
-    cfx_status st = cfx_tensor_meta(&t, call->ctx, dtype, rank, shape, stride,
-                                    call->err);
+    cfx_status st =
+        is_computed(call)
+            ? cfx_tensor__empty(&t, call->ctx, dtype, rank, shape, stride,
+                                call->err)
+            : cfx_tensor_meta(&t, call->ctx, dtype, rank, shape, stride,
+                              call->err);
+    return st ? st : add_out(call, t, 0);
+}
+
+cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
+                              const cfx_tensor *like)
+{
+    cfx_tensor *t;
+    if (!is_computed(call) || cfx_tensor_is_meta(like))
+        return cfx_call_out(call, dtype, like->rank, like->shape);
+    cfx_status st = cfx_tensor__empty_rows(&t, like, dtype, call->err);
     return st ? st : add_out(call, t, 0);
 }
 

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+#include "op/op_impl.h"
+
 /* ---- Types ---- */
 
 cfx_dtype cfx_value_dtype(cfx_value v)
@@ -45,6 +47,11 @@ static int combine(int higher, int lower)
 cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
 {
     int dim = -1, zero = -1, number = -1;
+    cfx_value a = call->in[from], b = call->in[to - 1];
+    /* Nearly all calls: two tensors of one type, or one. */
+    if (to - from <= 2 && a.kind == CFX_TENSOR && b.kind == CFX_TENSOR &&
+        a.u.tensor->dtype == b.u.tensor->dtype)
+        return (cfx_dtype)a.u.tensor->dtype;
     for (int k = from; k < to; k++) {
         cfx_value v = call->in[k];
         if (v.kind == CFX_TENSOR && v.u.tensor->rank)
@@ -199,10 +206,32 @@ static cfx_status pointwise_out(cfx_call *call, const struct operands *o,
     return cfx_call_out_strided(call, dtype, o->rank, o->shape, stride);
 }
 
+/* The first of the tensors among the arguments, if all are row-major and of
+ * one shape. */
+static const cfx_tensor *common_rows(const cfx_call *call, int from, int to)
+{
+    const cfx_tensor *first = NULL;
+    for (int k = from; k < to; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (!t)
+            continue;
+        if (!cfx_tensor_is_contiguous(t) ||
+            (first && !same_dims(t, first->rank, first->shape)))
+            return NULL;
+        if (!first)
+            first = t;
+    }
+    return first;
+}
+
 cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
                                cfx_dtype dtype)
 {
-    struct operands o = {0};
+    const cfx_tensor *rows = common_rows(call, from, to);
+    if (rows)
+        return cfx_call__out_rows(call, dtype, rows);
+    struct operands o;
+    o.n = o.rank = 0;
     for (int k = from; k < to && o.n < 8; k++) {
         cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t)

@@ -44,6 +44,61 @@ void cfx_loop_value(cfx_iter *it, cfx_value v)
         cfx_iter_integer(it, v.u.i);
 }
 
+/* ---- Element by element ---- */
+
+static bool is_row(const cfx_tensor *t, uint8_t dtype, const cfx_tensor *like)
+{
+    if (!cfx_tensor_is_contiguous(t) || t->rank != like->rank ||
+        t->dtype != dtype)
+        return false;
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_same(t->shape[i], like->shape[i]))
+            return false;
+    return true;
+}
+
+/* Row-major tensors of one shape, of the types that the loop wants, need no
+ * walk. Gives the number of their elements, or -1. */
+static int64_t one_row(const cfx_tensor *y, cfx_pw code, cfx_dtype type,
+                       const cfx_value *in, int n, const void **data)
+{
+    cfx_pointwise_types types = cfx_pointwise_types_of(code, type);
+    if (!cfx_tensor_is_contiguous(y) || y->dtype != types.out ||
+        code == CFX_PW_POW)
+        return -1;
+    for (int k = 0; k < n; k++) {
+        if (in[k].kind != CFX_TENSOR ||
+            !is_row(in[k].u.tensor, k ? types.rest : types.first, y))
+            return -1;
+        data[k] = in[k].u.tensor->data;
+    }
+    return cfx_tensor_numel(y);
+}
+
+static cfx_status zero_division(cfx_call *call)
+{
+    return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError");
+}
+
+cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
+                        const cfx_value *in, int n, const double *params)
+{
+    const cfx_tensor *y = call->out[0];
+    const void *data[CFX_ITER_OPERANDS - 1];
+    int64_t few = one_row(y, code, type, in, n, data);
+    if (few >= 0 && few <= CFX_POINTWISE_FEW)
+        return cfx_pointwise_row(call->ctx, code, type, y->data, data, few,
+                                 params) ? zero_division(call) : CFX_OK;
+    cfx_iter it;
+    cfx_loop_out(&it, y);
+    for (int k = 0; k < n; k++)
+        cfx_loop_value(&it, in[k]);
+    return cfx_pointwise(call->ctx, code, type, &it, params)
+               ? CFX_OK : zero_division(call);
+}
+
+/* ---- Shapes ---- */
+
 cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis)
 {
     cfx_axis_split s = {1, 1, 1};

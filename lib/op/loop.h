@@ -6,7 +6,7 @@
 
 #include <cfx/op.h>
 
-#include "kernel/iter.h"
+#include "kernel/pointwise.h"
 
 /* Extents or strides of a tensor as integers. */
 void cfx_loop_shape(int64_t *out, const cfx_tensor *t);
@@ -18,6 +18,12 @@ void cfx_loop_out(cfx_iter *it, const cfx_tensor *out);
 void cfx_loop_in(cfx_iter *it, const cfx_tensor *t);
 /* Add an input that is a tensor or a number. */
 void cfx_loop_value(cfx_iter *it, cfx_value v);
+
+/* Compute `code`, in type `type`, of the first n of `in` (tensors or numbers)
+ * into the call's result. `params` as in kernel/pointwise.h. Fails for a
+ * division of an integer by 0. */
+cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
+                        const cfx_value *in, int n, const double *params);
 
 /* Extents as (outer, n, inner) around an axis; a tensor of rank 0 is (1, 1,
  * 1). */

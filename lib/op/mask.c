@@ -40,14 +40,8 @@ static cfx_status where_infer(cfx_call *call)
 
 static cfx_status where_run(cfx_call *call)
 {
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
-    cfx_loop_value(&it, call->in[1]);
-    cfx_loop_value(&it, call->in[2]);
-    cfx_pointwise(call->ctx, CFX_PW_WHERE, (cfx_dtype)call->out[0]->dtype,
-                  &it, NULL);
-    return CFX_OK;
+    return cfx_loop_run(call, CFX_PW_WHERE, (cfx_dtype)call->out[0]->dtype,
+                        call->in, 3, NULL);
 }
 
 /* ---- nonzero ---- */

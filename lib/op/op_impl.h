@@ -27,6 +27,10 @@ int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
 
 /* ---- Calls ---- */
 
+/* cfx_call_out with the extents of `like`: a short way where it is row-major. */
+cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
+                              const cfx_tensor *like);
+
 /* Give back what infer left in a call that failed or was not wrapped. */
 void cfx_call__clear(cfx_call *call);
 

@@ -137,6 +137,17 @@ const cfx_scope_class cfx_meta_class = {
 
 /* ---- Calls ---- */
 
+cfx_status cfx_scope__refuse(cfx_scope *s, const cfx_target *t,
+                             const cfx_value *in, int k)
+{
+    const cfx_param *p = &t->schema->params[k];
+    char type[32];
+    cfx_param__type_name(p, type, sizeof(type));
+    return cfx_fail(&s->error, CFX_EINVAL,
+                    "%s: argument '%s' must be %s, not %s", t->schema->name,
+                    p->name, type, cfx_kind_name(in[k].kind));
+}
+
 cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
                                  const cfx_value *in, bool inplace,
                                  cfx_value *out)
@@ -151,16 +162,17 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
         .in = in,
         .inplace = inplace,
     };
-    int k = cfx_bound__mismatch(t->schema, in);
-    if (k >= 0) {
-        char type[32];
-        cfx_param__type_name(&t->schema->params[k], type, sizeof(type));
-        return cfx_call_fail(&call, CFX_EINVAL,
-                             "argument '%s' must be %s, not %s",
-                             t->schema->params[k].name, type,
-                             cfx_kind_name(in[k].kind));
-    }
     return s->cls->call_op(s, &call, out);
+}
+
+/* The same for arguments whose kinds were not looked at. */
+static cfx_status call_checked(cfx_scope *s, const cfx_target *t,
+                               const cfx_bound *b, bool inplace,
+                               cfx_value *out)
+{
+    int k = cfx_bound__mismatch(t->schema, b->in);
+    return k < 0 ? cfx_scope__call_bound(s, t, b->in, inplace, out)
+                 : cfx_scope__refuse(s, t, b->in, k);
 }
 
 cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
@@ -175,7 +187,7 @@ cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
     cfx_status st = cfx_bind(&b, s->ctx, target, args, nargs, kwargs, nkwargs,
                              &s->error);
     if (!st)
-        st = cfx_scope__call_bound(s, b.target, b.in, b.inplace, out);
+        st = call_checked(s, b.target, &b, b.inplace, out);
     cfx_bound_release(&b);
     if (st)
         cfx_fail(&s->error, st, "%s", cfx_status_name(st));
@@ -239,7 +251,7 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
     cfx_status st = cfx_bind(&b, s->ctx, &t, args, n < np ? n : np, given,
                              nkw / 2, &s->error);
     if (!st)
-        st = cfx_scope__call_bound(s, &t, b.in, inplace, &out);
+        st = call_checked(s, &t, &b, inplace, &out);
     cfx_bound_release(&b);
     if (st) {
         cfx_fail(&s->error, st, "%s", cfx_status_name(st));

@@ -6,10 +6,14 @@
 
 #include <cfx/scope.h>
 
-/* Make a call whose arguments are bound; checks their kinds again, since they
- * may have been nodes when they were. */
+/* Make a call whose arguments are bound, of kinds that fit
+ * (cfx_bound__mismatch): those that were nodes when they were bound have to be
+ * looked at again. */
 cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
                                  const cfx_value *in, bool inplace,
                                  cfx_value *out);
+/* Fail the scope because parameter k does not take what it was given. */
+cfx_status cfx_scope__refuse(cfx_scope *s, const cfx_target *t,
+                             const cfx_value *in, int k);
 
 #endif

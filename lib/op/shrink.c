@@ -11,12 +11,8 @@
 
 static cfx_status run_params(cfx_call *call, const double *params)
 {
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
-    cfx_pointwise(call->ctx, (cfx_pw)call->op->code,
-                  (cfx_dtype)call->out[0]->dtype, &it, params);
-    return CFX_OK;
+    return cfx_loop_run(call, (cfx_pw)call->op->code,
+                        (cfx_dtype)call->out[0]->dtype, call->in, 1, params);
 }
 
 /* Floating numbers only. */

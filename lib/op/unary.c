@@ -69,13 +69,12 @@ static cfx_status unary_run(cfx_call *call)
     cfx_pw code = (cfx_pw)call->op->code;
     cfx_dtype type = (cfx_dtype)(cfx_pointwise_is_bool(code) ? x->dtype
                                                              : y->dtype);
+    if (cfx_pointwise_has(code, type))
+        return cfx_loop_run(call, code, type, call->in, 1, NULL);
     cfx_iter it;
     cfx_loop_out(&it, y);
     cfx_loop_in(&it, x);
-    if (cfx_pointwise_has(code, type))
-        cfx_pointwise(call->ctx, code, type, &it, NULL);
-    else
-        cfx_copy(call->ctx, &it);
+    cfx_copy(call->ctx, &it);
     return CFX_OK;
 }
 

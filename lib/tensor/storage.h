@@ -32,4 +32,16 @@ struct cfx_storage {
 cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
                              size_t byte_offset, cfx_error *err);
 
+/*
+ * A new tensor of known extents with memory that is not cleared, as
+ * cfx_tensor_meta and cfx_tensor_alloc make it, but in one step. `stride` NULL
+ * means row-major. Fails as they do.
+ */
+cfx_status cfx_tensor__empty(cfx_tensor **out, cfx_context *ctx,
+                             cfx_dtype dtype, int rank, const cfx_dim *shape,
+                             const cfx_dim *stride, cfx_error *err);
+/* The same, row-major, of the extents of another, which has memory. */
+cfx_status cfx_tensor__empty_rows(cfx_tensor **out, const cfx_tensor *like,
+                                  cfx_dtype dtype, cfx_error *err);
+
 #endif

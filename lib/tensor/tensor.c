@@ -425,47 +425,121 @@ static cfx_status give_block(cfx_tensor *t, size_t bytes, cfx_error *err)
     return CFX_OK;
 }
 
-cfx_status cfx_tensor_new(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
-                          int rank, const int64_t *shape, cfx_error *err)
+static bool are_integers(int rank, const cfx_dim *dim)
 {
-    cfx_dim dims[CFX_MAX_RANK], strides[CFX_MAX_RANK];
-    int64_t numel;
-    cfx_status status;
+    uint64_t bits = 0;
 
-    *out = NULL;
-    if ((status = check_rank(err, rank)) ||
-        (status = dims_of(dims, "extent", rank, shape, err)) ||
-        (status = row_major(&numel, dtype, rank, dims, strides, err)))
-        return status;
+    for (int i = 0; i < rank; i++)
+        bits |= dim[i].bits;
+    return !(bits & 1);
+}
 
-    size_t bytes = (size_t)numel * cfx_dtype_size(dtype);
+static cfx_status needs_numbers(cfx_error *err, int rank, const cfx_dim *shape)
+{
+    char text[512];
+
+    return cfx_fail(err, CFX_ESHAPE,
+                    "memory for shape [%s] needs numbers for its symbols",
+                    show(text, sizeof text, rank, shape));
+}
+
+/* A tensor with numbers that are not set, in one block where they are few; the
+ * axes are the caller's to fill. */
+static cfx_tensor *make_whole(cfx_context *ctx, cfx_dtype dtype, int rank,
+                              size_t bytes, cfx_error *err)
+{
     size_t head = head_size(rank, true), at = round_up(head);
     bool small = bytes <= SMALL;
     size_t block = small ? at + (bytes ? bytes : 1) : head;
     cfx_tensor *t = make(ctx, dtype, rank, true, block);
-    if (!t)
-        return no_memory(err, bytes);
-    set_axes(t, true, dims, strides);
-    if (small) {
+
+    if (!t) {
+        no_memory(err, bytes);
+    } else if (small) {
         settle(t, (char *)home_of(t) + at, bytes, block);
-    } else if ((status = give_block(t, bytes, err))) {
+    } else if (give_block(t, bytes, err)) {
         cfx_tensor_unref(t);
-        return status;
+        t = NULL;
     }
-    *out = t;
+    return t;
+}
+
+cfx_status cfx_tensor__empty(cfx_tensor **out, cfx_context *ctx,
+                             cfx_dtype dtype, int rank, const cfx_dim *shape,
+                             const cfx_dim *stride, cfx_error *err)
+{
+    cfx_dim rows[CFX_MAX_RANK];
+    size_t size = cfx_dtype_size(dtype);
+    survey s = {.known = true, .rows = true};
+    cfx_status status;
+
+    *out = NULL;
+    if ((status = check_rank(err, rank)))
+        return status;
+    if (!are_integers(rank, shape))
+        return needs_numbers(err, rank, shape);
+    if ((status = stride
+             ? survey_of(&s, dtype, rank, shape, stride, err)
+             : row_major(&s.reach, dtype, rank, shape, rows, err)))
+        return status;
+    if (!s.known)
+        return needs_numbers(err, rank, stride);
+    if (s.reach > MAX_BYTES / (int64_t)size)
+        return fail_size(err, dtype, rank, shape);
+    *out = make_whole(ctx, dtype, rank, (size_t)s.reach * size, err);
+    if (!*out)
+        return CFX_ENOMEM;
+    set_axes(*out, s.rows, shape, stride ? stride : rows);
+    if (!stride)
+        (*out)->flags |= CFX_TENSOR_EXACT;
     return CFX_OK;
+}
+
+/* Whose strides are exactly those of rows, they are copied of. */
+cfx_status cfx_tensor__empty_rows(cfx_tensor **out, const cfx_tensor *like,
+                                  cfx_dtype dtype, cfx_error *err)
+{
+    size_t size = cfx_dtype_size(dtype);
+    int64_t n = 1;
+
+    if (!(like->flags & CFX_TENSOR_EXACT))
+        return cfx_tensor__empty(out, like->ctx, dtype, like->rank,
+                                 like->shape, NULL, err);
+    for (int i = 0; i < like->rank; i++)
+        n *= count_of(like->shape[i]);
+    if (n > MAX_BYTES / 8)
+        return fail_size(err, dtype, like->rank, like->shape);
+    cfx_tensor *t = make_whole(like->ctx, dtype, like->rank, (size_t)n * size,
+                               err);
+    *out = t;
+    if (!t)
+        return CFX_ENOMEM;
+    t->flags = like->flags;
+    for (int i = 0; i < 2 * like->rank; i++)
+        t->shape[i] = like->shape[i];
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_new(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
+                          int rank, const int64_t *shape, cfx_error *err)
+{
+    cfx_dim dims[CFX_MAX_RANK];
+    cfx_status status;
+
+    *out = NULL;
+    if ((status = check_rank(err, rank)) ||
+        (status = dims_of(dims, "extent", rank, shape, err)))
+        return status;
+    return cfx_tensor__empty(out, ctx, dtype, rank, dims, NULL, err);
 }
 
 /* Row-major strides of extents that may be symbols. */
 static cfx_status default_strides(cfx_dim *stride, cfx_dtype dtype, int rank,
                                   const cfx_dim *shape, cfx_error *err)
 {
-    uint64_t bits = 0;
     int64_t numel;
 
-    for (int i = 0; i < rank; i++)
-        bits |= shape[i].bits;
-    if (!(bits & 1))
+    if (are_integers(rank, shape))
         return row_major(&numel, dtype, rank, shape, stride, err);
     for (int i = 0; i < rank; i++)
         if (check_dim(err, "extent", i, shape[i]))
@@ -512,12 +586,8 @@ cfx_status cfx_tensor_alloc(cfx_tensor *t, cfx_error *err)
     if ((status = survey_of(&s, (cfx_dtype)t->dtype, t->rank, t->shape,
                             t->stride, err)))
         return status;
-    if (!s.known) {
-        char text[512];
-        return cfx_fail(err, CFX_ESHAPE,
-                        "memory for shape [%s] needs numbers for its symbols",
-                        show(text, sizeof text, t->rank, t->shape));
-    }
+    if (!s.known)
+        return needs_numbers(err, t->rank, t->shape);
     size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
     if (s.reach > MAX_BYTES / (int64_t)size)
         return fail_size(err, (cfx_dtype)t->dtype, t->rank, t->shape);
