@@ -110,10 +110,10 @@ static cfx_status read_state(cfx_reader *r, const char *s, const char *end,
                              cfx_module *root)
 {
     cfx_lexer lx;
-    cfx_module *m;
+    cfx_module *m = NULL;
     cfx_buf path;
     spec is;
-    const char *name;
+    const char *name = NULL;
     cfx_buf_init(&path, r->ctx);
     cfx_status st = read_path(r, &lx, s, end, &path);
     if (!st)

@@ -208,26 +208,24 @@ static bool writes_straight(const cfx_call *call, const cfx_tensor *self)
 
 /* ---- Running ---- */
 
+static cfx_status alloc_meta(cfx_call *call, cfx_tensor *t)
+{
+    return cfx_tensor_is_meta(t) ? cfx_tensor_alloc(t, call->err) : CFX_OK;
+}
+
 static cfx_status allocate(cfx_call *call)
 {
-    for (int i = 0; i < call->nout; i++) {
-        cfx_status st = cfx_tensor_is_meta(call->out[i])
-                            ? cfx_tensor_alloc(call->out[i], call->err)
-                            : CFX_OK;
-        if (st)
-            return st;
-    }
+    cfx_status st = CFX_OK;
+    for (int i = 0; i < call->nout && !st; i++)
+        st = alloc_meta(call, call->out[i]);
     if (!cfx_value_is_seq(call->result))
-        return CFX_OK;
-    for (uint32_t i = 0; i < call->result.u.seq->len; i++) {
+        return st;
+    for (uint32_t i = 0; i < call->result.u.seq->len && !st; i++) {
         cfx_value v = call->result.u.seq->item[i];
-        cfx_status st = v.kind == CFX_TENSOR && cfx_tensor_is_meta(v.u.tensor)
-                            ? cfx_tensor_alloc(v.u.tensor, call->err)
-                            : CFX_OK;
-        if (st)
-            return st;
+        if (v.kind == CFX_TENSOR)
+            st = alloc_meta(call, v.u.tensor);
     }
-    return CFX_OK;
+    return st;
 }
 
 static cfx_status compute(cfx_call *call)
@@ -248,11 +246,19 @@ static cfx_status compute(cfx_call *call)
     return st;
 }
 
+static bool is_meta(cfx_value v)
+{
+    return v.kind == CFX_TENSOR && cfx_tensor_is_meta(v.u.tensor);
+}
+
 static cfx_status check_metas(cfx_call *call)
 {
     for (int k = 0; k < call->schema->nparams; k++) {
-        const cfx_tensor *t = cfx_call_tensor(call, k);
-        if (t && cfx_tensor_is_meta(t))
+        cfx_value v = call->in[k];
+        bool meta = is_meta(v);
+        for (int i = 0; i < cfx_call_len(call, k) && !meta; i++)
+            meta = is_meta(cfx_call_item(call, k, i));
+        if (meta)
             return cfx_call_fail(call, CFX_EINVAL,
                                  "argument '%s' has no numbers",
                                  call->schema->params[k].name);
