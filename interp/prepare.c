@@ -9,6 +9,8 @@
  */
 #include "interp/interp_impl.h"
 
+#include "op/op_impl.h"
+
 static cfx_status no_memory(cfx_error *err)
 {
     return cfx_fail(err, CFX_ENOMEM, "out of memory");
@@ -173,12 +175,10 @@ static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
             return cfx_fail(err, CFX_ENAME, "Node referenced nonexistent "
                             "target %s", target);
     } else if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) {
-        bool method = n->op == CFX_CALL_METHOD;
-        const cfx_target *t = method ? cfx_find_method(self->ctx, target)
-                                     : cfx_find_function(self->ctx, target);
-        return t ? prepare_op(self, s, t, err)
-                 : cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
-                            method ? "method" : "function", target);
+        const cfx_target *t;
+        st = cfx_target__find(&t, self->ctx, target,
+                              n->op == CFX_CALL_METHOD, err);
+        return st ? st : prepare_op(self, s, t, err);
     }
     return CFX_OK;
 }
