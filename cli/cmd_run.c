@@ -255,7 +255,8 @@ static void explain(const cli *c, cfx_error *err, const char *path)
     if (lacks_weights(err))
         cfx_fail_at(err, c->g.random_weights.given
                              ? "the text does not tell the shape of a bare "
-                               "parameter (a block state: would)"
+                               "parameter (a line NAME: f32[2, 3] of a "
+                               "block state: before the graph would)"
                              : "no weights (-w FILE or --random-weights SEED "
                                "give them)");
     cfx_fail_at(err, "%s", path);

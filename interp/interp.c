@@ -182,12 +182,11 @@ static cfx_status call_target(cfx_interp *it, const cfx_call *call,
     if (same && s->ncandidates)
         return call_prepared(it, s, out);
     const char *name = call->target.u.str->text;
-    const cfx_target *t = same ? s->target
-                          : method ? cfx_find_method(self->ctx, name)
-                                   : cfx_find_function(self->ctx, name);
-    if (!t)
-        return cfx_interp_fail(it, CFX_ENAME, "unknown %s '%s'",
-                               method ? "method" : "function", name);
+    const cfx_target *t = s->target;
+    cfx_status st = same ? CFX_OK : cfx_target__find(&t, self->ctx, name,
+                                                     method, it->err);
+    if (st)
+        return st;
     return passed(it, cfx_scope_call_target(it->scope, t, call->args,
                                             call->nargs, call->kwargs,
                                             call->nkwargs, out));

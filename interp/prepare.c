@@ -9,6 +9,8 @@
  */
 #include "interp/interp_impl.h"
 
+#include "op/op_impl.h"
+
 static cfx_status no_memory(cfx_error *err)
 {
     return cfx_fail(err, CFX_ENOMEM, "out of memory");
@@ -219,12 +221,10 @@ static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
                             "target %s", target);
     } else if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) {
         bool method = n->op == CFX_CALL_METHOD;
-        const cfx_target *t = method ? cfx_find_method(self->ctx, target)
-                                     : cfx_find_function(self->ctx, target);
-        if (!t)
-            return cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
-                            method ? "method" : "function", target);
-        st = prepare_op(self, s, t, err);
+        const cfx_target *t;
+        st = cfx_target__find(&t, self->ctx, target, method, err);
+        if (!st)
+            st = prepare_op(self, s, t, err);
         s->direct = s->ncandidates && calls_are_plain(&self->hook, method);
     }
     return st;

@@ -13,17 +13,23 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_pool_test tests/kernel_pointwise_test \
 	tests/kernel_reduce_test tests/kernel_norm_test \
 	tests/kernel_index_test tests/kernel_resample_test \
-	tests/kernel_attention_test tests/op_shape_test
+	tests/kernel_attention_test tests/op_shape_test \
+	tests/zoo_text_test tests/memory_test tests/threads_test
+tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c %reldir%/zoo.c \
+	%reldir%/zoo.h
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
 endif
 
 # Operators, modules and models against what PyTorch computes.
-check_PROGRAMS += tests/opcases_test tests/zoo_test
+check_PROGRAMS += tests/opcases_test tests/zoo_test tests/same_test
+tests_same_test_SOURCES = %reldir%/same_test.c %reldir%/zoo.c %reldir%/zoo.h
 tests_opcases_test_SOURCES = %reldir%/opcases_test.c %reldir%/case.c \
 	%reldir%/case.h
+tests_zoo_test_SOURCES = %reldir%/zoo_test.c %reldir%/zoo.c %reldir%/zoo.h
 dist_check_SCRIPTS += %reldir%/opcases.sh %reldir%/zoo.sh \
-	%reldir%/demo.sh %reldir%/cli_test.sh %reldir%/readme.sh
+	%reldir%/demo.sh %reldir%/cli_test.sh %reldir%/readme.sh \
+	%reldir%/same.sh %reldir%/levels.sh
 TESTS += %reldir%/opcases.sh %reldir%/zoo.sh %reldir%/demo.sh \
 	%reldir%/cli_test.sh %reldir%/readme.sh
 

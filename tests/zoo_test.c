@@ -4,21 +4,16 @@
  *
  *     zoo_test MODELS DIGESTS NAME...
  *
- * MODELS holds NAME.fx, DIGESTS NAME.json. Each model is also linted, and its
- * graph printed and compared with its text.
+ * MODELS holds NAME.fx, DIGESTS NAME.json.
  */
-#define _POSIX_C_SOURCE 200809L
-#include <jansson.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include <cfx/file.h>
 #include <cfx/interp.h>
-#include <cfx/text.h>
 
 #include "base/util.h"
+#include "tests/zoo.h"
 
 struct check {
     cfx_interp base;
@@ -174,168 +169,26 @@ static cfx_status check_run_node(cfx_interp *it, const cfx_node *n,
 
 /* ---- Models ---- */
 
-static char *read_all(const char *path, size_t *len)
-{
-    FILE *f = fopen(path, "rb");
-    if (!f)
-        return NULL;
-    fseek(f, 0, SEEK_END);
-    long n = ftell(f);
-    rewind(f);
-    char *text = malloc((size_t)n + 1);
-    *len = text ? fread(text, 1, (size_t)n, f) : 0;
-    fclose(f);
-    if (text)
-        text[*len] = '\0';
-    return text;
-}
-
-/* The text with what it leaves out: hidden arguments behind the name of each
- * module that takes them, and the shapes of bare parameters. */
-static char *complete(const char *text, const json_t *digest, size_t *len)
-{
-    const json_t *hidden = json_object_get(digest, "hidden"), *args;
-    const json_t *state = json_object_get(digest, "state"), *v;
-    const char *key;
-    char *out = NULL;
-    FILE *f = open_memstream(&out, len);
-    if (!f)
-        return NULL;
-    args = json_object_iter_value(json_object_iter((json_t *)hidden));
-    while (*text) {
-        static const char mha[] = "MultiheadAttention(";
-        size_t line = strcspn(text, "\n") + 1;
-        if (!strncmp(text, "graph():", 8) && json_object_size(state)) {
-            fputs("state:\n", f);
-            json_object_foreach((json_t *)state, key, v)
-                fprintf(f, "    %s: %s\n", key, json_string_value(v));
-            fputc('\n', f);
-        }
-        const char *at = strstr(text, mha);
-        size_t n = line;
-        if (args && at && at < text + line) {
-            n = (size_t)(at - text) + sizeof(mha) - 1;
-            fwrite(text, 1, n, f);
-            fprintf(f, "num_heads=%lld, batch_first=True",
-                    (long long)json_integer_value(
-                        json_object_get(args, "num_heads")));
-            text += n;
-            n = line - n;
-        }
-        fwrite(text, 1, n, f);
-        text += n;
-    }
-    fclose(f);
-    return out;
-}
-
-static cfx_status load(cfx_module **out, cfx_context *ctx, const char *path,
-                       const json_t *digest, cfx_error *err)
-{
-    size_t len;
-    char *text = read_all(path, &len);
-    if (!text)
-        return cfx_fail(err, CFX_EIO, "cannot read it");
-    if (json_object_get(digest, "hidden")) {
-        char *full = complete(text, digest, &len);
-        free(text);
-        text = full;
-    }
-    cfx_status st = cfx_parse_model(out, ctx, text, len, path, err);
-    free(text);
-    if (st)
-        return st;
-    uint64_t seed = (uint64_t)json_integer_value(
-        json_object_get(digest, "seed"));
-    return cfx_module_randomize(*out, seed, err);
-}
-
-static cfx_status into_buf(void *user, const char *text, size_t len)
-{
-    cfx_buf_add(user, text, len);
-    return CFX_OK;
-}
-
-static cfx_status check_text(cfx_context *ctx, const cfx_module *gm,
-                             const char *path, cfx_error *err)
-{
-    cfx_buf b;
-    size_t len;
-    char *text = read_all(path, &len);
-    cfx_buf_init(&b, ctx);
-    cfx_status st = cfx_print_graph((cfx_sink){into_buf, &b},
-                                    cfx_graph_module_graph(gm), false, err);
-    const char *graph = text ? strstr(text, "graph():") : NULL;
-    if (!st && (!graph || strncmp(graph, cfx_buf_str(&b), b.len) ||
-                strcmp(graph + b.len, "\n")))
-        st = cfx_fail(err, CFX_EGRAPH, "the graph does not print back");
-    cfx_buf_release(&b);
-    free(text);
-    return st;
-}
-
-static cfx_status make_inputs(cfx_context *ctx, const json_t *digest,
-                              cfx_value *in, size_t *n, cfx_error *err)
-{
-    const json_t *inputs = json_object_get(digest, "inputs"), *spec;
-    const char *name;
-    json_object_foreach((json_t *)inputs, name, spec) {
-        int64_t shape[CFX_MAX_RANK];
-        int rank = 0;
-        cfx_dtype type;
-        char word[16];
-        const char *p = json_string_value(spec);
-        snprintf(word, sizeof(word), "%.*s", (int)strcspn(p, "["), p);
-        cfx_dtype_parse(&type, word);
-        for (p += strcspn(p, "["); *p && *p != ']' && p[1] != ']';) {
-            char *end;
-            shape[rank++] = strtoll(p + 1, &end, 10);
-            p = end;
-        }
-        cfx_tensor *t;
-        cfx_status st = cfx_tensor_new(&t, ctx, type, rank, shape, err);
-        if (st)
-            return st;
-        in[(*n)++] = cfx_value_of_tensor(t);
-        st = cfx_tensor_randomize(t, (uint64_t)json_integer_value(
-                                         json_object_get(digest, "seed")),
-                                  name, err);
-        if (st)
-            return st;
-    }
-    return CFX_OK;
-}
-
 static bool check_model(const char *models, const char *digests,
                         const char *name)
 {
-    char path[512], json_path[512];
     cfx_error err = {0};
     cfx_context *ctx = NULL;
-    cfx_module *gm = NULL;
-    cfx_value in[8], out = CFX_NOTHING;
-    size_t nin = 0;
+    zoo_model m = {0};
+    cfx_value out = CFX_NOTHING;
     struct check c = {.compared = 0};
-    snprintf(path, sizeof(path), "%s/%s.fx", models, name);
-    snprintf(json_path, sizeof(json_path), "%s/%s.json", digests, name);
-    json_t *digest = json_load_file(json_path, 0, NULL);
-    cfx_status st = digest ? cfx_context_new(&ctx, NULL, &err)
-                           : cfx_fail(&err, CFX_EIO, "no digest");
-    c.nodes = json_object_get(digest, "nodes");
+    cfx_status st = cfx_context_new(&ctx, NULL, &err);
     if (!st)
-        st = load(&gm, ctx, path, digest, &err);
+        st = zoo_open(&m, ctx, models, digests, name, &err);
+    c.nodes = json_object_get(m.digest, "nodes");
     if (!st)
-        st = cfx_graph_lint(cfx_graph_module_graph(gm), &err);
+        st = zoo_fill(&m, &err);
     if (!st)
-        st = check_text(ctx, gm, path, &err);
+        st = cfx_interp_init(&c.base, &check_class, m.gm, &err);
     if (!st)
-        st = make_inputs(ctx, digest, in, &nin, &err);
-    if (!st)
-        st = cfx_interp_init(&c.base, &check_class, gm, &err);
-    if (!st)
-        st = cfx_interp_run(&c.base, in, nin, &out, &err);
-    bool complete_ = c.compared >= (int)json_object_size(c.nodes);
-    if (!st && !c.wrong && !complete_)
+        st = cfx_interp_run(&c.base, m.in, m.nin, &out, &err);
+    bool complete = c.compared >= (int)json_object_size(c.nodes);
+    if (!st && !c.wrong && !complete)
         st = cfx_fail(&err, CFX_EGRAPH, "only %d of %zu nodes compared",
                       c.compared, json_object_size(c.nodes));
     bool ok = !st && !c.wrong;
@@ -345,11 +198,8 @@ static bool check_model(const char *models, const char *digests,
     fflush(stdout);
     cfx_value_unref(out);
     cfx_interp_release(&c.base);
-    for (size_t i = 0; i < nin; i++)
-        cfx_value_unref(in[i]);
-    cfx_module_unref(gm);
+    zoo_close(&m);
     cfx_context_free(ctx);
-    json_decref(digest);
     return ok;
 }
 

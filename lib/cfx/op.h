@@ -284,7 +284,8 @@ typedef struct cfx_target {
 } cfx_target;
 
 /* The target of a function name ("torch.cat", "operator.add", also in the
- * spellings "_operator.add", "torch.ops.aten.cat.default") or NULL. */
+ * spellings "_operator.add", "torch.ops.aten.cat.default"), or NULL, also for
+ * lack of memory when it is asked for the first time. */
 CFX_API const cfx_target *cfx_find_function(cfx_context *ctx,
                                             const char *name);
 /* The target of a method of Tensor, or NULL. */

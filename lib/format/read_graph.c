@@ -13,6 +13,7 @@
 
 #include "format/reader.h"
 #include "graph/graph_impl.h"
+#include "op/op_impl.h"
 
 /* What the reader knows of the line it is in. */
 typedef struct graph_reader {
@@ -347,9 +348,12 @@ static cfx_status torch_call(graph_reader *gr, const char *s)
     if (st)
         return st;
     const char *target = cfx_buf_str(&gr->target);
-    const cfx_target *chain =
-        gr->op == CFX_CALL_FUNCTION ? cfx_find_function(r->ctx, target)
-        : gr->op == CFX_CALL_METHOD ? cfx_find_method(r->ctx, target) : NULL;
+    const cfx_target *chain = NULL;
+    if (gr->op != CFX_CALL_MODULE)
+        st = cfx_target__find(&chain, r->ctx, target,
+                              gr->op == CFX_CALL_METHOD, NULL);
+    if (st == CFX_ENOMEM)
+        return cfx_reader_no_memory(r);
     st = cfx_read__loose_args(r, body, close, chain);
     size_t kwargs = r->n;
     if (!st)

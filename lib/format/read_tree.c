@@ -511,7 +511,9 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
     const char *name = class_name(t, &f);
     if (!name)
         return CFX_ENOMEM;
-    f.type = root ? NULL : cfx_find_module_type(r->ctx, name);
+    if (!root && cfx_module_type__find(&f.type, r->ctx, name, NULL) ==
+                     CFX_ENOMEM)
+        return cfx_reader_no_memory(r);
     f.first_arg = r->n;
     f.first_child = t->nchildren;
     t->frame[t->nframes++] = f;

@@ -7,6 +7,8 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
+#include "nn/module_impl.h"
+
 #define P(name) cfx_param_of(s, self, name)
 
 enum { QUERY, KEY, VALUE, PADDING_MASK, NEED_WEIGHTS, ATTN_MASK, AVERAGE,
@@ -24,11 +26,14 @@ static cfx_status add_out_proj(cfx_module *self, cfx_value embed,
                                cfx_error *err)
 {
     cfx_module *out;
+    const cfx_module_type *linear;
     cfx_context *ctx = cfx_module_context(self);
     cfx_value args[] = {embed, embed, cfx_attr(self, "bias")};
-    cfx_status st = cfx_module_new(
-        &out, ctx, cfx_find_module_type(ctx, "Linear"),
-        "NonDynamicallyQuantizableLinear", args, 3, NULL, 0, err);
+    cfx_status st = cfx_module_type__find(&linear, ctx, "Linear", err);
+    if (!st)
+        st = cfx_module_new(&out, ctx, linear,
+                            "NonDynamicallyQuantizableLinear", args, 3, NULL,
+                            0, err);
     return st ? st : cfx_module_add_take(self, "out_proj", out, err);
 }
 

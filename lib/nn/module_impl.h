@@ -36,6 +36,10 @@ extern const cfx_module_type cfx_module__Module;
 /* For `init`: give a constructor's argument another value; takes it. */
 void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
 
+/* cfx_find_module_type, which tells why: CFX_ENAME or CFX_ENOMEM. */
+cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
+                                 const char *name, cfx_error *err);
+
 /* Schemas of a type, read once. */
 cfx_status cfx_module_type__schemas(cfx_context *ctx,
                                     const cfx_module_type *type,

@@ -94,15 +94,25 @@ static registry *registry_of(cfx_context *ctx)
                             registry_free);
 }
 
-const cfx_module_type *cfx_find_module_type(cfx_context *ctx, const char *name)
+cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
+                                 const char *name, cfx_error *err)
 {
     registry *r = registry_of(ctx);
+    *out = NULL;
     if (!r)
-        return NULL;
+        return no_memory(err);
     pthread_mutex_lock(&r->lock);
     cfx_map_entry *e = cfx_map_get(&r->names, name, strlen(name));
-    const cfx_module_type *type = e ? e->v.p : NULL;
+    *out = e ? e->v.p : NULL;
     pthread_mutex_unlock(&r->lock);
+    return *out ? CFX_OK : cfx_fail(err, CFX_ENAME,
+                                    "the module type %s is unknown", name);
+}
+
+const cfx_module_type *cfx_find_module_type(cfx_context *ctx, const char *name)
+{
+    const cfx_module_type *type;
+    cfx_module_type__find(&type, ctx, name, NULL);
     return type;
 }
 

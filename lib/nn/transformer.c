@@ -9,17 +9,21 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
+#include "nn/module_impl.h"
+
 #define A(name) cfx_attr(self, name)
 
 /* ---- One layer ---- */
 
-static cfx_status add(cfx_module *self, const char *name, const char *type,
+static cfx_status add(cfx_module *self, const char *name, const char *class_,
                       const cfx_value *args, size_t n, cfx_error *err)
 {
     cfx_module *m;
+    const cfx_module_type *type;
     cfx_context *ctx = cfx_module_context(self);
-    cfx_status st = cfx_module_new(&m, ctx, cfx_find_module_type(ctx, type),
-                                   NULL, args, n, NULL, 0, err);
+    cfx_status st = cfx_module_type__find(&type, ctx, class_, err);
+    if (!st)
+        st = cfx_module_new(&m, ctx, type, NULL, args, n, NULL, 0, err);
     return st ? st : cfx_module_add_take(self, name, m, err);
 }
 

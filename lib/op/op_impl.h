@@ -19,6 +19,13 @@ cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
 /* A short name of a parameter's type for messages ("Tensor", "int"). */
 void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
 
+/* ---- The registry ---- */
+
+/* cfx_find_function and cfx_find_method, which tell why: CFX_ENAME or
+ * CFX_ENOMEM. */
+cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
+                            const char *name, bool method, cfx_error *err);
+
 /* ---- Binding ---- */
 
 /* Check that bound values fit their parameters, where nodes stood at binding

@@ -224,25 +224,31 @@ static cfx_status resolve(registry *r, cfx_target *t, cfx_error *err)
     return CFX_OK;
 }
 
-static const cfx_target *find(cfx_context *ctx, const char *prefix,
-                              const char *name)
+/* *out is NULL where there is none of that name. */
+static cfx_status find(const cfx_target **out, cfx_context *ctx,
+                       const char *prefix, const char *name, cfx_error *err)
 {
     char buf[256];
     size_t a = strlen(prefix), b = strlen(name);
     registry *r = registry_of(ctx);
-    if (!r || a + b >= sizeof(buf))
-        return NULL;
+    *out = NULL;
+    if (!r)
+        return no_memory(err);
+    if (a + b >= sizeof(buf))
+        return CFX_OK;
     memcpy(buf, prefix, a);
     memcpy(buf + a, name, b + 1);
     pthread_mutex_lock(&r->lock);
     cfx_target *t = chain_of(r, buf, a + b);
-    if (t && resolve(r, t, NULL))
-        t = NULL;
+    cfx_status st = t ? resolve(r, t, err) : CFX_OK;
     pthread_mutex_unlock(&r->lock);
-    return t;
+    if (!st)
+        *out = t;
+    return st;
 }
 
-const cfx_target *cfx_find_function(cfx_context *ctx, const char *name)
+static cfx_status find_function(const cfx_target **out, cfx_context *ctx,
+                                const char *name, cfx_error *err)
 {
     static const char *const spelled[][2] = {
         {"_operator.", "operator."},
@@ -255,18 +261,39 @@ const cfx_target *cfx_find_function(cfx_context *ctx, const char *name)
         {"torch.special.", "torch."},
         {"torch.ops.", ""},
     };
-    const cfx_target *t = find(ctx, "", name);
-    for (size_t i = 0; !t && i < sizeof(spelled) / sizeof(*spelled); i++) {
+    cfx_status st = find(out, ctx, "", name, err);
+    for (size_t i = 0;
+         !st && !*out && i < sizeof(spelled) / sizeof(*spelled); i++) {
         size_t n = strlen(spelled[i][0]);
         if (!strncmp(name, spelled[i][0], n))
-            t = find(ctx, spelled[i][1], name + n);
+            st = find(out, ctx, spelled[i][1], name + n, err);
     }
+    return st;
+}
+
+cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
+                            const char *name, bool method, cfx_error *err)
+{
+    cfx_status st = method ? find(out, ctx, "Tensor.", name, err)
+                           : find_function(out, ctx, name, err);
+    if (!st && !*out)
+        st = cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
+                      method ? "method" : "function", name);
+    return st;
+}
+
+const cfx_target *cfx_find_function(cfx_context *ctx, const char *name)
+{
+    const cfx_target *t;
+    cfx_target__find(&t, ctx, name, false, NULL);
     return t;
 }
 
 const cfx_target *cfx_find_method(cfx_context *ctx, const char *name)
 {
-    return find(ctx, "Tensor.", name);
+    const cfx_target *t;
+    cfx_target__find(&t, ctx, name, true, NULL);
+    return t;
 }
 
 /* A user's operator is tried before what has its names already. */

@@ -194,16 +194,15 @@ cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
     return st;
 }
 
-static cfx_value call_named(cfx_scope *s, const cfx_target *t,
-                            const char *kind, const char *name,
+static cfx_value call_named(cfx_scope *s, const char *name, bool method,
                             const cfx_value *args, size_t nargs,
                             const cfx_value *kwargs, size_t nkwargs)
 {
     cfx_value out;
-    if (cfx_scope_failed(s))
+    const cfx_target *t;
+    if (cfx_scope_failed(s) ||
+        cfx_target__find(&t, s->ctx, name, method, &s->error))
         return cfx_none();
-    if (!t)
-        return cfx_scope_fail(s, CFX_ENAME, "unknown %s '%s'", kind, name);
     if (cfx_scope_call_target(s, t, args, nargs, kwargs, nkwargs, &out))
         return cfx_none();
     return cfx_own(s, out);
@@ -213,16 +212,14 @@ cfx_value cfx_call_function(cfx_scope *s, const char *target,
                             const cfx_value *args, size_t nargs,
                             const cfx_value *kwargs, size_t nkwargs)
 {
-    return call_named(s, cfx_find_function(s->ctx, target), "function", target,
-                      args, nargs, kwargs, nkwargs);
+    return call_named(s, target, false, args, nargs, kwargs, nkwargs);
 }
 
 cfx_value cfx_call_method(cfx_scope *s, const char *name,
                           const cfx_value *args, size_t nargs,
                           const cfx_value *kwargs, size_t nkwargs)
 {
-    return call_named(s, cfx_find_method(s->ctx, name), "method", name, args,
-                      nargs, kwargs, nkwargs);
+    return call_named(s, name, true, args, nargs, kwargs, nkwargs);
 }
 
 /* The descriptor is one overload, and arguments stand in its order: no chain

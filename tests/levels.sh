@@ -1,0 +1,25 @@
+#!/bin/sh
+# Every operator and module case at each level of instructions, and with one
+# thread. (The tests of kernels go through levels and threads themselves.)
+set -eu
+passed=0 failed=0
+add() {
+    out=$("$builddir/tests/opcases_test" "$srcdir"/tests/golden/*.golden) || :
+    case $(echo "$out" | tail -1) in
+    *' passed, 0 failed')
+        n=$(echo "$out" | tail -1)
+        passed=$((passed + ${n%% *})) ;;
+    *)
+        failed=$((failed + 1))
+        echo "$out"
+        echo "not ok: $*" ;;
+    esac
+}
+for level in plain neon avx2 avx512; do
+    CFX_CPU=$level "$CFX" ops relu >/dev/null 2>&1 || continue
+    echo "level $level"
+    CFX_CPU=$level add "level $level"
+done
+CFX_THREADS=1 add 'one thread'
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
