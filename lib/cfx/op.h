@@ -51,6 +51,7 @@ typedef struct cfx_param {
     uint8_t base;          /* cfx_type_base */
     bool optional;         /* Tensor?: None is accepted */
     bool list;             /* int[] */
+    bool rest;             /* Tensor[*]: a list, or the arguments from there */
     bool item_optional;    /* Tensor?[] */
     uint8_t list_size;     /* 2 of int[2]: one number stands for all; or 0 */
     bool kwarg_only;

@@ -3,23 +3,35 @@
  */
 #include "op/composite.h"
 
-static cfx_status finish(cfx_call *call, cfx_scope *s, cfx_value v)
+/* The results: a tensor, or a tuple of them. */
+struct results {
+    const cfx_value *item;
+    int n;
+};
+
+static cfx_status finish(cfx_call *call, const cfx_scope *s,
+                         const cfx_value *v, struct results *r)
 {
     if (cfx_scope_failed(s))
         return cfx_call_fail(call, s->error.code, "%s", s->error.text);
-    if (v.kind != CFX_TENSOR)
-        return cfx_call_fail(call, CFX_EINVAL, "gives no tensor");
+    *r = cfx_value_is_seq(*v)
+             ? (struct results){v->u.seq->item, (int)v->u.seq->len}
+             : (struct results){v, 1};
+    for (int i = 0; i < r->n; i++)
+        if (r->item[i].kind != CFX_TENSOR)
+            return cfx_call_fail(call, CFX_EINVAL, "gives no tensor");
     return CFX_OK;
 }
 
 cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build)
 {
     cfx_scope s;
+    struct results r;
     cfx_scope_init(&s, &cfx_meta_class, call->ctx, call->env);
     cfx_value v = build(&s, call);
-    cfx_status st = finish(call, &s, v);
-    if (!st)
-        st = cfx_call_out_like(call, v.u.tensor);
+    cfx_status st = finish(call, &s, &v, &r);
+    for (int i = 0; !st && i < r.n; i++)
+        st = cfx_call_out_like(call, r.item[i].u.tensor);
     cfx_scope_release(&s);
     return st;
 }
@@ -27,11 +39,12 @@ cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build)
 cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build)
 {
     cfx_scope s;
+    struct results r;
     cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
     cfx_value v = build(&s, call);
-    cfx_status st = finish(call, &s, v);
-    if (!st)
-        st = cfx_tensor_copy(call->out[0], v.u.tensor, call->err);
+    cfx_status st = finish(call, &s, &v, &r);
+    for (int i = 0; !st && i < r.n; i++)
+        st = cfx_tensor_copy(call->out[i], r.item[i].u.tensor, call->err);
     cfx_scope_release(&s);
     return st;
 }
