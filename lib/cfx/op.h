@@ -63,7 +63,7 @@ typedef struct cfx_param {
     cfx_value init;        /* the default, where not required */
 } cfx_param;
 
-enum { CFX_MAX_PARAMS = 24, CFX_MAX_OUTS = 6 };
+enum { CFX_MAX_PARAMS = 26, CFX_MAX_OUTS = 6 };
 
 /* A schema as it was read; belongs to the context. */
 typedef struct cfx_schema {
