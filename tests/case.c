@@ -407,6 +407,7 @@ static bool make_module(struct reader *r)
                        c->kwargs, c->nkwargs, &err) ||
         cfx_module_randomize(c->module, 1, &err)) {
         snprintf(r->why, r->why_size, "constructor: %s", err.text);
+        cfx_scope_fail(r->s, err.code, "%s", err.text);
         return false;
     }
     return true;
@@ -424,9 +425,17 @@ bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,
     r.at += n;
     if (!read_args(&r))
         return false;
+    static const char train[] = ".train()";
+    size_t mark = strlen(train);
+    bool training = r.end - r.at > (ptrdiff_t)mark &&
+                    !strncmp(r.at, train, mark);
+    r.at += training ? mark : 0;
     if (take(&r, '(')) {
         r.at--;
-        return make_module(&r) && read_args(&r);
+        if (!make_module(&r))
+            return false;
+        cfx_module_train(c->module, training);
+        return read_args(&r);
     }
     c->is_method = !strncmp(c->target, "Tensor.", 7);
     return true;
@@ -596,6 +605,21 @@ static bool compare_value(struct compare *c, cfx_context *ctx, cfx_value v)
                                 : compare_literal(c, ctx, v);
 }
 
+/* " ; state NAME: TENSOR": a buffer that the call changed. */
+static bool compare_state(struct compare *c, const cfx_module *m)
+{
+    char name[64], inner[256];
+    size_t n = strcspn(c->at + 9, ":");
+    snprintf(name, sizeof(name), "%.*s", (int)n, c->at + 9);
+    const cfx_state *state = cfx_module_state(m, name);
+    c->at += 9 + n + 2;
+    if (state && state->tensor && compare_tensor(c, state->tensor))
+        return true;
+    snprintf(inner, sizeof(inner), "%s", c->why);
+    snprintf(c->why, c->why_size, "%s %s", name, inner);
+    return false;
+}
+
 bool case_compare(cfx_scope *s, const op_case *oc, cfx_value result,
                   const char *golden, char *why, size_t size)
 {
@@ -613,6 +637,10 @@ bool case_compare(cfx_scope *s, const op_case *oc, cfx_value result,
             snprintf(why, size, "arg%zu %s", k, inner);
             return false;
         }
+    }
+    while (!strncmp(c.at, " ; state ", 9) && oc->module) {
+        if (!compare_state(&c, oc->module))
+            return false;
     }
     if (*c.at)
         snprintf(why, size, "golden goes on: %.60s", c.at);

@@ -51,6 +51,7 @@ typedef struct cfx_param {
     uint8_t base;          /* cfx_type_base */
     bool optional;         /* Tensor?: None is accepted */
     bool list;             /* int[] */
+    bool rest;             /* Tensor[*]: a list, or the arguments from there */
     bool item_optional;    /* Tensor?[] */
     uint8_t list_size;     /* 2 of int[2]: one number stands for all; or 0 */
     bool kwarg_only;
@@ -62,7 +63,7 @@ typedef struct cfx_param {
     cfx_value init;        /* the default, where not required */
 } cfx_param;
 
-enum { CFX_MAX_PARAMS = 24, CFX_MAX_OUTS = 6 };
+enum { CFX_MAX_PARAMS = 26, CFX_MAX_OUTS = 6 };
 
 /* A schema as it was read; belongs to the context. */
 typedef struct cfx_schema {

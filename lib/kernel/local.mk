@@ -75,3 +75,6 @@ endif
 
 # Random numbers.
 libcore_la_SOURCES += %reldir%/random.c %reldir%/random.h
+
+# Distances of rows.
+libcore_la_SOURCES += %reldir%/distance.c %reldir%/distance.h

@@ -28,18 +28,66 @@ static cfx_status init(cfx_module *self, cfx_error *err)
     return st;
 }
 
+/* One more batch has been seen. Without a momentum the running statistics are
+ * the mean of all batches, whose number only a run can tell. */
+static cfx_value count_batch(cfx_scope *s, cfx_module *self)
+{
+    cfx_value n = cfx_param_of(s, self, "num_batches_tracked");
+    cfx_value momentum = cfx_attr(self, "momentum");
+    n = cfx_add_(s, n, cfx_int(1));
+    if (!cfx_value_is_none(momentum))
+        return momentum;
+    n = cfx_item(s, n);
+    return n.kind == CFX_INT ? cfx_num(1 / (double)n.u.i)
+                             : cfx_scope_fail(s, CFX_EUNSUPPORTED, "training "
+                                              "with momentum=None needs the "
+                                              "number of batches");
+}
+
+/* Ranks of the input that the type takes; of one-dimensional batches, two. */
+static bool check_rank(cfx_scope *s, cfx_module *self, cfx_value x)
+{
+    int rank = cfx_rank(s, x), space = cfx_module_schema(self)->name[9] - '0';
+    if (!cfx_scope_failed(s) && rank != space + 2 && (space > 1 || rank != 2))
+        cfx_scope_fail(s, CFX_ESHAPE, "expected %s%dD input (got %dD input)",
+                       space > 1 ? "" : "2D or ", space + 2, rank);
+    return !cfx_scope_failed(s);
+}
+
+/* One value for each channel has no deviation. */
+static bool check_values(cfx_scope *s, cfx_value x)
+{
+    bool one = true;
+    for (int i = 0; i < cfx_rank(s, x); i++) {
+        cfx_value n = cfx_size(s, x, i);
+        one = one && (i == 1 || (n.kind == CFX_INT && n.u.i == 1));
+    }
+    if (one)
+        cfx_scope_fail(s, CFX_EINVAL, "Expected more than 1 value per channel "
+                       "when training");
+    return !cfx_scope_failed(s);
+}
+
 /* Statistics of the batch are used in training, and where none are kept. */
 static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
 {
     bool running = cfx_attr_bool(self, "track_running_stats");
     bool training = cfx_module_training(self) || !running;
+    cfx_value momentum = cfx_attr(self, "momentum");
+    if (!check_rank(s, self, in[0]) ||
+        (training && !check_values(s, in[0])))
+        return cfx_none();
+    if (running && training)
+        momentum = count_batch(s, self);
+    else if (cfx_value_is_none(momentum))
+        momentum = cfx_num(0);
     return cfx_batch_norm(
         s, in[0], .weight = cfx_param_of(s, self, "weight"),
         .bias = cfx_param_of(s, self, "bias"),
         .running_mean = cfx_param_of(s, self, "running_mean"),
         .running_var = cfx_param_of(s, self, "running_var"),
         .training = cfx_bool(training),
-        .momentum = cfx_attr(self, "momentum"), .eps = cfx_attr(self, "eps"));
+        .momentum = momentum, .eps = cfx_attr(self, "eps"));
 }
 
 #define BATCH_NORM(n)                                                         \

@@ -109,3 +109,27 @@ AVG_POOL(3, "any", ", int? divisor_override=None")
 ADAPTIVE_MAX_POOL(1)
 ADAPTIVE_MAX_POOL(2)
 ADAPTIVE_MAX_POOL(3)
+
+/* ---- Norms ---- */
+
+#define LP_POOL(n)                                                            \
+    static cfx_value LPPool##n##d_forward(cfx_scope *s, cfx_module *self,     \
+                                          const cfx_value *in)                \
+    {                                                                         \
+        return cfx_lp_pool##n##d(s, in[0],                                    \
+                                 cfx_num(cfx_attr_double(self, "norm_type")), \
+                                 A("kernel_size"), .stride = A("stride"),     \
+                                 .ceil_mode = A("ceil_mode"));                \
+    }                                                                         \
+    const cfx_module_type cfx_module__LPPool##n##d = {                        \
+        .schema = "LPPool" #n "d(Scalar norm_type, any kernel_size, any "     \
+                  "stride=None, bool ceil_mode=False)",                       \
+        .repr = "norm_type kernel_size stride ceil_mode",                     \
+        .doc = "The p-norm of each window.",                                  \
+        .forward_schema = "forward(Tensor input) -> Tensor",                  \
+        .forward = LPPool##n##d_forward,                                      \
+    };
+
+LP_POOL(1)
+LP_POOL(2)
+LP_POOL(3)

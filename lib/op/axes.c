@@ -148,7 +148,7 @@ static cfx_status atleast_list_infer(cfx_call *call)
 
 #define ATLEAST(n)                                                            \
     static const cfx_op atleast_##n##d_list = {                               \
-        .schema = "atleast_" #n "d.Sequence(Tensor(a)[] tensors) "            \
+        .schema = "atleast_" #n "d.Sequence(Tensor(a)[*] tensors) "            \
                   "-> Tensor(a)[]",                                           \
         .aliases = "torch.atleast_" #n "d aten.atleast_" #n "d.Sequence",     \
         .doc = "Give each tensor at least " #n " axes.",                      \

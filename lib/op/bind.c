@@ -105,14 +105,13 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
     return own(b, *out, err);
 }
 
-/* x.view(2, 3), meshgrid(x, y): several ints, or tensors, where the first list
- * of them belongs. Tensors only if they would be too many otherwise. */
+/* x.view(2, 3), meshgrid(x, y): several ints where the first list of them
+ * belongs, or what a list says that it takes. */
 static bool takes_rest(const cfx_schema *s, int k, const cfx_value *args,
                        size_t nargs)
 {
     const cfx_param *p = &s->params[k];
-    bool tensors = p->base == CFX_T_TENSOR && nargs > (size_t)s->npositional;
-    if (k > 1 || !p->list || (p->base != CFX_T_INT && !tensors) ||
+    if (k > 1 || !p->list || (p->base != CFX_T_INT && !p->rest) ||
         (size_t)k >= nargs)
         return false;
     if (nargs == (size_t)k + 1)

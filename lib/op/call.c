@@ -356,6 +356,12 @@ static void count_bytes(const cfx_call *call, cfx_cost *cost)
         if (!call->alias[i])
             cost->bytes_written = cfx_dim_add(call->env, cost->bytes_written,
                                               bytes_of(call, call->out[i]));
+    cfx_value list = call->result;
+    for (uint32_t i = 0; cfx_value_is_seq(list) && i < list.u.seq->len; i++)
+        if (list.u.seq->item[i].kind == CFX_TENSOR)
+            cost->bytes_written = cfx_dim_add(
+                call->env, cost->bytes_written,
+                bytes_of(call, list.u.seq->item[i].u.tensor));
 }
 
 /* infer, then what follows from it: the cost, and that a call that writes gives

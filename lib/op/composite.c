@@ -3,23 +3,66 @@
  */
 #include "op/composite.h"
 
-static cfx_status finish(cfx_call *call, cfx_scope *s, cfx_value v)
+/* The results: a tensor, or a tuple of them, in which None may stand. */
+struct results {
+    const cfx_value *item;
+    int n;
+    bool some;          /* not all are tensors */
+};
+
+static cfx_status finish(cfx_call *call, const cfx_scope *s,
+                         const cfx_value *v, struct results *r)
 {
     if (cfx_scope_failed(s))
         return cfx_call_fail(call, s->error.code, "%s", s->error.text);
-    if (v.kind != CFX_TENSOR)
-        return cfx_call_fail(call, CFX_EINVAL, "gives no tensor");
+    *r = cfx_value_is_seq(*v)
+             ? (struct results){v->u.seq->item, (int)v->u.seq->len, false}
+             : (struct results){v, 1, false};
+    for (int i = 0; i < r->n; i++) {
+        if (r->item[i].kind != CFX_TENSOR && r->item[i].kind != CFX_NONE)
+            return cfx_call_fail(call, CFX_EINVAL, "gives no tensor");
+        r->some = r->some || r->item[i].kind == CFX_NONE;
+    }
     return CFX_OK;
+}
+
+/* Metas with the strides that a result of those would have. */
+static cfx_status give_tuple(cfx_call *call, const struct results *r)
+{
+    cfx_value item[CFX_MAX_OUTS] = {{0}};
+    cfx_status st = CFX_OK;
+    for (int i = 0; !st && i < r->n; i++) {
+        cfx_tensor *t = r->item[i].u.tensor, *made;
+        if (r->item[i].kind == CFX_NONE) {
+            item[i] = cfx_none();
+            continue;
+        }
+        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)t->dtype, t->rank,
+                             t->shape,
+                             t->flags & CFX_TENSOR_DENSE ? t->stride : NULL,
+                             call->err);
+        if (!st)
+            item[i] = cfx_value_of_tensor(made);
+    }
+    if (!st)
+        st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, (size_t)r->n,
+                                                      item));
+    for (int i = 0; i < r->n; i++)
+        cfx_value_unref(item[i]);
+    return st;
 }
 
 cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build)
 {
     cfx_scope s;
+    struct results r;
     cfx_scope_init(&s, &cfx_meta_class, call->ctx, call->env);
     cfx_value v = build(&s, call);
-    cfx_status st = finish(call, &s, v);
-    if (!st)
-        st = cfx_call_out_like(call, v.u.tensor);
+    cfx_status st = finish(call, &s, &v, &r);
+    if (!st && r.some)
+        st = give_tuple(call, &r);
+    for (int i = 0; !st && !r.some && i < r.n; i++)
+        st = cfx_call_out_like(call, r.item[i].u.tensor);
     cfx_scope_release(&s);
     return st;
 }
@@ -27,11 +70,15 @@ cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build)
 cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build)
 {
     cfx_scope s;
+    struct results r;
     cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
     cfx_value v = build(&s, call);
-    cfx_status st = finish(call, &s, v);
-    if (!st)
-        st = cfx_tensor_copy(call->out[0], v.u.tensor, call->err);
+    cfx_status st = finish(call, &s, &v, &r);
+    for (int i = 0; !st && i < r.n; i++)
+        if (r.item[i].kind == CFX_TENSOR)
+            st = cfx_tensor_copy(r.some ? call->result.u.seq->item[i].u.tensor
+                                        : call->out[i],
+                                 r.item[i].u.tensor, call->err);
     cfx_scope_release(&s);
     return st;
 }

@@ -113,8 +113,13 @@ static cfx_status grid_sample_run(cfx_call *call)
 }
 
 static const cfx_variant grid_sample_variants[] = {
-    {"torch.grid_sampler(Tensor input, Tensor grid, int mode, int "
-     "padding_mode, bool align_corners) -> Tensor", NULL},
+#define GRID_SAMPLER(name)                                                    \
+    {name "(Tensor input, Tensor grid, int mode, int padding_mode, bool "     \
+     "align_corners) -> Tensor", NULL}
+    GRID_SAMPLER("torch.grid_sampler"),
+    GRID_SAMPLER("aten.grid_sampler.default"),
+    GRID_SAMPLER("aten.grid_sampler_2d.default"),
+    GRID_SAMPLER("aten.grid_sampler_3d.default"),
     {"torch.nn.functional.grid_sample(Tensor input, Tensor grid, str "
      "mode='bilinear', str padding_mode='zeros', bool? align_corners=None) "
      "-> Tensor", NULL},

@@ -17,6 +17,12 @@ libcore_la_SOURCES += %reldir%/composite.c %reldir%/composite.h \
 	%reldir%/interpolate.c %reldir%/similarity.c %reldir%/pad.c %reldir%/rnn.c \
 	%reldir%/shrink.c
 
+# Sums of products, distances, and what is made of the others.
+libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
+	%reldir%/einsum.c %reldir%/exported.c %reldir%/lp_pool.c \
+	%reldir%/multi_head.c %reldir%/multi_head.h %reldir%/products.c \
+	%reldir%/rnn_cell.c %reldir%/weight_norm.c
+
 # Python's numbers and sequences; views, indexing, joining, creating.
 libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \
 	%reldir%/create.c %reldir%/create.h %reldir%/dropout.c \

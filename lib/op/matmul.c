@@ -211,8 +211,8 @@ MATMUL(mv, "Tensor self, Tensor vec", RANKS(2, 1),
        "torch.mv Tensor.mv aten.mv.default",
        "The product of a matrix and a vector.")
 MATMUL(dot, "Tensor self, Tensor tensor", RANKS(1, 1),
-       "torch.dot torch.inner torch.vdot Tensor.dot Tensor.inner "
-       "aten.dot.default", "The product of two vectors.")
+       "torch.dot torch.vdot Tensor.dot Tensor.vdot aten.dot.default "
+       "aten.vdot.default", "The product of two vectors.")
 
 /* ---- beta * self + alpha * a b ---- */
 

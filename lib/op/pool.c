@@ -288,26 +288,36 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     "(Tensor " self ", int[" #n "] kernel_size, int[" #n "]? stride=None, "   \
     "int[" #n "] padding=0, int[" #n "] dilation=1, bool ceil_mode=False)"
 
-/* F.max_pool2d(..., return_indices): one function with two results. */
+/* In torch.nn.functional a function has one result or two, as an argument says.
+ * A variant takes no other value than the default of what its operator lacks;
+ * so the first of the two operators with that name takes False, the second
+ * True. */
+#define F_MAX(n, indices)                                                     \
+    "torch.nn.functional.max_pool" #n "d(Tensor input, int[" #n               \
+    "] kernel_size, int[" #n "]? stride=None, int[" #n "] padding=0, int["    \
+    #n "] dilation=1, bool ceil_mode=False, bool return_indices=" indices     \
+    ") -> Tensor"
+#define F_ADAPTIVE_MAX(n, indices)                                            \
+    "torch.nn.functional.adaptive_max_pool" #n "d(Tensor input, int?[" #n     \
+    "] output_size, bool return_indices=" indices ") -> Tensor"
+
 #define POOL(n)                                                               \
+    static const cfx_variant max_pool##n##d_pair[] = {                        \
+        {F_MAX(n, "True"), NULL}, {NULL, NULL}};                              \
     const cfx_op cfx_op__max_pool##n##d_with_indices = {                      \
         .schema = "max_pool" #n "d_with_indices" MAX_ARGS(n, "self")          \
                   " -> (Tensor, Tensor)",                                     \
         .aliases = "torch.max_pool" #n "d_with_indices "                      \
                    "torch.nn.functional.max_pool" #n "d_with_indices "        \
                    "aten.max_pool" #n "d_with_indices.default",               \
+        .variants = max_pool##n##d_pair,                                      \
         .doc = "The maximum of each window, and where it lies.",              \
         .code = n | INDICES,                                                  \
         .infer = pool_infer,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant max_pool##n##d_variants[] = {                    \
-        {"torch.nn.functional.max_pool" #n "d(Tensor input, int[" #n          \
-         "] kernel_size, int[" #n "]? stride=None, int[" #n "] padding=0, "   \
-         "int[" #n "] dilation=1, bool ceil_mode=False, bool "                \
-         "return_indices=False) -> Tensor", NULL},                            \
-        {NULL, NULL},                                                         \
-    };                                                                        \
+        {F_MAX(n, "False"), NULL}, {NULL, NULL}};                             \
     const cfx_op cfx_op__max_pool##n##d = {                                   \
         .schema = "max_pool" #n "d" MAX_ARGS(n, "self") " -> Tensor",         \
         .aliases = "torch.max_pool" #n "d aten.max_pool" #n "d.default",      \
@@ -343,17 +353,32 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | AVERAGE | ADAPTIVE,                                       \
         .infer = adaptive_infer,                                              \
         .cost = adaptive_cost,                                                \
-        .run = pool_run,                                                  \
+        .run = pool_run,                                                      \
     };                                                                        \
+    static const cfx_variant adaptive_max_pool##n##d_one[] = {                \
+        {F_ADAPTIVE_MAX(n, "False"), NULL}, {NULL, NULL}};                    \
+    const cfx_op cfx_op__adaptive_max_pool##n##d_values = {                   \
+        .schema = "adaptive_max_pool" #n "d_values(Tensor self, int?[" #n     \
+                  "] output_size) -> Tensor",                                 \
+        .variants = adaptive_max_pool##n##d_one,                              \
+        .doc = "The maxima of windows that cover the input evenly.",          \
+        .code = n | ADAPTIVE,                                                 \
+        .infer = adaptive_infer,                                              \
+        .run = pool_run,                                                      \
+    };                                                                        \
+    static const cfx_variant adaptive_max_pool##n##d_pair[] = {               \
+        {F_ADAPTIVE_MAX(n, "True"), NULL}, {NULL, NULL}};                     \
     const cfx_op cfx_op__adaptive_max_pool##n##d = {                          \
         .schema = "adaptive_max_pool" #n "d(Tensor self, int?[" #n            \
                   "] output_size) -> (Tensor, Tensor)",                       \
         .aliases = "torch.adaptive_max_pool" #n "d "                          \
-                   "aten.adaptive_max_pool" #n "d.default",                   \
-        .doc = "The maxima of windows that cover the input evenly.",          \
+                   "torch.nn.functional.adaptive_max_pool" #n                 \
+                   "d_with_indices aten.adaptive_max_pool" #n "d.default",    \
+        .variants = adaptive_max_pool##n##d_pair,                             \
+        .doc = "The same, and where they lie.",                               \
         .code = n | ADAPTIVE | INDICES,                                       \
         .infer = adaptive_infer,                                              \
-        .run = pool_run,                                                  \
+        .run = pool_run,                                                      \
     };
 
 POOL(1)

@@ -401,7 +401,7 @@ static cfx_status broadcast_tensors_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__broadcast_tensors = {
-    .schema = "broadcast_tensors(Tensor(a)[] tensors) -> Tensor(a)[]",
+    .schema = "broadcast_tensors(Tensor(a)[*] tensors) -> Tensor(a)[]",
     .aliases = "torch.broadcast_tensors aten.broadcast_tensors.default",
     .doc = "All tensors expanded to the shape they have together.",
     .infer = broadcast_tensors_infer,
@@ -463,7 +463,7 @@ static cfx_status meshgrid_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__meshgrid = {
-    .schema = "meshgrid.indexing(Tensor(a)[] tensors, *, str indexing='ij') "
+    .schema = "meshgrid.indexing(Tensor(a)[*] tensors, *, str indexing='ij') "
               "-> Tensor(a)[]",
     .aliases = "torch.meshgrid aten.meshgrid.default aten.meshgrid.indexing",
     .doc = "Grids of the coordinates that vectors give.",

@@ -10,6 +10,7 @@
 
 #include "kernel/index.h"
 #include "kernel/pointwise.h"
+#include "op/composite.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
@@ -564,4 +565,53 @@ const cfx_op cfx_op__index_fill = {
     .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS,
     .infer = index_fill_infer,
     .run = index_fill_run,
+};
+
+/* ---- put ---- */
+
+/* The tensor is seen as one axis; negative places count from its end. */
+static cfx_value put_build(cfx_scope *s, const cfx_call *call)
+{
+    enum { SELF_, INDEX_, SOURCE, ACCUMULATE };
+    const cfx_value *in = call->in;
+    const cfx_tensor *x = in[SELF_].u.tensor, *v = in[SOURCE].u.tensor;
+    const cfx_tensor *index = in[INDEX_].u.tensor;
+    cfx_value shape[CFX_MAX_RANK], flat = cfx_tuple(s, cfx_int(-1));
+    if (index->dtype != CFX_I64)
+        return cfx_scope_fail(s, CFX_EDTYPE, "put_(): Expected a long tensor "
+                              "for index, but got %s",
+                              cfx_dtypes[index->dtype].name);
+    if (x->dtype != v->dtype)
+        return cfx_scope_fail(s, CFX_EDTYPE, "put_(): self and source "
+                              "expected to have the same dtype, but got %s "
+                              "and %s", cfx_dtypes[x->dtype].name,
+                              cfx_dtypes[v->dtype].name);
+    if (!cfx_dim_eq(s->env, cfx_infer_numel(s->env, index->rank, index->shape),
+                    cfx_infer_numel(s->env, v->rank, v->shape)))
+        return cfx_scope_fail(s, CFX_ESHAPE, "put_(): Expected source and "
+                              "index to have the same number of elements");
+    for (int i = 0; i < x->rank; i++)
+        shape[i] = cfx_value_of_dim(x->shape[i]);
+    cfx_value places = cfx_list(s, CFX_CALL(s, "torch.reshape", in[INDEX_],
+                                            flat));
+    cfx_value y = CFX_CALL(s, "torch.index_put",
+                           CFX_CALL(s, "torch.reshape", in[SELF_], flat),
+                           places,
+                           CFX_CALL(s, "torch.reshape", in[SOURCE], flat),
+                           in[ACCUMULATE]);
+    return CFX_CALL(s, "torch.reshape", y,
+                    cfx_list_of(s, CFX_TUPLE, (size_t)x->rank, shape));
+}
+
+CFX_COMPOSITE(put)
+
+const cfx_op cfx_op__put = {
+    .schema = "put(Tensor self, Tensor index, Tensor source, bool "
+              "accumulate=False) -> Tensor",
+    .aliases = "torch.put Tensor.put aten.put.default",
+    .doc = "A copy with elements of another tensor at places of all.",
+    .flags = CFX_OP_INPLACE,
+    .infer = put_infer,
+    .cost = put_cost,
+    .run = put_run,
 };

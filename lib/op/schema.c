@@ -127,6 +127,8 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
         p->list = true;
         p->item_optional = question;
         question = false;
+        /* Ours, not ATen's: Python's *tensors. */
+        p->rest = take(r, "*");
         if (*r->at >= '1' && *r->at <= '9')
             p->list_size = (uint8_t)(*r->at++ - '0');
         if (!take(r, "]"))

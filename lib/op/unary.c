@@ -7,6 +7,8 @@
  * Those of the first list keep the type of their argument, those of the second
  * give floats for integers, those of the third bools.
  */
+#include <math.h>
+
 #include "kernel/pointwise.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -192,3 +194,40 @@ UNARY_ALSO(erf, ERF, float_infer, transcendental_cost,
 UNARY_ALSO(erfc, ERFC, float_infer, transcendental_cost,
            "torch.erfc Tensor.erfc aten.erfc.default", NULL,
            "One less the error function.")
+
+/* ---- round, perhaps to so many decimals ---- */
+
+static cfx_status round_decimals_run(cfx_call *call)
+{
+    const cfx_tensor *y = call->out[0];
+    int64_t n = cfx_call_int(call, 1);
+    double param[] = {pow(10, (double)(n < 0 ? -n : n)), n < 0};
+    cfx_iter it;
+    cfx_loop_out(&it, y);
+    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    cfx_pointwise(call->ctx, CFX_PW_ROUND_DECIMALS, (cfx_dtype)y->dtype, &it,
+                  param);
+    return CFX_OK;
+}
+
+static const cfx_op round_decimals = {
+    .schema = "round.decimals(Tensor self, *, int decimals) -> Tensor",
+    .aliases = "torch.round Tensor.round aten.round.decimals",
+    .doc = "Round to so many decimals, ties to even.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    .infer = only_float_infer,
+    .cost = one_cost,
+    .run = round_decimals_run,
+};
+
+const cfx_op cfx_op__round = {
+    .schema = "round(Tensor self) -> Tensor",
+    .aliases = "torch.round Tensor.round aten.round.default",
+    .doc = "Round to the nearest, ties to even.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    .code = CFX_PW_ROUND,
+    .infer = same_infer,
+    .cost = one_cost,
+    .run = unary_run,
+    .next = &round_decimals,
+};

@@ -38,6 +38,10 @@ class CaseError(ValueError):
     """The case itself is wrong, whatever PyTorch thinks of it."""
 
 
+class Refused(Exception):
+    """PyTorch does not make such a module."""
+
+
 # ----------------------------------------------------------------- reading
 
 WORD = re.compile(r"[A-Za-z_][A-Za-z_0-9]*(\.[A-Za-z_0-9]+)*")
@@ -67,6 +71,7 @@ class Reader:
         self.text = text
         self.at = 0
         self.tensors = []
+        self.module = None
 
     def fail(self, what):
         raise CaseError(f"column {self.at + 1}: {what}")
@@ -190,12 +195,15 @@ class Reader:
             self.fail("the name of a function expected")
         self.expect("(")
         args, kwargs = self.arguments()
+        training = self.accept(".train()")
+        if training and not self.peek("("):
+            self.fail("'(' expected")
         if self.accept("("):
             if self.tensors:
                 self.fail("a constructor takes no tensors")
-            module = make_module(target[0], args, kwargs)
+            module = self.module = make_module(target[0], args, kwargs)
             args, kwargs = self.arguments()
-            call = module
+            call = module.train(training)
         else:
             call = function(target[0])
         self.skip()
@@ -292,7 +300,10 @@ def make_module(name, args, kwargs):
     cls = fxtext.module_class(name)
     if cls is None:
         raise CaseError(f"torch.nn has no {name}")
-    module = cls(*args, **kwargs).eval()
+    try:
+        module = cls(*args, **kwargs)
+    except Exception as error:
+        raise Refused(error) from error
     for path, tensor in [*module.named_parameters(remove_duplicate=False),
                          *module.named_buffers(remove_duplicate=False)]:
         seeded.fill_parameter(tensor, path, SEED, seeded.gain_of(0, 0))
@@ -353,8 +364,13 @@ def unchanged(tensor, before):
 def result(text):
     """The result of one case, and PyTorch's words if it is an error."""
     reader = Reader(text)
-    call = reader.case()
+    try:
+        call = reader.case()
+    except Refused as refused:
+        return "error", str(refused).split("\n")[0]
     before = [snapshot(t) for t in reader.tensors]
+    buffers = dict(reader.module.named_buffers()) if reader.module else {}
+    held = {name: snapshot(t) for name, t in buffers.items()}
     torch.manual_seed(0)
     try:
         with torch.enable_grad():
@@ -368,6 +384,8 @@ def result(text):
         if not any(v is tensor for v in leaves) and \
                 not unchanged(tensor, before[i]):
             parts.append(f"arg{i}: {show_tensor(tensor)}")
+    parts += [f"state {name}: {show_tensor(t)}" for name, t in buffers.items()
+              if not unchanged(t, held[name])]
     return " ; ".join(parts), None
 
 

@@ -1,0 +1,163 @@
+/*
+ * exported -- the forms in which exported graphs have convolution and the
+ * normalizations: one convolution for all, and statistics beside the result.
+ *
+ * shape   that of the operator it comes down to; statistics have an element
+ *         for each channel, or for each sample and group.
+ * cost    that of the operators they consist of.
+ */
+#include "op/composite.h"
+#include "op/infer.h"
+
+#define IN(k) call->in[k]
+
+/* ---- convolution ---- */
+
+static cfx_value convolution_build(cfx_scope *s, const cfx_call *call)
+{
+    enum { X, W, BIAS, STRIDE, PADDING, DILATION, TRANSPOSED, MORE, GROUPS };
+    static const char *const name[2][3] = {
+        {"torch.conv1d", "torch.conv2d", "torch.conv3d"},
+        {"torch.conv_transpose1d", "torch.conv_transpose2d",
+         "torch.conv_transpose3d"}};
+    int n = IN(W).u.tensor->rank - 3;
+    if (n < 0 || n > 2)
+        return cfx_scope_fail(s, CFX_ESHAPE, "convolution: weight should have "
+                              "3 to 5 dimensions, but got %d", n + 3);
+    if (IN(TRANSPOSED).u.i)
+        return CFX_CALL(s, name[1][n], IN(X), IN(W), IN(BIAS), IN(STRIDE),
+                        IN(PADDING), IN(MORE), IN(GROUPS), IN(DILATION));
+    return CFX_CALL(s, name[0][n], IN(X), IN(W), IN(BIAS), IN(STRIDE),
+                    IN(PADDING), IN(DILATION), IN(GROUPS));
+}
+
+CFX_COMPOSITE(convolution)
+
+const cfx_op cfx_op__convolution = {
+    .schema = "convolution(Tensor input, Tensor weight, Tensor? bias, "
+              "SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool "
+              "transposed, SymInt[] output_padding, SymInt groups) -> Tensor",
+    .aliases = "torch.convolution aten.convolution.default",
+    .doc = "A convolution of one to three axes, transposed or not.",
+    .infer = convolution_infer,
+    .cost = convolution_cost,
+    .run = convolution_run,
+};
+
+/* ---- Statistics ---- */
+
+/* 1 / sqrt(var + eps) over `axes` */
+static cfx_value reciprocal_deviation(cfx_scope *s, cfx_value x,
+                                      cfx_value axes, cfx_value eps)
+{
+    cfx_value var = CFX_CALL(s, "torch.var", x, axes, cfx_bool(false));
+    return CFX_CALL(s, "torch.rsqrt", CFX_CALL(s, "torch.add", var, eps));
+}
+
+static cfx_value native_group_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    enum { X, WEIGHT, BIAS, BATCH, CHANNELS, INNER, GROUP, EPS };
+    cfx_value axes = cfx_tuple(s, cfx_int(2));
+    cfx_value y = CFX_CALL(s, "torch.group_norm", IN(X), IN(GROUP), IN(WEIGHT),
+                           IN(BIAS), IN(EPS));
+    cfx_value x = CFX_CALL(s, "torch.reshape", IN(X),
+                           cfx_tuple(s, IN(BATCH), IN(GROUP), cfx_int(-1)));
+    return cfx_tuple(s, y, CFX_CALL(s, "torch.mean", x, axes),
+                     reciprocal_deviation(s, x, axes, IN(EPS)));
+}
+
+CFX_COMPOSITE(native_group_norm)
+
+const cfx_op cfx_op__native_group_norm = {
+    .schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, "
+              "SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
+              "(Tensor, Tensor, Tensor)",
+    .aliases = "torch.native_group_norm aten.native_group_norm.default",
+    .doc = "group_norm, with the means and reciprocal deviations of groups.",
+    .infer = native_group_norm_infer,
+    .cost = native_group_norm_cost,
+    .run = native_group_norm_run,
+};
+
+/* Running statistics (NULL: none), training or not. Out of training nothing is
+ * known of the batch: both statistics are empty. */
+static cfx_value batch_norm(cfx_scope *s, const cfx_value *in,
+                            const cfx_value *running, bool training,
+                            cfx_value momentum, cfx_value eps)
+{
+    cfx_value mean = running ? running[0] : cfx_none(), axes[CFX_MAX_RANK];
+    cfx_value var = running ? running[1] : cfx_none();
+    cfx_value y = CFX_CALL(s, "torch.batch_norm", in[0], in[1], in[2], mean,
+                           var, cfx_bool(training), momentum, eps);
+    size_t n = 0;
+    if (!training) {
+        cfx_value none = CFX_CALL(s, "torch.zeros", cfx_tuple(s, cfx_int(0)));
+        return cfx_tuple(s, y, none, none);
+    }
+    for (int i = 0; i < in[0].u.tensor->rank; i++)
+        if (i != 1)
+            axes[n++] = cfx_int(i);
+    cfx_value over = cfx_list_of(s, CFX_TUPLE, n, axes);
+    return cfx_tuple(s, y, CFX_CALL(s, "torch.mean", in[0], over),
+                     reciprocal_deviation(s, in[0], over, eps));
+}
+
+static cfx_value legit_build(cfx_scope *s, const cfx_call *call)
+{
+    return batch_norm(s, call->in, call->in + 3, IN(5).u.i, IN(6), IN(7));
+}
+
+static cfx_value no_stats_build(cfx_scope *s, const cfx_call *call)
+{
+    if (!IN(3).u.i)
+        return cfx_scope_fail(s, CFX_EINVAL, "Expected running_mean to be "
+                              "defined when training=False");
+    return batch_norm(s, call->in, NULL, true, IN(4), IN(5));
+}
+
+static cfx_value no_training_build(cfx_scope *s, const cfx_call *call)
+{
+    return batch_norm(s, call->in, call->in + 3, false, IN(5), IN(6));
+}
+
+CFX_COMPOSITE(legit)
+CFX_COMPOSITE(no_stats)
+CFX_COMPOSITE(no_training)
+
+#define HEAD "(Tensor input, Tensor? weight, Tensor? bias, "
+#define TAIL "float momentum, float eps) -> (Tensor, Tensor, Tensor)"
+#define DOC "batch_norm, with what is known of the batch."
+
+static const cfx_op no_stats = {
+    .schema = "_native_batch_norm_legit.no_stats" HEAD "bool training, " TAIL,
+    .aliases = "torch._native_batch_norm_legit "
+               "aten._native_batch_norm_legit.no_stats",
+    .doc = DOC,
+    .infer = no_stats_infer,
+    .cost = no_stats_cost,
+    .run = no_stats_run,
+};
+
+const cfx_op cfx_op___native_batch_norm_legit = {
+    .schema = "_native_batch_norm_legit" HEAD "Tensor(a!) running_mean, "
+              "Tensor(b!) running_var, bool training, " TAIL,
+    .aliases = "torch._native_batch_norm_legit "
+               "aten._native_batch_norm_legit.default "
+               "torch.native_batch_norm aten.native_batch_norm.default",
+    .doc = DOC,
+    .infer = legit_infer,
+    .cost = legit_cost,
+    .run = legit_run,
+    .next = &no_stats,
+};
+
+const cfx_op cfx_op___native_batch_norm_legit_no_training = {
+    .schema = "_native_batch_norm_legit_no_training" HEAD "Tensor "
+              "running_mean, Tensor running_var, " TAIL,
+    .aliases = "torch._native_batch_norm_legit_no_training "
+               "aten._native_batch_norm_legit_no_training.default",
+    .doc = DOC,
+    .infer = no_training_infer,
+    .cost = no_training_cost,
+    .run = no_training_run,
+};
