@@ -1,3 +1,20 @@
-noinst_PROGRAMS += bench-walk
+# Measurements: `make bench`, with PYTHON=... one that has torch.
+
+noinst_PROGRAMS += bench-walk bench-speed
 bench_walk_SOURCES = %reldir%/walk.c
 bench_walk_LDADD = libcfx.la
+bench_speed_SOURCES = %reldir%/speed.c %reldir%/rows.c %reldir%/peer.c \
+	%reldir%/limits.c %reldir%/bench.h
+bench_speed_LDADD = libcfx.la $(BLAS_LIBS)
+
+EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/rows.txt
+
+# BENCH_FLAGS: options of bench-speed, such as -k TEXT. OpenBLAS reads what is
+# unset here to take other kernels than those it would choose.
+.PHONY: bench
+bench: bench-walk bench-speed zoo/unpacked
+	./bench-walk
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-speed \
+		$(srcdir)/%reldir%/rows.txt -z "$${CFX_ZOO:-zoo}" \
+		$${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/peer.py"} \
+		$(BENCH_FLAGS)

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""peer -- torch's side of bench-speed: runs what it is told, eagerly.
+
+    peer.py THREADS
+
+Commands come on stdin, one answer a line goes to stdout:
+
+    model BYTES NAME=SHAPE...   the text of a model follows; its inputs
+    run SECONDS PART            run it for about so long; the seconds of the run
+                                that is slower than this part of them
+"""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)),
+                                "..", "tests", "oracle"))
+
+import torch  # noqa: E402
+
+import fxtext  # noqa: E402
+import seeded  # noqa: E402
+
+SEED = 1
+LEAST_RUNS = 3
+
+
+def load(text, inputs):
+    """The model, filled as cfx fills it, and its inputs."""
+    model = fxtext.parse(text)
+    seeded.fill_module(model, model.graph, SEED)
+    made = []
+    for name, spec in (i.split("=", 1) for i in inputs):
+        dtype, shape = seeded.parse_spec(spec)
+        made.append(seeded.make_input(name, dtype, shape, SEED))
+    return model, made
+
+
+def measure(model, inputs, seconds, part):
+    took = []
+    begin = time.perf_counter()
+    while len(took) < LEAST_RUNS or time.perf_counter() - begin < seconds:
+        start = time.perf_counter()
+        model(*inputs)
+        took.append(time.perf_counter() - start)
+    took.sort()
+    return took[int(part * len(took))]
+
+
+def main():
+    torch.set_num_threads(int(sys.argv[1]))
+    commands = sys.stdin.buffer
+    model = inputs = None
+    with torch.inference_mode():
+        for line in commands:
+            word, *rest = line.decode().split()
+            if word == "model":
+                text = commands.read(int(rest[0])).decode()
+                model, inputs = load(text, rest[1:])
+                print("ready", flush=True)
+            else:
+                print(measure(model, inputs, *map(float, rest)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
