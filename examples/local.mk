@@ -7,4 +7,4 @@ run_example_LDADD = libcfx.la
 count_flops_SOURCES = %reldir%/count_flops.c
 count_flops_LDADD = libcfx.la
 
-EXTRA_DIST += %reldir%/twice.c
+EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c

@@ -14,7 +14,10 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_reduce_test tests/kernel_norm_test \
 	tests/kernel_index_test tests/kernel_resample_test \
 	tests/kernel_attention_test tests/op_shape_test \
-	tests/zoo_text_test tests/memory_test tests/threads_test
+	tests/zoo_text_test tests/memory_test tests/threads_test \
+	tests/symbols_test
+tests_symbols_test_SOURCES = %reldir%/symbols_test.c %reldir%/zoo.c \
+	%reldir%/zoo.h
 tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c %reldir%/zoo.c \
 	%reldir%/zoo.h
 check_PROGRAMS += $(CHECK_TESTS)
@@ -29,14 +32,18 @@ tests_opcases_test_SOURCES = %reldir%/opcases_test.c %reldir%/case.c \
 tests_zoo_test_SOURCES = %reldir%/zoo_test.c %reldir%/zoo.c %reldir%/zoo.h
 dist_check_SCRIPTS += %reldir%/opcases.sh %reldir%/zoo.sh \
 	%reldir%/demo.sh %reldir%/cli_test.sh %reldir%/readme.sh \
-	%reldir%/same.sh %reldir%/levels.sh
+	%reldir%/same.sh %reldir%/levels.sh %reldir%/headers.sh \
+	%reldir%/bad_inputs.sh %reldir%/examples.sh
 TESTS += %reldir%/opcases.sh %reldir%/zoo.sh %reldir%/demo.sh \
-	%reldir%/cli_test.sh %reldir%/readme.sh
+	%reldir%/cli_test.sh %reldir%/readme.sh %reldir%/same.sh \
+	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
+	%reldir%/examples.sh
 
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	builddir='$(builddir)'; export builddir; \
 	CFX_ZOO='$(builddir)/zoo'; export CFX_ZOO; \
 	CFX='$(builddir)/cfx'; export CFX; \
+	CC='$(CC)'; export CC; \
 	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
 
 # The zoo, unpacked once.

@@ -4,12 +4,25 @@
 #ifndef CFX_COMPILER_H
 #define CFX_COMPILER_H
 
+/*
+ * The headers are C11, and C++17 takes them too: without what is made of
+ * compound literals (cfx_list, and the macros of cfx/ops.h with named
+ * arguments, for which there are the functions that end in `_with`). Structs
+ * end in arrays without a size, which -Wpedantic of C++ dislikes.
+ *
+ * CFX_LITERAL(type){...} is a value of a struct, CFX_ZERO(type) the zeroed
+ * one.
+ */
 #ifdef __cplusplus
 #define CFX_BEGIN_DECLS extern "C" {
 #define CFX_END_DECLS }
+#define CFX_LITERAL(type) type
+#define CFX_ZERO(type) (type{})
 #else
 #define CFX_BEGIN_DECLS
 #define CFX_END_DECLS
+#define CFX_LITERAL(type) (type)
+#define CFX_ZERO(type) ((type){0})
 #endif
 
 #if defined(__GNUC__) || defined(__clang__)

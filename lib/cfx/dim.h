@@ -24,7 +24,7 @@ typedef struct cfx_dim { uint64_t bits; } cfx_dim;
 typedef struct cfx_shape_env cfx_shape_env;
 
 #define CFX_DIM_MAX ((int64_t)1 << 61)
-#define CFX_DIM_BAD ((cfx_dim){3})
+#define CFX_DIM_BAD (CFX_LITERAL(cfx_dim){3})
 
 CFX_BEGIN_DECLS
 
@@ -35,7 +35,7 @@ CFX_INLINE bool cfx_dim_is_bad(cfx_dim d) { return d.bits == 3; }
 CFX_INLINE cfx_dim cfx_dim_int(int64_t v)
 {
     return v <= CFX_DIM_MAX && v >= -CFX_DIM_MAX
-               ? (cfx_dim){(uint64_t)v << 1} : CFX_DIM_BAD;
+               ? CFX_LITERAL(cfx_dim){(uint64_t)v << 1} : CFX_DIM_BAD;
 }
 
 /* The integer of a dim that is one. */

@@ -52,7 +52,8 @@ CFX_API float cfx_f16_to_f32(uint16_t h);
 CFX_API uint16_t cfx_f32_to_f16(float f);
 CFX_INLINE float cfx_bf16_to_f32(uint16_t h)
 {
-    union { uint32_t u; float f; } x = {.u = (uint32_t)h << 16};
+    union { uint32_t u; float f; } x;
+    x.u = (uint32_t)h << 16;
     return x.f;
 }
 CFX_API uint16_t cfx_f32_to_bf16(float f);

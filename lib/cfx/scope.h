@@ -116,9 +116,10 @@ CFX_API cfx_status cfx_scope_call_target(cfx_scope *s,
                                          const cfx_value *kwargs,
                                          size_t nkwargs, cfx_value *out);
 
-/* Lists and tuples that the scope owns: cfx_list(s, a, b, c). */
+/* Lists and tuples that the scope owns: in C, cfx_list(s, a, b, c). */
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
                               const cfx_value *items);
+#ifndef __cplusplus
 #define CFX_COUNT_(...) \
     (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
 #define cfx_list(s, ...)                                   \
@@ -127,6 +128,7 @@ CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
 #define cfx_tuple(s, ...)                                  \
     cfx_list_of((s), CFX_TUPLE, CFX_COUNT_(__VA_ARGS__),   \
                 (cfx_value[]){__VA_ARGS__})
+#endif
 CFX_API cfx_value cfx_str(cfx_scope *s, const char *text);
 
 /* Item i of a tuple or list (negative from its end); borrowed. In a tracing

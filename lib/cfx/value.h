@@ -95,48 +95,70 @@ typedef struct cfx_seq {
 
 CFX_BEGIN_DECLS
 
-#define CFX_NOTHING ((cfx_value){0})
+#define CFX_NOTHING CFX_ZERO(cfx_value)
+/* Of a kind that has no word. */
+CFX_INLINE cfx_value cfx_value_of_kind(cfx_kind kind)
+{
+    cfx_value v = CFX_NOTHING;
+    v.kind = (uint8_t)kind;
+    return v;
+}
 CFX_INLINE cfx_value cfx_none(void)
 {
-    return (cfx_value){.kind = CFX_NONE};
+    return cfx_value_of_kind(CFX_NONE);
+}
+CFX_INLINE cfx_value cfx_ellipsis(void)
+{
+    return cfx_value_of_kind(CFX_ELLIPSIS);
 }
 CFX_INLINE cfx_value cfx_bool(bool b)
 {
-    return (cfx_value){.kind = CFX_BOOL_VALUE, .u.i = b};
+    cfx_value v = cfx_value_of_kind(CFX_BOOL_VALUE);
+    v.u.i = b;
+    return v;
 }
 CFX_INLINE cfx_value cfx_int(int64_t i)
 {
-    return (cfx_value){.kind = CFX_INT, .u.i = i};
+    cfx_value v = cfx_value_of_kind(CFX_INT);
+    v.u.i = i;
+    return v;
 }
 CFX_INLINE cfx_value cfx_num(double f)
 {
-    return (cfx_value){.kind = CFX_FLOAT, .u.f = f};
+    cfx_value v = cfx_value_of_kind(CFX_FLOAT);
+    v.u.f = f;
+    return v;
 }
 CFX_INLINE cfx_value cfx_value_of_dtype(cfx_dtype t)
 {
-    return (cfx_value){.kind = CFX_DTYPE, .u.dtype = t};
+    cfx_value v = cfx_value_of_kind(CFX_DTYPE);
+    v.u.dtype = t;
+    return v;
 }
 CFX_INLINE cfx_value cfx_value_of_format(cfx_memory_format f)
 {
-    return (cfx_value){.kind = CFX_MEMORY_FORMAT, .u.format = f};
+    cfx_value v = cfx_value_of_kind(CFX_MEMORY_FORMAT);
+    v.u.format = f;
+    return v;
 }
 /* Borrow a tensor as a value; takes no share. */
 CFX_INLINE cfx_value cfx_value_of_tensor(cfx_tensor *t)
 {
-    return (cfx_value){.kind = CFX_TENSOR, .u.tensor = t};
+    cfx_value v = cfx_value_of_kind(CFX_TENSOR);
+    v.u.tensor = t;
+    return v;
 }
 CFX_INLINE cfx_value cfx_value_of_node(struct cfx_node *n)
 {
-    return (cfx_value){.kind = CFX_NODE, .u.node = n};
+    cfx_value v = cfx_value_of_kind(CFX_NODE);
+    v.u.node = n;
+    return v;
 }
 CFX_INLINE cfx_value cfx_value_of_dim(cfx_dim d)
 {
-    return cfx_dim_is_int(d) ? cfx_int(cfx_dim_value(d))
-                             : (cfx_value){.kind = CFX_SYMINT, .u.dim = d};
-}
-CFX_INLINE cfx_value cfx_ellipsis(void)
-{
-    return (cfx_value){.kind = CFX_ELLIPSIS};
+    cfx_value v = cfx_value_of_kind(CFX_SYMINT);
+    v.u.dim = d;
+    return cfx_dim_is_int(d) ? cfx_int(cfx_dim_value(d)) : v;
 }
 
 CFX_INLINE bool cfx_value_is_absent(cfx_value v) { return !v.kind; }

@@ -94,7 +94,13 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
         for (uint32_t i = 0; i < v.u.seq->len; i++)
             if (!accepts(kinds, v.u.seq->item[i]))
                 return wrong_type(s, p, v.u.seq->item[i], err);
-        if (!n || v.u.seq->len == n || v.u.seq->len != 1)
+        /* A list of no size or of one axis is for the rule to judge. */
+        uint32_t len = v.u.seq->len;
+        if (n > 1 && len > 1 && len != n)
+            return cfx_fail(err, CFX_EINVAL,
+                            "%s(): argument '%s' takes %u numbers, not %u",
+                            short_name(s), p->name, n, len);
+        if (!n || len == n || len != 1)
             return CFX_OK;
         v = v.u.seq->item[0];
     }

@@ -78,6 +78,11 @@ static cfx_status read_conv(cfx_call *call, struct conv *c)
                              "input of rank %d and weight of rank %d",
                              c->spatial + 1, c->spatial + 2, c->spatial + 2,
                              c->x->rank, c->w->rank);
+    for (int k = 3; k < call->schema->nparams; k++)
+        if (cfx_call_len(call, k) > c->spatial)
+            return cfx_call_fail(call, CFX_EINVAL, "%s needs %d numbers, not "
+                                 "%d", call->schema->params[k].name,
+                                 c->spatial, cfx_call_len(call, k));
     read_list(call, 3, c->spatial, c->stride);
     read_list(call, dilation, c->spatial, c->dilation);
     if (c->transposed)

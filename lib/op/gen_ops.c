@@ -3,7 +3,8 @@
  *
  * Parameters without a default stand first, in a macro's order; those with one
  * are named: cfx_clamp(s, x, .min = cfx_num(0)). Where all are required, the
- * function is plain. `source` writes the bodies.
+ * function is plain. C++ has no such macros and calls cfx_clamp_with. `source`
+ * writes the bodies.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -53,8 +54,9 @@ static void print_struct(const cfx_schema *s, const char *name)
     printf("    cfx_value end_;\n} %s_args;\n", name);
     printf("CFX_API cfx_value %s_with(cfx_scope *s, %s_args args);\n", name,
            name);
-    printf("#define %s(scope, ...) \\\n    %s_with((scope), (%s_args)"
-           "{__VA_ARGS__, .end_ = {0}})\n\n", name, name, name);
+    printf("#ifndef __cplusplus\n"
+           "#define %s(scope, ...) \\\n    %s_with((scope), (%s_args)"
+           "{__VA_ARGS__, .end_ = {0}})\n#endif\n\n", name, name, name);
 }
 
 static void print_plain_head(const cfx_schema *s, const char *name)
@@ -148,6 +150,23 @@ static int print_op(cfx_context *ctx, const cfx_op *head, const char *symbol,
     return 0;
 }
 
+static const char head[] =
+    "/*\n"
+    " * cfx/ops.h -- the C functions of all operators; made when cfx is built,\n"
+    " * from their schemas.\n"
+    " *\n"
+    " *     y = cfx_clamp(s, x, .min = cfx_num(0));\n"
+    " *\n"
+    " * Calls with named arguments are macros, in C only. C++ fills a struct:\n"
+    " *\n"
+    " *     cfx_clamp_args a = {};\n"
+    " *     a.self = x;\n"
+    " *     a.min = cfx_num(0);\n"
+    " *     y = cfx_clamp_with(s, a);\n"
+    " */\n"
+    "#ifndef CFX_OPS_H\n#define CFX_OPS_H\n\n"
+    "#include <cfx/scope.h>\n\nCFX_BEGIN_DECLS\n\n";
+
 int main(int argc, char **argv)
 {
     cfx_error err = {0};
@@ -159,9 +178,7 @@ int main(int argc, char **argv)
         return 1;
     }
     if (header)
-        printf("/* The C functions of all operators; made when cfx is built, "
-               "from their schemas. */\n#ifndef CFX_OPS_H\n#define CFX_OPS_H\n"
-               "\n#include <cfx/scope.h>\n\nCFX_BEGIN_DECLS\n\n");
+        fputs(head, stdout);
     else
         printf("/* Made when cfx is built; see cfx/ops.h. */\n"
                "#include <cfx/ops.h>\n\n"

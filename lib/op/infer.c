@@ -136,32 +136,40 @@ static cfx_dim stride_along(const struct operands *o, const cfx_tensor *t,
     return t->stride[at];
 }
 
-/* TensorIterator's should_swap: does axis a belong outside of axis b? */
-static int compare_axes(const struct operands *o, int a, int b)
+/* TensorIterator's should_swap: does axis a belong outside of axis b? An
+ * operand whose strides cannot be compared has no say. */
+static int compare_axes(cfx_shape_env *env, const struct operands *o, int a,
+                        int b)
 {
     for (int i = 0; i < o->n; i++) {
         cfx_dim x = stride_along(o, o->t[i], a);
         cfx_dim y = stride_along(o, o->t[i], b);
         if (cfx_dim_is(x, 0) || cfx_dim_is(y, 0))
             continue;
-        if (!cfx_dim_same(x, y))
-            return cfx_dim_known_le(NULL, x, y) ? -1 : 1;
+        if (!cfx_dim_same(x, y)) {
+            if (cfx_dim_known_le(env, x, y))
+                return -1;
+            if (cfx_dim_known_le(env, y, x))
+                return 1;
+            continue;
+        }
         if (!cfx_dim_same(o->shape[a], o->shape[b]) &&
-            cfx_dim_known_le(NULL, o->shape[b], o->shape[a]))
+            cfx_dim_known_le(env, o->shape[b], o->shape[a]))
             return 1;
     }
     return 0;
 }
 
 /* Axes from the innermost to the outermost. */
-static void sort_axes(const struct operands *o, int *perm)
+static void sort_axes(cfx_shape_env *env, const struct operands *o,
+                      int *perm)
 {
     for (int i = 0; i < o->rank; i++)
         perm[i] = o->rank - 1 - i;
     for (int i = 1; i < o->rank; i++) {
         int at = i;
         for (int j = i - 1; j >= 0; j--) {
-            int c = compare_axes(o, perm[j], perm[at]);
+            int c = compare_axes(env, o, perm[j], perm[at]);
             if (c < 0)
                 break;
             if (c > 0) {
@@ -179,7 +187,7 @@ static void sorted_strides(cfx_shape_env *env, const struct operands *o,
 {
     int perm[CFX_MAX_RANK];
     cfx_dim step = cfx_dim_int(1);
-    sort_axes(o, perm);
+    sort_axes(env, o, perm);
     for (int i = 0; i < o->rank; i++) {
         stride[perm[i]] = step;
         if (!cfx_dim_is(o->shape[perm[i]], 0))

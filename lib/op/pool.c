@@ -71,6 +71,11 @@ static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
 static cfx_status check_numbers(cfx_call *call, const struct pool *p)
 {
     cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
+    for (int k = KERNEL; k < call->schema->nparams; k++)
+        if (cfx_call_len(call, k) > p->spatial)
+            return cfx_call_fail(call, CFX_EINVAL, "%s needs %d numbers, not "
+                                 "%d", call->schema->params[k].name,
+                                 p->spatial, cfx_call_len(call, k));
     for (int i = 0; i < p->spatial; i++) {
         if (!cfx_dim_le(call->env, one, p->kernel[i]))
             return cfx_call_fail(call, CFX_EINVAL, "kernel size should be "

@@ -1,0 +1,129 @@
+#!/bin/sh
+# The examples compile, without a warning, and do what they say. (demo.sh runs
+# digits.)
+src=$(cd "$srcdir" && pwd)
+build=$(cd "$builddir" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+passed=0 failed=0
+
+# is NAME STATUS PATTERN COMMAND...: what it says has a line of the pattern.
+is()
+{
+    name=$1 status=$2 pattern=$3
+    shift 3
+    "$@" >out 2>&1 </dev/null
+    got=$?
+    if [ $got = "$status" ] &&
+        { [ -z "$pattern" ] || grep -Eq -e "$pattern" out; }; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "not ok: $name: status $got, no '$pattern'"
+        sed 's/^/    /;20q' out
+    fi
+}
+
+# ---- Programs ----
+
+m=$src/models
+is 'run prints the result' 0 '^tensor\(\[\[' \
+    "$build/run-example" "$m/digits.fx" "$m/digits_images.npy"
+"$build/cfx" run "$m/digits.fx" -i "x=$m/digits_images.npy" -O results >out 2>&1
+is 'run gives what cfx gives' 0 "$("$build/run-example" "$m/digits.fx" \
+    "$m/digits_images.npy" | head -1 | sed 's/[][().]/\\&/g')" \
+    "$build/cfx" run "$m/digits.fx" -i "x=$m/digits_images.npy"
+is 'run without arguments' 2 '' "$build/run-example"
+is 'run tells what is wrong' 1 '^run: none.fx: ' "$build/run-example" none.fx x
+# Two convolutions and one matrix, for each of 360 images:
+# 8*8*16*9*1 + 8*8*32*9*16 + 512*10 multiply-adds.
+is 'count_flops adds up' 0 "^call_module +$((2 * 360 * (9216 + 294912 + 5120))) flops" \
+    "$build/count-flops" "$m/digits.fx" "$m/digits_images.npy"
+is 'count_flops needs no weights' 0 '^call_module +[1-9]' sh -c "
+    cp '$m/digits.fx' here.fx &&
+    '$build/count-flops' here.fx '$m/digits_images.npy'"
+is 'digits tells what is wrong' 1 '^digits: none.fx: ' \
+    "$build/digits" none.fx a b
+is 'digits without arguments' 2 '^usage' "$build/digits"
+
+# ---- Plugins ----
+
+flags="-std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
+       -Wstrict-prototypes -Wmissing-prototypes -Werror -shared -fPIC"
+plugin()
+{
+    # shellcheck disable=SC2086
+    is "$1.c compiles" 0 '' ${CC:-cc} $flags -I"$build/lib" -I"$src/lib" \
+        -o "$1.so" "$src/examples/$1.c"
+}
+
+cat >twice.fx <<'END'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %twice : [num_users=1] = call_function[target=my.twice](args = (%x,), kwargs = {})
+    %twice_1 : [num_users=1] = call_method[target=twice](args = (%twice,), kwargs = {})
+    return twice_1
+END
+cat >one.fx <<'END'
+graph():
+    %ones : [num_users=1] = call_function[target=torch.ones](args = (3,), kwargs = {})
+    %twice : [num_users=1] = call_function[target=my.twice](args = (%ones,), kwargs = {})
+    return twice
+END
+plugin twice
+if [ -f twice.so ]; then
+    is 'an operator of a plugin' 0 '^tensor\(\[2., 2., 2.\]\)' \
+        "$build/cfx" run one.fx --load ./twice.so
+    is 'its method' 0 '^output f32\[2, 3\]' \
+        "$build/cfx" run twice.fx --load ./twice.so -i 'x=f32[2,3]'
+    is 'its errors name the node' 1 'takes float32 only; While executing %twice' \
+        "$build/cfx" run twice.fx --load ./twice.so -i 'x=i32[2]'
+    is 'its signature is checked' 1 'While executing %twice' \
+        "$build/cfx" run twice.fx --load ./twice.so -i 'x=3'
+    is 'its documentation' 0 'Twice each element' \
+        "$build/cfx" ops my.twice --load ./twice.so
+    is 'unknown without the plugin' 1 "unknown function 'my.twice'" \
+        "$build/cfx" run twice.fx -i 'x=f32[2,3]'
+fi
+
+cat >scale.fx <<'END'
+Net(
+  (scale): Scale(features=3)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %scale : [num_users=1] = call_module[target=scale](args = (%x,), kwargs = {})
+    return scale
+END
+plugin scale
+if [ -f scale.so ]; then
+    is 'a module type of a plugin' 0 '^output f32\[2, 3\]' "$build/cfx" run \
+        scale.fx --load ./scale.so -i 'x=f32[2,3]' --random-weights 1
+    "$build/cfx" print scale.fx --load ./scale.so --format model >back 2>&1
+    is 'its model prints back' 0 '' cmp back scale.fx
+    is 'its shapes are checked' 1 'While executing %scale' "$build/cfx" run \
+        scale.fx --load ./scale.so -i 'x=f32[2,4]' --random-weights 1
+    is 'its weights are missed' 1 'missing weight: scale.weight' \
+        "$build/cfx" run scale.fx --load ./scale.so -i 'x=f32[2,3]'
+    is 'its documentation' 0 'learned factor' \
+        "$build/cfx" ops --modules Scale --load ./scale.so
+    sed 's/features=3/features=0/' scale.fx >zero.fx
+    is 'its constructor may refuse' 1 '^cfx: zero.fx:2:.*at least one feature' \
+        "$build/cfx" print zero.fx --load ./scale.so
+    is 'unknown without the plugin' 1 'Scale is unknown' \
+        "$build/cfx" run scale.fx -i 'x=f32[2,3]'
+fi
+
+# ---- Short, as the README says ----
+
+for f in "$src"/examples/*.c; do
+    case $f in */digits.c) continue ;; esac
+    n=$(awk '/^\/\*/ { c = 1 } !c && NF && !/^ *\/\*.*\*\/$/ { n++ }
+             /\*\/ *$/ { c = 0 } END { print n }' "$f")
+    is "${f##*/} has $n lines of code, fewer than 60" 0 '' test "$n" -lt 60
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,363 @@
+/*
+ * symbols_test -- shapes without numbers: whole models walked once in a meta
+ * scope with symbols for extents of the input. With numbers put in for the
+ * symbols, each node has the shape and strides that PyTorch found, and those
+ * that a walk with just these numbers finds. $CFX_ZOO is where the models are.
+ */
+#include <check.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cfx/interp.h>
+
+#include "tests/zoo.h"
+
+static cfx_context *ctx;
+static cfx_error err;
+static const char *place;
+static char digests[512];
+
+static void setup(void)
+{
+    ck_assert_int_eq(cfx_context_new(&ctx, NULL, NULL), CFX_OK);
+}
+
+static void teardown(void)
+{
+    cfx_context_free(ctx);
+}
+
+/* ---- Values as text, with numbers for symbols ---- */
+
+struct numbers { int64_t n, h, w; };
+
+static bool number_of(void *user, const char *name, int64_t *v)
+{
+    const struct numbers *k = user;
+    *v = *name == 'N' ? k->n : *name == 'H' ? k->h : k->w;
+    return strchr("NHW", *name) && !name[1];
+}
+
+struct text {
+    char s[4096];
+    size_t len;
+};
+
+CFX_PRINTF(2, 3) static void add(struct text *t, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    t->len += (size_t)vsnprintf(t->s + t->len, sizeof(t->s) - t->len, fmt, ap);
+    va_end(ap);
+    ck_assert_uint_lt(t->len, sizeof(t->s));
+}
+
+static int64_t value_of(cfx_dim d, struct numbers *k)
+{
+    int64_t v = -1;
+    if (cfx_dim_eval(&v, d, number_of, k, &err)) {
+        char text[256];
+        cfx_dim_format(d, text, sizeof(text));
+        ck_abort_msg("%s: %s", text, err.text);
+    }
+    return v;
+}
+
+static cfx_status stop_at_tensor(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_TENSOR ? CFX_EUSER : CFX_OK;
+}
+
+static void add_value(struct text *t, cfx_value v, struct numbers *k)
+{
+    if (v.kind == CFX_TENSOR) {
+        const cfx_tensor *x = v.u.tensor;
+        add(t, "%s[", cfx_dtypes[x->dtype].name);
+        for (int i = 0; i < x->rank; i++)
+            add(t, " %lld", (long long)value_of(x->shape[i], k));
+        add(t, " @");
+        for (int i = 0; i < x->rank; i++)
+            add(t, " %lld", (long long)value_of(x->stride[i], k));
+        add(t, "]");
+    } else if (cfx_value_visit(v, stop_at_tensor, NULL)) {
+        add(t, "(");
+        for (uint32_t i = 0; i < v.u.seq->len; i++)
+            add_value(t, v.u.seq->item[i], k);
+        add(t, ")");
+    } else {
+        add(t, "-");
+    }
+}
+
+static void add_json(struct text *t, const json_t *j)
+{
+    size_t i;
+    const json_t *item;
+    if (json_is_object(j)) {
+        add(t, "%s[", json_string_value(json_object_get(j, "dtype")));
+        json_array_foreach(json_object_get(j, "shape"), i, item)
+            add(t, " %lld", (long long)json_integer_value(item));
+        add(t, " @");
+        json_array_foreach(json_object_get(j, "stride"), i, item)
+            add(t, " %lld", (long long)json_integer_value(item));
+        add(t, "]");
+    } else if (json_is_array(j)) {
+        add(t, "(");
+        json_array_foreach(j, i, item)
+            add_json(t, item);
+        add(t, ")");
+    } else {
+        add(t, "-");
+    }
+}
+
+/* ---- A walk that keeps the values of all nodes ---- */
+
+struct walk {
+    cfx_interp base;
+    cfx_value *of; /* by id of the node */
+};
+
+static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
+                                cfx_value *out);
+
+static const cfx_interp_class walk_class = {
+    .size = sizeof(cfx_interp_class),
+    .name = "walk",
+    .super = &cfx_interp_base,
+    .run_node = walk_run_node,
+};
+
+static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
+                                cfx_value *out)
+{
+    struct walk *w = (struct walk *)it;
+    cfx_status st = CFX_SUPER(&walk_class, run_node)(it, n, out);
+    if (!st)
+        w->of[n->id] = cfx_value_ref(*out);
+    return st;
+}
+
+/* All values of a model for an input of that shape. */
+static cfx_value *walk_model(cfx_module *gm, cfx_shape_env *env,
+                             const cfx_dim *shape)
+{
+    cfx_scope s;
+    cfx_tensor *x;
+    cfx_value out;
+    struct walk w = {0};
+    cfx_interp_options o = {.size = sizeof(o), .scope = &s};
+    cfx_scope_init(&s, &cfx_meta_class, ctx, env);
+    w.of = calloc(cfx_graph_ids(cfx_graph_module_graph(gm)), sizeof(*w.of));
+    if (cfx_tensor_meta(&x, ctx, CFX_F32, 4, shape, NULL, &err) ||
+        cfx_interp_init_with(&w.base, &walk_class, gm, &o, &err) ||
+        cfx_interp_run(&w.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1, &out,
+                       &err))
+        ck_abort_msg("%s", err.text);
+    cfx_value_unref(out);
+    cfx_tensor_unref(x);
+    cfx_interp_release(&w.base);
+    cfx_scope_release(&s);
+    return w.of;
+}
+
+static void forget(cfx_value *of, const cfx_graph *g)
+{
+    for (uint32_t i = 0; i < cfx_graph_ids(g); i++)
+        cfx_value_unref(of[i]);
+    free(of);
+}
+
+static void assert_node(const char *model, const cfx_node *n, cfx_value v,
+                        struct numbers *k, const struct text *want)
+{
+    struct text have = {.len = 0};
+    add_value(&have, v, k);
+    ck_assert_msg(!strcmp(have.s, want->s), "%s: %s is %s, not %s", model,
+                  n->name, have.s, want->s);
+}
+
+/* ---- Against PyTorch ---- */
+
+static const char *const models[] = {
+    "alexnet", "resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
+    "squeezenet1_1", "vgg11_bn", "regnet_x_400mf", "efficientnet_b0",
+    "inception_v3", "vit_b_16",
+};
+
+enum { NMODELS = sizeof(models) / sizeof(models[0]) };
+
+static json_t *read_shapes(const char *name)
+{
+    char path[ZOO_PATH];
+    snprintf(path, sizeof(path), "%s/%s.shapes.json", place, name);
+    json_t *j = json_load_file(path, 0, NULL);
+    ck_assert_ptr_nonnull(j);
+    return j;
+}
+
+/* A model walked with N, and H and W too where `all`. */
+static void check_against_pytorch(const char *name, bool all)
+{
+    zoo_model m = {0};
+    cfx_shape_env *env;
+    json_t *shapes = read_shapes(name);
+    const json_t *size = json_object_get(shapes, "input");
+    int64_t extent[4];
+    for (size_t i = 0; i < 4; i++)
+        extent[i] = json_integer_value(json_array_get(size, i));
+    struct numbers k = {extent[0], extent[2], extent[3]};
+    if (zoo_open(&m, ctx, place, digests, name, &err))
+        ck_abort_msg("%s: %s", name, err.text);
+    const cfx_graph *g = cfx_graph_module_graph(m.gm);
+    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
+    cfx_dim shape[] = {
+        cfx_dim_symbol(env, "N", 1), cfx_dim_int(extent[1]),
+        all ? cfx_dim_symbol(env, "H", 1) : cfx_dim_int(extent[2]),
+        all ? cfx_dim_symbol(env, "W", 1) : cfx_dim_int(extent[3])};
+    cfx_value *of = walk_model(m.gm, env, shape);
+    int compared = 0;
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        struct text want = {.len = 0};
+        const json_t *entry =
+            json_object_get(json_object_get(shapes, "nodes"), n->name);
+        if (!entry)
+            continue;
+        add_json(&want, entry);
+        assert_node(name, n, of[n->id], &k, &want);
+        compared++;
+    }
+    ck_assert_int_ge(compared, (int)cfx_graph_len(g) - 1);
+    if (!all)
+        ck_assert_msg(!cfx_shape_env_guards(env), "%s: needs %s", name,
+                      cfx_shape_env_guard(env, 0));
+    forget(of, g);
+    zoo_close(&m);
+    cfx_shape_env_free(env);
+    json_decref(shapes);
+}
+
+START_TEST(shapes_for_any_batch_are_those_of_pytorch)
+{
+    check_against_pytorch(models[_i], false);
+}
+END_TEST
+
+/* ---- Against walks with numbers ---- */
+
+/* Those that take images of any size. */
+static const char *const any_size[] = {
+    "resnet18", "mobilenet_v2", "squeezenet1_1", "regnet_x_400mf",
+    "efficientnet_b0",
+};
+
+enum { NANY = sizeof(any_size) / sizeof(any_size[0]) };
+
+START_TEST(shapes_for_any_image_are_those_of_pytorch)
+{
+    check_against_pytorch(any_size[_i], true);
+}
+END_TEST
+
+START_TEST(shapes_for_any_image_are_those_of_each_image)
+{
+    static const struct numbers sizes[] = {
+        {1, 224, 224}, {3, 200, 161}, {7, 65, 97}, {2, 640, 479},
+    };
+    zoo_model m = {0};
+    cfx_shape_env *env;
+    const char *name = any_size[_i];
+    if (zoo_open(&m, ctx, place, digests, name, &err))
+        ck_abort_msg("%s: %s", name, err.text);
+    const cfx_graph *g = cfx_graph_module_graph(m.gm);
+    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
+    cfx_dim shape[] = {cfx_dim_symbol(env, "N", 1), cfx_dim_int(3),
+                       cfx_dim_symbol(env, "H", 1),
+                       cfx_dim_symbol(env, "W", 1)};
+    cfx_value *any = walk_model(m.gm, env, shape);
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct numbers k = sizes[i];
+        cfx_dim fixed[] = {cfx_dim_int(k.n), cfx_dim_int(3), cfx_dim_int(k.h),
+                           cfx_dim_int(k.w)};
+        cfx_value *one = walk_model(m.gm, NULL, fixed);
+        for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+            struct text want = {.len = 0};
+            add_value(&want, one[n->id], &k);
+            assert_node(name, n, any[n->id], &k, &want);
+        }
+        forget(one, g);
+    }
+    forget(any, g);
+    zoo_close(&m);
+    cfx_shape_env_free(env);
+}
+END_TEST
+
+START_TEST(a_contradiction_names_the_node)
+{
+    /* Two images of other widths cannot be added. */
+    static const char text[] =
+        "graph():\n"
+        "    %x : [num_users=2] = placeholder[target=x]\n"
+        "    %a : [num_users=1] = call_function[target=torch.reshape](args = "
+        "(%x, (3, 5)), kwargs = {})\n"
+        "    %b : [num_users=1] = call_function[target=torch.reshape](args = "
+        "(%x, (4, 4)), kwargs = {})\n"
+        "    return (a, b)\n";
+    cfx_module *gm;
+    cfx_shape_env *env;
+    cfx_scope s;
+    cfx_tensor *x;
+    cfx_value out;
+    cfx_interp it = {0};
+    cfx_interp_options o = {.size = sizeof(o), .scope = &s};
+    ck_assert_int_eq(cfx_parse_model(&gm, ctx, text, sizeof(text) - 1, "m",
+                                     &err), CFX_OK);
+    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
+    cfx_dim n = cfx_dim_symbol(env, "N", 1);
+    cfx_scope_init(&s, &cfx_meta_class, ctx, env);
+    ck_assert_int_eq(cfx_tensor_meta(&x, ctx, CFX_F32, 1, &n, NULL, &err),
+                     CFX_OK);
+    ck_assert_int_eq(cfx_interp_init_with(&it, &cfx_interp_base, gm, &o, &err),
+                     CFX_OK);
+    ck_assert_int_eq(cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)},
+                                    1, &out, &err), CFX_ESHAPE);
+    ck_assert_msg(strstr(err.text, "While executing %b") != NULL, "%s",
+                  err.text);
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
+    ck_assert_str_eq(cfx_shape_env_guard(env, 0), "N == 15");
+    cfx_interp_release(&it);
+    cfx_scope_release(&s);
+    cfx_tensor_unref(x);
+    cfx_module_unref(gm);
+    cfx_shape_env_free(env);
+}
+END_TEST
+
+int main(void)
+{
+    const char *src = getenv("srcdir");
+    place = getenv("CFX_ZOO");
+    if (!place)
+        return 77;
+    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo", src ? src : ".");
+    Suite *s = suite_create("symbols");
+    TCase *c = tcase_create("symbols");
+    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, shapes_for_any_batch_are_those_of_pytorch, 0,
+                        NMODELS);
+    tcase_add_loop_test(c, shapes_for_any_image_are_those_of_pytorch, 0, NANY);
+    tcase_add_loop_test(c, shapes_for_any_image_are_those_of_each_image, 0,
+                        NANY);
+    tcase_add_test(c, a_contradiction_names_the_node);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}
