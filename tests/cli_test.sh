@@ -312,7 +312,9 @@ wait $pid
 yes 'SIGTERM stops it' test $? -eq 143
 no 'and leaves no file' test -e endless
 # A shell may have been started with SIGINT ignored, which its children inherit.
-interrupted='timeout --preserve-status -k 20 -s INT 0.5 env --default-signal=INT'
+# In the foreground, timeout sends the signal once; a second would kill.
+interrupted='timeout --foreground --preserve-status -k 20 -s INT 0.5 env'
+interrupted="$interrupted --default-signal=INT"
 if $interrupted true 2>/dev/null; then
     $interrupted "$cfx" run add.fx -i 'f32[1000]' --repeat 1000000000 \
         -o endless >out 2>err
