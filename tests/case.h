@@ -15,6 +15,7 @@ enum { CASE_MAX_ARGS = 32, CASE_MAX_TENSORS = 16 };
 typedef struct op_case {
     char target[128];
     bool is_method;
+    bool only_made;           /* a module that is not called */
     cfx_module *module;       /* of a module case; else NULL */
     cfx_value args[CASE_MAX_ARGS], kwargs[2 * CASE_MAX_ARGS];
     size_t nargs, nkwargs;
