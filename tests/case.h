@@ -15,14 +15,19 @@ enum { CASE_MAX_ARGS = 32, CASE_MAX_TENSORS = 16 };
 typedef struct op_case {
     char target[128];
     bool is_method;
+    bool only_made;           /* a module that is not called */
+    bool training;
     cfx_module *module;       /* of a module case; else NULL */
+    struct op_case_args { cfx_value args[CASE_MAX_ARGS],
+                          kwargs[2 * CASE_MAX_ARGS];
+                          size_t nargs, nkwargs; } made; /* its constructor's */
     cfx_value args[CASE_MAX_ARGS], kwargs[2 * CASE_MAX_ARGS];
     size_t nargs, nkwargs;
     cfx_tensor *tensor[CASE_MAX_TENSORS]; /* arg0, arg1, ...; borrowed */
     size_t ntensors;
 } op_case;
 
-/* Read the text of a case. False, with a sentence in why, if it is malformed
+/* Read the text of a case; in a meta scope its tensors are metas. False, with a sentence in why, if it is malformed
  * or names a module type that there is none of. Free with case_release. */
 bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,
                char *why, size_t size);
@@ -35,5 +40,9 @@ cfx_value case_run(op_case *c, cfx_scope *s);
  * with a sentence in why. */
 bool case_compare(cfx_scope *s, const op_case *c, cfx_value result,
                   const char *golden, char *why, size_t size);
+
+/* Are two results the same: kinds, types, shapes, strides, and elements where
+ * neither is a meta? */
+bool case_same(cfx_value a, cfx_value b);
 
 #endif

@@ -41,6 +41,26 @@ static bool run(cfx_scope *s, op_case *c, const char *line, size_t len,
     return !cfx_scope_failed(s);
 }
 
+/* The same without numbers: it must promise what came out, or say that it
+ * depends on them. */
+static void check_meta(cfx_context *ctx, struct counts *n, const char *file,
+                       int number, const char *line, cfx_value eager)
+{
+    char why[3000] = "";
+    op_case c;
+    cfx_scope s;
+    cfx_value out;
+    cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
+    bool ran = run(&s, &c, line, strcspn(line, "\t"), &out, why,
+                   sizeof(why));
+    bool ok = ran ? case_same(eager, out) : s.error.code == CFX_EUNSUPPORTED;
+    if (ran && !ok)
+        snprintf(why, sizeof(why), "a meta scope promises something else");
+    report(n, ok, file, number, line, why);
+    case_release(&c);
+    cfx_scope_release(&s);
+}
+
 static void check_line(cfx_context *ctx, struct counts *n, const char *file,
                        int number, const char *line)
 {
@@ -59,6 +79,8 @@ static void check_line(cfx_context *ctx, struct counts *n, const char *file,
     if (!strcmp(tab + 1, "error") && ran)
         snprintf(why, sizeof(why), "PyTorch refuses this; it ran");
     report(n, ok, file, number, line, why);
+    if (ran)
+        check_meta(ctx, n, file, number, line, out);
     case_release(&c);
     cfx_scope_release(&s);
 }

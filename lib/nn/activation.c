@@ -32,10 +32,11 @@ ACTIVATION(SiLU, "(bool inplace=False)", "?inplace", cfx_silu(s, in[0]),
            cfx_silu_(s, in[0]), "x * sigmoid(x).")
 ACTIVATION(Mish, "(bool inplace=False)", "?inplace", cfx_mish(s, in[0]),
            cfx_mish_(s, in[0]), "x * tanh(softplus(x)).")
-ACTIVATION(Hardswish, "(bool inplace=False)", "?inplace",
+/* These two do not print the argument. */
+ACTIVATION(Hardswish, "(bool inplace=False)", "",
            cfx_hardswish(s, in[0]), cfx_hardswish_(s, in[0]),
            "x * clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(Hardsigmoid, "(bool inplace=False)", "?inplace",
+ACTIVATION(Hardsigmoid, "(bool inplace=False)", "",
            cfx_hardsigmoid(s, in[0]), cfx_hardsigmoid_(s, in[0]),
            "clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(Sigmoid, "()", "", cfx_sigmoid(s, in[0]), cfx_none(),
@@ -45,35 +46,35 @@ ACTIVATION(Tanh, "()", "", cfx_tanh(s, in[0]), cfx_none(),
 ACTIVATION(GELU, "(str approximate='none')", "approximate",
            cfx_gelu(s, in[0], .approximate = A("approximate")), cfx_none(),
            "x times the normal distribution's cumulative probability.")
-ACTIVATION(LeakyReLU, "(float negative_slope=0.01, bool inplace=False)",
+ACTIVATION(LeakyReLU, "(Scalar negative_slope=0.01, bool inplace=False)",
            "negative_slope ?inplace",
            cfx_leaky_relu(s, in[0], .negative_slope = A("negative_slope")),
            cfx_leaky_relu_(s, in[0], .negative_slope = A("negative_slope")),
            "x, or negative_slope * x where x is negative.")
-ACTIVATION(ELU, "(float alpha=1.0, bool inplace=False)", "alpha ?inplace",
+ACTIVATION(ELU, "(Scalar alpha=1.0, bool inplace=False)", "alpha ?inplace",
            cfx_elu(s, in[0], .alpha = A("alpha")),
            cfx_elu_(s, in[0], .alpha = A("alpha")),
            "x, or alpha * (exp(x) - 1) where x is negative.")
 
-ACTIVATION(CELU, "(float alpha=1.0, bool inplace=False)", "alpha ?inplace",
+ACTIVATION(CELU, "(Scalar alpha=1.0, bool inplace=False)", "alpha ?inplace",
            cfx_celu(s, in[0], .alpha = A("alpha")),
            cfx_celu_(s, in[0], .alpha = A("alpha")),
            "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
 ACTIVATION(SELU, "(bool inplace=False)", "?inplace", cfx_selu(s, in[0]),
            cfx_selu_(s, in[0]), "The scaled exponential linear unit.")
-ACTIVATION(Hardtanh, "(float min_val=-1.0, float max_val=1.0, bool "
+ACTIVATION(Hardtanh, "(Scalar min_val=-1.0, Scalar max_val=1.0, bool "
            "inplace=False)", "min_val max_val ?inplace",
            cfx_hardtanh(s, in[0], .min_val = A("min_val"),
                         .max_val = A("max_val")),
            cfx_hardtanh_(s, in[0], .min_val = A("min_val"),
                          .max_val = A("max_val")),
            "x, kept between two numbers.")
-ACTIVATION(Threshold, "(float threshold, float value, bool inplace=False)",
+ACTIVATION(Threshold, "(Scalar threshold, Scalar value, bool inplace=False)",
            "threshold value ?inplace",
            cfx_threshold(s, in[0], A("threshold"), A("value")),
            cfx_threshold_(s, in[0], A("threshold"), A("value")),
            "x where it is above the threshold, else the value.")
-ACTIVATION(Softplus, "(float beta=1.0, float threshold=20.0)",
+ACTIVATION(Softplus, "(Scalar beta=1.0, Scalar threshold=20.0)",
            "beta threshold",
            cfx_softplus(s, in[0], .beta = A("beta"),
                         .threshold = A("threshold")), cfx_none(),
@@ -82,10 +83,10 @@ ACTIVATION(Softsign, "()", "", cfx_softsign(s, in[0]), cfx_none(),
            "x / (1 + abs(x)).")
 ACTIVATION(Tanhshrink, "()", "", cfx_tanhshrink(s, in[0]), cfx_none(),
            "x - tanh(x).")
-ACTIVATION(Hardshrink, "(float lambd=0.5)", "$lambd",
+ACTIVATION(Hardshrink, "(Scalar lambd=0.5)", "$lambd",
            cfx_hardshrink(s, in[0], .lambd = A("lambd")), cfx_none(),
            "x, or 0 where it is between -lambd and lambd.")
-ACTIVATION(Softshrink, "(float lambd=0.5)", "$lambd",
+ACTIVATION(Softshrink, "(Scalar lambd=0.5)", "$lambd",
            cfx_softshrink(s, in[0], .lambd = A("lambd")), cfx_none(),
            "x moved towards 0 by lambd, at most to 0.")
 ACTIVATION(LogSigmoid, "()", "", cfx_log_sigmoid(s, in[0]), cfx_none(),
@@ -96,7 +97,7 @@ ACTIVATION(GLU, "(int dim=-1)", "dim", cfx_glu(s, in[0], .dim = A("dim")),
 
 #define TRAINING cfx_bool(cfx_module_training(self))
 
-ACTIVATION(RReLU, "(float lower=0.125, float upper=0.3333333333333333, bool "
+ACTIVATION(RReLU, "(Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
            "inplace=False)", "lower upper ?inplace",
            cfx_rrelu(s, in[0], .lower = A("lower"), .upper = A("upper"),
                      .training = TRAINING),

@@ -1,8 +1,9 @@
 /*
  * batchnorm -- normalize by the statistics of the batch, or running ones.
  */
-#include <cfx/module.h>
 #include <cfx/ops.h>
+
+#include "nn/module_impl.h"
 
 static cfx_status init(cfx_module *self, cfx_error *err)
 {
@@ -13,6 +14,8 @@ static cfx_status init(cfx_module *self, cfx_error *err)
         st = cfx_module_param(self, "weight", CFX_F32, 1, &n, err);
     else
         st = cfx_module_no_param(self, "weight", err);
+    if (!affine)
+        cfx_module__set_attr_take(self, "bias", cfx_bool(false));
     if (!st && affine && cfx_attr_bool(self, "bias"))
         st = cfx_module_param(self, "bias", CFX_F32, 1, &n, err);
     else if (!st)
@@ -92,8 +95,8 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
 
 #define BATCH_NORM(n)                                                         \
     const cfx_module_type cfx_module__BatchNorm##n##d = {                     \
-        .schema = "BatchNorm" #n "d(SymInt num_features, float eps=1e-05, "   \
-                  "float? momentum=0.1, bool affine=True, bool "              \
+        .schema = "BatchNorm" #n "d(SymInt num_features, Scalar eps=1e-05, "  \
+                  "Scalar? momentum=0.1, bool affine=True, bool "             \
                   "track_running_stats=True, *, bool bias=True)",             \
         .repr = "$num_features eps momentum affine bias "                     \
                 "track_running_stats",                                        \

@@ -125,5 +125,5 @@ CELL(LSTMCell, 4, "", "", "Tensor[]?", "(Tensor, Tensor)",
      "One step of long short-term memory.")
 CELL(GRUCell, 3, "", "", "Tensor?", "Tensor",
      "One step of a gated recurrent unit.")
-CELL(RNNCell, 1, ", str nonlinearity='tanh'", " ?nonlinearity", "Tensor?",
+CELL(RNNCell, 1, ", str nonlinearity='tanh'", " ?=nonlinearity", "Tensor?",
      "Tensor", "One recurrent step with tanh or relu.")

@@ -123,7 +123,7 @@ static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
                   "] dilation=1, "                                           \
                   "SymInt groups=1, bool bias=True, str "                    \
                   "padding_mode='zeros')",                                   \
-        .repr = "$in_channels $out_channels kernel_size stride ?padding "    \
+        .repr = "$in_channels $out_channels kernel_size stride ?=padding "   \
                 "?dilation ?groups ?bias ?=padding_mode",                    \
         .doc = "A convolution over " #n " spatial axes.",                    \
         .init = Conv_init,                                                   \

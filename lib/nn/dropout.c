@@ -15,7 +15,7 @@
         return cfx_##op(s, in[0], .p = p, .training = train);                                  \
     }                                                                         \
     const cfx_module_type cfx_module__##type = {                              \
-        .schema = #type "(float p=0.5, bool inplace=False)",                  \
+        .schema = #type "(Scalar p=0.5, bool inplace=False)",                 \
         .repr = "p inplace",                                                  \
         .doc = doc_,                                                          \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \

@@ -1,11 +1,27 @@
 /*
  * embedding -- rows of a learned table, one by one or in bags.
  */
-#include <cfx/module.h>
 #include <cfx/ops.h>
+
+#include "nn/module_impl.h"
 
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
+
+/* A row that is counted from the end is kept counted from the front. */
+static cfx_status find_padding(cfx_module *self, cfx_dim rows, cfx_error *err)
+{
+    cfx_value v = A("padding_idx");
+    if (cfx_value_is_none(v) || !cfx_dim_is_int(rows))
+        return CFX_OK;
+    int64_t n = cfx_dim_value(rows);
+    if (v.u.i < -n || v.u.i >= n)
+        return cfx_fail(err, CFX_EINVAL, "padding_idx must be within "
+                        "num_embeddings");
+    if (v.u.i < 0)
+        cfx_module__set_attr_take(self, "padding_idx", cfx_int(v.u.i + n));
+    return CFX_OK;
+}
 
 /* Rows that are too long would be changed in the table itself. */
 static cfx_status init(cfx_module *self, cfx_error *err)
@@ -14,7 +30,8 @@ static cfx_status init(cfx_module *self, cfx_error *err)
                        cfx_attr_dim(self, "embedding_dim")};
     if (!cfx_value_is_none(A("max_norm")))
         return cfx_fail(err, CFX_EUNSUPPORTED, "max_norm is not supported");
-    return cfx_module_param(self, "weight", CFX_F32, 2, shape, err);
+    cfx_status st = find_padding(self, shape[0], err);
+    return st ? st : cfx_module_param(self, "weight", CFX_F32, 2, shape, err);
 }
 
 /* What concerns gradients only (padding_idx, sparse) changes nothing here. */

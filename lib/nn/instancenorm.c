@@ -61,8 +61,8 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
         return normalize(s, self, in[0], n);                                  \
     }                                                                         \
     const cfx_module_type cfx_module__InstanceNorm##n##d = {                  \
-        .schema = "InstanceNorm" #n "d(SymInt num_features, float eps=1e-05," \
-                  " float momentum=0.1, bool affine=False, bool "             \
+        .schema = "InstanceNorm" #n "d(SymInt num_features, Scalar eps=1e-05,"\
+                  " Scalar momentum=0.1, bool affine=False, bool "            \
                   "track_running_stats=False, *, bool bias=True)",            \
         .repr = "$num_features eps momentum affine bias "                     \
                 "track_running_stats",                                        \

@@ -1,8 +1,9 @@
 /*
  * normalization -- modules that normalize what is inside of a sample.
  */
-#include <cfx/module.h>
 #include <cfx/ops.h>
+
+#include "nn/module_impl.h"
 
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
@@ -22,13 +23,34 @@ static cfx_status declare(cfx_module *self, cfx_value list, const char *name,
                  : cfx_module_no_param(self, name, err);
 }
 
+/* A list is kept as a tuple. */
+static cfx_status keep_tuple(cfx_module *self, cfx_error *err)
+{
+    cfx_value v = A("normalized_shape");
+    v = cfx_tuple_new(cfx_module_context(self), v.u.seq->len,
+                      v.u.seq->item);
+    if (v.kind == CFX_ABSENT)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_module__set_attr_take(self, "normalized_shape", v);
+    return CFX_OK;
+}
+
+/* A bias goes with a weight; without one it is printed as False. */
+static bool with_bias(cfx_module *self, bool affine)
+{
+    bool bias = affine && cfx_attr_bool(self, "bias");
+    cfx_module__set_attr_take(self, "bias", cfx_bool(bias));
+    return bias;
+}
+
 static cfx_status LayerNorm_init(cfx_module *self, cfx_error *err)
 {
     bool affine = cfx_attr_bool(self, "elementwise_affine");
-    cfx_value shape = A("normalized_shape");
-    cfx_status st = declare(self, shape, "weight", affine, err);
-    return st ? st : declare(self, shape, "bias",
-                             affine && cfx_attr_bool(self, "bias"), err);
+    cfx_status st = keep_tuple(self, err);
+    if (!st)
+        st = declare(self, A("normalized_shape"), "weight", affine, err);
+    return st ? st : declare(self, A("normalized_shape"), "bias",
+                             with_bias(self, affine), err);
 }
 
 static cfx_value LayerNorm_forward(cfx_scope *s, cfx_module *self,
@@ -40,7 +62,7 @@ static cfx_value LayerNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__LayerNorm = {
-    .schema = "LayerNorm(SymInt[1] normalized_shape, float eps=1e-05, bool "
+    .schema = "LayerNorm(SymInt[1] normalized_shape, Scalar eps=1e-05, bool "
               "elementwise_affine=True, bool bias=True)",
     .repr = "$normalized_shape eps elementwise_affine bias",
     .doc = "Normalize over the last axes.",
@@ -51,8 +73,9 @@ const cfx_module_type cfx_module__LayerNorm = {
 
 static cfx_status RMSNorm_init(cfx_module *self, cfx_error *err)
 {
-    return declare(self, A("normalized_shape"), "weight",
-                   cfx_attr_bool(self, "elementwise_affine"), err);
+    cfx_status st = keep_tuple(self, err);
+    return st ? st : declare(self, A("normalized_shape"), "weight",
+                             cfx_attr_bool(self, "elementwise_affine"), err);
 }
 
 static cfx_value RMSNorm_forward(cfx_scope *s, cfx_module *self,
@@ -63,7 +86,7 @@ static cfx_value RMSNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__RMSNorm = {
-    .schema = "RMSNorm(SymInt[1] normalized_shape, float? eps=None, bool "
+    .schema = "RMSNorm(SymInt[1] normalized_shape, Scalar? eps=None, bool "
               "elementwise_affine=True)",
     .repr = "$normalized_shape eps elementwise_affine",
     .doc = "Divide by the root of the mean square over the last axes.",
@@ -86,7 +109,7 @@ static cfx_status GroupNorm_init(cfx_module *self, cfx_error *err)
                            : cfx_module_no_param(self, "weight", err);
     if (st)
         return st;
-    return affine && cfx_attr_bool(self, "bias")
+    return with_bias(self, affine)
                ? cfx_module_param(self, "bias", CFX_F32, 1, &n, err)
                : cfx_module_no_param(self, "bias", err);
 }
@@ -99,7 +122,7 @@ static cfx_value GroupNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__GroupNorm = {
-    .schema = "GroupNorm(int num_groups, SymInt num_channels, float "
+    .schema = "GroupNorm(int num_groups, SymInt num_channels, Scalar "
               "eps=1e-05, bool affine=True, *, bool bias=True)",
     .repr = "$num_groups $num_channels eps affine bias",
     .doc = "Normalize over groups of channels.",
@@ -116,8 +139,8 @@ static cfx_value LocalResponseNorm_forward(cfx_scope *s, cfx_module *self,
 }
 
 const cfx_module_type cfx_module__LocalResponseNorm = {
-    .schema = "LocalResponseNorm(int size, float alpha=0.0001, float "
-              "beta=0.75, float k=1.0)",
+    .schema = "LocalResponseNorm(int size, Scalar alpha=0.0001, Scalar "
+              "beta=0.75, Scalar k=1.0)",
     .repr = "$size alpha beta k",
     .doc = "Divide by a power of the mean square of near channels.",
     .forward_schema = "forward(Tensor input) -> Tensor",

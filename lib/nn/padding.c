@@ -25,7 +25,7 @@
 #define PADDINGS(n, twice)                                                    \
     PADDING(ZeroPad, n, twice, "constant", "", "$padding", cfx_num(0),        \
             "A margin of zeros.")                                             \
-    PADDING(ConstantPad, n, twice, "constant", ", float value",               \
+    PADDING(ConstantPad, n, twice, "constant", ", Scalar value",              \
             "padding value", A("value"), "A margin of one number.")           \
     PADDING(ReflectionPad, n, twice, "reflect", "", "$padding", cfx_none(),   \
             "A margin that mirrors the input.")                               \

@@ -8,6 +8,16 @@
 
 #define A(name) cfx_attr(self, name)
 
+/* A stride that is not given is printed as the kernel's size. */
+static cfx_status init(cfx_module *self, cfx_error *err)
+{
+    (void)err;
+    if (cfx_value_is_none(A("stride")))
+        cfx_module__set_attr_take(self, "stride",
+                                  cfx_value_ref(A("kernel_size")));
+    return CFX_OK;
+}
+
 #define POOL(n)                                                               \
     static cfx_value MaxPool##n##d_forward(cfx_scope *s, cfx_module *self,    \
                                            const cfx_value *in)               \
@@ -29,6 +39,7 @@
                   "bool ceil_mode=False)",                                    \
         .repr = "kernel_size stride padding dilation ceil_mode",              \
         .doc = "The maximum of each window.",                                 \
+        .init = init,                                                         \
         .forward_schema = "forward(Tensor input) -> any",                     \
         .forward = MaxPool##n##d_forward,                                     \
     };                                                                        \
@@ -67,20 +78,10 @@ POOL(3)
                   "ceil_mode=False, bool count_include_pad=True" more ")",    \
         .repr = "kernel_size stride padding",                                 \
         .doc = "The mean of each window.",                                    \
-        .init = AvgPool_init,                                                 \
+        .init = init,                                                         \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = AvgPool##n##d_forward,                                     \
     };
-
-/* A stride that is not given is printed as the kernel's size. */
-static cfx_status AvgPool_init(cfx_module *self, cfx_error *err)
-{
-    (void)err;
-    if (cfx_value_is_none(A("stride")))
-        cfx_module__set_attr_take(self, "stride",
-                                  cfx_value_ref(A("kernel_size")));
-    return CFX_OK;
-}
 
 AVG_POOL(1, "SymInt[1]", "")
 AVG_POOL(2, "any", ", int? divisor_override=None")

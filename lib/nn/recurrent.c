@@ -158,7 +158,7 @@ static cfx_value RNN_forward(cfx_scope *s, cfx_module *self,
     const cfx_module_type cfx_module__##type = {                              \
         .schema = #type "(SymInt input_size, SymInt hidden_size, int "        \
                   "num_layers=1, " kind "bool bias=True, bool "               \
-                  "batch_first=False, float dropout=0.0, bool "               \
+                  "batch_first=False, Scalar dropout=0.0, bool "              \
                   "bidirectional=False" proj ")",                             \
         .repr = "$input_size $hidden_size " shown "?num_layers ?bias "        \
                 "?batch_first ?dropout ?bidirectional",                       \

@@ -100,8 +100,8 @@ static cfx_value Layer_forward(cfx_scope *s, cfx_module *self,
 
 const cfx_module_type cfx_module__TransformerEncoderLayer = {
     .schema = "TransformerEncoderLayer(SymInt d_model, int nhead, SymInt "
-              "dim_feedforward=2048, float dropout=0.1, str "
-              "activation='relu', float layer_norm_eps=1e-05, bool "
+              "dim_feedforward=2048, Scalar dropout=0.1, str "
+              "activation='relu', Scalar layer_norm_eps=1e-05, bool "
               "batch_first=False, bool norm_first=False, bool bias=True)",
     .repr = "",
     .must_give = "norm_first",

@@ -204,6 +204,10 @@ class Reader:
             module = self.module = make_module(target[0], args, kwargs)
             args, kwargs = self.arguments()
             call = module.train(training)
+        elif fxtext.module_class(target[0]):
+            module = make_module(target[0], args, kwargs)
+            args, kwargs = [], {}
+            call = lambda: module
         else:
             call = function(target[0])
         self.skip()
@@ -336,6 +340,8 @@ def show_literal(value):
     """What is no tensor, as Python would write it."""
     if isinstance(value, torch.Size):
         value = tuple(value)
+    if isinstance(value, nn.Module):
+        return repr(value).replace("\n", "\\n")
     if isinstance(value, (torch.SymInt, torch.SymFloat, torch.SymBool)):
         raise CaseError("a symbolic result")
     return repr(value)

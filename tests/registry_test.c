@@ -1,0 +1,469 @@
+#define _POSIX_C_SOURCE 200809L
+/*
+ * registry_test -- walks all operators and module types: each has what a
+ * descriptor must have, and every parameter changes the result of some golden
+ * case. Arguments: the golden files.
+ *
+ * That a parameter matters is shown by the case itself: run as it stands and
+ * again with that parameter at its default, it must give something else.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cfx/file.h>
+
+#include "tests/case.h"
+
+enum { MAX_SIGNATURES = 4096 };
+
+/* A signature and which of its parameters are known to matter. */
+struct signature {
+    const cfx_schema *schema;
+    bool seen;                /* a case is bound by it */
+    bool matters[CFX_MAX_PARAMS];
+};
+
+struct walk {
+    cfx_context *ctx;
+    struct signature *known;
+    size_t n;
+    int passed, failed;
+};
+
+/* Parameters that cannot change a forward result, in PyTorch as here. */
+static const struct { const char *param, *why; } idle[] = {
+    {"requires_grad", "gradients only"},
+    {"sparse", "the layout of gradients"},
+    {"scale_grad_by_freq", "gradients only"},
+    {"sparse_grad", "the layout of gradients"},
+    {"pin_memory", "where memory lies, for other devices"},
+    {"non_blocking", "when a copy between devices ends"},
+    {"cudnn_enabled", "which library computes, elsewhere"},
+    {"device", "there is one"},
+    {"layout", "there is one"},
+    {"generator", "None is the only value"},
+};
+
+static bool is_idle(const char *param)
+{
+    for (size_t i = 0; i < sizeof(idle) / sizeof(*idle); i++)
+        if (!strcmp(idle[i].param, param))
+            return true;
+    return false;
+}
+
+static void check(struct walk *w, bool ok, const char *what, const char *name,
+                  const char *detail)
+{
+    if (ok) {
+        w->passed++;
+        return;
+    }
+    w->failed++;
+    printf("%.*s: %s%s\n", (int)strcspn(name, "("), name, what, detail);
+}
+
+static struct signature *signature_of(struct walk *w, const cfx_schema *s)
+{
+    for (size_t i = 0; i < w->n; i++)
+        if (w->known[i].schema == s)
+            return &w->known[i];
+    if (w->n == MAX_SIGNATURES)
+        abort();
+    w->known[w->n] = (struct signature){.schema = s};
+    return &w->known[w->n++];
+}
+
+/* ---- A case, with some argument at its default ---- */
+
+/* What is bound by a signature: an operator's, a constructor's or that of a
+ * forward. */
+enum part { CALL, CONSTRUCTOR, FORWARD };
+
+struct trial {
+    struct walk *w;
+    const char *line;
+    enum part part;
+    const cfx_target *target; /* of CALL, without the rest of its chain */
+    int without;              /* the parameter; -1: none */
+    bool training;
+};
+
+/* Arguments by signature as a call would give them. */
+struct spelled {
+    cfx_value args[CFX_MAX_PARAMS], kwargs[2 * CFX_MAX_PARAMS];
+    size_t nargs, nkwargs;
+};
+
+static void spell(struct spelled *a, cfx_scope *s, const cfx_schema *schema,
+                  const cfx_value *in, int without)
+{
+    *a = (struct spelled){.nargs = (size_t)schema->npositional};
+    for (int k = 0; k < schema->nparams; k++) {
+        cfx_value v = k == without ? schema->params[k].init : in[k];
+        if (k < schema->npositional) {
+            a->args[k] = v;
+            continue;
+        }
+        a->kwargs[2 * a->nkwargs] = cfx_str(s, schema->params[k].name);
+        a->kwargs[2 * a->nkwargs++ + 1] = v;
+    }
+}
+
+/* Bind and spell again; false where that is not possible. */
+static bool respell(struct spelled *a, cfx_bound *b, const struct trial *t,
+                    cfx_scope *s, const cfx_schema *schema,
+                    const cfx_value *args, size_t nargs,
+                    const cfx_value *kwargs, size_t nkwargs, int without)
+{
+    if (cfx_bind_schema(b, t->w->ctx, schema, args, nargs, kwargs, nkwargs,
+                        NULL))
+        return false;
+    spell(a, s, schema, b->in, without);
+    return true;
+}
+
+static const cfx_schema *schema_of(const struct trial *t, const op_case *c)
+{
+    const cfx_schema *forward = NULL;
+    if (t->part == CALL)
+        return t->target->variant;
+    if (t->part == CONSTRUCTOR)
+        return cfx_module_schema(c->module);
+    cfx_schema_parse(&forward, t->w->ctx,
+                     cfx_module_type_of(c->module)->forward_schema, NULL);
+    return forward;
+}
+
+/* Make the module anew with other arguments. */
+static bool remake(op_case *c, const struct trial *t, const struct spelled *a)
+{
+    cfx_module *m;
+    if (cfx_module_new(&m, t->w->ctx, cfx_module_type_of(c->module), NULL,
+                       a->args, a->nargs, a->kwargs, a->nkwargs, NULL))
+        return false;
+    cfx_module_unref(c->module);
+    c->module = m;
+    return !cfx_module_randomize(m, 1, NULL);
+}
+
+/* Run; the result belongs to the scope. None after a failure. */
+static cfx_value run(struct trial *t, op_case *c, cfx_scope *s)
+{
+    char why[256];
+    cfx_bound b = {0};
+    struct spelled a;
+    cfx_value out = cfx_none();
+    if (!case_read(c, s, t->line, strcspn(t->line, "\t"), why, sizeof(why)))
+        return out;
+    const cfx_schema *schema = schema_of(t, c);
+    bool made = t->part == CONSTRUCTOR;
+    cfx_context_seed(t->w->ctx, 1);
+    if (!respell(&a, &b, t, s, schema, made ? c->made.args : c->args,
+                 made ? c->made.nargs : c->nargs,
+                 made ? c->made.kwargs : c->kwargs,
+                 made ? c->made.nkwargs : c->nkwargs, t->without)) {
+        cfx_scope_fail(s, CFX_EINVAL, "does not bind");
+    } else if (t->part == CALL) {
+        cfx_status st = cfx_scope_call_target(s, t->target, a.args, a.nargs,
+                                              a.kwargs, a.nkwargs, &out);
+        out = st ? cfx_scope_fail(s, st, "fails") : cfx_own(s, out);
+    } else if (made && !remake(c, t, &a)) {
+        cfx_scope_fail(s, CFX_EINVAL, "is not made");
+    } else {
+        cfx_module_train(c->module, c->training || t->training);
+        cfx_status st = cfx_module_call(
+            s, c->module, NULL, made ? c->args : a.args,
+            made ? c->nargs : a.nargs, made ? c->kwargs : a.kwargs,
+            made ? c->nkwargs : a.nkwargs, &out);
+        out = st ? cfx_scope_fail(s, st, "fails") : cfx_own(s, out);
+    }
+    cfx_bound_release(&b);
+    return out;
+}
+
+/* Is something else left behind in the arguments and the module's state? */
+static bool same_traces(const op_case *a, const op_case *b)
+{
+    for (size_t i = 0; i < a->ntensors; i++)
+        if (!case_same(cfx_value_of_tensor(a->tensor[i]),
+                       cfx_value_of_tensor(b->tensor[i])))
+            return false;
+    size_t n = a->module ? cfx_module_nstate(a->module) : 0;
+    for (size_t i = 0; i < n; i++) {
+        const cfx_state *x = cfx_module_state_at(a->module, i);
+        const cfx_state *y = cfx_module_state(b->module, x->name);
+        if (x->tensor && y && y->tensor &&
+            !case_same(cfx_value_of_tensor(x->tensor),
+                       cfx_value_of_tensor(y->tensor)))
+            return false;
+    }
+    return true;
+}
+
+/* Does the case give something else with parameter k at its default? */
+static bool differs(struct trial *t, int k)
+{
+    op_case a, b;
+    cfx_scope s, z;
+    cfx_scope_init(&s, &cfx_eager_class, t->w->ctx, NULL);
+    cfx_scope_init(&z, &cfx_eager_class, t->w->ctx, NULL);
+    t->without = -1;
+    cfx_value x = run(t, &a, &s);
+    t->without = k;
+    cfx_value y = run(t, &b, &z);
+    bool other = !cfx_scope_failed(&s) &&
+                 (cfx_scope_failed(&z) || !case_same(x, y) ||
+                  !same_traces(&a, &b));
+    case_release(&a);
+    case_release(&b);
+    cfx_scope_release(&s);
+    cfx_scope_release(&z);
+    return other;
+}
+
+/* ---- What a case shows ---- */
+
+/* Look at every parameter that is given something of its own. */
+static void learn(struct trial *t, const cfx_schema *schema,
+                  const cfx_value *args, size_t nargs,
+                  const cfx_value *kwargs, size_t nkwargs)
+{
+    struct signature *known = signature_of(t->w, schema);
+    cfx_bound b = {0};
+    if (!cfx_bind_schema(&b, t->w->ctx, schema, args, nargs, kwargs, nkwargs,
+                         NULL)) {
+        known->seen = true;
+        for (int k = 0; k < schema->nparams; k++) {
+            const cfx_param *p = &schema->params[k];
+            if (known->matters[k] ||
+                (!p->required && cfx_value_equal(b.in[k], p->init)))
+                continue;
+            t->training = false;
+            known->matters[k] = p->required || differs(t, k);
+            t->training = t->part == CONSTRUCTOR;
+            if (!known->matters[k] && t->training)
+                known->matters[k] = differs(t, k);
+        }
+    }
+    cfx_bound_release(&b);
+}
+
+static void learn_call(struct walk *w, const char *line, const op_case *c)
+{
+    const cfx_target *chain = c->is_method
+                                  ? cfx_find_method(w->ctx, c->target + 7)
+                                  : cfx_find_function(w->ctx, c->target);
+    cfx_bound b = {0};
+    if (!chain || cfx_bind(&b, w->ctx, chain, c->args, c->nargs, c->kwargs,
+                           c->nkwargs, NULL))
+        return;
+    cfx_target one = *b.target;
+    one.next = NULL;
+    struct trial t = {.w = w, .line = line, .target = &one};
+    learn(&t, one.variant, c->args, c->nargs, c->kwargs, c->nkwargs);
+    cfx_bound_release(&b);
+}
+
+static void learn_line(struct walk *w, const char *line)
+{
+    char why[256];
+    op_case c;
+    cfx_scope s;
+    const char *tab = strchr(line, '\t');
+    if (!tab || !strcmp(tab + 1, "error"))
+        return;
+    cfx_scope_init(&s, &cfx_eager_class, w->ctx, NULL);
+    bool read = case_read(&c, &s, line, (size_t)(tab - line), why,
+                          sizeof(why));
+    if (read && !c.module) {
+        learn_call(w, line, &c);
+    } else if (read && !c.only_made) {
+        struct trial t = {.w = w, .line = line, .part = CONSTRUCTOR};
+        learn(&t, cfx_module_schema(c.module), c.made.args, c.made.nargs,
+              c.made.kwargs, c.made.nkwargs);
+        t.part = FORWARD;
+        learn(&t, schema_of(&t, &c), c.args, c.nargs, c.kwargs, c.nkwargs);
+    }
+    case_release(&c);
+    cfx_scope_release(&s);
+}
+
+static void learn_file(struct walk *w, const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *line = NULL;
+    size_t cap = 0;
+    if (!f) {
+        perror(path);
+        w->failed++;
+        return;
+    }
+    while (getline(&line, &cap, f) > 0) {
+        line[strcspn(line, "\n")] = '\0';
+        learn_line(w, line);
+    }
+    free(line);
+    fclose(f);
+}
+
+/* ---- The walk ---- */
+
+static int param_named(const cfx_schema *s, const char *name)
+{
+    int k = s->nparams - 1;
+    while (k >= 0 && strcmp(s->params[k].name, name))
+        k--;
+    return k;
+}
+
+static bool matters(struct walk *w, const cfx_schema *s, const char *param)
+{
+    int k = s ? param_named(s, param) : -1;
+    return k >= 0 && signature_of(w, s)->matters[k];
+}
+
+static bool seen(struct walk *w, const cfx_schema *s)
+{
+    return s && signature_of(w, s)->seen;
+}
+
+static const cfx_schema *variant_schema(struct walk *w, const cfx_op *op,
+                                        const cfx_variant *v)
+{
+    char name[128];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(v->schema, "("),
+             v->schema);
+    const cfx_target *t = strncmp(name, "Tensor.", 7)
+                              ? cfx_find_function(w->ctx, name)
+                              : cfx_find_method(w->ctx, name + 7);
+    while (t && (t->op != op || t->how != v))
+        t = t->next;
+    return t ? t->variant : NULL;
+}
+
+/* Does a parameter matter in a case of the operator, by whatever signature it
+ * is called? Variants without `lower` map by name. What every call must give
+ * matters where there is one. */
+static bool matters_anywhere(struct walk *w, const cfx_op *op,
+                             const cfx_param *p)
+{
+    const cfx_schema *own = cfx_op_schema(w->ctx, op);
+    if (p->required ? seen(w, own) : matters(w, own, p->name))
+        return true;
+    for (const cfx_variant *v = op->variants; v && v->schema; v++) {
+        const cfx_schema *s = variant_schema(w, op, v);
+        if (p->required ? seen(w, s)
+                        : !v->lower && matters(w, s, p->name))
+            return true;
+    }
+    return false;
+}
+
+static void walk_params(struct walk *w, const cfx_op *op,
+                        const cfx_schema *s, const cfx_variant *v)
+{
+    const cfx_schema *own = cfx_op_schema(w->ctx, op);
+    bool only_lowered = !v && !op->aliases && !op->inplace_aliases;
+    for (int k = 0; k < s->nparams; k++) {
+        const char *name = s->params[k].name;
+        /* What a variant has and its operator lacks is refused by name. */
+        bool refused = v && !v->lower && param_named(own, name) < 0 &&
+                       strcmp(name, "inplace");
+        if (is_idle(name) || refused || only_lowered)
+            continue;
+        check(w, v && (v->lower || !strcmp(name, "inplace"))
+                     ? matters(w, s, name)
+                     : matters_anywhere(w, op, &s->params[k]),
+              "no case depends on ", s->text, name);
+    }
+}
+
+static void walk_op(struct walk *w, const cfx_op *op, const char *header)
+{
+    const cfx_schema *s = cfx_op_schema(w->ctx, op);
+    check(w, s != NULL, "the schema does not parse", op->schema, "");
+    if (!s)
+        return;
+    size_t n = op->doc ? strlen(op->doc) : 0;
+    check(w, n && strchr(".?", op->doc[n - 1]), "has no sentence of doc",
+          s->text, "");
+    check(w, op->infer, "has no infer", s->text, "");
+    check(w, (op->aliases && *op->aliases) || op->variants ||
+                 op->inplace_aliases, "has no name", s->text, "");
+    char function[128];
+    snprintf(function, sizeof(function), " cfx_%s", s->name);
+    check(w, strstr(header, function), "has no C function", s->text, "");
+    walk_params(w, op, s, NULL);
+    for (const cfx_variant *v = op->variants; v && v->schema; v++) {
+        const cfx_schema *vs = variant_schema(w, op, v);
+        check(w, vs, "is not found by its name: ", s->text, v->schema);
+        if (vs)
+            walk_params(w, op, vs, v);
+    }
+}
+
+static void walk_module(struct walk *w, const cfx_module_type *type)
+{
+    const char *const text[] = {type->schema, type->forward_schema};
+    size_t n = type->doc ? strlen(type->doc) : 0;
+    check(w, n && strchr(".?", type->doc[n - 1]), "has no sentence of doc",
+          type->schema, "");
+    check(w, type->container || (type->forward && type->forward_schema),
+          "has no forward", type->schema, "");
+    for (int i = 0; i < 2 && !type->container; i++) {
+        const cfx_schema *s = NULL;
+        for (size_t j = 0; j < w->n && !s; j++)
+            if (w->known[j].schema->text == text[i])
+                s = w->known[j].schema;
+        check(w, s, "no case has ", type->schema, text[i]);
+        for (int k = 0; s && k < s->nparams; k++)
+            if (!is_idle(s->params[k].name))
+                check(w, matters(w, s, s->params[k].name),
+                      "no case depends on ", type->schema,
+                      s->params[k].name);
+    }
+}
+
+static char *read_all(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = 0, cap = 1 << 22;
+    char *text = malloc(cap);
+    if (f && text)
+        n = fread(text, 1, cap - 1, f);
+    if (f)
+        fclose(f);
+    if (text)
+        text[n] = '\0';
+    return text;
+}
+
+int main(int argc, char **argv)
+{
+    static struct signature known[MAX_SIGNATURES];
+    struct walk w = {.known = known};
+    cfx_error err = {0};
+    char path[512];
+    const char *dir = getenv("builddir");
+    if (cfx_context_new(&w.ctx, NULL, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 1;
+    }
+    for (int i = 1; i < argc; i++)
+        learn_file(&w, argv[i]);
+    snprintf(path, sizeof(path), "%s/lib/cfx/ops.h", dir ? dir : ".");
+    char *header = read_all(path);
+    const cfx_op *op;
+    for (size_t i = 0; header && (op = cfx_op_at(w.ctx, i)); i++)
+        for (; op; op = op->next)
+            walk_op(&w, op, header);
+    const cfx_module_type *type;
+    for (size_t i = 0; (type = cfx_module_type_at(w.ctx, i)); i++)
+        walk_module(&w, type);
+    free(header);
+    cfx_context_free(w.ctx);
+    printf("%d passed, %d failed\n", w.passed, w.failed);
+    return w.failed || !w.passed;
+}
