@@ -76,26 +76,44 @@ static cfx_value feed_forward(cfx_scope *s, cfx_module *self, cfx_value x)
 {
     bool relu = !strcmp(cfx_attr_str(self, "activation"), "relu");
     cfx_value h = cfx_call_module(s, self, "linear1", x);
-    h = relu ? cfx_relu(s, h) : cfx_gelu(s, h);
-    h = cfx_call_module(s, self, "dropout", h);
-    h = cfx_call_module(s, self, "linear2", h);
-    return cfx_call_module(s, self, "dropout2", h);
+    cfx_value a = relu ? cfx_relu(s, h) : cfx_gelu(s, h);
+    cfx_drop(s, &h); /* the widest there is */
+    a = cfx_call_module(s, self, "dropout", a);
+    a = cfx_call_module(s, self, "linear2", a);
+    return cfx_call_module(s, self, "dropout2", a);
+}
+
+/* x and what attention adds to it, and the norm before or behind. */
+static cfx_value with_attention(cfx_scope *s, cfx_module *self, cfx_value x,
+                                const cfx_value *in, bool norm_first)
+{
+    size_t frame = cfx_scope_enter(s);
+    cfx_value h = norm_first ? cfx_call_module(s, self, "norm1", x) : x;
+    h = cfx_add(s, x, attend(s, self, h, in));
+    if (!norm_first)
+        h = cfx_call_module(s, self, "norm1", h);
+    return cfx_scope_leave(s, frame, h);
+}
+
+static cfx_value with_feed_forward(cfx_scope *s, cfx_module *self, cfx_value x,
+                                   bool norm_first)
+{
+    size_t frame = cfx_scope_enter(s);
+    cfx_value h = norm_first ? cfx_call_module(s, self, "norm2", x) : x;
+    h = cfx_add(s, x, feed_forward(s, self, h));
+    if (!norm_first)
+        h = cfx_call_module(s, self, "norm2", h);
+    return cfx_scope_leave(s, frame, h);
 }
 
 static cfx_value Layer_forward(cfx_scope *s, cfx_module *self,
                                const cfx_value *in)
 {
-    cfx_value x = in[SRC];
-    if (cfx_attr_bool(self, "norm_first")) {
-        cfx_value h = cfx_call_module(s, self, "norm1", x);
-        x = cfx_add(s, x, attend(s, self, h, in));
-        h = cfx_call_module(s, self, "norm2", x);
-        return cfx_add(s, x, feed_forward(s, self, h));
-    }
-    x = cfx_add(s, x, attend(s, self, x, in));
-    x = cfx_call_module(s, self, "norm1", x);
-    x = cfx_add(s, x, feed_forward(s, self, x));
-    return cfx_call_module(s, self, "norm2", x);
+    bool norm_first = cfx_attr_bool(self, "norm_first");
+    cfx_value h = with_attention(s, self, in[SRC], in, norm_first);
+    cfx_value y = with_feed_forward(s, self, h, norm_first);
+    cfx_drop(s, &h);
+    return y;
 }
 
 const cfx_module_type cfx_module__TransformerEncoderLayer = {

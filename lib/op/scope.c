@@ -61,10 +61,8 @@ static bool is_counted(cfx_value v)
            v.kind != CFX_NODE && v.kind != CFX_MODULE;
 }
 
-cfx_value cfx_own(cfx_scope *s, cfx_value v)
+static cfx_value push(cfx_scope *s, cfx_value v)
 {
-    if (!is_counted(v))
-        return v;
     if (s->nvalues == s->cap) {
         size_t cap = s->cap ? 2 * s->cap : 16;
         void *p = cfx_realloc(s->ctx, s->values, s->cap * sizeof(v),
@@ -80,10 +78,18 @@ cfx_value cfx_own(cfx_scope *s, cfx_value v)
     return v;
 }
 
+cfx_value cfx_own(cfx_scope *s, cfx_value v)
+{
+    return is_counted(v) ? push(s, v) : v;
+}
+
+/* An absent value stands where a frame begins. */
 size_t cfx_scope_enter(cfx_scope *s)
 {
+    size_t frame = s->nvalues;
     s->depth++;
-    return s->nvalues;
+    push(s, CFX_NOTHING);
+    return frame;
 }
 
 cfx_value cfx_scope_leave(cfx_scope *s, size_t frame, cfx_value result)
@@ -100,7 +106,8 @@ cfx_value cfx_scope_leave(cfx_scope *s, size_t frame, cfx_value result)
 
 void cfx_drop(cfx_scope *s, cfx_value *v)
 {
-    for (size_t i = s->nvalues; is_counted(*v) && i-- > 0;)
+    for (size_t i = s->nvalues;
+         is_counted(*v) && i-- > 0 && s->values[i].kind != CFX_ABSENT;)
         if (s->values[i].kind == v->kind && s->values[i].u.str == v->u.str) {
             cfx_value_unref(s->values[i]);
             s->values[i] = cfx_none();
