@@ -18,6 +18,6 @@ EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/rows.txt \
 bench: bench-walk bench-speed zoo/unpacked
 	./bench-walk
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-speed \
-		$(srcdir)/%reldir%/rows.txt -z "$${CFX_ZOO:-zoo}" \
+		-z "$${CFX_ZOO:-zoo}" \
 		$${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/peer.py"} \
-		$(BENCH_FLAGS)
+		$(BENCH_FLAGS) $(srcdir)/%reldir%/rows.txt

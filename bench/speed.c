@@ -1,8 +1,8 @@
 /*
  * speed -- cfx beside its peers, row by row.
  *
- *     bench-speed ROWS [-k TEXT] [-t THREADS] [-n ROUNDS] [-s SECONDS]
- *                 [-z ZOO] [-p PEER] [-f]
+ *     bench-speed [-k TEXT] [-t THREADS] [-n ROUNDS] [-s SECONDS] [-z ZOO]
+ *                 [-p PEER] [-f] ROWS
  *
  * ROWS is rows.txt; -k measures the rows only whose name has TEXT in it; ZOO is
  * the folder of the zoo's models, PEER the command of peer.py. Every row is
@@ -271,8 +271,8 @@ int main(int argc, char **argv)
     bool ok;
 
     if (!parse_options(&b, argc, argv)) {
-        fprintf(stderr, "usage: bench-speed ROWS [-k TEXT] [-t THREADS] "
-                "[-n ROUNDS] [-s SECONDS] [-z ZOO] [-p PEER] [-f]\n");
+        fprintf(stderr, "usage: bench-speed [-k TEXT] [-t THREADS] "
+                "[-n ROUNDS] [-s SECONDS] [-z ZOO] [-p PEER] [-f] ROWS\n");
         return 2;
     }
     cfx_options options = {.size = sizeof(options), .threads = b.threads,

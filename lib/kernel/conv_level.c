@@ -7,7 +7,11 @@
 #include "kernel/vec.h"
 
 /* As in gemm_level.c: vectors in a row of a panel of b. */
+#if CFX_LEVEL_IS(avx512)
+enum { NV = 3 };
+#else
 enum { NV = 2 };
+#endif
 
 extern const struct cfx_winograd_kernels
     CFX_LEVEL_NAME(cfx_winograd_kernels);

@@ -37,6 +37,7 @@ typedef struct wino {
     const cfx_conv3 *c;
     const struct cfx_winograd_kernels *k;
     const cfx_gemm_type *type;
+    int64_t nr;           /* columns of a panel of tiles */
     int64_t tiles_h, tiles_w, tiles; /* of a plane; of all planes */
     int64_t kc, blocks;   /* steps in a block of channels, blocks */
     int64_t panels;       /* of output channels */
@@ -92,14 +93,13 @@ static size_t floats(int64_t n)
 static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
 {
     const cfx_conv *v = &c->c;
-    int64_t nr, chunks;
+    int64_t chunks;
     size_t plane, panel;
 
     memset(w, 0, sizeof(*w));
     w->c = c;
     w->k = cfx_context_kernels(ctx)->conv->winograd;
     w->type = cfx_gemm_type_of(ctx, sizeof(float));
-    nr = w->type->nr;
     w->tiles_h = ceil_div(v->out[1], TILE);
     w->tiles_w = ceil_div(v->out[2], TILE);
     w->tiles = tiles_of(c);
@@ -112,13 +112,14 @@ static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
     chunks = ceil_div(w->tiles * N * v->in_channels * 4, CHUNK_SIZE);
     chunks = min64(chunks, ceil_div(w->tiles, MAX_LANES));
     w->chunk = round_up(ceil_div(w->tiles, chunks), MAX_LANES);
+    w->nr = min64(w->type->nr, w->chunk);
     w->keep = ceil_div(w->tiles, w->chunk) >= KEEP_WEIGHTS;
 
     w->row = w->tiles_w * TILE + 4;
     w->u_step = w->type->mr * CFX_GEMM_A_ROW;
     w->u_panel = N * w->blocks * w->u_step;
     /* Off the multiples of a page, which would share sets of the caches. */
-    w->v_step = v->in_channels * round_up(w->chunk, nr) + 16;
+    w->v_step = v->in_channels * round_up(w->chunk, w->nr) + 16;
     w->m_step = w->type->mr * w->chunk + 16;
     plane = floats(w->row * (w->tiles_h * TILE + 2));
     panel = floats(N * w->m_step) + (w->keep ? 0 : floats(w->u_panel));
@@ -190,7 +191,7 @@ static void pad_plane(const wino *w, float *to, const float *from)
 static void transform_tiles(const wino *w, const float *padded, float *block,
                             int64_t kn, int64_t t, int64_t stop)
 {
-    int64_t lanes = w->k->lanes, nr = w->type->nr;
+    int64_t lanes = w->k->lanes, nr = w->nr;
 
     while (t < stop) {
         int64_t lane = t % lanes, places[MAX_LANES];
@@ -222,8 +223,8 @@ static void inputs_piece(void *arg, int64_t begin, int64_t end, int worker)
 
     for (int64_t ch = begin; ch < end; ch++) {
         int64_t k0 = ch / w->kc * w->kc, kn = min64(w->kc, v->in_channels - k0);
-        float *block = w->v + k0 * round_up(w->chunk, w->type->nr)
-            + (ch - k0) * w->type->nr;
+        float *block = w->v + k0 * round_up(w->chunk, w->nr)
+            + (ch - k0) * w->nr;
         int64_t t = 0, stop;
 
         for (; t < w->len; t = stop) {
@@ -272,7 +273,7 @@ static void weights_piece(void *arg, int64_t begin, int64_t end, int worker)
 static void multiply(const wino *w, float *m, const float *u, int64_t rows)
 {
     const cfx_conv *v = &w->c->c;
-    int64_t nr = w->type->nr;
+    int64_t nr = w->nr;
 
     for (int64_t e = 0; e < N; e++) {
         for (int64_t b = 0; b < w->blocks; b++) {

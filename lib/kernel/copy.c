@@ -56,10 +56,12 @@ static void copy_bytes(void *arg, int64_t begin, int64_t end, int worker)
     size_t bytes = (size_t)(end - begin) * j->size;
 
     (void)worker;
-    if (j->stream)
+    if (j->stream) {
         j->kernels->stream(y, x, bytes);
-    else
+        j->kernels->stream(NULL, NULL, 0);
+    } else {
         memcpy(y, x, bytes);
+    }
 }
 
 /* Strips begin..end of the planes: TILE columns of the input, all its rows. */

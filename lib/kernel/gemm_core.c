@@ -11,11 +11,12 @@
 
 #include <string.h>
 
-/* Columns of b that go by while one panel of a rests, in panels: with KC steps
- * of 32 floats each, 12 of them are 384 KiB. */
-enum { PANELS = 12 };
-/* A shared operand may take this much, unless k alone asks for more. */
-enum { SHARED_MAX = 4 << 20 };
+/* Columns of b that go by while one panel of a rests, in vectors: with KC steps
+ * of 16 floats each, 24 of them are 384 KiB. */
+enum { VECTORS = 24 };
+/* A shared operand may take this much, unless k alone asks for more. It is read
+ * once by each piece, so that it need not stay in a cache. */
+enum { SHARED_MAX = 16 << 20 };
 
 typedef struct plan {
     const cfx_gemm_core *g;
@@ -52,7 +53,8 @@ static size_t a_panel_size(const cfx_gemm_core *g)
 static plan make_plan(const cfx_gemm_core *g)
 {
     const cfx_gemm_type *t = g->type;
-    int64_t k = max64(g->k, 1), most;
+    const int64_t k = max64(g->k, 1), panels = VECTORS * t->lanes / t->nr;
+    int64_t most;
     plan p = {.g = g, .by_rows = g->m >= g->n};
 
     p.nk = ceil_div(k, CFX_GEMM_KC);
@@ -60,11 +62,13 @@ static plan make_plan(const cfx_gemm_core *g)
     p.nk = ceil_div(k, p.kc);
     if (p.by_rows) {
         p.piece = piece_of(g->m, t->mr, 4, 16);
-        p.chunk = min64(round_up(g->n, t->nr), PANELS * t->nr);
+        /* What is given to emit has to stay in a cache. */
+        most = g->emit ? 0 : SHARED_MAX / (k * t->nr * (int64_t)g->size);
+        p.chunk = t->nr * min64(ceil_div(g->n, t->nr), max64(most, panels));
         p.shared = cfx_gemm_align((size_t)(k * p.chunk) * g->size);
-        p.priv = a_panel_size(g);
+        p.priv = a_panel_size(g) * (size_t)(p.piece / t->mr);
     } else {
-        p.piece = piece_of(g->n, t->nr, 4, PANELS);
+        p.piece = piece_of(g->n, t->nr, 4, panels);
         most = SHARED_MAX / ((int64_t)a_panel_size(g) * p.nk);
         p.chunk = t->mr * min64(ceil_div(g->m, t->mr), max64(most, 1));
         p.shared = a_panel_size(g) * (size_t)(p.chunk / t->mr * p.nk);
@@ -132,32 +136,50 @@ static void multiply(const plan *p, cfx_gemm_rows *r, const target *to,
     g->type->rows(r);
 }
 
-/* Rows begin..end of c, and the columns of the chunk. */
+/* One block of k of rows begin..end of a. */
+static void pack_rows(const plan *p, char *panel, int64_t k0, int64_t kn,
+                      int64_t begin, int64_t end)
+{
+    const cfx_gemm_core *g = p->g;
+    int64_t mr = g->type->mr;
+
+    for (int64_t i = begin; i < end; i += mr, panel += a_panel_size(g))
+        g->pack_a(g, panel, k0, kn, i, min64(mr, end - i));
+}
+
+/* Rows begin..end of c, and the columns of the chunk. One panel of b stays in
+ * a cache while the panels of a pass by. */
 static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const plan *p = arg;
     const cfx_gemm_core *g = p->g;
     const cfx_gemm_type *t = g->type;
-    char *panel = p->priv_at + p->priv * (size_t)worker;
-    char *buffer = panel + a_panel_size(g);
+    char *panels = p->priv_at + p->priv * (size_t)worker;
+    char *buffer = panels + a_panel_size(g) * (size_t)(p->piece / t->mr);
     int64_t width = round_up(p->len, t->nr);
 
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += p->kc) {
         int64_t kn = min64(p->kc, g->k - k0);
-        cfx_gemm_rows r = {.n = p->len, .k = kn, .a = panel,
-                           .b = p->shared_at + (size_t)(k0 * width) * g->size,
-                           .b_row = t->nr, .b_panel = kn * t->nr};
 
-        for (int64_t i = begin; i < end; i += t->mr) {
-            target to = {g->emit
-                             ? buffer + (size_t)((i - begin) * p->chunk)
-                                   * g->size
-                             : (char *)g->c + (size_t)(i * g->c_row + p->at)
-                                   * g->size,
+        pack_rows(p, panels, k0, kn, begin, end);
+        for (int64_t j = 0; j < p->len; j += t->nr) {
+            cfx_gemm_rows r = {.n = min64(t->nr, p->len - j), .k = kn,
+                               .a = panels, .b_row = t->nr,
+                               .b_panel = kn * t->nr,
+                               .b = p->shared_at
+                                   + (size_t)(k0 * width + j * kn) * g->size};
+            target to = {g->emit ? buffer + (size_t)j * g->size
+                                 : (char *)g->c
+                                       + (size_t)(begin * g->c_row + p->at + j)
+                                       * g->size,
                          g->emit ? p->chunk : g->c_row};
-            r.m = min64(t->mr, end - i);
-            g->pack_a(g, panel, k0, kn, i, r.m);
-            multiply(p, &r, &to, k0, i, p->at);
+
+            for (int64_t i = begin; i < end; i += t->mr) {
+                r.m = min64(t->mr, end - i);
+                multiply(p, &r, &to, k0, i, p->at + j);
+                r.a = (const char *)r.a + a_panel_size(g);
+                to.c += (size_t)(t->mr * to.row) * g->size;
+            }
         }
     }
     if (g->emit)

@@ -10,7 +10,7 @@
  *               of the first cache, and so that the distance is a constant
  *     b panel   [k][nr], columns past the matrix 0
  *
- * One panel of a stays in the first cache while panels of b pass by.
+ * A panel of one of them stays in a cache while panels of the other pass by.
  */
 #ifndef CFX_KERNEL_GEMM_CORE_H
 #define CFX_KERNEL_GEMM_CORE_H

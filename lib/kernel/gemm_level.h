@@ -12,7 +12,7 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
                                  const T *bias, int64_t last)
 {
     const T *a = r->a;
-    const T *row_bias = r->row_bias;
+    const T *row_bias = r->add ? NULL : r->row_bias;
     const int64_t b_row = r->b_row, c_row = r->c_row;
     VEC s[MR][NV], bv[NV];
 
@@ -24,20 +24,19 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
     for (int i = 0; i < m; i++) {
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
-            if (r->add)
-                s[i][v] = whole || v < nv - 1
-                    ? V(load)(c + i * c_row + v * VL)
-                    : V(load_n)(c + i * c_row + v * VL, last);
-            else
-                s[i][v] = row_bias ? V(add)(bv[v], V(set1)(row_bias[i]))
-                                   : bv[v];
+            s[i][v] = row_bias ? V(add)(bv[v], V(set1)(row_bias[i])) : bv[v];
+            if (VL > 1)
+                CFX_PREFETCH(c + i * c_row + v * VL);
         }
     }
     for (int64_t k = r->k; k > 0; k--) {
         CFX_UNROLL
-        for (int v = 0; v < nv; v++)
+        for (int v = 0; v < nv; v++) {
             bv[v] = whole || v < nv - 1 ? V(load)(b + v * VL)
                                         : V(load_n)(b + v * VL, last);
+            if (VL > 1 && v * VL * (int)sizeof(T) % 64 == 0)
+                CFX_PREFETCH(b + AHEAD * b_row + v * VL);
+        }
         CFX_UNROLL
         for (int i = 0; i < m; i++) {
             VEC x = V(set1)(a[i * CFX_GEMM_A_ROW]);
@@ -52,10 +51,13 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
     for (int i = 0; i < m; i++) {
         CFX_UNROLL
         for (int v = 0; v < nv; v++) {
+            T *to = c + i * c_row + v * VL;
             if (whole || v < nv - 1)
-                V(store)(c + i * c_row + v * VL, s[i][v]);
+                V(store)(to, r->add ? V(add)(s[i][v], V(load)(to)) : s[i][v]);
             else
-                V(store_n)(c + i * c_row + v * VL, last, s[i][v]);
+                V(store_n)(to, last, r->add ? V(add)(s[i][v],
+                                                     V(load_n)(to, last))
+                                            : s[i][v]);
         }
     }
 }
@@ -63,7 +65,7 @@ CFX_FORCE_INLINE void NAME(tile)(const int m, const int nv, const bool whole,
 /* All tiles of m rows, m being a constant where this is called. */
 CFX_FORCE_INLINE void NAME(tiles)(const int m, const cfx_gemm_rows *r)
 {
-    const T *b = r->b, *bias = r->bias;
+    const T *b = r->b, *bias = r->add ? NULL : r->bias;
     T *c = r->c;
     int64_t n = r->n;
 
@@ -73,6 +75,13 @@ CFX_FORCE_INLINE void NAME(tiles)(const int m, const cfx_gemm_rows *r)
         c += NV * VL;
         bias = bias ? bias + NV * VL : NULL;
     }
+#if CFX_LEVEL_IS(avx512)
+    if (n > 2 * VL)
+        NAME(tile)(m, 3, false, r, b, c, bias, n - 2 * VL);
+    else if (n == 2 * VL)
+        NAME(tile)(m, 2, true, r, b, c, bias, 0);
+    else
+#endif
     if (n > VL)
         NAME(tile)(m, 2, false, r, b, c, bias, n - VL);
     else if (n == VL)
@@ -94,10 +103,12 @@ static void NAME(rows)(const cfx_gemm_rows *r)
 #if !CFX_LEVEL_IS(avx2)
     case 7: NAME(tiles)(7, r); break;
     case 8: NAME(tiles)(8, r); break;
+#if CFX_LEVEL_IS(neon)
     case 9: NAME(tiles)(9, r); break;
     case 10: NAME(tiles)(10, r); break;
     case 11: NAME(tiles)(11, r); break;
     case 12: NAME(tiles)(12, r); break;
+#endif
 #endif
 #endif
     default: break;

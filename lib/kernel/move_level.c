@@ -10,32 +10,38 @@
 #endif
 
 #include "kernel/simd.h"
+#include "kernel/vec.h"
 
 /* ---- Past the caches ---- */
 
-/* In whole lines of 64 bytes; what is before and after them goes as usual. */
+/* In whole lines of 64 bytes; what is before and after them goes as usual. The
+ * fence costs more than the line before it, hence only where it is asked for. */
 void CFX_STREAM(void *y_, const void *x_, size_t bytes)
 {
     char *y = y_;
     const char *x = x_;
     size_t head = -(uintptr_t)y & 63;
 
-    if (head > bytes)
-        head = bytes;
-    memcpy(y, x, head);
-    y += head;
-    x += head;
-    bytes -= head;
+    if (head && bytes) {
+        head = head < bytes ? head : bytes;
+        memcpy(y, x, head);
+        y += head;
+        x += head;
+        bytes -= head;
+    }
 #if defined(__AVX512F__)
     for (; bytes >= 64; bytes -= 64, y += 64, x += 64)
         _mm512_stream_si512((void *)y, _mm512_loadu_si512(x));
-    _mm_sfence();
 #elif defined(__SSE2__)
     for (; bytes >= 16; bytes -= 16, y += 16, x += 16)
         _mm_stream_si128((void *)y, _mm_loadu_si128((const void *)x));
-    _mm_sfence();
 #endif
-    memcpy(y, x, bytes);
+    if (bytes)
+        memcpy(y, x, bytes);
+#if defined(__SSE2__)
+    if (!y_)
+        _mm_sfence();
+#endif
 }
 
 /* ---- Transposing ---- */
@@ -43,7 +49,8 @@ void CFX_STREAM(void *y_, const void *x_, size_t bytes)
 /*
  * A tile is a line of 64 bytes wide and as many rows high. It is transposed in
  * squares of 16 bytes, in registers, into a buffer, so that each line of memory
- * is read once and written once as a whole.
+ * is read once and written once as a whole; the lines after next are asked for
+ * meanwhile, since no processor foresees so many rows at once.
  *
  * A square of W rows is transposed by interleaving row i with row i + W / 2,
  * log2(W) times over.
@@ -94,6 +101,8 @@ void CFX_STREAM(void *y_, const void *x_, size_t bytes)
     { \
         enum { W = 16 / size, E = 64 / size }; \
         _Alignas(64) T tile[E * E]; \
+        for (int i = 0; i < E; i++) \
+            CFX_PREFETCH(x + i * sx + 2 * E); \
         for (int i = 0; i < E; i += W) \
             for (int j = 0; j < E; j += W) \
                 square_##size(tile + j * E + i, E, x + i * sx + j, sx); \

@@ -263,6 +263,8 @@ static void run(void *arg, int64_t begin, int64_t end, int worker)
         cfx_place_advance(&place, it, n);
         begin += n;
     }
+    if (j->stream)
+        j->stream(NULL, NULL, 0);
     if (zero)
         atomic_store_explicit(&j->zero, 1, memory_order_relaxed);
 }

@@ -101,7 +101,8 @@ struct cfx_pointwise_kernels {
     cfx_loop_fn *const *loop[CFX_C_COUNT]; /* [type][operation], or NULL */
     cfx_convert_fn *const (*convert)[CFX_NDTYPES]; /* [to][from] */
     cfx_transpose_fn *const *transpose; /* [log2 of the size] */
-    /* As memcpy, but past the caches; for what is larger than they are. */
+    /* As memcpy, but past the caches; for what is larger than they are. Before
+     * other threads are told of it, once more with y NULL and 0 bytes. */
     void (*stream)(void *y, const void *x, size_t bytes);
 };
 
