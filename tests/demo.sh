@@ -3,7 +3,7 @@
 set -eu
 m=$srcdir/models
 digits() {
-    "$builddir/digits" "$m/digits.fx" "$m/digits_images.npy" \
+    ${CFX_EMULATOR:-} "$builddir/digits" "$m/digits.fx" "$m/digits_images.npy" \
         "$m/digits_labels.npy" "$@" | awk '/%$/ { print $(NF - 1) }'
 }
 right=$(digits)

@@ -39,11 +39,14 @@ TESTS += %reldir%/opcases.sh %reldir%/zoo.sh %reldir%/demo.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/examples.sh
 
+# Programs of another processor run in an emulator.
+LOG_COMPILER = $(CFX_EMULATOR)
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	builddir='$(builddir)'; export builddir; \
 	CFX_ZOO='$(builddir)/zoo'; export CFX_ZOO; \
 	CFX='$(builddir)/cfx'; export CFX; \
 	CC='$(CC)'; export CC; \
+	CFX_EMULATOR='$(CFX_EMULATOR)'; export CFX_EMULATOR; \
 	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
 
 # The zoo, unpacked once.

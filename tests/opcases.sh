@@ -1,3 +1,4 @@
 #!/bin/sh
 # Every operator and module case against PyTorch's results.
-exec "$builddir/tests/opcases_test" "$srcdir"/tests/golden/*.golden
+# shellcheck disable=SC2086
+exec ${CFX_EMULATOR:-} "$builddir/tests/opcases_test" "$srcdir"/tests/golden/*.golden
