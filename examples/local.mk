@@ -1,4 +1,4 @@
-noinst_PROGRAMS += digits run-example count-flops
+noinst_PROGRAMS += digits run-example count-flops swap
 
 digits_SOURCES = %reldir%/digits.c
 digits_LDADD = libcfx.la
@@ -6,5 +6,7 @@ run_example_SOURCES = %reldir%/run.c
 run_example_LDADD = libcfx.la
 count_flops_SOURCES = %reldir%/count_flops.c
 count_flops_LDADD = libcfx.la
+swap_SOURCES = %reldir%/swap.c
+swap_LDADD = libcfx.la
 
 EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c

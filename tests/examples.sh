@@ -43,6 +43,10 @@ is 'count_flops adds up' 0 "^call_module +$((2 * 360 * (9216 + 294912 + 5120))) 
 is 'count_flops needs no weights' 0 '^call_module +[1-9]' sh -c "
     cp '$m/digits.fx' here.fx &&
     '$build/count-flops' here.fx '$m/digits_images.npy'"
+is 'swap calls another function' 0 '^tensor' \
+    "$build/swap" "$m/mymodule.fx" operator.add operator.sub
+is 'swap names what is unknown' 1 "unknown function 'nope'.*While executing %add" \
+    "$build/swap" "$m/mymodule.fx" operator.add nope
 is 'digits tells what is wrong' 1 '^digits: none.fx: ' \
     "$build/digits" none.fx a b
 is 'digits without arguments' 2 '^usage' "$build/digits"

@@ -1,7 +1,7 @@
 #!/bin/sh
 # What the README shows is what happens: each ```console block is a command
 # behind "$ " and its output. Blocks that begin with another command than cfx or
-# one of the examples are not run.
+# one of the examples are not run. A ```c block stands so in an example.
 set -eu
 top=$(cd "$srcdir" && pwd)
 bin=$(cd "$builddir" && pwd)
@@ -10,12 +10,14 @@ trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
 awk -v dir="$work" '
     /^```console$/ { n++; inside = 1; next }
-    /^```$/ { inside = 0 }
+    /^```c$/ { n++; code = 1; next }
+    /^```$/ { inside = code = 0 }
+    code { print > (dir "/" n ".code") }
     inside && /^\$ / { print substr($0, 3) > (dir "/" n ".cmd"); next }
     inside { print > (dir "/" n ".want") }' "$top/README.md"
 for cmd in "$work"/*.cmd; do
     case $(cat "$cmd") in
-    cfx*|digits*|count-flops*|run-example*) ;;
+    cfx*|digits*|count-flops*|run-example*|swap*) ;;
     *) continue ;;
     esac
     want=${cmd%.cmd}.want
@@ -25,6 +27,19 @@ for cmd in "$work"/*.cmd; do
         passed=$((passed + 1))
     else
         echo "not as shown: $(cat "$cmd")"
+        failed=$((failed + 1))
+    fi
+done
+one_line() { cat "$@" | tr '\n' '\001'; }
+for code in "$work"/*.code; do
+    found=
+    for f in "$top"/examples/*.c; do
+        one_line "$f" | grep -qF "$(one_line "$code")" && found=$f
+    done
+    if [ -n "$found" ]; then
+        passed=$((passed + 1))
+    else
+        echo "in no example: $(cat "$code")"
         failed=$((failed + 1))
     fi
 done
