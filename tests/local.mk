@@ -19,12 +19,19 @@ TESTS += $(CHECK_TESTS)
 endif
 
 # Operators, modules and models against what PyTorch computes.
-check_PROGRAMS += tests/opcases_test tests/zoo_test
+check_PROGRAMS += tests/opcases_test tests/opcases_memory_test \
+	tests/registry_test tests/zoo_test
 tests_opcases_test_SOURCES = %reldir%/opcases_test.c %reldir%/case.c \
 	%reldir%/case.h
-dist_check_SCRIPTS += %reldir%/opcases.sh %reldir%/zoo.sh \
-	%reldir%/demo.sh %reldir%/cli_test.sh %reldir%/readme.sh
-TESTS += %reldir%/opcases.sh %reldir%/zoo.sh %reldir%/demo.sh \
+tests_opcases_memory_test_SOURCES = %reldir%/opcases_memory_test.c \
+	%reldir%/case.c %reldir%/case.h
+tests_registry_test_SOURCES = %reldir%/registry_test.c %reldir%/case.c \
+	%reldir%/case.h
+dist_check_SCRIPTS += %reldir%/opcases.sh %reldir%/opcases_memory.sh \
+	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/demo.sh \
+	%reldir%/cli_test.sh %reldir%/readme.sh
+TESTS += %reldir%/opcases.sh %reldir%/opcases_memory.sh \
+	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/demo.sh \
 	%reldir%/cli_test.sh %reldir%/readme.sh
 
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \

@@ -143,6 +143,8 @@ static cfx_value contract(cfx_scope *s, cfx_value x, cfx_value y,
     struct axes a, b;
     cfx_value shape[2 * CFX_MAX_RANK];
     size_t n = 0;
+    if (cfx_scope_failed(s))
+        return cfx_none();
     if (dims_x.u.seq->len != dims_y.u.seq->len)
         return cfx_scope_fail(s, CFX_EINVAL, "both dimension lists should "
                               "have same length");
