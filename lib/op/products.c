@@ -343,7 +343,8 @@ static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
 
 PRODUCT(outer, "Tensor self, Tensor vec2",
         "torch.outer torch.ger Tensor.outer Tensor.ger aten.outer.default "
-        "aten.ger.default", 0, "Each element of a vector times each of another.")
+        "aten.ger.default", 0,
+        "Each element of a vector times each of another.")
 PRODUCT(inner, "Tensor self, Tensor other", ALIASES("inner"), 0,
         "Sums of products along the last axes.")
 PRODUCT(kron, "Tensor self, Tensor other", ALIASES("kron"), 0,
