@@ -522,7 +522,7 @@ static void walk_module(struct walk *w, const cfx_module_type *type)
     for (int i = 0; i < 2 && !type->container; i++) {
         const cfx_schema *s = NULL;
         for (size_t j = 0; j < w->n && !s; j++)
-            if (w->known[j].schema->text == text[i])
+            if (!strcmp(w->known[j].schema->text, text[i]))
                 s = w->known[j].schema;
         /* What is in one only the text of a model says; the zoo has one. */
         check(w, s || !strcmp(type->schema, "TransformerEncoder()"),
