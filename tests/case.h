@@ -27,8 +27,9 @@ typedef struct op_case {
     size_t ntensors;
 } op_case;
 
-/* Read the text of a case; in a meta scope its tensors are metas. False, with a sentence in why, if it is malformed
- * or names a module type that there is none of. Free with case_release. */
+/* Read the text of a case; in a meta scope its tensors are metas. False, with a
+ * sentence in why, if it is malformed or names a module type that there is
+ * none of. Free with case_release. */
 bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,
                char *why, size_t size);
 void case_release(op_case *c);

@@ -16,28 +16,30 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_attention_test tests/op_shape_test \
 	tests/zoo_text_test tests/memory_test tests/threads_test \
 	tests/symbols_test tests/peak_test
-tests_symbols_test_SOURCES = %reldir%/symbols_test.c %reldir%/zoo.c \
-	%reldir%/zoo.h
-tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c %reldir%/zoo.c \
-	%reldir%/zoo.h
+tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
+tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
 endif
 
 # Operators, modules and models against what PyTorch computes.
-check_PROGRAMS += tests/opcases_test tests/zoo_test tests/same_test
-tests_same_test_SOURCES = %reldir%/same_test.c %reldir%/zoo.c %reldir%/zoo.h
-tests_opcases_test_SOURCES = %reldir%/opcases_test.c %reldir%/case.c \
-	%reldir%/case.h
-tests_zoo_test_SOURCES = %reldir%/zoo_test.c %reldir%/zoo.c %reldir%/zoo.h
-dist_check_SCRIPTS += %reldir%/opcases.sh %reldir%/zoo.sh \
-	%reldir%/demo.sh %reldir%/cli_test.sh %reldir%/readme.sh \
-	%reldir%/same.sh %reldir%/levels.sh %reldir%/headers.sh \
-	%reldir%/bad_inputs.sh %reldir%/examples.sh
-TESTS += %reldir%/opcases.sh %reldir%/zoo.sh %reldir%/demo.sh \
-	%reldir%/cli_test.sh %reldir%/readme.sh %reldir%/same.sh \
+CASE_SOURCES = %reldir%/case.c %reldir%/case.h
+ZOO_SOURCES = %reldir%/zoo.c %reldir%/zoo.h
+check_PROGRAMS += tests/opcases_test tests/opcases_memory_test \
+	tests/registry_test tests/zoo_test tests/same_test
+tests_opcases_test_SOURCES = %reldir%/opcases_test.c $(CASE_SOURCES)
+tests_opcases_memory_test_SOURCES = %reldir%/opcases_memory_test.c \
+	$(CASE_SOURCES)
+tests_registry_test_SOURCES = %reldir%/registry_test.c $(CASE_SOURCES)
+tests_zoo_test_SOURCES = %reldir%/zoo_test.c $(ZOO_SOURCES)
+tests_same_test_SOURCES = %reldir%/same_test.c $(ZOO_SOURCES)
+TEST_SCRIPTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
+	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
-	%reldir%/examples.sh
+	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
+	%reldir%/readme.sh
+dist_check_SCRIPTS += $(TEST_SCRIPTS)
+TESTS += $(TEST_SCRIPTS)
 
 # Programs of another processor run in an emulator.
 LOG_COMPILER = $(CFX_EMULATOR)

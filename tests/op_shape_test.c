@@ -242,6 +242,42 @@ START_TEST(items_of_symbolic_tensors)
 }
 END_TEST
 
+START_TEST(sums_of_products_of_symbolic_axes)
+{
+    use_symbols();
+    cfx_value text = cfx_str(&scope, "bqhd,bkhd->bhqk");
+    assert_shape(CALL("torch.einsum", text, meta("N,M,2,8"), meta("N,K,2,8")),
+                 "f32[N, 2, M, K]");
+    text = cfx_str(&scope, "...ij,jk");
+    assert_shape(CALL("torch.einsum", text, meta("N,3,M"), meta("M,K")),
+                 "f32[N, 3, K]");
+    assert_shape(CALL("torch.tensordot", meta("N,3,M"), meta("3,M,K")),
+                 "f32[N, K]");
+    assert_shape(CALL("torch.kron", meta("N,2"), meta("M,3")), "f32[M*N, 6]");
+    assert_shape(CALL("torch.nn.functional.bilinear", meta("N,3"), meta("N,4"),
+                      meta("5,3,4")), "f32[N, 5]");
+    assert_shape(CALL("torch.cdist", meta("N,M,3"), meta("N,K,3")),
+                 "f32[N, M, K]");
+}
+END_TEST
+
+START_TEST(symbolic_extents_of_what_is_combined)
+{
+    use_symbols();
+    assert_shape(CALL("torch.cartesian_prod", meta("N"), meta("M")),
+                 "f32[M*N, 2]");
+    assert_shape(CALL("torch.block_diag", meta("N,2"), meta("3,M")),
+                 "f32[N + 3, M + 2]");
+    assert_shape(CALL("torch.vander", meta("N")), "f32[N, N]");
+    cfx_value states = cfx_list(&scope, meta("N,4"), meta("N,4"));
+    cfx_value both = CALL("torch.lstm_cell", meta("N,3"), states,
+                          meta("16,3"), meta("16,4"));
+    assert_shape(cfx_nth(&scope, both, 1), "f32[N, 4]");
+    assert_shape(CALL("torch.nn.functional.lp_pool2d", meta("N,3,8,8"),
+                      cfx_num(2), cfx_int(2)), "f32[N, 3, 4, 4]");
+}
+END_TEST
+
 START_TEST(counts_that_the_numbers_tell_are_new_symbols)
 {
     use_symbols();
@@ -576,6 +612,8 @@ int main(void)
     tcase_add_test(all, joins_guard_what_must_agree);
     tcase_add_test(all, views_of_symbols);
     tcase_add_test(all, items_of_symbolic_tensors);
+    tcase_add_test(all, sums_of_products_of_symbolic_axes);
+    tcase_add_test(all, symbolic_extents_of_what_is_combined);
     tcase_add_test(all, counts_that_the_numbers_tell_are_new_symbols);
     tcase_add_test(all, created_tensors_take_symbols);
     tcase_add_test(all, parts_of_symbolic_extents);

@@ -53,6 +53,13 @@ const cfx_module_type cfx_module__Embedding = {
     .forward = Embedding_forward,
 };
 
+static cfx_status EmbeddingBag_init(cfx_module *self, cfx_error *err)
+{
+    if (!cfx_value_is_none(A("_weight")))
+        return cfx_fail(err, CFX_EUNSUPPORTED, "_weight is not supported");
+    return init(self, err);
+}
+
 static cfx_value EmbeddingBag_forward(cfx_scope *s, cfx_module *self,
                                       const cfx_value *in)
 {
@@ -76,7 +83,7 @@ const cfx_module_type cfx_module__EmbeddingBag = {
     .repr = "$num_embeddings $embedding_dim ?max_norm ?norm_type "
             "?scale_grad_by_freq mode ?padding_idx",
     .doc = "Sums, means or maxima of rows of a learned table.",
-    .init = init,
+    .init = EmbeddingBag_init,
     .forward_schema = "forward(Tensor input, Tensor? offsets=None, Tensor? "
                       "per_sample_weights=None) -> Tensor",
     .forward = EmbeddingBag_forward,

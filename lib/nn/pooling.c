@@ -62,15 +62,14 @@ POOL(3)
 
 /* ---- Averages; AvgPool1d has no divisor_override, and tuples of one ---- */
 
-#define AVG_POOL(n, type_, more)                                              \
+#define AVG_POOL(n, type_, more, divisor)                                     \
     static cfx_value AvgPool##n##d_forward(cfx_scope *s, cfx_module *self,    \
                                            const cfx_value *in)               \
     {                                                                         \
         return cfx_avg_pool##n##d(                                            \
             s, in[0], A("kernel_size"), .stride = A("stride"),                \
             .padding = A("padding"), .ceil_mode = A("ceil_mode"),             \
-            .count_include_pad = A("count_include_pad"),                      \
-            .divisor_override = A("divisor_override"));                       \
+            .count_include_pad = A("count_include_pad") divisor);             \
     }                                                                         \
     const cfx_module_type cfx_module__AvgPool##n##d = {                       \
         .schema = "AvgPool" #n "d(" type_ " kernel_size, " type_              \
@@ -83,9 +82,10 @@ POOL(3)
         .forward = AvgPool##n##d_forward,                                     \
     };
 
-AVG_POOL(1, "SymInt[1]", "")
-AVG_POOL(2, "any", ", int? divisor_override=None")
-AVG_POOL(3, "any", ", int? divisor_override=None")
+#define DIVISOR , .divisor_override = A("divisor_override")
+AVG_POOL(1, "SymInt[1]", "", )
+AVG_POOL(2, "any", ", int? divisor_override=None", DIVISOR)
+AVG_POOL(3, "any", ", int? divisor_override=None", DIVISOR)
 
 /* ---- Adaptive maxima ---- */
 

@@ -65,11 +65,16 @@ COST(8, 1)
          ", bool inplace=False) -> Tensor", NULL},                            \
         {NULL, NULL},                                                         \
     };                                                                        \
+    OUT_OF_PLACE(name, code_, extra, aliases_, cost_, run_, infer_, doc_,     \
+                 name##_variants)
+
+#define OUT_OF_PLACE(name, code_, extra, aliases_, cost_, run_, infer_, doc_, \
+                     variants_)                                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self" extra ") -> Tensor",                   \
         .aliases = "torch." #name " Tensor." #name " aten." #name             \
                    ".default" aliases_,                                       \
-        .variants = name##_variants,                                          \
+        .variants = variants_,                                                \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
         .code = CFX_PW_##code_,                                               \
@@ -94,9 +99,11 @@ ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
 ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
            cost_0_0, activation_run, float_infer,
            "x, kept between two numbers.")
-ACTIVATION(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
-           "", cost_5_1, activation_run, float_infer,
-           "log(1 + exp(beta * x)) / beta; x itself above the threshold.")
+OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
+             " torch.nn.functional.softplus", cost_5_1, activation_run,
+             float_infer,
+             "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
+             NULL)
 ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
            cost_0_0, activation_run, float_infer,
            "x where it is above the threshold, else the value.")

@@ -27,7 +27,8 @@ static cfx_value cartesian_prod_build(cfx_scope *s, const cfx_call *call)
     for (uint32_t i = 0; i < n; i++)
         if (list.u.seq->item[i].u.tensor->rank != 1)
             return cfx_scope_fail(s, CFX_ESHAPE, "Expect a 1D vector, but got "
-                                  "rank %d", list.u.seq->item[i].u.tensor->rank);
+                                  "rank %d",
+                                  list.u.seq->item[i].u.tensor->rank);
     cfx_value grids = CFX_CALL(s, "torch.meshgrid", list);
     for (uint32_t i = 0; i < n; i++)
         item[i] = CFX_CALL(s, "torch.flatten", cfx_nth(s, grids, i));

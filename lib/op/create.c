@@ -207,7 +207,8 @@ static cfx_status permuted_infer(cfx_call *call)
             return st;
         seen |= 1u << axis;
         stride[axis] = step;
-        step = cfx_dim_mul(call->env, step, shape[axis]);
+        if (!cfx_dim_is(shape[axis], 0))
+            step = cfx_dim_mul(call->env, step, shape[axis]);
     }
     return st ? st : cfx_call_out_strided(call,
                          cfx_call_dtype(call, 2, CFX_F32), rank, shape,

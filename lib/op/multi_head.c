@@ -129,7 +129,7 @@ static cfx_value merge_masks(cfx_scope *s, const cfx_multi_head *m,
     return is_none(mask) ? padding : CFX_CALL(s, "torch.add", mask, padding);
 }
 
-/* The weights are wanted too: the products one by one. */
+/* The weights are wanted too, or dropped at random: the products one by one. */
 static cfx_value attend_openly(cfx_scope *s, cfx_multi_head *m, cfx_value x[3],
                                cfx_value mask)
 {
@@ -153,11 +153,11 @@ static cfx_value attend(cfx_scope *s, cfx_multi_head *m, cfx_value x[3],
 {
     cfx_value mask = merge_masks(s, m, attn_mask, padding, x[0]);
     bool causal = m->causal && is_none(padding) && !m->need_weights;
-    if (m->need_weights)
+    if (m->need_weights || m->dropout > 0)
         return attend_openly(s, m, x, mask);
     return CFX_CALL(s, "torch.nn.functional.scaled_dot_product_attention",
-                    x[0], x[1], x[2], causal ? cfx_none() : mask,
-                    cfx_num(m->dropout), cfx_bool(causal));
+                    x[0], x[1], x[2], causal ? cfx_none() : mask, cfx_num(0),
+                    cfx_bool(causal));
 }
 
 cfx_value cfx_multi_head_attend(cfx_scope *s, cfx_multi_head *m)
@@ -214,7 +214,7 @@ cfx_value cfx_multi_head_finish(cfx_scope *s, const cfx_multi_head *m,
         weights = CFX_CALL(s, "torch.mean", weights, cfx_tuple(s, cfx_int(1)));
     if (m->need_weights && !m->batched)
         weights = CFX_CALL(s, "torch.squeeze", weights, cfx_int(0));
-    return cfx_tuple(s, y, weights);
+    return cfx_tuple(s, y, m->need_weights ? weights : cfx_none());
 }
 
 /* ---- The operator ---- */

@@ -19,7 +19,8 @@ typedef struct cfx_multi_head {
     cfx_value own_weight[3];   /* (E, extent of that input) */
     cfx_value in_bias;         /* (3 E) */
     cfx_value bias_k, bias_v;  /* (1, 1, E): one more key and value */
-    cfx_value static_k, static_v; /* (N * heads, S, E / heads): in their place */
+    cfx_value static_k, static_v; /* (N * heads, S, E / heads), in their
+                                     place */
     bool add_zero_attn;
     double dropout;            /* 0 out of training */
     cfx_value padding_mask;    /* (N, S) */

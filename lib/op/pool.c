@@ -135,6 +135,12 @@ static cfx_status give(cfx_call *call, const cfx_tensor *x,
     return st;
 }
 
+static bool has_divisor(const cfx_call *call)
+{
+    return call->op->code & AVERAGE && (call->op->code & 7) > 1 &&
+           cfx_call_has(call, AVG_DIVISOR);
+}
+
 static cfx_status pool_infer(cfx_call *call)
 {
     struct pool p;
@@ -143,7 +149,7 @@ static cfx_status pool_infer(cfx_call *call)
     cfx_status st = check_rank(call, p.x, p.spatial);
     if (!st)
         st = check_numbers(call, &p);
-    if (!st && call->op->code & AVERAGE && cfx_call_has(call, AVG_DIVISOR) &&
+    if (!st && has_divisor(call) &&
         cfx_call_int(call, AVG_DIVISOR) == 0)
         st = cfx_call_fail(call, CFX_EINVAL, "divisor must be not zero");
     for (int i = 0; i < p.x->rank; i++)
@@ -200,8 +206,7 @@ static void plan_windows(const cfx_call *call, cfx_pool *k)
     }
     if (call->op->code & AVERAGE) {
         k->count_include_pad = cfx_call_bool(call, AVG_COUNT);
-        k->divisor = cfx_call_has(call, AVG_DIVISOR)
-                         ? cfx_call_int(call, AVG_DIVISOR) : 0;
+        k->divisor = has_divisor(call) ? cfx_call_int(call, AVG_DIVISOR) : 0;
     }
 }
 
@@ -293,6 +298,10 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     "(Tensor " self ", int[" #n "] kernel_size, int[" #n "]? stride=None, "   \
     "int[" #n "] padding=0, int[" #n "] dilation=1, bool ceil_mode=False)"
 
+#define DIVISOR_1
+#define DIVISOR_2 ", int? divisor_override=None"
+#define DIVISOR_3 DIVISOR_2
+
 /* In torch.nn.functional a function has one result or two, as an argument says.
  * A variant takes no other value than the default of what its operator lacks;
  * so the first of the two operators with that name takes False, the second
@@ -335,8 +344,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__avg_pool##n##d = {                                   \
         .schema = "avg_pool" #n "d(Tensor self, int[" #n "] kernel_size, "    \
                   "int[" #n "]? stride=None, int[" #n "] padding=0, bool "    \
-                  "ceil_mode=False, bool count_include_pad=True, int? "       \
-                  "divisor_override=None) -> Tensor",                         \
+                  "ceil_mode=False, bool count_include_pad=True"              \
+                  DIVISOR_##n ") -> Tensor",                                  \
         .aliases = "torch.avg_pool" #n "d torch.nn.functional.avg_pool" #n    \
                    "d torch._C._nn.avg_pool" #n "d aten.avg_pool" #n          \
                    "d.default",                                               \

@@ -143,6 +143,8 @@ static cfx_value contract(cfx_scope *s, cfx_value x, cfx_value y,
     struct axes a, b;
     cfx_value shape[2 * CFX_MAX_RANK];
     size_t n = 0;
+    if (cfx_scope_failed(s))
+        return cfx_none();
     if (dims_x.u.seq->len != dims_y.u.seq->len)
         return cfx_scope_fail(s, CFX_EINVAL, "both dimension lists should "
                               "have same length");
@@ -341,7 +343,8 @@ static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
 
 PRODUCT(outer, "Tensor self, Tensor vec2",
         "torch.outer torch.ger Tensor.outer Tensor.ger aten.outer.default "
-        "aten.ger.default", 0, "Each element of a vector times each of another.")
+        "aten.ger.default", 0,
+        "Each element of a vector times each of another.")
 PRODUCT(inner, "Tensor self, Tensor other", ALIASES("inner"), 0,
         "Sums of products along the last axes.")
 PRODUCT(kron, "Tensor self, Tensor other", ALIASES("kron"), 0,

@@ -138,12 +138,13 @@ static void begin(cfx_call *call, uint32_t mask, cfx_iter *it)
     cfx_loop_in(it, x);
 }
 
+/* What is not zero is told before anything is rounded. */
 static cfx_dtype compute_type(const cfx_call *call)
 {
     int rule = TYPES_OF(call->op->code);
-    return rule == BOOL ? CFX_BOOL
-           : rule == COUNT ? (cfx_dtype)cfx_call_tensor(call, 0)->dtype
-                           : (cfx_dtype)call->out[0]->dtype;
+    const cfx_tensor *of = rule == BOOL || rule == COUNT
+                               ? cfx_call_tensor(call, 0) : call->out[0];
+    return (cfx_dtype)of->dtype;
 }
 
 static cfx_status run_with(cfx_call *call, cfx_red red, double number)

@@ -22,7 +22,12 @@ bool cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
     cfx_dim one = cfx_dim_int(1), chunk = one, filled = one;
     cfx_dim base = x->rank ? x->stride[x->rank - 1] : one;
     int at = rank - 1;
-    if (cfx_tensor_is_contiguous(x)) {
+    /* An axis of extent 1 may have any stride, and hands it on. */
+    bool plain = !x->rank || cfx_dim_is(base, 1) ||
+                 !cfx_dim_is(x->shape[x->rank - 1], 1);
+    for (int i = 0; i < x->rank; i++)
+        plain = plain || cfx_dim_is(x->shape[i], 0);
+    if (plain && cfx_tensor_is_contiguous(x)) {
         cfx_strides_of(env, CFX_CONTIGUOUS_FORMAT, rank, shape, stride);
         return true;
     }

@@ -220,7 +220,8 @@ def stochastic_depth(input, p, mode, training=True):
 stochastic_depth.__module__ = "torchvision.ops.stochastic_depth"
 
 BUILTINS = ("getattr", "len", "abs", "max", "min", "sum", "round", "int",
-            "float", "bool", "divmod", "pow", "tuple", "list", "slice")
+            "float", "bool", "divmod", "pow", "tuple", "list", "slice",
+            "range")
 NAMESPACES = {
     "operator": operator, "_operator": operator, "math": math,
     "torch": torch, "torch.Tensor": torch.Tensor,
