@@ -25,16 +25,21 @@ TESTS += $(CHECK_TESTS)
 endif
 
 # Operators, modules and models against what PyTorch computes.
-check_PROGRAMS += tests/opcases_test tests/zoo_test tests/same_test
+check_PROGRAMS += tests/opcases_test tests/opcases_memory_test \
+	tests/zoo_test tests/same_test
+tests_opcases_memory_test_SOURCES = %reldir%/opcases_memory_test.c \
+	%reldir%/case.c %reldir%/case.h
 tests_same_test_SOURCES = %reldir%/same_test.c %reldir%/zoo.c %reldir%/zoo.h
 tests_opcases_test_SOURCES = %reldir%/opcases_test.c %reldir%/case.c \
 	%reldir%/case.h
 tests_zoo_test_SOURCES = %reldir%/zoo_test.c %reldir%/zoo.c %reldir%/zoo.h
-dist_check_SCRIPTS += %reldir%/opcases.sh %reldir%/zoo.sh \
+dist_check_SCRIPTS += %reldir%/opcases.sh %reldir%/opcases_memory.sh \
+	%reldir%/zoo.sh \
 	%reldir%/demo.sh %reldir%/cli_test.sh %reldir%/readme.sh \
 	%reldir%/same.sh %reldir%/levels.sh %reldir%/headers.sh \
 	%reldir%/bad_inputs.sh %reldir%/examples.sh
-TESTS += %reldir%/opcases.sh %reldir%/zoo.sh %reldir%/demo.sh \
+TESTS += %reldir%/opcases.sh %reldir%/opcases_memory.sh \
+	%reldir%/zoo.sh %reldir%/demo.sh \
 	%reldir%/cli_test.sh %reldir%/readme.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/examples.sh

@@ -284,7 +284,7 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
             return CFX_OK;
         }
         cfx_bound_release(b);
-        if (!first.code)
+        if (!first.code || st == CFX_ENOMEM)
             first = e;
         if (st == CFX_ENOMEM)
             break;
