@@ -14,7 +14,7 @@ measure() { # measure NAME MODEL SHAPE WEIGHTS-IN-KB
             n, w / 1024, $1 / 1024, ($1 - w) / 1024 }'
     rm -f /tmp/peak.$$
 }
-printf 'graph():\n    %%x : = placeholder[target=x]\n    return x\n' >/tmp/empty.$$
+printf 'graph():\n    %%x : [num_users=1] = placeholder[target=x]\n    return x\n' >/tmp/empty.$$
 measure 'nothing' /tmp/empty.$$ 1 0
 rm -f /tmp/empty.$$
 measure 'resnet18 of 1' "$models/resnet18.fx" 'f32[1,3,224,224]' 45694

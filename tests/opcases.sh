@@ -1,4 +1,5 @@
 #!/bin/sh
 # Every operator and module case against PyTorch's results.
 # shellcheck disable=SC2086
-exec ${CFX_EMULATOR:-} "$builddir/tests/opcases_test" "$srcdir"/tests/golden/*.golden
+exec ${CFX_EMULATOR:-} "$builddir/tests/opcases_test" \
+    "$srcdir"/tests/golden/*.golden

@@ -1,3 +1,4 @@
 #!/bin/sh
 # Every operator and module type is whole, and every parameter matters.
-exec ${CFX_EMULATOR:-} "$builddir/tests/registry_test" "$srcdir"/tests/golden/*.golden
+exec ${CFX_EMULATOR:-} "$builddir/tests/registry_test" \
+    "$srcdir"/tests/golden/*.golden
