@@ -33,13 +33,13 @@ tests_opcases_memory_test_SOURCES = %reldir%/opcases_memory_test.c \
 tests_registry_test_SOURCES = %reldir%/registry_test.c $(CASE_SOURCES)
 tests_zoo_test_SOURCES = %reldir%/zoo_test.c $(ZOO_SOURCES)
 tests_same_test_SOURCES = %reldir%/same_test.c $(ZOO_SOURCES)
-TEST_SCRIPTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
+SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh
-dist_check_SCRIPTS += $(TEST_SCRIPTS)
-TESTS += $(TEST_SCRIPTS)
+dist_check_SCRIPTS += $(SHELL_TESTS)
+TESTS += $(SHELL_TESTS)
 
 # Programs of another processor run in an emulator.
 LOG_COMPILER = $(CFX_EMULATOR)
