@@ -41,7 +41,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
-# Programs of another processor run in an emulator.
+# Programs of another processor run in an emulator, which may not fork well.
 LOG_COMPILER = $(CFX_EMULATOR)
 AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	builddir='$(builddir)'; export builddir; \
@@ -49,6 +49,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	CFX='$(builddir)/cfx'; export CFX; \
 	CC='$(CC)'; export CC; \
 	CFX_EMULATOR='$(CFX_EMULATOR)'; export CFX_EMULATOR; \
+	CK_FORK=$${CFX_EMULATOR:+no}; export CK_FORK; \
 	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
 
 # The zoo, unpacked once.
