@@ -88,9 +88,6 @@ static const struct { const char *param, *line; } refused[] = {
      "(f32[1,2,4,4])"},
     {"padding_mode", "ConvTranspose3d(2, 2, 3, padding_mode='reflect')"
      "(f32[1,2,4,4,4])"},
-    {"output_size", "ConvTranspose1d(2, 2, 3)(f32[1,2,4], [6])"},
-    {"output_size", "ConvTranspose2d(2, 2, 3)(f32[1,2,4,4], [6,6])"},
-    {"output_size", "ConvTranspose3d(2, 2, 3)(f32[1,2,4,4,4], [6,6,6])"},
     {"training", "torch.rrelu(f32[3], training=True)"},
     {"training", "torch.nn.functional.rrelu(f32[3], training=True)"},
     {"dropout_p", "torch.nn.functional.scaled_dot_product_attention("

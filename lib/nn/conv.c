@@ -135,19 +135,60 @@ CONV(1)
 CONV(2)
 CONV(3)
 
-/* output_size would only choose an output_padding. */
+/* ---- Transposed ---- */
+
+static int64_t attr_at(const cfx_module *self, const char *name, uint32_t i)
+{
+    return cfx_attr(self, name).u.seq->item[i].u.i;
+}
+
+/* The padding behind axis i that gives it `size` elements. */
+static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
+                             cfx_value in, cfx_value size)
+{
+    int64_t stride = attr_at(self, "stride", i);
+    int64_t window = attr_at(self, "dilation", i) *
+                     (attr_at(self, "kernel_size", i) - 1);
+    int64_t least = window + 1 - stride - 2 * attr_at(self, "padding", i);
+    cfx_value n = cfx_int_add(s, cfx_int_mul(s, in, cfx_int(stride)),
+                              cfx_int(least));
+    n = cfx_int_add(s, size, cfx_int_mul(s, n, cfx_int(-1)));
+    if (n.kind == CFX_INT && (n.u.i < 0 || n.u.i >= stride))
+        return cfx_scope_fail(s, CFX_ESHAPE, "the requested output_size would "
+                              "need an output_padding of %lld on axis %u, and "
+                              "the stride is %lld", (long long)n.u.i, i,
+                              (long long)stride);
+    return n;
+}
+
+/* The output_padding, or the one that output_size chooses: the extents of the
+ * last n axes, or of all. */
+static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
+                                cfx_value size, uint32_t n)
+{
+    cfx_value pad[3];
+    if (cfx_value_is_none(size))
+        return cfx_attr(self, "output_padding");
+    uint32_t rank = (uint32_t)cfx_rank(s, x), len = size.u.seq->len;
+    if (rank < n || (len != n && len != rank))
+        return cfx_scope_fail(s, CFX_EINVAL, "output_size must have %u or %u "
+                              "elements (got %u)", n, rank, len);
+    for (uint32_t i = 0; i < n; i++)
+        pad[i] = padding_for(s, self, i,
+                             cfx_size(s, x, (int64_t)i - (int64_t)n),
+                             size.u.seq->item[len - n + i]);
+    return cfx_list_of(s, CFX_TUPLE, n, pad);
+}
+
 #define CONV_TRANSPOSE(n)                                                    \
     static cfx_value ConvTranspose##n##d_forward(                            \
         cfx_scope *s, cfx_module *self, const cfx_value *in)                 \
     {                                                                        \
-        if (!cfx_value_is_none(in[1]))                                       \
-            return cfx_scope_fail(s, CFX_EUNSUPPORTED, "ConvTranspose" #n    \
-                                  "d: output_size is not supported");        \
         return cfx_conv_transpose##n##d(                                     \
             s, in[0], P("weight"), .bias = P("bias"),                        \
             .stride = A("stride"), .padding = A("padding"),                  \
-            .output_padding = A("output_padding"), .groups = A("groups"),    \
-            .dilation = A("dilation"));                                      \
+            .output_padding = output_padding(s, self, in[0], in[1], n),      \
+            .groups = A("groups"), .dilation = A("dilation"));               \
     }                                                                        \
     const cfx_module_type cfx_module__ConvTranspose##n##d = {                \
         .schema = "ConvTranspose" #n "d(SymInt in_channels, SymInt "         \
