@@ -187,7 +187,7 @@ static void plan_packed(product *p)
     bool narrow = is_16_bit(g->dtype);
 
     p->method = PACKED;
-    if (!narrow && (double)swapped * (double)g->k + (double)g->m * (double)g->n
+    if (!narrow && !g->packed && (double)swapped * (double)g->k + (double)g->m * (double)g->n
                        < (double)straight * (double)g->k) {
         swap(g);
         p->swapped = true;
@@ -199,7 +199,7 @@ static void plan_packed(product *p)
     p->core = (cfx_gemm_core){
         .type = p->type, .size = narrow ? 4 : p->size,
         .m = g->m, .n = g->n, .k = g->k,
-        .pack_a = pack_a, .pack_b = pack_b,
+        .pack_a = pack_a, .pack_b = pack_b, .packed = g->packed,
         .row_bias = narrow ? NULL : g->row_bias,
         .bias = narrow ? NULL : g->bias,
         .c = g->c, .c_row = g->c_row, .add = g->accumulate,
@@ -253,7 +253,7 @@ static product make_product(const cfx_context *ctx, const cfx_gemm *g)
     p.type = g->dtype == CFX_F64 ? &p.kernels->gemm->f64
                                  : &p.kernels->gemm->f32;
     p.transpose = p.kernels->pointwise->transpose[p.size == 8 ? 3 : 2];
-    if (is_16_bit(g->dtype) || (!plan_dot(&p) && !plan_axpy(&p)))
+    if (is_16_bit(g->dtype) || g->packed || (!plan_dot(&p) && !plan_axpy(&p)))
         plan_packed(&p);
     return p;
 }
@@ -456,6 +456,30 @@ void cfx_gemm_run(cfx_context *ctx, const cfx_gemm *g, void *workspace)
         p.work = workspace;
         run_product(ctx, &p);
     }
+}
+
+/* The product as if b had been packed. */
+static product packed_product(const cfx_context *ctx, const cfx_gemm *g)
+{
+    cfx_gemm t = *g;
+
+    t.packed = &t; /* not NULL is all that matters */
+    return make_product(ctx, &t);
+}
+
+size_t cfx_gemm_packed_size(const cfx_context *ctx, const cfx_gemm *g)
+{
+    product p = packed_product(ctx, g);
+
+    return cfx_gemm_core_packed_size(&p.core);
+}
+
+void cfx_gemm_pack(cfx_context *ctx, const cfx_gemm *g, void *packed)
+{
+    product p = packed_product(ctx, g);
+
+    p.core.user = &p;
+    cfx_gemm_core_pack(ctx, &p.core, packed);
 }
 
 size_t cfx_gemm_serial_workspace(const cfx_context *ctx, const cfx_gemm *g)

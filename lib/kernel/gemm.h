@@ -29,6 +29,8 @@ typedef struct cfx_gemm {
     int64_t c_row;
     const void *bias;     /* n values, one for each column of c; or NULL */
     const void *row_bias; /* m values, one for each row of c; or NULL */
+    const void *packed;   /* b, by cfx_gemm_pack, which is then not read; or
+                             NULL */
     bool accumulate;      /* add to what c holds; there are no biases then */
     /* The axes of the batch, outermost first; a stride of 0 broadcasts. */
     int batch_rank;
@@ -40,6 +42,11 @@ size_t cfx_gemm_workspace(const cfx_context *ctx, const cfx_gemm *g);
 
 /* Compute it on the threads of the context. Never fails. */
 void cfx_gemm_run(cfx_context *ctx, const cfx_gemm *g, void *workspace);
+
+/* For several products of one b, of float or double and without a batch: its
+ * packed form, which serves any m. */
+size_t cfx_gemm_packed_size(const cfx_context *ctx, const cfx_gemm *g);
+void cfx_gemm_pack(cfx_context *ctx, const cfx_gemm *g, void *packed);
 
 /* The same on the calling thread alone, for pieces of larger work. */
 size_t cfx_gemm_serial_workspace(const cfx_context *ctx, const cfx_gemm *g);

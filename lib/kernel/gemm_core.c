@@ -63,16 +63,19 @@ static plan make_plan(const cfx_gemm_core *g)
     if (p.by_rows) {
         p.piece = piece_of(g->m, t->mr, 4, 16);
         /* What is given to emit has to stay in a cache. */
-        most = g->emit ? 0 : SHARED_MAX / (k * t->nr * (int64_t)g->size);
+        most = g->packed ? INT64_MAX : g->emit ? 0
+            : SHARED_MAX / (k * t->nr * (int64_t)g->size);
         p.chunk = t->nr * min64(ceil_div(g->n, t->nr), max64(most, panels));
-        p.shared = cfx_gemm_align((size_t)(k * p.chunk) * g->size);
+        p.shared = g->packed ? 0
+            : cfx_gemm_align((size_t)(k * p.chunk) * g->size);
         p.priv = a_panel_size(g) * (size_t)(p.piece / t->mr);
     } else {
         p.piece = piece_of(g->n, t->nr, 4, panels);
         most = SHARED_MAX / ((int64_t)a_panel_size(g) * p.nk);
         p.chunk = t->mr * min64(ceil_div(g->m, t->mr), max64(most, 1));
         p.shared = a_panel_size(g) * (size_t)(p.chunk / t->mr * p.nk);
-        p.priv = cfx_gemm_align((size_t)(p.kc * p.piece) * g->size);
+        p.priv = g->packed ? 0
+            : cfx_gemm_align((size_t)(p.kc * p.piece) * g->size);
     }
     p.shared = cfx_gemm_align(p.shared);
     if (g->emit)
@@ -156,6 +159,7 @@ static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
     const cfx_gemm_type *t = g->type;
     char *panels = p->priv_at + p->priv * (size_t)worker;
     char *buffer = panels + a_panel_size(g) * (size_t)(p->piece / t->mr);
+    const char *b = g->packed ? g->packed : p->shared_at;
     int64_t width = round_up(p->len, t->nr);
 
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += p->kc) {
@@ -166,8 +170,8 @@ static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
             cfx_gemm_rows r = {.n = min64(t->nr, p->len - j), .k = kn,
                                .a = panels, .b_row = t->nr,
                                .b_panel = kn * t->nr,
-                               .b = p->shared_at
-                                   + (size_t)(k0 * width + j * kn) * g->size};
+                               .b = b + (size_t)(k0 * width + j * kn)
+                                   * g->size};
             target to = {g->emit ? buffer + (size_t)j * g->size
                                  : (char *)g->c
                                        + (size_t)(begin * g->c_row + p->at + j)
@@ -202,7 +206,11 @@ static void piece_columns(void *arg, int64_t begin, int64_t end, int worker)
         cfx_gemm_rows r = {.n = end - begin, .k = kn, .b = panels,
                            .b_row = t->nr, .b_panel = kn * t->nr};
 
-        g->pack_b(g, panels, k0, kn, begin, end - begin);
+        if (g->packed)
+            r.b = (const char *)g->packed
+                + (size_t)(k0 * round_up(g->n, t->nr) + begin * kn) * g->size;
+        else
+            g->pack_b(g, panels, k0, kn, begin, end - begin);
         for (int64_t i = 0; i < p->len; i += t->mr) {
             target to = {g->emit
                              ? buffer + (size_t)(i * p->piece) * g->size
@@ -243,8 +251,28 @@ void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
     p.priv_at = p.shared_at + p.shared;
     for (p.at = 0; p.at < across; p.at += p.chunk) {
         p.len = min64(p.chunk, across - p.at);
-        if (g->k > 0)
+        if (g->k > 0 && !(p.by_rows && g->packed))
             run(ctx, p.nk * ceil_div(p.len, unit), 4, pack_shared, &p);
         run(ctx, along, p.piece, p.by_rows ? piece_rows : piece_columns, &p);
     }
+}
+
+/* ---- Packing for later ---- */
+
+size_t cfx_gemm_core_packed_size(const cfx_gemm_core *g)
+{
+    return cfx_gemm_align((size_t)(g->k * round_up(g->n, g->type->nr))
+                          * g->size);
+}
+
+void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g,
+                        void *packed)
+{
+    plan p = make_plan(g);
+
+    p.by_rows = true;
+    p.shared_at = packed;
+    p.len = g->n;
+    if (g->k > 0)
+        run(ctx, p.nk * ceil_div(g->n, g->type->nr), 4, pack_shared, &p);
 }

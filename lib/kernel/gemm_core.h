@@ -85,6 +85,7 @@ struct cfx_gemm_core {
                    int64_t kn, int64_t i0, int64_t in);
     void (*pack_b)(const cfx_gemm_core *g, void *panels, int64_t k0,
                    int64_t kn, int64_t j0, int64_t jn);
+    const void *packed; /* b, all of it, by cfx_gemm_core_pack; or NULL */
     const void *user;
     const void *row_bias, *bias; /* m and n values, or NULL */
     void *c;
@@ -97,8 +98,14 @@ struct cfx_gemm_core {
 };
 
 /* Scratch bytes for a product done by `threads` threads; of `g` only type,
- * size, m, n, k and emit (whether it is NULL) are looked at. */
+ * size, m, n, k and whether packed and emit are NULL are looked at. */
 size_t cfx_gemm_core_workspace(const cfx_gemm_core *g, int threads);
+
+/* For products that share b: all of it as panels, for `packed` of each. It goes
+ * with any m; there must be no emit then. */
+size_t cfx_gemm_core_packed_size(const cfx_gemm_core *g);
+void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g,
+                        void *packed);
 
 /* Compute it: on the threads of the context, or, where ctx is NULL, on this
  * one. `work` has room for as many. */

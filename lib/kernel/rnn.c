@@ -3,7 +3,8 @@
  *
  * `gates` holds, for all times, x w_ih^T + b_ih; a step adds h w_hh^T + b_hh
  * and turns it into the next state. The GRU keeps the two sums apart, since its
- * reset gate stands between them.
+ * reset gate stands between them. Where there are several rows and steps, w_hh
+ * is packed once for all of them.
  */
 #include "kernel/rnn.h"
 
@@ -18,7 +19,7 @@ typedef struct recurrence {
     size_t size;
     int64_t width, out;        /* gates * hidden; of h */
     cfx_loop_fn *sigmoid, *tanh_, *relu;
-    char *gates, *step, *cell, *gemm;
+    char *gates, *step, *cell, *packed, *gemm;
     char *at;                  /* the gates of this step */
 } recurrence;
 
@@ -76,6 +77,20 @@ static cfx_gemm step_product(const recurrence *s)
     };
 }
 
+/* Few rows are multiplied with w_hh as it lies. */
+static bool packs(const recurrence *s)
+{
+    return s->r->batch > 4 && s->r->time > 2;
+}
+
+/* Bytes of w_hh, packed. */
+static size_t packed_size(const cfx_context *ctx, const recurrence *s)
+{
+    cfx_gemm g = step_product(s);
+
+    return packs(s) ? cfx_gemm_packed_size(ctx, &g) : 0;
+}
+
 static cfx_gemm projection(const recurrence *s)
 {
     const cfx_rnn *r = s->r;
@@ -111,6 +126,8 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
     cfx_gemm g[3] = {all.g, step_product(&s), projection(&s)};
     size_t most = 0;
 
+    if (packs(&s))
+        g[1].packed = &s; /* not NULL is all that matters here */
     g[0].batch_rank = 1;
     g[0].batch = &all.count;
     g[0].a_batch = &all.a;
@@ -122,7 +139,7 @@ size_t cfx_rnn_workspace(const cfx_context *ctx, const cfx_rnn *r)
     }
     return bytes(&s, r->time * r->batch * s.width)
         + bytes(&s, r->batch * s.width) + bytes(&s, r->batch * r->hidden)
-        + most;
+        + packed_size(ctx, &s) + most;
 }
 
 /* ---- The gates ---- */
@@ -249,8 +266,13 @@ void cfx_rnn_run(cfx_context *ctx, const cfx_rnn *r, void *workspace)
     s.gates = workspace;
     s.step = s.gates + bytes(&s, r->time * r->batch * s.width);
     s.cell = s.step + bytes(&s, r->batch * s.width);
-    s.gemm = s.cell + bytes(&s, r->batch * r->hidden);
+    s.packed = s.cell + bytes(&s, r->batch * r->hidden);
+    s.gemm = s.packed + packed_size(ctx, &s);
     step = step_product(&s);
+    if (packs(&s)) {
+        cfx_gemm_pack(ctx, &step, s.packed);
+        step.packed = s.packed;
+    }
     proj = projection(&s);
     begin_state(&s, r->h, r->h0, r->batch * s.out);
     if (r->mode == CFX_RNN_LSTM)
