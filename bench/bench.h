@@ -11,15 +11,17 @@
 
 enum { BENCH_INPUTS = 4, BENCH_NAME = 64, BENCH_TEXT = 1024, BENCH_RUNS = 512 };
 
-double bench_now(void);
+double bench_now(bool processor);
 int bench_by_value(const void *a, const void *b);
 /* The middle one; sorts them. */
 double bench_median(double *x, int n);
 
 /* How long to run, and what stands for all runs: the one that is slower than
- * this part of them, 0.5 for the median. */
+ * this part of them, 0.5 for the median; and whether the time is that of the
+ * process on its processors rather than the wall's. */
 typedef struct bench_time {
     double seconds, part;
+    bool processor;
 } bench_time;
 
 /* Run for about so long, at least a few times; seconds, or negative. */

@@ -78,6 +78,7 @@ double bench_peer_run(bench_peer *p, bench_time time)
 {
     char answer[BENCH_TEXT];
 
-    fprintf(p->to, "run %f %f\n", time.seconds, time.part);
+    fprintf(p->to, "run %f %f %s\n", time.seconds, time.part,
+            time.processor ? "processor" : "wall");
     return ask(p, answer) ? atof(answer) : -1;
 }

@@ -2,14 +2,15 @@
  * speed -- cfx beside its peers, row by row.
  *
  *     bench-speed [-k TEXT] [-t THREADS] [-n ROUNDS] [-s SECONDS] [-z ZOO]
- *                 [-p PEER] [-f] ROWS
+ *                 [-p PEER] [-f] [-c] ROWS
  *
  * ROWS is rows.txt; -k measures the rows only whose name has TEXT in it; ZOO is
  * the folder of the zoo's models, PEER the command of peer.py. Every row is
  * measured in rounds, cfx and its peers in turns within each, so that what else
- * the machine does falls on all of them: a round is the median of its runs (with
- * -f the fastest, for a machine that is not idle), the figures are medians over
- * the rounds, and so is the ratio, of those within a round. Pauses let the
+ * the machine does falls on all of them: a round is the median of its runs, or
+ * with -f, for a machine that is not idle, the fastest; the figures are medians
+ * over the rounds, and so is the ratio, of those within a round. -c counts the
+ * time on the processor, which is of use with one thread. Pauses let the
  * threads of the one go to sleep before the other's begin.
  */
 #define _POSIX_C_SOURCE 200809L
@@ -27,11 +28,11 @@ enum { ROUNDS_MAX = 99, LEAST_RUNS = 3, SEED = 1 };
 
 /* ---- Time ---- */
 
-double bench_now(void)
+double bench_now(bool processor)
 {
     struct timespec t;
 
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(processor ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -55,13 +56,14 @@ double bench_measure(bool (*once)(void *arg), void *arg, bench_time time)
 
     if (!once(arg))
         return -1;
-    begin = bench_now();
+    begin = bench_now(time.processor);
     while (n < LEAST_RUNS ||
-           (n < BENCH_RUNS && bench_now() - begin < time.seconds)) {
-        double start = bench_now();
+           (n < BENCH_RUNS && bench_now(time.processor) - begin
+                                   < time.seconds)) {
+        double start = bench_now(time.processor);
         if (!once(arg))
             return -1;
-        took[n++] = bench_now() - start;
+        took[n++] = bench_now(time.processor) - start;
     }
     qsort(took, (size_t)n, sizeof(*took), bench_by_value);
     return took[(int)(time.part * n)];
@@ -245,13 +247,14 @@ static bool parse_options(bench *b, int argc, char **argv)
 {
     int c;
 
-    while ((c = getopt(argc, argv, "k:t:n:s:z:p:f")) != -1) {
+    while ((c = getopt(argc, argv, "k:t:n:s:z:p:fc")) != -1) {
         switch (c) {
         case 'k': b->only = optarg; break;
         case 't': b->threads = atoi(optarg); break;
         case 'n': b->rounds = atoi(optarg); break;
         case 's': b->time.seconds = atof(optarg); break;
         case 'f': b->time.part = 0; break;
+        case 'c': b->time.processor = true; break;
         case 'z': b->zoo = optarg; break;
         case 'p': b->command = optarg; break;
         default: return false;
@@ -264,7 +267,7 @@ static bool parse_options(bench *b, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    bench b = {.threads = 2, .rounds = 5, .time = {0.1, 0.5},
+    bench b = {.threads = 2, .rounds = 5, .time = {0.1, 0.5, false},
                .zoo = "zoo"};
     cfx_error err = {0};
     FILE *rows;
@@ -272,7 +275,7 @@ int main(int argc, char **argv)
 
     if (!parse_options(&b, argc, argv)) {
         fprintf(stderr, "usage: bench-speed [-k TEXT] [-t THREADS] "
-                "[-n ROUNDS] [-s SECONDS] [-z ZOO] [-p PEER] [-f] ROWS\n");
+                "[-n ROUNDS] [-s SECONDS] [-z ZOO] [-p PEER] [-f] [-c] ROWS\n");
         return 2;
     }
     cfx_options options = {.size = sizeof(options), .threads = b.threads,

@@ -117,6 +117,15 @@ static void wrap(cfx_dtype t, double *c, int64_t n)
     }
 }
 
+/* b of the product in the form that serves any m; to be freed. */
+static void *pack(cfx_context *ctx, const cfx_gemm *g)
+{
+    void *packed = array_scratch(cfx_gemm_packed_size(ctx, g));
+
+    cfx_gemm_pack(ctx, g, packed);
+    return packed;
+}
+
 static void check_product(dice *d, product *p, const char *what)
 {
     cfx_dtype t = p->g.dtype;
@@ -126,6 +135,8 @@ static void check_product(dice *d, product *p, const char *what)
     void *last = array_new(t, p->c_len);
     void *bias = array_random(d, t, p->g.n), *rows = array_random(d, t, p->g.m);
     double *want = array_new(CFX_F64, p->c_len);
+    bool packs = (t == CFX_F32 || t == CFX_F64) && p->g.batch_rank == 0
+        && dice_throw(d, 0, 1);
 
     point(p);
     p->g.a = a;
@@ -139,8 +150,10 @@ static void check_product(dice *d, product *p, const char *what)
     if (!cfx_dtype_is_float(t))
         wrap(t, want, p->c_len);
     for (int i = 0; i < all.count; i++) {
-        void *work = array_scratch(cfx_gemm_workspace(all.ctx[i], &p->g));
+        void *packed = packs ? pack(all.ctx[i], &p->g) : NULL, *work;
 
+        p->g.packed = packed;
+        work = array_scratch(cfx_gemm_workspace(all.ctx[i], &p->g));
         memcpy(c, c0, size);
         p->g.c = c;
         cfx_gemm_run(all.ctx[i], &p->g, work);
@@ -148,6 +161,8 @@ static void check_product(dice *d, product *p, const char *what)
         if (same_level(&all, i))
             assert_same_bits(c, last, size, what);
         memcpy(last, c, size);
+        p->g.packed = NULL;
+        free(packed);
         free(work);
     }
     free(a);

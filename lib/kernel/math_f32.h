@@ -73,6 +73,19 @@ CFX_INLINE float trunc_f32(float x)
 
 /* ---- Exponentials ---- */
 
+/*
+ * x with a magnitude of at most `most`; NaN too becomes a number. This is done
+ * on the bits: comparisons of floats the compiler turns into branches, on which
+ * it computes everything behind them twice.
+ */
+CFX_INLINE float limit_f32(float x, float most)
+{
+    uint32_t m = bits_f32(x) & 0x7fffffff, limit = bits_f32(most);
+
+    m = m < limit ? m : limit;
+    return float_of_bits(m | (bits_f32(x) & 0x80000000));
+}
+
 /* ln 2 in two parts; the first has 16 bits, so that its product with a small
  * integer is exact. */
 static const float ln2_hi = 0x1.62e4p-1f, ln2_lo = 0x1.7f7d1cp-20f;
@@ -90,63 +103,77 @@ CFX_INLINE float exp_rest(float r)
     return q * (r * r);
 }
 
-/* y * 2^n, where 2^n may be beyond the range of float by itself. */
-CFX_INLINE float scale_f32(float y, int32_t n)
-{
-    int32_t half = n >> 1;
+/* Adding this rounds as round_magic does, and leaves n + 254 in the last bits:
+ * twice the exponent's bias, since 2^n is made of two factors. */
+static const float power_magic = 0x1.8p23f + 254;
 
-    return y * power_of_2(half) * power_of_2(n - half);
+/* y * 2^n for -254 <= n <= 254, where t = n + power_magic. */
+CFX_INLINE float scale_f32(float y, float t)
+{
+    uint32_t n = bits_f32(t), half = n >> 1;
+
+    return y * float_of_bits(half << 23) * float_of_bits((n - half) << 23);
+}
+
+/* e^x for |x| <= 104; beyond, the result is infinite or 0. */
+CFX_INLINE float exp_within(float x)
+{
+    float t = x * log2_e + power_magic, n = t - power_magic;
+    float r = x - n * ln2_hi - n * ln2_lo;
+
+    return scale_f32(exp_rest(r) + r + 1, t);
 }
 
 CFX_INLINE float exp_f32(float x)
 {
-    /* Beyond these the result is infinite or 0; NaN passes. */
-    float c = x > 89 ? 89 : x < -104 ? -104 : x;
-    float t = c * log2_e + round_magic, n = t - round_magic;
-    float r = c - n * ln2_hi - n * ln2_lo;
+    float y = exp_within(limit_f32(x, 104));
 
-    return scale_f32(exp_rest(r) + r + 1,
-                     (int32_t)(bits_f32(t) - bits_f32(round_magic)));
+    return x != x ? x : y;
 }
 
 CFX_INLINE float exp2_f32(float x)
 {
-    float c = x > 129 ? 129 : x < -151 ? -151 : x;
-    float t = c + round_magic, n = t - round_magic;
+    float c = limit_f32(x, 151);
+    float t = c + power_magic, n = t - power_magic;
     float r = (c - n) * 0x1.62e43p-1f;
+    float y = scale_f32(exp_rest(r) + r + 1, t);
 
-    return scale_f32(exp_rest(r) + r + 1,
-                     (int32_t)(bits_f32(t) - bits_f32(round_magic)));
+    return x != x ? x : y;
+}
+
+/* e^x - 1 for |x| <= 89. */
+CFX_INLINE float expm1_within(float x)
+{
+    float t = x * log2_e + round_magic, n = t - round_magic;
+    float r = x - n * ln2_hi - n * ln2_lo, s;
+    int32_t k = (int32_t)(bits_f32(t) - bits_f32(round_magic));
+
+    /* Half of 2^n, since 2^128 is too large; the least do not count. */
+    s = power_of_2((k < -125 ? -125 : k) - 1);
+    return ((exp_rest(r) + r) * s + (s - 0.5f)) * 2;
 }
 
 CFX_INLINE float expm1_f32(float x)
 {
-    float c = x > 89 ? 89 : x < -20 ? -20 : x;
-    float t = c * log2_e + round_magic, n = t - round_magic;
-    float r = c - n * ln2_hi - n * ln2_lo;
-    /* Half of 2^n, since 2^128 is too large. */
-    float s = power_of_2((int32_t)(bits_f32(t) - bits_f32(round_magic)) - 1);
-    float y = ((exp_rest(r) + r) * s + (s - 0.5f)) * 2;
+    float y = expm1_within(limit_f32(x, 89));
 
-    return fabsf(x) < 0x1p-30f ? x : y;
+    /* Nothing is lost of the smallest numbers; NaN stays. */
+    return fabsf(x) >= 0x1p-30f ? y : x;
 }
 
 /* ---- Logarithms ---- */
 
-/* log(1 + f) - f for -1/3 <= f <= 1/3. */
+/* log(1 + f) - f for -1/3 <= f <= 1/3; its terms in pairs. */
 CFX_INLINE float log_rest(float f)
 {
-    float q = 0x1.ecabbep-4f;
+    float f2 = f * f, f4 = f2 * f2;
+    float a = 0x1.555558p-2f - 0x1.ffff08p-3f * f;
+    float b = 0x1.999770p-3f - 0x1.559a5ep-3f * f;
+    float c = 0x1.24f680p-3f - 0x1.f35ed8p-4f * f;
+    float d = 0x1.b84b88p-4f - 0x1.077b5ap-3f * f;
+    float q = (a + b * f2) + ((c + d * f2) + 0x1.ecabbep-4f * f4) * f4;
 
-    q = q * f - 0x1.077b5ap-3f;
-    q = q * f + 0x1.b84b88p-4f;
-    q = q * f - 0x1.f35ed8p-4f;
-    q = q * f + 0x1.24f680p-3f;
-    q = q * f - 0x1.559a5ep-3f;
-    q = q * f + 0x1.999770p-3f;
-    q = q * f - 0x1.ffff08p-3f;
-    q = q * f + 0x1.555558p-2f;
-    return f * f * (q * f - 0.5f);
+    return f2 * (q * f - 0.5f);
 }
 
 /* x = (1 + f) * 2^e with 2/3 <= 1 + f < 4/3, for normal and subnormal x > 0. */
@@ -240,39 +267,40 @@ CFX_INLINE float cos_f32(float x) { return trig_f32(x, 1); }
 
 CFX_INLINE float tanh_f32(float x)
 {
-    float a = fabsf(x);
-    float m = expm1_f32(2 * (a > 10 ? 10 : a));
+    float m = expm1_within(2 * limit_f32(fabsf(x), 10));
 
-    return copysign_f32(m / (m + 2), x);
+    return fabsf(x) >= 0x1p-30f ? copysign_f32(m / (m + 2), x) : x;
 }
 
-/* -log(1 - erf(x)) for x >= 0: smooth, about x^2 where x is large. */
+/*
+ * -log(1 - erf(x)) for x >= 0: smooth, about x^2 where x is large. Its terms are
+ * paired but for the first, which makes the longest chain of them short.
+ */
 CFX_INLINE float erf_exponent(float x)
 {
-    float q = 0x1.40534ep-20f;
+    float x2 = x * x, x4 = x2 * x2;
+    float a = 0x1.45f308p-1f + 0x1.a4f37ep-4f * x;
+    float b = -0x1.39396cp-6f - 0x1.095a7ep-12f * x;
+    float c = 0x1.d7b098p-10f - 0x1.845534p-11f * x;
+    float d = 0x1.5f3bbcp-13f - 0x1.664582p-16f * x;
+    float q = (a + b * x2) + ((c + d * x2) + 0x1.40534ep-20f * x4) * x4;
 
-    q = q * x - 0x1.664582p-16f;
-    q = q * x + 0x1.5f3bbcp-13f;
-    q = q * x - 0x1.845534p-11f;
-    q = q * x + 0x1.d7b098p-10f;
-    q = q * x - 0x1.095a7ep-12f;
-    q = q * x - 0x1.39396cp-6f;
-    q = q * x + 0x1.a4f37ep-4f;
-    q = q * x + 0x1.45f308p-1f;
-    q = q * x + 0x1.20dd76p+0f;
-    return q * x;
+    return (q * x + 0x1.20dd76p+0f) * x;
 }
 
 CFX_INLINE float erf_f32(float x)
 {
-    return copysign_f32(expm1_f32(-erf_exponent(fabsf(x))), x);
+    float y = expm1_within(-erf_exponent(limit_f32(fabsf(x), 4)));
+
+    return fabsf(x) >= 0x1p-30f ? copysign_f32(y, x) : x * 0x1.20dd76p+0f;
 }
 
 /* x times the normal distribution: (1 + erf(x / sqrt 2)) / 2, from its tail, so
  * that nothing cancels where x < 0. */
 CFX_INLINE float gelu_f32(float x)
 {
-    float tail = exp_f32(-erf_exponent(fabsf(x) * 0x1.6a09e6p-1f)) * 0.5f;
+    float g = erf_exponent(limit_f32(fabsf(x), 15) * 0x1.6a09e6p-1f);
+    float tail = exp_within(-limit_f32(g, 104)) * 0.5f;
 
     return x * (x < 0 ? tail : 1 - tail);
 }
