@@ -3,11 +3,11 @@
  *
  * A block's class follows from its size, which is told again when the block is
  * freed, so that blocks have no header. Small blocks are cut from slabs and go
- * back to the system with the context. Others are taken and given back one by
- * one; large ones are mapped in huge pages, since the first touch of a small
- * page costs more than most operators spend on it. Free blocks are kept as
- * long as they and what is in use stay below the most that was ever in use,
- * and some slack.
+ * back to the system with the context. Middling ones are taken and given back
+ * one by one. Large ones are pieces of mapped memory (spans.h) in huge pages,
+ * since the first touch of a small page costs more than most operators spend
+ * on it. What is free is kept as long as it and what is in use stay below the
+ * most that was ever in use, and some slack.
  */
 #define _GNU_SOURCE 1
 #include "base/heap.h"
@@ -33,9 +33,9 @@
 
 #define SLAB_BLOCK_MAX (8 * KIB)
 #define SLAB_SIZE (128 * KIB)
-#define MAPPED_MIN MIB
+#define SPAN_MIN (256 * KIB)
 #define HUGE_PAGE (2 * MIB)
-#define KEPT_SLACK (32 * MIB)
+#define KEPT_SLACK (6 * MIB)
 /* Whoever asks for more has miscounted. The last class ends here. */
 #define ALLOC_MAX ((size_t)1 << (10 + CFX_HEAP_OCTAVES))
 
@@ -64,6 +64,7 @@ static void default_free(void *user, void *p, size_t size)
 
 const cfx_allocator cfx_heap_default = {default_alloc, default_free, NULL};
 
+/* A whole number of huge pages. */
 static void *map_huge(size_t size)
 {
     size_t room = size + HUGE_PAGE;
@@ -74,7 +75,7 @@ static void *map_huge(size_t size)
     size_t head = (HUGE_PAGE - (uintptr_t)p % HUGE_PAGE) % HUGE_PAGE;
     if (head)
         munmap(p, head);
-    munmap(p + head + size, room - head - size);
+    munmap(p + head + size, HUGE_PAGE - head);
 #ifdef MADV_HUGEPAGE
     madvise(p + head, size, MADV_HUGEPAGE);
 #endif
@@ -118,7 +119,7 @@ static void uncount(cfx_heap *h, size_t size)
 static size_t keep_at_most(const cfx_heap *h)
 {
     size_t peak = load(&h->peak), now = load(&h->now);
-    size_t all = peak + peak / 8 + KEPT_SLACK;
+    size_t all = peak + KEPT_SLACK;
     if (h->limit && all > h->limit)
         all = h->limit;
     return all > now ? all - now : 0;
@@ -139,30 +140,22 @@ static unsigned class_of(size_t size, size_t *rounded)
     return CFX_HEAP_FINE + (log2 - 10) * 8 + (unsigned)eighths - 8;
 }
 
+static size_t round_span(size_t size)
+{
+    return (size + CFX_SPAN - 1) & ~(CFX_SPAN - 1);
+}
+
 size_t cfx_heap_round(size_t size)
 {
     size_t rounded = 0;
+    if (size >= SPAN_MIN && size <= ALLOC_MAX)
+        return round_span(size);
     if (size <= ALLOC_MAX)
         class_of(size, &rounded);
     return rounded;
 }
 
 /* ---- Blocks from and to the system ---- */
-
-static void *system_alloc(cfx_heap *h, size_t size)
-{
-    if (size >= MAPPED_MIN)
-        return map_huge(size);
-    return h->from.alloc(h->from.user, size, BLOCK_ALIGN);
-}
-
-static void system_free(cfx_heap *h, void *p, size_t size)
-{
-    if (size >= MAPPED_MIN)
-        munmap(p, size);
-    else
-        h->from.free(h->from.user, p, size);
-}
 
 static size_t class_size(unsigned i)
 {
@@ -172,27 +165,43 @@ static size_t class_size(unsigned i)
     return (size_t)(9 + i % 8) << (i / 8 + 7);
 }
 
-/* Give back free blocks, the largest first, until at most `most` are kept. */
+/* Take something of what is kept beyond `most`. */
+static void *take_kept(cfx_heap *h, size_t most, size_t *size, bool *mapped)
+{
+    void *p = NULL;
+    cfx_spin_lock(&h->lock);
+    if (h->kept > most) {
+        *size = round_span(h->kept - most);
+        p = cfx_spans_cut(&h->spans, size);
+        *mapped = p;
+        for (unsigned i = CFX_HEAP_CLASSES; i-- > 0 && !p;) {
+            *size = class_size(i);
+            if (*size <= SLAB_BLOCK_MAX)
+                break;
+            p = h->list[i];
+            if (p)
+                h->list[i] = h->list[i]->next;
+        }
+        if (p)
+            h->kept -= *size;
+    }
+    cfx_spin_unlock(&h->lock);
+    return p;
+}
+
+/* Give back what is free, the largest first, until at most `most` is kept. */
 static void trim_to(cfx_heap *h, size_t most)
 {
+    size_t size = 0;
+    bool mapped = false;
+    void *p;
     if (h->direct)
         return;
-    for (unsigned i = CFX_HEAP_CLASSES; i-- > 0;) {
-        size_t size = class_size(i);
-        if (size <= SLAB_BLOCK_MAX)
-            return;
-        for (;;) {
-            cfx_spin_lock(&h->lock);
-            cfx_heap_free *f = h->kept > most ? h->list[i] : NULL;
-            if (f) {
-                h->list[i] = f->next;
-                h->kept -= size;
-            }
-            cfx_spin_unlock(&h->lock);
-            if (!f)
-                break;
-            system_free(h, f, size);
-        }
+    while ((p = take_kept(h, most, &size, &mapped))) {
+        if (mapped)
+            munmap(p, size);
+        else
+            h->from.free(h->from.user, p, size);
     }
 }
 
@@ -330,7 +339,7 @@ void cfx_free(cfx_context *ctx, void *p, size_t size)
     h->from.free(h->from.user, p, size);
 }
 
-/* ---- Blocks ---- */
+/* ---- Small blocks ---- */
 
 /* A free block of the class, or one cut from the slab. Under the lock. */
 static void *reuse(cfx_heap *h, unsigned class, size_t rounded)
@@ -357,15 +366,90 @@ static void *fresh_block(cfx_context *ctx, size_t size, size_t rounded)
         return add_slab(h) ? cfx_block_alloc(ctx, size) : NULL;
     if (!take(h, size))
         return NULL;
-    void *p = system_alloc(h, rounded);
+    void *p = h->from.alloc(h->from.user, rounded, BLOCK_ALIGN);
     if (!p) {
         cfx_heap_trim(h);
-        p = system_alloc(h, rounded);
+        p = h->from.alloc(h->from.user, rounded, BLOCK_ALIGN);
     }
     if (!p)
         untake(h, size);
     return p;
 }
+
+static void free_small(cfx_heap *h, void *p, size_t size)
+{
+    size_t rounded;
+    unsigned class = class_of(size, &rounded);
+    bool slab = rounded <= SLAB_BLOCK_MAX;
+    cfx_spin_lock(&h->lock);
+    uncount(h, size);
+    bool keep = slab || h->kept + rounded <= keep_at_most(h);
+    if (keep) {
+        cfx_heap_free *f = p;
+        f->next = h->list[class];
+        h->list[class] = f;
+        if (!slab)
+            h->kept += rounded;
+    }
+    cfx_spin_unlock(&h->lock);
+    if (!keep)
+        h->from.free(h->from.user, p, rounded);
+}
+
+/* ---- Large blocks ---- */
+
+static void *alloc_span(cfx_heap *h, size_t size)
+{
+    size_t rounded = round_span(size);
+    cfx_spin_lock(&h->lock);
+    bool ok = within_limit(h, size);
+    void *p = ok ? cfx_spans_take(&h->spans, rounded) : NULL;
+    if (p) {
+        count(h, size);
+        h->kept -= rounded;
+    }
+    cfx_spin_unlock(&h->lock);
+    return p;
+}
+
+/* New memory; what is left of its last huge page is free. */
+static void *fresh_span(cfx_heap *h, size_t size)
+{
+    size_t rounded = round_span(size);
+    size_t whole = (rounded + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
+    if (!take(h, size))
+        return NULL;
+    char *p = map_huge(whole);
+    if (!p) {
+        cfx_heap_trim(h);
+        p = map_huge(whole);
+    }
+    if (!p) {
+        untake(h, size);
+    } else if (whole > rounded) {
+        cfx_spin_lock(&h->lock);
+        cfx_spans_give(&h->spans, p + rounded, whole - rounded);
+        h->kept += whole - rounded;
+        cfx_spin_unlock(&h->lock);
+    }
+    return p;
+}
+
+static void free_span(cfx_heap *h, void *p, size_t size)
+{
+    size_t rounded = round_span(size);
+    cfx_spin_lock(&h->lock);
+    uncount(h, size);
+    cfx_spans_give(&h->spans, p, rounded);
+    h->kept += rounded;
+    size_t most = keep_at_most(h);
+    bool full = h->kept > most;
+    cfx_spin_unlock(&h->lock);
+    if (full)
+        trim_to(h, most);
+}
+
+/* ---- Blocks ---- */
 
 void *cfx_block_alloc(cfx_context *ctx, size_t size)
 {
@@ -375,6 +459,10 @@ void *cfx_block_alloc(cfx_context *ctx, size_t size)
         return take(h, size) ? alloc_taken(h, size, BLOCK_ALIGN) : NULL;
     if (size > ALLOC_MAX)
         return NULL;
+    if (size >= SPAN_MIN) {
+        void *p = alloc_span(h, size);
+        return p ? p : fresh_span(h, size);
+    }
     size_t rounded;
     unsigned class = class_of(size, &rounded);
     cfx_spin_lock(&h->lock);
@@ -395,24 +483,11 @@ void cfx_block_free(cfx_context *ctx, void *p, size_t size)
     if (h->direct) {
         untake(h, size);
         h->from.free(h->from.user, p, size);
-        return;
+    } else if (size >= SPAN_MIN) {
+        free_span(h, p, size);
+    } else {
+        free_small(h, p, size);
     }
-    size_t rounded;
-    unsigned class = class_of(size, &rounded);
-    bool slab = rounded <= SLAB_BLOCK_MAX;
-    cfx_spin_lock(&h->lock);
-    uncount(h, size);
-    bool keep = slab || h->kept + rounded <= keep_at_most(h);
-    if (keep) {
-        cfx_heap_free *f = p;
-        f->next = h->list[class];
-        h->list[class] = f;
-        if (!slab)
-            h->kept += rounded;
-    }
-    cfx_spin_unlock(&h->lock);
-    if (!keep)
-        system_free(h, p, rounded);
 }
 
 size_t cfx_context_memory(const cfx_context *ctx)

@@ -12,6 +12,7 @@
 #include <cfx/context.h>
 
 #include "base/atomic.h"
+#include "base/spans.h"
 
 enum {
     CFX_HEAP_FINE = 16,     /* classes of 64, 128, ..., 1024 bytes */
@@ -28,7 +29,8 @@ typedef struct cfx_heap {
     size_t limit;          /* 0: none */
     cfx_spinlock lock;
     atomic_size_t now, peak;
-    size_t kept;           /* bytes in the free lists but for the slabs' */
+    size_t kept;           /* bytes that are free but for the slabs' */
+    cfx_spans spans;       /* free pieces of what is mapped */
     char *slab_at, *slab_end;
     cfx_heap_slab *slabs;
     cfx_heap_free *list[CFX_HEAP_CLASSES];

@@ -18,5 +18,7 @@ libcore_la_SOURCES += \
 	%reldir%/pool.c \
 	%reldir%/pool.h \
 	%reldir%/prove.c \
+	%reldir%/spans.c \
+	%reldir%/spans.h \
 	%reldir%/util.c \
 	%reldir%/util.h
