@@ -159,16 +159,25 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
                                  const cfx_value *in, bool inplace,
                                  cfx_value *out)
 {
-    cfx_call call = {
-        .ctx = s->ctx,
-        .env = s->env,
-        .err = &s->error,
-        .node = s->node,
-        .op = t->op,
-        .schema = t->schema,
-        .in = in,
-        .inplace = inplace,
-    };
+    cfx_call call;
+    /* Field by field: to clear out and alias too takes as long as the smallest
+     * operators. They are valid up to nout. */
+    call.ctx = s->ctx;
+    call.env = s->env;
+    call.err = &s->error;
+    call.node = s->node;
+    call.target = CFX_NOTHING;
+    call.args = call.kwargs = NULL;
+    call.nargs = call.nkwargs = 0;
+    call.op = t->op;
+    call.schema = t->schema;
+    call.in = in;
+    call.inplace = inplace;
+    call.meta = false;
+    call.nout = 0;
+    call.result = CFX_NOTHING;
+    call.work = NULL;
+    call.work_size = 0;
     return s->cls->call_op(s, &call, out);
 }
 
