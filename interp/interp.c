@@ -78,13 +78,15 @@ static cfx_status no_value(cfx_interp *it, const cfx_node *n, uint32_t id)
 static const step *step_of(const struct cfx_interp_self *self,
                            const cfx_node *n)
 {
+    if (self->walking && self->walking->node == n)
+        return self->walking;
     return &self->step[self->step_of[n->id] - 1];
 }
 
 static cfx_status base_fetch_args(cfx_interp *it, const cfx_node *n,
                                   cfx_call *call)
 {
-    const step *s = step_of(it->self, n);
+    const spelling *s = &step_of(it->self, n)->spelled;
     const patch *missing = fill(it->self, s->patch, s->npatch);
     if (missing)
         return no_value(it, n, missing->id);
@@ -405,7 +407,7 @@ static void set_env(struct cfx_interp_self *self, uint32_t id, cfx_value v)
 static void clear_env(struct cfx_interp_self *self)
 {
     for (size_t i = 0; i < self->nsteps; i++)
-        set_env(self, self->step[i].node->id, CFX_NOTHING);
+        set_env(self, self->step[i].id, CFX_NOTHING);
 }
 
 /* Values kept from the last run go when the next one is prepared. */
@@ -439,13 +441,14 @@ static cfx_status run_step(cfx_interp *it, const step *s)
 {
     struct cfx_interp_self *self = it->self;
     cfx_value v;
-    if (self->env[s->node->id].kind == CFX_ABSENT) {
+    if (self->env[s->id].kind == CFX_ABSENT) {
+        self->walking = s;
         cfx_status st = cfx_context_check(self->ctx, it->err);
         if (!st)
             st = cfx_interp_run_node(it, s->node, &v);
         if (st)
             return st;
-        set_env(self, s->node->id, v);
+        set_env(self, s->id, v);
     }
     if (!self->keep_values)
         for (uint32_t i = 0; i < s->ndrop; i++)
@@ -461,7 +464,7 @@ static void end_run(struct cfx_interp_self *self, cfx_status st)
     else if (st || !self->nsteps)
         clear_env(self);
     else
-        set_env(self, self->step[self->nsteps - 1].node->id, CFX_NOTHING);
+        set_env(self, self->step[self->nsteps - 1].id, CFX_NOTHING);
 }
 
 cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
@@ -481,11 +484,12 @@ cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
     for (size_t i = 0; i < self->nsteps && !st; i++) {
         const step *s = &self->step[i];
         st = run_step(it, s);
-        if (!st && s->node->op == CFX_OUTPUT) {
-            *result = cfx_value_ref(self->env[s->node->id]);
+        if (!st && s->op == CFX_OUTPUT) {
+            *result = cfx_value_ref(self->env[s->id]);
             break;
         }
     }
+    self->walking = NULL;
     end_run(self, st);
     it->scope->node = NULL;
     it->err = NULL;

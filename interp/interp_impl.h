@@ -28,18 +28,26 @@ typedef struct candidate {
     bool inplace;
 } candidate;
 
-/* One node, prepared. */
-typedef struct step {
-    const cfx_node *node;
+/* A call as its node spells it. */
+typedef struct spelling {
     cfx_value *args, *kwargs;    /* copies of the node's, with holes */
     patch *patch;                /* the holes of both */
-    candidate *candidate;        /* none: bind when it runs */
-    const cfx_target *target;    /* of functions and methods */
-    cfx_module *module;          /* of call_module */
-    uint32_t npatch, ncandidates;
+    uint32_t npatch;
+} spelling;
+
+/* One node, prepared: what a walk needs of it, without a look at the node. */
+typedef struct step {
+    const cfx_node *node;
+    uint32_t id;
+    uint8_t op;                  /* cfx_opcode */
     bool direct;                 /* no hook needs to see the call as spelled */
+    uint16_t ncandidates;        /* 0: bind when it runs */
+    candidate *candidate;
     uint32_t *drop;              /* ids of values that end here */
     uint32_t ndrop;
+    spelling spelled;
+    const cfx_target *target;    /* of functions and methods */
+    cfx_module *module;          /* of call_module */
 } step;
 
 struct cfx_interp_self {
@@ -52,7 +60,8 @@ struct cfx_interp_self {
     uint32_t *step_of;           /* by node id: index + 1 */
     cfx_value *env;              /* by node id */
     uint32_t nids;
-    const step *current;
+    const step *walking;         /* where the walk is */
+    const step *current;         /* whose call a hook was given */
     const cfx_call *call;        /* the unchanged one of the current step */
     const cfx_value *inputs;
     size_t ninputs, next_input;

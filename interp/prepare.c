@@ -28,7 +28,7 @@ struct holes {
 static cfx_status add_hole(struct holes *h, cfx_value *at)
 {
     if (h->n == h->cap) {
-        uint32_t cap = h->cap ? 2 * h->cap : 4;
+        uint32_t cap = h->cap ? 2 * h->cap : 2;
         patch *p = cfx_arena_alloc(&h->self->arena, cap * sizeof(*p));
         if (!p)
             return no_memory(h->err);
@@ -161,7 +161,8 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     b.target = t;
     *settled = is_settled(&b);
     st = prepare_candidate(self, c, &b, err);
-    s->ncandidates += !st;
+    if (!st)
+        s->ncandidates++;
     cfx_bound_release(&b);
     return st;
 }
@@ -206,11 +207,12 @@ static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
     struct cfx_interp_self *self = it->self;
     const cfx_node *n = s->node;
     struct holes h = {.self = self, .kinds = ANY_KIND, .err = err};
-    cfx_status st = open_values(&h, n->args, n->nargs, &s->args);
+    cfx_status st = open_values(&h, n->args, n->nargs, &s->spelled.args);
     if (!st)
-        st = open_values(&h, n->kwargs, 2 * (size_t)n->nkwargs, &s->kwargs);
-    s->patch = h.list;
-    s->npatch = h.n;
+        st = open_values(&h, n->kwargs, 2 * (size_t)n->nkwargs,
+                         &s->spelled.kwargs);
+    s->spelled.patch = h.list;
+    s->spelled.npatch = h.n;
     if (st)
         return st;
     const char *target = n->target.u.str->text;
@@ -277,6 +279,8 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
          at = cfx_node_next(at)) {
         step *s = &self->step[self->nsteps++];
         s->node = at;
+        s->id = at->id;
+        s->op = at->op;
         self->step_of[at->id] = (uint32_t)self->nsteps;
         cfx_status st = prepare_node(it, s, err);
         if (st) {
