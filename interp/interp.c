@@ -1,9 +1,9 @@
 /*
  * interp -- the walk, and the default hooks.
  *
- * Each hook gets the call as its node spells it. The base class's hook for
- * functions looks whether it is the very call the walk made: then what was
- * bound when the interpreter was made is used; a changed copy is bound anew.
+ * Each hook gets the call as its node spells it. Where the base class's hooks
+ * see that call as it was prepared, what was bound then is used; one that was
+ * changed on the way is bound anew.
  */
 #include "interp/interp_impl.h"
 
@@ -175,18 +175,35 @@ static cfx_status call_prepared(cfx_interp *it, const step *s, cfx_value *out)
                                             c->inplace, out));
 }
 
-static cfx_status call_target(cfx_interp *it, const cfx_call *call,
-                              bool method, cfx_value *out)
+/* What was prepared for a call's target; NULL where a hook changed it. */
+static const step *prepared(const cfx_interp *it, const cfx_call *call,
+                            cfx_opcode op)
 {
-    struct cfx_interp_self *self = it->self;
-    const step *s = self->current;
-    bool same = call == self->call;
-    if (same && s->ncandidates)
+    const cfx_node *n = call->node;
+    return n && n->graph == it->graph && n->op == op &&
+                   call->target.u.str == n->target.u.str
+               ? step_of(it->self, n) : NULL;
+}
+
+/* Are the arguments those that were bound? */
+static bool args_are_prepared(const step *s, const cfx_call *call)
+{
+    return call->args == s->spelled.args && call->nargs == s->node->nargs &&
+           call->kwargs == s->spelled.kwargs &&
+           call->nkwargs == s->node->nkwargs;
+}
+
+static cfx_status call_target(cfx_interp *it, const cfx_call *call,
+                              cfx_opcode op, cfx_value *out)
+{
+    const step *s = prepared(it, call, op);
+    if (s && s->ncandidates && args_are_prepared(s, call))
         return call_prepared(it, s, out);
-    const char *name = call->target.u.str->text;
-    const cfx_target *t = s->target;
-    cfx_status st = same ? CFX_OK : cfx_target__find(&t, self->ctx, name,
-                                                     method, it->err);
+    const cfx_target *t = s ? s->target : NULL;
+    cfx_status st = t ? CFX_OK
+                      : cfx_target__find(&t, it->self->ctx,
+                                         call->target.u.str->text,
+                                         op == CFX_CALL_METHOD, it->err);
     if (st)
         return st;
     return passed(it, cfx_scope_call_target(it->scope, t, call->args,
@@ -197,21 +214,21 @@ static cfx_status call_target(cfx_interp *it, const cfx_call *call,
 static cfx_status base_call_function(cfx_interp *it, const cfx_call *call,
                                      cfx_value *out)
 {
-    return call_target(it, call, false, out);
+    return call_target(it, call, CFX_CALL_FUNCTION, out);
 }
 
 static cfx_status base_call_method(cfx_interp *it, const cfx_call *call,
                                    cfx_value *out)
 {
-    return call_target(it, call, true, out);
+    return call_target(it, call, CFX_CALL_METHOD, out);
 }
 
 static cfx_status base_call_module(cfx_interp *it, const cfx_call *call,
                                    cfx_value *out)
 {
     const char *path = call->target.u.str->text;
-    cfx_module *m = call == it->self->call ? it->self->current->module
-                                           : cfx_module_at(it->module, path);
+    const step *s = prepared(it, call, CFX_CALL_MODULE);
+    cfx_module *m = s ? s->module : cfx_module_at(it->module, path);
     if (!m)
         return cfx_interp_fail(it, CFX_ENAME,
                                "Node referenced nonexistent target %s", path);
@@ -273,17 +290,8 @@ static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
         return call_prepared(it, s, out);
     cfx_call call = {.ctx = self->ctx, .env = it->scope->env, .err = it->err,
                      .node = n, .target = n->target};
-    const step *outer = self->current;
-    const cfx_call *outer_call = self->call;
     cfx_status st = self->hook.fetch_args(it, n, &call);
-    if (st)
-        return st;
-    self->current = s;
-    self->call = &call;
-    st = hook_of(&self->hook, n->op)(it, &call, out);
-    self->current = outer;
-    self->call = outer_call;
-    return st;
+    return st ? st : hook_of(&self->hook, n->op)(it, &call, out);
 }
 
 static void base_release(cfx_interp *it) { (void)it; }

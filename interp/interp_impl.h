@@ -61,8 +61,6 @@ struct cfx_interp_self {
     cfx_value *env;              /* by node id */
     uint32_t nids;
     const step *walking;         /* where the walk is */
-    const step *current;         /* whose call a hook was given */
-    const cfx_call *call;        /* the unchanged one of the current step */
     const cfx_value *inputs;
     size_t ninputs, next_input;
     bool keep_values;
