@@ -2,9 +2,8 @@
  * text_test -- graphs, values and models as text, both ways.
  *
  * Reads cases/values.test and cases/models.test, whose heads say what they
- * hold; golden/text, in which PyTorch wrote each form of a graph; and the
- * models in the directory $CFX_ZOO. Paths begin at $srcdir/tests, or at
- * ./tests.
+ * hold, and golden/text, in which PyTorch wrote each form of a graph. Paths
+ * begin at $srcdir/tests, or at ./tests. (The zoo: zoo_text_test.)
  */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>
@@ -491,72 +490,6 @@ START_TEST(every_form_is_what_pytorch_prints)
 }
 END_TEST
 
-/* ---- The zoo ---- */
-
-/* The text with the hidden arguments of attention. */
-static char *with_heads(const char *text)
-{
-    static const char mha[] = "MultiheadAttention(\n";
-    static const char more[] =
-        "MultiheadAttention(num_heads=4, batch_first=True\n";
-    size_t count = 0;
-    for (const char *s = text; (s = strstr(s, mha)); s++)
-        count++;
-    char *out = malloc(strlen(text) + count * sizeof(more) + 1), *to = out;
-    for (const char *s; (s = strstr(text, mha)); text = s + strlen(mha)) {
-        memcpy(to, text, (size_t)(s - text));
-        to += s - text;
-        to = stpcpy(to, more);
-    }
-    strcpy(to, text);
-    return out;
-}
-
-static void check_zoo(const char *path)
-{
-    size_t len;
-    cfx_buf b, c;
-    cfx_module *gm;
-    char *text = read_file(path, &len), *full = with_heads(text);
-    if (parse(&gm, full, strlen(full)))
-        ck_abort_msg("%s: %s", path, err.text);
-    print(as_model, gm, &b);
-    ck_assert_msg(b.len == len && !memcmp(b.s, text, len),
-                  "%s does not print back", path);
-    cfx_buf_release(&b);
-    print(as_lossless, gm, &b);
-    cfx_module_unref(gm);
-    if (parse(&gm, b.s, b.len))
-        ck_abort_msg("%s: %s", path, err.text);
-    assert_text(path, print(as_lossless, gm, &c), b.s);
-    cfx_buf_release(&b);
-    cfx_buf_release(&c);
-    cfx_module_unref(gm);
-    free(full);
-    free(text);
-}
-
-START_TEST(the_zoo_prints_back_byte_for_byte)
-{
-    const char *place = getenv("CFX_ZOO");
-    DIR *dir = place ? opendir(place) : NULL;
-    int count = 0;
-    if (!dir)
-        return;
-    for (struct dirent *e; (e = readdir(dir));) {
-        char path[1024];
-        size_t n = strlen(e->d_name);
-        if (n < 3 || strcmp(e->d_name + n - 3, ".fx"))
-            continue;
-        snprintf(path, sizeof(path), "%s/%s", place, e->d_name);
-        check_zoo(path);
-        count++;
-    }
-    closedir(dir);
-    ck_assert_int_eq(count, 42);
-}
-END_TEST
-
 /* ---- Broken texts ---- */
 
 static const char *const sound[] = {
@@ -862,7 +795,6 @@ int main(void)
     tcase_add_test(c, utf8_is_checked);
     tcase_add_test(c, models_read_and_print_as_written);
     tcase_add_test(c, every_form_is_what_pytorch_prints);
-    tcase_add_test(c, the_zoo_prints_back_byte_for_byte);
     tcase_add_loop_test(c, every_prefix_is_survived, 0, NSOUND);
     tcase_add_loop_test(c, random_bytes_are_survived, 0, NSOUND);
     tcase_add_test(c, monstrous_texts_are_survived);
