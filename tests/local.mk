@@ -74,3 +74,10 @@ check-local: check-TESTS
 	        f += $$5 + $$7 } \
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
+
+# All models of the zoo, every element of every node, with a PyTorch that is
+# here: make check-pytorch PYTHON=... one that has torch.
+.PHONY: check-pytorch
+check-pytorch: cfx zoo/unpacked
+	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
+		$(MODELS)
