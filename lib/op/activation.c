@@ -10,53 +10,15 @@
  */
 #include <string.h>
 
-#include "kernel/pointwise.h"
-#include "op/infer.h"
-#include "op/loop.h"
-
-static cfx_status same_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 1,
-                               (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
-}
-
-static cfx_status float_infer(cfx_call *call)
-{
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[x->dtype].name);
-    return same_infer(call);
-}
-
-static cfx_status run_params(cfx_call *call, const double *params)
-{
-    return cfx_loop_run(call, (cfx_pw)call->op->code,
-                        (cfx_dtype)call->out[0]->dtype, call->in, 1, params);
-}
+#include "op/rules.h"
 
 static cfx_status activation_run(cfx_call *call)
 {
     double params[3] = {0};
     for (int k = 1, n = 0; k < call->schema->nparams && n < 3; k++)
         params[n++] = cfx_call_double(call, k);
-    return run_params(call, params);
+    return cfx_unary_params(call, params);
 }
-
-#define COST(steps, transcendental)                                         \
-    static void cost_##steps##_##transcendental(const cfx_call *call,       \
-                                                cfx_cost *cost)             \
-    {                                                                       \
-        cfx_cost_pointwise(call, cost, steps, transcendental);              \
-    }
-COST(0, 0)
-COST(1, 0)
-COST(3, 0)
-COST(4, 0)
-COST(3, 2)
-COST(4, 2)
-COST(5, 1)
-COST(8, 1)
 
 /* `extra` are the parameters behind self, in the schema's language. */
 #define ACTIVATION(name, code_, extra, aliases_, cost_, run_, infer_, doc_)   \
@@ -83,29 +45,29 @@ COST(8, 1)
         .run = run_,                                                          \
     };
 
-ACTIVATION(relu, RELU, "", "", cost_0_0, activation_run, same_infer,
+ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run, cfx_unary_same,
            "max(x, 0).")
-ACTIVATION(silu, SILU, "", "", cost_4_2, activation_run, float_infer,
+ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run, cfx_unary_only_float,
            "x * sigmoid(x).")
-ACTIVATION(mish, MISH, "", "", cost_5_1, activation_run, float_infer,
+ACTIVATION(mish, MISH, "", "", cfx_cost_5_1, activation_run, cfx_unary_only_float,
            "x * tanh(softplus(x)).")
-ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cost_3_0, activation_run,
-           float_infer, "clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(hardswish, HARDSWISH, "", "", cost_4_0, activation_run,
-           float_infer, "x * clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_3_0, activation_run,
+           cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_4_0, activation_run,
+           cfx_unary_only_float, "x * clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
-           cost_1_0, activation_run, float_infer,
+           cfx_cost_1_0, activation_run, cfx_unary_only_float,
            "x, or x * negative_slope where x is negative.")
 ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
-           cost_0_0, activation_run, float_infer,
+           cfx_cost_0_0, activation_run, cfx_unary_only_float,
            "x, kept between two numbers.")
 OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
-             " torch.nn.functional.softplus", cost_5_1, activation_run,
-             float_infer,
+             " torch.nn.functional.softplus", cfx_cost_5_1, activation_run,
+             cfx_unary_only_float,
              "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
              NULL)
 ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
-           cost_0_0, activation_run, float_infer,
+           cfx_cost_0_0, activation_run, cfx_unary_only_float,
            "x where it is above the threshold, else the value.")
 
 /* ---- Those whose parameters are not in their arguments ---- */
@@ -118,7 +80,7 @@ static cfx_status relu6_run(cfx_call *call)
                         3, NULL);
 }
 
-ACTIVATION(relu6, CLAMP, "", "", cost_0_0, relu6_run, same_infer,
+ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_run, cfx_unary_same,
            "min(max(x, 0), 6).")
 
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */
@@ -126,27 +88,27 @@ static cfx_status selu_run(cfx_call *call)
 {
     static const double params[3] = {1.6732632423543772848170429916717,
                                      1.0507009873554804934193349852946, 1};
-    return run_params(call, params);
+    return cfx_unary_params(call, params);
 }
 
-ACTIVATION(selu, ELU, "", "", cost_3_2, selu_run, float_infer,
+ACTIVATION(selu, ELU, "", "", cfx_cost_3_2, selu_run, cfx_unary_only_float,
            "The scaled exponential linear unit.")
 
 static cfx_status celu_run(cfx_call *call)
 {
     double alpha = cfx_call_double(call, 1);
     double params[3] = {alpha, 1, 1 / alpha};
-    return run_params(call, params);
+    return cfx_unary_params(call, params);
 }
 
 static cfx_status celu_infer(cfx_call *call)
 {
     if (cfx_call_double(call, 1) == 0)
         return cfx_call_fail(call, CFX_EINVAL, "alpha cannot be 0");
-    return float_infer(call);
+    return cfx_unary_only_float(call);
 }
 
-ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cost_4_2, celu_run,
+ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_4_2, celu_run,
            celu_infer, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
 
 /* elu's scales are ATen's only. */
@@ -164,8 +126,8 @@ const cfx_op cfx_op__elu = {
     .doc = "x, or alpha * (exp(x) - 1) where x is negative.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_ELU,
-    .infer = float_infer,
-    .cost = cost_3_2,
+    .infer = cfx_unary_only_float,
+    .cost = cfx_cost_3_2,
     .run = activation_run,
 };
 
@@ -177,7 +139,7 @@ static cfx_status gelu_infer(cfx_call *call)
     if (strcmp(how, "none") && strcmp(how, "tanh"))
         return cfx_call_fail(call, CFX_EINVAL, "approximate argument must be "
                              "either none or tanh.");
-    return float_infer(call);
+    return cfx_unary_only_float(call);
 }
 
 static cfx_status gelu_run(cfx_call *call)
@@ -193,6 +155,6 @@ const cfx_op cfx_op__gelu = {
     .doc = "x times the normal distribution's cumulative probability at x.",
     .flags = CFX_OP_POINTWISE,
     .infer = gelu_infer,
-    .cost = cost_8_1,
+    .cost = cfx_cost_8_1,
     .run = gelu_run,
 };

@@ -9,67 +9,17 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/pointwise.h"
-#include "op/infer.h"
-#include "op/loop.h"
-
-static void no_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 0, 0);
-}
-
-static void one_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 1, 0);
-}
-
-static void division_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 1, 1);
-}
-
-static cfx_status refuse_type(cfx_call *call, cfx_dtype type)
-{
-    return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                         cfx_dtypes[type].name);
-}
+#include "op/rules.h"
 
 /* Compute `code` over the first n arguments. */
 static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
 {
     if (!cfx_pointwise_has(code, type))
-        return refuse_type(call, type);
+        return cfx_infer_refuse(call, type);
     return cfx_loop_run(call, code, type, call->in, n, NULL);
 }
 
 /* ---- Two arguments of one type ---- */
-
-static cfx_status same_infer(cfx_call *call)
-{
-    cfx_dtype type = cfx_infer_type(call, 0, 2);
-    if (!cfx_pointwise_has((cfx_pw)call->op->code, type))
-        return refuse_type(call, type);
-    return cfx_infer_pointwise(call, 0, 2, type);
-}
-
-static cfx_status float_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 2, cfx_infer_float_type(call, 0, 2));
-}
-
-static cfx_status bool_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 2, CFX_BOOL);
-}
-
-static cfx_status two_run(cfx_call *call)
-{
-    cfx_pw code = (cfx_pw)call->op->code;
-    cfx_dtype type = cfx_pointwise_is_bool(code) || call->inplace
-                         ? cfx_infer_type(call, 0, 2)
-                         : (cfx_dtype)call->out[0]->dtype;
-    return run_code(call, code, type, 2);
-}
 
 #define TWO(name, code_, infer_, cost_, aliases_, inplace_, doc_)             \
     const cfx_op cfx_op__##name = {                                           \
@@ -81,53 +31,53 @@ static cfx_status two_run(cfx_call *call)
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
-        .run = two_run,                                                       \
+        .run = cfx_binary_run,                                                       \
     };
 
-TWO(remainder, REMAINDER, same_infer, division_cost,
+TWO(remainder, REMAINDER, cfx_binary_same, cfx_cost_1_1,
     "operator.mod Tensor.__mod__ aten.remainder.Tensor aten.remainder.Scalar",
     "operator.imod", "What is left of a division, with the divisor's sign.")
-TWO(fmod, FMOD, same_infer, division_cost,
+TWO(fmod, FMOD, cfx_binary_same, cfx_cost_1_1,
     "aten.fmod.Tensor aten.fmod.Scalar", NULL,
     "What is left of a division, with the dividend's sign.")
-TWO(floor_divide, DIV_FLOOR, same_infer, division_cost,
+TWO(floor_divide, DIV_FLOOR, cfx_binary_same, cfx_cost_1_1,
     "operator.floordiv Tensor.__floordiv__ aten.floor_divide.default "
     "aten.floor_divide.Scalar", "operator.ifloordiv",
     "The quotient, rounded down.")
-TWO(atan2, ATAN2, float_infer, division_cost,
+TWO(atan2, ATAN2, cfx_binary_float, cfx_cost_1_1,
     "torch.arctan2 Tensor.arctan2 aten.atan2.default", NULL,
     "The angle of a point given as (y, x).")
-TWO(fmax, FMAX, same_infer, no_cost, "aten.fmax.default", NULL,
+TWO(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.fmax.default", NULL,
     "The greater of two, passing over NaN.")
-TWO(fmin, FMIN, same_infer, no_cost, "aten.fmin.default", NULL,
+TWO(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
     "The lesser of two, passing over NaN.")
-TWO(hypot, HYPOT, float_infer, division_cost, "aten.hypot.default", NULL,
+TWO(hypot, HYPOT, cfx_binary_float, cfx_cost_1_1, "aten.hypot.default", NULL,
     "The length of (x, y).")
-TWO(xlogy, XLOGY, float_infer, division_cost,
+TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_1_1,
     "aten.xlogy.Tensor aten.xlogy.Scalar_Other", NULL,
     "x * log(y), and 0 where x is 0.")
-TWO(logaddexp, LOGADDEXP, float_infer, division_cost,
+TWO(logaddexp, LOGADDEXP, cfx_binary_float, cfx_cost_1_1,
     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
-TWO(bitwise_and, BITWISE_AND, same_infer, one_cost,
+TWO(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
     "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
     "aten.bitwise_and.Scalar", "operator.iand", "The bits that both have.")
-TWO(bitwise_or, BITWISE_OR, same_infer, one_cost,
+TWO(bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
     "operator.or_ Tensor.__or__ aten.bitwise_or.Tensor "
     "aten.bitwise_or.Scalar", "operator.ior", "The bits that either has.")
-TWO(bitwise_xor, BITWISE_XOR, same_infer, one_cost,
+TWO(bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
     "operator.xor Tensor.__xor__ aten.bitwise_xor.Tensor "
     "aten.bitwise_xor.Scalar", "operator.ixor", "The bits that just one has.")
-TWO(bitwise_left_shift, SHIFT_LEFT, same_infer, one_cost,
+TWO(bitwise_left_shift, SHIFT_LEFT, cfx_binary_same, cfx_cost_1_0,
     "operator.lshift aten.bitwise_left_shift.Tensor", "operator.ilshift",
     "The bits, moved to the left.")
-TWO(bitwise_right_shift, SHIFT_RIGHT, same_infer, one_cost,
+TWO(bitwise_right_shift, SHIFT_RIGHT, cfx_binary_same, cfx_cost_1_0,
     "operator.rshift aten.bitwise_right_shift.Tensor", "operator.irshift",
     "The bits, moved to the right; the sign stays.")
-TWO(logical_and, LOGICAL_AND, bool_infer, no_cost,
+TWO(logical_and, LOGICAL_AND, cfx_binary_bool, cfx_cost_0_0,
     "aten.logical_and.default", NULL, "Are both nonzero?")
-TWO(logical_or, LOGICAL_OR, bool_infer, no_cost, "aten.logical_or.default",
+TWO(logical_or, LOGICAL_OR, cfx_binary_bool, cfx_cost_0_0, "aten.logical_or.default",
     NULL, "Is either nonzero?")
-TWO(logical_xor, LOGICAL_XOR, bool_infer, no_cost,
+TWO(logical_xor, LOGICAL_XOR, cfx_binary_bool, cfx_cost_0_0,
     "aten.logical_xor.default", NULL, "Is just one nonzero?")
 
 /* ---- div, with its rounding ---- */
@@ -150,7 +100,7 @@ static cfx_status div_infer(cfx_call *call)
     cfx_status st = div_code(call, &code);
     if (st)
         return st;
-    return code == CFX_PW_DIV ? float_infer(call)
+    return code == CFX_PW_DIV ? cfx_binary_float(call)
            : cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
 }
 
@@ -172,7 +122,7 @@ const cfx_op cfx_op__div = {
     .doc = "The quotient, rounded as asked.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
     .infer = div_infer,
-    .cost = division_cost,
+    .cost = cfx_cost_1_1,
     .run = div_run,
 };
 
@@ -193,7 +143,7 @@ static cfx_status rsub_run(cfx_call *call)
 static cfx_status rsub_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
-    return type == CFX_BOOL ? refuse_type(call, type)
+    return type == CFX_BOOL ? cfx_infer_refuse(call, type)
                             : cfx_infer_pointwise(call, 0, 2, type);
 }
 
@@ -204,7 +154,7 @@ const cfx_op cfx_op__rsub = {
     .doc = "other - alpha * self.",
     .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS,
     .infer = rsub_infer,
-    .cost = one_cost,
+    .cost = cfx_cost_1_0,
     .run = rsub_run,
 };
 
@@ -274,7 +224,7 @@ static cfx_status clamp_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL, "At least one of 'min' or "
                              "'max' must not be None");
     if (type == CFX_BOOL)
-        return refuse_type(call, type);
+        return cfx_infer_refuse(call, type);
     return cfx_infer_pointwise(call, 0, 3, type);
 }
 
@@ -295,7 +245,7 @@ static cfx_status clamp_run(cfx_call *call)
         .doc = "Each element, kept between two bounds.",                      \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
         .infer = clamp_infer,                                                 \
-        .cost = no_cost,                                                      \
+        .cost = cfx_cost_0_0,                                                      \
         .run = clamp_run,                                                     \
         .next = next_,                                                        \
     };
@@ -320,8 +270,8 @@ CLAMP(cfx_op__clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) "
         .doc = "Each element, kept from passing a bound.",                    \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
         .code = code_,                                                        \
-        .infer = same_infer,                                                  \
-        .cost = no_cost,                                                      \
+        .infer = cfx_binary_same,                                                  \
+        .cost = cfx_cost_0_0,                                                      \
         .run = name##_run,                                                    \
     };
 
@@ -334,7 +284,7 @@ static cfx_status three_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
     if (!cfx_pointwise_has((cfx_pw)call->op->code, type))
-        return refuse_type(call, type);
+        return cfx_infer_refuse(call, type);
     return cfx_infer_pointwise(call, 0, 3, type);
 }
 

@@ -23,8 +23,7 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x)
         return cfx_call_fail(call, CFX_ESHAPE, "expected at least 2D input "
                              "(got %dD input)", x->rank);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[x->dtype].name);
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int k = WEIGHT; k <= VAR; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t && k >= MEAN && !training)

@@ -8,58 +8,7 @@
  *
  * A number may stand for either.
  */
-#include "kernel/pointwise.h"
-#include "op/infer.h"
-#include "op/loop.h"
-
-static cfx_status same_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
-}
-
-static cfx_status float_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 2, cfx_infer_float_type(call, 0, 2));
-}
-
-static cfx_status bool_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 2, CFX_BOOL);
-}
-
-static void one_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 1, 0);
-}
-
-static void transcendental_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 1, 1);
-}
-
-static void no_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 0, 0);
-}
-
-/* What a formula is computed in: comparisons in the type of what they compare.
- */
-static cfx_dtype compute_type(const cfx_call *call, cfx_pw code)
-{
-    return cfx_pointwise_is_bool(code) ? cfx_infer_type(call, 0, 2)
-           : call->inplace ? cfx_infer_type(call, 0, 2)
-                           : (cfx_dtype)call->out[0]->dtype;
-}
-
-static cfx_status binary_run(cfx_call *call)
-{
-    cfx_pw code = (cfx_pw)call->op->code;
-    cfx_dtype type = compute_type(call, code);
-    if (!cfx_pointwise_has(code, type))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[type].name);
-    return cfx_loop_run(call, code, type, call->in, 2, NULL);
-}
+#include "op/rules.h"
 
 /* ---- add and sub: self + alpha * other ---- */
 
@@ -85,7 +34,7 @@ static cfx_status scaled_infer(cfx_call *call)
 
 static cfx_status scaled_run(cfx_call *call)
 {
-    cfx_dtype type = compute_type(call, CFX_PW_ADD);
+    cfx_dtype type = cfx_binary_type(call, CFX_PW_ADD);
     cfx_value alpha = call->in[2];
     bool sub = call->op->code == CFX_PW_SUB;
     if (is_one(alpha))
@@ -145,26 +94,26 @@ const cfx_op cfx_op__sub = {
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
-        .run = binary_run,                                                    \
+        .run = cfx_binary_run,                                                    \
     };
 
-BINARY(mul, ".Tensor", MUL, same_infer, one_cost,
+BINARY(mul, ".Tensor", MUL, cfx_binary_same, cfx_cost_1_0,
        "torch.mul torch.multiply Tensor.mul Tensor.multiply Tensor.__mul__ "
        "Tensor.__rmul__ operator.mul aten.mul.Tensor aten.mul.Scalar",
        "operator.imul Tensor.__imul__", "The product.")
-BINARY(true_divide, ".Tensor", DIV, float_infer, transcendental_cost,
+BINARY(true_divide, ".Tensor", DIV, cfx_binary_float, cfx_cost_1_1,
        "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
        "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
        "operator.itruediv Tensor.__itruediv__", "The quotient, a float.")
-BINARY(maximum, "", MAXIMUM, same_infer, no_cost,
+BINARY(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,
        "torch.maximum Tensor.maximum aten.maximum.default", NULL,
        "The greater of two; NaN if either is.")
-BINARY(minimum, "", MINIMUM, same_infer, no_cost,
+BINARY(minimum, "", MINIMUM, cfx_binary_same, cfx_cost_0_0,
        "torch.minimum Tensor.minimum aten.minimum.default", NULL,
        "The lesser of two; NaN if either is.")
 
 #define COMPARE(name, code_, op_, more_, doc_)                               \
-    BINARY(name, ".Tensor", code_, bool_infer, no_cost,                      \
+    BINARY(name, ".Tensor", code_, cfx_binary_bool, cfx_cost_0_0,                      \
            "torch." #name " Tensor." #name " Tensor.__" #name "__ "          \
            "operator." #name " aten." #name ".Tensor aten." #name            \
            ".Scalar" more_, NULL, doc_)

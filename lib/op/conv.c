@@ -128,7 +128,7 @@ static cfx_status check_numbers(cfx_call *call, const struct conv *c)
                              cfx_dtypes[c->x->dtype].name,
                              cfx_dtypes[c->w->dtype].name);
     if (c->x->dtype == CFX_BOOL)
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for bool");
+        return cfx_infer_refuse(call, CFX_BOOL);
     return CFX_OK;
 }
 

@@ -84,8 +84,7 @@ static cfx_status dropout_infer(cfx_call *call)
         return cfx_call_out_same(call, INPUT);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype) &&
         cfx_call_double(call, P) < 1)
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[x->dtype].name);
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     return cfx_infer_pointwise(call, INPUT, INPUT + 1, (cfx_dtype)x->dtype);
 }
 
@@ -276,8 +275,7 @@ static cfx_status native_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     cfx_status st = check_p(call);
     if (!st && drops(call) && !cfx_dtype_is_float((cfx_dtype)x->dtype))
-        st = cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                           cfx_dtypes[x->dtype].name);
+        st = cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (!st)
         st = cfx_infer_pointwise(call, INPUT, INPUT + 1, (cfx_dtype)x->dtype);
     /* PyTorch's mask of nothing is of the type of the numbers. */

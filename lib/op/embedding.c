@@ -203,8 +203,7 @@ static cfx_status check_bags(cfx_call *call, const struct bags *b)
         return cfx_call_fail(call, CFX_EINVAL,
                              "mode has to be one of sum, mean or max");
     if (!cfx_dtype_is_float((cfx_dtype)b->w->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for '%s'",
-                             cfx_dtypes[b->w->dtype].name);
+        return cfx_infer_refuse(call, (cfx_dtype)b->w->dtype);
     cfx_status st = check_index(call, b);
     if (st || !b->each)
         return st;

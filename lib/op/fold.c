@@ -54,8 +54,7 @@ static cfx_status check_rank(cfx_call *call, int least)
         return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD or %dD input, "
                              "got rank %d", least, least + 1, x->rank);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[x->dtype].name);
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - least; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
             return cfx_call_fail(call, CFX_ESHAPE, "axis %d is empty", i);

@@ -98,8 +98,7 @@ static cfx_status glu_infer(cfx_call *call)
     cfx_tensor *view;
     int axis;
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[x->dtype].name);
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     cfx_status st = half_of(call, &axis, &half);
     if (st)
         return st;

@@ -71,6 +71,17 @@ cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to)
     return cfx_dtype_is_float(t) ? t : CFX_F32;
 }
 
+cfx_status cfx_infer_refuse(cfx_call *call, cfx_dtype type)
+{
+    return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                         cfx_dtypes[type].name);
+}
+
+cfx_status cfx_infer_need_float(cfx_call *call, cfx_dtype type)
+{
+    return cfx_dtype_is_float(type) ? CFX_OK : cfx_infer_refuse(call, type);
+}
+
 /* ---- Shapes ---- */
 
 cfx_status cfx_infer_broadcast(cfx_call *call, int *rank, cfx_dim *shape,

@@ -15,6 +15,10 @@
 cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to);
 /* The same, where the result is a float32 if it would be an integer. */
 cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to);
+/* Fail because there is no kernel for a type, in PyTorch's words; and the same
+ * unless it is floating. */
+cfx_status cfx_infer_refuse(cfx_call *call, cfx_dtype type);
+cfx_status cfx_infer_need_float(cfx_call *call, cfx_dtype type);
 /* What a number alone is: bool, int64 or float32. */
 cfx_dtype cfx_value_dtype(cfx_value v);
 

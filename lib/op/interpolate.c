@@ -141,8 +141,7 @@ static cfx_status read_resize(cfx_call *call, struct resize *r)
     bool nearest = r->mode == CFX_RESAMPLE_NEAREST ||
                    r->mode == CFX_RESAMPLE_NEAREST_EXACT;
     if (!st && !cfx_dtype_is_float(type) && !(nearest && type == CFX_U8))
-        st = cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                           cfx_dtypes[type].name);
+        st = cfx_infer_refuse(call, type);
     return st;
 }
 

@@ -24,14 +24,6 @@ static void rms_cost(const cfx_call *call, cfx_cost *cost)
     cfx_cost_pointwise(call, cost, 4, 0);
 }
 
-static cfx_status check_float(cfx_call *call, const cfx_tensor *x)
-{
-    if (cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return CFX_OK;
-    return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                         cfx_dtypes[x->dtype].name);
-}
-
 /* The list of parameter 1 must end the input's shape, and be that of the
  * tensors given as weight and bias. */
 static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int weight,
@@ -95,7 +87,7 @@ static const void *data(const cfx_tensor *t) { return t ? t->data : NULL; }
 static cfx_status layer_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_status st = check_float(call, x);
+    cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (!st)
         st = check_shape(call, x, 2, 3);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
@@ -178,7 +170,7 @@ const cfx_op cfx_op__native_layer_norm = {
 static cfx_status rms_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_status st = check_float(call, x);
+    cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (!st)
         st = check_shape(call, x, 2, 2);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
@@ -239,7 +231,7 @@ static cfx_status group_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     int64_t groups = cfx_call_int(call, 1);
-    cfx_status st = check_float(call, x);
+    cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (st)
         return st;
     if (x->rank < 2)

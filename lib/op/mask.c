@@ -7,11 +7,9 @@
  * cost    no arithmetic.
  */
 #include "kernel/index.h"
-#include "kernel/pointwise.h"
 #include "op/indexing.h"
-#include "op/infer.h"
 #include "op/list.h"
-#include "op/loop.h"
+#include "op/rules.h"
 
 static cfx_status need_bool(cfx_call *call, const cfx_tensor *mask)
 {
@@ -19,11 +17,6 @@ static cfx_status need_bool(cfx_call *call, const cfx_tensor *mask)
            : cfx_call_fail(call, CFX_EDTYPE, "only supports boolean masks, but "
                            "got mask with dtype %s",
                            cfx_dtypes[mask->dtype].name);
-}
-
-static void no_cost(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 0, 0);
 }
 
 /* ---- where ---- */
@@ -217,7 +210,7 @@ const cfx_op cfx_op__where = {
     .doc = "Elements of one tensor or another, by a condition.",
     .flags = CFX_OP_NUMBERS,
     .infer = where_infer,
-    .cost = no_cost,
+    .cost = cfx_cost_0_0,
     .run = where_run,
 };
 
@@ -264,7 +257,7 @@ const cfx_op cfx_op__masked_fill = {
     .doc = "One number where a mask is true.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS,
     .infer = masked_fill_infer,
-    .cost = no_cost,
+    .cost = cfx_cost_0_0,
     .run = masked_fill_run,
 };
 

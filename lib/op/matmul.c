@@ -46,7 +46,7 @@ static cfx_status read_factors(cfx_call *call, int at, struct factors *f)
                              cfx_dtypes[a->dtype].name,
                              cfx_dtypes[b->dtype].name);
     if (a->dtype == CFX_BOOL)
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for bool");
+        return cfx_infer_refuse(call, CFX_BOOL);
     f->row = a->rank == 1;
     f->column = b->rank == 1;
     f->m = f->row ? cfx_dim_int(1) : a->shape[a->rank - 2];

@@ -150,8 +150,7 @@ static cfx_status pad_infer(cfx_call *call)
     if (st)
         return st;
     if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[x->dtype].name);
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     bool last = x->flags & CFX_TENSOR_CHANNELS_LAST &&
                 !cfx_tensor_is_contiguous(x);
     if (last)

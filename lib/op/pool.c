@@ -60,7 +60,7 @@ static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
                              "but got rank %d", spatial + 1, spatial + 2,
                              x->rank);
     if (x->dtype == CFX_BOOL)
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for bool");
+        return cfx_infer_refuse(call, CFX_BOOL);
     for (int i = x->rank - spatial - 1; i < x->rank; i++)
         if (i >= 0 && cfx_dim_is(x->shape[i], 0))
             return cfx_call_fail(call, CFX_ESHAPE, "Expected input with "

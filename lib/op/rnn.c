@@ -139,8 +139,7 @@ static cfx_status rnn_infer(cfx_call *call)
     cfx_dim shape[3];
     cfx_status st = read_rnn(call, &r);
     if (!st && r.x->dtype != CFX_F32 && r.x->dtype != CFX_F64)
-        st = cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                           cfx_dtypes[r.x->dtype].name);
+        st = cfx_infer_refuse(call, (cfx_dtype)r.x->dtype);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r.time))
         st = cfx_call_fail(call, CFX_ESHAPE, "Expected sequence length to be "
                            "larger than 0 in RNN");

@@ -20,13 +20,6 @@
 
 enum { UNIFORM, NORMAL };
 
-static cfx_status need_float(cfx_call *call, cfx_dtype dtype)
-{
-    return cfx_dtype_is_float(dtype) ? CFX_OK
-           : cfx_call_fail(call, CFX_EDTYPE, "not implemented for '%s'",
-                           cfx_dtypes[dtype].name);
-}
-
 /* Results are made in memory order, whatever their strides are. */
 static cfx_status fill_floats(cfx_call *call, int code, double a, double b)
 {
@@ -51,7 +44,7 @@ static cfx_status sized_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, 2, CFX_F32);
     cfx_status st = cfx_create_check(call, 2);
     if (!st)
-        st = need_float(call, dtype);
+        st = cfx_infer_need_float(call, dtype);
     if (!st)
         st = cfx_create_size(call, 0, &rank, shape);
     return st ? st : cfx_call_out(call, dtype, rank, shape);
@@ -63,7 +56,7 @@ static cfx_status like_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, 2, own);
     cfx_status st = cfx_create_check(call, 2);
     if (!st)
-        st = need_float(call, dtype);
+        st = cfx_infer_need_float(call, dtype);
     return st ? st : cfx_create_like(call, dtype, 7);
 }
 
@@ -103,7 +96,7 @@ static cfx_status spread_infer(cfx_call *call)
     cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
     double a = cfx_call_double(call, 1), b = cfx_call_double(call, 2);
     bool normal = call->op->code == NORMAL;
-    cfx_status st = need_float(call, type);
+    cfx_status st = cfx_infer_need_float(call, type);
     if (!st && (normal ? !(b >= 0) : !(a <= b)))
         st = cfx_call_fail(call, CFX_EINVAL, normal
                            ? "expects std >= 0.0, but found std %g"
@@ -142,7 +135,7 @@ static cfx_status normal_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, 4, CFX_F32);
     cfx_status st = cfx_create_check(call, 4);
     if (!st)
-        st = need_float(call, dtype);
+        st = cfx_infer_need_float(call, dtype);
     if (!st && !(cfx_call_double(call, 1) >= 0))
         st = cfx_call_fail(call, CFX_EINVAL, "expects std >= 0.0, but found "
                            "std %g", cfx_call_double(call, 1));
@@ -298,7 +291,7 @@ static cfx_status bernoulli_infer(cfx_call *call)
         st = cfx_call_fail(call, CFX_EINVAL, "bernoulli_ expects p to be in "
                            "[0, 1], but got p=%g", p);
     else if (!call->op->code)
-        st = need_float(call, (cfx_dtype)x->dtype);
+        st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
                                   x->shape);
 }

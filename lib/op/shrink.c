@@ -5,61 +5,15 @@
  * shape   that of the argument.
  * cost    the steps of the formula for each element.
  */
-#include "kernel/pointwise.h"
-#include "op/infer.h"
-#include "op/loop.h"
-
-static cfx_status run_params(cfx_call *call, const double *params)
-{
-    return cfx_loop_run(call, (cfx_pw)call->op->code,
-                        (cfx_dtype)call->out[0]->dtype, call->in, 1, params);
-}
-
-/* Floating numbers only. */
-static cfx_status float_infer(cfx_call *call)
-{
-    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    if (!cfx_dtype_is_float(type))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[type].name);
-    return cfx_infer_pointwise(call, 0, 1, type);
-}
+#include "op/rules.h"
 
 /* The same, but row-major whatever the argument's strides. */
 static cfx_status plain_float_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[x->dtype].name);
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
-}
-
-/* Of integers the result is a float32. */
-static cfx_status promoting_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 1, cfx_infer_float_type(call, 0, 1));
-}
-
-static cfx_status plain_run(cfx_call *call)
-{
-    static const double none[3] = {0};
-    return run_params(call, none);
-}
-
-static void cost_1_0(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 1, 0);
-}
-
-static void cost_3_1(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 3, 1);
-}
-
-static void cost_3_2(const cfx_call *call, cfx_cost *cost)
-{
-    cfx_cost_pointwise(call, cost, 3, 2);
 }
 
 /* ---- Towards 0 ---- */
@@ -67,7 +21,7 @@ static void cost_3_2(const cfx_call *call, cfx_cost *cost)
 static cfx_status lambda_run(cfx_call *call)
 {
     double params[3] = {cfx_call_double(call, 1)};
-    return run_params(call, params);
+    return cfx_unary_params(call, params);
 }
 
 static cfx_status softshrink_infer(cfx_call *call)
@@ -76,7 +30,7 @@ static cfx_status softshrink_infer(cfx_call *call)
     if (!(lambda >= 0))
         return cfx_call_fail(call, CFX_EINVAL, "lambda must be greater or "
                              "equal to 0, but found to be %g.", lambda);
-    return float_infer(call);
+    return cfx_unary_only_float(call);
 }
 
 const cfx_op cfx_op__hardshrink = {
@@ -86,7 +40,7 @@ const cfx_op cfx_op__hardshrink = {
     .doc = "x, or 0 where it is between -lambd and lambd.",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_HARDSHRINK,
-    .infer = float_infer,
+    .infer = cfx_unary_only_float,
     .run = lambda_run,
 };
 
@@ -97,7 +51,7 @@ const cfx_op cfx_op__softshrink = {
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_SOFTSHRINK,
     .infer = softshrink_infer,
-    .cost = cost_1_0,
+    .cost = cfx_cost_1_0,
     .run = lambda_run,
 };
 
@@ -107,9 +61,9 @@ const cfx_op cfx_op__tanhshrink = {
     .doc = "x - tanh(x).",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_TANHSHRINK,
-    .infer = promoting_infer,
-    .cost = cost_3_1,
-    .run = plain_run,
+    .infer = cfx_unary_float,
+    .cost = cfx_cost_3_1,
+    .run = cfx_unary_run,
 };
 
 const cfx_op cfx_op__softsign = {
@@ -118,9 +72,9 @@ const cfx_op cfx_op__softsign = {
     .doc = "x / (1 + abs(x)).",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_SOFTSIGN,
-    .infer = promoting_infer,
-    .cost = cost_3_1,
-    .run = plain_run,
+    .infer = cfx_unary_float,
+    .cost = cfx_cost_3_1,
+    .run = cfx_unary_run,
 };
 
 const cfx_op cfx_op__log_sigmoid = {
@@ -130,8 +84,8 @@ const cfx_op cfx_op__log_sigmoid = {
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_LOGSIGMOID,
     .infer = plain_float_infer,
-    .cost = cost_3_2,
-    .run = plain_run,
+    .cost = cfx_cost_3_2,
+    .run = cfx_unary_run,
 };
 
 /* ---- Randomized leaky relu: its mean slope ---- */
@@ -152,7 +106,7 @@ static cfx_status rrelu_run(cfx_call *call)
 {
     double params[3] = {
         (cfx_call_double(call, 1) + cfx_call_double(call, 2)) / 2};
-    return run_params(call, params);
+    return cfx_unary_params(call, params);
 }
 
 static const cfx_variant rrelu_variants[] = {
@@ -172,7 +126,7 @@ const cfx_op cfx_op__rrelu = {
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_LEAKY_RELU,
     .infer = rrelu_infer,
-    .cost = cost_1_0,
+    .cost = cfx_cost_1_0,
     .run = rrelu_run,
 };
 
@@ -182,7 +136,7 @@ static cfx_status logit_run(cfx_call *call)
 {
     double params[3] = {cfx_call_has(call, 1) ? cfx_call_double(call, 1)
                                               : -1};
-    return run_params(call, params);
+    return cfx_unary_params(call, params);
 }
 
 const cfx_op cfx_op__logit = {
@@ -191,16 +145,10 @@ const cfx_op cfx_op__logit = {
     .doc = "log(x / (1 - x)), x first kept between eps and 1 - eps.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_LOGIT,
-    .infer = promoting_infer,
-    .cost = cost_3_2,
+    .infer = cfx_unary_float,
+    .cost = cfx_cost_3_2,
     .run = logit_run,
 };
-
-static cfx_status nan_to_num_infer(cfx_call *call)
-{
-    return cfx_infer_pointwise(call, 0, 1,
-                               (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
-}
 
 static double largest(cfx_dtype type)
 {
@@ -221,7 +169,7 @@ static cfx_status nan_to_num_run(cfx_call *call)
         cfx_call_has(call, 2) ? cfx_call_double(call, 2) : most,
         cfx_call_has(call, 3) ? cfx_call_double(call, 3) : -most,
     };
-    return run_params(call, params);
+    return cfx_unary_params(call, params);
 }
 
 const cfx_op cfx_op__nan_to_num = {
@@ -231,6 +179,6 @@ const cfx_op cfx_op__nan_to_num = {
     .doc = "Numbers in place of NaN and the infinities.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_NAN_TO_NUM,
-    .infer = nan_to_num_infer,
+    .infer = cfx_unary_same,
     .run = nan_to_num_run,
 };

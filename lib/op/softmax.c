@@ -26,8 +26,7 @@ static cfx_status softmax_infer(cfx_call *call)
     if (st)
         return st;
     if (!cfx_dtype_is_float(type))
-        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
-                             cfx_dtypes[type].name);
+        return cfx_infer_refuse(call, type);
     return cfx_call_out(call, type, x->rank, x->shape);
 }
 

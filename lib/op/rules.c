@@ -1,0 +1,99 @@
+/*
+ * rules -- whole rules of operators that go element by element.
+ */
+#include "op/rules.h"
+
+/* ---- infer ---- */
+
+static cfx_dtype own_type(const cfx_call *call)
+{
+    return (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+}
+
+cfx_status cfx_unary_same(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 1, own_type(call));
+}
+
+cfx_status cfx_unary_only_float(cfx_call *call)
+{
+    cfx_status st = cfx_infer_need_float(call, own_type(call));
+    return st ? st : cfx_unary_same(call);
+}
+
+cfx_status cfx_unary_float(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 1, cfx_infer_float_type(call, 0, 1));
+}
+
+cfx_status cfx_unary_bool(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 1, CFX_BOOL);
+}
+
+cfx_status cfx_binary_same(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 2);
+    if (!cfx_pointwise_has((cfx_pw)call->op->code, type))
+        return cfx_infer_refuse(call, type);
+    return cfx_infer_pointwise(call, 0, 2, type);
+}
+
+cfx_status cfx_binary_float(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 2, cfx_infer_float_type(call, 0, 2));
+}
+
+cfx_status cfx_binary_bool(cfx_call *call)
+{
+    return cfx_infer_pointwise(call, 0, 2, CFX_BOOL);
+}
+
+/* ---- cost ---- */
+
+#define COST(steps, transcendental)                                         \
+    void cfx_cost_##steps##_##transcendental(const cfx_call *call,          \
+                                             cfx_cost *cost)                \
+    {                                                                       \
+        cfx_cost_pointwise(call, cost, steps, transcendental);              \
+    }
+COST(0, 0)
+COST(1, 0)
+COST(1, 1)
+COST(3, 0)
+COST(3, 1)
+COST(3, 2)
+COST(4, 0)
+COST(4, 2)
+COST(5, 1)
+COST(8, 1)
+
+/* ---- run ---- */
+
+cfx_status cfx_unary_params(cfx_call *call, const double *params)
+{
+    return cfx_loop_run(call, (cfx_pw)call->op->code,
+                        (cfx_dtype)call->out[0]->dtype, call->in, 1, params);
+}
+
+cfx_status cfx_unary_run(cfx_call *call)
+{
+    return cfx_unary_params(call, NULL);
+}
+
+/* Comparisons are made in the type of what they compare. */
+cfx_dtype cfx_binary_type(const cfx_call *call, cfx_pw code)
+{
+    return cfx_pointwise_is_bool(code) || call->inplace
+               ? cfx_infer_type(call, 0, 2)
+               : (cfx_dtype)call->out[0]->dtype;
+}
+
+cfx_status cfx_binary_run(cfx_call *call)
+{
+    cfx_pw code = (cfx_pw)call->op->code;
+    cfx_dtype type = cfx_binary_type(call, code);
+    return cfx_pointwise_has(code, type)
+               ? cfx_loop_run(call, code, type, call->in, 2, NULL)
+               : cfx_infer_refuse(call, type);
+}

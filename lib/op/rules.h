@@ -1,0 +1,47 @@
+/*
+ * rules.h -- whole rules, for descriptors of operators that go element by
+ * element. Not installed.
+ *
+ * Each has the form that a descriptor's field wants. What an operator computes
+ * is its `code`, of kernel/pointwise.h.
+ */
+#ifndef CFX_RULES_H
+#define CFX_RULES_H
+
+#include "kernel/pointwise.h"
+#include "op/infer.h"
+#include "op/loop.h"
+
+/* ---- infer: shapes and strides of pointwise results ---- */
+
+/* Of one tensor: in its own type; in its own, which must be floating; floating,
+ * which of integers is float32; bool. */
+cfx_status cfx_unary_same(cfx_call *call);
+cfx_status cfx_unary_only_float(cfx_call *call);
+cfx_status cfx_unary_float(cfx_call *call);
+cfx_status cfx_unary_bool(cfx_call *call);
+
+/* Of two: in the promoted type; floating; bool. */
+cfx_status cfx_binary_same(cfx_call *call);
+cfx_status cfx_binary_float(cfx_call *call);
+cfx_status cfx_binary_bool(cfx_call *call);
+
+/* ---- cost: cfx_cost_STEPS_TRANSCENDENTAL ---- */
+
+typedef void cfx_cost_rule(const cfx_call *call, cfx_cost *cost);
+cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_3_0,
+    cfx_cost_3_1, cfx_cost_3_2, cfx_cost_4_0, cfx_cost_4_2, cfx_cost_5_1,
+    cfx_cost_8_1;
+
+/* ---- run ---- */
+
+/* The code of one tensor, in the result's type, with the parameters that it
+ * has besides. */
+cfx_status cfx_unary_run(cfx_call *call);
+cfx_status cfx_unary_params(cfx_call *call, const double *params);
+/* The code of two, in the type that both have together, or of the result. */
+cfx_status cfx_binary_run(cfx_call *call);
+/* That type. */
+cfx_dtype cfx_binary_type(const cfx_call *call, cfx_pw code);
+
+#endif
