@@ -24,7 +24,8 @@ endif
 
 # Whole graphs: effects, copies, hooks, the tree below a GraphModule.
 if HAVE_CHECK
-GRAPH_TESTS = tests/graph_effects_test
+GRAPH_TESTS = tests/graph_effects_test tests/graph_edit_test \
+	tests/graph_module_test
 check_PROGRAMS += $(GRAPH_TESTS)
 TESTS += $(GRAPH_TESTS)
 endif
