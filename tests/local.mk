@@ -25,7 +25,7 @@ endif
 # Whole graphs: effects, copies, hooks, the tree below a GraphModule.
 if HAVE_CHECK
 GRAPH_TESTS = tests/graph_effects_test tests/graph_edit_test \
-	tests/graph_module_test
+	tests/graph_module_test tests/graph_torch_test
 check_PROGRAMS += $(GRAPH_TESTS)
 TESTS += $(GRAPH_TESTS)
 endif

@@ -1,4 +1,5 @@
 libcfx_all_la_SOURCES += \
+	%reldir%/diff.c \
 	%reldir%/io.c \
 	%reldir%/io.h \
 	%reldir%/lexer.c \
