@@ -446,23 +446,22 @@ static bool make_all(void)
     cfx_graph_get_attr(g, "sub.t", &err);
     call_module(g, "mid.gm", x);
     allowed = rest;
-    if (cfx_graph_copy(&h, g, &err) ||
-        cfx_graph_module_from_root_take(&gm, r, h, NULL, &err) ||
-        cfx_module_copy(&copy, gm, &err) ||
-        cfx_module_add_submodule_take(copy, "x.y.z", gm, &err) ||
-        cfx_graph_eliminate_dead_code(cfx_graph_module_graph(copy), NULL, NULL,
-                                      &err)) {
-        must(err.code == CFX_ENOMEM);
+    if (!cfx_graph_copy(&h, g, &err) &&
+        !cfx_graph_module_from_root_take(&gm, r, h, NULL, &err) &&
+        !cfx_module_copy(&copy, gm, &err)) {
+        cfx_module *taken = gm;
+        gm = NULL;
+        if (!cfx_module_add_submodule_take(copy, "x.y.z", taken, &err))
+            cfx_graph_eliminate_dead_code(cfx_graph_module_graph(copy), NULL,
+                                          NULL, &err);
     }
-    if (copy && !err.code)
-        gm = NULL;
-    else if (copy && cfx_module_at(copy, "x.y.z") == gm)
-        gm = NULL;
+    must(!err.code || err.code == CFX_ENOMEM);
     rest = allowed;
     allowed = -1;
     cfx_graph_free(take_graph());
     allowed = rest;
     cfx_module_unref(copy);
+    cfx_module_unref(gm);
     cfx_module_unref(r);
     return !err.code;
 }
