@@ -3,9 +3,11 @@
  *
  * Errors name the module by its path, once: the innermost that failed.
  */
+#define CFX_NO_PLACES
 #include <stdio.h>
 
 #include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
 {
@@ -36,6 +38,11 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
+    if (cfx_scope__records(s)) {
+        cfx_spelling c = {.args = args, .nargs = nargs, .kwargs = kwargs,
+                          .nkwargs = nkwargs};
+        return s->cls->spelled_module(s, m, path, &c, out);
+    }
     if (!m->type->forward)
         return unrunnable(s, m);
     cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, args, nargs,
