@@ -248,7 +248,7 @@ static cfx_status run(cfx_scope *s, struct nested *n, const cfx_value *in,
 static cfx_status run_in(cfx_walks *w, cfx_scope *s, cfx_module *m, binder *b,
                          const cfx_value *in, cfx_value *out)
 {
-    struct nested *n;
+    struct nested *n = NULL;
     bool own;
     if (w->depth >= MAX_NESTING)
         return cfx_fail(&s->error, CFX_EGRAPH, "GraphModules call each other "
