@@ -3,7 +3,8 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/interp.h %reldir%/cfx/trace.h \
 	%reldir%/cfx/transformer.h
 
 libcfx_all_la_SOURCES += %reldir%/interp.c %reldir%/interp_impl.h \
-	%reldir%/prepare.c %reldir%/trace.c %reldir%/check_finite.c
+	%reldir%/prepare.c %reldir%/nested.c %reldir%/trace.c \
+	%reldir%/check_finite.c
 
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h

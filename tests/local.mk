@@ -20,6 +20,11 @@ tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
 tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
+
+# GraphModules as children, graphs as arguments, the minimizer.
+CONTROL_TESTS = tests/control_test
+check_PROGRAMS += $(CONTROL_TESTS)
+TESTS += $(CONTROL_TESTS)
 endif
 
 # Passes.
