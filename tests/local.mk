@@ -22,6 +22,14 @@ check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
 endif
 
+# Passes.
+if HAVE_CHECK
+PASS_TESTS = tests/pass_test
+check_PROGRAMS += $(PASS_TESTS)
+TESTS += $(PASS_TESTS)
+endif
+EXTRA_DIST += %reldir%/pass_test.h
+
 # Operators, modules and models against what PyTorch computes.
 CASE_SOURCES = %reldir%/case.c %reldir%/case.h
 ZOO_SOURCES = %reldir%/zoo.c %reldir%/zoo.h
