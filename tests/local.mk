@@ -40,6 +40,13 @@ TESTS += $(PASS_TESTS)
 endif
 EXTRA_DIST += %reldir%/pass_test.h
 
+# Whole graphs: effects, copies, hooks, the tree below a GraphModule.
+if HAVE_CHECK
+GRAPH_TESTS = tests/graph_effects_test
+check_PROGRAMS += $(GRAPH_TESTS)
+TESTS += $(GRAPH_TESTS)
+endif
+
 # Operators, modules and models against what PyTorch computes.
 CASE_SOURCES = %reldir%/case.c %reldir%/case.h
 ZOO_SOURCES = %reldir%/zoo.c %reldir%/zoo.h
