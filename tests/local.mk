@@ -106,3 +106,12 @@ check-local: check-TESTS
 check-pytorch: cfx zoo/unpacked
 	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
 		$(MODELS)
+
+# Patterns and rewriting.
+if HAVE_CHECK
+REWRITE_TESTS = tests/matcher_test
+REWRITE_SOURCES = %reldir%/rewrite_graphs.c %reldir%/rewrite_test.h
+tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
+check_PROGRAMS += $(REWRITE_TESTS)
+TESTS += $(REWRITE_TESTS)
+endif
