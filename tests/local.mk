@@ -89,3 +89,11 @@ check-local: check-TESTS
 check-pytorch: cfx zoo/unpacked
 	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
 		$(MODELS)
+
+# Fusion, splitting and partitioning.
+if HAVE_CHECK
+FUSION_TESTS = tests/split_test
+check_PROGRAMS += $(FUSION_TESTS)
+TESTS += $(FUSION_TESTS)
+endif
+EXTRA_DIST += %reldir%/golden_text.h
