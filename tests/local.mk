@@ -115,3 +115,11 @@ tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
 check_PROGRAMS += $(REWRITE_TESTS)
 TESTS += $(REWRITE_TESTS)
 endif
+
+# Fusion, splitting and partitioning.
+if HAVE_CHECK
+FUSION_TESTS = tests/split_test
+check_PROGRAMS += $(FUSION_TESTS)
+TESTS += $(FUSION_TESTS)
+endif
+EXTRA_DIST += %reldir%/golden_text.h
