@@ -42,7 +42,8 @@ EXTRA_DIST += %reldir%/pass_test.h
 
 # Whole graphs: effects, copies, hooks, the tree below a GraphModule.
 if HAVE_CHECK
-GRAPH_TESTS = tests/graph_effects_test
+GRAPH_TESTS = tests/graph_effects_test tests/graph_edit_test \
+	tests/graph_module_test
 check_PROGRAMS += $(GRAPH_TESTS)
 TESTS += $(GRAPH_TESTS)
 endif
@@ -58,6 +59,11 @@ tests_opcases_memory_test_SOURCES = %reldir%/opcases_memory_test.c \
 tests_registry_test_SOURCES = %reldir%/registry_test.c $(CASE_SOURCES)
 tests_zoo_test_SOURCES = %reldir%/zoo_test.c $(ZOO_SOURCES)
 tests_same_test_SOURCES = %reldir%/same_test.c $(ZOO_SOURCES)
+check_PROGRAMS += tests/opcases_effects_test
+tests_opcases_effects_test_SOURCES = %reldir%/opcases_effects_test.c \
+	$(CASE_SOURCES)
+dist_check_SCRIPTS += %reldir%/opcases_effects.sh
+TESTS += %reldir%/opcases_effects.sh
 SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \

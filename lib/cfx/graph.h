@@ -131,6 +131,8 @@ CFX_API void cfx_graph_restore(cfx_graph *g, cfx_insert_point at);
  * with CFX_EGRAPH (a node of another graph among the arguments, an erased
  * one), CFX_EINVAL (empty target; absent values, keywords given twice, nodes
  * in the keys of dicts, more than CFX_MAX_DEPTH levels), CFX_ENOMEM.
+ * cfx_graph_get_attr and cfx_graph_call_module warn where the owning module
+ * lacks the target.
  */
 CFX_API cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
                                         const char *target,
@@ -196,7 +198,7 @@ CFX_API cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
                                              cfx_error *err);
 
 /* Take a node out. Fails with CFX_EGRAPH and torch.fx's sentence while it has
- * users; erasing twice does nothing. The node loses its arguments, and keeps
+ * users; erasing twice only warns. The node loses its arguments, and keeps
  * its name (which is not given to another), target, type and meta. */
 CFX_API cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n,
                                         cfx_error *err);

@@ -130,13 +130,14 @@ static cfx_status module_effects(const cfx_module *m, cfx_effects *out,
     uint64_t known = cfx_module__effects(m);
     bool keep = !m->graph || m->graph->owner == m;
     cfx_status st = CFX_OK;
-    if (known && keep) {
+    if (known & KNOWN && keep) {
         *out = unpack(known);
         return CFX_OK;
     }
     *out = cfx_graph__worst;
     if (depth >= CFX_MAX_DEPTH)
         return CFX_OK;
+    cfx_module__watch(m);
     if (m->graph)
         st = graph_effects(m->graph, out, depth + 1, err);
     else if (m->forward)
