@@ -40,6 +40,14 @@ void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
 cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
                                  const char *name, cfx_error *err);
 
+/* Is it one of the library's own? */
+bool cfx_module_type__is_builtin(const cfx_module_type *type);
+
+/* Bind the arguments of a call as it is written, and run the forward in a
+ * frame of its own. *out is a new reference. */
+cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
+                               const cfx_spelling *c, cfx_value *out);
+
 /* Schemas of a type, read once. */
 cfx_status cfx_module_type__schemas(cfx_context *ctx,
                                     const cfx_module_type *type,
