@@ -183,6 +183,12 @@ CFX_API cfx_status cfx_module_call(cfx_scope *s, cfx_module *m,
                                    size_t nargs, const cfx_value *kwargs,
                                    size_t nkwargs, cfx_value *out);
 
+/* The forward itself, with bound arguments, in a frame of its own: what a
+ * class's call_module does for modules that it does not stop at. *out is a new
+ * reference. */
+CFX_API cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
+                                      const cfx_value *in, cfx_value *out);
+
 /* ---- The registry ---- */
 
 CFX_API const cfx_module_type *cfx_find_module_type(cfx_context *ctx,

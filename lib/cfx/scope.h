@@ -49,7 +49,9 @@ typedef struct cfx_scope_class {
     /* A call whose op, schema and in are bound; fills in nothing else. */
     cfx_status (*call_op)(cfx_scope *s, cfx_call *call, cfx_value *out);
     /* The call of a module; `path` is its place below the module whose
-     * forward runs ("fc1"), or NULL. */
+     * forward runs ("fc1"), or NULL. `in` is bound by the forward's schema; of
+     * a GraphModule it has one value a placeholder, absent for its default,
+     * a tuple for `*args`, a dict for `**kwargs`. */
     cfx_status (*call_module)(cfx_scope *s, struct cfx_module *m,
                               const char *path, const cfx_value *in,
                               cfx_value *out);
@@ -83,6 +85,7 @@ struct cfx_scope {
     /* The place in the program of the last call; NULL if none was given. */
     const char *file, *function;
     int line;
+    struct cfx_walks *walks;     /* private: graphs that were called here */
 };
 
 CFX_BEGIN_DECLS
