@@ -477,8 +477,7 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
                              : forward_body(t, m->forward, in);
     cfx_spelling c = {.args = in, .nargs = n};
     if (!st)
-        st = m->graph ? cfx_tracer__inline(t, m, &c, out)
-                      : cfx_module__forward(s, m, &c, out);
+        st = cfx_module__forward(s, m, &c, out);
     if (!st)
         *out = cfx_own(s, *out);
     cfx_free(s->ctx, in, (n + 1) * sizeof(*in));

@@ -649,8 +649,9 @@ static cfx_status trace_module(cfx_tracer *t, cfx_module *m,
     trace_place before = t->self->place;
     if (!before.held && cfx_module_type__is_builtin(m->type))
         t->self->place = (trace_place){s->file, s->function, s->line, true};
-    cfx_status st = m->graph ? cfx_tracer__inline(t, m, c, out)
-                             : cfx_module__forward(s, m, c, out);
+    const struct cfx_node *around = s->node;
+    cfx_status st = cfx_module__forward(s, m, c, out);
+    s->node = around;
     t->self->place = before;
     return st;
 }

@@ -68,9 +68,4 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
                                    cfx_graph *graph, const char *class_name,
                                    cfx_error *err);
 
-/* Write the nodes of a module's graph into the tracer's, the placeholders
- * excepted, for which `args` stand. */
-cfx_status cfx_tracer__inline(cfx_tracer *t, cfx_module *gm,
-                              const cfx_spelling *c, cfx_value *out);
-
 #endif

@@ -3,9 +3,9 @@
  *
  * The hooks write down the call that they are given. What stands for a node
  * under its own target keeps the node's name, type and meta; what it knows of
- * values that may have changed is left out. A module whose graph is inlined is
- * walked by the same hooks, but for the placeholders, which get what the call
- * gives.
+ * values that may have changed is left out. A graph that is called in a tracing
+ * scope and is no leaf is walked by the same hooks, but for the placeholders,
+ * which take the arguments.
  */
 #include <cfx/transformer.h>
 
@@ -160,10 +160,9 @@ const cfx_interp_class cfx_transformer_class = {
     .output = transformer_output,
 };
 
-/* ---- Inlining ---- */
-
-/* Placeholders take the arguments, and the output is the result. */
-static const cfx_interp_class inline_class = {
+/* Of a graph that is inlined: placeholders take the arguments, and the output
+ * is the result. */
+const cfx_interp_class cfx_transformer__inline = {
     .size = sizeof(cfx_interp_class),
     .name = "inline",
     .super = &cfx_interp_base,
@@ -172,68 +171,6 @@ static const cfx_interp_class inline_class = {
     .call_method = transformer_call_method,
     .call_module = transformer_call_module,
 };
-
-static cfx_value keyword(const cfx_spelling *c, const char *name)
-{
-    for (size_t i = 0; i < c->nkwargs; i++)
-        if (!strcmp(c->kwargs[2 * i].u.str->text, name))
-            return c->kwargs[2 * i + 1];
-    return CFX_NOTHING;
-}
-
-/* The arguments in the order of the placeholders, in an array of `room`. */
-static cfx_status order_args(cfx_scope *s, const cfx_graph *g,
-                             const cfx_spelling *c, cfx_value *in, size_t *n)
-{
-    *n = 0;
-    for (const cfx_node *at = cfx_graph_first(g); at;
-         at = cfx_node_next(at)) {
-        if (at->op != CFX_PLACEHOLDER)
-            continue;
-        const char *name = at->target.u.str->text;
-        if (*name == '*')
-            break;
-        in[*n] = *n < c->nargs ? c->args[*n] : keyword(c, name);
-        if (!in[*n].kind && at->nargs)
-            in[*n] = at->args[0];
-        if (!in[*n].kind)
-            return cfx_fail(&s->error, CFX_EINVAL, "Expected positional "
-                            "argument for parameter %s, but one was not "
-                            "passed in!", name);
-        ++*n;
-    }
-    while (*n < c->nargs) {
-        in[*n] = c->args[*n];
-        ++*n;
-    }
-    return CFX_OK;
-}
-
-cfx_status cfx_tracer__inline(cfx_tracer *t, cfx_module *gm,
-                              const cfx_spelling *c, cfx_value *out)
-{
-    cfx_scope *s = &t->base;
-    cfx_interp it = {0};
-    cfx_interp_options options = {.size = sizeof(options), .scope = s};
-    const struct cfx_node *around = s->node;
-    size_t n, room = cfx_graph_len(gm->graph) + c->nargs + 1;
-    cfx_value *in = cfx_calloc(s->ctx, room, sizeof(*in));
-    cfx_error err = {0};
-    *out = cfx_none();
-    if (!in)
-        return cfx_fail(&s->error, CFX_ENOMEM, "out of memory");
-    cfx_status st = order_args(s, gm->graph, c, in, &n);
-    if (!st)
-        st = cfx_interp_init_with(&it, &inline_class, gm, &options, &err);
-    if (!st)
-        st = cfx_interp_run(&it, in, n, out, &err);
-    cfx_interp_release(&it);
-    s->node = around;
-    cfx_free(s->ctx, in, room * sizeof(*in));
-    if (st && err.code)
-        cfx_fail(&s->error, st, "%s", err.text);
-    return st;
-}
 
 /* ---- Life ---- */
 

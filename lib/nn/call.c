@@ -47,12 +47,15 @@ cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
 {
     cfx_bound b = {0};
     *out = cfx_none();
+    if (m->graph)
+        return graph_caller(m)->call(s, m, NULL, c->args, c->nargs, c->kwargs,
+                                     c->nkwargs, out);
     if (!m->type->forward)
         return unrunnable(s, m);
     cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, c->args, c->nargs,
                                     c->kwargs, c->nkwargs, &s->error);
     if (!st)
-        st = run_forward(s, m, b.in, out);
+        st = cfx_module_forward(s, m, b.in, out);
     cfx_bound_release(&b);
     return st;
 }

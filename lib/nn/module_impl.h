@@ -45,8 +45,8 @@ cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
 /* Is it one of the library's own? */
 bool cfx_module_type__is_builtin(const cfx_module_type *type);
 
-/* Bind the arguments of a call as it is written, and run the forward in a
- * frame of its own. *out is a new reference. */
+/* Bind the arguments of a call as it is written, and run the forward, or the
+ * graph, in a frame of its own. *out is a new reference. */
 cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
                                const cfx_spelling *c, cfx_value *out);
 
