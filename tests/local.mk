@@ -16,11 +16,29 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_attention_test tests/op_shape_test \
 	tests/zoo_text_test tests/memory_test tests/threads_test \
 	tests/symbols_test tests/peak_test tests/interp_test
+# Generated code and pictures.
+CHECK_TESTS += tests/code_test
+SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
+tests_text_test_SOURCES = %reldir%/text_test.c $(SECTION_SOURCES)
+tests_code_test_SOURCES = %reldir%/code_test.c $(SECTION_SOURCES)
 tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
 tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
+
+# GraphModules as children, graphs as arguments, the minimizer.
+CONTROL_TESTS = tests/control_test
+check_PROGRAMS += $(CONTROL_TESTS)
+TESTS += $(CONTROL_TESTS)
 endif
+
+# Passes.
+if HAVE_CHECK
+PASS_TESTS = tests/pass_test
+check_PROGRAMS += $(PASS_TESTS)
+TESTS += $(PASS_TESTS)
+endif
+EXTRA_DIST += %reldir%/pass_test.h
 
 # Operators, modules and models against what PyTorch computes.
 CASE_SOURCES = %reldir%/case.c %reldir%/case.h
