@@ -801,17 +801,18 @@ END_TEST
 /* ---- Memory ---- */
 
 typedef struct failing {
-    int left;
+    int left;                /* allocations until all fail; negative: none */
     bool failed;
 } failing;
 
 static void *alloc(void *user, size_t size, size_t align)
 {
     failing *f = user;
-    if (f->left >= 0 && f->left-- == 0) {
+    if (f->left == 0) {
         f->failed = true;
         return NULL;
     }
+    f->left -= f->left > 0;
     return aligned_alloc(align, (size + align - 1) / align * align);
 }
 
