@@ -6,6 +6,12 @@ libcfx_all_la_SOURCES += %reldir%/interp.c %reldir%/interp_impl.h \
 	%reldir%/prepare.c %reldir%/nested.c %reldir%/trace.c \
 	%reldir%/check_finite.c
 
+# Splitting and partitioning.
+dist_cfxinclude_HEADERS += %reldir%/cfx/split.h
+libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
+	%reldir%/split.c %reldir%/split_impl.h %reldir%/split_parent.c \
+	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c
+
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h
 libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c

@@ -205,5 +205,7 @@ cfx_status cfx_split__in_place(splitter *s)
              k-- > s->nodes.start[p] && !st;)
             st = cfx_graph_erase_node(s->g, s->nodes.item[k], s->err);
     }
-    return st ? st : cfx_graph_module_delete_all_unused_submodules(gm);
+    if (!st)
+        cfx_graph_module_delete_all_unused_submodules(gm);
+    return st;
 }

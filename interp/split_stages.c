@@ -31,13 +31,12 @@ static uint64_t cut(uint32_t *stage, const uint64_t *weight, size_t n,
 void cfx_balance(uint32_t *stage, const uint64_t *weight, size_t n,
                  uint32_t parts)
 {
-    uint64_t low = 0, high = 0, sum = 0;
+    uint64_t low = 0, high = 0;
     if (!parts)
         parts = 1;
     for (size_t i = 0; i < n; i++) {
         low = weight[i] > low ? weight[i] : low;
-        sum += weight[i];
-        high = sum < high ? UINT64_MAX : sum;
+        high += weight[i];
     }
     while (low < high) {
         uint64_t middle = low + (high - low) / 2;

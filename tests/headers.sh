@@ -112,7 +112,7 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
         headers("types", "dtype")
         headers("tensor", "tensor")
         headers("value", "value")
-        headers("op", "op scope ops")
+        headers("op", "op scope ops effects")
         headers("nn", "module")
         headers("graph", "graph graph_module")
         headers("format", "text file")

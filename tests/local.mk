@@ -40,6 +40,13 @@ TESTS += $(PASS_TESTS)
 endif
 EXTRA_DIST += %reldir%/pass_test.h
 
+# Whole graphs: effects, copies, hooks, the tree below a GraphModule.
+if HAVE_CHECK
+GRAPH_TESTS = tests/graph_effects_test
+check_PROGRAMS += $(GRAPH_TESTS)
+TESTS += $(GRAPH_TESTS)
+endif
+
 # Operators, modules and models against what PyTorch computes.
 CASE_SOURCES = %reldir%/case.c %reldir%/case.h
 ZOO_SOURCES = %reldir%/zoo.c %reldir%/zoo.h
@@ -108,3 +115,11 @@ tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
 check_PROGRAMS += $(REWRITE_TESTS)
 TESTS += $(REWRITE_TESTS)
 endif
+
+# Fusion, splitting and partitioning.
+if HAVE_CHECK
+FUSION_TESTS = tests/split_test
+check_PROGRAMS += $(FUSION_TESTS)
+TESTS += $(FUSION_TESTS)
+endif
+EXTRA_DIST += %reldir%/golden_text.h

@@ -85,7 +85,7 @@ CFX_API cfx_status cfx_split_by_tags(cfx_module **out, const cfx_module *gm,
 /*
  * Cut a sequence of n weights into at most `parts` stages, the heaviest of
  * which is as light as can be; stage[i] is that of item i. No stage is empty
- * where there are enough items. Never fails.
+ * where there are enough items. The sum of all is below 2^64. Never fails.
  */
 CFX_API void cfx_balance(uint32_t *stage, const uint64_t *weight, size_t n,
                          uint32_t parts);
