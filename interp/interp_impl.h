@@ -109,4 +109,7 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
 void cfx_walks__init(cfx_walks *w, cfx_context *ctx);
 void cfx_walks__release(cfx_walks *w);
 
+/* Of GraphModules that are called in a scope that writes calls down. */
+extern const cfx_interp_class cfx_transformer__inline;
+
 #endif

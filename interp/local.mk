@@ -1,10 +1,14 @@
 dist_cfxinclude_HEADERS += %reldir%/cfx/interp.h %reldir%/cfx/trace.h \
-	%reldir%/cfx/check_finite.h %reldir%/cfx/tracer.h \
-	%reldir%/cfx/transformer.h
+	%reldir%/cfx/check_finite.h
 
 libcfx_all_la_SOURCES += %reldir%/interp.c %reldir%/interp_impl.h \
 	%reldir%/prepare.c %reldir%/nested.c %reldir%/trace.c \
 	%reldir%/check_finite.c
+
+# Tracing, and rewriting by interpreting.
+dist_cfxinclude_HEADERS += %reldir%/cfx/tracer.h %reldir%/cfx/transformer.h
+libcfx_all_la_SOURCES += %reldir%/tracer.c %reldir%/tracer_impl.h \
+	%reldir%/symbolic.c %reldir%/transformer.c %reldir%/wrap.c
 
 # Splitting and partitioning.
 dist_cfxinclude_HEADERS += %reldir%/cfx/split.h

@@ -10,6 +10,7 @@
 #include "base/context.h"
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 /* A level takes some kilobytes of the C stack, and trees that are read from
  * text are no deeper. */
@@ -58,8 +59,11 @@ static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
     if (!n)
         return no_memory(s);
     n->key = cfx_module_ref(m);
-    cfx_status st = cfx_interp__init(&n->it, &cfx_interp_base, m, &options,
-                                     true, &s->error);
+    const cfx_interp_class *cls = cfx_scope__records(s)
+                                      ? &cfx_transformer__inline
+                                      : &cfx_interp_base;
+    cfx_status st = cfx_interp__init(&n->it, cls, m, &options, true,
+                                     &s->error);
     if (st)
         free_nested(n);
     else

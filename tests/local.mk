@@ -107,6 +107,15 @@ check-pytorch: cfx zoo/unpacked
 	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
 		$(MODELS)
 
+# Tracing.
+if HAVE_CHECK
+check_PROGRAMS += tests/tracer_test tests/transformer_test
+TESTS += tests/tracer_test tests/transformer_test
+endif
+check_PROGRAMS += tests/traced_test
+tests_traced_test_SOURCES = %reldir%/traced_test.c $(CASE_SOURCES)
+dist_check_SCRIPTS += %reldir%/traced.sh
+TESTS += %reldir%/traced.sh
 # Patterns and rewriting.
 if HAVE_CHECK
 REWRITE_TESTS = tests/matcher_test tests/rewriter_test

@@ -160,7 +160,7 @@ CFX_API cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op,
  * How that call is written, where it is written down: the name into buf (as
  * snprintf; 0: it has none), and whether it is a method's. It is the first of
  * the operator's aliases that begins with "torch.", else the first of all;
- * "Tensor.x" is the method x. An operator without aliases has those of its
+ * "Tensor.x" is the method x. An operator without aliases has the names of its
  * variants. In place it is the method "x_" of the first "Tensor.x" among the
  * aliases, else the first "torch." name that writes. Required arguments are
  * positional, others that are given are keywords by the schema's names, in its
