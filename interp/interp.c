@@ -28,14 +28,26 @@ static cfx_status append(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-void cfx_interp__while_executing(cfx_error *err, const cfx_node *n)
+/* The place of a nested module comes last, and must not be cut. */
+void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
+                                 const cfx_node *n)
 {
     static const char between[] = "; While executing ";
+    char place[256] = " in submodule ";
+    size_t len = strlen(place);
     if (!err || strstr(err->text, between))
         return;
+    len += cfx_module_path(it->module, place + len, sizeof(place) - len);
+    if (!it->self->nested)
+        len = 0;
+    else if (len >= sizeof(place))
+        len = sizeof(place) - 1;
     cfx_sink sink = {append, err};
     append(err, between, sizeof(between) - 1);
     cfx_print_node(sink, n, false, NULL);
+    if (strlen(err->text) + len >= sizeof(err->text))
+        err->text[sizeof(err->text) - 1 - len] = '\0';
+    append(err, place, len);
 }
 
 cfx_status cfx_interp_fail(cfx_interp *it, cfx_status code, const char *fmt,
@@ -99,20 +111,38 @@ static cfx_status base_fetch_args(cfx_interp *it, const cfx_node *n,
 
 /* ---- The six ---- */
 
+/* `*args` takes all inputs that are left, but for a dict at their end where a
+ * placeholder `**kwargs` wants it. */
+static cfx_status take_rest(cfx_interp *it, bool keywords, cfx_value *out)
+{
+    struct cfx_interp_self *self = it->self;
+    const cfx_value *in = self->inputs + self->next_input;
+    size_t n = self->ninputs - self->next_input;
+    bool dict = n && self->has_kwargs && in[n - 1].kind == CFX_DICT;
+    if (keywords) {
+        *out = dict ? cfx_value_ref(in[n - 1]) : cfx_dict_new(self->ctx, 0,
+                                                              NULL);
+        self->next_input = self->ninputs;
+    } else {
+        *out = cfx_list_new(self->ctx, n - dict, in);
+        self->next_input = self->ninputs - dict;
+    }
+    return out->kind ? CFX_OK
+                     : cfx_interp_fail(it, CFX_ENOMEM, "out of memory");
+}
+
 static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
                                    cfx_value *out)
 {
     struct cfx_interp_self *self = it->self;
     const char *target = call->target.u.str->text;
-    if (*target == '*') {
-        size_t n = self->ninputs - self->next_input;
-        *out = cfx_list_new(self->ctx, n, self->inputs + self->next_input);
-        self->next_input = self->ninputs;
-        return out->kind ? CFX_OK : cfx_interp_fail(it, CFX_ENOMEM,
-                                                    "out of memory");
-    }
+    cfx_value given = CFX_NOTHING;
+    if (*target == '*' && !self->bound)
+        return take_rest(it, target[1] == '*', out);
     if (self->next_input < self->ninputs)
-        *out = cfx_value_ref(self->inputs[self->next_input++]);
+        given = self->inputs[self->next_input++];
+    if (given.kind)
+        *out = cfx_value_ref(given);
     else if (call->nargs)
         *out = cfx_value_ref(call->args[0]);
     else
@@ -344,7 +374,7 @@ cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
     *out = CFX_NOTHING;
     cfx_status st = it->self->hook.run_node(it, n, out);
     if (st)
-        cfx_interp__while_executing(it->err, n);
+        cfx_interp__while_executing(it, it->err, n);
     return st;
 }
 
@@ -356,10 +386,9 @@ cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,
 
 /* ---- Life ---- */
 
-cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
-                                cfx_module *gm,
-                                const cfx_interp_options *options,
-                                cfx_error *err)
+cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
+                            cfx_module *gm, const cfx_interp_options *options,
+                            bool nested, cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
     it->cls = cls;
@@ -374,15 +403,27 @@ cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     it->self->it = it;
     it->self->ctx = ctx;
+    it->self->nested = nested;
+    cfx_walks__init(&it->self->walks, ctx);
     flatten(&it->self->hook, cls);
     it->self->keep_values = options && options->keep_values;
     cfx_arena_init(&it->self->arena, ctx);
     cfx_scope_init(&it->self->eager, &cfx_eager_class, ctx, NULL);
     it->scope = options && options->scope ? options->scope : &it->self->eager;
     cfx_status st = cfx_interp__prepare(it, err);
+    if (!st && nested)
+        st = cfx_params__find(&it->self->params, it->graph, err);
     if (st)
         cfx_interp_release(it);
     return st;
+}
+
+cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
+                                cfx_module *gm,
+                                const cfx_interp_options *options,
+                                cfx_error *err)
+{
+    return cfx_interp__init(it, cls, gm, options, false, err);
 }
 
 cfx_status cfx_interp_init(cfx_interp *it, const cfx_interp_class *cls,
@@ -397,6 +438,8 @@ void cfx_interp_release(cfx_interp *it)
         return;
     it->self->hook.release(it);
     cfx_context *ctx = it->self->ctx;
+    cfx_walks__release(&it->self->walks);
+    cfx_params__release(&it->self->params, ctx);
     cfx_interp__forget(it);
     cfx_scope_release(&it->self->eager);
     cfx_free(ctx, it->self, sizeof(*it->self));
@@ -475,17 +518,11 @@ static void end_run(struct cfx_interp_self *self, cfx_status st)
         set_env(self, self->step[self->nsteps - 1].id, CFX_NOTHING);
 }
 
-cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
-                          size_t ninputs, cfx_value *result, cfx_error *err)
+static cfx_status walk(cfx_interp *it, cfx_value *result)
 {
     struct cfx_interp_self *self = it->self;
-    cfx_error own = {0};
+    const cfx_node *caller = it->scope->node;
     cfx_status st = CFX_OK;
-    it->err = err ? err : &own;
-    it->scope->error.code = CFX_OK;
-    it->scope->error.text[0] = '\0';
-    self->inputs = inputs;
-    self->ninputs = ninputs;
     self->next_input = 0;
     *result = cfx_none();
     forget_last_run(self);
@@ -499,7 +536,39 @@ cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
     }
     self->walking = NULL;
     end_run(self, st);
-    it->scope->node = NULL;
+    it->scope->node = caller;
     it->err = NULL;
+    return st;
+}
+
+cfx_status cfx_interp__run_bound(cfx_interp *it, const cfx_value *in,
+                                 cfx_value *result, cfx_error *err)
+{
+    it->err = err;
+    it->self->inputs = in;
+    it->self->ninputs = it->self->params.n;
+    it->self->bound = true;
+    return walk(it, result);
+}
+
+/* What this run calls is prepared for it alone, also where it is made in the
+ * midst of another. */
+cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
+                          size_t ninputs, cfx_value *result, cfx_error *err)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_error own = {0};
+    cfx_scope *s = it->scope;
+    cfx_walks *around = s->walks;
+    it->err = err ? err : &own;
+    s->error.code = CFX_OK;
+    s->error.text[0] = '\0';
+    s->walks = &self->walks;
+    self->walks.depth = around ? around->depth + 1 : 0;
+    self->inputs = inputs;
+    self->ninputs = ninputs;
+    self->bound = false;
+    cfx_status st = walk(it, result);
+    s->walks = around;
     return st;
 }

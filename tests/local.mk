@@ -26,6 +26,26 @@ tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
 tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
+
+# GraphModules as children, graphs as arguments, the minimizer.
+CONTROL_TESTS = tests/control_test
+check_PROGRAMS += $(CONTROL_TESTS)
+TESTS += $(CONTROL_TESTS)
+endif
+
+# Passes.
+if HAVE_CHECK
+PASS_TESTS = tests/pass_test
+check_PROGRAMS += $(PASS_TESTS)
+TESTS += $(PASS_TESTS)
+endif
+EXTRA_DIST += %reldir%/pass_test.h
+
+# Whole graphs: effects, copies, hooks, the tree below a GraphModule.
+if HAVE_CHECK
+GRAPH_TESTS = tests/graph_effects_test
+check_PROGRAMS += $(GRAPH_TESTS)
+TESTS += $(GRAPH_TESTS)
 endif
 
 # Operators, modules and models against what PyTorch computes.
@@ -87,3 +107,20 @@ check-local: check-TESTS
 check-pytorch: cfx zoo/unpacked
 	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
 		$(MODELS)
+
+# Patterns and rewriting.
+if HAVE_CHECK
+REWRITE_TESTS = tests/matcher_test
+REWRITE_SOURCES = %reldir%/rewrite_graphs.c %reldir%/rewrite_test.h
+tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
+check_PROGRAMS += $(REWRITE_TESTS)
+TESTS += $(REWRITE_TESTS)
+endif
+
+# Fusion, splitting and partitioning.
+if HAVE_CHECK
+FUSION_TESTS = tests/split_test
+check_PROGRAMS += $(FUSION_TESTS)
+TESTS += $(FUSION_TESTS)
+endif
+EXTRA_DIST += %reldir%/golden_text.h

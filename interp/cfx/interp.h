@@ -30,6 +30,12 @@
  * found when the interpreter is made, so a graph must not be edited while one
  * is in use. It borrows graph and module; two threads may run two
  * interpreters over one graph.
+ *
+ * A GraphModule that is called as a module runs in the same scope, by the base
+ * class: as in torch.fx, hooks see the call and not what is inside. It is
+ * prepared at its first call, so its graph must not be edited either. Errors
+ * tell the innermost node and its module: "... While executing %add : ... in
+ * submodule layer.block".
  */
 #ifndef CFX_INTERP_H
 #define CFX_INTERP_H
