@@ -17,9 +17,10 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/zoo_text_test tests/memory_test tests/threads_test \
 	tests/symbols_test tests/peak_test tests/interp_test
 # Generated code and pictures.
-CHECK_TESTS += tests/code_test
+CHECK_TESTS += tests/code_test tests/picture_test
 SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
 tests_text_test_SOURCES = %reldir%/text_test.c $(SECTION_SOURCES)
+tests_picture_test_SOURCES = %reldir%/picture_test.c $(SECTION_SOURCES)
 tests_code_test_SOURCES = %reldir%/code_test.c $(SECTION_SOURCES)
 tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
 tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
@@ -68,7 +69,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
-	%reldir%/readme.sh
+	%reldir%/readme.sh %reldir%/picture.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
