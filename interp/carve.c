@@ -41,10 +41,10 @@ void cfx_carve__bucket(uint32_t n, const uint32_t *key, uint32_t nkeys,
 
 /* ---- Nodes ---- */
 
-static cfx_node *in_env(void *user, cfx_node *n)
+static cfx_value in_env(void *user, cfx_node *n)
 {
     cfx_node *const *env = user;
-    return env[n->id];
+    return env[n->id] ? cfx_value_of_node(env[n->id]) : CFX_NOTHING;
 }
 
 cfx_status cfx_carve__node(cfx_carving *c, const cfx_node *n,
