@@ -2,3 +2,7 @@
 
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/legalize.c
+
+# Fusion.
+libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \
+	%reldir%/fuse_bn.c %reldir%/remove_noops.c
