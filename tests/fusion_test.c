@@ -349,7 +349,10 @@ static bool apply_failing(void)
 
 START_TEST(passes_survive_lack_of_memory)
 {
-    static const char *const passes[] = {"fuse_conv_bn", "remove_noops"};
+    static const char *const passes[] = {
+        "fuse_conv_bn", "remove_noops", "merge_linears", "fuse_bias_in_linear",
+        "div_to_mul", "split", "fuse_linear_bn",
+    };
     failing = passes[_i];
     fail_each_allocation(apply_failing);
 }
@@ -454,6 +457,130 @@ START_TEST(noops_are_found_by_known_shapes)
 }
 END_TEST
 
+/* ---- Optimum: the same outputs, and the same text after the reverse ---- */
+
+/* Apply a pass, then its reverse; `nodes` is what is there between. */
+static void there_and_back(const char *pass, const char *nodes, double most)
+{
+    char *before = graph_text(g);
+    apply_same(pass, most);
+    ck_assert_uint_gt(changed, 0);
+    assert_nodes(nodes);
+    cfx_value between = run();
+    assert_ok(cfx_pass_apply(gm, pass, true, &changed, &err));
+    assert_ok(cfx_graph_lint(g, &err));
+    ck_assert_uint_gt(changed, 0);
+    cfx_value after = run();
+    assert_close(between, after, most);
+    cfx_value_unref(between);
+    cfx_value_unref(after);
+    assert_graph(before);
+    free(before);
+}
+
+#define LINEAR(name, i, o, bias)                                              \
+    "  (" name "): Linear(in_features=" #i ", out_features=" #o ", bias="     \
+    #bias ")\n"
+
+static const char attention[] = NET(
+    "  (att): Module(\n  " LINEAR("q", 4, 3, True) "  "
+    LINEAR("k", 4, 2, False) "  " LINEAR("v", 4, 5, True) "  )\n"
+    LINEAR("out", 4, 2, True))
+    "    %x : [num_users=4] = placeholder[target=x]\n"
+    CALL("att_q", "att.q", "x") CALL("relu", "att.k", "x")
+    CALL("att_v", "att.v", "x") CALL("out", "out", "x")
+    "    return (att_q, relu, att_v, out)\n";
+
+START_TEST(merge_linears_and_back)
+{
+    random_model(attention);
+    FEED(CFX_F32, 2, 3, 4);
+    there_and_back("merge_linears",
+                   "x att_q_k_v_merged att_q relu att_v out output", 1e-6);
+    cfx_module *k = cfx_module_at(gm, "att.k");
+    ck_assert(!cfx_attr_bool(k, "bias"));
+    ck_assert_int_eq(cfx_attr_int(k, "out_features"), 2);
+    ck_assert_ptr_null(cfx_module_at(gm, "att.q-k-v-merged"));
+    apply("merge_linears");
+    ck_assert_str_eq(node("att_q_k_v_merged_1")->target.u.str->text,
+                     "att.q-k-v-merged");
+    ck_assert_ptr_null(cfx_module_at(gm, "att.k"));
+}
+END_TEST
+
+START_TEST(merge_linears_leaves_layers_that_are_shared)
+{
+    random_model(NET(LINEAR("a", 4, 4, True) LINEAR("b", 4, 4, True))
+                 "    %x : [num_users=2] = placeholder[target=x]\n"
+                 CALL("a", "a", "x") CALL("b", "b", "x") CALL("c", "a", "b")
+                 "    return (a, c)\n");
+    FEED(CFX_F32, 2, 4);
+    apply_same("merge_linears", 0);
+    ck_assert_uint_eq(changed, 0);
+}
+END_TEST
+
+START_TEST(fuse_bias_in_linear_and_back)
+{
+    random_model(attention);
+    FEED(CFX_F32, 2, 3, 4);
+    there_and_back("fuse_bias_in_linear",
+                   "x pad att_q relu pad_1 att_v pad_2 out output", 1e-6);
+    ck_assert(cfx_attr_bool(cfx_module_child(gm, "out"), "bias"));
+}
+END_TEST
+
+START_TEST(div_to_mul_and_back)
+{
+    model("graph():\n    %x : [num_users=3] = placeholder[target=x]\n"
+          "    %a : [num_users=1] = call_function[target=operator.truediv]("
+          "args = (%x, 3), kwargs = {})\n"
+          "    %b : [num_users=1] = call_method[target=div](args = (%a, 7.0), "
+          "kwargs = {})\n"
+          "    %size : [num_users=1] = call_method[target=size](args = (%x, 0)"
+          ", kwargs = {})\n"
+          "    %c : [num_users=1] = call_function[target=operator.truediv]("
+          "args = (%size, 49), kwargs = {})\n"
+          "    %d : [num_users=1] = call_function[target=torch.div](args = "
+          "(%b, 5), kwargs = {})\n"
+          "    %e : [num_users=1] = call_function[target=torch.div](args = "
+          "(%b, 2), kwargs = {rounding_mode: floor})\n"
+          "    %f : [num_users=1] = call_function[target=operator.truediv]("
+          "args = (%x, 0), kwargs = {})\n"
+          "    return (c, d, e, f)\n");
+    char *was = graph_text(g);
+    give_back_inputs();
+    apply("div_to_mul");
+    ck_assert_uint_eq(changed, 3);
+    ck_assert_str_eq(node("a")->target.u.str->text, "operator.mul");
+    ck_assert_str_eq(node("b")->target.u.str->text, "mul");
+    ck_assert_double_eq(node("d")->args[1].u.f, 0.2);
+    ck_assert_str_eq(node("c")->target.u.str->text, "operator.truediv");
+    ck_assert_str_eq(node("e")->target.u.str->text, "torch.div");
+    ck_assert_int_eq(node("f")->args[1].u.i, 0);
+    assert_ok(cfx_pass_apply(gm, "div_to_mul", true, &changed, &err));
+    ck_assert_uint_eq(changed, 3);
+    assert_graph(was);
+    free(was);
+}
+END_TEST
+
+/* ---- split ---- */
+
+START_TEST(split_is_a_pass_too)
+{
+    random_model(small_net);
+    apply("split(parts=3)");
+    assert_nodes("x submod_0 submod_1 submod_2 output");
+    ck_assert_int_eq(cfx_pass_apply(gm, "split(by=weight)", false, NULL, &err),
+                     CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "by is size or flops, not weight");
+    ck_assert_int_eq(cfx_pass_apply(gm, "split(0)", false, NULL, &err),
+                     CFX_EINVAL);
+    err = (cfx_error){0};
+}
+END_TEST
+
 /* ---- The zoo ---- */
 
 static const char *const models[] = {
@@ -513,7 +640,12 @@ int main(void)
     tcase_add_test(c, linear_bn_fusion_wants_as_many_features);
     tcase_add_test(c, noops_are_what_never_changes_anything);
     tcase_add_test(c, noops_are_found_by_known_shapes);
-    tcase_add_loop_test(c, passes_survive_lack_of_memory, 0, 2);
+    tcase_add_loop_test(c, passes_survive_lack_of_memory, 0, 7);
+    tcase_add_test(c, merge_linears_and_back);
+    tcase_add_test(c, merge_linears_leaves_layers_that_are_shared);
+    tcase_add_test(c, fuse_bias_in_linear_and_back);
+    tcase_add_test(c, div_to_mul_and_back);
+    tcase_add_test(c, split_is_a_pass_too);
     tcase_add_loop_test(c, models_of_the_zoo_are_fused_whole, 0,
                         sizeof(models) / sizeof(*models));
     suite_add_tcase(s, c);
