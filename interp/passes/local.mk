@@ -8,3 +8,9 @@ libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/constant_folding.c %reldir%/normalize.c \
 	%reldir%/legalize.c %reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c
+
+# Fusion.
+libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \
+	%reldir%/fuse_bn.c %reldir%/remove_noops.c \
+	%reldir%/merge_linears.c %reldir%/fuse_bias.c %reldir%/div_to_mul.c \
+	%reldir%/split.c
