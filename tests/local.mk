@@ -16,6 +16,11 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_attention_test tests/op_shape_test \
 	tests/zoo_text_test tests/memory_test tests/threads_test \
 	tests/symbols_test tests/peak_test tests/interp_test
+# Generated code and pictures.
+CHECK_TESTS += tests/code_test
+SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
+tests_text_test_SOURCES = %reldir%/text_test.c $(SECTION_SOURCES)
+tests_code_test_SOURCES = %reldir%/code_test.c $(SECTION_SOURCES)
 tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
 tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(CHECK_TESTS)
@@ -26,6 +31,21 @@ CONTROL_TESTS = tests/control_test tests/control_golden_test \
 	tests/higher_order_test
 check_PROGRAMS += $(CONTROL_TESTS)
 TESTS += $(CONTROL_TESTS)
+endif
+
+# Passes.
+if HAVE_CHECK
+PASS_TESTS = tests/pass_test
+check_PROGRAMS += $(PASS_TESTS)
+TESTS += $(PASS_TESTS)
+endif
+EXTRA_DIST += %reldir%/pass_test.h
+
+# Whole graphs: effects, copies, hooks, the tree below a GraphModule.
+if HAVE_CHECK
+GRAPH_TESTS = tests/graph_effects_test
+check_PROGRAMS += $(GRAPH_TESTS)
+TESTS += $(GRAPH_TESTS)
 endif
 
 # Operators, modules and models against what PyTorch computes.
@@ -87,3 +107,20 @@ check-local: check-TESTS
 check-pytorch: cfx zoo/unpacked
 	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
 		$(MODELS)
+
+# Patterns and rewriting.
+if HAVE_CHECK
+REWRITE_TESTS = tests/matcher_test
+REWRITE_SOURCES = %reldir%/rewrite_graphs.c %reldir%/rewrite_test.h
+tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
+check_PROGRAMS += $(REWRITE_TESTS)
+TESTS += $(REWRITE_TESTS)
+endif
+
+# Fusion, splitting and partitioning.
+if HAVE_CHECK
+FUSION_TESTS = tests/split_test
+check_PROGRAMS += $(FUSION_TESTS)
+TESTS += $(FUSION_TESTS)
+endif
+EXTRA_DIST += %reldir%/golden_text.h

@@ -21,6 +21,7 @@
 #ifndef CFX_GRAPH_H
 #define CFX_GRAPH_H
 
+#include <cfx/effects.h>
 #include <cfx/value.h>
 
 typedef enum cfx_opcode {
@@ -164,10 +165,35 @@ CFX_API cfx_node *cfx_graph_node_copy(cfx_graph *g, const cfx_node *n,
                                                        cfx_node *n),
                                       void *user, cfx_error *err);
 
-/* A copy of a graph with the same names and no owning module. Fails with
- * CFX_EGRAPH for a node that is used before it is defined. */
+/* A copy of a graph, with the same names, ids and meta, and no owning module;
+ * it is not watched by hooks. Fails with CFX_EGRAPH for a node that is used
+ * before it is defined. */
 CFX_API cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g,
                                   cfx_error *err);
+
+/*
+ * Copy the nodes of another graph to the insert point, as torch.fx's
+ * graph_copy: all in their order, but those that `map` already has a value
+ * for, which stands in their place (a placeholder is thus bound to what it is
+ * called with: a node, a literal, a tuple of both), and but the output. `map`
+ * gets the copies; NULL where nobody wants them. *output is what the output
+ * node gives, in terms of `to`: a new reference, good while both graphs live;
+ * absent where there is none; `output` may be NULL. Behind an insert point of
+ * cfx_graph_inserting_after, too, the nodes come in their order (in torch.fx:
+ * reversed). `to` and `from` may be one graph: what it had is copied. On
+ * failure neither `to` nor `map` has changed. Fails as create_node does, and
+ * with CFX_EGRAPH for a node that is used before it is defined.
+ */
+typedef struct cfx_node_map cfx_node_map;
+CFX_API cfx_status cfx_graph_insert_graph(cfx_graph *to,
+                                          const cfx_graph *from,
+                                          cfx_node_map *map,
+                                          cfx_value *output, cfx_error *err);
+
+/* Copy one node in that way: its inputs must be in the map, which gets it. */
+CFX_API cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
+                                             cfx_node_map *map,
+                                             cfx_error *err);
 
 /* Take a node out. Fails with CFX_EGRAPH and torch.fx's sentence while it has
  * users; erasing twice does nothing. The node loses its arguments, and keeps
@@ -178,6 +204,127 @@ CFX_API cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n,
 /* Check that the graph is well-formed, with torch.fx's sentences; with an
  * owning module also that targets exist. Fails with CFX_EGRAPH. */
 CFX_API cfx_status cfx_graph_lint(const cfx_graph *g, cfx_error *err);
+
+/*
+ * Find nodes by opcode and target (NULL: any), one after the other: the first
+ * in the order of the graph that comes after `after` (NULL: from the start), or
+ * NULL. To visit all of them takes one walk; where no node has the target, no
+ * time. The node found may be erased, or others inserted, before going on.
+ *
+ *     for (n = NULL; (n = cfx_graph_find_nodes(g, CFX_CALL_FUNCTION,
+ *                                              "torch.relu", n));)
+ */
+CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
+                                       const char *target,
+                                       const cfx_node *after);
+
+/*
+ * Erase what nobody uses and what has no effect, as torch.fx's
+ * eliminate_dead_code: lint, then one sweep from the end. Placeholders and
+ * outputs stay, also where `is_impure` says otherwise. Unlike torch.fx's,
+ * which does not look at them, methods that write (x.relu_()) and modules that
+ * change their state, draw random numbers or write to their input stay; so do
+ * calls that fit no signature of their operator. Functions that are not
+ * registered are dropped, as in torch.fx, unless they are spelled as those that
+ * write (`f_`). Graphs that get_attr and call_module nodes name, at whatever
+ * path (torch.fx: direct children that get_attr nodes name), are swept too,
+ * each once. *nerased, if not NULL, is the number of nodes erased. Fails with
+ * CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays so.
+ */
+typedef struct cfx_dce_options {
+    size_t size;             /* sizeof(cfx_dce_options) */
+    /* In place of cfx_node_is_impure; not asked of nodes with users. */
+    bool (*is_impure)(void *user, const cfx_node *n);
+    void *user;
+    bool drop_random;        /* torch.fx's impure_random=False */
+    bool keep_children;      /* this graph alone */
+} cfx_dce_options;
+CFX_API cfx_status cfx_graph_eliminate_dead_code(cfx_graph *g,
+                                                 const cfx_dce_options *o,
+                                                 size_t *nerased,
+                                                 cfx_error *err);
+
+/*
+ * Hooks: told of what happens to a graph. `created` comes after the node is in
+ * its place, `erased` before the node is taken out, `replaced` before `user`
+ * has `with` in place of `old`, and, as in torch.fx, for each user of a node
+ * that is renamed, with the new name and `with` NULL. They may read the graph
+ * and add or remove hooks, but not edit it. Several may watch one graph, and
+ * are called in the order they came. Copies of the graph are not watched.
+ */
+typedef struct cfx_graph_hooks {
+    size_t size;             /* sizeof(cfx_graph_hooks) */
+    void (*created)(void *data, cfx_node *n);
+    void (*erased)(void *data, cfx_node *n);
+    void (*replaced)(void *data, cfx_node *old, cfx_node *with,
+                     const char *name, cfx_node *user);
+} cfx_graph_hooks;
+/* `hooks` must stay as long as it watches. */
+CFX_API cfx_status cfx_graph_add_hooks(cfx_graph *g,
+                                       const cfx_graph_hooks *hooks,
+                                       void *data, cfx_error *err);
+/* The last pair of these that was added, if any. */
+CFX_API void cfx_graph_remove_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
+                                    void *data);
+
+/*
+ * Are two graphs the same program? As many nodes, in the same order, of the
+ * same opcodes, targets and types, with equal arguments (cfx_value_equal), in
+ * which the i-th node of one stands for the i-th of the other. Names and meta
+ * do not count. Equal graphs have equal hashes, in every process; tensors among
+ * the arguments are hashed by type and shape, compared by identity. Both fail
+ * with CFX_ENOMEM, and with CFX_EGRAPH where a node is used before it is
+ * defined.
+ */
+CFX_API cfx_status cfx_graph_equal(bool *equal, const cfx_graph *a,
+                                   const cfx_graph *b, cfx_error *err);
+CFX_API cfx_status cfx_graph_hash(uint64_t *hash, const cfx_graph *g,
+                                  cfx_error *err);
+
+/* ---- A map from the nodes of one graph to values ---- */
+
+/*
+ * Dense by id: asking is an array access, and memory is 16 bytes for each id of
+ * the graph. Values are counted (cfx_value_ref), nodes borrowed. A map may be
+ * used while the graph gets new nodes.
+ *
+ *     cfx_node_map map;
+ *     cfx_node_map_init(&map, from);
+ *     cfx_node_map_set(&map, x, cfx_value_of_node(y), &err);
+ *     cfx_graph_insert_graph(to, from, &map, &out, &err);
+ *     cfx_node_map_release(&map);
+ */
+struct cfx_node_map {
+    const cfx_graph *graph;
+    cfx_value *value;        /* private */
+    uint32_t room;
+};
+
+CFX_API void cfx_node_map_init(cfx_node_map *map, const cfx_graph *g);
+/* A zeroed or released one is allowed. */
+CFX_API void cfx_node_map_release(cfx_node_map *map);
+/* Absent: take the node out, which never fails. Else fails with CFX_EGRAPH for
+ * a node of another graph, CFX_ENOMEM. */
+CFX_API cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *n,
+                                    cfx_value v, cfx_error *err);
+/* Absent where there is none; of another graph, too. Borrowed. */
+CFX_INLINE cfx_value cfx_node_map_get(const cfx_node_map *map,
+                                      const cfx_node *n)
+{
+    return n->graph == map->graph && n->id < map->room ? map->value[n->id]
+                                                       : CFX_NOTHING;
+}
+/* The node that stands for n, or NULL. */
+CFX_INLINE cfx_node *cfx_node_map_node(const cfx_node_map *map,
+                                       const cfx_node *n)
+{
+    cfx_value v = cfx_node_map_get(map, n);
+    return v.kind == CFX_NODE ? v.u.node : NULL;
+}
+/* A copy of v with what stands for the nodes in it: a new reference. Fails with
+ * CFX_EGRAPH for a node that is not in the map, CFX_ENOMEM. */
+CFX_API cfx_status cfx_node_map_value(cfx_value *out, const cfx_node_map *map,
+                                      cfx_value v, cfx_error *err);
 
 /* ---- Node ---- */
 
@@ -231,10 +378,59 @@ CFX_API cfx_status cfx_node_replace_all_uses_with(
     cfx_node *n, cfx_node *with, bool (*keep)(void *data, cfx_node *user),
     void *data, cfx_error *err);
 
+/* The same, with what torch.fx's takes and gives besides: `changed` is called
+ * for each user when it was rewritten, and must not edit either;
+ * propagate_meta copies n's meta to `with`, which may have none (CFX_EINVAL).
+ * *nchanged is the number of users rewritten. NULL and false: without. */
+typedef struct cfx_replace_options {
+    size_t size;             /* sizeof(cfx_replace_options) */
+    bool (*keep)(void *data, cfx_node *user);
+    void (*changed)(void *data, cfx_node *user);
+    void *data;
+    bool propagate_meta;
+} cfx_replace_options;
+CFX_API cfx_status cfx_node_replace_all_uses(cfx_node *n, cfx_node *with,
+                                             const cfx_replace_options *o,
+                                             size_t *nchanged,
+                                             cfx_error *err);
+
 /* Move x directly before or after n. Fails with CFX_EGRAPH for nodes of
  * two graphs, or an erased one. */
 CFX_API cfx_status cfx_node_prepend(cfx_node *n, cfx_node *x, cfx_error *err);
 CFX_API cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err);
+
+/*
+ * What the node does besides computing its result. A call is bound by its
+ * schema, a method as a method of Tensor; where several signatures take it
+ * (nodes may be numbers or tensors), it is what one of them does. Of a module it follows from its
+ * `forward`, and is found once for its configuration; of a GraphModule from
+ * the nodes of its graph, as it is of graphs that a call is given (cond). An
+ * operator that is not registered is taken for a function whose result may be a
+ * view of any argument, and, if its name ends in one `_`, which writes to the
+ * first; where arguments fit no signature, and where a forward cannot be
+ * followed, the worst is assumed. Placeholders, get_attr and output nodes do
+ * nothing. Fails with CFX_ENAME for a module that is not there, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_node_effects(const cfx_node *n, cfx_effects *out,
+                                    cfx_error *err);
+
+/* May it not be erased although it has no users? Placeholders, outputs, and
+ * what writes, is random or has an effect. */
+CFX_API cfx_status cfx_node_is_impure(const cfx_node *n, bool *out,
+                                      cfx_error *err);
+
+/*
+ * n takes the place of `from`, perhaps of several in turn: give it what meta
+ * knows of where `from` came from. Keys that n has already stay as they are:
+ * stack_trace, nn_module_stack, source_fn_stack, torch_fn, original_aten,
+ * recompute, ac_graph_id, seq_nr, custom, quantization_tag, partitioner_tag.
+ * `from_node`, a list of names, gets those of `from`'s, or the name of `from`
+ * where it has none: the nodes of the first graph that n stands for. What
+ * belongs to a value (tensor_meta, val, ...) is not inherited. Fails with
+ * CFX_ENOMEM; then n has inherited some keys.
+ */
+CFX_API cfx_status cfx_node_inherit(cfx_node *n, const cfx_node *from,
+                                    cfx_error *err);
 
 /* Meta by key: a value copied into the graph; tensors are counted. An absent
  * value is what a missing key has, and what removes one. Meta holds no nodes

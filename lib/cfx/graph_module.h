@@ -29,6 +29,28 @@ CFX_API cfx_graph *cfx_graph_module_graph(const cfx_module *gm);
 CFX_API cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
                                          const char *path, cfx_error *err);
 
+/* A deep copy of a module and all below it: children, arguments, state, flags,
+ * graphs with their meta. Tensors are shared, as is all that never changes.
+ * Fails with CFX_ENOMEM, CFX_EGRAPH as cfx_graph_copy. */
+CFX_API cfx_status cfx_module_copy(cfx_module **out, const cfx_module *m,
+                                   cfx_error *err);
+
+/* Put a module at a dotted path, in place of what is there; modules on the way
+ * that are missing are made, as empty `Module`s. Takes the reference, also on
+ * failure. Fails with CFX_ENAME where the path leads through a parameter or
+ * buffer (torch.fx's False), CFX_EINVAL for an empty name, CFX_ENOMEM. */
+CFX_API cfx_status cfx_module_add_submodule_take(cfx_module *m,
+                                                 const char *path,
+                                                 cfx_module *child,
+                                                 cfx_error *err);
+/* Take one out; false if there is none at that path. */
+CFX_API bool cfx_module_delete_submodule(cfx_module *m, const char *path);
+/* Take out all that the graph does not need: a module stays if it, or one
+ * below it, is named by a call_module or get_attr node, if a get_attr node
+ * names its state, or if it is below one that a call_module node names (or a
+ * get_attr node: torch.fx deletes what is below those). Gives their number. */
+CFX_API size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm);
+
 CFX_END_DECLS
 
 #endif

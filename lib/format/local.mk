@@ -1,4 +1,7 @@
 libcfx_all_la_SOURCES += \
+	%reldir%/code_names.c \
+	%reldir%/code_text.c \
+	%reldir%/coder.h \
 	%reldir%/io.c \
 	%reldir%/io.h \
 	%reldir%/lexer.c \

@@ -20,26 +20,38 @@ cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
     return CFX_OK;
 }
 
-static cfx_status translate_arg(void *user, cfx_node **n, cfx_error *err)
+static cfx_status keep_node(void *user, cfx_node *n, int depth,
+                            cfx_value *out, cfx_error *err)
 {
     const cfx_args_copy *to = user;
-    if (to->map) {
-        cfx_node *mapped = to->map(to->user, *n);
-        if (!mapped)
-            return cfx_fail(err, CFX_EGRAPH,
-                            "Argument '%s' of Node '%s' has no counterpart in"
-                            " the graph that is copied to", (*n)->name,
-                            to->of);
-        *n = mapped;
-    }
-    return cfx_graph__check_input(to->g, *n, to->of, err);
+    (void)depth;
+    *out = cfx_value_of_node(n);
+    return cfx_graph__check_input(to->g, n, to->of, err);
 }
 
-static cfx_status refuse_node(void *user, cfx_node **n, cfx_error *err)
+static cfx_status translate_arg(void *user, cfx_node *n, int depth,
+                                cfx_value *out, cfx_error *err)
+{
+    cfx_args_copy *to = user;
+    const cfx_store_nodes own = {keep_node, to};
+    if (!to->map)
+        return keep_node(to, n, depth, out, err);
+    cfx_value v = to->map(to->user, n);
+    if (v.kind == CFX_ABSENT)
+        return cfx_fail(err, CFX_EGRAPH,
+                        "Argument '%s' of Node '%s' has no counterpart in the"
+                        " graph that is copied to", n->name, to->of);
+    return cfx_store_copy_at(&to->g->store, out, v, depth, &own, err);
+}
+
+static cfx_status refuse_node(void *user, cfx_node *n, int depth,
+                              cfx_value *out, cfx_error *err)
 {
     const cfx_args_copy *to = user;
+    (void)depth;
+    (void)out;
     return cfx_fail(err, CFX_EINVAL, "meta of Node '%s' cannot hold Node '%s'",
-                    to->of, (*n)->name);
+                    to->of, n->name);
 }
 
 static cfx_status check_count(size_t n, cfx_error *err)

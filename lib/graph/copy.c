@@ -3,11 +3,10 @@
  */
 #include "graph/graph_impl.h"
 
-cfx_node *cfx_graph_node_copy(cfx_graph *g, const cfx_node *n,
-                              cfx_node *(*map)(void *user, cfx_node *n),
-                              void *user, cfx_error *err)
+/* All of n, for another graph. */
+static cfx_node_spec spec_of(const cfx_node *n)
 {
-    const cfx_node_spec spec = {
+    return (cfx_node_spec){
         .op = (cfx_opcode)n->op,
         .target = n->target.u.str->text,
         .args = n->args,
@@ -17,54 +16,186 @@ cfx_node *cfx_graph_node_copy(cfx_graph *g, const cfx_node *n,
         .name = n->name,
         .type = n->type.kind == CFX_STR ? n->type.u.str->text : NULL,
         .meta = n->meta,
-        .map = map,
-        .user = user,
     };
+}
+
+/* A function from nodes to nodes, as one to values. */
+typedef struct node_function {
+    cfx_node *(*map)(void *user, cfx_node *n);
+    void *user;
+} node_function;
+
+static cfx_value call_function(void *user, cfx_node *n)
+{
+    const node_function *f = user;
+    cfx_node *mapped = f->map(f->user, n);
+    return mapped ? cfx_value_of_node(mapped) : CFX_NOTHING;
+}
+
+cfx_node *cfx_graph_node_copy(cfx_graph *g, const cfx_node *n,
+                              cfx_node *(*map)(void *user, cfx_node *n),
+                              void *user, cfx_error *err)
+{
+    node_function f = {map, user};
+    cfx_node_spec spec = spec_of(n);
+    spec.map = map ? call_function : NULL;
+    spec.user = &f;
     return cfx_graph__make(g, &spec, err);
 }
 
-/* From the id of a node to its copy. */
-static cfx_node *copy_of(void *user, cfx_node *n)
+static cfx_value look_up(void *user, cfx_node *n)
 {
-    cfx_node *const *copies = user;
-    return copies[n->id];
+    return cfx_node_map_get(user, n);
+}
+
+/* cfx_graph_node_copy_mapped, which does not tell the map. */
+static cfx_node *copy_by(cfx_graph *g, const cfx_node *n, cfx_node_map *map,
+                         cfx_error *err)
+{
+    cfx_node_spec spec = spec_of(n);
+    spec.map = look_up;
+    spec.user = map;
+    return cfx_graph__make(g, &spec, err);
+}
+
+/* The map gets room first, so that it can no longer fail. */
+cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
+                                     cfx_node_map *map, cfx_error *err)
+{
+    if (cfx_node_map__reserve(map, n, err))
+        return NULL;
+    cfx_node *copy = copy_by(g, n, map, err);
+    if (copy)
+        cfx_node_map_set(map, n, cfx_value_of_node(copy), NULL);
+    return copy;
+}
+
+/* ---- A graph ---- */
+
+static cfx_status check_inputs(const cfx_node *n, const cfx_node_map *map,
+                               cfx_error *err)
+{
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (cfx_node_map_get(map, n->inputs[i].input).kind == CFX_ABSENT)
+            return cfx_fail(err, CFX_EGRAPH,
+                            "Argument '%s' of Node '%s' was used before it"
+                            " has been defined! Please check that Nodes in"
+                            " the graph are topologically ordered",
+                            n->inputs[i].input->name, n->name);
+    return CFX_OK;
 }
 
 /* Names are legal and differ, so that the namespace gives them again. */
 static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
-                             cfx_node **copies, cfx_error *err)
+                             cfx_node_map *map, cfx_error *err)
 {
     cfx_error why;
     why.code = CFX_OK;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        for (uint32_t i = 0; i < n->ninputs; i++)
-            if (!copies[n->inputs[i].input->id])
-                return cfx_fail(err, CFX_EGRAPH,
-                                "Argument '%s' of Node '%s' was used before it"
-                                " has been defined! Please check that Nodes in"
-                                " the graph are topologically ordered",
-                                n->inputs[i].input->name, n->name);
-        cfx_node *copy = cfx_graph_node_copy(to, n, copy_of, copies, &why);
+        cfx_status st = check_inputs(n, map, err);
+        if (st)
+            return st;
+        cfx_node *copy = cfx_graph_node_copy_mapped(to, n, map, &why);
         if (!copy)
             return cfx_fail(err, why.code, "%s", why.text);
-        copies[n->id] = copy;
+        copy->id = n->id;
     }
+    to->ids = g->ids;
     return CFX_OK;
 }
 
 cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
 {
     cfx_graph *to;
+    cfx_node_map map;
     cfx_status st = cfx_graph_new(&to, g->ctx, err);
     if (st)
         return st;
-    cfx_node **copies = cfx_calloc(g->ctx, (size_t)g->ids + 1,
-                                   sizeof(cfx_node *));
-    st = copies ? copy_nodes(to, g, copies, err) : cfx_graph__no_memory(err);
-    cfx_free(g->ctx, copies, ((size_t)g->ids + 1) * sizeof(cfx_node *));
+    cfx_node_map_init(&map, g);
+    st = copy_nodes(to, g, &map, err);
+    cfx_node_map_release(&map);
     if (st)
         cfx_graph_free(to);
     else
         *out = to;
+    return st;
+}
+
+/* ---- A graph into another ---- */
+
+/* What is being inserted: the nodes of the other graph that are copied, and
+ * how many were. */
+typedef struct inserting {
+    const cfx_graph *from;
+    cfx_node_map *map;
+    cfx_node **node;
+    size_t len, done;
+} inserting;
+
+/* The list is made first: the two graphs may be one. */
+static cfx_status list_nodes(inserting *in, cfx_error *err)
+{
+    in->node = cfx_calloc(in->from->ctx, in->from->len + 1,
+                          sizeof(*in->node));
+    if (!in->node)
+        return cfx_graph__no_memory(err);
+    for (cfx_node *n = cfx_graph_first(in->from); n; n = cfx_node_next(n))
+        if (n->op != CFX_OUTPUT &&
+            cfx_node_map_get(in->map, n).kind == CFX_ABSENT)
+            in->node[in->len++] = n;
+    return CFX_OK;
+}
+
+/* After a node was inserted directly after another, the next goes after it:
+ * nodes come in their order wherever the insert point is. */
+static cfx_status insert_nodes(inserting *in, cfx_graph *to, cfx_error *err)
+{
+    cfx_insert_point was = to->point;
+    cfx_status st = CFX_OK;
+    cfx_error why = {.code = CFX_OK};
+    for (; in->done < in->len && !st; in->done += !st) {
+        cfx_node *n = in->node[in->done];
+        st = check_inputs(n, in->map, err);
+        if (st)
+            break;
+        cfx_node *copy = cfx_graph_node_copy_mapped(to, n, in->map, &why);
+        if (!copy)
+            st = cfx_fail(err, why.code, "%s", why.text);
+        else if (was.after)
+            cfx_graph_inserting_after(to, copy);
+    }
+    to->point = was;
+    return st;
+}
+
+static void undo_insert(inserting *in, cfx_graph *to)
+{
+    while (in->done--) {
+        cfx_node *n = in->node[in->done];
+        cfx_graph_erase_node(to, cfx_node_map_node(in->map, n), NULL);
+        cfx_node_map_set(in->map, n, CFX_NOTHING, NULL);
+    }
+}
+
+cfx_status cfx_graph_insert_graph(cfx_graph *to, const cfx_graph *from,
+                                  cfx_node_map *map, cfx_value *output,
+                                  cfx_error *err)
+{
+    cfx_node_map own;
+    cfx_node_map_init(&own, from);
+    inserting in = {.from = from, .map = map ? map : &own};
+    const cfx_node *result = cfx_graph_output_node(from);
+    cfx_value out = CFX_NOTHING;
+    cfx_status st = list_nodes(&in, err);
+    if (!st)
+        st = insert_nodes(&in, to, err);
+    if (!st && output && result && result->nargs)
+        st = cfx_node_map_value(&out, in.map, result->args[0], err);
+    if (st)
+        undo_insert(&in, to);
+    else if (output)
+        *output = out;
+    cfx_free(from->ctx, in.node, (from->len + 1) * sizeof(*in.node));
+    cfx_node_map_release(&own);
     return st;
 }

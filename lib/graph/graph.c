@@ -97,6 +97,7 @@ void cfx_graph_free(cfx_graph *g)
         g->blocks = block->next;
         cfx_free(g->ctx, block, block_size(block->room));
     }
+    cfx_graph__free_hooks(g);
     cfx_free(g->ctx, g->seen, g->seen_room * sizeof(*g->seen));
     cfx_buf_release(&g->candidate);
     cfx_store_release(&g->store);
@@ -304,6 +305,7 @@ static cfx_node *enter(cfx_graph *g, const cfx_node *filled,
     take_node(g);
     cfx_graph__take_inputs(n, inputs);
     link_at_point(g, n);
+    cfx_graph__tell(CFX_CREATED, n);
     return n;
 }
 

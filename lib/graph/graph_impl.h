@@ -13,6 +13,7 @@
 #define CFX_GRAPH_IMPL_H
 
 #include <assert.h>
+#include <stddef.h>
 
 #include <cfx/graph.h>
 
@@ -20,6 +21,7 @@
 #include "graph/store.h"
 
 typedef struct cfx_node_block cfx_node_block;
+typedef struct cfx_hooks cfx_hooks;
 
 struct cfx_graph {
     cfx_context *ctx;
@@ -34,6 +36,11 @@ struct cfx_graph {
     cfx_buf candidate;
     cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
     size_t seen_len, seen_room;
+    cfx_hooks *hooks;        /* the first that was added */
+    unsigned calling;        /* hooks are being called */
+    bool torn;               /* some were removed meanwhile */
+    cfx_graph *queue;        /* the next of a list of graphs to look at */
+    bool queued;
 };
 
 /* All that makes a node. */
@@ -44,7 +51,8 @@ typedef struct cfx_node_spec {
     size_t nargs, nkwargs;
     const char *name, *type; /* may be NULL */
     cfx_value meta;          /* a dict or absent */
-    cfx_node *(*map)(void *user, cfx_node *n); /* NULL: nodes stay */
+    /* What stands for a node: absent fails. NULL: nodes stay. */
+    cfx_value (*map)(void *user, cfx_node *n);
     void *user;
 } cfx_node_spec;
 
@@ -65,7 +73,7 @@ void cfx_graph__unlink(cfx_node *n);
 typedef struct cfx_args_copy {
     cfx_graph *g;
     const char *of;          /* the node's name in messages */
-    cfx_node *(*map)(void *user, cfx_node *n);
+    cfx_value (*map)(void *user, cfx_node *n);
     void *user;
 } cfx_args_copy;
 
@@ -104,6 +112,44 @@ void cfx_graph__swap_input(cfx_node *n, cfx_node *old, cfx_node *with);
 
 /* Defined where graphs are walked, above this folder. */
 extern const struct cfx_graph_caller cfx_graph_module__caller;
+/* ---- node_map.c ---- */
+
+/* Give the map room for a node of its graph, so that setting it cannot fail. */
+cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
+                                 cfx_error *err);
+
+/* ---- hooks.c ---- */
+
+typedef enum cfx_event {
+    CFX_CREATED, CFX_ERASED, CFX_REPLACED
+} cfx_event;
+
+/* Tell those who watch. For CFX_REPLACED: what takes the place of n (NULL: it
+ * is renamed), the name, and the user. */
+void cfx_graph__tell_(cfx_event event, cfx_node *n, cfx_node *with,
+                      const char *name, cfx_node *user);
+CFX_INLINE void cfx_graph__tell(cfx_event event, cfx_node *n)
+{
+    if (CFX_UNLIKELY(n->graph->hooks != NULL))
+        cfx_graph__tell_(event, n, NULL, NULL, NULL);
+}
+CFX_INLINE void cfx_graph__tell_replaced(cfx_node *old, cfx_node *with,
+                                         cfx_node *user)
+{
+    if (CFX_UNLIKELY(old->graph->hooks != NULL))
+        cfx_graph__tell_(CFX_REPLACED, old, with, with->name, user);
+}
+void cfx_graph__free_hooks(cfx_graph *g);
+
+/* ---- effects.c ---- */
+
+/* What a graph does has changed: forget what was found. */
+void cfx_graph__forget_effects_(cfx_graph *g);
+CFX_INLINE void cfx_graph__forget_effects(cfx_graph *g)
+{
+    if (g->owner)
+        cfx_graph__forget_effects_(g);
+}
 
 /* ---- node.c ---- */
 

@@ -1,15 +1,25 @@
 libcfx_all_la_SOURCES += \
 	%reldir%/args.c \
 	%reldir%/copy.c \
+	%reldir%/dead_code.c \
+	%reldir%/effects.c \
+	%reldir%/find.c \
+	%reldir%/follow.c \
+	%reldir%/follow.h \
 	%reldir%/graph.c \
 	%reldir%/graph_impl.h \
 	%reldir%/graph_module.c \
+	%reldir%/hooks.c \
 	%reldir%/lint.c \
 	%reldir%/meta.c \
 	%reldir%/names.c \
 	%reldir%/names.h \
 	%reldir%/node.c \
+	%reldir%/node_map.c \
 	%reldir%/order.c \
+	%reldir%/provenance.c \
+	%reldir%/same.c \
 	%reldir%/store.c \
 	%reldir%/store.h \
+	%reldir%/submodules.c \
 	%reldir%/uses.c

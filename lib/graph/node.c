@@ -249,6 +249,7 @@ static cfx_status set_text(cfx_node *n, cfx_value *place, const char *text,
         return st;
     *place = fresh;
     cfx_store_drop(store_of(n), old);
+    cfx_graph__forget_effects(n->graph);
     return CFX_OK;
 }
 
@@ -288,6 +289,9 @@ cfx_status cfx_node_rename(cfx_node *n, const char *candidate, cfx_error *err)
     if (!entry)
         return cfx_graph__no_memory(err);
     entry->v.p = n;
+    if (n->graph->hooks)
+        for (const cfx_use *u = n->first_user; u; u = u->next)
+            cfx_graph__tell_(CFX_REPLACED, n, NULL, entry->key, u->user);
     cfx_map_get(&names->used, n->name, strlen(n->name))->v.p = NULL;
     n->name = entry->key;
     return CFX_OK;
@@ -306,24 +310,66 @@ cfx_status cfx_node_replace_input_with(cfx_node *n, cfx_node *old,
                                        cfx_node *with, cfx_error *err)
 {
     cfx_status st = check_replacement(n, with, err);
-    if (!st)
-        cfx_graph__swap_input(n, old, with);
-    return st;
+    if (st)
+        return st;
+    cfx_graph__tell_replaced(old, with, n);
+    cfx_graph__swap_input(n, old, with);
+    return CFX_OK;
+}
+
+/* Meta of a whole node, for one that has none. */
+static cfx_status copy_all_meta(cfx_node *with, const cfx_node *n,
+                                cfx_error *err)
+{
+    cfx_args_copy to = copy_for(with);
+    if (with->meta.kind == CFX_DICT)
+        return cfx_fail(err, CFX_EINVAL, "Called node.replace_all_uses_with("
+                        "replace_with, propagate_meta=True), but replace_with "
+                        "already has .meta keys");
+    return n->meta.kind == CFX_DICT
+               ? cfx_graph__copy_meta(&to, &with->meta, n->meta, err)
+               : CFX_OK;
+}
+
+cfx_status cfx_node_replace_all_uses(cfx_node *n, cfx_node *with,
+                                     const cfx_replace_options *o,
+                                     size_t *nchanged, cfx_error *err)
+{
+    static const cfx_replace_options none = {.size = sizeof(none)};
+    size_t count = 0;
+    if (!o)
+        o = &none;
+    cfx_status st = check_replacement(n, with, err);
+    if (!st && o->propagate_meta)
+        st = copy_all_meta(with, n, err);
+    if (st)
+        return st;
+    for (cfx_use *use = n->first_user, *next; use && n != with; use = next) {
+        cfx_node *user = use->user;
+        next = use->next;
+        if (o->keep && !o->keep(o->data, user))
+            continue;
+        cfx_graph__tell_replaced(n, with, user);
+        cfx_graph__swap_input(user, n, with);
+        count++;
+        if (o->changed)
+            o->changed(o->data, user);
+    }
+    if (nchanged)
+        *nchanged = count;
+    return CFX_OK;
 }
 
 cfx_status cfx_node_replace_all_uses_with(
     cfx_node *n, cfx_node *with, bool (*keep)(void *data, cfx_node *user),
     void *data, cfx_error *err)
 {
-    cfx_status st = check_replacement(n, with, err);
-    if (st || n == with)
-        return st;
-    for (cfx_use *use = n->first_user, *next; use; use = next) {
-        next = use->next;
-        if (!keep || keep(data, use->user))
-            cfx_graph__swap_input(use->user, n, with);
-    }
-    return CFX_OK;
+    const cfx_replace_options o = {
+        .size = sizeof(o),
+        .keep = keep,
+        .data = data,
+    };
+    return cfx_node_replace_all_uses(n, with, &o, NULL, err);
 }
 
 /* ---- Place ---- */
@@ -386,6 +432,7 @@ cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)
                         "Attempting to remove %s from wrong graph!", n->name);
     if (n->erased)
         return CFX_OK;
+    cfx_graph__tell(CFX_ERASED, n);
     cfx_graph__unlink(n);
     n->erased = true;
     g->len--;

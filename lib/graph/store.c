@@ -142,12 +142,15 @@ static cfx_status copy_items(const copying *c, cfx_value *out,
     return CFX_OK;
 }
 
-static cfx_status refuse_key(void *user, cfx_node **n, cfx_error *err)
+static cfx_status refuse_key(void *user, cfx_node *n, int depth,
+                             cfx_value *out, cfx_error *err)
 {
     (void)user;
+    (void)depth;
+    (void)out;
     return cfx_fail(err, CFX_EINVAL,
                     "Keys for dictionaries used as an argument cannot contain"
-                    " a Node. Got key: %s", (*n)->name);
+                    " a Node. Got key: %s", n->name);
 }
 
 /* The same for keys and values in turn. */
@@ -224,23 +227,26 @@ static cfx_status copy_value(const copying *c, cfx_value *out, cfx_value v,
         *out = cfx_value_ref(v);
         c->store->counted++;
         return CFX_OK;
-    case CFX_NODE: {
-        cfx_node *n = v.u.node;
-        cfx_status st = c->nodes->translate(c->nodes->user, &n, c->err);
-        if (!st)
-            *out = cfx_value_of_node(n);
-        return st;
-    }
+    case CFX_NODE:
+        return c->nodes->translate(c->nodes->user, v.u.node, depth, out,
+                                   c->err);
     default:
         *out = v;
         return CFX_OK;
     }
 }
 
+cfx_status cfx_store_copy_at(cfx_store *store, cfx_value *out, cfx_value v,
+                             int depth, const cfx_store_nodes *nodes,
+                             cfx_error *err)
+{
+    return copy_value(&(copying){store, nodes, err}, out, v, depth);
+}
+
 cfx_status cfx_store_copy(cfx_store *store, cfx_value *out, cfx_value v,
                           const cfx_store_nodes *nodes, cfx_error *err)
 {
-    return copy_value(&(copying){store, nodes, err}, out, v, 0);
+    return cfx_store_copy_at(store, out, v, 0, nodes, err);
 }
 
 cfx_status cfx_store_copy_array(cfx_store *store, cfx_value **out,

@@ -39,9 +39,11 @@ void cfx_store_free(cfx_store *store, void *p, size_t size);
 cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
                           const char *text, size_t len, cfx_error *err);
 
-/* What copying asks about nodes: the node that takes the place of *n. */
+/* What copying asks about nodes: the value, in the store, that takes the place
+ * of n, which stands in `depth` aggregates. */
 typedef struct cfx_store_nodes {
-    cfx_status (*translate)(void *user, cfx_node **n, cfx_error *err);
+    cfx_status (*translate)(void *user, cfx_node *n, int depth,
+                            cfx_value *out, cfx_error *err);
     void *user;
 } cfx_store_nodes;
 
@@ -49,6 +51,10 @@ typedef struct cfx_store_nodes {
  * Fails with CFX_EINVAL, CFX_ENOMEM, and as `translate` does. */
 cfx_status cfx_store_copy(cfx_store *store, cfx_value *out, cfx_value v,
                           const cfx_store_nodes *nodes, cfx_error *err);
+/* The same inside of `depth` aggregates. */
+cfx_status cfx_store_copy_at(cfx_store *store, cfx_value *out, cfx_value v,
+                             int depth, const cfx_store_nodes *nodes,
+                             cfx_error *err);
 cfx_status cfx_store_copy_array(cfx_store *store, cfx_value **out,
                                 const cfx_value *v, size_t n,
                                 const cfx_store_nodes *nodes, cfx_error *err);

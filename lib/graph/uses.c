@@ -103,6 +103,7 @@ static void free_inputs(cfx_node *n)
 void cfx_graph__take_inputs(cfx_node *n, cfx_use *room)
 {
     cfx_graph *g = n->graph;
+    cfx_graph__forget_effects(g);
     unlink_inputs(n);
     if (room != n->inputs) {
         free_inputs(n);
@@ -134,6 +135,7 @@ static void replace_use(cfx_use *to, const cfx_use *from)
 void cfx_graph__add_inputs(cfx_node *n, cfx_use *room)
 {
     cfx_graph *g = n->graph;
+    cfx_graph__forget_effects(g);
     for (size_t i = 0; i < g->seen_len; i++)
         room[i] = (cfx_use){.user = n};
     for (uint32_t i = 0; i < n->ninputs; i++) {
@@ -153,6 +155,7 @@ void cfx_graph__add_inputs(cfx_node *n, cfx_use *room)
 
 void cfx_graph__drop_inputs(cfx_node *n)
 {
+    cfx_graph__forget_effects(n->graph);
     unlink_inputs(n);
     free_inputs(n);
     n->inputs = NULL;
@@ -176,6 +179,7 @@ static void substitute(cfx_value *v, size_t n, const cfx_node *old,
 
 void cfx_graph__swap_input(cfx_node *n, cfx_node *old, cfx_node *with)
 {
+    cfx_graph__forget_effects(n->graph);
     substitute(n->args, n->nargs, old, with);
     substitute(n->kwargs, 2 * (size_t)n->nkwargs, old, with);
     uint32_t count = n->ninputs, kept = 0;

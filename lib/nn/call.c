@@ -3,10 +3,12 @@
  *
  * Errors name the module by its path, once: the innermost that failed.
  */
+#define CFX_NO_PLACES
 #include <stdio.h>
 
 #include "base/context.h"
 #include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
 {
@@ -49,6 +51,11 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
+    if (cfx_scope__records(s)) {
+        cfx_spelling c = {.args = args, .nargs = nargs, .kwargs = kwargs,
+                          .nkwargs = nkwargs};
+        return s->cls->spelled_module(s, m, path, &c, out);
+    }
     if (m->graph)
         return graph_caller(m)->call(s, m, path, args, nargs, kwargs, nkwargs,
                                      out);

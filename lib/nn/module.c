@@ -145,6 +145,25 @@ cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
     return CFX_OK;
 }
 
+/* Its arguments may be those of m, or have been set since. */
+cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
+                             cfx_error *err)
+{
+    cfx_module *to;
+    *out = NULL;
+    cfx_status st = make(&to, m->ctx, m->type, m->class_name, err);
+    if (st)
+        return st;
+    to->schema = m->schema;
+    to->forward = m->forward;
+    to->training = m->training;
+    to->bound = m->bound;
+    for (int k = 0; m->bound && k < m->schema->nparams; k++)
+        to->attrs.in[k] = cfx_value_ref(m->attrs.in[k]);
+    *out = to;
+    return CFX_OK;
+}
+
 /* ---- What it is ---- */
 
 cfx_context *cfx_module_context(const cfx_module *m) { return m->ctx; }
@@ -160,8 +179,11 @@ const cfx_module_type *cfx_module_type_of(const cfx_module *m)
 
 void cfx_module_train(cfx_module *m, bool training)
 {
-    for (cfx_module *at = m; at; at = cfx_module_next(at, m))
+    for (cfx_module *at = m; at; at = cfx_module_next(at, m)) {
         at->training = training;
+        cfx_module__keep_effects(at, 0);
+    }
+    cfx_module__forget_effects(m);
 }
 
 /* ---- The tree ---- */
@@ -210,6 +232,7 @@ static cfx_status attach(cfx_module *m, const char *name, cfx_module *child,
     if (!e)
         return no_memory(err);
     e->v.p = child;
+    cfx_module__forget_effects(m);
     child->parent = m;
     child->index = old ? old->index : m->nchildren++;
     m->child[child->index] = child;
@@ -231,13 +254,51 @@ cfx_status cfx_module_add_take(cfx_module *m, const char *name,
 
 size_t cfx_module_nchildren(const cfx_module *m) { return m->nchildren; }
 
+/* m is no longer a child, and its parent's to keep. */
+static void let_go(cfx_module *m)
+{
+    cfx_map_remove(&m->parent->children, m->name, strlen(m->name));
+    m->parent = NULL;
+    m->index = 0;
+    cfx_module_unref(m);
+}
+
+/* Move child `from` to a place before it. */
+static void move_child(cfx_module *m, size_t to, size_t from)
+{
+    m->child[to] = m->child[from];
+    m->child[to]->index = to;
+}
+
+void cfx_module__remove(cfx_module *m)
+{
+    cfx_module *parent = m->parent;
+    cfx_module__forget_effects(parent);
+    for (size_t i = m->index + 1; i < parent->nchildren; i++)
+        move_child(parent, i - 1, i);
+    parent->nchildren--;
+    let_go(m);
+}
+
+void cfx_module__remove_unused(cfx_module *m)
+{
+    size_t kept = 0;
+    cfx_module__forget_effects(m);
+    for (size_t i = 0; i < m->nchildren; i++)
+        if (m->child[i]->used)
+            move_child(m, kept++, i);
+        else
+            let_go(m->child[i]);
+    m->nchildren = kept;
+}
+
 cfx_module *cfx_module_child_at(const cfx_module *m, size_t i)
 {
     return i < m->nchildren ? m->child[i] : NULL;
 }
 
-static cfx_module *child_named(const cfx_module *m, const char *name,
-                               size_t len)
+cfx_module *cfx_module__child_named(const cfx_module *m, const char *name,
+                                    size_t len)
 {
     cfx_map_entry *e = cfx_map_get(&m->children, name, len);
     return e ? e->v.p : NULL;
@@ -245,14 +306,14 @@ static cfx_module *child_named(const cfx_module *m, const char *name,
 
 cfx_module *cfx_module_child(const cfx_module *m, const char *name)
 {
-    return child_named(m, name, strlen(name));
+    return cfx_module__child_named(m, name, strlen(name));
 }
 
 cfx_module *cfx_module_at(const cfx_module *m, const char *path)
 {
     while (m && *path) {
         size_t n = strcspn(path, ".");
-        m = child_named(m, path, n);
+        m = cfx_module__child_named(m, path, n);
         path += n;
         if (*path == '.')
             path++;
@@ -383,6 +444,16 @@ static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
     }
     m->state[m->nstate++] = (cfx_state){copy, t, is_buffer, true};
     return CFX_OK;
+}
+
+cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,
+                                 cfx_error *err)
+{
+    cfx_tensor *t = s->tensor ? cfx_tensor_ref(s->tensor) : NULL;
+    cfx_status st = declare(m, s->name, t, s->is_buffer, err);
+    if (!st)
+        m->state[m->nstate - 1].persistent = s->persistent;
+    return st;
 }
 
 static cfx_status declare_meta(cfx_module *m, const char *name,

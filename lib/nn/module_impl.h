@@ -28,6 +28,8 @@ struct cfx_module {
     size_t nstate, state_cap;
     struct cfx_graph *graph;    /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
+    uint64_t effects;           /* what its call does, for lib/graph; or 0 */
+    bool used, all_used;        /* marks of a sweep */
 };
 
 /* The type of containers. */
@@ -39,6 +41,39 @@ void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
 /* cfx_find_module_type, which tells why: CFX_ENAME or CFX_ENOMEM. */
 cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
                                  const char *name, cfx_error *err);
+
+/* A module as m, with its arguments and flags, but without children, state and
+ * graph. */
+cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
+                             cfx_error *err);
+/* Declare what another module has, and share its tensor. */
+cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,
+                                 cfx_error *err);
+
+/* A child by the first `len` bytes of a name, or NULL. */
+cfx_module *cfx_module__child_named(const cfx_module *m, const char *name,
+                                    size_t len);
+/* Take a module out of its parent, and give back the parent's reference. */
+void cfx_module__remove(cfx_module *m);
+/* The same for all children that are not marked `used`. */
+void cfx_module__remove_unused(cfx_module *m);
+
+/* What lib/graph found that a call of the module does; 0: nothing is kept. It
+ * is forgotten when the module, or one around it, becomes another. */
+CFX_INLINE uint64_t cfx_module__effects(const cfx_module *m)
+{
+    return __atomic_load_n(&m->effects, __ATOMIC_RELAXED);
+}
+CFX_INLINE void cfx_module__keep_effects(const cfx_module *m, uint64_t found)
+{
+    __atomic_store_n((uint64_t *)&m->effects, found, __ATOMIC_RELAXED);
+}
+CFX_INLINE void cfx_module__forget_effects(const cfx_module *m)
+{
+    for (; m; m = m->parent)
+        if (cfx_module__effects(m))
+            cfx_module__keep_effects(m, 0);
+}
 
 /* Schemas of a type, read once. */
 cfx_status cfx_module_type__schemas(cfx_context *ctx,

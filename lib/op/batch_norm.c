@@ -186,7 +186,7 @@ static const cfx_variant batch_norm_variants[] = {
 
 const cfx_op cfx_op__batch_norm = {
     .schema = "batch_norm(Tensor input, Tensor? weight=None, Tensor? "
-              "bias=None, Tensor? running_mean=None, Tensor? "
+              "bias=None, Tensor(a!)? running_mean=None, Tensor(b!)? "
               "running_var=None, bool training=False, float momentum=0.1, "
               "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
     .aliases = "torch.batch_norm aten.batch_norm.default",

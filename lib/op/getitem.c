@@ -394,7 +394,6 @@ const cfx_op cfx_op__setitem = {
     .schema = "setitem(Tensor(a!) self, any index, any value) -> any",
     .aliases = "operator.setitem Tensor.__setitem__",
     .doc = "Write to a view or to elements of a tensor.",
-    .flags = CFX_OP_EFFECT,
     .infer = setitem_infer,
     .run = setitem_run,
 };

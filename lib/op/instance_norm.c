@@ -81,7 +81,7 @@ static const cfx_variant instance_norm_variants[] = {
 
 const cfx_op cfx_op__instance_norm = {
     .schema = "instance_norm(Tensor input, Tensor? weight=None, Tensor? "
-              "bias=None, Tensor? running_mean=None, Tensor? "
+              "bias=None, Tensor(a!)? running_mean=None, Tensor(b!)? "
               "running_var=None, bool use_input_stats=True, float "
               "momentum=0.1, float eps=1e-05, bool cudnn_enabled=True) -> "
               "Tensor",

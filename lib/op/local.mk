@@ -1,6 +1,7 @@
 libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
 	%reldir%/schema.c %reldir%/bind.c %reldir%/registry.c \
 	%reldir%/call.c %reldir%/scope.c %reldir%/scope_impl.h \
+	%reldir%/spell.c \
 	%reldir%/infer.c %reldir%/infer.h %reldir%/loop.c %reldir%/loop.h \
 	%reldir%/rules.c %reldir%/rules.h
 
@@ -27,7 +28,7 @@ libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
 # Python's numbers and sequences; views, indexing, joining, creating.
 libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \
 	%reldir%/create.c %reldir%/create.h %reldir%/dropout.c \
-	%reldir%/embedding.c %reldir%/expand.c %reldir%/gather.c \
+	%reldir%/effects.c %reldir%/embedding.c %reldir%/expand.c %reldir%/gather.c \
 	%reldir%/getitem.c %reldir%/indexing.c %reldir%/indexing.h \
 	%reldir%/item.c %reldir%/join.c %reldir%/list.c %reldir%/list.h \
 	%reldir%/mask.c %reldir%/move.c %reldir%/number.c \

@@ -1,0 +1,400 @@
+/*
+ * effects -- what a node does besides computing its result.
+ *
+ * A call is bound and its schema is asked. What a module does is found once
+ * and kept in one word of it, which an edit of the module, of those around it
+ * or of their graphs clears; two threads that find it at once write the same.
+ * GraphModules nest; beyond CFX_MAX_DEPTH the worst is assumed.
+ */
+#include "graph/follow.h"
+#include "graph/graph_impl.h"
+#include "nn/module_impl.h"
+#include "op/op_impl.h"
+
+#include <cfx/graph_module.h>
+
+const cfx_effects cfx_graph__worst = {
+    .writes = UINT32_MAX,
+    .views = UINT32_MAX,
+    .input_writes = UINT32_MAX,
+    .input_views = UINT32_MAX,
+    .random = true,
+    .effect = true,
+};
+
+static cfx_status node_effects(const cfx_node *n, cfx_effects *out, int depth,
+                               cfx_error *err);
+
+/* ---- What is kept of a module ---- */
+
+/* Parameters beyond the last bit share it. */
+enum { BITS = CFX_MAX_PARAMS, LAST = BITS - 1 };
+#define MASK (((uint32_t)1 << BITS) - 1)
+#define RANDOM ((uint64_t)1 << (2 * BITS))
+#define EFFECT ((uint64_t)2 << (2 * BITS))
+#define KNOWN ((uint64_t)4 << (2 * BITS))
+
+static uint32_t fold(uint32_t bits)
+{
+    return (bits & MASK) | (bits > MASK ? (uint32_t)1 << LAST : 0);
+}
+
+static uint32_t unfold(uint64_t bits)
+{
+    uint32_t b = (uint32_t)bits & MASK;
+    return b >> LAST ? b | ~MASK : b;
+}
+
+static uint64_t pack(const cfx_effects *e)
+{
+    return KNOWN | fold(e->writes) | (uint64_t)fold(e->views) << BITS |
+           (e->random ? RANDOM : 0) | (e->effect ? EFFECT : 0);
+}
+
+static cfx_effects unpack(uint64_t word)
+{
+    return (cfx_effects){
+        .writes = unfold(word),
+        .views = unfold(word >> BITS),
+        .random = word & RANDOM,
+        .effect = word & EFFECT,
+    };
+}
+
+void cfx_graph__forget_effects_(cfx_graph *g)
+{
+    cfx_module__forget_effects(g->owner);
+}
+
+/* ---- A graph as a whole ---- */
+
+#define STATE ((uint32_t)1 << 31)
+
+static uint32_t bit_of(size_t k)
+{
+    return (uint32_t)1 << (k < LAST ? k : LAST);
+}
+
+/* The origins of those inputs of a node whose bits are set. */
+static uint32_t input_origins(const cfx_node *n, uint32_t bits,
+                              const uint32_t *origins)
+{
+    uint32_t found = 0;
+    for (uint32_t i = 0; bits && i < n->ninputs; i++)
+        if (bits >> (i < 31 ? i : 31) & 1)
+            found |= origins[cfx_node_input(n, i)->id];
+    return found;
+}
+
+/* Go through the nodes; origins[id] tells of which placeholders, by their
+ * number, and whether of the module's state, a value may be a view. */
+static cfx_status walk(const cfx_graph *g, uint32_t *origins, cfx_effects *out,
+                       int depth, cfx_error *err)
+{
+    size_t nplaceholders = 0;
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        cfx_effects e;
+        cfx_status st = node_effects(n, &e, depth, err);
+        if (st)
+            return st;
+        uint32_t written = input_origins(n, e.input_writes, origins);
+        origins[n->id] = input_origins(n, e.input_views, origins);
+        if (n->op == CFX_PLACEHOLDER)
+            origins[n->id] = bit_of(nplaceholders++);
+        else if (n->op == CFX_GET_ATTR)
+            origins[n->id] = STATE;
+        else if (n->op == CFX_OUTPUT)
+            out->views |= input_origins(n, UINT32_MAX, origins) & ~STATE;
+        out->random |= e.random;
+        out->effect |= e.effect || written & STATE;
+        out->writes |= written & ~STATE;
+    }
+    return CFX_OK;
+}
+
+static cfx_status graph_effects(const cfx_graph *g, cfx_effects *out,
+                                int depth, cfx_error *err)
+{
+    size_t ids = (size_t)g->ids + 1;
+    uint32_t *origins = cfx_calloc(g->ctx, ids, sizeof(*origins));
+    *out = (cfx_effects){.writes = 0};
+    cfx_status st = origins ? walk(g, origins, out, depth, err)
+                            : cfx_graph__no_memory(err);
+    cfx_free(g->ctx, origins, ids * sizeof(*origins));
+    return st;
+}
+
+static cfx_status module_effects(const cfx_module *m, cfx_effects *out,
+                                 int depth, cfx_error *err)
+{
+    uint64_t known = cfx_module__effects(m);
+    bool keep = !m->graph || m->graph->owner == m;
+    cfx_status st = CFX_OK;
+    if (known && keep) {
+        *out = unpack(known);
+        return CFX_OK;
+    }
+    *out = cfx_graph__worst;
+    if (depth >= CFX_MAX_DEPTH)
+        return CFX_OK;
+    if (m->graph)
+        st = graph_effects(m->graph, out, depth + 1, err);
+    else if (m->forward)
+        st = cfx_graph__follow(m, out, err);
+    if (!st && keep)
+        cfx_module__keep_effects(m, pack(out));
+    return st;
+}
+
+/* ---- From parameters to inputs ---- */
+
+/* The inputs of n that stand in a value. */
+typedef struct finding {
+    const cfx_node *n;
+    uint32_t bits;
+} finding;
+
+static cfx_status find_input(void *user, cfx_value v)
+{
+    finding *f = user;
+    uint32_t i = 0;
+    if (v.kind != CFX_NODE)
+        return CFX_OK;
+    while (i < 31 && i < f->n->ninputs &&
+           cfx_node_input(f->n, i) != v.u.node)
+        i++;
+    f->bits |= (uint32_t)1 << i;
+    return CFX_OK;
+}
+
+static uint32_t inputs_in(const cfx_node *n, cfx_value v)
+{
+    finding f = {n, 0};
+    cfx_value_visit(v, find_input, &f);
+    return f.bits;
+}
+
+static void set_inputs(const cfx_node *n, const cfx_value *in, int nparams,
+                       cfx_effects *e)
+{
+    for (int k = 0; k < nparams && (e->writes | e->views) >> k; k++) {
+        uint32_t found = (e->writes | e->views) >> k & 1
+                             ? inputs_in(n, in[k]) : 0;
+        if (e->writes >> k & 1)
+            e->input_writes |= found;
+        if (e->views >> k & 1)
+            e->input_views |= found;
+    }
+}
+
+/* The number of the placeholder of that name, or one beyond the last. */
+static uint32_t placeholder_of(const cfx_graph *g, const char *name)
+{
+    uint32_t k = 0;
+    for (cfx_node *p = NULL;
+         (p = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, p)); k++)
+        if (!strcmp(p->target.u.str->text, name))
+            break;
+    return k;
+}
+
+/* A GraphModule has no schema: parameter k is the k-th placeholder. Of many
+ * keywords each is taken for any: nobody calls with more than a few. */
+static void set_graph_inputs(const cfx_node *n, const cfx_graph *g,
+                             cfx_effects *e)
+{
+    for (uint32_t i = 0; i < n->nargs; i++) {
+        uint32_t found = inputs_in(n, n->args[i]);
+        e->input_writes |= e->writes & bit_of(i) ? found : 0;
+        e->input_views |= e->views & bit_of(i) ? found : 0;
+    }
+    for (uint32_t i = 0; i < n->nkwargs; i++) {
+        uint32_t found = inputs_in(n, n->kwargs[2 * i + 1]);
+        uint32_t bits = n->nkwargs > 16
+                            ? UINT32_MAX
+                            : bit_of(placeholder_of(
+                                  g, n->kwargs[2 * i].u.str->text));
+        e->input_writes |= e->writes & bits ? found : 0;
+        e->input_views |= e->views & bits ? found : 0;
+    }
+}
+
+/* ---- Calls of operators ---- */
+
+static bool ends_in_one_underscore(const char *name)
+{
+    size_t n = strlen(name);
+    return n > 1 && name[n - 1] == '_' && name[n - 2] != '_';
+}
+
+/* An operator that nobody registered. */
+static cfx_effects unknown_effects(const cfx_node *n)
+{
+    cfx_effects e = {.views = UINT32_MAX, .input_views = UINT32_MAX};
+    if (n->nargs && ends_in_one_underscore(n->target.u.str->text)) {
+        e.writes = 1;
+        e.input_writes = inputs_in(n, n->args[0]);
+    }
+    return e;
+}
+
+/* The graph of a module that is an argument: what a get_attr node names. */
+static const cfx_module *module_in(const cfx_node *input)
+{
+    cfx_value v;
+    if (input->op != CFX_GET_ATTR || !input->graph->owner ||
+        cfx_module_fetch_attr(&v, input->graph->owner,
+                              input->target.u.str->text, NULL))
+        return NULL;
+    return v.kind == CFX_MODULE && v.u.module->graph ? v.u.module : NULL;
+}
+
+/* Graphs that are arguments may be called, with any of the others. */
+static cfx_status add_graphs(const cfx_node *n, cfx_effects *e, int depth,
+                             cfx_error *err)
+{
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        const cfx_module *m = module_in(cfx_node_input(n, i));
+        cfx_effects of;
+        if (!m)
+            continue;
+        cfx_status st = module_effects(m, &of, depth, err);
+        if (st)
+            return st;
+        if (of.writes)
+            e->writes = e->input_writes = UINT32_MAX;
+        if (of.views)
+            e->views = e->input_views = UINT32_MAX;
+        e->random |= of.random;
+        e->effect |= of.effect;
+    }
+    return CFX_OK;
+}
+
+/* Add what the call does if it is one of that target; CFX_EINVAL if it is
+ * not. */
+static cfx_status add_bound(const cfx_node *n, const cfx_target *t,
+                            cfx_effects *sum, cfx_error *err)
+{
+    cfx_bound b = {0};
+    cfx_target alone = *t;
+    alone.next = NULL;
+    cfx_status st = cfx_bind(&b, n->graph->ctx, &alone, n->args, n->nargs,
+                             n->kwargs, n->nkwargs, NULL);
+    if (st == CFX_ENOMEM)
+        return cfx_graph__no_memory(err);
+    if (st)
+        return CFX_EINVAL;
+    const cfx_call call = {
+        .op = t->op,
+        .schema = t->schema,
+        .in = b.in,
+        .inplace = b.inplace,
+    };
+    cfx_effects e = cfx_call_effects(&call);
+    set_inputs(n, b.in, t->schema->nparams, &e);
+    sum->writes |= e.writes;
+    sum->views |= e.views;
+    sum->input_writes |= e.input_writes;
+    sum->input_views |= e.input_views;
+    sum->random |= e.random;
+    sum->effect |= e.effect;
+    cfx_bound_release(&b);
+    return CFX_OK;
+}
+
+/* Nodes may turn out to be anything: the call may be one of any signature that
+ * takes it (iadd of numbers, or of tensors). Without nodes it is the first. */
+static cfx_status bound_effects(const cfx_node *n, const cfx_target *t,
+                                cfx_effects *out, cfx_error *err)
+{
+    bool found = false;
+    for (; t && !(found && !n->ninputs); t = t->next) {
+        cfx_status st = add_bound(n, t, out, err);
+        if (st == CFX_ENOMEM)
+            return st;
+        found |= !st;
+    }
+    if (!found)
+        *out = cfx_graph__worst;
+    return CFX_OK;
+}
+
+static cfx_status call_effects(const cfx_node *n, cfx_effects *out, int depth,
+                               cfx_error *err)
+{
+    const cfx_target *t;
+    cfx_status st = cfx_target__find(&t, n->graph->ctx, n->target.u.str->text,
+                                     n->op == CFX_CALL_METHOD, NULL);
+    if (st == CFX_ENOMEM)
+        return cfx_graph__no_memory(err);
+    if (st)
+        *out = unknown_effects(n);
+    else if ((st = bound_effects(n, t, out, err)))
+        return st;
+    return add_graphs(n, out, depth, err);
+}
+
+/* ---- Calls of modules ---- */
+
+static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
+                                      int depth, cfx_error *err)
+{
+    const char *path = n->target.u.str->text;
+    const cfx_module *m = n->graph->owner;
+    m = m ? cfx_module_at(m, path) : NULL;
+    if (!m)
+        return cfx_fail(err, CFX_ENAME,
+                        "Node referenced nonexistent target %s", path);
+    cfx_status st = module_effects(m, out, depth, err);
+    if (st || !(out->writes | out->views))
+        return st;
+    if (m->graph || !m->forward) {
+        if (m->graph)
+            set_graph_inputs(n, m->graph, out);
+        else
+            *out = cfx_graph__worst;
+        return CFX_OK;
+    }
+    cfx_bound b = {0};
+    st = cfx_bind_schema(&b, n->graph->ctx, m->forward, n->args, n->nargs,
+                         n->kwargs, n->nkwargs, NULL);
+    if (st == CFX_ENOMEM)
+        return cfx_graph__no_memory(err);
+    if (st)
+        *out = cfx_graph__worst;
+    else
+        set_inputs(n, b.in, m->forward->nparams, out);
+    cfx_bound_release(&b);
+    return CFX_OK;
+}
+
+static cfx_status node_effects(const cfx_node *n, cfx_effects *out, int depth,
+                               cfx_error *err)
+{
+    *out = (cfx_effects){.writes = 0};
+    switch (n->op) {
+    case CFX_CALL_FUNCTION:
+    case CFX_CALL_METHOD:
+        return call_effects(n, out, depth, err);
+    case CFX_CALL_MODULE:
+        return call_module_effects(n, out, depth, err);
+    default:
+        return CFX_OK;
+    }
+}
+
+cfx_status cfx_node_effects(const cfx_node *n, cfx_effects *out,
+                            cfx_error *err)
+{
+    return node_effects(n, out, 0, err);
+}
+
+cfx_status cfx_node_is_impure(const cfx_node *n, bool *out, cfx_error *err)
+{
+    cfx_effects e;
+    cfx_status st = cfx_node_effects(n, &e, err);
+    *out = n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
+           (!st && cfx_effects_any(&e));
+    return st;
+}

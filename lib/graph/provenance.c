@@ -1,0 +1,80 @@
+/*
+ * provenance -- where a node came from, for the one that takes its place.
+ */
+#include "graph/graph_impl.h"
+
+static const char *const inherited[] = {
+    "stack_trace", "nn_module_stack", "source_fn_stack", "torch_fn",
+    "original_aten", "recompute", "ac_graph_id", "seq_nr", "custom",
+    "quantization_tag", "partitioner_tag",
+};
+
+/* The list of origins of a node: its `from_node`, or itself. A node that has
+ * none of its own is one. */
+static size_t origins(const cfx_node *n, cfx_value *name,
+                      const cfx_value **items)
+{
+    cfx_value v = cfx_node_meta(n, "from_node");
+    if (cfx_value_is_seq(v)) {
+        *items = v.u.seq->item;
+        return v.u.seq->len;
+    }
+    *items = name;
+    return 1;
+}
+
+/* Add those that are not there yet. */
+static bool add_new(cfx_map *seen, cfx_value *list, size_t *len,
+                    const cfx_value *items, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        bool added = true;
+        if (items[i].kind == CFX_STR &&
+            !cfx_map_put(seen, items[i].u.str->text, items[i].u.str->len,
+                         &added))
+            return false;
+        if (added)
+            list[(*len)++] = items[i];
+    }
+    return true;
+}
+
+static cfx_status add_origins(cfx_node *n, const cfx_node *from,
+                              cfx_error *err)
+{
+    cfx_context *ctx = n->graph->ctx;
+    cfx_value mine = cfx_node_meta(n, "from_node"), list = CFX_NOTHING;
+    cfx_value name = cfx_str_new(ctx, from->name, strlen(from->name));
+    const cfx_value *items;
+    size_t have = cfx_value_is_seq(mine) ? mine.u.seq->len : 0, len = 0;
+    size_t more = origins(from, &name, &items);
+    cfx_value *all = cfx_calloc(ctx, have + more, sizeof(*all));
+    cfx_map seen;
+    cfx_map_init(&seen, ctx);
+    if (name.kind && all &&
+        (!have || add_new(&seen, all, &len, mine.u.seq->item, have)) &&
+        add_new(&seen, all, &len, items, more))
+        list = cfx_list_new(ctx, len, all);
+    cfx_status st = list.kind ? cfx_node_set_meta(n, "from_node", list, err)
+                              : cfx_graph__no_memory(err);
+    cfx_map_release(&seen);
+    cfx_free(ctx, all, (have + more) * sizeof(*all));
+    cfx_value_unref(list);
+    cfx_value_unref(name);
+    return st;
+}
+
+cfx_status cfx_node_inherit(cfx_node *n, const cfx_node *from, cfx_error *err)
+{
+    if (n == from)
+        return CFX_OK;
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < sizeof(inherited) / sizeof(*inherited) && !st;
+         i++) {
+        cfx_value v = cfx_node_meta(from, inherited[i]);
+        if (v.kind != CFX_ABSENT &&
+            cfx_node_meta(n, inherited[i]).kind == CFX_ABSENT)
+            st = cfx_node_set_meta(n, inherited[i], v, err);
+    }
+    return st ? st : add_origins(n, from, err);
+}

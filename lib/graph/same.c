@@ -1,0 +1,220 @@
+/*
+ * same -- are two graphs one program? And a number that tells most apart.
+ *
+ * Nodes are compared by their places: an array from id to place is made first,
+ * since looking at a graph must not write to it.
+ */
+#include "graph/graph_impl.h"
+
+/* Nodes are numbered from 1 in their order; 0: not seen yet. */
+typedef struct places {
+    const cfx_graph *g;
+    uint32_t *of;
+    uint32_t next;
+} places;
+
+static cfx_status places_init(places *p, const cfx_graph *g, cfx_error *err)
+{
+    *p = (places){.g = g, .next = 1};
+    p->of = cfx_calloc(g->ctx, (size_t)g->ids + 1, sizeof(*p->of));
+    return p->of ? CFX_OK : cfx_graph__no_memory(err);
+}
+
+static void places_release(places *p)
+{
+    if (p->of)
+        cfx_free(p->g->ctx, p->of, ((size_t)p->g->ids + 1) * sizeof(*p->of));
+}
+
+static cfx_status undefined(const places *p, const cfx_node *n, cfx_error *err)
+{
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (!p->of[cfx_node_input(n, i)->id])
+            return cfx_fail(err, CFX_EGRAPH,
+                            "Argument '%s' of Node '%s' was used before it"
+                            " has been defined! Please check that Nodes in the"
+                            " graph are topologically ordered",
+                            cfx_node_input(n, i)->name, n->name);
+    return CFX_OK;
+}
+
+static void number(places *p, const cfx_node *n)
+{
+    p->of[n->id] = p->next++;
+}
+
+/* ---- Equality ---- */
+
+static bool same_items(const places *a, const places *b, const cfx_value *v,
+                       const cfx_value *w, size_t n);
+
+/* Values of stores nest at most CFX_MAX_DEPTH deep. */
+static bool same_value(const places *a, const places *b, cfx_value v,
+                       cfx_value w)
+{
+    cfx_value *x = NULL, *y = NULL;
+    if (v.kind != w.kind)
+        return false;
+    if (v.kind == CFX_NODE)
+        return a->of[v.u.node->id] == b->of[w.u.node->id];
+    size_t n = cfx_store_items(v, &x), m = cfx_store_items(w, &y);
+    if (!n || !m)
+        return cfx_value_equal(v, w);
+    const cfx_named_tuple *s = v.u.seq->type, *t = w.u.seq->type;
+    return n == m && !s == !t && (!s || !strcmp(s->name, t->name)) &&
+           same_items(a, b, x, y, n);
+}
+
+static bool same_items(const places *a, const places *b, const cfx_value *v,
+                       const cfx_value *w, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!same_value(a, b, v[i], w[i]))
+            return false;
+    return true;
+}
+
+static bool same_node(const places *a, const places *b, const cfx_node *m,
+                      const cfx_node *n)
+{
+    return m->op == n->op && m->nargs == n->nargs &&
+           m->nkwargs == n->nkwargs && cfx_value_equal(m->target, n->target) &&
+           cfx_value_equal(m->type, n->type) &&
+           same_items(a, b, m->args, n->args, m->nargs) &&
+           same_items(a, b, m->kwargs, n->kwargs, 2 * (size_t)m->nkwargs);
+}
+
+static cfx_status compare(bool *equal, places *a, places *b, cfx_error *err)
+{
+    cfx_node *m = cfx_graph_first(a->g), *n = cfx_graph_first(b->g);
+    *equal = cfx_graph_len(a->g) == cfx_graph_len(b->g);
+    for (; m && *equal; m = cfx_node_next(m), n = cfx_node_next(n)) {
+        cfx_status st = undefined(a, m, err);
+        if (!st)
+            st = undefined(b, n, err);
+        if (st)
+            return st;
+        *equal = same_node(a, b, m, n);
+        number(a, m);
+        number(b, n);
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_graph_equal(bool *equal, const cfx_graph *a, const cfx_graph *b,
+                           cfx_error *err)
+{
+    places p, q = {.of = NULL};
+    cfx_status st = places_init(&p, a, err);
+    *equal = false;
+    if (!st)
+        st = places_init(&q, b, err);
+    if (!st)
+        st = compare(equal, &p, &q, err);
+    places_release(&q);
+    places_release(&p);
+    return st;
+}
+
+/* ---- The hash ---- */
+
+static uint64_t add(uint64_t h, uint64_t word)
+{
+    return cfx_mix64(h ^ word) + UINT64_C(0x9E3779B97F4A7C15);
+}
+
+static uint64_t add_text(uint64_t h, const char *s, size_t len)
+{
+    uint64_t word = 0;
+    h = add(h, len);
+    for (size_t i = 0; i < len; i++) {
+        word = word << 8 | (unsigned char)s[i];
+        if (i % 8 == 7)
+            h = add(h, word);
+    }
+    return add(h, word);
+}
+
+/* By what it says of itself: extents that are expressions, types. */
+static uint64_t add_tensor(uint64_t h, const cfx_tensor *t)
+{
+    char text[256];
+    cfx_tensor_format_type(t, text, sizeof(text));
+    return add_text(h, text, strlen(text));
+}
+
+static uint64_t add_double(uint64_t h, double f)
+{
+    uint64_t bits = 0;
+    if (f == f)
+        memcpy(&bits, &f, sizeof(f));
+    return add(h, bits);
+}
+
+static uint64_t add_value(const places *p, uint64_t h, cfx_value v)
+{
+    char text[256];
+    cfx_value *item = NULL;
+    size_t n = cfx_store_items(v, &item);
+    h = add(h, v.kind);
+    switch (v.kind) {
+    case CFX_BOOL_VALUE:
+    case CFX_INT:
+        return add(h, (uint64_t)v.u.i);
+    case CFX_SYMINT:
+        cfx_dim_format(v.u.dim, text, sizeof(text));
+        return add_text(h, text, strlen(text));
+    case CFX_FLOAT:
+        return add_double(h, v.u.f);
+    case CFX_STR:
+    case CFX_DEVICE:
+    case CFX_LAYOUT:
+    case CFX_NAME:
+        return add_text(h, v.u.str->text, v.u.str->len);
+    case CFX_DTYPE:
+        return add(h, v.u.dtype);
+    case CFX_MEMORY_FORMAT:
+        return add(h, v.u.format);
+    case CFX_TENSOR:
+        return add_tensor(h, v.u.tensor);
+    case CFX_NODE:
+        return add(h, p->of[v.u.node->id]);
+    default:
+        break;
+    }
+    h = add(h, n);
+    for (size_t i = 0; i < n; i++)
+        h = add_value(p, h, item[i]);
+    return h;
+}
+
+static uint64_t add_node(const places *p, uint64_t h, const cfx_node *n)
+{
+    h = add(h, n->op);
+    h = add_value(p, h, n->target);
+    h = add_value(p, h, n->type);
+    h = add(h, n->nargs);
+    for (uint32_t i = 0; i < n->nargs; i++)
+        h = add_value(p, h, n->args[i]);
+    for (uint32_t i = 0; i < 2 * n->nkwargs; i++)
+        h = add_value(p, h, n->kwargs[i]);
+    return h;
+}
+
+cfx_status cfx_graph_hash(uint64_t *hash, const cfx_graph *g, cfx_error *err)
+{
+    places p;
+    uint64_t h = cfx_graph_len(g);
+    cfx_status st = places_init(&p, g, err);
+    *hash = 0;
+    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n)) {
+        st = undefined(&p, n, err);
+        if (!st)
+            h = add_node(&p, h, n);
+        number(&p, n);
+    }
+    if (!st)
+        *hash = h;
+    places_release(&p);
+    return st;
+}

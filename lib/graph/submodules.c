@@ -1,0 +1,199 @@
+/*
+ * submodules -- the tree below a module: copied, grown and cut.
+ */
+#include <cfx/graph_module.h>
+
+#include "graph/graph_impl.h"
+#include "nn/module_impl.h"
+
+/* ---- Copies ---- */
+
+static cfx_status copy_state(cfx_module *to, const cfx_module *m,
+                             cfx_error *err)
+{
+    for (size_t i = 0; i < m->nstate; i++) {
+        const cfx_state *s = &m->state[i];
+        cfx_status st = cfx_module__add_state(to, s, err);
+        if (st)
+            return st;
+    }
+    return CFX_OK;
+}
+
+/* One module without its children. */
+static cfx_status copy_one(cfx_module **out, const cfx_module *m,
+                           cfx_error *err)
+{
+    cfx_module *to;
+    *out = NULL;
+    cfx_status st = cfx_module__clone(&to, m, err);
+    if (st)
+        return st;
+    st = copy_state(to, m, err);
+    if (!st && m->graph) {
+        st = cfx_graph_copy(&to->graph, m->graph, err);
+        to->free_graph = m->free_graph;
+        if (!st)
+            cfx_graph_set_owning_module(to->graph, to);
+    }
+    if (st)
+        cfx_module_unref(to);
+    else
+        *out = to;
+    return st;
+}
+
+/* Parents before children: the copy of a parent is where the copies of its
+ * children so far are. */
+cfx_status cfx_module_copy(cfx_module **out, const cfx_module *m,
+                           cfx_error *err)
+{
+    cfx_module *root, *at;
+    *out = NULL;
+    cfx_status st = copy_one(&root, m, err);
+    if (st)
+        return st;
+    at = root;
+    const cfx_module *of = m;
+    for (const cfx_module *n = m; (n = cfx_module_next(n, m));) {
+        cfx_module *child;
+        for (; of != n->parent; of = of->parent)
+            at = at->parent;
+        st = copy_one(&child, n, err);
+        if (!st)
+            st = cfx_module_add_take(at, n->name, child, err);
+        if (st) {
+            cfx_module_unref(root);
+            return st;
+        }
+        at = child;
+        of = n;
+    }
+    *out = root;
+    return CFX_OK;
+}
+
+/* ---- Growing ---- */
+
+/* The child of that name, made if it is missing. */
+static cfx_status enter(cfx_module **at, const char *name, cfx_error *err)
+{
+    cfx_module *m = *at, *child = cfx_module_child(m, name);
+    cfx_status st = CFX_OK;
+    if (!child && cfx_module_state(m, name))
+        return cfx_fail(err, CFX_ENAME, "%s of %s is no module", name,
+                        m->class_name);
+    if (!child)
+        st = cfx_module_new_container(&child, m->ctx, "Module", err);
+    if (!st && !child->parent)
+        st = cfx_module_add_take(m, name, child, err);
+    if (!st)
+        *at = child;
+    return st;
+}
+
+static cfx_status add_at(cfx_module *m, const char *path, cfx_buf *atom,
+                         cfx_module **child, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    for (size_t n; path[n = strcspn(path, ".")] && !st; path += n + 1) {
+        cfx_buf_clear(atom);
+        cfx_buf_add(atom, path, n);
+        st = atom->failed ? cfx_graph__no_memory(err)
+                          : enter(&m, n ? atom->s : "", err);
+    }
+    if (!st && cfx_module_state(m, path))
+        st = cfx_fail(err, CFX_ENAME, "attribute '%s' already exists", path);
+    if (st)
+        return st;
+    cfx_module *taken = *child;
+    *child = NULL;
+    return cfx_module_add_take(m, path, taken, err);
+}
+
+cfx_status cfx_module_add_submodule_take(cfx_module *m, const char *path,
+                                         cfx_module *child, cfx_error *err)
+{
+    cfx_buf atom;
+    cfx_buf_init(&atom, m->ctx);
+    cfx_status st = add_at(m, path, &atom, &child, err);
+    cfx_buf_release(&atom);
+    cfx_module_unref(child);
+    return st;
+}
+
+/* ---- Cutting ---- */
+
+bool cfx_module_delete_submodule(cfx_module *m, const char *path)
+{
+    cfx_module *at = cfx_module_at(m, path);
+    if (!at || at == m)
+        return false;
+    cfx_module__remove(at);
+    return true;
+}
+
+/* A module and all above it, up to the root of the sweep, are used. */
+static void use(cfx_module *m, const cfx_module *root)
+{
+    for (; m != root && !m->used; m = m->parent)
+        m->used = true;
+}
+
+/* A module and all below it are used. */
+static void use_all(cfx_module *m, const cfx_module *root)
+{
+    use(m, root);
+    if (m->all_used)
+        return;
+    for (cfx_module *at = m; at; at = cfx_module_next(at, m))
+        at->used = at->all_used = true;
+}
+
+/* As far as the path leads through modules. */
+static void use_target(cfx_module *gm, const char *path)
+{
+    cfx_module *at = gm, *next;
+    while (*path && (next = cfx_module__child_named(at, path,
+                                                    strcspn(path, ".")))) {
+        at = next;
+        path += strcspn(path, ".");
+        path += *path == '.';
+    }
+    if (*path)
+        use(at, gm);
+    else
+        use_all(at, gm);
+}
+
+/* Take out the children of m that are not used; gives their number, with those
+ * below them. */
+static size_t remove_unused(cfx_module *m)
+{
+    size_t removed = 0;
+    for (size_t i = 0; i < m->nchildren; i++) {
+        cfx_module *child = m->child[i];
+        if (child->used)
+            continue;
+        for (cfx_module *at = child; at; at = cfx_module_next(at, child))
+            removed++;
+    }
+    if (removed)
+        cfx_module__remove_unused(m);
+    return removed;
+}
+
+size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm)
+{
+    size_t removed = 0;
+    if (!gm->graph)
+        return 0;
+    for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
+        m->used = m->all_used = false;
+    for (cfx_node *n = cfx_graph_first(gm->graph); n; n = cfx_node_next(n))
+        if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR)
+            use_target(gm, n->target.u.str->text);
+    for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
+        removed += remove_unused(m);
+    return removed;
+}

@@ -1,0 +1,275 @@
+/*
+ * graph_effects_test -- what nodes do besides computing, and which of them may
+ * go.
+ */
+#include "graph_test.h"
+
+#include <cfx/graph_module.h>
+
+/* ---- Short ways ---- */
+
+/* Registries stay with the context: what it holds is not compared. */
+static void end(void)
+{
+    cfx_graph_free(g);
+    cfx_context_free(ctx);
+}
+
+static cfx_effects effects_of(const cfx_node *n)
+{
+    cfx_effects e;
+    assert_ok(cfx_node_effects(n, &e, &err));
+    return e;
+}
+
+static bool is_impure(const cfx_node *n)
+{
+    bool impure;
+    assert_ok(cfx_node_is_impure(n, &impure, &err));
+    return impure;
+}
+
+static cfx_node *method(const char *name, cfx_node *self)
+{
+    cfx_value v = node(self);
+    cfx_node *n = cfx_graph_call_method(g, name, &v, 1, NULL, 0, &err);
+    ck_assert_ptr_nonnull(n);
+    return n;
+}
+
+static cfx_node *with_flag(const char *target, cfx_node *x, const char *flag,
+                           bool set)
+{
+    cfx_value v = node(x), kwargs[] = {str(flag), cfx_bool(set)};
+    cfx_node *n = cfx_graph_call_function(g, target, &v, 1, kwargs, 1, &err);
+    ck_assert_ptr_nonnull(n);
+    cfx_value_unref(kwargs[0]);
+    return n;
+}
+
+static cfx_module *new_module(const char *type, int64_t n, const char *key,
+                              bool set)
+{
+    cfx_module *m;
+    cfx_value arg = cfx_int(n), kwargs[] = {str(key ? key : ""),
+                                            cfx_bool(set)};
+    const cfx_module_type *t = cfx_find_module_type(ctx, type);
+    ck_assert_ptr_nonnull(t);
+    assert_ok(cfx_module_new(&m, ctx, t, NULL, &arg, n >= 0, kwargs, !!key,
+                             &err));
+    cfx_value_unref(kwargs[0]);
+    return m;
+}
+
+static void add(cfx_module *m, const char *path, cfx_module *child)
+{
+    assert_ok(cfx_module_add_submodule_take(m, path, child, &err));
+}
+
+static cfx_module *new_root(void)
+{
+    cfx_module *m;
+    assert_ok(cfx_module_new_container(&m, ctx, "Net", &err));
+    return m;
+}
+
+static cfx_node *call_module(cfx_graph *of, const char *path, cfx_node *x)
+{
+    cfx_value v = node(x);
+    cfx_node *n = cfx_graph_call_module(of, path, &v, 1, NULL, 0, &err);
+    ck_assert_ptr_nonnull(n);
+    return n;
+}
+
+/* ---- Calls of operators ---- */
+
+START_TEST(effects_follow_the_schema_of_the_bound_call)
+{
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_effects e = effects_of(call("torch.relu", x, NULL));
+    ck_assert(!cfx_effects_any(&e) && !e.views);
+    e = effects_of(method("relu_", x));
+    ck_assert_uint_eq(e.writes, 1);
+    ck_assert_uint_eq(e.input_writes, 1);
+    ck_assert_uint_eq(e.input_views, 1);
+    e = effects_of(method("t", x));
+    ck_assert(!cfx_effects_any(&e));
+    ck_assert_uint_eq(e.input_views, 1);
+    e = effects_of(with_flag("torch.nn.functional.relu", x, "inplace", true));
+    ck_assert_uint_eq(e.input_writes, 1);
+    e = effects_of(with_flag("torch.nn.functional.relu", x, "inplace", false));
+    ck_assert(!cfx_effects_any(&e));
+    e = effects_of(call("operator.iadd", y, x, NULL));
+    ck_assert_uint_eq(e.input_writes, 1);
+    e = effects_of(call("operator.setitem", y, x, x, NULL));
+    ck_assert_uint_eq(e.input_writes, 1);
+    e = effects_of(call("torch._assert", y, x, NULL));
+    ck_assert(e.effect && !e.writes);
+}
+END_TEST
+
+START_TEST(effects_of_training_end_with_it)
+{
+    cfx_node *x = input("x"), *m = input("m"), *v = input("v");
+    const char *dropout = "torch.nn.functional.dropout";
+    ck_assert(effects_of(with_flag(dropout, x, "training", true)).random);
+    ck_assert(!effects_of(with_flag(dropout, x, "training", false)).random);
+    cfx_node *n = call("torch.nn.functional.batch_norm", x, m, v, NULL);
+    ck_assert(!is_impure(n));
+    assert_ok(cfx_node_update_kwarg(n, "training", cfx_bool(true), &err));
+    ck_assert_uint_eq(effects_of(n).input_writes, 6);
+    assert_ok(cfx_node_update_kwarg(n, "training", node(x), &err));
+    ck_assert_uint_eq(effects_of(n).input_writes, 6);
+}
+END_TEST
+
+START_TEST(effects_of_unknown_functions_are_as_in_torch)
+{
+    cfx_node *x = input("x");
+    cfx_effects e = effects_of(call("my.function", x, NULL));
+    ck_assert(!cfx_effects_any(&e));
+    ck_assert_uint_eq(e.input_views, UINT32_MAX);
+    ck_assert_uint_eq(effects_of(call("my.fill_", x, NULL)).input_writes, 1);
+    ck_assert(!is_impure(call("my.__fill__", x, NULL)));
+    /* This fits no signature: running it would fail. */
+    ck_assert(is_impure(call("torch.relu", x, x, x, NULL)));
+}
+END_TEST
+
+/* ---- Modules ---- */
+
+START_TEST(effects_of_modules_follow_from_their_forward)
+{
+    cfx_node *x = input("x");
+    cfx_module *root = new_root();
+    add(root, "pure", new_module("ReLU", -1, NULL, false));
+    add(root, "writes", new_module("ReLU", -1, "inplace", true));
+    add(root, "bn", new_module("BatchNorm2d", 3, NULL, false));
+    add(root, "drop", new_module("Dropout", -1, NULL, false));
+    add(root, "emb", new_module("Flatten", -1, NULL, false));
+    add(root, "seq", new_module("Sequential", -1, NULL, false));
+    add(root, "seq.0", new_module("ReLU", -1, NULL, false));
+    cfx_graph_set_owning_module(g, root);
+    cfx_effects e = effects_of(call_module(g, "pure", x));
+    ck_assert(!cfx_effects_any(&e) && !e.views);
+    e = effects_of(call_module(g, "writes", x));
+    ck_assert(e.input_writes == 1 && e.input_views == 1 && !e.effect);
+    cfx_node *bn = call_module(g, "bn", x), *drop = call_module(g, "drop", x);
+    ck_assert(!is_impure(bn) && !is_impure(drop));
+    cfx_module_train(root, true);
+    ck_assert(effects_of(bn).effect && !effects_of(bn).random);
+    ck_assert(effects_of(drop).random && !effects_of(drop).effect);
+    cfx_module_train(root, false);
+    ck_assert(!is_impure(bn) && !is_impure(drop));
+    ck_assert_uint_eq(effects_of(call_module(g, "emb", x)).input_views, 1);
+    cfx_node *seq = call_module(g, "seq", x);
+    ck_assert(!is_impure(seq));
+    add(root, "seq.0", new_module("ReLU", -1, "inplace", true));
+    ck_assert(is_impure(seq));
+    ck_assert(cfx_module_delete_submodule(root, "seq.0"));
+    ck_assert(!is_impure(seq));
+    ck_assert_int_eq(cfx_node_effects(call_module(g, "none", x), &e, &err),
+                     CFX_ENAME);
+    assert_failed(CFX_ENAME, "Node referenced nonexistent target none");
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+/* A GraphModule that gives relu of its second input, in place if wanted. */
+static cfx_module *new_graph_module(const char *relu)
+{
+    cfx_graph *h;
+    cfx_module *gm;
+    assert_ok(cfx_graph_new(&h, ctx, &err));
+    cfx_graph_placeholder(h, "a", &err);
+    cfx_value b = node(cfx_graph_placeholder(h, "b", &err));
+    cfx_node *view = cfx_graph_call_method(h, "t", &b, 1, NULL, 0, &err);
+    b = node(view);
+    cfx_node *n = cfx_graph_call_method(h, relu, &b, 1, NULL, 0, &err);
+    cfx_graph_output(h, node(n), &err);
+    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    return gm;
+}
+
+START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
+{
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_module *root = new_root();
+    add(root, "sub", new_graph_module("relu"));
+    cfx_graph_set_owning_module(g, root);
+    cfx_value args[] = {node(x), node(y)}, kwargs[] = {str("b"), node(y)};
+    cfx_node *n = cfx_graph_call_module(g, "sub", args, 2, NULL, 0, &err);
+    ck_assert(!is_impure(n));
+    cfx_graph *h = cfx_graph_module_graph(cfx_module_at(root, "sub"));
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    ck_assert_uint_eq(effects_of(n).input_writes, 2);
+    ck_assert_uint_eq(effects_of(n).input_views, 2);
+    n = cfx_graph_call_module(g, "sub", args, 1, kwargs, 1, &err);
+    ck_assert_uint_eq(effects_of(n).input_writes, 2);
+    cfx_node *sub = cfx_graph_get_attr(g, "sub", &err);
+    ck_assert(is_impure(call("torch.cond", x, sub, y, NULL)));
+    cfx_value_unref(kwargs[0]);
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+/* ---- Dead code ---- */
+
+static size_t erase_dead(const cfx_dce_options *o)
+{
+    size_t n;
+    assert_ok(cfx_graph_eliminate_dead_code(g, o, &n, &err));
+    check_graph(g);
+    return n;
+}
+
+START_TEST(dce_dead_chain)
+{
+    cfx_node *x = input("x");
+    input("unused");
+    cfx_node *a = call("torch.relu", x, NULL);
+    call("torch.neg", call("torch.abs", a, NULL), NULL);
+    cfx_graph_output(g, node(a), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 2);
+    assert_nodes("x unused relu output");
+    ck_assert_uint_eq(erase_dead(NULL), 0);
+}
+END_TEST
+
+START_TEST(dce_keeps_what_has_effects)
+{
+    cfx_node *x = input("x");
+    method("relu_", x);
+    call("torch.rand_like", x, NULL);
+    call("torch._assert", x, x, NULL);
+    call("my.function", x, NULL);
+    cfx_graph_output(g, node(x), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x relu_ rand_like _assert output");
+    const cfx_dce_options o = {.size = sizeof(o), .drop_random = true};
+    ck_assert_uint_eq(erase_dead(&o), 1);
+    assert_nodes("x relu_ _assert output");
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("graph_effects");
+    TCase *c = tcase_create("graph_effects");
+    tcase_add_checked_fixture(c, setup, end);
+    tcase_add_test(c, effects_follow_the_schema_of_the_bound_call);
+    tcase_add_test(c, effects_of_training_end_with_it);
+    tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
+    tcase_add_test(c, effects_of_modules_follow_from_their_forward);
+    tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, dce_dead_chain);
+    tcase_add_test(c, dce_keeps_what_has_effects);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failures = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failures != 0;
+}
