@@ -28,7 +28,8 @@ check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
 
 # GraphModules as children, graphs as arguments, the minimizer.
-CONTROL_TESTS = tests/control_test
+CONTROL_TESTS = tests/control_test tests/control_golden_test \
+	tests/higher_order_test
 check_PROGRAMS += $(CONTROL_TESTS)
 TESTS += $(CONTROL_TESTS)
 endif
@@ -97,7 +98,7 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 clean-local:
 	rm -rf zoo
 
-EXTRA_DIST += %reldir%/graph_test.h %reldir%/tensor_test.h \
+EXTRA_DIST += %reldir%/control_test.h %reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
 	%reldir%/golden
 
