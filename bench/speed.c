@@ -28,27 +28,6 @@ enum { ROUNDS_MAX = 99, LEAST_RUNS = 3, SEED = 1 };
 
 /* ---- Time ---- */
 
-double bench_now(bool processor)
-{
-    struct timespec t;
-
-    clock_gettime(processor ? CLOCK_PROCESS_CPUTIME_ID : CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-int bench_by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-
-    return (*x > *y) - (*x < *y);
-}
-
-double bench_median(double *x, int n)
-{
-    qsort(x, (size_t)n, sizeof(*x), bench_by_value);
-    return x[n / 2];
-}
-
 double bench_measure(bool (*once)(void *arg), void *arg, bench_time time)
 {
     double took[BENCH_RUNS], begin;

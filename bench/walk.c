@@ -2,27 +2,9 @@
  * walk -- what the interpreter adds to a node: a chain of additions of one
  * element, in ns a node, all in.
  */
-#define _POSIX_C_SOURCE 200809L
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
-
-#include <cfx/interp.h>
+#include "bench.h"
 
 enum { NODES = 1000, REPEAT = 301 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double *x = a, *y = b;
-    return (*x > *y) - (*x < *y);
-}
 
 static cfx_graph *chain(cfx_context *ctx, cfx_error *err)
 {
@@ -62,18 +44,17 @@ int main(void)
     }
     for (int i = 0; i < REPEAT && !st; i++) {
         cfx_value in = cfx_value_of_tensor(x), out;
-        double start = now();
+        double start = bench_now(false);
         st = cfx_interp_run(&it, &in, 1, &out, &err);
-        seconds[i] = now() - start;
+        seconds[i] = bench_now(false) - start;
         cfx_value_unref(out);
     }
     if (st) {
         fprintf(stderr, "walk: %s\n", err.text);
         return 1;
     }
-    qsort(seconds, REPEAT, sizeof(*seconds), by_value);
     printf("walk, add of one element     %8.1f ns a node\n",
-           1e9 * seconds[REPEAT / 2] / NODES);
+           1e9 * bench_median(seconds, REPEAT) / NODES);
     cfx_interp_release(&it);
     cfx_tensor_unref(x);
     cfx_module_unref(gm);

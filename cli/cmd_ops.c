@@ -72,6 +72,7 @@ static void describe_flags(FILE *to, uint32_t flags)
         {CFX_OP_EFFECT, "has an effect besides its result"},
         {CFX_OP_OWN_RESULT, "has a shape or value that depends on data"},
         {CFX_OP_INPLACE, "has a spelling with _ that writes to self"},
+        {CFX_OP_COMMUTES, "commutes"},
     };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {

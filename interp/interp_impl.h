@@ -50,19 +50,40 @@ typedef struct step {
     cfx_module *module;          /* of call_module */
 } step;
 
+/* The placeholders of a graph, in order. */
+typedef struct cfx_params {
+    const cfx_node **node;
+    size_t n, cap;
+} cfx_params;
+
+/* GraphModules that were called in a scope: nested.c. */
+typedef struct cfx_walks {
+    cfx_map by_module;           /* keys are pointers */
+    int depth;
+} cfx_walks;
+
 struct cfx_interp_self {
     cfx_interp *it;
     cfx_interp_class hook;       /* every hook found: the class flattened */
     cfx_context *ctx;
     cfx_arena arena;
     step *step;
-    size_t nsteps;
+    size_t nsteps, room;
     uint32_t *step_of;           /* by node id: index + 1 */
     cfx_value *env;              /* by node id */
     uint32_t nids;
     const step *walking;         /* where the walk is */
     const cfx_value *inputs;
     size_t ninputs, next_input;
+    bool bound;                  /* inputs has one value a placeholder */
+    bool nested;                 /* it runs inside of another's run */
+    bool boxed;                  /* inputs are given away */
+    size_t at;                   /* the next step; of a run in steps */
+    void (*progress)(void *user, size_t done, size_t total);
+    void *progress_user;
+    bool has_kwargs;             /* a placeholder is `**kwargs` */
+    cfx_params params;           /* of nested ones */
+    cfx_walks walks;             /* what this run calls, if it is the first */
     bool keep_values;
     bool has_run;                /* and its values are still there */
     cfx_scope eager;
@@ -72,7 +93,27 @@ struct cfx_interp_self {
 cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err);
 void cfx_interp__forget(cfx_interp *it);
 
-/* "While executing %add : ..." behind an error. */
-void cfx_interp__while_executing(cfx_error *err, const cfx_node *n);
+cfx_status cfx_params__find(cfx_params *p, const cfx_graph *g, cfx_error *err);
+void cfx_params__release(cfx_params *p, cfx_context *ctx);
+
+/* cfx_interp_init_with; `nested` ones tell their module in errors. */
+cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
+                            cfx_module *gm, const cfx_interp_options *options,
+                            bool nested, cfx_error *err);
+
+/* Run with one value a placeholder, absent for its default, in the midst of
+ * what else happens in the scope. */
+cfx_status cfx_interp__run_bound(cfx_interp *it, const cfx_value *in,
+                                 cfx_value *result, cfx_error *err);
+
+/* "While executing %add : ..." behind an error, unless it is there. */
+void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
+                                 const cfx_node *n);
+
+void cfx_walks__init(cfx_walks *w, cfx_context *ctx);
+void cfx_walks__release(cfx_walks *w);
+
+/* Of GraphModules that are called in a scope that writes calls down. */
+extern const cfx_interp_class cfx_transformer__inline;
 
 #endif

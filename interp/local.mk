@@ -2,4 +2,29 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/interp.h %reldir%/cfx/trace.h \
 	%reldir%/cfx/check_finite.h
 
 libcfx_all_la_SOURCES += %reldir%/interp.c %reldir%/interp_impl.h \
-	%reldir%/prepare.c %reldir%/trace.c %reldir%/check_finite.c
+	%reldir%/prepare.c %reldir%/nested.c %reldir%/trace.c \
+	%reldir%/check_finite.c
+
+# Tracing, and rewriting by interpreting.
+dist_cfxinclude_HEADERS += %reldir%/cfx/tracer.h %reldir%/cfx/transformer.h
+libcfx_all_la_SOURCES += %reldir%/tracer.c %reldir%/tracer_impl.h \
+	%reldir%/symbolic.c %reldir%/transformer.c %reldir%/wrap.c
+
+# Splitting and partitioning.
+dist_cfxinclude_HEADERS += %reldir%/cfx/split.h
+libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
+	%reldir%/split.c %reldir%/split_impl.h %reldir%/split_parent.c \
+	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c
+
+# Passes, and what applies them.
+dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h
+libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c \
+	%reldir%/pass_manager.c %reldir%/observer.c
+
+include $(srcdir)/%reldir%/passes/local.mk
+
+# Patterns and rewriting.
+dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h
+libcfx_all_la_SOURCES += %reldir%/matcher_impl.h %reldir%/matcher.c \
+	%reldir%/matcher_search.c %reldir%/matcher_call.c \
+	%reldir%/matcher_check.c %reldir%/rewriter.c

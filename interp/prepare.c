@@ -5,11 +5,13 @@
  * Arguments are copied into the interpreter with holes where nodes stand; a
  * run fills the holes and nothing is bound again. Where several signatures
  * take a call as long as its nodes' values are unknown (operator.add of
- * tensors or of ints), each is prepared, and the values choose.
+ * tensors or of ints), each is prepared, and the values choose. In a scope that
+ * writes calls down nothing is bound: they go there as they are spelled.
  */
 #include "interp/interp_impl.h"
 
 #include "op/op_impl.h"
+#include "op/scope_impl.h"
 
 static cfx_status no_memory(cfx_error *err)
 {
@@ -216,12 +218,15 @@ static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
     if (st)
         return st;
     const char *target = n->target.u.str->text;
+    if (n->op == CFX_PLACEHOLDER && target[0] == '*' && target[1] == '*')
+        self->has_kwargs = true;
     if (n->op == CFX_CALL_MODULE) {
         s->module = cfx_module_at(it->module, target);
         if (!s->module)
             return cfx_fail(err, CFX_ENAME, "Node referenced nonexistent "
                             "target %s", target);
-    } else if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) {
+    } else if ((n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
+               !cfx_scope__records(it->scope)) {
         bool method = n->op == CFX_CALL_METHOD;
         const cfx_target *t;
         st = cfx_target__find(&t, self->ctx, target, method, err);
@@ -268,8 +273,8 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
 {
     struct cfx_interp_self *self = it->self;
     self->nids = cfx_graph_ids(it->graph);
-    size_t n = cfx_graph_len(it->graph);
-    self->step = cfx_calloc(self->ctx, n + 1, sizeof(*self->step));
+    self->room = cfx_graph_len(it->graph) + 1;
+    self->step = cfx_calloc(self->ctx, self->room, sizeof(*self->step));
     self->step_of = cfx_calloc(self->ctx, self->nids + 1,
                                sizeof(*self->step_of));
     self->env = cfx_calloc(self->ctx, self->nids + 1, sizeof(*self->env));
@@ -284,7 +289,7 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
         self->step_of[at->id] = (uint32_t)self->nsteps;
         cfx_status st = prepare_node(it, s, err);
         if (st) {
-            cfx_interp__while_executing(err, at);
+            cfx_interp__while_executing(it, err, at);
             return st;
         }
     }
@@ -298,8 +303,7 @@ void cfx_interp__forget(cfx_interp *it)
         release_candidates(&self->step[i]);
     for (uint32_t i = 0; self->env && i < self->nids; i++)
         cfx_value_unref(self->env[i]);
-    size_t n = cfx_graph_len(it->graph);
-    cfx_free(self->ctx, self->step, (n + 1) * sizeof(*self->step));
+    cfx_free(self->ctx, self->step, self->room * sizeof(*self->step));
     cfx_free(self->ctx, self->step_of,
              (self->nids + 1) * sizeof(*self->step_of));
     cfx_free(self->ctx, self->env, (self->nids + 1) * sizeof(*self->env));

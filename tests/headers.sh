@@ -92,7 +92,8 @@ done
 # Which parts a part may include, and to which a public header belongs. The
 # data types, of tensor, are known to kernels too.
 cd "$src" || exit 99
-grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] interp/cfx/*.h cli/*.[ch] \
+grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
+    interp/passes/*.c interp/cfx/*.h cli/*.[ch] \
     shapeprop/*.[ch] shapeprop/cfx/*.h 2>/dev/null |
     awk -F: '
     function all(part, list,   i, n, a) {
@@ -115,7 +116,7 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] interp/cfx/*.h cli/*.[ch] \
         headers("nn", "module")
         headers("graph", "graph graph_module")
         headers("format", "text file")
-        headers("interp", "interp trace check_finite")
+        headers("interp", "interp trace check_finite pass pass_manager")
         all("base", "")
         all("types", "base")
         all("tensor", "base types")
@@ -126,7 +127,7 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] interp/cfx/*.h cli/*.[ch] \
         all("graph", "base types tensor value op nn")
         lib = "base types tensor value op nn graph format"
         all("format", lib)
-        all("interp", lib)
+        all("interp", lib " passes")
         all("shapeprop", lib " interp")
         all("cli", lib " interp shapeprop")
     }

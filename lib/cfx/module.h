@@ -171,12 +171,23 @@ CFX_API cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
                                        const cfx_value *args, size_t nargs,
                                        const cfx_value *kwargs,
                                        size_t nkwargs);
+#if !defined(__cplusplus) && !defined(CFX_NO_PLACES)
+#define cfx_call_module(s, ...) cfx_call_module(CFX_AT(s), __VA_ARGS__)
+#define cfx_call_module_with(s, ...)                                         \
+    cfx_call_module_with(CFX_AT(s), __VA_ARGS__)
+#endif
 /* Call a module itself, in a frame of its own, its arguments unbound. *out is
  * a new reference. What interpreters use. */
 CFX_API cfx_status cfx_module_call(cfx_scope *s, cfx_module *m,
                                    const char *path, const cfx_value *args,
                                    size_t nargs, const cfx_value *kwargs,
                                    size_t nkwargs, cfx_value *out);
+
+/* The forward itself, with bound arguments, in a frame of its own: what a
+ * class's call_module does for modules that it does not stop at. *out is a new
+ * reference. */
+CFX_API cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
+                                      const cfx_value *in, cfx_value *out);
 
 /* ---- The registry ---- */
 

@@ -98,7 +98,9 @@ enum {
     CFX_OP_EFFECT = 8,      /* must not be dropped (assert) */
     CFX_OP_OWN_RESULT = 16, /* the result's shape or value depends on data:
                                `run` makes it (cfx_call_out again) */
-    CFX_OP_INPLACE = 32     /* has a spelling with `_` that writes to self */
+    CFX_OP_INPLACE = 32,    /* has a spelling with `_` that writes to self */
+    CFX_OP_COMMUTES = 64    /* the first two arguments may change places where
+                               all others have their defaults */
 };
 
 /* Another signature under which the operator is called. */

@@ -24,6 +24,24 @@
 
 typedef struct cfx_scope cfx_scope;
 
+/* A call as it is written, before it is bound. */
+typedef struct cfx_spelling {
+    const char *name;         /* "torch.cat"; of a method "view" */
+    bool method;
+    const cfx_target *target; /* what the name stands for; of modules NULL */
+    const cfx_value *args;
+    const cfx_value *kwargs;  /* key and value in turn */
+    size_t nargs, nkwargs;
+} cfx_spelling;
+
+/* What code may ask of a value that stands for another (a proxy). */
+typedef enum cfx_question {
+    CFX_ASK_META,  /* a tensor of its type and shape; absent: nobody knows */
+    CFX_ASK_TRUTH, /* a bool */
+    CFX_ASK_LEN,   /* an int */
+    CFX_ASK_ITEMS  /* a tuple of what it iterates over */
+} cfx_question;
+
 /* What a call means. Hooks give a new reference in *out. */
 typedef struct cfx_scope_class {
     size_t size;
@@ -31,13 +49,27 @@ typedef struct cfx_scope_class {
     /* A call whose op, schema and in are bound; fills in nothing else. */
     cfx_status (*call_op)(cfx_scope *s, cfx_call *call, cfx_value *out);
     /* The call of a module; `path` is its place below the module whose
-     * forward runs ("fc1"), or NULL. */
+     * forward runs ("fc1"), or NULL. `in` is bound by the forward's schema; of
+     * a GraphModule it has one value a placeholder, absent for its default,
+     * a tuple for `*args`, a dict for `**kwargs`. */
     cfx_status (*call_module)(cfx_scope *s, struct cfx_module *m,
                               const char *path, const cfx_value *in,
                               cfx_value *out);
     /* A parameter or buffer of a module. */
     cfx_status (*get_attr)(cfx_scope *s, struct cfx_module *m,
                            const char *name, cfx_value *out);
+
+    /* For classes that write calls down. Where `spelled` is set, calls come
+     * there as they are written, and neither call_op nor call_module sees
+     * them; the three are set together. */
+    cfx_status (*spelled)(cfx_scope *s, const cfx_spelling *c,
+                          cfx_value *out);
+    cfx_status (*spelled_module)(cfx_scope *s, struct cfx_module *m,
+                                 const char *path, const cfx_spelling *c,
+                                 cfx_value *out);
+    /* Answer, or fail the scope. */
+    cfx_status (*ask)(cfx_scope *s, cfx_question question, cfx_value v,
+                      cfx_value *out);
 } cfx_scope_class;
 
 /* Scopes of a class begin with this struct. */
@@ -50,9 +82,33 @@ struct cfx_scope {
     cfx_value *values;           /* owned, frames on end */
     size_t nvalues, cap;
     int depth;
+    /* The place in the program of the last call; NULL if none was given. */
+    const char *file, *function;
+    int line;
+    struct cfx_walks *walks;     /* private: graphs that were called here */
 };
 
 CFX_BEGIN_DECLS
+
+/*
+ * Places. In C, the functions of operators and modules are macros around
+ * themselves that leave in the scope where they stand; a tracing scope keeps
+ * that with each node. CFX_AT(s) is `s`, and does the same for other calls.
+ * Programs that define CFX_NO_PLACES, and C++, do without.
+ */
+CFX_INLINE cfx_scope *cfx_scope_at(cfx_scope *s, const char *file, int line,
+                                   const char *function)
+{
+    s->file = file;
+    s->line = line;
+    s->function = function;
+    return s;
+}
+#if defined(__cplusplus) || defined(CFX_NO_PLACES)
+#define CFX_AT(s) (s)
+#else
+#define CFX_AT(s) cfx_scope_at((s), __FILE__, __LINE__, __func__)
+#endif
 
 CFX_API extern const cfx_scope_class cfx_eager_class;
 CFX_API extern const cfx_scope_class cfx_meta_class;
@@ -100,6 +156,19 @@ CFX_API cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op,
                                  const cfx_value *args, size_t n,
                                  bool inplace);
 
+/*
+ * How that call is written, where it is written down: the name into buf (as
+ * snprintf; 0: it has none), and whether it is a method's. It is the first of
+ * the operator's aliases that begins with "torch.", else the first of all;
+ * "Tensor.x" is the method x. An operator without aliases has the names of its
+ * variants. In place it is the method "x_" of the first "Tensor.x" among the
+ * aliases, else the first "torch." name that writes. Required arguments are
+ * positional, others that are given are keywords by the schema's names, in its
+ * order, and absent ones do not appear.
+ */
+CFX_API size_t cfx_op_spelling(const cfx_op *op, bool inplace, bool *method,
+                               char *buf, size_t size);
+
 /* Call a function or method by name, as a graph would. */
 CFX_API cfx_value cfx_call_function(cfx_scope *s, const char *target,
                                     const cfx_value *args, size_t nargs,
@@ -115,6 +184,15 @@ CFX_API cfx_status cfx_scope_call_target(cfx_scope *s,
                                          const cfx_value *args, size_t nargs,
                                          const cfx_value *kwargs,
                                          size_t nkwargs, cfx_value *out);
+
+/*
+ * Operators whose arguments are graphs (cond, while_loop, ...), and what the
+ * eager and the meta class do with them: call those graphs in this scope. For
+ * classes with a call_op of their own that compute or propagate.
+ */
+CFX_API bool cfx_op_takes_graphs(const cfx_op *op);
+CFX_API cfx_status cfx_scope_call_control(cfx_scope *s, cfx_call *call,
+                                          cfx_value *out);
 
 /* Lists and tuples that the scope owns: in C, cfx_list(s, a, b, c). */
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
@@ -135,15 +213,36 @@ CFX_API cfx_value cfx_str(cfx_scope *s, const char *text);
  * scope a getitem is recorded. */
 CFX_API cfx_value cfx_nth(cfx_scope *s, cfx_value v, int64_t i);
 
-/* Extent `axis` of a tensor (negative from the end) as an int value. */
+/* Extent `axis` of a tensor (negative from the end) as an int value; of a
+ * proxy the call of `size`. */
 CFX_API cfx_value cfx_size(cfx_scope *s, cfx_value x, int64_t axis);
 /* Its rank. Fails the scope where that is not known (a bare proxy). */
 CFX_API int cfx_rank(cfx_scope *s, cfx_value x);
+
+/* The tensor that x is, or a meta of its type and shape; NULL, and no failure,
+ * where that is not known (a bare proxy, no tensor). Borrowed. For checks that
+ * may be left out, and for rules that go by the dtype. */
+CFX_API const cfx_tensor *cfx_known(cfx_scope *s, cfx_value x);
+
+/* Python's bool(v), len(v) and iteration, for numbers, strings, tuples, lists
+ * and dicts. They fail the scope for a proxy, of which only a run could tell,
+ * in torch.fx's words; of a tensor only the length is told, and the truth of
+ * one number. cfx_items gives how many there are, and *items is borrowed. */
+CFX_API bool cfx_truth(cfx_scope *s, cfx_value v);
+CFX_API int64_t cfx_len(cfx_scope *s, cfx_value v);
+CFX_API size_t cfx_items(cfx_scope *s, cfx_value v, const cfx_value **items);
+/* Python's `a, b = v`: n items into out. Of a proxy, n times getitem. */
+CFX_API void cfx_unpack(cfx_scope *s, cfx_value v, size_t n, cfx_value *out);
 
 /* Arithmetic on int values that may be symbolic. */
 CFX_API cfx_value cfx_int_add(cfx_scope *s, cfx_value a, cfx_value b);
 CFX_API cfx_value cfx_int_mul(cfx_scope *s, cfx_value a, cfx_value b);
 CFX_API cfx_value cfx_int_floordiv(cfx_scope *s, cfx_value a, cfx_value b);
+
+#if !defined(__cplusplus) && !defined(CFX_NO_PLACES)
+#define cfx_call_function(s, ...) cfx_call_function(CFX_AT(s), __VA_ARGS__)
+#define cfx_call_method(s, ...) cfx_call_method(CFX_AT(s), __VA_ARGS__)
+#endif
 
 CFX_END_DECLS
 

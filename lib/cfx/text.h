@@ -18,6 +18,86 @@ typedef struct cfx_sink {
     void *user;
 } cfx_sink;
 
+/* ---- Python code: how it is written ---- */
+
+/* A line of the body of forward, without indentation or newline, and the node
+ * it was written for; NULL for lines of a transform's own. */
+typedef struct cfx_code_line {
+    const char *text;
+    size_t len;
+    const cfx_node *node;
+} cfx_code_line;
+
+/* Where a transform puts the lines of the new body. */
+typedef struct cfx_code_body cfx_code_body;
+
+/*
+ * torch.fx's on_generate_code: a function that makes a new body of one. They
+ * form a chain, each seeing the lines that the one before it made; it is the
+ * caller's, who adds to it and removes from it as from any list.
+ *
+ *     static cfx_status stop_first(void *user, const cfx_code_line *lines,
+ *                                  size_t n, cfx_code_body *to,
+ *                                  cfx_error *err)
+ *     {
+ *         cfx_status st = cfx_code_add(to, "breakpoint()", 12, NULL, err);
+ *         for (size_t i = 0; i < n && !st; i++)
+ *             st = cfx_code_add(to, lines[i].text, lines[i].len,
+ *                               lines[i].node, err);
+ *         return st;
+ *     }
+ */
+typedef struct cfx_code_transform {
+    cfx_status (*run)(void *user, const cfx_code_line *lines, size_t n,
+                      cfx_code_body *to, cfx_error *err);
+    void *user;
+    const struct cfx_code_transform *next; /* runs after it; or NULL */
+} cfx_code_transform;
+
+/* The prologue's parts: "x : int = 3" and its name; `result` is " -> TYPE" or
+ * "". */
+typedef struct cfx_code_signature {
+    const char *const *params; /* without self, which is the caller's to add */
+    const char *const *names;
+    size_t nparams;
+    const char *result;
+} cfx_code_signature;
+
+/*
+ * torch.fx's set_codegen: how a function begins and ends. A slot that is empty
+ * is as in ordinary code. Lines after the first of `begin` stand as they are,
+ * so what unpacks arguments brings its own four blanks.
+ */
+typedef struct cfx_codegen {
+    size_t size; /* sizeof(cfx_codegen) */
+    /* "def forward(...):" and what follows at once, no final newline. */
+    cfx_status (*begin)(void *user, cfx_sink to, const cfx_code_signature *sig,
+                        cfx_error *err);
+    /* "return VALUE", no newline. */
+    cfx_status (*end)(void *user, cfx_sink to, const char *value,
+                      cfx_error *err);
+    void *user;
+} cfx_codegen;
+
+/* Zeroed for `.code`. */
+typedef struct cfx_code_options {
+    size_t size;         /* sizeof(cfx_code_options) */
+    bool verbose;        /* types of results, comments that tell the source */
+    /* In verbose code: strides and device behind the shape. torch.fx leaves
+     * them out where it knows the shape from tensor_meta only. */
+    bool include_stride, include_device;
+    bool colored;        /* by escape sequences of terminals */
+    bool expanded_def;   /* a parameter a line, with meta "desc" behind it */
+    const char *const *additional_meta; /* keys for the comments */
+    size_t nadditional_meta;
+    const cfx_code_transform *transform;
+    const cfx_codegen *codegen;
+    /* Told of each line of the body: its number in the text, from 1, and its
+     * node or NULL. Stops the printing if it does not return CFX_OK. */
+    cfx_status (*line)(void *user, size_t number, const cfx_node *n);
+    void *line_user;
+} cfx_code_options;
+
 CFX_BEGIN_DECLS
 
 /* A sink that writes to a stdio stream. */
@@ -42,12 +122,27 @@ CFX_API cfx_status cfx_graph_diff(cfx_sink to, const cfx_graph *a,
 /* graph.print_tabular(), with qualified names for addresses. */
 CFX_API cfx_status cfx_print_tabular(cfx_sink to, const cfx_graph *g,
                                      cfx_error *err);
-/* graph_module.code. */
+/* graph_module.code; with options: graph.python_code("self", ...).src. */
 CFX_API cfx_status cfx_print_code(cfx_sink to, const cfx_graph *g,
                                   cfx_error *err);
-/* graph_module.print_readable(). */
+CFX_API cfx_status cfx_print_code_with(cfx_sink to, const cfx_graph *g,
+                                       const cfx_code_options *options,
+                                       cfx_error *err);
+/* graph_module.print_readable(). `verbose` is set in any case; as in torch.fx
+ * children do not take over expanded_def, transform and codegen. */
 CFX_API cfx_status cfx_print_readable(cfx_sink to, const cfx_module *gm,
                                       cfx_error *err);
+CFX_API cfx_status cfx_print_readable_with(cfx_sink to, const cfx_module *gm,
+                                           const cfx_code_options *options,
+                                           cfx_error *err);
+/* Add a line to a body; it is copied. Fails with CFX_ENOMEM. */
+CFX_API cfx_status cfx_code_add(cfx_code_body *to, const char *text,
+                                size_t len, const cfx_node *n,
+                                cfx_error *err);
+/* torch.fx's boxed code: one list of arguments, which is cleared, so that
+ * inputs can be freed while it runs. */
+CFX_API extern const cfx_codegen cfx_codegen_boxed;
+
 /* repr(module): the tree; no final newline. */
 CFX_API cfx_status cfx_print_modules(cfx_sink to, const cfx_module *m,
                                      cfx_error *err);

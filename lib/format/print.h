@@ -47,6 +47,8 @@ enum {
 typedef struct cfx_values {
     cfx_out *out;
     int style; /* cfx_value_style or one of the above */
+    bool colored; /* literals, in the style CODE */
+    size_t max_items; /* of aggregates, then how many there are; 0: all */
     /* What to call a node; NULL: by its name. */
     const char *(*node_name)(void *user, const cfx_node *n);
     void *user;
@@ -69,6 +71,8 @@ void cfx_print__word(cfx_out *o, const char *s, const char *stop,
 
 /* "f32[2, 3]"; with `stride`, its strides and device too. */
 void cfx_print__type(cfx_out *o, const cfx_tensor *t, bool stride);
+/* "[2, 3]" */
+void cfx_print__extents(cfx_out *o, int rank, const cfx_dim *d);
 
 /* The tensor by which a node is annotated (meta val, tensor_meta,
  * example_value), or an absent value. */
@@ -88,19 +92,20 @@ const char *cfx_print__target(const cfx_node *n);
 
 /* ---- Code ---- */
 
-/* What differs between `.code` and print_readable. */
-typedef struct cfx_code_options {
-    bool verbose;          /* types of results, comments */
+/* A class in print_readable; zeroed for `.code`. */
+typedef struct cfx_code_frame {
     const char *class_name; /* NULL: no class line */
     size_t indent;
-} cfx_code_options;
+    size_t lines;           /* how many were printed before; counted on */
+} cfx_code_frame;
 
 void cfx_print__code(cfx_out *o, const cfx_graph *g,
-                     const cfx_code_options *how, cfx_error *err);
+                     const cfx_code_options *how, cfx_code_frame *frame,
+                     cfx_error *err);
 
 /* The comment above a node's line in verbose code, without a newline. */
-void cfx_print__summary(cfx_out *o, const cfx_node *n, cfx_context *ctx,
-                        cfx_error *err);
+void cfx_print__summary(cfx_out *o, const cfx_node *n,
+                        const cfx_code_options *how, cfx_error *err);
 
 /* ---- Modules ---- */
 

@@ -8,187 +8,66 @@
  * gathered, then written. A value is released (`;  x = None`) on the line of
  * its last user.
  */
-#include "format/print.h"
-#include "graph/names.h"
+#include "format/coder.h"
 
-typedef struct coder {
-    cfx_context *ctx;
-    const cfx_graph *graph;
-    const cfx_code_options *how;
-    cfx_names names;
-    cfx_map globals;           /* qualified name -> its name here */
-    cfx_map wrapped;           /* the names of wrapped functions */
-    const char **name;         /* of each node, by id; NULL: none yet */
-    const cfx_node **last_use; /* of each node, by id */
-    size_t nids;
-    cfx_buf params, wraps, body, type, summary, last_summary;
-    cfx_out *out;              /* to the body, or to the parameters */
-    cfx_values values;
-    cfx_error *err;
-} coder;
+/* ---- Types and colours ---- */
 
-/* ---- Names ---- */
+#define RED "\033[31m"
+#define BLUE "\033[34m"
+#define DIM "\033[2m"
+#define DIM_BLUE DIM BLUE
+#define DIM_GREEN DIM "\033[32m"
 
-static const char *make_name(coder *c, const char *candidate, bool any)
+static void begin_color(cfx_coder *c, const char *color)
 {
-    cfx_map_entry *e = cfx_names_create(&c->names, candidate,
-                                        strlen(candidate), any);
-    if (!e)
-        cfx_out_fail(c->out, CFX_ENOMEM);
-    return e ? e->key : "";
+    if (c->how->colored)
+        cfx_out_puts(c->out, color);
 }
 
-static const char *name_of(void *user, const cfx_node *n)
+static void end_color(cfx_coder *c)
 {
-    coder *c = user;
-    if (!c->name[n->id])
-        c->name[n->id] = make_name(c, n->name, false);
-    return c->name[n->id];
+    begin_color(c, "\033[0m");
 }
 
-static bool starts(const char *s, const char *prefix)
+static void put_tensor_type(cfx_coder *c, const cfx_tensor *t)
 {
-    return !strncmp(s, prefix, strlen(prefix));
-}
-
-/* Is it a function or type of torch, which keeps its dotted name? Methods of
- * Tensor and what belongs to the compiler do not. */
-static bool is_of_torch(const char *qualified)
-{
-    const char *dot = strrchr(qualified, '.');
-    if (!dot || !starts(qualified, "torch.") ||
-        !strcmp(qualified, "torch.device"))
-        return false;
-    if (starts(qualified, "torch.Tensor.") && dot == qualified + 12)
-        return false;
-    return !strstr(qualified, "._dynamo.") && !strstr(qualified, "._inductor.");
-}
-
-/* The name of a function or type, by its qualified name, of `len` bytes. */
-static const char *global_name(coder *c, const char *qualified, bool builtin)
-{
-    if (is_of_torch(qualified))
-        return qualified;
-    size_t len = strlen(qualified);
-    cfx_map_entry *e = cfx_map_get(&c->globals, qualified, len);
-    if (e)
-        return e->v.p;
-    const char *name = make_name(c, qualified, builtin);
-    char *key = cfx_arena_strdup(&c->names.text, qualified, len);
-    e = key ? cfx_map_put(&c->globals, key, len, NULL) : NULL;
-    if (!e) {
-        cfx_out_fail(c->out, CFX_ENOMEM);
-        return "";
-    }
-    e->v.p = (void *)name;
-    return name;
-}
-
-static void add_standard_globals(coder *c)
-{
-    static const char *const standard[] = {
-        "inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree"};
-    for (size_t i = 0; i < sizeof(standard) / sizeof(standard[0]); i++)
-        global_name(c, standard[i], true);
-}
-
-/* The name of the function that a target spells as torch.fx prints it. */
-static const char *function_name(coder *c, const char *target)
-{
-    char buf[256];
-    if (starts(target, "builtins."))
-        return global_name(c, target + 9, true);
-    if (!strcmp(target, "torch.device"))
-        return global_name(c, "device", true);
-    if (starts(target, "operator.") && strlen(target) < sizeof(buf) - 1) {
-        buf[0] = '_';
-        strcpy(buf + 1, target);
-        return global_name(c, buf, false);
-    }
-    return global_name(c, target, false);
-}
-
-/* ---- Types ---- */
-
-static bool is_name_char(char ch)
-{
-    return ch == '_' || ch == '.' || (ch >= '0' && ch <= '9') ||
-           (ch >= 'a' && ch <= 'z') || (ch >= 'A' && ch <= 'Z') ||
-           (unsigned char)ch >= 0x80;
-}
-
-static void put_type_name(coder *c, const char *s, size_t len)
-{
-    char name[256];
-    if (len >= sizeof(name)) {
-        cfx_out_add(c->out, s, len);
-        return;
-    }
-    memcpy(name, s, len);
-    name[len] = '\0';
-    if (!strcmp(name, "None"))
-        strcpy(name, "NoneType");
-    cfx_out_puts(c->out, global_name(c, name, cfx_name_is_illegal(name)));
-}
-
-/* The type that graph text spells `typing.List[int]` is `typing_List[int]`
- * here, and an Optional is the Union that it stands for. */
-static void put_type(coder *c, const char *t)
-{
-    uint64_t optional = 0; /* bit d: bracket d closes an Optional */
-    int depth = 0;
-    while (*t) {
-        size_t n = 0;
-        while (is_name_char(t[n]))
-            n++;
-        if (n == 15 && starts(t, "typing.Optional[") && depth < 63) {
-            put_type_name(c, "typing.Union", 12);
-            optional |= UINT64_C(1) << (depth + 1);
-        } else if (n) {
-            put_type_name(c, t, n);
-        }
-        t += n;
-        if (n || !*t)
-            continue;
-        depth += *t == '[';
-        if (*t == ']' && depth < 64 && optional >> depth & 1) {
-            cfx_out_puts(c->out, ",NoneType");
-            optional &= ~(UINT64_C(1) << depth);
-        }
-        depth -= *t == ']' && depth > 0;
-        if (*t != ' ')
-            cfx_out_putc(c->out, *t);
-        t++;
-    }
+    begin_color(c, RED);
+    cfx_out_puts(c->out, cfx_dtypes[t->dtype].abbr);
+    end_color(c);
+    begin_color(c, BLUE);
+    cfx_print__extents(c->out, t->rank, t->shape);
+    end_color(c);
+    begin_color(c, DIM_BLUE);
+    if (c->how->include_stride)
+        cfx_print__extents(c->out, t->rank, t->stride);
+    end_color(c);
+    begin_color(c, DIM_GREEN);
+    if (c->how->include_device)
+        cfx_out_puts(c->out, "cpu");
+    end_color(c);
 }
 
 /* ` : TYPE`; in verbose code `: "f32[2, 3]"` where the tensor is known. */
-static void put_annotation(coder *c, const cfx_node *n)
+static void put_annotation(cfx_coder *c, const cfx_node *n)
 {
     cfx_value v = c->how->verbose ? cfx_print__meta_value(n) : CFX_NOTHING;
     if (v.kind == CFX_TENSOR) {
         cfx_out_puts(c->out, ": \"");
-        cfx_print__type(c->out, v.u.tensor, false);
+        put_tensor_type(c, v.u.tensor);
         cfx_out_putc(c->out, '"');
     } else if (v.kind == CFX_SYMINT) {
+        cfx_values plain = c->values;
+        plain.colored = false;
         cfx_out_puts(c->out, ": \"Sym(");
-        cfx_print__value(&c->values, v);
+        cfx_print__value(&plain, v);
         cfx_out_puts(c->out, ")\"");
     } else if (n->type.kind != CFX_ABSENT) {
         cfx_out_puts(c->out, " : ");
-        put_type(c, n->type.u.str->text);
+        cfx_coder__type(c, n->type.u.str->text);
     }
 }
 
 /* ---- Expressions ---- */
-
-static bool is_identifier(const char *s, size_t len)
-{
-    for (size_t i = 0; i < len; i++)
-        if (!is_name_char(s[i]) || s[i] == '.')
-            return false;
-    return len && !(s[0] >= '0' && s[0] <= '9');
-}
 
 static const char *next_part(const char *path)
 {
@@ -196,17 +75,17 @@ static const char *next_part(const char *path)
     return dot ? dot + 1 : NULL;
 }
 
-static void put_value(coder *c, cfx_value v)
+static void put_value(cfx_coder *c, cfx_value v)
 {
     cfx_print__value(&c->values, v);
 }
 
 /* What `path` names below a value, or below self: `self.a.b`, and
  * `getattr(self.a, "0")` where a part is no identifier. */
-static void put_path(coder *c, cfx_value base, const char *path)
+static void put_path(cfx_coder *c, cfx_value base, const char *path)
 {
     for (const char *p = path; p; p = next_part(p))
-        if (!is_identifier(p, strcspn(p, ".")))
+        if (!cfx_coder__is_identifier(p, strcspn(p, ".")))
             cfx_out_puts(c->out, "getattr(");
     if (base.kind == CFX_ABSENT)
         cfx_out_puts(c->out, "self");
@@ -214,14 +93,14 @@ static void put_path(coder *c, cfx_value base, const char *path)
         put_value(c, base);
     for (const char *p = path; p; p = next_part(p)) {
         size_t n = strcspn(p, ".");
-        bool plain = is_identifier(p, n);
+        bool plain = cfx_coder__is_identifier(p, n);
         cfx_out_puts(c->out, plain ? "." : ", \"");
         cfx_out_add(c->out, p, n);
         cfx_out_puts(c->out, plain ? "" : "\")");
     }
 }
 
-static void put_call(coder *c, const cfx_node *n, uint32_t first)
+static void put_call(cfx_coder *c, const cfx_node *n, uint32_t first)
 {
     bool any = n->nargs > first;
     cfx_out_putc(c->out, '(');
@@ -262,7 +141,7 @@ static const infix inplace[] = {
 static const char *find_form(const infix *table, size_t n, const char *target,
                              uint32_t nargs)
 {
-    if (!starts(target, "operator."))
+    if (!cfx_starts(target, "operator."))
         return NULL;
     for (size_t i = 0; i < n; i++) {
         if (strcmp(table[i].name, target + 9))
@@ -275,7 +154,7 @@ static const char *find_form(const infix *table, size_t n, const char *target,
     return NULL;
 }
 
-static void put_form(coder *c, const char *form, const cfx_value *arg)
+static void put_form(cfx_coder *c, const char *form, const cfx_value *arg)
 {
     for (; *form; form++)
         if (*form == '@')
@@ -286,14 +165,14 @@ static void put_form(coder *c, const char *form, const cfx_value *arg)
 
 /* ---- Statements ---- */
 
-static void put_assignment(coder *c, const cfx_node *n)
+static void put_assignment(cfx_coder *c, const cfx_node *n)
 {
-    cfx_out_puts(c->out, name_of(c, n));
+    cfx_out_puts(c->out, cfx_coder__name(c, n));
     put_annotation(c, n);
     cfx_out_puts(c->out, " = ");
 }
 
-static void note_wrapped(coder *c, const cfx_node *n, const char *name)
+static void note_wrapped(cfx_coder *c, const cfx_node *n, const char *name)
 {
     cfx_value wrapped = cfx_node_meta(n, "is_wrapped");
     bool added = false;
@@ -309,18 +188,18 @@ static void note_wrapped(coder *c, const cfx_node *n, const char *name)
     cfx_buf_puts(&c->wraps, "\")");
 }
 
-static bool put_getattr(coder *c, const cfx_node *n, const char *global)
+static bool put_getattr(cfx_coder *c, const cfx_node *n, const char *global)
 {
     if (strcmp(global, "getattr") || n->nargs != 2 ||
         n->args[1].kind != CFX_STR ||
-        !is_identifier(n->args[1].u.str->text, n->args[1].u.str->len))
+        !cfx_coder__is_identifier(n->args[1].u.str->text, n->args[1].u.str->len))
         return false;
     put_assignment(c, n);
     put_path(c, n->args[0], n->args[1].u.str->text);
     return true;
 }
 
-static void put_function(coder *c, const cfx_node *n)
+static void put_function(cfx_coder *c, const cfx_node *n)
 {
     const char *target = cfx_print__target(n);
     const char *form = find_form(infixes, sizeof(infixes) / sizeof(infix),
@@ -339,7 +218,7 @@ static void put_function(coder *c, const cfx_node *n)
         put_value(c, n->args[0]);
         return;
     }
-    const char *global = function_name(c, target);
+    const char *global = cfx_coder__function(c, target);
     if (put_getattr(c, n, global))
         return;
     put_assignment(c, n);
@@ -348,41 +227,73 @@ static void put_function(coder *c, const cfx_node *n)
     note_wrapped(c, n, global);
 }
 
-static void put_margin(coder *c)
+/* End a line of the body that belongs to n. */
+static void end_line(cfx_coder *c, const cfx_node *n)
 {
-    cfx_out_repeat(c->out, ' ', c->how->indent + 4);
+    cfx_out_putc(c->out, '\n');
+    if (!cfx_code_body__note(&c->body, n))
+        cfx_out_fail(c->out, CFX_ENOMEM);
 }
 
-static void put_parameter(coder *c, const cfx_node *n)
+/* From now on `out` writes to `to`; the former is given back. */
+static cfx_out *write_to(cfx_coder *c, cfx_out *out, cfx_buf *to)
+{
+    cfx_out *was = c->out;
+    cfx_out_init(out, cfx_sink_buf(to));
+    c->out = c->values.out = out;
+    return was;
+}
+
+static void write_back(cfx_coder *c, cfx_out *was)
+{
+    cfx_status st = cfx_out_finish(c->out, c->err);
+    c->out = c->values.out = was;
+    if (st)
+        cfx_out_fail(was, st);
+}
+
+static void put_desc(cfx_coder *c, const cfx_node *n)
+{
+    cfx_values str = {.style = CFX_STYLE_STR, .err = c->err};
+    cfx_value desc = cfx_node_meta(n, "desc");
+    cfx_out out, *body;
+    if (!c->how->expanded_def || desc.kind <= CFX_NONE)
+        return;
+    body = write_to(c, &out, &c->descs);
+    str.out = &out;
+    cfx_print__value(&str, desc);
+    write_back(c, body);
+}
+
+static void put_parameter(cfx_coder *c, const cfx_node *n)
 {
     const char *target = n->target.u.str->text;
-    cfx_out *body = c->out, out;
-    cfx_out_init(&out, cfx_sink_buf(&c->params));
-    c->out = c->values.out = &out;
-    if (c->params.len || strcmp(target, "self"))
-        cfx_out_puts(&out, c->params.len ? ", " : "self, ");
+    const char *raw = target + strspn(target, "*");
+    cfx_out out, *body = write_to(c, &out, &c->params);
     cfx_out_puts(&out, target);
     put_annotation(c, n);
     if (n->nargs) {
         cfx_out_puts(&out, " = ");
         put_value(c, n->args[0]);
     }
-    c->out = c->values.out = body;
-    cfx_out_fail(body, cfx_out_finish(&out, c->err));
+    cfx_out_putc(&out, '\0');
+    write_back(c, body);
+    put_desc(c, n);
+    cfx_buf_putc(&c->descs, '\0');
+    cfx_buf_add(&c->param_names, target, strlen(target) + 1);
+    c->nparams++;
 
-    const char *raw = target + strspn(target, "*");
-    if (strcmp(raw, name_of(c, n))) {
-        put_margin(c);
-        cfx_out_puts(body, name_of(c, n));
+    if (strcmp(raw, cfx_coder__name(c, n))) {
+        cfx_out_puts(body, cfx_coder__name(c, n));
         cfx_out_puts(body, " = ");
         cfx_out_puts(body, raw);
-        cfx_out_putc(body, '\n');
+        end_line(c, n);
     }
 }
 
 /* `;  a = b = None`: inputs that n is the last to use, and n itself where
  * nobody uses it. */
-static void put_releases(coder *c, const cfx_node *n)
+static void put_releases(cfx_coder *c, const cfx_node *n)
 {
     const char *before = ";  ";
     for (uint32_t i = 0; i <= n->ninputs; i++) {
@@ -391,52 +302,107 @@ static void put_releases(coder *c, const cfx_node *n)
         if (!ends)
             continue;
         cfx_out_puts(c->out, before);
-        cfx_out_puts(c->out, name_of(c, x));
+        if (*before == ';')
+            begin_color(c, DIM);
+        cfx_out_puts(c->out, cfx_coder__name(c, x));
         before = " = ";
     }
-    cfx_out_puts(c->out, *before == ' ' ? " = None\n" : "\n");
+    if (*before == ' ') {
+        cfx_out_puts(c->out, " = None");
+        end_color(c);
+    }
+    end_line(c, n);
 }
 
 /* A comment, where it differs from the one before it. */
-static void put_summary(coder *c, const cfx_node *n)
+static void put_summary(cfx_coder *c, const cfx_node *n)
 {
     cfx_out out;
-    bool first = !c->body.len && !c->out->len;
+    bool first = !c->body.text.len && !c->out->len;
     cfx_buf_clear(&c->summary);
     cfx_out_init(&out, cfx_sink_buf(&c->summary));
-    cfx_print__summary(&out, n, c->ctx, c->err);
+    cfx_print__summary(&out, n, c->how, c->err);
     cfx_out_fail(c->out, cfx_out_finish(&out, c->err));
     if (c->last_summary.len == c->summary.len && c->summary.len &&
         !memcmp(c->last_summary.s, c->summary.s, c->summary.len))
         return;
     if (!first)
-        cfx_out_putc(c->out, '\n');
-    put_margin(c);
+        end_line(c, n);
+    begin_color(c, DIM);
     cfx_out_add(c->out, cfx_buf_str(&c->summary), c->summary.len);
-    cfx_out_putc(c->out, '\n');
+    end_color(c);
+    end_line(c, n);
     cfx_buf was = c->last_summary;
     c->last_summary = c->summary;
     c->summary = was;
 }
 
-static void put_output(coder *c, const cfx_node *n)
+/* The items of a result, each on a line with its description. */
+static void put_described(cfx_coder *c, const cfx_node *n, cfx_value v,
+                          const cfx_seq *descs)
 {
-    if (n->type.kind != CFX_ABSENT) {
-        cfx_out *body = c->out, out;
-        cfx_out_init(&out, cfx_sink_buf(&c->type));
-        c->out = &out;
-        cfx_out_puts(&out, " -> ");
-        put_type(c, n->type.u.str->text);
-        c->out = body;
-        cfx_out_fail(body, cfx_out_finish(&out, c->err));
+    cfx_values str = {.out = c->out, .style = CFX_STYLE_STR, .err = c->err};
+    bool tuple = v.kind == CFX_TUPLE;
+    cfx_out_puts(c->out, tuple ? "return (" : "return [");
+    end_line(c, n);
+    for (uint32_t i = 0; i < v.u.seq->len && i < descs->len; i++) {
+        cfx_out_puts(c->out, "    ");
+        put_value(c, v.u.seq->item[i]);
+        cfx_out_puts(c->out, ",  # ");
+        cfx_print__value(&str, descs->item[i]);
+        end_line(c, n);
     }
-    put_margin(c);
-    cfx_out_puts(c->out, "return ");
-    put_value(c, n->nargs ? n->args[0] : cfx_none());
-    cfx_out_putc(c->out, '\n');
+    cfx_out_putc(c->out, tuple ? ')' : ']');
+    end_line(c, n);
 }
 
-static void put_node(coder *c, const cfx_node *n)
+static void put_custom_end(cfx_coder *c, const cfx_node *n, cfx_value v)
+{
+    const cfx_codegen *gen = c->how->codegen;
+    cfx_buf value, text;
+    cfx_out out, *body;
+    cfx_buf_init(&value, c->ctx);
+    cfx_buf_init(&text, c->ctx);
+    body = write_to(c, &out, &value);
+    put_value(c, v);
+    write_back(c, body);
+    cfx_status st = body->status ? body->status
+                    : gen->end(gen->user, cfx_sink_buf(&text),
+                               cfx_buf_str(&value), c->err);
+    cfx_out_fail(body, text.failed ? CFX_ENOMEM : st);
+    for (const char *s = cfx_buf_str(&text); *s && !body->status;) {
+        size_t len = strcspn(s, "\n");
+        cfx_out_add(body, s, len);
+        end_line(c, n);
+        s += len + (s[len] == '\n');
+    }
+    cfx_buf_release(&text);
+    cfx_buf_release(&value);
+}
+
+static void put_output(cfx_coder *c, const cfx_node *n)
+{
+    cfx_value v = n->nargs ? n->args[0] : cfx_none();
+    cfx_value descs = c->how->expanded_def ? cfx_node_meta(n, "desc")
+                                           : CFX_NOTHING;
+    if (n->type.kind != CFX_ABSENT) {
+        cfx_out out, *body = write_to(c, &out, &c->type);
+        cfx_out_puts(&out, " -> ");
+        cfx_coder__type(c, n->type.u.str->text);
+        write_back(c, body);
+    }
+    if (c->how->codegen && c->how->codegen->end) {
+        put_custom_end(c, n, v);
+    } else if (cfx_value_is_seq(v) && cfx_value_is_seq(descs)) {
+        put_described(c, n, v, descs.u.seq);
+    } else {
+        cfx_out_puts(c->out, "return ");
+        put_value(c, v);
+        end_line(c, n);
+    }
+}
+
+static void put_node(cfx_coder *c, const cfx_node *n)
 {
     if (n->op == CFX_PLACEHOLDER) {
         put_parameter(c, n);
@@ -448,7 +414,6 @@ static void put_node(coder *c, const cfx_node *n)
     }
     if (c->how->verbose)
         put_summary(c, n);
-    put_margin(c);
     if (n->op == CFX_CALL_FUNCTION) {
         put_function(c, n);
     } else {
@@ -464,7 +429,7 @@ static void put_node(coder *c, const cfx_node *n)
 
 /* ---- The whole ---- */
 
-static bool prepare(coder *c)
+static bool prepare(cfx_coder *c)
 {
     const cfx_node *n;
     c->nids = cfx_graph_ids(c->graph);
@@ -478,110 +443,93 @@ static bool prepare(coder *c)
     return true;
 }
 
-static void put_body(coder *c)
+static void put_body(cfx_coder *c)
 {
     cfx_out out;
-    cfx_out_init(&out, cfx_sink_buf(&c->body));
+    cfx_out_init(&out, cfx_sink_buf(&c->body.text));
     c->out = c->values.out = &out;
-    add_standard_globals(c);
+    cfx_coder__add_globals(c);
     for (const cfx_node *n = cfx_graph_first(c->graph); n && !out.status;
          n = cfx_node_next(n))
         put_node(c, n);
     if (!cfx_graph_first(c->graph)) {
-        put_margin(c);
-        cfx_out_puts(&out, "pass\n");
+        cfx_out_puts(&out, "pass");
+        end_line(c, NULL);
     }
     c->out = c->values.out = NULL;
-    cfx_status st = cfx_out_finish(&out, c->err);
-    c->body.failed = c->body.failed || st == CFX_ENOMEM;
-    if (st)
-        cfx_fail(c->err, st, "the code cannot be written");
+    if (cfx_out_finish(&out, c->err))
+        cfx_fail(c->err, out.status, "the code cannot be written");
 }
 
-static void put_indented(cfx_out *o, const coder *c, const char *text)
+static void init(cfx_coder *c, const cfx_graph *g, const cfx_code_options *how)
 {
-    while (*text) {
-        size_t n = strcspn(text, "\n");
-        cfx_out_repeat(o, ' ', c->how->indent);
-        cfx_out_add(o, text, n);
-        text += n + (text[n] == '\n');
-        if (*text)
-            cfx_out_putc(o, '\n');
-    }
+    cfx_buf *bufs[] = {&c->params, &c->param_names, &c->descs, &c->wraps,
+                       &c->body.text, &c->type, &c->summary, &c->last_summary};
+    c->graph = g;
+    c->ctx = cfx_graph_context(g);
+    c->how = how;
+    c->body.notes = how->line || how->transform;
+    c->values = (cfx_values){.style = CFX_STYLE_CODE, .colored = how->colored,
+                             .node_name = cfx_coder__name, .user = c,
+                             .err = c->err};
+    cfx_names_init(&c->names, c->ctx);
+    cfx_map_init(&c->globals, c->ctx);
+    cfx_map_init(&c->wrapped, c->ctx);
+    for (size_t i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++)
+        cfx_buf_init(bufs[i], c->ctx);
 }
 
-static void assemble(cfx_out *o, coder *c)
-{
-    const char *name = c->how->class_name;
-    if (name) {
-        cfx_out_repeat(o, ' ', c->how->indent - 4);
-        cfx_out_puts(o, "class ");
-        cfx_out_puts(o, name);
-        cfx_out_puts(o, "(torch.nn.Module):\n");
-    } else {
-        cfx_out_putc(o, '\n');
-    }
-    put_indented(o, c, cfx_buf_str(&c->wraps));
-    if (!name || c->wraps.len)
-        cfx_out_puts(o, "\n\n");
-    cfx_out_repeat(o, ' ', c->how->indent);
-    cfx_out_puts(o, "def forward(");
-    cfx_out_puts(o, c->params.len ? cfx_buf_str(&c->params) : "self");
-    cfx_out_putc(o, ')');
-    cfx_out_puts(o, cfx_buf_str(&c->type));
-    cfx_out_puts(o, ":\n");
-    cfx_out_add(o, cfx_buf_str(&c->body), c->body.len);
-    if (!name)
-        cfx_out_puts(o, "    ");
-}
-
-static void release(coder *c)
+static void release(cfx_coder *c)
 {
     cfx_free(c->ctx, c->name, (c->nids + 1) * sizeof(*c->name));
     cfx_free(c->ctx, c->last_use, (c->nids + 1) * sizeof(*c->last_use));
     cfx_buf_release(&c->params);
+    cfx_buf_release(&c->param_names);
+    cfx_buf_release(&c->descs);
     cfx_buf_release(&c->wraps);
-    cfx_buf_release(&c->body);
     cfx_buf_release(&c->type);
     cfx_buf_release(&c->summary);
     cfx_buf_release(&c->last_summary);
+    cfx_code_body__release(&c->body);
     cfx_map_release(&c->wrapped);
     cfx_map_release(&c->globals);
     cfx_names_release(&c->names);
 }
 
 void cfx_print__code(cfx_out *o, const cfx_graph *g,
-                     const cfx_code_options *how, cfx_error *err)
+                     const cfx_code_options *how, cfx_code_frame *frame,
+                     cfx_error *err)
 {
     cfx_error own = {CFX_OK, ""};
-    coder c = {.ctx = cfx_graph_context(g), .graph = g, .how = how,
-               .err = err ? err : &own};
-    c.values = (cfx_values){.style = CFX_STYLE_CODE, .node_name = name_of,
-                            .user = &c, .err = c.err};
-    cfx_names_init(&c.names, c.ctx);
-    cfx_map_init(&c.globals, c.ctx);
-    cfx_map_init(&c.wrapped, c.ctx);
-    cfx_buf *bufs[] = {&c.params, &c.wraps, &c.body, &c.type, &c.summary,
-                       &c.last_summary};
-    for (size_t i = 0; i < sizeof(bufs) / sizeof(bufs[0]); i++)
-        cfx_buf_init(bufs[i], c.ctx);
+    cfx_coder c = {.err = err ? err : &own};
+    init(&c, g, how);
     if (!prepare(&c))
         cfx_fail(c.err, CFX_ENOMEM, "out of memory");
     else
         put_body(&c);
-    if (c.wraps.failed)
+    if (c.wraps.failed || c.descs.failed || c.param_names.failed)
         cfx_fail(c.err, CFX_ENOMEM, "out of memory");
+    if (!c.err->code)
+        cfx_coder__transform(&c);
     if (c.err->code)
         cfx_out_fail(o, c.err->code);
     else
-        assemble(o, &c);
+        cfx_coder__assemble(o, &c, frame);
     release(&c);
+}
+
+cfx_status cfx_print_code_with(cfx_sink to, const cfx_graph *g,
+                               const cfx_code_options *options,
+                               cfx_error *err)
+{
+    cfx_out out;
+    cfx_out_init(&out, to);
+    cfx_print__code(&out, g, options, &(cfx_code_frame){.lines = 0}, err);
+    return cfx_out_finish(&out, err);
 }
 
 cfx_status cfx_print_code(cfx_sink to, const cfx_graph *g, cfx_error *err)
 {
-    cfx_out out;
-    cfx_out_init(&out, to);
-    cfx_print__code(&out, g, &(cfx_code_options){.indent = 0}, err);
-    return cfx_out_finish(&out, err);
+    return cfx_print_code_with(
+        to, g, &(cfx_code_options){.size = sizeof(cfx_code_options)}, err);
 }

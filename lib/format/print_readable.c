@@ -5,6 +5,7 @@
  * Above a line that comes from other code than the one before it stands a
  * comment; it tells the place by the node's meta "stack_trace".
  */
+#include "format/drawing.h"
 #include "format/print.h"
 #include "format/unicode.h"
 
@@ -92,6 +93,25 @@ static void put_place(cfx_out *o, const cfx_node *n)
     }
 }
 
+bool cfx_print__source(cfx_out *o, const cfx_node *n)
+{
+    piece part[4];
+    cfx_value trace = cfx_node_meta(n, "stack_trace");
+    if (trace.kind != CFX_STR || !find_frame(trace.u.str, part))
+        return false;
+    /* The folder and the file are enough: the whole path makes long boxes. */
+    int slashes = 0;
+    size_t i = part[0].len;
+    while (i && (slashes += part[0].s[i - 1] == '/') < 2)
+        i--;
+    cfx_out_add(o, part[0].s + i, part[0].len - i);
+    cfx_out_putc(o, ':');
+    cfx_out_add(o, part[1].s, part[1].len);
+    cfx_out_putc(o, ' ');
+    cfx_out_add(o, part[3].s, part[3].len);
+    return true;
+}
+
 /* Print a value of meta "custom", cut after 40 characters. */
 static void put_short(cfx_out *o, cfx_value v, cfx_buf *text, cfx_error *err)
 {
@@ -154,11 +174,32 @@ static void put_recompute(cfx_out *o, const cfx_node *n, cfx_error *err)
     }
 }
 
-void cfx_print__summary(cfx_out *o, const cfx_node *n, cfx_context *ctx,
-                        cfx_error *err)
+/* `# KEY: VALUE, KEY: VALUE `, of the keys that the node has. */
+static void put_additional(cfx_out *o, const cfx_node *n,
+                           const cfx_code_options *how, cfx_error *err)
 {
+    cfx_values str = {.out = o, .style = CFX_STYLE_STR, .err = err};
+    const char *before = "# ";
+    for (size_t i = 0; i < how->nadditional_meta; i++) {
+        cfx_value v = cfx_node_meta(n, how->additional_meta[i]);
+        if (v.kind == CFX_ABSENT)
+            continue;
+        cfx_out_puts(o, before);
+        cfx_out_puts(o, how->additional_meta[i]);
+        cfx_out_puts(o, ": ");
+        cfx_print__value(&str, v);
+        before = ", ";
+    }
+    if (*before == ',')
+        cfx_out_putc(o, ' ');
+}
+
+void cfx_print__summary(cfx_out *o, const cfx_node *n,
+                        const cfx_code_options *how, cfx_error *err)
+{
+    put_additional(o, n, how, err);
     cfx_out_putc(o, '#');
-    put_custom(o, n, ctx, err);
+    put_custom(o, n, cfx_graph_context(n->graph), err);
     put_recompute(o, n, err);
     cfx_out_putc(o, ' ');
     put_place(o, n);
@@ -177,10 +218,14 @@ static int depth_below(const cfx_module *m, const cfx_module *gm)
     return -1;
 }
 
-cfx_status cfx_print_readable(cfx_sink to, const cfx_module *gm,
-                              cfx_error *err)
+cfx_status cfx_print_readable_with(cfx_sink to, const cfx_module *gm,
+                                   const cfx_code_options *options,
+                                   cfx_error *err)
 {
     cfx_out out;
+    cfx_code_options how = *options;
+    cfx_code_frame frame = {.lines = 0};
+    how.verbose = true;
     cfx_out_init(&out, to);
     if (!cfx_graph_module_graph(gm))
         return cfx_fail(err, CFX_EINVAL, "%s has no graph",
@@ -189,15 +234,24 @@ cfx_status cfx_print_readable(cfx_sink to, const cfx_module *gm,
         int depth = depth_below(m, gm);
         if (depth < 0)
             continue;
-        if (m != gm)
+        frame.indent = 4 * (size_t)(depth + 1);
+        frame.class_name = cfx_module_class_name(m);
+        if (m != gm) {
             cfx_out_putc(&out, '\n');
-        cfx_code_options how = {
-            .verbose = true,
-            .class_name = m == gm ? cfx_module_class_name(m)
-                                  : cfx_module_name(m),
-            .indent = 4 * (size_t)(depth + 1),
-        };
-        cfx_print__code(&out, cfx_graph_module_graph(m), &how, err);
+            frame.lines++;
+            frame.class_name = cfx_module_name(m);
+            how.expanded_def = false;
+            how.transform = NULL;
+            how.codegen = NULL;
+        }
+        cfx_print__code(&out, cfx_graph_module_graph(m), &how, &frame, err);
     }
     return cfx_out_finish(&out, err);
+}
+
+cfx_status cfx_print_readable(cfx_sink to, const cfx_module *gm,
+                              cfx_error *err)
+{
+    return cfx_print_readable_with(
+        to, gm, &(cfx_code_options){.size = sizeof(cfx_code_options)}, err);
 }

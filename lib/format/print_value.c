@@ -146,7 +146,7 @@ static void print_dim(cfx_out *o, cfx_dim d)
     cfx_out_add(o, text, n < sizeof(text) ? n : sizeof(text) - 1);
 }
 
-static void print_extents(cfx_out *o, int rank, const cfx_dim *d)
+void cfx_print__extents(cfx_out *o, int rank, const cfx_dim *d)
 {
     cfx_out_putc(o, '[');
     for (int i = 0; i < rank; i++) {
@@ -163,9 +163,9 @@ static void print_extents(cfx_out *o, int rank, const cfx_dim *d)
 void cfx_print__type(cfx_out *o, const cfx_tensor *t, bool stride)
 {
     cfx_out_puts(o, cfx_dtypes[t->dtype].abbr);
-    print_extents(o, t->rank, t->shape);
+    cfx_print__extents(o, t->rank, t->shape);
     if (stride) {
-        print_extents(o, t->rank, t->stride);
+        cfx_print__extents(o, t->rank, t->stride);
         cfx_out_puts(o, "cpu");
     }
 }
@@ -196,7 +196,7 @@ static void print_tensor(const cfx_values *p, cfx_value v, int style)
             refuse(p, v);
     } else if (style == CFX_STYLE_CODE) {
         cfx_out_puts(p->out, "torch.Tensor(size=");
-        print_extents(p->out, t->rank, t->shape);
+        cfx_print__extents(p->out, t->rank, t->shape);
         cfx_out_puts(p->out, ", dtype=");
         cfx_out_puts(p->out, cfx_dtypes[t->dtype].name);
         cfx_out_putc(p->out, ')');
@@ -246,6 +246,12 @@ static void print_items(const cfx_values *p, const cfx_value *item, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (i)
             cfx_out_puts(p->out, ", ");
+        if (p->max_items && i == p->max_items) {
+            cfx_out_puts(p->out, "...[total_len=");
+            cfx_out_int(p->out, (int64_t)n);
+            cfx_out_putc(p->out, ']');
+            return;
+        }
         print_at(p, item[i], style, depth);
     }
 }
@@ -375,8 +381,30 @@ static void print_constant(const cfx_values *p, cfx_value v)
     }
 }
 
+/* What torch.fx colours: neither names nor brackets around them. */
+static bool is_colored(const cfx_values *p, cfx_value v, int style)
+{
+    return p->colored && style == CFX_STYLE_CODE && v.kind != CFX_NODE &&
+           v.kind != CFX_TENSOR && v.kind != CFX_TUPLE &&
+           v.kind != CFX_LIST && v.kind != CFX_SLICE;
+}
+
+static void print_colored(const cfx_values *p, cfx_value v, int style,
+                          int depth)
+{
+    cfx_values plain = *p;
+    plain.colored = false;
+    cfx_out_puts(p->out, "\033[34m");
+    print_at(&plain, v, style, depth);
+    cfx_out_puts(p->out, "\033[0m");
+}
+
 static void print_at(const cfx_values *p, cfx_value v, int style, int depth)
 {
+    if (is_colored(p, v, style)) {
+        print_colored(p, v, style, depth);
+        return;
+    }
     switch (v.kind) {
     case CFX_STR:
     case CFX_NAME:

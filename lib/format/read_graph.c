@@ -70,6 +70,14 @@ static cfx_status set_text(graph_reader *gr, cfx_buf *b, const char *s,
     return CFX_OK;
 }
 
+/* The same of the string that the lexer has read. */
+static cfx_status set_string(graph_reader *gr, cfx_buf *b)
+{
+    const cfx_buf *from = &gr->r->string;
+    return from->failed ? cfx_reader_no_memory(gr->r)
+                        : set_text(gr, b, cfx_buf_str(from), from->len);
+}
+
 static bool is_node_name(const char *s, const char *end)
 {
     if (s == end || !cfx_is_name_start(*s))
@@ -254,7 +262,7 @@ static cfx_status lossless_body(graph_reader *gr, const char *s)
         cfx_lexer_init(&lx, s, end, &r->string);
         if (lx.token != CFX_TOKEN_STRING)
             return cfx_read__unexpected(r, &lx, "a target");
-        st = set_text(gr, &gr->target, cfx_buf_str(&r->string), r->string.len);
+        st = set_string(gr, &gr->target);
         cfx_lexer_next(&lx);
         if (!st)
             st = cfx_read__punct(r, &lx, ']');
@@ -285,7 +293,7 @@ static cfx_status lossless_return(graph_reader *gr, const char *s)
         gr->typed = lx.token == CFX_TOKEN_STRING;
         if (!gr->typed)
             return cfx_read__unexpected(r, &lx, "a type");
-        st = set_text(gr, &gr->type, cfx_buf_str(&r->string), r->string.len);
+        st = set_string(gr, &gr->type);
         cfx_lexer_next(&lx);
     }
     if (!st && cfx_lexer_is_name(&lx, "as")) {
@@ -468,8 +476,7 @@ static cfx_status read_type(graph_reader *gr, const char *s, const char *end)
         cfx_lexer_init(&lx, s, end, &r->string);
         if (lx.token != CFX_TOKEN_STRING)
             return cfx_read__unexpected(r, &lx, "a type");
-        return set_text(gr, &gr->type, cfx_buf_str(&r->string),
-                        r->string.len);
+        return set_string(gr, &gr->type);
     }
     return set_text(gr, &gr->type, s, (size_t)(end - s));
 }
@@ -615,7 +622,7 @@ static cfx_status read_lines(graph_reader *gr, const char **at)
     cfx_reader *r = gr->r;
     while (cfx_reader_line(r, *at, &gr->line)) {
         gr->at = cfx_line_begin(&gr->line);
-        if (gr->done && r->lossless && cfx_read__is_graph(r, &gr->line))
+        if (gr->done && cfx_read__is_graph(&gr->line))
             return CFX_OK;
         if (gr->at < gr->line.end && *gr->at != '#') {
             cfx_status st = read_line(gr);
@@ -630,14 +637,13 @@ static cfx_status read_lines(graph_reader *gr, const char **at)
     return CFX_OK;
 }
 
-bool cfx_read__is_graph(const cfx_reader *r, const cfx_line *line)
+bool cfx_read__is_graph(const cfx_line *line)
 {
     const char *s = cfx_line_begin(line), *end = line->end;
     while (end > s && (end[-1] == ' ' || end[-1] == '\t'))
         end--;
     return end - s >= 8 && !memcmp(end - 2, "):", 2) &&
-           (cfx_starts(s, end, "graph(") ||
-            (r->lossless && cfx_starts(s, end, "graph ")));
+           (cfx_starts(s, end, "graph(") || cfx_starts(s, end, "graph "));
 }
 
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,

@@ -135,7 +135,7 @@ static cfx_status read_states(cfx_reader *r, const char **at, cfx_module *root)
 {
     cfx_line line;
     while (cfx_reader_line(r, *at, &line) &&
-           !cfx_read__is_graph(r, &line)) {
+           !cfx_read__is_graph(&line)) {
         const char *s = cfx_line_begin(&line);
         cfx_status st = s < line.end ? read_state(r, s, line.end, root)
                                      : CFX_OK;
@@ -198,7 +198,7 @@ static cfx_status read_middle(cfx_reader *r, const char **at, cfx_module *root)
     cfx_line line;
     while (cfx_reader_line(r, *at, &line)) {
         const char *s = cfx_line_begin(&line);
-        if (cfx_read__is_graph(r, &line))
+        if (cfx_read__is_graph(&line))
             return CFX_OK;
         if (cfx_starts(s, line.end, "state:")) {
             *at = line.next;
@@ -230,14 +230,14 @@ static cfx_status read_inner(cfx_reader *r, const char **at, cfx_module *root)
     const char *word = cfx_reader_word(r, path.s, (size_t)(path.end - path.s));
     if (path.s < path.end && (*path.s == '\'' || *path.s == '"')) {
         cfx_lexer_init(&lx, path.s, path.end, &r->string);
-        word = cfx_buf_str(&r->string);
+        word = r->string.failed ? NULL : cfx_buf_str(&r->string);
     }
     cfx_module *m = word ? cfx_module_at(root, word) : NULL, *out;
     if (word && (!m || m == root || m->graph || m->schema))
         st = cfx_reader_fail(r, begin, CFX_EPARSE,
                              "the graph belongs to no container");
     else if (!word)
-        st = CFX_ENOMEM;
+        st = cfx_reader_no_memory(r);
     if (st)
         cfx_graph_free(g);
     else
@@ -285,7 +285,7 @@ static cfx_status read_model(cfx_reader *r, cfx_module **out)
     skip_empty(r, &at);
     if (!cfx_reader_line(r, at, &line))
         return cfx_reader_fail(r, r->end, CFX_EPARSE, "the text is empty");
-    if (!cfx_read__is_graph(r, &line)) {
+    if (!cfx_read__is_graph(&line)) {
         st = cfx_read__tree(r, &at, &root);
         if (!st)
             st = read_middle(r, &at, root);

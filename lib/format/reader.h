@@ -112,7 +112,7 @@ cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out);
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
                            cfx_graph **out);
 /* Does a graph begin with that line? */
-bool cfx_read__is_graph(const cfx_reader *r, const cfx_line *line);
+bool cfx_read__is_graph(const cfx_line *line);
 
 /* "f32[2, 3]": the lexer stands on the type. */
 cfx_status cfx_read__type(cfx_reader *r, cfx_lexer *lx, cfx_dtype *dtype,

@@ -3,6 +3,8 @@
  */
 #include <cfx/graph_module.h>
 
+#include "base/context.h"
+#include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 
 cfx_status cfx_graph_module_new_take(cfx_module **out, cfx_context *ctx,
@@ -21,6 +23,8 @@ cfx_status cfx_graph_module_new_take(cfx_module **out, cfx_context *ctx,
         cfx_graph_free(root->graph);
     root->graph = graph;
     root->free_graph = cfx_graph_free;
+    atomic_store_explicit(&root->ctx->graph_caller, &cfx_graph_module__caller,
+                          memory_order_relaxed);
     cfx_graph_set_owning_module(graph, root);
     *out = root;
     return CFX_OK;

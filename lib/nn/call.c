@@ -3,9 +3,12 @@
  *
  * Errors name the module by its path, once: the innermost that failed.
  */
+#define CFX_NO_PLACES
 #include <stdio.h>
 
+#include "base/context.h"
 #include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
 {
@@ -16,15 +19,45 @@ static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
     return CFX_EUNSUPPORTED;
 }
 
-static cfx_status run_forward(cfx_scope *s, cfx_module *m,
+static const cfx_graph_caller *graph_caller(const cfx_module *m)
+{
+    return atomic_load_explicit(&m->ctx->graph_caller, memory_order_relaxed);
+}
+
+cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
                               const cfx_value *in, cfx_value *out)
 {
+    *out = cfx_none();
+    if (cfx_scope_failed(s))
+        return s->error.code;
+    if (m->graph)
+        return graph_caller(m)->forward(s, m, in, out);
+    if (!m->type->forward)
+        return unrunnable(s, m);
     size_t frame = cfx_scope_enter(s);
     cfx_value v = m->type->forward(s, m, in);
     if (!cfx_scope_failed(s))
         *out = cfx_value_ref(v);
     cfx_scope_leave(s, frame, cfx_none());
     return s->error.code;
+}
+
+cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
+                               const cfx_spelling *c, cfx_value *out)
+{
+    cfx_bound b = {0};
+    *out = cfx_none();
+    if (m->graph)
+        return graph_caller(m)->call(s, m, NULL, c->args, c->nargs, c->kwargs,
+                                     c->nkwargs, out);
+    if (!m->type->forward)
+        return unrunnable(s, m);
+    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, c->args, c->nargs,
+                                    c->kwargs, c->nkwargs, &s->error);
+    if (!st)
+        st = cfx_module_forward(s, m, b.in, out);
+    cfx_bound_release(&b);
+    return st;
 }
 
 cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
@@ -36,6 +69,14 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
+    if (cfx_scope__records(s)) {
+        cfx_spelling c = {.args = args, .nargs = nargs, .kwargs = kwargs,
+                          .nkwargs = nkwargs};
+        return s->cls->spelled_module(s, m, path, &c, out);
+    }
+    if (m->graph)
+        return graph_caller(m)->call(s, m, path, args, nargs, kwargs, nkwargs,
+                                     out);
     if (!m->type->forward)
         return unrunnable(s, m);
     cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, args, nargs,
@@ -43,7 +84,7 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
     if (!st && s->cls->call_module)
         st = s->cls->call_module(s, m, path, b.in, out);
     else if (!st)
-        st = run_forward(s, m, b.in, out);
+        st = cfx_module_forward(s, m, b.in, out);
     cfx_bound_release(&b);
     return st;
 }

@@ -42,6 +42,14 @@ void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
 cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
                                  const char *name, cfx_error *err);
 
+/* Is it one of the library's own? */
+bool cfx_module_type__is_builtin(const cfx_module_type *type);
+
+/* Bind the arguments of a call as it is written, and run the forward, or the
+ * graph, in a frame of its own. *out is a new reference. */
+cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
+                               const cfx_spelling *c, cfx_value *out);
+
 /* A module as m, with its arguments and flags, but without children, state and
  * graph. */
 cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,

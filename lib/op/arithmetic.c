@@ -21,18 +21,21 @@ static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
 
 /* ---- Two arguments of one type ---- */
 
-#define TWO(name, code_, infer_, cost_, aliases_, inplace_, doc_)             \
+#define TWO_(name, code_, more_, infer_, cost_, aliases_, inplace_, doc_)     \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
         .aliases = "torch." #name " Tensor." #name " " aliases_,              \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS | more_,  \
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
-        .run = cfx_binary_run,                                                       \
+        .run = cfx_binary_run,                                                \
     };
+#define TWO(name, code_, ...) TWO_(name, code_, 0, __VA_ARGS__)
+#define COMMUTING(name, code_, ...)                                           \
+    TWO_(name, code_, CFX_OP_COMMUTES, __VA_ARGS__)
 
 TWO(remainder, REMAINDER, cfx_binary_same, cfx_cost_1_1,
     "operator.mod Tensor.__mod__ aten.remainder.Tensor aten.remainder.Scalar",
@@ -47,10 +50,10 @@ TWO(floor_divide, DIV_FLOOR, cfx_binary_same, cfx_cost_1_1,
 TWO(atan2, ATAN2, cfx_binary_float, cfx_cost_1_1,
     "torch.arctan2 Tensor.arctan2 aten.atan2.default", NULL,
     "The angle of a point given as (y, x).")
-TWO(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.fmax.default", NULL,
-    "The greater of two, passing over NaN.")
-TWO(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
-    "The lesser of two, passing over NaN.")
+COMMUTING(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.fmax.default", NULL,
+          "The greater of two, passing over NaN.")
+COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
+          "The lesser of two, passing over NaN.")
 TWO(hypot, HYPOT, cfx_binary_float, cfx_cost_1_1, "aten.hypot.default", NULL,
     "The length of (x, y).")
 TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_1_1,
@@ -58,27 +61,29 @@ TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_1_1,
     "x * log(y), and 0 where x is 0.")
 TWO(logaddexp, LOGADDEXP, cfx_binary_float, cfx_cost_1_1,
     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
-TWO(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
-    "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
-    "aten.bitwise_and.Scalar", "operator.iand", "The bits that both have.")
-TWO(bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
-    "operator.or_ Tensor.__or__ aten.bitwise_or.Tensor "
-    "aten.bitwise_or.Scalar", "operator.ior", "The bits that either has.")
-TWO(bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
-    "operator.xor Tensor.__xor__ aten.bitwise_xor.Tensor "
-    "aten.bitwise_xor.Scalar", "operator.ixor", "The bits that just one has.")
+COMMUTING(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
+          "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
+          "aten.bitwise_and.Scalar", "operator.iand",
+          "The bits that both have.")
+COMMUTING(bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
+          "operator.or_ Tensor.__or__ aten.bitwise_or.Tensor "
+          "aten.bitwise_or.Scalar", "operator.ior", "The bits that either has.")
+COMMUTING(bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
+          "operator.xor Tensor.__xor__ aten.bitwise_xor.Tensor "
+          "aten.bitwise_xor.Scalar", "operator.ixor",
+          "The bits that just one has.")
 TWO(bitwise_left_shift, SHIFT_LEFT, cfx_binary_same, cfx_cost_1_0,
     "operator.lshift aten.bitwise_left_shift.Tensor", "operator.ilshift",
     "The bits, moved to the left.")
 TWO(bitwise_right_shift, SHIFT_RIGHT, cfx_binary_same, cfx_cost_1_0,
     "operator.rshift aten.bitwise_right_shift.Tensor", "operator.irshift",
     "The bits, moved to the right; the sign stays.")
-TWO(logical_and, LOGICAL_AND, cfx_binary_bool, cfx_cost_0_0,
-    "aten.logical_and.default", NULL, "Are both nonzero?")
-TWO(logical_or, LOGICAL_OR, cfx_binary_bool, cfx_cost_0_0, "aten.logical_or.default",
-    NULL, "Is either nonzero?")
-TWO(logical_xor, LOGICAL_XOR, cfx_binary_bool, cfx_cost_0_0,
-    "aten.logical_xor.default", NULL, "Is just one nonzero?")
+COMMUTING(logical_and, LOGICAL_AND, cfx_binary_bool, cfx_cost_0_0,
+          "aten.logical_and.default", NULL, "Are both nonzero?")
+COMMUTING(logical_or, LOGICAL_OR, cfx_binary_bool, cfx_cost_0_0,
+          "aten.logical_or.default", NULL, "Is either nonzero?")
+COMMUTING(logical_xor, LOGICAL_XOR, cfx_binary_bool, cfx_cost_0_0,
+          "aten.logical_xor.default", NULL, "Is just one nonzero?")
 
 /* ---- div, with its rounding ---- */
 

@@ -60,7 +60,8 @@ const cfx_op cfx_op__add = {
                "operator.add aten.add.Tensor aten.add.Scalar",
     .inplace_aliases = "operator.iadd Tensor.__iadd__",
     .doc = "self + alpha * other.",
-    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
+             CFX_OP_COMMUTES,
     .code = CFX_PW_ADD,
     .infer = scaled_infer,
     .cost = scaled_cost,
@@ -83,47 +84,51 @@ const cfx_op cfx_op__sub = {
 
 /* ---- The others ---- */
 
-#define BINARY(name, overload, code_, infer_, cost_, aliases_, inplace_,      \
-               doc_)                                                          \
+#define BINARY_(name, overload, code_, more_, infer_, cost_, aliases_,        \
+                inplace_, doc_)                                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name overload "(Tensor self, Tensor other) -> Tensor",     \
         .aliases = aliases_,                                                  \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
-        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS | more_,  \
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
-        .run = cfx_binary_run,                                                    \
+        .run = cfx_binary_run,                                                \
     };
+#define BINARY(name, overload, code_, ...)                                    \
+    BINARY_(name, overload, code_, 0, __VA_ARGS__)
+#define COMMUTING(name, overload, code_, ...)                                 \
+    BINARY_(name, overload, code_, CFX_OP_COMMUTES, __VA_ARGS__)
 
-BINARY(mul, ".Tensor", MUL, cfx_binary_same, cfx_cost_1_0,
-       "torch.mul torch.multiply Tensor.mul Tensor.multiply Tensor.__mul__ "
-       "Tensor.__rmul__ operator.mul aten.mul.Tensor aten.mul.Scalar",
-       "operator.imul Tensor.__imul__", "The product.")
+COMMUTING(mul, ".Tensor", MUL, cfx_binary_same, cfx_cost_1_0,
+          "torch.mul torch.multiply Tensor.mul Tensor.multiply Tensor.__mul__ "
+          "Tensor.__rmul__ operator.mul aten.mul.Tensor aten.mul.Scalar",
+          "operator.imul Tensor.__imul__", "The product.")
 BINARY(true_divide, ".Tensor", DIV, cfx_binary_float, cfx_cost_1_1,
        "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
        "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
        "operator.itruediv Tensor.__itruediv__", "The quotient, a float.")
-BINARY(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,
-       "torch.maximum Tensor.maximum aten.maximum.default", NULL,
-       "The greater of two; NaN if either is.")
-BINARY(minimum, "", MINIMUM, cfx_binary_same, cfx_cost_0_0,
-       "torch.minimum Tensor.minimum aten.minimum.default", NULL,
-       "The lesser of two; NaN if either is.")
+COMMUTING(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,
+          "torch.maximum Tensor.maximum aten.maximum.default", NULL,
+          "The greater of two; NaN if either is.")
+COMMUTING(minimum, "", MINIMUM, cfx_binary_same, cfx_cost_0_0,
+          "torch.minimum Tensor.minimum aten.minimum.default", NULL,
+          "The lesser of two; NaN if either is.")
 
-#define COMPARE(name, code_, op_, more_, doc_)                               \
-    BINARY(name, ".Tensor", code_, cfx_binary_bool, cfx_cost_0_0,                      \
-           "torch." #name " Tensor." #name " Tensor.__" #name "__ "          \
-           "operator." #name " aten." #name ".Tensor aten." #name            \
-           ".Scalar" more_, NULL, doc_)
+#define COMPARE(kind, name, code_, more_, doc_)                               \
+    kind(name, ".Tensor", code_, cfx_binary_bool, cfx_cost_0_0,               \
+         "torch." #name " Tensor." #name " Tensor.__" #name "__ "             \
+         "operator." #name " aten." #name ".Tensor aten." #name               \
+         ".Scalar" more_, NULL, doc_)
 
-COMPARE(eq, EQ, "==", "", "Are they equal?")
-COMPARE(ne, NE, "!=", " torch.not_equal Tensor.not_equal",
+COMPARE(COMMUTING, eq, EQ, "", "Are they equal?")
+COMPARE(COMMUTING, ne, NE, " torch.not_equal Tensor.not_equal",
         "Are they not equal?")
-COMPARE(lt, LT, "<", " torch.less Tensor.less", "Is the first less?")
-COMPARE(le, LE, "<=", " torch.less_equal Tensor.less_equal",
+COMPARE(BINARY, lt, LT, " torch.less Tensor.less", "Is the first less?")
+COMPARE(BINARY, le, LE, " torch.less_equal Tensor.less_equal",
         "Is the first not more?")
-COMPARE(gt, GT, ">", " torch.greater Tensor.greater", "Is the first more?")
-COMPARE(ge, GE, ">=", " torch.greater_equal Tensor.greater_equal",
+COMPARE(BINARY, gt, GT, " torch.greater Tensor.greater", "Is the first more?")
+COMPARE(BINARY, ge, GE, " torch.greater_equal Tensor.greater_equal",
         "Is the first not less?")

@@ -203,14 +203,14 @@ static cfx_status train_lower(cfx_call *call, const cfx_value *in,
 DROPOUT(dropout, ELEMENT, "True", "torch.dropout_ aten.dropout_.default",
         "Elements replaced by 0 at random.", FUNCTIONAL("dropout", "True"),
         ATEN("dropout"))
-DROPOUT(dropout1d, CHANNEL_1D, "True", NULL,
+DROPOUT(dropout1d, CHANNEL_1D, "True", "torch.nn.functional.dropout1d_",
         "Channels of a signal replaced by 0 at random.",
         FUNCTIONAL("dropout1d", "True"))
 DROPOUT(dropout2d, CHANNEL, "True",
         "torch.feature_dropout_ aten.feature_dropout_.default",
         "Channels replaced by 0 at random.", FUNCTIONAL("dropout2d", "True"),
         ATEN("feature_dropout"))
-DROPOUT(dropout3d, CHANNEL_3D, "True", NULL,
+DROPOUT(dropout3d, CHANNEL_3D, "True", "torch.nn.functional.dropout3d_",
         "Channels of a volume replaced by 0 at random.",
         FUNCTIONAL("dropout3d", "True"))
 DROPOUT(alpha_dropout, ELEMENT | ALPHA, "False",

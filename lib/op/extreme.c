@@ -115,7 +115,7 @@ static cfx_status dim_run(cfx_call *call)
         .schema = #name ".other(Tensor self, Tensor other) -> Tensor",        \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".other",   \
         .doc = doc_ " of each pair.",                                         \
-        .flags = CFX_OP_POINTWISE,                                            \
+        .flags = CFX_OP_POINTWISE | CFX_OP_COMMUTES,                          \
         .infer = name##_other_infer,                                          \
         .run = name##_other_run,                                              \
     };                                                                        \

@@ -55,8 +55,9 @@ static void print_struct(const cfx_schema *s, const char *name)
     printf("CFX_API cfx_value %s_with(cfx_scope *s, %s_args args);\n", name,
            name);
     printf("#ifndef __cplusplus\n"
-           "#define %s(scope, ...) \\\n    %s_with((scope), (%s_args)"
-           "{__VA_ARGS__, .end_ = {0}})\n#endif\n\n", name, name, name);
+           "#define %s(scope, ...) \\\n    %s_with(CFX_AT(scope), "
+           "(%s_args){__VA_ARGS__, .end_ = {0}})\n#endif\n\n", name, name,
+           name);
 }
 
 static void print_plain_head(const cfx_schema *s, const char *name)
@@ -77,7 +78,8 @@ static void print_declaration(const cfx_op *op, const cfx_schema *s,
     }
     printf("CFX_API ");
     print_plain_head(s, name);
-    printf(";\n\n");
+    printf(";\n#ifdef CFX_PLACES_\n#define %s(scope, ...) "
+           "%s(CFX_AT(scope), __VA_ARGS__)\n#endif\n\n", name, name);
 }
 
 static void print_body(const char *symbol, int depth, const cfx_schema *s,
@@ -165,7 +167,9 @@ static const char head[] =
     " *     y = cfx_clamp_with(s, a);\n"
     " */\n"
     "#ifndef CFX_OPS_H\n#define CFX_OPS_H\n\n"
-    "#include <cfx/scope.h>\n\nCFX_BEGIN_DECLS\n\n";
+    "#include <cfx/scope.h>\n\n"
+    "#if !defined(__cplusplus) && !defined(CFX_NO_PLACES)\n"
+    "#define CFX_PLACES_\n#endif\n\nCFX_BEGIN_DECLS\n\n";
 
 int main(int argc, char **argv)
 {
@@ -181,14 +185,14 @@ int main(int argc, char **argv)
         fputs(head, stdout);
     else
         printf("/* Made when cfx is built; see cfx/ops.h. */\n"
-               "#include <cfx/ops.h>\n\n"
+               "#define CFX_NO_PLACES\n#include <cfx/ops.h>\n\n"
                "#define OP(name) extern const cfx_op cfx_op__##name;\n"
                "#include \"op/ops.def\"\n#undef OP\n\n");
     int failed = 0;
     for (size_t i = 0; !failed && cfx_op_at(ctx, i); i++)
         failed = print_op(ctx, cfx_op_at(ctx, i), symbols[i], header);
     if (header)
-        printf("CFX_END_DECLS\n\n#endif\n");
+        printf("#undef CFX_PLACES_\n\nCFX_END_DECLS\n\n#endif\n");
     cfx_context_free(ctx);
     return failed || fflush(stdout) || ferror(stdout);
 }

@@ -1,6 +1,7 @@
 libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
 	%reldir%/schema.c %reldir%/bind.c %reldir%/registry.c \
 	%reldir%/call.c %reldir%/scope.c %reldir%/scope_impl.h \
+	%reldir%/spell.c \
 	%reldir%/infer.c %reldir%/infer.h %reldir%/loop.c %reldir%/loop.h \
 	%reldir%/rules.c %reldir%/rules.h
 
@@ -35,6 +36,10 @@ libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \
 	%reldir%/sample.c %reldir%/scatter.c %reldir%/search.c \
 	%reldir%/seq.c %reldir%/split.c %reldir%/triangle.c \
 	%reldir%/view.c %reldir%/view.h %reldir%/write.c
+
+# Operators whose arguments are graphs.
+libcore_la_SOURCES += %reldir%/control.c %reldir%/control.h \
+	%reldir%/control_loop.c
 
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops

@@ -2,6 +2,7 @@
  * scope -- where calls are made: ownership, the first error, and the two
  * classes that need no graph.
  */
+#define CFX_NO_PLACES
 #include <cfx/scope.h>
 
 #include <stdio.h>
@@ -120,13 +121,15 @@ void cfx_drop(cfx_scope *s, cfx_value *v)
 
 static cfx_status eager_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    (void)s;
+    if (CFX_UNLIKELY(call->op->flags & CFX_OP__GRAPHS))
+        return cfx_scope_call_control(s, call, out);
     return cfx_call_eager(call, out);
 }
 
 static cfx_status meta_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    (void)s;
+    if (CFX_UNLIKELY(call->op->flags & CFX_OP__GRAPHS))
+        return cfx_scope_call_control(s, call, out);
     return cfx_call_meta(call, out);
 }
 
@@ -191,6 +194,16 @@ static cfx_status call_checked(cfx_scope *s, const cfx_target *t,
                  : cfx_scope__refuse(s, t, b->in, k);
 }
 
+static cfx_status spell_target(cfx_scope *s, const cfx_target *t,
+                               const cfx_value *args, size_t nargs,
+                               const cfx_value *kwargs, size_t nkwargs,
+                               cfx_value *out)
+{
+    cfx_spelling c = {t->name, t->method, t, args, kwargs, nargs, nkwargs};
+    c.name += t->method ? strlen("Tensor.") : 0;
+    return s->cls->spelled(s, &c, out);
+}
+
 cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
                                  const cfx_value *args, size_t nargs,
                                  const cfx_value *kwargs, size_t nkwargs,
@@ -200,6 +213,8 @@ cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
+    if (cfx_scope__records(s))
+        return spell_target(s, target, args, nargs, kwargs, nkwargs, out);
     cfx_status st = cfx_bind(&b, s->ctx, target, args, nargs, kwargs, nkwargs,
                              &s->error);
     if (!st)
@@ -216,12 +231,19 @@ static cfx_value call_named(cfx_scope *s, const char *name, bool method,
 {
     cfx_value out;
     const cfx_target *t;
+    if (!method && !strncmp(name, "Tensor.", 7)) {
+        method = true;
+        name += 7;
+    }
     if (cfx_scope_failed(s) ||
         cfx_target__find(&t, s->ctx, name, method, &s->error))
         return cfx_none();
-    if (cfx_scope_call_target(s, t, args, nargs, kwargs, nkwargs, &out))
-        return cfx_none();
-    return cfx_own(s, out);
+    cfx_spelling c = {name, method, t, args, kwargs, nargs, nkwargs};
+    cfx_status st = cfx_scope__records(s)
+                        ? s->cls->spelled(s, &c, &out)
+                        : cfx_scope_call_target(s, t, args, nargs, kwargs,
+                                                nkwargs, &out);
+    return st ? cfx_none() : cfx_own(s, out);
 }
 
 cfx_value cfx_call_function(cfx_scope *s, const char *target,
@@ -250,6 +272,10 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
     const cfx_schema *schema = cfx_op_schema(s->ctx, op);
     if (!schema)
         return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (cfx_scope__records(s))
+        return cfx_scope__spell(s, op, schema, args, n, inplace, &out)
+                   ? cfx_none()
+                   : cfx_own(s, out);
     cfx_target t = {.op = op, .schema = schema, .variant = schema};
     cfx_value given[CFX_MAX_PARAMS * 3];
     size_t np = (size_t)schema->npositional, nkw = 0;
@@ -324,16 +350,6 @@ cfx_value cfx_size(cfx_scope *s, cfx_value x, int64_t axis)
                               -rank, rank - 1, (long long)axis);
     return cfx_value_of_dim(
         x.u.tensor->shape[axis < 0 ? axis + rank : axis]);
-}
-
-int cfx_rank(cfx_scope *s, cfx_value x)
-{
-    if (x.kind == CFX_TENSOR)
-        return x.u.tensor->rank;
-    cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                   "the rank of a %s is not known here",
-                   cfx_kind_name(x.kind));
-    return 0;
 }
 
 typedef cfx_dim dim_op(cfx_shape_env *env, cfx_dim a, cfx_dim b);

@@ -16,4 +16,16 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
 cfx_status cfx_scope__refuse(cfx_scope *s, const cfx_target *t,
                              const cfx_value *in, int k);
 
+/* Does the class write calls down? Older, smaller tables do not. */
+CFX_INLINE bool cfx_scope__records(const cfx_scope *s)
+{
+    return s->cls->size >= sizeof(cfx_scope_class) && s->cls->spelled;
+}
+
+/* A call of an operator by its descriptor, handed to such a class as it would
+ * be written. */
+cfx_status cfx_scope__spell(cfx_scope *s, const cfx_op *op,
+                            const cfx_schema *schema, const cfx_value *args,
+                            size_t n, bool inplace, cfx_value *out);
+
 #endif

@@ -1,0 +1,164 @@
+/*
+ * cfx/matcher.h -- find where a small graph occurs in a large one.
+ *
+ * A pattern is a graph (of a GraphModule, or traced from a function): its
+ * placeholders stand for any value, its other nodes for nodes that are equal
+ * to them, its output for what may be used outside. The rules are those of
+ * torch.fx's SubgraphMatcher:
+ *
+ * anchors      the pattern's outputs that nothing else in it uses. Every node
+ *              of the graph that equals the first anchor is tried, in graph
+ *              order, and for each the same with the next anchor; from an
+ *              anchor the match follows the arguments.
+ * equality     the same opcode and target. get_attr nodes are equal when both
+ *              name a parameter, or both a buffer, of their graph's module;
+ *              numbers are not compared. Where one of them names nothing, the
+ *              paths must be the same.
+ * arguments    as many, with the same keywords in the same order. Lists and
+ *              tuples are compared item by item, literals by type and value
+ *              (cfx_value_equal). A placeholder also binds a literal, the
+ *              same one wherever it is used. Calls of the same overload
+ *              ("torch.ops.aten.x.y") are bound to its schema first where
+ *              they are spelled differently.
+ * injectivity  one node of the pattern for one of the graph: x + y does not
+ *              match v + v.
+ * containment  a node that the pattern computes and does not return has no
+ *              users outside of the match.
+ * acyclicity   the match could be made one node without a cycle.
+ * overlap      a match that shares computed nodes with an earlier one is
+ *              dropped.
+ *
+ * Where torch.fx is in error this is not: the cycle check also holds where
+ * overlapping matches are kept; an anchor without a candidate is no match; a
+ * placeholder that the pattern does not use is simply not bound, and never
+ * stands for the output node; slices and dicts are compared item by item too;
+ * ignoring literals never leaves a node of the pattern without a partner.
+ *
+ * Beyond torch.fx, a pattern may hold special nodes, calls of
+ *
+ *     cfx.any()                any value, also a literal; not an input
+ *     cfx.one_of(a, b, ...)    the first of these values that matches
+ *     cfx.optional(a, b)       a, or where that is missing b, which is a's
+ *                              first argument if it is not given
+ *     cfx.where(a, "name")     a, if the predicate of that name holds
+ *     cfx.module("Type", ...)  the call of a module of that type
+ *
+ * (cfx/pattern.h makes them in traced functions.) Such a node stands for what
+ * its argument stands for; parts of the pattern that were passed over are not
+ * bound. And calls can be compared as what they mean, not as they are spelled:
+ * see `by_operator` and `commutative`.
+ *
+ *     cfx_matcher *m;
+ *     cfx_matches found;
+ *     cfx_matcher_new(&m, pattern, NULL, &err);
+ *     cfx_matcher_match(m, graph, &found, &err);
+ *     for (size_t i = 0; i < found.n; i++)
+ *         puts(found.item[i].anchor->name);
+ *     cfx_matches_release(&found);
+ *     cfx_matcher_free(m);
+ *
+ * The time is that of one walk over the graph and, for each candidate, of the
+ * part of the pattern that matches; candidates for further anchors are looked
+ * for among the users of what is matched already. Nothing recurses over a
+ * graph.
+ */
+#ifndef CFX_MATCHER_H
+#define CFX_MATCHER_H
+
+#include <cfx/graph_module.h>
+
+typedef struct cfx_matcher cfx_matcher;
+
+/* What a cfx.where node asks. It must not edit the graph. */
+typedef struct cfx_match_predicate {
+    const char *name;
+    bool (*holds)(void *user, cfx_value v);
+    void *user;
+} cfx_match_predicate;
+
+/* Zeroed members behave as torch.fx does by default. */
+typedef struct cfx_match_options {
+    size_t size;             /* sizeof(cfx_match_options) */
+    bool match_output;       /* the output node is part of the pattern */
+    bool match_placeholder;  /* placeholders stand for placeholders only */
+    bool keep_overlapping;   /* torch's remove_overlapping_matches=False */
+    bool ignore_literals;    /* literals of the pattern match anything */
+    /* Calls are equal when they resolve to the same overload of the same
+     * operator, whether spelled as function, method, operator.* or aten, and
+     * when their arguments are equal once bound to its schema: positional or
+     * by keyword, defaults filled in, `stride=2` as (2, 2). In-place
+     * spellings equal in-place ones only. What does not resolve is compared
+     * as spelled. */
+    bool by_operator;
+    /* And operators that commute (CFX_OP_COMMUTES) match with their first two
+     * arguments exchanged. Implies by_operator. */
+    bool commutative;
+    /* The pattern returns (out, ..., {"name": node, ...}): the dict is not an
+     * output, but what cfx_match_named reads. */
+    bool name_node_map;
+    /* Nodes whose name contains this text equal any node of the pattern; their
+     * arguments must still match. NULL or empty: none. */
+    const char *node_name_match;
+    const cfx_match_predicate *predicates;
+    size_t npredicates;
+} cfx_match_options;
+
+/*
+ * One occurrence. Its nodes belong to the graph; literals to the match. Values
+ * that no node or literal was bound to are absent.
+ */
+typedef struct cfx_match {
+    const cfx_graph *pattern;
+    cfx_node *anchor;          /* the graph's node (in torch.fx mistakenly the
+                                  pattern's) for the first anchor */
+    cfx_node **anchors;
+    size_t nanchors;
+    cfx_value *placeholders;   /* for each of the pattern's, in order */
+    size_t nplaceholders;
+    cfx_value *returning;      /* for each distinct output of the pattern */
+    size_t nreturning;
+    cfx_node **replacements;   /* nodes that cfx_replace_pattern made */
+    size_t nreplacements;
+    cfx_value *map;            /* private: by id of the pattern's nodes */
+    uint32_t nmap;
+    bool names;                /* private: the pattern returns a dict */
+} cfx_match;
+
+typedef struct cfx_matches {
+    cfx_context *ctx;
+    size_t n;
+    cfx_match *item;
+    size_t room;               /* private, as is what follows */
+    cfx_module *pattern;
+} cfx_matches;
+
+CFX_BEGIN_DECLS
+
+/* Prepare a pattern, which must outlive the matcher and its matches, and must
+ * not be edited meanwhile. Fails with CFX_EGRAPH for a pattern that is empty,
+ * has no output, or has nodes without users (but placeholders); CFX_EINVAL for
+ * special nodes with arguments that make no sense, or a predicate that the
+ * options lack; CFX_ENOMEM. */
+CFX_API cfx_status cfx_matcher_new(cfx_matcher **out, const cfx_graph *pattern,
+                                   const cfx_match_options *options,
+                                   cfx_error *err);
+CFX_API void cfx_matcher_free(cfx_matcher *m);
+
+/* Find all matches, in the order of their anchors. `out` is overwritten;
+ * release it, also on failure. Fails with CFX_ENOMEM, CFX_ECANCEL,
+ * CFX_ELIMIT. */
+CFX_API cfx_status cfx_matcher_match(cfx_matcher *m, const cfx_graph *graph,
+                                     cfx_matches *out, cfx_error *err);
+/* A zeroed one is allowed. */
+CFX_API void cfx_matches_release(cfx_matches *found);
+
+/* What stands for a node of the pattern: a node of the graph or a literal,
+ * borrowed; absent if it was not bound. */
+CFX_API cfx_value cfx_match_of(const cfx_match *m, const cfx_node *pattern);
+/* The same by a name of the dict that the pattern returns; without
+ * name_node_map by the name of the pattern's node. */
+CFX_API cfx_value cfx_match_named(const cfx_match *m, const char *name);
+
+CFX_END_DECLS
+
+#endif

@@ -1,0 +1,187 @@
+/*
+ * matcher_impl.h -- what the files of the matcher share. Not installed.
+ *
+ * A pattern is compiled once: a kind for each node, the anchors, and for each
+ * anchor but the first a path by which it hangs together with those before.
+ * The search is that of Prolog: a list of goals (this value of the pattern
+ * against that of the graph), a trail of bindings to undo, and a stack of
+ * choices to come back to. All stacks are arrays; nothing recurses.
+ */
+#ifndef CFX_MATCHER_IMPL_H
+#define CFX_MATCHER_IMPL_H
+
+#include <assert.h>
+
+#include <cfx/matcher.h>
+
+#include "base/util.h"
+
+/* ---- The pattern ---- */
+
+typedef enum cfx_pattern_kind {
+    CFX_PAT_UNUSED,      /* no live node has this id */
+    CFX_PAT_PLACEHOLDER,
+    CFX_PAT_NODE,        /* equal op and target */
+    CFX_PAT_MODULE,      /* cfx.module */
+    CFX_PAT_ANY,
+    CFX_PAT_ONE_OF,      /* and cfx.optional */
+    CFX_PAT_WHERE
+} cfx_pattern_kind;
+
+/* Does such a node stand for one node of the graph, and no other does? */
+CFX_INLINE bool cfx_pattern_is_plain(uint8_t kind)
+{
+    return kind == CFX_PAT_NODE || kind == CFX_PAT_MODULE;
+}
+
+/* A call of the pattern as one of its targets binds it. */
+typedef struct cfx_pattern_call {
+    const cfx_target *target;
+    bool fits;
+    cfx_bound bound;
+    struct cfx_pattern_call *next;
+} cfx_pattern_call;
+
+typedef struct cfx_pattern_node {
+    uint8_t kind;
+    bool early;                      /* an earlier anchor reaches it */
+    cfx_pattern_call *calls;         /* made when first asked for */
+    const cfx_match_predicate *test; /* of CFX_PAT_WHERE */
+} cfx_pattern_node;
+
+typedef struct cfx_anchor {
+    const cfx_node *node;
+    /* The nodes of which a candidate must equal one; any_node: anything. */
+    const cfx_node **heads;
+    uint32_t nheads, heads_room;
+    bool any_node;
+    /* From a node that is bound before to this anchor, each an input of the
+     * next; empty if there is none. */
+    const cfx_node **path;
+    uint32_t npath, path_room;
+} cfx_anchor;
+
+struct cfx_matcher {
+    cfx_context *ctx;
+    const cfx_graph *pattern;
+    cfx_match_options o;
+    cfx_pattern_node *node;          /* by id */
+    uint32_t ids;
+    const cfx_node *output;
+    cfx_value out_args;              /* what of the output's argument counts */
+    uint32_t nout_args;              /* 0: all of it */
+    cfx_anchor *anchor;
+    size_t nanchors, anchors_room;
+    const cfx_node **placeholder, **returning;
+    size_t nplaceholders, nreturning, placeholders_room, returning_room;
+    const cfx_node **queue;          /* scratch, room for all ids */
+};
+
+/* A value of pattern node `pn` as arguments of special nodes tell it. */
+cfx_value cfx_pattern_alternative(const cfx_node *pn, uint32_t i);
+uint32_t cfx_pattern_alternatives(const cfx_node *pn);
+
+/* Has a value of a pattern nodes in it? */
+bool cfx_pattern_has_nodes(cfx_value v);
+
+/* ---- The search ---- */
+
+typedef struct cfx_goal {
+    cfx_value p, g;
+    uint32_t next;                   /* 1 + index, or 0 */
+    uint8_t what;
+} cfx_goal;
+
+enum { CFX_GOAL_MATCH, CFX_GOAL_ANCHOR, CFX_GOAL_TEST };
+
+typedef struct cfx_choice {
+    uint8_t what;
+    bool listed;                     /* candidates are those of the anchor */
+    uint32_t anchor;
+    uint32_t at, end;                /* what is to be tried next */
+    uint32_t goals;                  /* what is to be done after it */
+    uint32_t ngoals, ntrail, nbounds, nnodes;
+    const cfx_node *pn;
+    cfx_value g;
+    cfx_bound *pb, *gb;
+} cfx_choice;
+
+enum { CFX_CHOICE_ANCHOR, CFX_CHOICE_ONE_OF, CFX_CHOICE_SWAP };
+
+typedef struct cfx_candidates {
+    cfx_node **node;
+    size_t n, room, first;           /* those before `first` are taken */
+} cfx_candidates;
+
+/* rev[id of the graph's node]: 1 + id of the pattern's node, and a bit. */
+#define CFX_REV_TAKEN (UINT32_C(1) << 31)
+#define CFX_REV_MASK (CFX_REV_TAKEN - 1)
+
+typedef struct cfx_search {
+    cfx_matcher *m;
+    const cfx_graph *g;
+    cfx_matches *found;
+    cfx_error *err;
+    cfx_status status;
+    cfx_value *map;                  /* by id of the pattern's nodes */
+    uint32_t *rev;                   /* by id of the graph's */
+    uint32_t *seen, epoch;           /* by id of the graph's */
+    uint32_t *ok;                    /* by id of the pattern's: an epoch */
+    cfx_candidates *list;            /* by anchor */
+    cfx_goal *goal;
+    size_t ngoals, goals_room;
+    uint32_t goals;                  /* the list to be done */
+    uint32_t *trail;                 /* ids of the pattern's nodes */
+    size_t ntrail, trail_room;
+    cfx_choice *choice;
+    size_t nchoices, choices_room;
+    cfx_bound **bound;
+    size_t nbounds, bounds_room;
+    cfx_node **nodes;                /* candidates, and what walks need */
+    size_t nnodes, nodes_room;
+    uint32_t ids;                    /* of the graph */
+    uint32_t steps;
+} cfx_search;
+
+/* Is a node of a pattern plain? */
+bool cfx_pattern_computes(const cfx_node *n);
+
+/* Give back what a match holds. */
+void cfx_match__release(cfx_context *ctx, cfx_match *m);
+
+cfx_status cfx_matcher__no_memory(cfx_error *err);
+
+/* Room for one more: false on lack of memory, which the search then has. */
+bool cfx_matcher__grow(cfx_context *ctx, void *array, size_t n, size_t *room,
+                       size_t item);
+#define CFX_GROW(s, array, n, room)                                     \
+    (cfx_matcher__grow((s)->m->ctx, &(s)->array, (s)->n, &(s)->room,    \
+                       sizeof(*(s)->array)) ||                          \
+     (cfx_search__no_memory(s), false))
+void cfx_search__no_memory(cfx_search *s);
+
+/* Walk: call accept for each solution. */
+void cfx_search_run(cfx_search *s);
+
+/* A goal before all others. */
+bool cfx_search_push(cfx_search *s, uint8_t what, cfx_value p, cfx_value g);
+bool cfx_search_choose(cfx_search *s, cfx_choice choice);
+
+/* ---- matcher_call.c ---- */
+
+/* May these two be equal, as far as op and target tell? */
+bool cfx_match_head(cfx_matcher *m, const cfx_node *pn, const cfx_node *gn);
+/* Set goals for the arguments of two nodes; false if they cannot match. */
+bool cfx_match_call(cfx_search *s, const cfx_node *pn, const cfx_node *gn);
+/* The goals of a bound call, exchanged or not. */
+bool cfx_match_bound(cfx_search *s, const cfx_bound *p, const cfx_bound *g,
+                     bool swap);
+
+/* ---- matcher_check.c ---- */
+
+/* Is what is bound now contained and free of cycles? */
+bool cfx_match_is_valid(cfx_search *s);
+/* Record it. */
+void cfx_match_record(cfx_search *s);
+
+#endif

@@ -1,0 +1,330 @@
+/*
+ * nested -- GraphModules that are called while a graph runs.
+ *
+ * The interpreter that runs first in a scope keeps those it comes to need, one
+ * a GraphModule, prepared at its first call. A call in a scope where nothing
+ * runs (from C) keeps them until it returns.
+ */
+#include "interp/interp_impl.h"
+
+#include "base/context.h"
+#include "graph/graph_impl.h"
+#include "nn/module_impl.h"
+#include "op/scope_impl.h"
+
+/* A level takes some kilobytes of the C stack, and trees that are read from
+ * text are no deeper. */
+enum { MAX_NESTING = 256 };
+
+/* One GraphModule, prepared. */
+struct nested {
+    cfx_interp it;
+    cfx_module *key;             /* a reference */
+    bool busy;                   /* it is running: its module called itself */
+};
+
+static cfx_status no_memory(cfx_scope *s)
+{
+    return cfx_fail(&s->error, CFX_ENOMEM, "out of memory");
+}
+
+/* ---- The walks of a scope ---- */
+
+static void free_nested(struct nested *n)
+{
+    cfx_context *ctx = n->key->ctx;
+    cfx_interp_release(&n->it);
+    cfx_module_unref(n->key);
+    cfx_free(ctx, n, sizeof(*n));
+}
+
+void cfx_walks__init(cfx_walks *w, cfx_context *ctx)
+{
+    w->depth = 0;
+    cfx_map_init(&w->by_module, ctx);
+}
+
+void cfx_walks__release(cfx_walks *w)
+{
+    for (size_t i = 0; i < w->by_module.cap; i++)
+        if (w->by_module.entry[i].key)
+            free_nested(w->by_module.entry[i].v.p);
+    cfx_map_release(&w->by_module);
+}
+
+static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
+{
+    cfx_interp_options options = {.size = sizeof(options), .scope = s};
+    struct nested *n = cfx_calloc(m->ctx, 1, sizeof(*n));
+    if (!n)
+        return no_memory(s);
+    n->key = cfx_module_ref(m);
+    const cfx_interp_class *cls = cfx_scope__records(s)
+                                      ? &cfx_transformer__inline
+                                      : &cfx_interp_base;
+    cfx_status st = cfx_interp__init(&n->it, cls, m, &options, true,
+                                     &s->error);
+    if (st)
+        free_nested(n);
+    else
+        *out = n;
+    return st;
+}
+
+/* The prepared walk of a module, made where there is none; *own: nobody else
+ * has it. */
+static cfx_status find_nested(struct nested **out, bool *own, cfx_walks *w,
+                              cfx_scope *s, cfx_module *m)
+{
+    cfx_map_entry *e = cfx_map_get(&w->by_module, (const char *)&m, sizeof(m));
+    struct nested *n = e ? e->v.p : NULL;
+    *own = n && n->busy;
+    if (n && !n->busy) {
+        *out = n;
+        return CFX_OK;
+    }
+    cfx_status st = new_nested(&n, s, m);
+    if (!st && !*own) {
+        e = cfx_map_put(&w->by_module, (const char *)&n->key, sizeof(m), NULL);
+        if (!e) {
+            free_nested(n);
+            return no_memory(s);
+        }
+        e->v.p = n;
+    }
+    *out = n;
+    return st;
+}
+
+/* ---- Arguments ---- */
+
+cfx_status cfx_params__find(cfx_params *p, const cfx_graph *g, cfx_error *err)
+{
+    cfx_context *ctx = cfx_graph_context(g);
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        if (n->op != CFX_PLACEHOLDER)
+            continue;
+        if (p->n == p->cap) {
+            size_t cap = p->cap ? 2 * p->cap : 8;
+            void *q = cfx_realloc(ctx, p->node, p->cap * sizeof(*p->node),
+                                  cap * sizeof(*p->node));
+            if (!q)
+                return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            p->node = q;
+            p->cap = cap;
+        }
+        p->node[p->n++] = n;
+    }
+    return CFX_OK;
+}
+
+void cfx_params__release(cfx_params *p, cfx_context *ctx)
+{
+    cfx_free(ctx, p->node, p->cap * sizeof(*p->node));
+    *p = (cfx_params){.n = 0};
+}
+
+/* Arguments as a generated forward binds them. */
+typedef struct binder {
+    cfx_scope *s;
+    const cfx_value *args, *kwargs;
+    size_t nargs, nkwargs;
+    const cfx_params *params;
+    cfx_value *in;               /* one a placeholder */
+    cfx_value made[2];           /* of `*args` and `**kwargs` */
+    size_t rest;                 /* 1 + the placeholder `**kwargs` */
+} binder;
+
+static const char *param(const binder *b, size_t k)
+{
+    return b->params->node[k]->target.u.str->text;
+}
+
+static cfx_status bind_positional(binder *b)
+{
+    size_t at = 0;
+    for (size_t k = 0; k < b->params->n; k++) {
+        const char *name = param(b, k);
+        if (name[0] == '*' && name[1] == '*') {
+            b->rest = k + 1;
+        } else if (name[0] == '*') {
+            b->made[0] = cfx_tuple_new(b->s->ctx, b->nargs - at,
+                                       b->args + at);
+            b->in[k] = b->made[0];
+            at = b->nargs;
+            if (!b->made[0].kind)
+                return no_memory(b->s);
+        } else if (at < b->nargs) {
+            b->in[k] = b->args[at++];
+        }
+    }
+    return at == b->nargs
+               ? CFX_OK
+               : cfx_fail(&b->s->error, CFX_EINVAL, "forward() takes %zu "
+                          "positional arguments but %zu were given", at,
+                          b->nargs);
+}
+
+/* The placeholder of that name, sought from `from` on: keywords mostly stand
+ * in the order of the parameters. As many if there is none. */
+static size_t find_param(const binder *b, const char *name, size_t from)
+{
+    for (size_t i = 0; i < b->params->n; i++) {
+        size_t k = (from + i) % b->params->n;
+        if (!strcmp(param(b, k), name))
+            return k;
+    }
+    return b->params->n;
+}
+
+/* Keywords by name; *left of them, put first into `other`, have no parameter. */
+static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
+{
+    size_t next = 0;
+    *left = 0;
+    for (size_t i = 0; i < b->nkwargs; i++) {
+        const char *name = b->kwargs[2 * i].u.str->text;
+        size_t k = find_param(b, name, next);
+        if (k < b->params->n && b->in[k].kind)
+            return cfx_fail(&b->s->error, CFX_EINVAL, "forward() got multiple "
+                            "values for argument '%s'", name);
+        if (k < b->params->n) {
+            b->in[k] = b->kwargs[2 * i + 1];
+            next = k + 1;
+        } else if (b->rest) {
+            other[2 * *left] = b->kwargs[2 * i];
+            other[2 * (*left)++ + 1] = b->kwargs[2 * i + 1];
+        } else {
+            return cfx_fail(&b->s->error, CFX_EINVAL, "forward() got an "
+                            "unexpected keyword argument '%s'", name);
+        }
+    }
+    return CFX_OK;
+}
+
+static cfx_status bind_rest(binder *b)
+{
+    cfx_context *ctx = b->s->ctx;
+    size_t left, size = (2 * b->nkwargs + 1) * sizeof(cfx_value);
+    cfx_value *other = cfx_alloc(ctx, size);
+    if (!other)
+        return no_memory(b->s);
+    cfx_status st = bind_keywords(b, other, &left);
+    if (!st && b->rest) {
+        b->made[1] = cfx_dict_new(ctx, left, other);
+        b->in[b->rest - 1] = b->made[1];
+        st = b->made[1].kind ? CFX_OK : no_memory(b->s);
+    }
+    cfx_free(ctx, other, size);
+    return st;
+}
+
+static cfx_status bind(binder *b, const cfx_params *params)
+{
+    b->params = params;
+    b->in = cfx_calloc(b->s->ctx, b->params->n + 1, sizeof(*b->in));
+    if (!b->in)
+        return no_memory(b->s);
+    cfx_status st = bind_positional(b);
+    return st || (!b->nkwargs && !b->rest) ? st : bind_rest(b);
+}
+
+static void release(binder *b)
+{
+    for (int i = 0; i < 2; i++)
+        cfx_value_unref(b->made[i]);
+    cfx_free(b->s->ctx, b->in, (b->params->n + 1) * sizeof(*b->in));
+}
+
+/* ---- The call ---- */
+
+static cfx_status run(cfx_scope *s, struct nested *n, const cfx_value *in,
+                      cfx_value *out)
+{
+    n->busy = true;
+    n->it.scope = s;
+    cfx_status st = cfx_interp__run_bound(&n->it, in, out, &s->error);
+    n->busy = false;
+    return st;
+}
+
+/* Run with bound arguments, or with those that `b` is to bind. */
+static cfx_status run_in(cfx_walks *w, cfx_scope *s, cfx_module *m, binder *b,
+                         const cfx_value *in, cfx_value *out)
+{
+    struct nested *n = NULL;
+    bool own;
+    if (w->depth >= MAX_NESTING)
+        return cfx_fail(&s->error, CFX_EGRAPH, "GraphModules call each other "
+                        "to a depth of more than %d", MAX_NESTING);
+    cfx_status st = find_nested(&n, &own, w, s, m);
+    if (st)
+        return st;
+    w->depth++;
+    if (b)
+        st = bind(b, &n->it.self->params);
+    if (!st)
+        st = run(s, n, b ? b->in : in, out);
+    if (b)
+        release(b);
+    w->depth--;
+    if (own)
+        free_nested(n);
+    return st;
+}
+
+static cfx_status run_graph(cfx_scope *s, cfx_module *m, binder *b,
+                            const cfx_value *in, cfx_value *out)
+{
+    cfx_walks own;
+    cfx_walks *w = s->walks;
+    if (w)
+        return run_in(w, s, m, b, in, out);
+    cfx_walks__init(&own, s->ctx);
+    s->walks = &own;
+    cfx_status st = run_in(&own, s, m, b, in, out);
+    s->walks = NULL;
+    cfx_walks__release(&own);
+    return st;
+}
+
+/* A class that looks at modules decides what becomes of the call. The graph
+ * need not be one that can be prepared. */
+static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
+                                binder *b, cfx_value *out)
+{
+    cfx_params params = {.n = 0};
+    cfx_status st = cfx_params__find(&params, m->graph, &s->error);
+    if (!st) {
+        st = bind(b, &params);
+        if (!st)
+            st = s->cls->call_module(s, m, path, b->in, out);
+        release(b);
+    }
+    cfx_params__release(&params, s->ctx);
+    return st;
+}
+
+static cfx_status call_graph(cfx_scope *s, cfx_module *m, const char *path,
+                             const cfx_value *args, size_t nargs,
+                             const cfx_value *kwargs, size_t nkwargs,
+                             cfx_value *out)
+{
+    binder b = {.s = s, .args = args, .nargs = nargs, .kwargs = kwargs,
+                .nkwargs = nkwargs};
+    if (!m->graph)
+        return cfx_module_call(s, m, path, args, nargs, kwargs, nkwargs, out);
+    return s->cls->call_module ? give_to_class(s, m, path, &b, out)
+                               : run_graph(s, m, &b, NULL, out);
+}
+
+static cfx_status forward_graph(cfx_scope *s, cfx_module *m,
+                                const cfx_value *in, cfx_value *out)
+{
+    return run_graph(s, m, NULL, in, out);
+}
+
+const cfx_graph_caller cfx_graph_module__caller = {
+    .call = call_graph,
+    .forward = forward_graph,
+};

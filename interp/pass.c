@@ -1,0 +1,227 @@
+/*
+ * pass -- the registry of passes, and applying one.
+ */
+#include <cfx/pass.h>
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/context.h"
+
+#define PASS(name) extern const cfx_pass cfx_pass__##name;
+#include "passes/passes.def"
+#undef PASS
+
+static const cfx_pass *const builtin[] = {
+#define PASS(name) &cfx_pass__##name,
+#include "passes/passes.def"
+#undef PASS
+};
+
+enum { NBUILTIN = sizeof(builtin) / sizeof(*builtin) };
+
+/* The passes that programs added; the built-in ones stand before them. */
+typedef struct registry {
+    pthread_mutex_t lock;
+    const cfx_pass **pass;
+    size_t n, cap;
+} registry;
+
+static void registry_free(cfx_context *ctx, void *p)
+{
+    registry *r = p;
+    cfx_free(ctx, r->pass, r->cap * sizeof(*r->pass));
+    pthread_mutex_destroy(&r->lock);
+    cfx_free(ctx, r, sizeof(*r));
+}
+
+static void *registry_make(cfx_context *ctx)
+{
+    registry *r = cfx_calloc(ctx, 1, sizeof(*r));
+    if (r)
+        pthread_mutex_init(&r->lock, NULL);
+    return r;
+}
+
+static registry *registry_of(cfx_context *ctx)
+{
+    return cfx_context_slot(ctx, CFX_SLOT_PASSES, registry_make,
+                            registry_free);
+}
+
+static cfx_status no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+static bool is_named(const cfx_pass *p, const char *name)
+{
+    size_t n = strcspn(p->schema, "(");
+    return strlen(name) == n && !memcmp(p->schema, name, n);
+}
+
+static const cfx_pass *find_user(registry *r, const char *name)
+{
+    const cfx_pass *found = NULL;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = r->n; i-- > 0 && !found;)
+        if (is_named(r->pass[i], name))
+            found = r->pass[i];
+    pthread_mutex_unlock(&r->lock);
+    return found;
+}
+
+const cfx_pass *cfx_find_pass(cfx_context *ctx, const char *name)
+{
+    registry *r = registry_of(ctx);
+    const cfx_pass *found = r ? find_user(r, name) : NULL;
+    for (size_t i = 0; i < NBUILTIN && !found; i++)
+        if (is_named(builtin[i], name))
+            found = builtin[i];
+    return found;
+}
+
+const cfx_pass *cfx_pass_at(cfx_context *ctx, size_t i)
+{
+    if (i < NBUILTIN)
+        return builtin[i];
+    registry *r = registry_of(ctx);
+    if (!r)
+        return NULL;
+    pthread_mutex_lock(&r->lock);
+    const cfx_pass *p = i - NBUILTIN < r->n ? r->pass[i - NBUILTIN] : NULL;
+    pthread_mutex_unlock(&r->lock);
+    return p;
+}
+
+static cfx_status add(cfx_context *ctx, registry *r, const cfx_pass *pass,
+                      cfx_error *err)
+{
+    if (r->n == r->cap) {
+        size_t cap = r->cap ? 2 * r->cap : 16;
+        void *p = cfx_realloc(ctx, r->pass, r->cap * sizeof(*r->pass),
+                              cap * sizeof(*r->pass));
+        if (!p)
+            return no_memory(err);
+        r->pass = p;
+        r->cap = cap;
+    }
+    r->pass[r->n++] = pass;
+    return CFX_OK;
+}
+
+cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
+                             cfx_error *err)
+{
+    const cfx_schema *schema;
+    if (pass->size < sizeof(*pass) || !pass->schema || !pass->run)
+        return cfx_fail(err, CFX_EINVAL, "a pass needs size, schema and run");
+    cfx_status st = cfx_schema_parse(&schema, ctx, pass->schema, err);
+    if (st)
+        return st;
+    registry *r = registry_of(ctx);
+    if (!r)
+        return no_memory(err);
+    pthread_mutex_lock(&r->lock);
+    st = add(ctx, r, pass, err);
+    pthread_mutex_unlock(&r->lock);
+    return st;
+}
+
+const cfx_schema *cfx_pass_schema(cfx_context *ctx, const cfx_pass *pass)
+{
+    const cfx_schema *schema = NULL;
+    return cfx_schema_parse(&schema, ctx, pass->schema, NULL) ? NULL : schema;
+}
+
+/* ---- Applying ---- */
+
+static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
+                            cfx_module *gm, const cfx_value *in, bool reverse,
+                            size_t *changed, cfx_error *err)
+{
+    cfx_error own = {0};
+    cfx_pass_call call = {
+        .ctx = cfx_module_context(gm),
+        .gm = gm,
+        .graph = cfx_graph_module_graph(gm),
+        .in = in,
+        .reverse = reverse,
+        .err = err ? err : &own,
+    };
+    if (!call.graph)
+        return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
+                        cfx_module_class_name(gm));
+    if (reverse && !(pass->flags & CFX_PASS_REVERSIBLE))
+        return cfx_fail(err, CFX_EINVAL, "the pass '%s' is not reversible",
+                        schema->name);
+    cfx_insert_point at = cfx_graph_inserting_after(call.graph, NULL);
+    cfx_status st = pass->run(&call);
+    if (cfx_graph_module_graph(gm) == call.graph)
+        cfx_graph_restore(call.graph, at);
+    if (changed)
+        *changed = call.changed;
+    return st;
+}
+
+cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
+                        const cfx_value *args, size_t nargs,
+                        const cfx_value *kwargs, size_t nkwargs, bool reverse,
+                        size_t *changed, cfx_error *err)
+{
+    cfx_context *ctx = cfx_module_context(gm);
+    const cfx_schema *schema;
+    cfx_bound b = {0};
+    if (changed)
+        *changed = 0;
+    cfx_status st = cfx_schema_parse(&schema, ctx, pass->schema, err);
+    if (!st)
+        st = cfx_bind_schema(&b, ctx, schema, args, nargs, kwargs, nkwargs,
+                             err);
+    if (!st)
+        st = run_bound(pass, schema, gm, b.in, reverse, changed, err);
+    cfx_bound_release(&b);
+    return st;
+}
+
+/* ---- For passes ---- */
+
+cfx_status cfx_pass_weight(cfx_pass_call *p, const char *path,
+                           cfx_tensor **out)
+{
+    cfx_value v;
+    *out = NULL;
+    cfx_status st = cfx_module_fetch_attr(&v, p->gm, path, p->err);
+    if (st)
+        return st;
+    if (v.kind != CFX_TENSOR)
+        return cfx_fail(p->err, CFX_ENAME, "%s is a %s, not a Tensor", path,
+                        cfx_kind_name((cfx_kind)v.kind));
+    if (cfx_tensor_is_meta(v.u.tensor))
+        return cfx_fail(p->err, CFX_ENAME, "missing weight: %s", path);
+    *out = v.u.tensor;
+    return CFX_OK;
+}
+
+static bool is_free(const cfx_module *m, const char *name)
+{
+    return !cfx_module_state(m, name) && !cfx_module_child(m, name);
+}
+
+cfx_node *cfx_pass_add_tensor(cfx_pass_call *p, const char *prefix,
+                              cfx_tensor *t)
+{
+    char name[256];
+    size_t i = 0;
+    do {
+        int n = snprintf(name, sizeof(name), "%s%zu", prefix, i++);
+        if (n < 0 || (size_t)n >= sizeof(name)) {
+            cfx_fail(p->err, CFX_EINVAL, "the name '%s' is too long", prefix);
+            return NULL;
+        }
+    } while (!is_free(p->gm, name));
+    if (cfx_module_set(p->gm, name, t, p->err))
+        return NULL;
+    return cfx_graph_get_attr(p->graph, name, p->err);
+}

@@ -1,0 +1,158 @@
+/*
+ * legalize -- put nodes behind what they use, as torch.fx's
+ * stable_topological_sort does.
+ *
+ * Of the nodes whose inputs have all been placed the one that stood first comes
+ * next: a graph in order stays as it is. The output comes last.
+ */
+#include <cfx/pass.h>
+
+#include <stdio.h>
+
+#include "base/util.h"
+
+typedef struct sorter {
+    cfx_node **node;    /* by position in the graph */
+    uint32_t *position; /* by node id */
+    uint32_t *waits;    /* by node id: inputs that are not placed yet */
+    uint32_t *heap;     /* positions of nodes that may come, smallest first */
+    size_t nheap, n, ids;
+} sorter;
+
+static void sorter_release(sorter *s, cfx_context *ctx)
+{
+    cfx_free(ctx, s->node, s->n * sizeof(cfx_node *));
+    cfx_free(ctx, s->position, s->ids * sizeof(*s->position));
+    cfx_free(ctx, s->waits, s->ids * sizeof(*s->waits));
+    cfx_free(ctx, s->heap, s->n * sizeof(*s->heap));
+}
+
+static cfx_status sorter_init(sorter *s, cfx_pass_call *p)
+{
+    s->n = cfx_graph_len(p->graph);
+    s->ids = cfx_graph_ids(p->graph);
+    s->node = cfx_calloc(p->ctx, s->n, sizeof(cfx_node *));
+    s->position = cfx_calloc(p->ctx, s->ids, sizeof(*s->position));
+    s->waits = cfx_calloc(p->ctx, s->ids, sizeof(*s->waits));
+    s->heap = cfx_calloc(p->ctx, s->n, sizeof(*s->heap));
+    if (!s->node || !s->position || !s->waits || !s->heap)
+        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+    return CFX_OK;
+}
+
+static void push(sorter *s, uint32_t position)
+{
+    size_t i = s->nheap++;
+    for (; i && s->heap[(i - 1) / 2] > position; i = (i - 1) / 2)
+        s->heap[i] = s->heap[(i - 1) / 2];
+    s->heap[i] = position;
+}
+
+static uint32_t pop(sorter *s)
+{
+    uint32_t top = s->heap[0], last = s->heap[--s->nheap];
+    size_t i = 0, child;
+    while ((child = 2 * i + 1) < s->nheap) {
+        if (child + 1 < s->nheap && s->heap[child + 1] < s->heap[child])
+            child++;
+        if (s->heap[child] >= last)
+            break;
+        s->heap[i] = s->heap[child];
+        i = child;
+    }
+    s->heap[i] = last;
+    return top;
+}
+
+/* The output's position is behind all others. */
+static void number_nodes(sorter *s, const cfx_graph *g)
+{
+    const cfx_node *output = cfx_graph_last(g);
+    uint32_t at = 0;
+    while (output && output->op != CFX_OUTPUT)
+        output = cfx_node_prev(output);
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        uint32_t i = n == output ? (uint32_t)s->n - 1 : at++;
+        s->position[n->id] = i;
+        s->waits[n->id] = n->ninputs;
+        s->node[i] = n;
+    }
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!s->node[i]->ninputs)
+            push(s, i);
+}
+
+static cfx_status refuse_cycle(const sorter *s, cfx_error *err)
+{
+    char text[512];
+    size_t len = 0;
+    text[0] = '\0';
+    for (size_t i = 0; i < s->n && len < sizeof(text); i++)
+        if (s->waits[s->node[i]->id])
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%s",
+                                    len ? ", " : "", s->node[i]->name);
+    return cfx_fail(err, CFX_EGRAPH,
+                    "Input graph has cycles, unable to add [%s%s]", text,
+                    len < sizeof(text) ? "" : "...");
+}
+
+/* `cursor` is the first node that is not placed yet. */
+static cfx_status place_all(sorter *s, cfx_pass_call *p)
+{
+    cfx_node *cursor = cfx_graph_first(p->graph);
+    size_t placed = 0;
+    cfx_status st = CFX_OK;
+    for (; s->nheap && !st; placed++) {
+        cfx_node *n = s->node[pop(s)];
+        if (n == cursor) {
+            cursor = cfx_node_next(cursor);
+        } else {
+            st = cfx_node_prepend(cursor, n, p->err);
+            p->changed++;
+        }
+        for (const cfx_use *u = n->first_user; u; u = u->next)
+            if (--s->waits[u->user->id] == 0)
+                push(s, s->position[u->user->id]);
+    }
+    return st;
+}
+
+/* The same without moving anything: does all get placed? */
+static cfx_status check_cycles(sorter *s, cfx_pass_call *p)
+{
+    size_t placed = 0;
+    uint32_t *queue = s->heap;
+    size_t nqueue = s->nheap;
+    for (; placed < nqueue; placed++) {
+        const cfx_node *n = s->node[queue[placed]];
+        for (const cfx_use *u = n->first_user; u; u = u->next)
+            if (--s->waits[u->user->id] == 0)
+                queue[nqueue++] = s->position[u->user->id];
+    }
+    return placed == s->n ? CFX_OK : refuse_cycle(s, p->err);
+}
+
+static cfx_status legalize_run(cfx_pass_call *p)
+{
+    sorter s = {0};
+    cfx_status st = sorter_init(&s, p);
+    if (!st) {
+        number_nodes(&s, p->graph);
+        st = check_cycles(&s, p);
+    }
+    if (!st) {
+        s.nheap = 0;
+        number_nodes(&s, p->graph);
+        st = place_all(&s, p);
+    }
+    sorter_release(&s, p->ctx);
+    return st;
+}
+
+const cfx_pass cfx_pass__legalize = {
+    .size = sizeof(cfx_pass),
+    .schema = "legalize()",
+    .doc = "Put nodes behind the nodes they use, and change no order that is "
+           "right.",
+    .run = legalize_run,
+};

@@ -1,0 +1,664 @@
+/*
+ * control_test -- GraphModules that are called by others.
+ */
+#include "tests/control_test.h"
+
+/* ---- GraphModules called by GraphModules ---- */
+
+/* b(a(x)) with a child that has a child. */
+static const char nested[] =
+    "# cfx 1\n"
+    "Net(\n"
+    "  (a): Sub(\n"
+    "    (inner): Inner()\n"
+    "  )\n"
+    "  (b): Sub()\n"
+    ")\n"
+    "\n"
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = {})\n"
+    "    %b : [num_users=1] = call_module[target=b](args = (%a,), kwargs = "
+    "{k: 10})\n"
+    "    return %b\n"
+    "\n"
+    "graph a():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %inner : [num_users=1] = call_module[target=inner](args = (%x, 2), "
+    "kwargs = {})\n"
+    "    return %inner\n"
+    "\n"
+    "graph a.inner():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %y : [num_users=1] = placeholder[target=y](default=100)\n"
+    "    %add : [num_users=1] = call_function[target=operator.add](args = "
+    "(%x, %y), kwargs = {})\n"
+    "    return %add\n"
+    "\n"
+    "graph b():\n"
+    "    %v : [num_users=1] = placeholder[target=v]\n"
+    "    %k : [num_users=1] = placeholder[target=k](default=3)\n"
+    "    %mul : [num_users=1] = call_function[target=operator.mul](args = "
+    "(%v, %k), kwargs = {})\n"
+    "    return %mul\n";
+
+START_TEST(graph_modules_are_called_by_others)
+{
+    cfx_value x = floats(2, 1);
+    model(nested);
+    ck_assert_float_eq(run(&x, 1), 30);
+}
+END_TEST
+
+/* text.h promises it of the superset. */
+START_TEST(graphs_of_children_are_written_and_read)
+{
+    char *text = NULL;
+    size_t len;
+    model(nested);
+    FILE *f = open_memstream(&text, &len);
+    ck_assert_int_eq(cfx_print_model(cfx_sink_file(f), gm, true, &err), 0);
+    fclose(f);
+    ck_assert_str_eq(text, nested);
+    free(text);
+}
+END_TEST
+
+/* PyTorch's own text has no such thing: a script may add it. */
+START_TEST(graphs_of_children_may_follow_the_text_of_torch)
+{
+    static const char text[] =
+        "Net(\n"
+        "  (a): Sub(\n"
+        "    (inner): GraphModule()\n"
+        "  )\n"
+        ")\n"
+        "\n"
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs "
+        "= {})\n"
+        "    return a\n"
+        "\n"
+        "graph a():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %inner : [num_users=1] = call_module[target=inner](args = (%x,), "
+        "kwargs = {})\n"
+        "    return inner\n"
+        "\n"
+        "graph a.inner():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    return x\n";
+    cfx_value x = floats(2, 7);
+    model(text);
+    ck_assert_float_eq(run(&x, 1), 7);
+}
+END_TEST
+
+START_TEST(graphs_of_children_lint)
+{
+    model(nested);
+    for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
+        ck_assert_msg(!cfx_graph_lint(cfx_graph_module_graph(m), &err), "%s",
+                      err.text);
+}
+END_TEST
+
+START_TEST(nested_interpreters_serve_many_runs)
+{
+    cfx_interp it = {0};
+    cfx_value x = floats(2, 1), out;
+    model(nested);
+    ck_assert_int_eq(cfx_interp_init(&it, &cfx_interp_base, gm, &err), 0);
+    size_t held = 0;
+    for (int i = 0; i < 5; i++) {
+        ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), 0);
+        ck_assert_float_eq(first(out), 30);
+        cfx_value_unref(out);
+        if (i)
+            ck_assert_uint_eq(cfx_context_memory(ctx), held);
+        held = cfx_context_memory(ctx);
+    }
+    cfx_interp_release(&it);
+    cfx_value_unref(x);
+}
+END_TEST
+
+START_TEST(errors_tell_the_submodule)
+{
+    static const char before[] =
+        "# cfx 1\n"
+        "Net(\n"
+        "  (a): Sub(\n"
+        "    (inner): Inner()\n"
+        "  )\n"
+        ")\n"
+        "\n"
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs "
+        "= {})\n"
+        "    return %a\n"
+        "\n"
+        "graph a():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %inner : [num_users=1] = call_module[target=inner](args = (%x,), "
+        "kwargs = {})\n"
+        "    return %inner\n"
+        "\n"
+        "graph a.inner():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n";
+    char text[4096];
+    snprintf(text, sizeof(text), "%s    %%bad : [num_users=1] = "
+             "call_function[target=torch.cat](args = (3,), kwargs = {})\n"
+             "    return %%bad\n", before);
+    model(text);
+    fails(CFX_EINVAL, "; While executing %bad : [num_users=1] = call_function"
+          "[target=torch.cat](args = (3,), kwargs = {}) in submodule a.inner");
+    snprintf(text, sizeof(text), "%s    %%bad : [num_users=1] = "
+             "call_method[target=view](args = (%%x, 5), kwargs = {})\n"
+             "    return %%bad\n", before);
+    model(text);
+    fails(CFX_ESHAPE, "args = (%x, 5), kwargs = {}) in submodule a.inner");
+}
+END_TEST
+
+/* The arguments of the call, one line of a graph around a child `f` with
+ * placeholders `x`, and what `params` adds. */
+static void call_child(const char *args, const char *params,
+                       const char *result)
+{
+    char text[8192];
+    snprintf(text, sizeof(text),
+             "# cfx 1\n"
+             "Net(\n"
+             "  (f): Sub()\n"
+             ")\n"
+             "\n"
+             "graph():\n"
+             "    %%x : [num_users=1] = placeholder[target=x]\n"
+             "    %%f : [num_users=1] = call_module[target=f]%s\n"
+             "    return %%f\n"
+             "\n"
+             "graph f():\n"
+             "    %%x : [num_users=1] = placeholder[target=x]\n"
+             "%s"
+             "    return %s\n", args, params, result);
+    model(text);
+}
+
+static const char second[] =
+    "    %y : [num_users=1] = placeholder[target=y](default=3)\n"
+    "    %add : [num_users=1] = call_function[target=operator.add](args = "
+    "(%x, %y), kwargs = {})\n";
+
+START_TEST(children_bind_keywords_and_defaults)
+{
+    static const struct { const char *args; float y; } cases[] = {
+        {"(args = (%x,), kwargs = {})", 4},
+        {"(args = (%x, 5), kwargs = {})", 6},
+        {"(args = (%x,), kwargs = {y: 6})", 7},
+        {"(args = (), kwargs = {y: 7, x: %x})", 8},
+        {"(args = (), kwargs = {x: %x})", 4}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        cfx_value x = floats(2, 1);
+        call_child(cases[i].args, second, "%add");
+        ck_assert_float_eq(run(&x, 1), cases[i].y);
+    }
+}
+END_TEST
+
+START_TEST(children_refuse_arguments_they_do_not_take)
+{
+    static const struct { const char *args, *text; } cases[] = {
+        {"(args = (%x, 1, 2), kwargs = {})",
+         "forward() takes 2 positional arguments but 3 were given; While "
+         "executing %f : "},
+        {"(args = (%x,), kwargs = {x: 2})",
+         "forward() got multiple values for argument 'x'"},
+        {"(args = (%x,), kwargs = {z: 2})",
+         "forward() got an unexpected keyword argument 'z'"},
+        {"(args = (), kwargs = {y: %x})",
+         "Expected positional argument for parameter x, but one was not passed"
+         " in!; While executing %x : [num_users=1] = placeholder[target=x] in "
+         "submodule f"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        call_child(cases[i].args, second, "%add");
+        fails(CFX_EINVAL, cases[i].text);
+    }
+}
+END_TEST
+
+START_TEST(children_take_the_rest)
+{
+    cfx_value x = floats(2, 1);
+    call_child("(args = (%x, 5, 6), kwargs = {k: 7})",
+               "    %args : [num_users=1] = placeholder[target='*args']\n"
+               "    %kw : [num_users=1] = placeholder[target='**kw']\n"
+               "    %a : [num_users=1] = call_function[target=operator."
+               "getitem](args = (%args, 1), kwargs = {})\n"
+               "    %k : [num_users=1] = call_function[target=operator."
+               "getitem](args = (%kw, 'k'), kwargs = {})\n"
+               "    %mul : [num_users=1] = call_function[target=operator.mul]"
+               "(args = (%x, %a), kwargs = {})\n"
+               "    %add : [num_users=1] = call_function[target=operator.add]"
+               "(args = (%mul, %k), kwargs = {})\n", "%add");
+    ck_assert_float_eq(run(&x, 1), 13);
+}
+END_TEST
+
+/* ---- From C, in scopes of all classes ---- */
+
+/* A module whose forward calls its child, whatever that is. */
+static cfx_value Twice_forward(cfx_scope *s, cfx_module *self,
+                               const cfx_value *in)
+{
+    cfx_value y = cfx_call_module(s, self, "f", in[0]);
+    return cfx_call_module(s, self, "f", y);
+}
+
+static const cfx_module_type Twice = {
+    .schema = "Twice()",
+    .repr = "",
+    .doc = "Calls its child twice.",
+    .forward_schema = "forward(any input) -> any",
+    .forward = Twice_forward,
+};
+
+static const char twice[] =
+    "# cfx 1\n"
+    "Net(\n"
+    "  (t): Twice(\n"
+    "    (f): Sub()\n"
+    "  )\n"
+    ")\n"
+    "\n"
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %t : [num_users=1] = call_module[target=t](args = (%x,), kwargs = "
+    "{})\n"
+    "    return %t\n"
+    "\n"
+    "graph t.f():\n"
+    "    %x : [num_users=2] = placeholder[target=x]\n"
+    "    %add : [num_users=1] = call_function[target=operator.add](args = "
+    "(%x, %x), kwargs = {})\n"
+    "    return %add\n";
+
+START_TEST(forwards_in_c_call_graphs)
+{
+    cfx_value x = floats(2, 1);
+    ck_assert_int_eq(cfx_register_module_type(ctx, &Twice, &err), 0);
+    model(twice);
+    ck_assert_float_eq(run(&x, 1), 4);
+}
+END_TEST
+
+START_TEST(graphs_are_called_where_nothing_runs)
+{
+    const cfx_scope_class *classes[] = {&cfx_eager_class, &cfx_meta_class};
+    ck_assert_int_eq(cfx_register_module_type(ctx, &Twice, &err), 0);
+    model(twice);
+    for (int i = 0; i < 2; i++) {
+        cfx_scope s;
+        cfx_value x = floats(2, 1);
+        cfx_scope_init(&s, classes[i], ctx, NULL);
+        cfx_value y = cfx_call_module(&s, gm, "t", x);
+        ck_assert_int_eq(cfx_scope_status(&s, &err), 0);
+        ck_assert_int_eq(y.kind, CFX_TENSOR);
+        ck_assert_int_eq(cfx_tensor_size(y.u.tensor, 0), 2);
+        ck_assert_int_eq(cfx_tensor_is_meta(y.u.tensor), i);
+        if (!i)
+            ck_assert_float_eq(first(y), 4);
+        cfx_scope_release(&s);
+        cfx_value_unref(x);
+    }
+}
+END_TEST
+
+/* torch.fx's test: the child stays one node where a class says so. */
+static cfx_status leaf_call_module(cfx_scope *s, cfx_module *m,
+                                   const char *path, const cfx_value *in,
+                                   cfx_value *out)
+{
+    if (path && !strcmp(path, "f")) {
+        ck_assert_int_eq(in[0].kind, CFX_TENSOR);
+        ck_assert_int_eq(in[1].kind, CFX_ABSENT);
+        *out = cfx_value_ref(in[0]);
+        return CFX_OK;
+    }
+    return cfx_module_forward(s, m, in, out);
+}
+
+START_TEST(tracing_graphmodules_as_leaf_submodules)
+{
+    cfx_scope_class leaf = cfx_eager_class;
+    cfx_scope s;
+    cfx_value x = floats(2, 1), y;
+    leaf.call_module = leaf_call_module;
+    cfx_scope_init(&s, &leaf, ctx, NULL);
+    call_child("(args = (%x,), kwargs = {})", second, "%add");
+    ck_assert_int_eq(cfx_module_call(&s, gm, NULL, &x, 1, NULL, 0, &y), 0);
+    ck_assert_ptr_eq(y.u.tensor, x.u.tensor);
+    cfx_value_unref(y);
+    cfx_scope_release(&s);
+    cfx_value_unref(x);
+}
+END_TEST
+
+/* ---- Depth ---- */
+
+/* n GraphModules, each the child of the one before it. */
+static void tower(size_t n)
+{
+    cfx_module *m = NULL;
+    cfx_module_unref(gm);
+    for (size_t i = 0; i < n; i++) {
+        cfx_graph *g;
+        cfx_module *up;
+        ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), 0);
+        cfx_value x = cfx_value_of_node(cfx_graph_placeholder(g, "x", &err));
+        cfx_value args[] = {x, cfx_int(1)};
+        cfx_node *y = m ? cfx_graph_call_module(g, "f", args, 1, NULL, 0, &err)
+                        : cfx_graph_call_function(g, "operator.add", args, 2,
+                                                  NULL, 0, &err);
+        ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(y),
+                                               &err));
+        ck_assert_int_eq(cfx_module_new_container(&up, ctx, "Net", &err), 0);
+        if (m)
+            ck_assert_int_eq(cfx_module_add_take(up, "f", m, &err), 0);
+        ck_assert_int_eq(cfx_graph_module_new_take(&m, ctx, up, g, NULL, &err),
+                         0);
+    }
+    gm = m;
+}
+
+START_TEST(nesting_has_a_limit)
+{
+    cfx_value x = floats(2, 1);
+    tower(257);
+    ck_assert_float_eq(run(&x, 1), 2);
+    tower(258);
+    fails(CFX_EGRAPH, "GraphModules call each other to a depth of more than "
+          "256; While executing %f : ");
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+/* The inner values end with their last use: a chain in a child holds no more
+ * than one in the root. */
+static void chain(char *to, size_t size, int n)
+{
+    size_t at = 0;
+    for (int i = 0; i < n; i++)
+        at += (size_t)snprintf(to + at, size - at, "    %%v%d : [num_users=1] "
+                               "= call_function[target=operator.add](args = "
+                               "(%%%s%.0d, 1), kwargs = {})\n", i + 1,
+                               i ? "v" : "x", i);
+}
+
+START_TEST(values_of_children_end_with_their_last_use)
+{
+    char body[4096];
+    cfx_interp it = {0};
+    cfx_value x = floats(1 << 20, 1), out;
+    chain(body, sizeof(body), 20);
+    call_child("(args = (%x,), kwargs = {})", body, "%v20");
+    size_t before = cfx_context_memory(ctx);
+    ck_assert_int_eq(cfx_interp_init(&it, &cfx_interp_base, gm, &err), 0);
+    ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), 0);
+    ck_assert_uint_lt(cfx_context_peak_memory(ctx), before + (12 << 20));
+    ck_assert_float_eq(first(out), 21);
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+    cfx_value_unref(x);
+}
+END_TEST
+
+/* ---- Ways to run ---- */
+
+static const char two_inputs[] =
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %y : [num_users=1] = placeholder[target=y](default=3)\n"
+    "    %add : [num_users=1] = call_function[target=operator.add](args = "
+    "(%x, %y), kwargs = {})\n"
+    "    %neg : [num_users=1] = call_method[target=neg](args = (%add,), "
+    "kwargs = {})\n"
+    "    return neg";
+
+static void ready(cfx_interp *it, const cfx_interp_options *o)
+{
+    ck_assert_msg(!cfx_interp_init_with(it, &cfx_interp_base, gm, o, &err),
+                  "%s", err.text);
+}
+
+START_TEST(boxed_run_takes_one_value_a_placeholder)
+{
+    static const char *const texts[] = {
+        "Interpreter.boxed_run expected 2 arguments for placeholders but "
+        "received 1 (missing arguments)",
+        "Interpreter.boxed_run expected 2 arguments for placeholders but "
+        "received 3 (extra arguments)"};
+    cfx_interp it = {0};
+    cfx_value in[3] = {floats(2, 1), cfx_int(5), cfx_none()}, out;
+    model(two_inputs);
+    ready(&it, NULL);
+    for (int i = 0; i < 2; i++) {
+        err = (cfx_error){0};
+        ck_assert_int_eq(cfx_interp_boxed_run(&it, in, i ? 3 : 1, &out, &err),
+                         CFX_EINVAL);
+        ck_assert_str_eq(err.text, texts[i]);
+        ck_assert_int_eq(in[0].kind, CFX_TENSOR);
+    }
+    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_float_eq(first(out), -6);
+    ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
+    cfx_value_unref(out);
+    /* Also after a failure all is taken. */
+    in[0] = floats(2, 1);
+    in[1] = floats(3, 1);
+    err = (cfx_error){0};
+    ck_assert_int_ne(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
+    err = (cfx_error){0};
+    cfx_interp_release(&it);
+}
+END_TEST
+
+/* The input ends with its last use, although the caller had it. */
+START_TEST(boxed_inputs_end_with_their_last_use)
+{
+    cfx_interp it = {0};
+    cfx_value in[2] = {floats(1 << 20, 1), cfx_int(1)}, out;
+    model(two_inputs);
+    ready(&it, NULL);
+    size_t before = cfx_context_memory(ctx);
+    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_uint_lt(cfx_context_peak_memory(ctx), before + (5 << 20));
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+}
+END_TEST
+
+START_TEST(interpreter_star_star_kwargs)
+{
+    static const char text[] =
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %args : [num_users=1] = placeholder[target=*args]\n"
+        "    %kwargs : [num_users=1] = placeholder[target=**kwargs]\n"
+        "    return (args, kwargs)";
+    cfx_interp it = {0};
+    cfx_value out, x = floats(1, 1);
+    cfx_value pair[] = {cfx_str_new(ctx, "k", 1), cfx_int(4)};
+    cfx_value dict = cfx_dict_new(ctx, 1, pair);
+    cfx_value in[] = {x, cfx_int(1), cfx_int(2), dict};
+    model(text);
+    ready(&it, NULL);
+    for (size_t n = 1; n <= 4; n++) {
+        ck_assert_int_eq(cfx_interp_run(&it, in, n, &out, &err), 0);
+        cfx_value args = out.u.seq->item[0], kw = out.u.seq->item[1];
+        ck_assert_int_eq(args.kind, CFX_LIST);
+        ck_assert_int_eq(kw.kind, CFX_DICT);
+        ck_assert_uint_eq(args.u.seq->len, n == 4 ? 2 : n - 1);
+        ck_assert_uint_eq(kw.u.seq->len, n == 4 ? 2 : 0);
+        cfx_value_unref(out);
+    }
+    cfx_interp_release(&it);
+    cfx_value_unref(dict);
+    cfx_value_unref(pair[0]);
+    cfx_value_unref(x);
+}
+END_TEST
+
+START_TEST(interpreter_other_graph)
+{
+    cfx_interp it = {0};
+    cfx_graph *g;
+    cfx_value x = floats(2, 1), out;
+    model(nested);
+    ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), 0);
+    cfx_value in = cfx_value_of_node(cfx_graph_placeholder(g, "x", &err));
+    cfx_node *n = cfx_graph_call_module(g, "a.inner", &in, 1, NULL, 0, &err);
+    ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(n), &err));
+    ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
+                                     .graph = g});
+    ck_assert_msg(!cfx_interp_run(&it, &x, 1, &out, &err), "%s", err.text);
+    ck_assert_float_eq(first(out), 101);
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+    cfx_graph_free(g);
+    cfx_value_unref(x);
+}
+END_TEST
+
+/* torch.fx's Interpreter.fetch_attr: a path may name what is in a child. */
+START_TEST(fetch)
+{
+    static const char text[] =
+        "# cfx 1\n"
+        "Net(\n"
+        "  (a): Sub(\n"
+        "    (fc): Linear(in_features=2, out_features=3, bias=True)\n"
+        "  )\n"
+        ")\n\n"
+        "graph():\n"
+        "    %m : [num_users=1] = get_attr[target=a]\n"
+        "    %w : [num_users=1] = get_attr[target=a.fc.weight]\n"
+        "    return (%m, %w)\n";
+    cfx_interp it = {0};
+    cfx_scope s;
+    cfx_value out;
+    model(text);
+    cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
+    ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
+                                     .scope = &s});
+    ck_assert_int_eq(cfx_interp_run(&it, NULL, 0, &out, &err), 0);
+    ck_assert_int_eq(out.u.seq->item[0].kind, CFX_MODULE);
+    ck_assert_ptr_eq(out.u.seq->item[0].u.module, cfx_module_at(gm, "a"));
+    ck_assert_int_eq(cfx_tensor_size(out.u.seq->item[1].u.tensor, 0), 3);
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+    cfx_scope_release(&s);
+}
+END_TEST
+
+static size_t told[2], times;
+
+static void tell(void *user, size_t done, size_t total)
+{
+    ck_assert_ptr_eq(user, &times);
+    told[0] = done;
+    told[1] = total;
+    ck_assert_uint_eq(done, ++times);
+}
+
+START_TEST(progress_is_told_after_each_node)
+{
+    cfx_interp it = {0};
+    cfx_value x = floats(2, 1), out;
+    times = 0;
+    model(two_inputs);
+    ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
+                                     .progress = tell,
+                                     .progress_user = &times});
+    ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), 0);
+    ck_assert(told[0] == 5 && told[1] == 5);
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+    cfx_value_unref(x);
+}
+END_TEST
+
+START_TEST(runs_may_stop_after_each_node)
+{
+    static const char *const names[] = {"x", "y", "add", "neg", "output"};
+    cfx_interp it = {0};
+    const cfx_node *n;
+    cfx_value x = floats(2, 1), v, out;
+    model(two_inputs);
+    ready(&it, NULL);
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(cfx_interp_begin(&it, &x, 1, &err), 0);
+        for (int i = 0; i < 5; i++) {
+            ck_assert_int_eq(cfx_interp_step(&it, &n, &v, &err), 0);
+            ck_assert_str_eq(n->name, names[i]);
+            if (i == 2)
+                ck_assert_float_eq(first(v), 4);
+        }
+        ck_assert_int_eq(cfx_interp_step(&it, &n, &v, &err), 0);
+        ck_assert_ptr_null(n);
+        cfx_interp_end(&it, &out);
+        ck_assert_float_eq(first(out), -4);
+        cfx_value_unref(out);
+    }
+    /* Half a run gives nothing, and keeps nothing. */
+    ck_assert_int_eq(cfx_interp_begin(&it, &x, 1, &err), 0);
+    ck_assert_int_eq(cfx_interp_step(&it, &n, &v, &err), 0);
+    cfx_interp_end(&it, &out);
+    ck_assert_int_eq(out.kind, CFX_NONE);
+    cfx_interp_release(&it);
+    cfx_value_unref(x);
+}
+END_TEST
+
+static Suite *suite(void)
+{
+    Suite *s = suite_create("control");
+    TCase *t = tcase_create("control");
+    tcase_add_checked_fixture(t, setup, teardown);
+    tcase_add_test(t, graph_modules_are_called_by_others);
+    tcase_add_test(t, graphs_of_children_are_written_and_read);
+    tcase_add_test(t, graphs_of_children_may_follow_the_text_of_torch);
+    tcase_add_test(t, graphs_of_children_lint);
+    tcase_add_test(t, nested_interpreters_serve_many_runs);
+    tcase_add_test(t, errors_tell_the_submodule);
+    tcase_add_test(t, children_bind_keywords_and_defaults);
+    tcase_add_test(t, children_refuse_arguments_they_do_not_take);
+    tcase_add_test(t, children_take_the_rest);
+    tcase_add_test(t, forwards_in_c_call_graphs);
+    tcase_add_test(t, graphs_are_called_where_nothing_runs);
+    tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
+    tcase_add_test(t, nesting_has_a_limit);
+    tcase_add_test(t, values_of_children_end_with_their_last_use);
+    tcase_add_test(t, boxed_run_takes_one_value_a_placeholder);
+    tcase_add_test(t, boxed_inputs_end_with_their_last_use);
+    tcase_add_test(t, interpreter_star_star_kwargs);
+    tcase_add_test(t, interpreter_other_graph);
+    tcase_add_test(t, fetch);
+    tcase_add_test(t, progress_is_told_after_each_node);
+    tcase_add_test(t, runs_may_stop_after_each_node);
+    suite_add_tcase(s, t);
+    return s;
+}
+
+int main(void)
+{
+    SRunner *r = srunner_create(suite());
+    srunner_run_all(r, CK_NORMAL);
+    int failed = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
+}

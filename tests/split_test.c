@@ -1,0 +1,457 @@
+/*
+ * split_test -- graphs are split as torch.fx splits them.
+ */
+#include "graph_test.h"
+#include "golden_text.h"
+
+#include <cfx/file.h>
+#include <cfx/interp.h>
+#include <cfx/split.h>
+
+static cfx_module *parse(const char *text)
+{
+    cfx_module *gm;
+    assert_ok(cfx_parse_model(&gm, ctx, text, strlen(text), "m.fx", &err));
+    return gm;
+}
+
+/* What the context reads once is there before a test begins to count. */
+static void warm_up(void)
+{
+    setup();
+    cfx_graph_free(g);
+    ck_assert_ptr_nonnull(cfx_find_module_type(ctx, "Linear"));
+    ck_assert_ptr_nonnull(cfx_find_function(ctx, "torch.relu"));
+    cfx_module_unref(parse("Net(\n"
+                           "  (a): Linear(in_features=3, out_features=3, "
+                           "bias=True)\n"
+                           ")\n\ngraph():\n    %x : [num_users=1] = "
+                           "placeholder[target=x]\n    return x\n"));
+    held_before = cfx_context_memory(ctx);
+    assert_ok(cfx_graph_new(&g, ctx, &err));
+}
+
+static void check_module(cfx_module *gm)
+{
+    check_graph(cfx_graph_module_graph(gm));
+    assert_ok(cfx_graph_lint(cfx_graph_module_graph(gm), &err));
+    for (size_t i = 0; i < cfx_module_nchildren(gm); i++) {
+        cfx_graph *child =
+            cfx_graph_module_graph(cfx_module_child_at(gm, i));
+        if (child) {
+            check_graph(child);
+            assert_ok(cfx_graph_lint(child, &err));
+        }
+    }
+}
+
+/* ---- Against torch ---- */
+
+/* Lines `NODE PART`. */
+typedef struct part_lines {
+    const char *text;
+    char tag[16];
+} part_lines;
+
+static int64_t part_in_text(void *user, const cfx_node *n)
+{
+    const char *line = ((part_lines *)user)->text;
+    size_t len = strlen(n->name);
+    while (strncmp(line, n->name, len) || line[len] != ' ') {
+        line = strchr(line, '\n');
+        ck_assert_ptr_nonnull(line);
+        line++;
+    }
+    return atoll(line + len);
+}
+
+static const char *tag_in_text(void *user, const cfx_node *n)
+{
+    part_lines *p = user;
+    snprintf(p->tag, sizeof(p->tag), "t%d", (int)part_in_text(user, n));
+    return p->tag;
+}
+
+static int by_text(const void *a, const void *b)
+{
+    const cfx_value *x = a, *y = b;
+    return strcmp(x->u.str->text, y->u.str->text);
+}
+
+static void print_names(golden_text *to, cfx_value names)
+{
+    size_t n = names.u.seq->len;
+    cfx_value *pair = malloc((n + 1) * sizeof(*pair));
+    memcpy(pair, names.u.seq->item, n * sizeof(*pair));
+    qsort(pair, n / 2, 2 * sizeof(*pair), by_text);
+    for (size_t i = 0; i < n; i += 2) {
+        if (i && !strcmp(pair[i - 2].u.str->text, pair[i].u.str->text))
+            continue;
+        golden_puts(to, pair[i].u.str->text);
+        golden_puts(to, " ");
+        golden_puts(to, pair[i + 1].u.str->text);
+        golden_puts(to, "\n");
+    }
+    free(pair);
+}
+
+static cfx_status split_case(cfx_module **out, cfx_module *gm,
+                             const char *words, part_lines *p, cfx_value *names)
+{
+    static const char *const tags[] = {"t0", "t1", "t2", "t3"};
+    cfx_split_options o = {
+        .size = sizeof(o),
+        .keep_original_order = strstr(words, "order"),
+        .keep_original_node_name = strstr(words, "names"),
+        .tuple_return = strstr(words, "tuple"),
+        .number_inputs = strstr(words, "numbers"),
+        .partition_affix = strstr(words, "affix") ? "pp" : NULL,
+        .qualname_map = names,
+    };
+    if (strstr(words, "tags"))
+        return cfx_split_by_tags(out, gm, tags,
+                                 (size_t)(words[strlen(words) - 1] - '0'),
+                                 tag_in_text, p, &o, &err);
+    return cfx_split_module(out, gm, part_in_text, p, &o, &err);
+}
+
+START_TEST(splits_are_those_that_torch_makes)
+{
+    char *all = golden_read("split.golden");
+    golden_section s = {.next = all}, model, given, want;
+    int cases = 0;
+    for (; golden_next(&s, s.next); cases++, s.next = want.next) {
+        char *words = s.words;
+        ck_assert(golden_next(&model, s.next));
+        ck_assert(golden_next(&given, model.next));
+        ck_assert(golden_next(&want, given.next));
+        cfx_module *gm = parse(model.text), *split;
+        cfx_value names;
+        part_lines p = {.text = given.text};
+        cfx_status st = split_case(&split, gm, words, &p, &names);
+        if (!strcmp(want.name, "error")) {
+            ck_assert_int_eq(st, CFX_EGRAPH);
+            ck_assert_int_eq(strncmp(err.text, want.text, strlen(err.text)),
+                             0);
+            memset(&err, 0, sizeof(err));
+        } else {
+            static golden_text got;
+            assert_ok(st);
+            got.len = 0;
+            golden_print(&got, split);
+            print_names(&got, names);
+            if (want.next)
+                got.s[--got.len] = '\0';
+            ck_assert_msg(!strcmp(got.s, want.text),
+                          "case %d (%s)\n%s\nis not\n%s\nof\n%s", cases, words,
+                          got.s, want.text, model.text);
+            check_module(split);
+            cfx_value_unref(names);
+            cfx_module_unref(split);
+        }
+        cfx_module_unref(gm);
+    }
+    ck_assert_int_ge(cases, 40);
+    free(all);
+}
+END_TEST
+
+/* ---- By hand ---- */
+
+static const char chain[] =
+    "Net(\n"
+    "  (a): Module(\n"
+    "    (b): Linear(in_features=3, out_features=3, bias=True)\n"
+    "  )\n"
+    "  (a_b): Linear(in_features=3, out_features=5, bias=True)\n"
+    "  (c): Linear(in_features=5, out_features=2, bias=True)\n"
+    ")\n\n"
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %one : [num_users=1] = call_module[target=a.b](args = (%x,), kwargs "
+    "= {})\n"
+    "    %two : [num_users=1] = call_module[target=a_b](args = (%one,), "
+    "kwargs = {})\n"
+    "    %relu : [num_users=1] = call_function[target=torch.relu](args = "
+    "(%two,), kwargs = {})\n"
+    "    %three : [num_users=1] = call_module[target=c](args = (%relu,), "
+    "kwargs = {})\n"
+    "    return three\n";
+
+static int64_t all_in_one(void *user, const cfx_node *n)
+{
+    (void)user;
+    (void)n;
+    return 7;
+}
+
+START_TEST(modules_that_would_have_one_name_get_two)
+{
+    cfx_module *gm = parse(chain), *split;
+    assert_ok(cfx_split_module(&split, gm, all_in_one, NULL, NULL, &err));
+    cfx_module *child = cfx_module_child(split, "submod_7");
+    ck_assert_ptr_nonnull(child);
+    ck_assert_int_eq(cfx_attr_int(cfx_module_child(child, "a_b"),
+                                  "out_features"), 3);
+    ck_assert_int_eq(cfx_attr_int(cfx_module_child(child, "a_b_1"),
+                                  "out_features"), 5);
+    cfx_module_unref(split);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+/* ---- Stages ---- */
+
+static uint64_t heaviest(const uint64_t *w, const uint32_t *stage, size_t n)
+{
+    uint64_t most = 0, now = 0;
+    for (size_t i = 0; i < n; i++) {
+        now = i && stage[i] == stage[i - 1] ? now + w[i] : w[i];
+        most = now > most ? now : most;
+    }
+    return most;
+}
+
+/* The best maximum, by trying all cuts. */
+static uint64_t best(const uint64_t *w, size_t n, uint32_t most_parts)
+{
+    uint64_t sum = 0, least = UINT64_MAX;
+    if (most_parts == 1 || n <= 1) {
+        for (size_t i = 0; i < n; i++)
+            sum += w[i];
+        return sum;
+    }
+    for (size_t i = 1; i < n; i++) {
+        sum += w[i - 1];
+        uint64_t rest = best(w + i, n - i, most_parts - 1);
+        uint64_t most = sum > rest ? sum : rest;
+        least = most < least ? most : least;
+    }
+    return least;
+}
+
+START_TEST(stages_are_as_even_as_can_be)
+{
+    uint64_t w[9], state = 1;
+    uint32_t stage[9];
+    for (int round = 0; round < 400; round++) {
+        size_t n = 1 + (size_t)(round % 9);
+        uint32_t parts = 1 + (uint32_t)round % 4;
+        for (size_t i = 0; i < n; i++)
+            w[i] = cfx_mix64(state++) % 10;
+        cfx_balance(stage, w, n, parts);
+        ck_assert_uint_eq(heaviest(w, stage, n), best(w, n, parts));
+        ck_assert_uint_eq(stage[0], 0);
+        ck_assert_uint_eq(stage[n - 1], (n < parts ? n : parts) - 1);
+        for (size_t i = 1; i < n; i++)
+            ck_assert(stage[i] == stage[i - 1] ||
+                      stage[i] == stage[i - 1] + 1);
+    }
+}
+END_TEST
+
+START_TEST(weights_are_those_of_parameters_and_of_arithmetic)
+{
+    cfx_module *gm = parse(chain);
+    cfx_graph *of = cfx_graph_module_graph(gm);
+    uint64_t *w = calloc(cfx_graph_ids(of), sizeof(*w));
+    assert_ok(cfx_node_weights(w, gm, CFX_BY_SIZE, NULL, 0, &err));
+    ck_assert_uint_eq(w[cfx_graph_find(of, "one")->id], 4 * 12);
+    ck_assert_uint_eq(w[cfx_graph_find(of, "two")->id], 4 * 20);
+    ck_assert_uint_eq(w[cfx_graph_find(of, "relu")->id], 0);
+    cfx_dim shape[] = {cfx_dim_int(4), cfx_dim_int(3)};
+    cfx_tensor *x;
+    assert_ok(cfx_tensor_meta(&x, ctx, CFX_F32, 2, shape, NULL, &err));
+    cfx_value in = cfx_value_of_tensor(x);
+    assert_ok(cfx_node_weights(w, gm, CFX_BY_FLOPS, &in, 1, &err));
+    ck_assert_uint_eq(w[cfx_graph_find(of, "three")->id],
+                      4 * 2 * (5 * 2) + 4 * 2);
+    ck_assert_int_eq(cfx_node_weights(w, gm, CFX_BY_FLOPS, NULL, 0, &err),
+                     CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "the shape of the input 'x' is not known");
+    cfx_tensor_unref(x);
+    free(w);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+START_TEST(stages_can_take_the_place_of_the_graph)
+{
+    cfx_module *gm = parse(chain), *split;
+    assert_ok(cfx_split_stages(&split, gm, 2, CFX_BY_SIZE, NULL, 0, &err));
+    static golden_text apart;
+    golden_print(&apart, split);
+    check_module(split);
+    assert_ok(cfx_split_stages_in_place(gm, 2, CFX_BY_SIZE, NULL, 0, &err));
+    check_module(gm);
+    ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(gm)), 4);
+    for (int i = 0; i < 2; i++) {
+        const char *name = i ? "submod_1" : "submod_0";
+        static golden_text a, b;
+        a.len = b.len = 0;
+        golden_print(&a, cfx_module_child(gm, name));
+        golden_print(&b, cfx_module_child(split, name));
+        ck_assert_str_eq(a.s, b.s);
+    }
+    ck_assert_ptr_null(cfx_module_child(gm, "c"));
+    ck_assert_int_eq(cfx_split_stages_in_place(gm, 2, CFX_BY_SIZE, NULL, 0,
+                                               &err), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "the module has a submod_0 already");
+    ck_assert_int_eq(cfx_split_stages_in_place(gm, 0, CFX_BY_SIZE, NULL, 0,
+                                               &err), CFX_EINVAL);
+    memset(&err, 0, sizeof(err));
+    cfx_module_unref(split);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+/* ---- Size and memory ---- */
+
+static int64_t thirds(void *user, const cfx_node *n)
+{
+    (void)user;
+    return n->id % 3000 / 1000;
+}
+
+START_TEST(a_long_graph_is_split_in_linear_time)
+{
+    cfx_node *x = input("x"), *at = x;
+    for (int i = 0; i < 200000; i++)
+        at = call("torch.relu", at, NULL);
+    cfx_graph_output(g, node(at), &err);
+    cfx_module *gm, *split;
+    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Net", &err));
+    assert_ok(cfx_split_stages(&split, gm, 100, CFX_BY_SIZE, NULL, 0, &err));
+    ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(split)), 102);
+    cfx_module_unref(split);
+    ck_assert_int_eq(cfx_split_module(&split, gm, thirds, NULL, NULL, &err),
+                     CFX_EGRAPH);
+    assert_failed(CFX_EGRAPH, "cycle exists between partitions!");
+    cfx_module_unref(gm);
+    assert_ok(cfx_graph_new(&g, ctx, &err));
+}
+END_TEST
+
+static cfx_module *source;
+
+static int64_t halves(void *user, const cfx_node *n)
+{
+    (void)user;
+    return n->id > 2;
+}
+
+static bool split_it(void)
+{
+    cfx_module *split = NULL;
+    cfx_value names = CFX_NOTHING;
+    cfx_split_options o = {.size = sizeof(o), .qualname_map = &names};
+    cfx_status st = cfx_split_module(&split, source, halves, NULL, &o, &err);
+    if (st)
+        ck_assert_ptr_null(split);
+    cfx_value_unref(names);
+    cfx_module_unref(split);
+    return !st;
+}
+
+static const char *tag_half(void *user, const cfx_node *n)
+{
+    return halves(user, n) ? "b" : "a";
+}
+
+static bool split_by_tags(void)
+{
+    static const char *const tags[] = {"a", "b"};
+    cfx_module *split = NULL;
+    cfx_value names = CFX_NOTHING;
+    cfx_split_options o = {.size = sizeof(o), .qualname_map = &names};
+    cfx_status st = cfx_split_by_tags(&split, source, tags, 2, tag_half, NULL,
+                                      &o, &err);
+    cfx_value_unref(names);
+    cfx_module_unref(split);
+    return !st;
+}
+
+static bool split_stages(void)
+{
+    cfx_module *split = NULL;
+    cfx_status st = cfx_split_stages(&split, source, 2, CFX_BY_SIZE, NULL, 0,
+                                     &err);
+    cfx_module_unref(split);
+    return !st;
+}
+
+START_TEST(splitting_survives_lack_of_memory)
+{
+    source = parse(chain);
+    fail_each_allocation(split_it);
+    fail_each_allocation(split_by_tags);
+    fail_each_allocation(split_stages);
+    cfx_module_unref(source);
+}
+END_TEST
+
+static bool stages_in_place(void)
+{
+    cfx_module *gm;
+    long n = allowed;
+    allowed = -1;
+    gm = parse(chain);
+    allowed = n;
+    cfx_status st = cfx_split_stages_in_place(gm, 2, CFX_BY_SIZE, NULL, 0,
+                                              &err);
+    allowed = -1;
+    cfx_error why = {0};
+    ck_assert_int_eq(cfx_graph_lint(cfx_graph_module_graph(gm), &why), CFX_OK);
+    cfx_module_unref(gm);
+    return !st;
+}
+
+START_TEST(a_graph_stays_well_formed_where_memory_lacks)
+{
+    fail_each_allocation(stages_in_place);
+}
+END_TEST
+
+START_TEST(tags_must_be_there_and_in_order)
+{
+    static const char *const tags[] = {"b", "a"}, *const twice[] = {"a", "a"};
+    cfx_module *gm = parse(chain), *split;
+    ck_assert_int_eq(cfx_split_by_tags(&split, gm, tags, 2, tag_half, NULL,
+                                       NULL, &err), CFX_EGRAPH);
+    assert_failed(CFX_EGRAPH, "Component b order must be >= max of its "
+                  "upstream components, order=0 and max=1");
+    ck_assert_int_eq(cfx_split_by_tags(&split, gm, tags, 2, NULL, NULL, NULL,
+                                       &err), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "Node does not have tag: one");
+    ck_assert_int_eq(cfx_split_by_tags(&split, gm, tags, 1, tag_half, NULL,
+                                       NULL, &err), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "one has the tag 'a', which is not in the list");
+    ck_assert_int_eq(cfx_split_by_tags(&split, gm, twice, 2, tag_half, NULL,
+                                       NULL, &err), CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "the tag 'a' is given twice");
+    cfx_module_unref(gm);
+}
+END_TEST
+
+int main(void)
+{
+    Suite *s = suite_create("split");
+    TCase *c = tcase_create("split");
+    tcase_add_checked_fixture(c, warm_up, teardown);
+    tcase_set_timeout(c, 120);
+    tcase_add_test(c, splits_are_those_that_torch_makes);
+    tcase_add_test(c, modules_that_would_have_one_name_get_two);
+    tcase_add_test(c, tags_must_be_there_and_in_order);
+    tcase_add_test(c, stages_are_as_even_as_can_be);
+    tcase_add_test(c, weights_are_those_of_parameters_and_of_arithmetic);
+    tcase_add_test(c, stages_can_take_the_place_of_the_graph);
+    tcase_add_test(c, a_long_graph_is_split_in_linear_time);
+    tcase_add_test(c, splitting_survives_lack_of_memory);
+    tcase_add_test(c, a_graph_stays_well_formed_where_memory_lacks);
+    suite_add_tcase(s, c);
+    SRunner *r = srunner_create(s);
+    srunner_run_all(r, CK_NORMAL);
+    int failures = srunner_ntests_failed(r);
+    srunner_free(r);
+    return failures != 0;
+}
