@@ -24,7 +24,10 @@ libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c \
 include $(srcdir)/%reldir%/passes/local.mk
 
 # Patterns and rewriting.
-dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h
+dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h \
+	%reldir%/cfx/pattern.h %reldir%/cfx/source_matcher.h
 libcfx_all_la_SOURCES += %reldir%/matcher_impl.h %reldir%/matcher.c \
 	%reldir%/matcher_search.c %reldir%/matcher_call.c \
-	%reldir%/matcher_check.c %reldir%/rewriter.c
+	%reldir%/matcher_check.c %reldir%/rewriter_impl.h %reldir%/rewriter.c \
+	%reldir%/rewriter_place.c %reldir%/rewriter_adopt.c %reldir%/pattern.c \
+	%reldir%/source_matcher.c
