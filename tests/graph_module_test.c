@@ -292,6 +292,81 @@ START_TEST(delete_unused_submodules_leaf)
 }
 END_TEST
 
+START_TEST(modules_may_have_much_state)
+{
+    enum { MANY = 20000 };
+    cfx_module *m = container("Net"), *copy;
+    cfx_tensor *t[3] = {new_meta(), new_meta(), new_meta()};
+    char name[32];
+    for (int i = 0; i < 2 * MANY; i++) {
+        snprintf(name, sizeof(name), "_tensor_constant%d", i % MANY);
+        assert_ok(cfx_module_set(m, name, t[i < MANY ? 0 : 1 + i % 2], &err));
+    }
+    ck_assert_uint_eq(cfx_module_nstate(m), MANY);
+    assert_ok(cfx_module_copy(&copy, m, &err));
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "_tensor_constant%d", i);
+        must(cfx_module_state(copy, name)->tensor == t[1 + i % 2]);
+        must(cfx_module_state(copy, name) == cfx_module_state_at(copy,
+                                                                 (size_t)i));
+    }
+    ck_assert_ptr_null(cfx_module_state(m, "_tensor_constant"));
+    for (int i = 0; i < 3; i++)
+        cfx_tensor_unref(t[i]);
+    cfx_module_unref(copy);
+    cfx_module_unref(m);
+}
+END_TEST
+
+static bool set_many(void)
+{
+    long rest = allowed;
+    char name[] = "a";
+    allowed = -1;
+    cfx_module *m = container("Net");
+    cfx_tensor *t = new_meta();
+    allowed = rest;
+    for (; name[0] <= 'z' && !cfx_module_set(m, name, t, &err); name[0]++)
+        continue;
+    for (char c[] = "a"; c[0] < name[0]; c[0]++)
+        must(cfx_module_state(m, c) != NULL);
+    must(!cfx_module_state(m, name));
+    cfx_tensor_unref(t);
+    cfx_module_unref(m);
+    return !err.code;
+}
+
+START_TEST(state_that_lacks_memory_is_not_there)
+{
+    fail_each_allocation(set_many);
+}
+END_TEST
+
+/* Paths may be longer than any buffer. */
+START_TEST(targets_may_be_long)
+{
+    enum { LEVELS = 200 };
+    static char path[LEVELS * 10 + 8];
+    for (int i = 0; i < LEVELS; i++)
+        strcat(path, "submodule.");
+    strcat(path, "t");
+    cfx_module *m = container("Net"), *at;
+    path[strlen(path) - 2] = '\0';
+    add(m, path, container("Module"));
+    at = cfx_module_at(m, path);
+    path[strlen(path)] = '.';
+    set(at, "t");
+    cfx_value v;
+    assert_ok(cfx_module_fetch_attr(&v, m, path, &err));
+    ck_assert_ptr_eq(v.u.tensor, cfx_module_state(at, "t")->tensor);
+    cfx_graph_get_attr(g, path, &err);
+    cfx_graph_set_owning_module(g, m);
+    assert_ok(cfx_graph_lint(g, &err));
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(m);
+}
+END_TEST
+
 /* ---- Copies ---- */
 
 /* A GraphModule in a module in a GraphModule. */
@@ -483,6 +558,9 @@ int main(void)
     tcase_add_test(c, submodule_manipulation_API);
     tcase_add_test(c, delete_all_unused_submodules);
     tcase_add_test(c, delete_unused_submodules_leaf);
+    tcase_add_test(c, modules_may_have_much_state);
+    tcase_add_test(c, state_that_lacks_memory_is_not_there);
+    tcase_add_test(c, targets_may_be_long);
     tcase_add_test(c, deepcopy_with_submods_params);
     tcase_add_test(c, module_deepcopy_edit_nodes);
     tcase_add_test(c, copies_of_deep_trees_do_not_recurse);
