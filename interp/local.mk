@@ -17,13 +17,17 @@ libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
 	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c
 
 # Passes, and what applies them.
-dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h
-libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c
+dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h
+libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c \
+	%reldir%/pass_manager.c %reldir%/observer.c
 
 include $(srcdir)/%reldir%/passes/local.mk
 
 # Patterns and rewriting.
-dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h
+dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h \
+	%reldir%/cfx/pattern.h %reldir%/cfx/source_matcher.h
 libcfx_all_la_SOURCES += %reldir%/matcher_impl.h %reldir%/matcher.c \
 	%reldir%/matcher_search.c %reldir%/matcher_call.c \
-	%reldir%/matcher_check.c
+	%reldir%/matcher_check.c %reldir%/rewriter_impl.h %reldir%/rewriter.c \
+	%reldir%/rewriter_place.c %reldir%/rewriter_adopt.c %reldir%/pattern.c \
+	%reldir%/source_matcher.c
