@@ -122,8 +122,11 @@ check-pytorch: cfx zoo/unpacked
 
 # Tracing.
 if HAVE_CHECK
-check_PROGRAMS += tests/tracer_test tests/transformer_test
-TESTS += tests/tracer_test tests/transformer_test
+TRACE_TESTS = tests/tracer_test tests/tracer_module_test \
+	tests/tracer_proxy_test tests/transformer_test
+tests_transformer_test_SOURCES = %reldir%/transformer_test.c $(ZOO_SOURCES)
+check_PROGRAMS += $(TRACE_TESTS)
+TESTS += $(TRACE_TESTS)
 endif
 check_PROGRAMS += tests/traced_test
 tests_traced_test_SOURCES = %reldir%/traced_test.c $(CASE_SOURCES)
@@ -149,4 +152,4 @@ tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
-EXTRA_DIST += %reldir%/golden_text.h
+EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h %reldir%/trace_test.h
