@@ -17,8 +17,9 @@ libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
 	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c
 
 # Passes, and what applies them.
-dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h
-libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c
+dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h
+libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c \
+	%reldir%/pass_manager.c %reldir%/observer.c
 
 include $(srcdir)/%reldir%/passes/local.mk
 

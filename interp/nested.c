@@ -312,6 +312,8 @@ static cfx_status call_graph(cfx_scope *s, cfx_module *m, const char *path,
 {
     binder b = {.s = s, .args = args, .nargs = nargs, .kwargs = kwargs,
                 .nkwargs = nkwargs};
+    if (!m->graph)
+        return cfx_module_call(s, m, path, args, nargs, kwargs, nkwargs, out);
     return s->cls->call_module ? give_to_class(s, m, path, &b, out)
                                : run_graph(s, m, &b, NULL, out);
 }

@@ -158,7 +158,8 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
                         schema->name);
     cfx_insert_point at = cfx_graph_inserting_after(call.graph, NULL);
     cfx_status st = pass->run(&call);
-    cfx_graph_restore(call.graph, at);
+    if (cfx_graph_module_graph(gm) == call.graph)
+        cfx_graph_restore(call.graph, at);
     if (changed)
         *changed = call.changed;
     return st;

@@ -185,6 +185,15 @@ CFX_API cfx_status cfx_scope_call_target(cfx_scope *s,
                                          const cfx_value *kwargs,
                                          size_t nkwargs, cfx_value *out);
 
+/*
+ * Operators whose arguments are graphs (cond, while_loop, ...), and what the
+ * eager and the meta class do with them: call those graphs in this scope. For
+ * classes with a call_op of their own that compute or propagate.
+ */
+CFX_API bool cfx_op_takes_graphs(const cfx_op *op);
+CFX_API cfx_status cfx_scope_call_control(cfx_scope *s, cfx_call *call,
+                                          cfx_value *out);
+
 /* Lists and tuples that the scope owns: in C, cfx_list(s, a, b, c). */
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
                               const cfx_value *items);

@@ -48,6 +48,7 @@ typedef struct cfx_values {
     cfx_out *out;
     int style; /* cfx_value_style or one of the above */
     bool colored; /* literals, in the style CODE */
+    size_t max_items; /* of aggregates, then how many there are; 0: all */
     /* What to call a node; NULL: by its name. */
     const char *(*node_name)(void *user, const cfx_node *n);
     void *user;

@@ -118,6 +118,15 @@ extern const struct cfx_graph_caller cfx_graph_module__caller;
 cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
                                  cfx_error *err);
 
+/* ---- same.c ---- */
+
+/* Do two nodes do the same, where `same` tells which nodes in the arguments
+ * stand for each other? Names and meta do not count. */
+typedef bool cfx_same_nodes(const void *user, const cfx_node *m,
+                            const cfx_node *n);
+bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
+                    const void *user);
+
 /* ---- hooks.c ---- */
 
 typedef enum cfx_event {

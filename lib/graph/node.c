@@ -430,8 +430,11 @@ cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)
     if (n->graph != g)
         return cfx_fail(err, CFX_EGRAPH,
                         "Attempting to remove %s from wrong graph!", n->name);
-    if (n->erased)
+    if (n->erased) {
+        cfx_message(g->ctx, CFX_WARNING,
+                    "erase_node(%s) on an already erased node", n->name);
         return CFX_OK;
+    }
     cfx_graph__tell(CFX_ERASED, n);
     cfx_graph__unlink(n);
     n->erased = true;

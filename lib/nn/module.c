@@ -179,11 +179,11 @@ const cfx_module_type *cfx_module_type_of(const cfx_module *m)
 
 void cfx_module_train(cfx_module *m, bool training)
 {
+    cfx_module__forget_effects(m);
     for (cfx_module *at = m; at; at = cfx_module_next(at, m)) {
         at->training = training;
-        cfx_module__keep_effects(at, 0);
+        at->effects = 0;
     }
-    cfx_module__forget_effects(m);
 }
 
 /* ---- The tree ---- */

@@ -296,11 +296,13 @@ static cfx_status native_run(cfx_call *call)
     double kept = drops(call) ? 1 - cfx_call_double(call, P) : 1;
     int64_t n = cfx_tensor_numel(x);
     float *noise = call->work;
+    cfx_random random = {0, 0};
     cfx_iter it;
     if (!n)
         return CFX_OK;
-    cfx_random_choice(call->ctx, noise, n,
-                      cfx_context_random(call->ctx, (uint64_t)n), kept, 1, 0);
+    if (drops(call))
+        random = cfx_context_random(call->ctx, (uint64_t)n);
+    cfx_random_choice(call->ctx, noise, n, random, kept, 1, 0);
     cfx_loop_out(&it, mask);
     add_noise(call, &it, noise, x->rank);
     cfx_copy(call->ctx, &it);

@@ -1,0 +1,443 @@
+/*
+ * affine -- layers with a weight and a bias, and the norms beside them: found,
+ * read, and given other numbers.
+ */
+#include "interp/passes/affine.h"
+
+#include <stdio.h>
+
+#include "nn/module_impl.h"
+
+static cfx_status no_memory(cfx_pass_call *p)
+{
+    return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+}
+
+/* ---- Paths ---- */
+
+static cfx_status count_path(path_uses *u, cfx_pass_call *p, const char *path,
+                             size_t len)
+{
+    cfx_map_entry *e = cfx_map_put(&u->count, path, len, NULL);
+    if (!e)
+        return no_memory(p);
+    e->v.u++;
+    return CFX_OK;
+}
+
+/* A get_attr counts for the module that has the parameter, too. */
+cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p)
+{
+    cfx_status st = CFX_OK;
+    cfx_map_init(&u->count, p->ctx);
+    for (const cfx_node *n = cfx_graph_first(p->graph); n && !st;
+         n = cfx_node_next(n)) {
+        const char *path = n->target.u.str->text, *dot = strrchr(path, '.');
+        if (n->op == CFX_GET_ATTR || n->op == CFX_CALL_MODULE)
+            st = count_path(u, p, path, strlen(path));
+        if (n->op == CFX_GET_ATTR && dot && !st)
+            st = count_path(u, p, path, (size_t)(dot - path));
+    }
+    return st;
+}
+
+void cfx_path_uses__release(path_uses *u) { cfx_map_release(&u->count); }
+
+bool cfx_path_uses__once(const path_uses *u, const char *path)
+{
+    const cfx_map_entry *e = cfx_map_get(&u->count, path, strlen(path));
+    if (e && e->v.u > 1)
+        return false;
+    for (const char *dot = path; (dot = strchr(dot, '.')) != NULL; dot++)
+        if (cfx_map_get(&u->count, path, (size_t)(dot - path)))
+            return false;
+    return true;
+}
+
+/* ---- Arguments ---- */
+
+const cfx_schema *cfx_pass__schema(cfx_pass_call *p, const cfx_node *n)
+{
+    const cfx_target *t = NULL;
+    if (n->op == CFX_CALL_FUNCTION)
+        t = cfx_find_function(p->ctx, n->target.u.str->text);
+    else if (n->op == CFX_CALL_METHOD)
+        t = cfx_find_method(p->ctx, n->target.u.str->text);
+    return !t ? NULL : t->variant ? t->variant : t->schema;
+}
+
+static int param_named(const cfx_schema *schema, const char *name)
+{
+    for (int k = 0; k < schema->nparams; k++)
+        if (!strcmp(schema->params[k].name, name))
+            return k;
+    return -1;
+}
+
+cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
+                        const char *name)
+{
+    int k = param_named(schema, name);
+    if (k >= 0 && (uint32_t)k < n->nargs)
+        return n->args[k];
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (!strcmp(n->kwargs[2 * i].u.str->text, name))
+            return n->kwargs[2 * i + 1];
+    return CFX_NOTHING;
+}
+
+static cfx_status remove_kwarg(cfx_pass_call *p, cfx_node *n, const char *name)
+{
+    size_t bytes = (2 * (size_t)n->nkwargs + 1) * sizeof(cfx_value), len = 0;
+    cfx_value *kept = cfx_alloc(p->ctx, bytes);
+    if (!kept)
+        return no_memory(p);
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (strcmp(n->kwargs[2 * i].u.str->text, name)) {
+            kept[2 * len] = n->kwargs[2 * i];
+            kept[2 * len++ + 1] = n->kwargs[2 * i + 1];
+        }
+    cfx_status st = cfx_node_set_kwargs(n, kept, len, p->err);
+    cfx_free(p->ctx, kept, bytes);
+    return st;
+}
+
+cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
+                             const cfx_schema *schema, const char *name,
+                             cfx_value v)
+{
+    int k = param_named(schema, name);
+    if (k >= 0 && (uint32_t)k < n->nargs)
+        return cfx_node_update_arg(n, (size_t)k,
+                                   v.kind ? v : cfx_none(), p->err);
+    return v.kind ? cfx_node_update_kwarg(n, name, v, p->err)
+                  : remove_kwarg(p, n, name);
+}
+
+const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n,
+                                   const char **type)
+{
+    if (n->op != CFX_CALL_MODULE)
+        return NULL;
+    const cfx_module *m = cfx_module_at(p->gm, n->target.u.str->text);
+    if (!m || m->graph || !m->schema)
+        return NULL;
+    *type = m->schema->name;
+    return m;
+}
+
+/* Can a parameter's numbers be had: is it a get_attr, or None? */
+static bool is_attr(cfx_value v)
+{
+    return cfx_value_is_none(v) ||
+           (v.kind == CFX_NODE && v.u.node->op == CFX_GET_ATTR);
+}
+
+/* ---- Layers ---- */
+
+static layer_kind kind_of(const char *name)
+{
+    if (!strcmp(name, "Linear") || !strcmp(name, "linear"))
+        return LAYER_LINEAR;
+    if (strncmp(name, "Conv", 4) && strncmp(name, "conv", 4))
+        return LAYER_NONE;
+    name += 4;
+    if (!strcmp(name, "olution"))
+        return LAYER_CONV;
+    bool transposed = !strncmp(name, "Transpose", 9) ||
+                      !strncmp(name, "_transpose", 10);
+    if (transposed)
+        name += *name == '_' ? 10 : 9;
+    return *name < '1' || *name > '3' || strcmp(name + 1, "d") ? LAYER_NONE
+           : transposed ? LAYER_CONV_TRANSPOSE : LAYER_CONV;
+}
+
+/* aten.convolution tells in an argument whether it is transposed. */
+static bool find_function(layer *l)
+{
+    const cfx_node *n = l->n;
+    cfx_value groups = cfx_pass__arg(n, l->schema, "groups");
+    cfx_value transposed = cfx_pass__arg(n, l->schema, "transposed");
+    cfx_value weight = cfx_pass__arg(n, l->schema, "weight");
+    if (cfx_value_is_none(weight) || !is_attr(weight) ||
+        !is_attr(cfx_pass__arg(n, l->schema, "bias")))
+        return false;
+    if (transposed.kind == CFX_NODE || groups.kind == CFX_NODE)
+        return false;
+    if (transposed.kind == CFX_BOOL_VALUE && transposed.u.i)
+        l->kind = LAYER_CONV_TRANSPOSE;
+    l->groups = groups.kind == CFX_INT ? groups.u.i : 1;
+    return true;
+}
+
+bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n)
+{
+    const char *name = NULL;
+    *l = (layer){.n = n, .groups = 1};
+    l->module = cfx_pass__module(p, n, &name);
+    if (!l->module && n->op == CFX_CALL_FUNCTION) {
+        l->schema = cfx_pass__schema(p, n);
+        name = l->schema ? l->schema->name : NULL;
+        const char *dot = name ? strrchr(name, '.') : NULL;
+        name = dot ? dot + 1 : name;
+    }
+    l->kind = name ? kind_of(name) : LAYER_NONE;
+    if (!l->kind)
+        return false;
+    if (!l->module)
+        return find_function(l);
+    l->training = cfx_module_training(l->module);
+    if (l->kind != LAYER_LINEAR)
+        l->groups = cfx_attr_int(l->module, "groups");
+    return true;
+}
+
+/* One parameter of a module, or one that a get_attr names. */
+static cfx_status load(cfx_pass_call *p, const cfx_node *n,
+                       const cfx_module *m, const cfx_schema *schema,
+                       const char *name, cfx_tensor **out)
+{
+    *out = NULL;
+    if (!m) {
+        cfx_value v = cfx_pass__arg(n, schema, name);
+        return cfx_value_is_none(v)
+                   ? CFX_OK
+                   : cfx_pass_weight(p, v.u.node->target.u.str->text, out);
+    }
+    const cfx_state *s = cfx_module_state(m, name);
+    if (!s || !s->tensor)
+        return CFX_OK;
+    if (cfx_tensor_is_meta(s->tensor))
+        return cfx_fail(p->err, CFX_ENAME, "missing weight: %s.%s",
+                        n->target.u.str->text, name);
+    *out = s->tensor;
+    return CFX_OK;
+}
+
+cfx_status cfx_layer__load(layer *l, cfx_pass_call *p)
+{
+    cfx_status st = load(p, l->n, l->module, l->schema, "weight", &l->weight);
+    if (!st)
+        st = load(p, l->n, l->module, l->schema, "bias", &l->bias);
+    return st;
+}
+
+/* ---- Norms ---- */
+
+static bool find_norm_function(norm *b)
+{
+    const cfx_node *n = b->n;
+    cfx_value training = cfx_pass__arg(n, b->schema, "training");
+    cfx_value eps = cfx_pass__arg(n, b->schema, "eps");
+    cfx_value mean = cfx_pass__arg(n, b->schema, "running_mean");
+    cfx_value var = cfx_pass__arg(n, b->schema, "running_var");
+    if (!is_attr(mean) || !is_attr(var) || training.kind == CFX_NODE ||
+        eps.kind == CFX_NODE ||
+        !is_attr(cfx_pass__arg(n, b->schema, "weight")) ||
+        !is_attr(cfx_pass__arg(n, b->schema, "bias")))
+        return false;
+    b->training = training.kind == CFX_BOOL_VALUE && training.u.i;
+    b->running = !cfx_value_is_none(mean) && !cfx_value_is_none(var);
+    b->eps = eps.kind ? cfx_value_number(eps) : 1e-5;
+    return true;
+}
+
+bool cfx_norm__find(norm *b, cfx_pass_call *p, cfx_node *n)
+{
+    const char *name = NULL;
+    *b = (norm){.n = n};
+    b->module = cfx_pass__module(p, n, &name);
+    if (b->module) {
+        b->training = cfx_module_training(b->module);
+        b->running = cfx_attr_bool(b->module, "track_running_stats");
+        b->eps = cfx_attr_double(b->module, "eps");
+        return !strncmp(name, "BatchNorm", 9);
+    }
+    if (n->op != CFX_CALL_FUNCTION)
+        return false;
+    b->schema = cfx_pass__schema(p, n);
+    if (!b->schema)
+        return false;
+    const char *dot = strrchr(b->schema->name, '.');
+    return !strcmp(dot ? dot + 1 : b->schema->name, "batch_norm") &&
+           find_norm_function(b);
+}
+
+cfx_status cfx_norm__load(norm *b, cfx_pass_call *p)
+{
+    cfx_status st = load(p, b->n, b->module, b->schema, "weight", &b->weight);
+    if (!st)
+        st = load(p, b->n, b->module, b->schema, "bias", &b->bias);
+    if (!st)
+        st = load(p, b->n, b->module, b->schema, "running_mean", &b->mean);
+    if (!st)
+        st = load(p, b->n, b->module, b->schema, "running_var", &b->var);
+    return st;
+}
+
+/* ---- Giving numbers ---- */
+
+cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
+                                 const cfx_value *kwargs, size_t nkwargs,
+                                 cfx_error *err)
+{
+    const cfx_schema *schema = like->schema;
+    size_t room = 2 * (size_t)schema->nparams + 1, n = 0;
+    cfx_value *all = cfx_calloc(like->ctx, room, sizeof(*all));
+    bool made = all != NULL;
+    *out = NULL;
+    for (int k = 0; made && k < schema->nparams; k++) {
+        const char *name = schema->params[k].name;
+        all[2 * n] = cfx_str_new(like->ctx, name, strlen(name));
+        all[2 * n + 1] = like->attrs.in[k];
+        made = all[2 * n].kind == CFX_STR;
+        for (size_t i = 0; i < nkwargs; i++)
+            if (!strcmp(kwargs[2 * i].u.str->text, name))
+                all[2 * n + 1] = kwargs[2 * i + 1];
+        n++;
+    }
+    cfx_status st = made ? cfx_module_new(out, like->ctx, like->type,
+                                          like->class_name, NULL, 0, all, n,
+                                          err)
+                         : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    for (size_t i = 0; i < n; i++)
+        cfx_value_unref(all[2 * i]);
+    cfx_free(like->ctx, all, room * sizeof(*all));
+    if (!st)
+        cfx_module_train(*out, like->training);
+    return st;
+}
+
+cfx_status cfx_pass__put_module_take(cfx_pass_call *p, cfx_node *n,
+                                     const char *path, bool replace,
+                                     cfx_module *m)
+{
+    char text[600];
+    int len = snprintf(text, sizeof(text), "%s", path);
+    for (int i = 1; !replace && len < 512 && cfx_module_at(p->gm, text); i++)
+        snprintf(text + len, sizeof(text) - (size_t)len, "_%d", i);
+    if (len >= 512) {
+        cfx_module_unref(m);
+        return cfx_fail(p->err, CFX_EINVAL, "the path %s is too long", path);
+    }
+    cfx_status st = cfx_module_add_submodule_take(p->gm, text, m, p->err);
+    return st || !strcmp(n->target.u.str->text, text)
+               ? st : cfx_node_set_target(n, text, p->err);
+}
+
+/* The first argument of repr's, which tell how wide a layer is. */
+static cfx_status layer_module(cfx_module **out, const layer *l,
+                               const cfx_tensor *weight, bool bias,
+                               cfx_pass_call *p)
+{
+    cfx_context *ctx = p->ctx;
+    const char *name[] = {"bias", "in_features", "out_features"};
+    cfx_value kwargs[6];
+    size_t n = l->kind == LAYER_LINEAR ? 3 : 1;
+    cfx_status st = CFX_OK;
+    memset(kwargs, 0, sizeof(kwargs));
+    for (size_t i = 0; i < n; i++) {
+        kwargs[2 * i] = cfx_str_new(ctx, name[i], strlen(name[i]));
+        kwargs[2 * i + 1] = i ? cfx_value_of_dim(weight->shape[2 - i])
+                              : cfx_bool(bias);
+        if (!kwargs[2 * i].kind)
+            st = no_memory(p);
+    }
+    if (!st)
+        st = cfx_pass__module_like(out, l->module, kwargs, n, p->err);
+    for (size_t i = 0; i < n; i++)
+        cfx_value_unref(kwargs[2 * i]);
+    return st;
+}
+
+static cfx_status store_module(layer *l, cfx_pass_call *p, path_uses *u,
+                               cfx_value weight, cfx_value bias)
+{
+    const char *path = l->n->target.u.str->text;
+    bool once = cfx_path_uses__once(u, path);
+    cfx_module *m;
+    cfx_status st = layer_module(&m, l, weight.u.tensor,
+                                 bias.kind == CFX_TENSOR, p);
+    if (st)
+        return st;
+    st = cfx_module_set(m, "weight", weight.u.tensor, p->err);
+    if (!st && bias.kind == CFX_TENSOR)
+        st = cfx_module_set(m, "bias", bias.u.tensor, p->err);
+    if (st) {
+        cfx_module_unref(m);
+        return st;
+    }
+    if (!once)
+        cfx_map_get(&u->count, path, strlen(path))->v.u--;
+    st = cfx_pass__put_module_take(p, l->n, path, once, m);
+    path = l->n->target.u.str->text;
+    l->module = cfx_module_at(p->gm, path);
+    return st || once ? st : count_path(u, p, path, strlen(path));
+}
+
+/* A get_attr node of a new buffer, before the layer. */
+static cfx_status store_attr(layer *l, cfx_pass_call *p, const char *name,
+                             const char *prefix, cfx_value t)
+{
+    cfx_value v = CFX_NOTHING;
+    if (t.kind == CFX_TENSOR) {
+        cfx_insert_point at = cfx_graph_inserting_before(p->graph, l->n);
+        cfx_node *attr = cfx_pass_add_tensor(p, prefix, t.u.tensor);
+        cfx_graph_restore(p->graph, at);
+        if (!attr)
+            return p->err->code;
+        v = cfx_value_of_node(attr);
+    }
+    return cfx_pass__set_arg(p, l->n, l->schema, name, v);
+}
+
+static cfx_status store_function(layer *l, cfx_pass_call *p, cfx_value weight,
+                                 cfx_value bias)
+{
+    cfx_value was[] = {cfx_pass__arg(l->n, l->schema, "weight"),
+                       cfx_pass__arg(l->n, l->schema, "bias")};
+    cfx_node *old[2];
+    size_t n = 0;
+    for (int i = 0; i < 2; i++)
+        if (was[i].kind == CFX_NODE)
+            old[n++] = was[i].u.node;
+    cfx_status st = store_attr(l, p, "weight", "_fused_weight", weight);
+    if (!st)
+        st = store_attr(l, p, "bias", "_fused_bias", bias);
+    return st ? st : cfx_pass__drop_attrs(p, old, n);
+}
+
+cfx_status cfx_layer__store(layer *l, cfx_pass_call *p, path_uses *u,
+                            cfx_value weight, cfx_value bias)
+{
+    return l->module ? store_module(l, p, u, weight, bias)
+                     : store_function(l, p, weight, bias);
+}
+
+/* ---- Taking nodes out ---- */
+
+cfx_status cfx_pass__drop_attrs(cfx_pass_call *p, cfx_node *const *nodes,
+                                size_t n)
+{
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < n && !st; i++)
+        if (nodes[i]->op == CFX_GET_ATTR && !nodes[i]->nusers &&
+            !nodes[i]->erased)
+            st = cfx_graph_erase_node(p->graph, nodes[i], p->err);
+    return st;
+}
+
+cfx_status cfx_pass__replace(cfx_pass_call *p, cfx_node *n, cfx_node *with)
+{
+    cfx_node *attrs[CFX_MAX_PARAMS];
+    size_t nattrs = 0;
+    for (uint32_t i = 0; i < n->ninputs && nattrs < CFX_MAX_PARAMS; i++)
+        if (cfx_node_input(n, i)->op == CFX_GET_ATTR)
+            attrs[nattrs++] = cfx_node_input(n, i);
+    cfx_status st = cfx_node_replace_all_uses_with(n, with, NULL, NULL,
+                                                   p->err);
+    if (!st)
+        st = cfx_graph_erase_node(p->graph, n, p->err);
+    p->changed++;
+    return st ? st : cfx_pass__drop_attrs(p, attrs, nattrs);
+}

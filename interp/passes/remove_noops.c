@@ -1,0 +1,218 @@
+/*
+ * remove_noops -- nodes whose result is their own argument.
+ *
+ * No list of operators: a call is tried on tensors without numbers, and what
+ * comes out is compared with what went in. Where shape propagation has left a
+ * node's input in meta "val", that is what goes in, and `contiguous`, `to` and
+ * `view` go where they change nothing. Else two tensors that differ in type and
+ * strides go in, so that only what never changes anything is taken out: dropout
+ * and its kin in eval mode, Identity, positive, alias.
+ */
+#include "interp/passes/affine.h"
+
+typedef struct trial {
+    cfx_pass_call *p;
+    cfx_tensor *sample[2];
+    bool dropout_only;
+} trial;
+
+static cfx_status make_samples(trial *t)
+{
+    cfx_context *ctx = t->p->ctx;
+    cfx_dim shape[4], stride[4];
+    for (int i = 0; i < 4; i++) {
+        shape[i] = cfx_dim_int(2);
+        stride[i] = cfx_dim_int((int64_t)3 << i);
+    }
+    cfx_status st = cfx_tensor_meta(&t->sample[0], ctx, CFX_F32, 4, shape,
+                                    NULL, t->p->err);
+    return st ? st : cfx_tensor_meta(&t->sample[1], ctx, CFX_F16, 4, shape,
+                                     stride, t->p->err);
+}
+
+/* A scope that knows what is a view of x, as far as one came last. */
+typedef struct tracking_scope {
+    cfx_scope base;
+    const cfx_tensor *x, *view;
+} tracking_scope;
+
+static cfx_status track_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    tracking_scope *t = (tracking_scope *)s;
+    call->alias[0] = 0;
+    cfx_status st = cfx_call_meta(call, out);
+    if (st || out->kind != CFX_TENSOR)
+        return st;
+    const cfx_tensor *from =
+        call->alias[0] ? cfx_call_tensor(call, call->alias[0] - 1) : NULL;
+    if (from && (from == t->x || from == t->view))
+        t->view = out->u.tensor;
+    else if (out->u.tensor == t->view)
+        t->view = NULL;
+    return CFX_OK;
+}
+
+static const cfx_scope_class tracking_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "tracking",
+    .call_op = track_op,
+};
+
+/* Is v the tensor x, or a view that does not differ from it? */
+static bool same_tensor(const tracking_scope *s, cfx_value v)
+{
+    const cfx_tensor *x = s->x, *y = v.u.tensor;
+    if (v.kind != CFX_TENSOR)
+        return false;
+    if (y == x)
+        return true;
+    if (y != s->view || y->dtype != x->dtype || y->rank != x->rank)
+        return false;
+    for (int i = 0; i < x->rank; i++)
+        if (!cfx_dim_same(y->shape[i], x->shape[i]) ||
+            !cfx_dim_same(y->stride[i], x->stride[i]))
+            return false;
+    return cfx_dim_same(y->offset, x->offset);
+}
+
+/* ---- One call ---- */
+
+/* Copies of a node's arguments with `x` where its input stands: at the top
+ * only, since a list of tensors is no argument that could come out again. */
+static bool bind_sample(cfx_value *to, const cfx_value *from, size_t n,
+                        cfx_tensor *x)
+{
+    for (size_t i = 0; i < n; i++) {
+        to[i] = from[i];
+        if (from[i].kind == CFX_NODE)
+            to[i] = cfx_value_of_tensor(x);
+        else if (cfx_value_is_seq(from[i]) || from[i].kind == CFX_DICT)
+            for (uint32_t k = 0; k < from[i].u.seq->len; k++)
+                if (from[i].u.seq->item[k].kind == CFX_NODE ||
+                    from[i].u.seq->item[k].kind >= CFX_TUPLE)
+                    return false;
+    }
+    return true;
+}
+
+/* Call the node on x in a scope that computes nothing: does x come out? */
+static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
+                          const cfx_value *kwargs, cfx_tensor *x, bool *same)
+{
+    tracking_scope scope = {.x = x};
+    cfx_scope *s = &scope.base;
+    const char *name = n->target.u.str->text;
+    const cfx_target *target = NULL;
+    cfx_status st = CFX_ENAME;
+    cfx_value out = CFX_NOTHING;
+    cfx_scope_init(s, &tracking_class, t->p->ctx, NULL);
+    if (n->op == CFX_CALL_MODULE) {
+        cfx_module *m = cfx_module_at(t->p->gm, name);
+        if (m && !cfx_graph_module_graph(m))
+            st = cfx_module_call(s, m, name, args, n->nargs, kwargs,
+                                 n->nkwargs, &out);
+    } else {
+        target = n->op == CFX_CALL_METHOD ? cfx_find_method(t->p->ctx, name)
+                                          : cfx_find_function(t->p->ctx, name);
+        if (target)
+            st = cfx_scope_call_target(s, target, args, n->nargs, kwargs,
+                                       n->nkwargs, &out);
+    }
+    *same = !st && same_tensor(&scope, out);
+    if (!st)
+        cfx_value_unref(out);
+    cfx_scope_release(s);
+    return st;
+}
+
+/* Only lack of memory is an error: a call that x does not fit
+ * is left alone. */
+static cfx_status try_on(trial *t, const cfx_node *n, cfx_tensor *x,
+                         bool *same)
+{
+    size_t nargs = n->nargs, nkwargs = 2 * (size_t)n->nkwargs;
+    size_t bytes = (nargs + nkwargs + 1) * sizeof(cfx_value);
+    cfx_value *args = cfx_alloc(t->p->ctx, bytes);
+    *same = false;
+    if (!args)
+        return cfx_fail(t->p->err, CFX_ENOMEM, "out of memory");
+    cfx_status st = CFX_OK;
+    if (bind_sample(args, n->args, nargs, x) &&
+        bind_sample(args + nargs, n->kwargs, nkwargs, x))
+        st = call_on(t, n, args, args + nargs, x, same);
+    cfx_free(t->p->ctx, args, bytes);
+    return st == CFX_ENOMEM ? cfx_fail(t->p->err, st, "out of memory")
+                            : CFX_OK;
+}
+
+static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
+{
+    cfx_value known = cfx_node_meta(cfx_node_input(n, 0), "val");
+    cfx_effects effects;
+    *yes = false;
+    cfx_status st = cfx_node_effects(n, &effects, NULL);
+    if (st == CFX_ENOMEM)
+        return cfx_fail(t->p->err, st, "out of memory");
+    if (st || cfx_effects_any(&effects))
+        return CFX_OK;
+    if (known.kind == CFX_TENSOR)
+        return try_on(t, n, known.u.tensor, yes);
+    st = try_on(t, n, t->sample[0], yes);
+    return st || !*yes ? st : try_on(t, n, t->sample[1], yes);
+}
+
+/* ---- The passes ---- */
+
+static bool is_dropout(cfx_pass_call *p, const cfx_node *n)
+{
+    const char *name = NULL, *dot;
+    if (!cfx_pass__module(p, n, &name)) {
+        const cfx_schema *schema = cfx_pass__schema(p, n);
+        name = schema ? schema->name : "";
+    }
+    dot = strrchr(name, '.');
+    name = dot ? dot + 1 : name;
+    return strstr(name, "ropout") != NULL;
+}
+
+static cfx_status remove_at(trial *t, cfx_node *n)
+{
+    bool noop;
+    if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR ||
+        n->op == CFX_OUTPUT || n->ninputs != 1 ||
+        (t->dropout_only && !is_dropout(t->p, n)))
+        return CFX_OK;
+    cfx_status st = is_noop(t, n, &noop);
+    return st || !noop ? st : cfx_pass__replace(t->p, n, cfx_node_input(n, 0));
+}
+
+static cfx_status run(cfx_pass_call *p, bool dropout_only)
+{
+    trial t = {.p = p, .dropout_only = dropout_only};
+    cfx_status st = make_samples(&t);
+    for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
+         n = cfx_node_next(n))
+        st = remove_at(&t, n);
+    cfx_tensor_unref(t.sample[0]);
+    cfx_tensor_unref(t.sample[1]);
+    if (p->changed)
+        cfx_graph_module_delete_all_unused_submodules(p->gm);
+    return st;
+}
+
+static cfx_status remove_dropout_run(cfx_pass_call *p) { return run(p, true); }
+static cfx_status remove_noops_run(cfx_pass_call *p) { return run(p, false); }
+
+const cfx_pass cfx_pass__remove_dropout = {
+    .size = sizeof(cfx_pass),
+    .schema = "remove_dropout()",
+    .doc = "Take out dropout that does nothing, as in eval mode.",
+    .run = remove_dropout_run,
+};
+
+const cfx_pass cfx_pass__remove_noops = {
+    .size = sizeof(cfx_pass),
+    .schema = "remove_noops()",
+    .doc = "Take out calls whose result is their own argument.",
+    .run = remove_noops_run,
+};
