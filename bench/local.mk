@@ -1,13 +1,11 @@
 # Measurements: `make bench`, with PYTHON=... one that has torch.
 
 noinst_PROGRAMS += bench-walk bench-load bench-speed \
-	bench-graphs bench-rewrite
+	bench-graphs
 bench_walk_SOURCES = %reldir%/walk.c %reldir%/time.c %reldir%/bench.h
 bench_walk_LDADD = libcfx.la
 bench_load_SOURCES = %reldir%/load.c
 bench_load_LDADD = libcfx.la
-bench_rewrite_SOURCES = %reldir%/rewrite.c %reldir%/time.c %reldir%/bench.h
-bench_rewrite_LDADD = libcfx.la
 bench_speed_SOURCES = %reldir%/speed.c %reldir%/rows.c %reldir%/peer.c \
 	%reldir%/limits.c %reldir%/time.c %reldir%/bench.h
 bench_speed_LDADD = libcfx.la $(BLAS_LIBS)
