@@ -28,3 +28,9 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h
 libcfx_all_la_SOURCES += %reldir%/matcher_impl.h %reldir%/matcher.c \
 	%reldir%/matcher_search.c %reldir%/matcher_call.c \
 	%reldir%/matcher_check.c %reldir%/rewriter.c
+
+# C code of graphs, and what compiles it.
+dist_cfxinclude_HEADERS += %reldir%/cfx/codegen.h
+libcfx_all_la_SOURCES += %reldir%/codegen.c %reldir%/codegen.h \
+	%reldir%/codegen_build.c %reldir%/codegen_call.c \
+	%reldir%/codegen_value.c %reldir%/compiled.c %reldir%/recompile.c
