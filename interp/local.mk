@@ -31,3 +31,9 @@ libcfx_all_la_SOURCES += %reldir%/matcher_impl.h %reldir%/matcher.c \
 	%reldir%/matcher_check.c %reldir%/rewriter_impl.h %reldir%/rewriter.c \
 	%reldir%/rewriter_place.c %reldir%/rewriter_adopt.c %reldir%/pattern.c \
 	%reldir%/source_matcher.c
+
+# C code of graphs, and what compiles it.
+dist_cfxinclude_HEADERS += %reldir%/cfx/codegen.h
+libcfx_all_la_SOURCES += %reldir%/codegen.c %reldir%/codegen.h \
+	%reldir%/codegen_build.c %reldir%/codegen_call.c \
+	%reldir%/codegen_value.c %reldir%/compiled.c %reldir%/recompile.c

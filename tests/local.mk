@@ -18,6 +18,15 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/symbols_test tests/peak_test tests/interp_test
 # Generated code and pictures.
 CHECK_TESTS += tests/code_test tests/picture_test
+CHECK_TESTS += tests/codegen_test
+tests_codegen_test_SOURCES = %reldir%/codegen_test.c %reldir%/compile.c \
+	%reldir%/compile.h $(SECTION_SOURCES)
+# Compiled graphs find the library's functions in the program.
+tests_codegen_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+check_PROGRAMS += tests/codegen_zoo_test
+tests_codegen_zoo_test_SOURCES = %reldir%/codegen_zoo_test.c \
+	%reldir%/compile.c %reldir%/compile.h $(ZOO_SOURCES)
+tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
 tests_text_test_SOURCES = %reldir%/text_test.c $(SECTION_SOURCES)
 tests_picture_test_SOURCES = %reldir%/picture_test.c $(SECTION_SOURCES)
@@ -75,7 +84,8 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
-	%reldir%/readme.sh %reldir%/picture.sh
+	%reldir%/readme.sh %reldir%/picture.sh \
+	%reldir%/codegen_zoo.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 

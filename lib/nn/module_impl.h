@@ -29,6 +29,8 @@ struct cfx_module {
     cfx_map states;             /* name -> index, once there are many */
     struct cfx_graph *graph;    /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
+    void *compiled;             /* what the graph was compiled to; or NULL */
+    void (*free_compiled)(struct cfx_module *m);
     uint64_t effects;           /* what its call does, for lib/graph; or 0 */
     bool used, all_used;        /* marks of a sweep */
 };
