@@ -11,10 +11,12 @@ libcfx_all_la_SOURCES += %reldir%/tracer.c %reldir%/tracer_impl.h \
 	%reldir%/symbolic.c %reldir%/transformer.c %reldir%/wrap.c
 
 # Splitting and partitioning.
-dist_cfxinclude_HEADERS += %reldir%/cfx/split.h
+dist_cfxinclude_HEADERS += %reldir%/cfx/split.h %reldir%/cfx/partition.h
 libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
 	%reldir%/split.c %reldir%/split_impl.h %reldir%/split_parent.c \
-	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c
+	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c \
+	%reldir%/contract.c %reldir%/contract.h %reldir%/partition.c \
+	%reldir%/fuser.c %reldir%/support.c
 
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h
