@@ -6,6 +6,11 @@ libcfx_all_la_SOURCES += %reldir%/interp.c %reldir%/interp_impl.h \
 	%reldir%/prepare.c %reldir%/nested.c %reldir%/trace.c \
 	%reldir%/check_finite.c
 
+# Two runs side by side, and the part where they differ.
+dist_cfxinclude_HEADERS += %reldir%/cfx/compare.h %reldir%/cfx/minimize.h
+libcfx_all_la_SOURCES += %reldir%/compare.c %reldir%/compare_value.c \
+	%reldir%/minimize.c %reldir%/minimize_part.c %reldir%/minimize_impl.h
+
 # Splitting and partitioning.
 dist_cfxinclude_HEADERS += %reldir%/cfx/split.h
 libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
