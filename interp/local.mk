@@ -10,6 +10,11 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/tracer.h %reldir%/cfx/transformer.h
 libcfx_all_la_SOURCES += %reldir%/tracer.c %reldir%/tracer_impl.h \
 	%reldir%/symbolic.c %reldir%/transformer.c %reldir%/wrap.c
 
+# Two runs side by side, and the part where they differ.
+dist_cfxinclude_HEADERS += %reldir%/cfx/compare.h %reldir%/cfx/minimize.h
+libcfx_all_la_SOURCES += %reldir%/compare.c %reldir%/compare_value.c \
+	%reldir%/minimize.c %reldir%/minimize_part.c %reldir%/minimize_impl.h
+
 # Splitting and partitioning.
 dist_cfxinclude_HEADERS += %reldir%/cfx/split.h %reldir%/cfx/partition.h
 libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \

@@ -38,7 +38,7 @@ TESTS += $(CHECK_TESTS)
 
 # GraphModules as children, graphs as arguments, the minimizer.
 CONTROL_TESTS = tests/control_test tests/control_golden_test \
-	tests/higher_order_test
+	tests/higher_order_test tests/minimize_test
 check_PROGRAMS += $(CONTROL_TESTS)
 TESTS += $(CONTROL_TESTS)
 endif
@@ -85,7 +85,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
-	%reldir%/codegen_zoo.sh
+	%reldir%/codegen_zoo.sh %reldir%/diff.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
