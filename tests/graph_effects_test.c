@@ -192,6 +192,18 @@ static cfx_module *new_graph_module(const char *relu)
     return gm;
 }
 
+static cfx_module *new_graph_module_of_one(const char *relu)
+{
+    cfx_graph *h;
+    cfx_module *gm;
+    assert_ok(cfx_graph_new(&h, ctx, &err));
+    cfx_value a = node(cfx_graph_placeholder(h, "a", &err));
+    cfx_node *n = cfx_graph_call_method(h, relu, &a, 1, NULL, 0, &err);
+    cfx_graph_output(h, node(n), &err);
+    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    return gm;
+}
+
 START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
 {
     cfx_node *x = input("x"), *y = input("y");
@@ -207,9 +219,40 @@ START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
     ck_assert_uint_eq(effects_of(n).input_views, 2);
     n = cfx_graph_call_module(g, "sub", args, 1, kwargs, 1, &err);
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
-    cfx_node *sub = cfx_graph_get_attr(g, "sub", &err);
-    ck_assert(is_impure(call("torch.cond", x, sub, y, NULL)));
     cfx_value_unref(kwargs[0]);
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(effects_of_calls_are_those_of_graphs_they_are_given)
+{
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_module *root = new_root();
+    add(root, "sub", new_graph_module("relu"));
+    cfx_graph_set_owning_module(g, root);
+    cfx_node *sub = cfx_graph_get_attr(g, "sub", &err);
+    cfx_value operands[] = {node(y), node(y)};
+    cfx_value tuple = cfx_tuple_new(ctx, 2, operands);
+    cfx_value args[] = {node(x), node(sub), node(sub), tuple};
+    cfx_node *n = cfx_graph_call_function(g, "torch.cond", args, 4, NULL, 0,
+                                          &err);
+    ck_assert(!is_impure(n));
+    cfx_graph *h = cfx_graph_module_graph(cfx_module_at(root, "sub"));
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    ck_assert(is_impure(n) && effects_of(n).input_writes);
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu", &err));
+    ck_assert(!is_impure(n));
+    /* The same below a module that is no graph. */
+    add(root, "seq", new_module("Sequential", -1, NULL, false));
+    add(root, "seq.0", new_graph_module_of_one("relu"));
+    add(root, "seq.1", new_module("ReLU", -1, NULL, false));
+    cfx_node *seq = call_module(g, "seq", x);
+    ck_assert(!is_impure(seq));
+    h = cfx_graph_module_graph(cfx_module_at(root, "seq.0"));
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    ck_assert_uint_eq(effects_of(seq).input_writes, 1);
+    cfx_value_unref(tuple);
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
@@ -445,11 +488,13 @@ int main(void)
     Suite *s = suite_create("graph_effects");
     TCase *c = tcase_create("graph_effects");
     tcase_add_checked_fixture(c, setup, end);
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, effects_follow_the_schema_of_the_bound_call);
     tcase_add_test(c, effects_of_training_end_with_it);
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, effects_of_calls_are_those_of_graphs_they_are_given);
     tcase_add_test(c, effects_of_nested_graphs_are_found_once);
     tcase_add_test(c, dce_simple);
     tcase_add_test(c, dce_dead_getattr);

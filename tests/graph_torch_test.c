@@ -457,6 +457,7 @@ int main(void)
     Suite *s = suite_create("graph_torch");
     TCase *c = tcase_create("graph_torch");
     tcase_add_checked_fixture(c, setup, end);
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, graph_unique_names_manual);
     tcase_add_test(c, remove_uses);
     tcase_add_test(c, remove_uses_with_custom_filter);
