@@ -192,6 +192,64 @@ static cfx_module *new_graph_module(const char *relu)
     return gm;
 }
 
+START_TEST(effects_of_attention_are_those_of_its_dropout)
+{
+    cfx_node *x = input("x");
+    cfx_value args[] = {node(x), node(x), node(x)};
+    for (int i = 0; i < 2; i++) {
+        cfx_value of[] = {cfx_int(4), cfx_int(2), cfx_num(i * 0.5)};
+        cfx_module *root = new_root(), *m;
+        assert_ok(cfx_module_new(&m, ctx,
+                                 cfx_find_module_type(ctx,
+                                                      "MultiheadAttention"),
+                                 NULL, of, 3, NULL, 0, &err));
+        add(root, "mha", m);
+        cfx_graph_set_owning_module(g, root);
+        cfx_node *n = cfx_graph_call_module(g, "mha", args, 3, NULL, 0, &err);
+        ck_assert(!is_impure(n));
+        cfx_module_train(root, true);
+        cfx_effects e = effects_of(n);
+        ck_assert(e.random == (i == 1) && !e.effect && !e.writes);
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
+/* Whatever has to be assumed of a module is assumed of none of these, called
+ * with their defaults. */
+START_TEST(effects_of_most_modules_are_found)
+{
+    static const char *const pure[] = {
+        "AdaptiveAvgPool2d", "AvgPool2d", "Conv2d", "Conv1d", "Linear",
+        "Bilinear", "Embedding", "EmbeddingBag", "LSTM", "GRU", "RNN",
+        "LSTMCell", "LayerNorm", "GroupNorm", "MaxPool2d", "MaxUnpool2d",
+        "Softmax", "GELU", "PReLU", "PixelShuffle", "Flatten",
+        "Unflatten", "ZeroPad2d", "CosineSimilarity", "Fold", "Unfold",
+        "InstanceNorm2d", "TransformerEncoderLayer", "Identity",
+    };
+    cfx_node *x = input("x");
+    for (size_t i = 0; i < sizeof(pure) / sizeof(*pure); i++) {
+        cfx_module *root = new_root(), *m;
+        const cfx_module_type *t = cfx_find_module_type(ctx, pure[i]);
+        cfx_value args[] = {cfx_int(2), cfx_int(2), cfx_int(2)};
+        if (!t)
+            continue;
+        size_t n = 0;
+        while (n <= 3 && cfx_module_new(&m, ctx, t, NULL, args, n, NULL, 0,
+                                        NULL))
+            n++;
+        ck_assert_msg(n <= 3, "%s", pure[i]);
+        add(root, "m", m);
+        cfx_graph_set_owning_module(g, root);
+        cfx_effects e = effects_of(call_module(g, "m", x));
+        ck_assert_msg(!cfx_effects_any(&e), "%s", pure[i]);
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
 static cfx_module *new_graph_module_of_one(const char *relu)
 {
     cfx_graph *h;
@@ -494,6 +552,8 @@ int main(void)
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, effects_of_attention_are_those_of_its_dropout);
+    tcase_add_test(c, effects_of_most_modules_are_found);
     tcase_add_test(c, effects_of_calls_are_those_of_graphs_they_are_given);
     tcase_add_test(c, effects_of_nested_graphs_are_found_once);
     tcase_add_test(c, dce_simple);
