@@ -394,15 +394,17 @@ static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
                                      c->kwargs, c->nkwargs, out);
 }
 
-/* The result's meta, where those of all arguments are known. What only numbers
- * tell stays unknown; a shape that does not fit is an error here. */
-static cfx_status infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
-                        const cfx_spelling *c)
+/* What only numbers tell stays unknown; a shape that does not fit is an error
+ * here. */
+cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
+                             const cfx_spelling *c)
 {
     cfx_scope *s = &t->self->meta;
     size_t total = c->nargs + 2 * c->nkwargs;
     cfx_value out = CFX_NOTHING;
     cfx_status st = CFX_OK;
+    if (!t->self->infers || (!m && !c->target))
+        return CFX_OK;
     cfx_value *v = cfx_calloc(t->base.ctx, total + 1, sizeof(*v));
     if (!v)
         return no_memory(t);
@@ -526,8 +528,8 @@ static cfx_status tracer_spelled(cfx_scope *s, const cfx_spelling *c,
                                           : CFX_CALL_FUNCTION,
                              c->name, c->args, c->nargs, c->kwargs,
                              c->nkwargs);
-    if (!cfx_scope_failed(s) && t->self->infers)
-        infer(t, out->u.node, NULL, c);
+    if (!cfx_scope_failed(s))
+        cfx_tracer__infer(t, out->u.node, NULL, c);
     return s->error.code;
 }
 
@@ -635,8 +637,8 @@ static cfx_status record_module(cfx_tracer *t, cfx_module *m,
 {
     *out = cfx_tracer_create(t, CFX_CALL_MODULE, path, c->args, c->nargs,
                              c->kwargs, c->nkwargs);
-    if (!cfx_scope_failed(&t->base) && t->self->infers)
-        infer(t, out->u.node, m, c);
+    if (!cfx_scope_failed(&t->base))
+        cfx_tracer__infer(t, out->u.node, m, c);
     return t->base.error.code;
 }
 

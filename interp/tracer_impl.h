@@ -49,6 +49,11 @@ cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
                              const cfx_value *kwargs, size_t nkwargs,
                              const char *name);
 
+/* Give a node the meta of its result, in a tracer that infers and where those
+ * of all arguments are known: of a call of m, or of c's target. */
+cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
+                             const cfx_spelling *c);
+
 /* The path, from the tracer's root, of what module m calls `name`; "": of m
  * itself. Fails the scope for a module that is not below the root. */
 cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,
