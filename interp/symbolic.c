@@ -204,7 +204,7 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
 /* ---- What the graph names ---- */
 
 /* The tensor or module that a path names: of the root, else a constant. */
-static void find_item(const cfx_tracer *t, const char *path,
+static bool find_item(const cfx_tracer *t, const char *path,
                       cfx_module_item *out)
 {
     const struct cfx_tracer_self *self = t->self;
@@ -213,12 +213,12 @@ static void find_item(const cfx_tracer *t, const char *path,
     for (size_t i = 0; i < self->nconstants; i++)
         if (!strcmp(self->constant[i].name, path)) {
             out->v = cfx_value_of_tensor(self->constant[i].tensor);
-            return;
+            return true;
         }
     if (!t->root || cfx_module_fetch_attr(&out->v, t->root, path, NULL))
-        return;
-    if (out->v.kind != CFX_TENSOR)
-        return;
+        return false;
+    if (out->v.kind == CFX_MODULE)
+        return true;
     const cfx_module *m = t->root;
     while (m && dot && path < dot) {
         size_t n = strcspn(path, ".");
@@ -226,6 +226,7 @@ static void find_item(const cfx_tracer *t, const char *path,
         path += n + 1;
     }
     out->parameter = !cfx_module_state(m, path)->is_buffer;
+    return true;
 }
 
 /* Copies have their flags; what was made around them gets those of the root's
@@ -265,8 +266,8 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
     for (const cfx_node *at = cfx_graph_first(graph); at;
          at = cfx_node_next(at))
         if (at->op == CFX_CALL_MODULE || at->op == CFX_GET_ATTR)
-            find_item(t, at->target.u.str->text, &item[k++]);
-    cfx_status st = cfx_graph_module_from_dict_take(out, ctx, item, n, graph,
+            k += find_item(t, at->target.u.str->text, &item[k]);
+    cfx_status st = cfx_graph_module_from_dict_take(out, ctx, item, k, graph,
                                                     class_name, err);
     cfx_free(ctx, item, (n + 1) * sizeof(*item));
     if (!st && t->root)
