@@ -780,6 +780,30 @@ static cfx_module *parse(const char *text, const char *name)
     return m;
 }
 
+/* How often the pattern occurs, under five sets of options. */
+static void golden_counts(const char *head, const cfx_graph *what)
+{
+    const char *at = strstr(head, "counts=") + 7;
+    for (int i = 0; i < 5; i++, at += strcspn(at, ", ") + 1) {
+        const cfx_match_options o = {
+            .match_output = i & 1 && i < 4,
+            .match_placeholder = i & 2,
+            .keep_overlapping = i == 4,
+            .ignore_literals = strstr(head, "ignore") != NULL,
+        };
+        cfx_matcher *m;
+        cfx_matches found;
+        if (*at == '-')
+            continue;
+        ck_assert_int_eq(cfx_matcher_new(&m, what, &o, &err), CFX_OK);
+        ck_assert_int_eq(cfx_matcher_match(m, graph(), &found, &err), CFX_OK);
+        ck_assert_msg(found.n == (size_t)atoi(at), "%s: %d: %zu", head, i,
+                      found.n);
+        cfx_matches_release(&found);
+        cfx_matcher_free(m);
+    }
+}
+
 /* "before --- pattern --- replacement --- after" */
 static void golden_case(const char *head, char *text)
 {
@@ -798,6 +822,7 @@ static void golden_case(const char *head, char *text)
     gm = parse(part[0], head);
     cfx_module *what = parse(part[1], head), *with = parse(part[2], head);
     cfx_graph_set_owning_module(cfx_graph_module_graph(with), NULL);
+    golden_counts(head, cfx_graph_module_graph(what));
     ck_assert_msg(!cfx_replace_pattern(gm, cfx_graph_module_graph(what),
                                        cfx_graph_module_graph(with), &o,
                                        &replaced, &err), "%s: %s", head,
