@@ -203,11 +203,13 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
 
 /* ---- What the graph names ---- */
 
-/* The tensor or module that a path names: of the root, else a constant. */
-static bool find_item(const cfx_tracer *t, const char *path,
+/* The tensor or module that a node names: a constant, or of the root. What the
+ * root lacks, because its weights were not loaded, the copy lacks too. */
+static bool find_item(const cfx_tracer *t, const cfx_node *n,
                       cfx_module_item *out)
 {
     const struct cfx_tracer_self *self = t->self;
+    const char *path = n->target.u.str->text;
     const char *dot = strrchr(path, '.');
     *out = (cfx_module_item){.path = path};
     for (size_t i = 0; i < self->nconstants; i++)
@@ -215,15 +217,19 @@ static bool find_item(const cfx_tracer *t, const char *path,
             out->v = cfx_value_of_tensor(self->constant[i].tensor);
             return true;
         }
-    if (!t->root || cfx_module_fetch_attr(&out->v, t->root, path, NULL))
+    if (!t->root)
         return false;
+    if (cfx_module_fetch_attr(&out->v, t->root, path, NULL)) {
+        out->v = CFX_NOTHING;
+        return n->op == CFX_GET_ATTR;
+    }
     if (out->v.kind == CFX_MODULE)
         return true;
     const cfx_module *m = t->root;
     while (m && dot && path < dot) {
-        size_t n = strcspn(path, ".");
-        m = cfx_module__child_named(m, path, n);
-        path += n + 1;
+        size_t len = strcspn(path, ".");
+        m = cfx_module__child_named(m, path, len);
+        path += len + 1;
     }
     out->parameter = !cfx_module_state(m, path)->is_buffer;
     return true;
@@ -266,7 +272,7 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
     for (const cfx_node *at = cfx_graph_first(graph); at;
          at = cfx_node_next(at))
         if (at->op == CFX_CALL_MODULE || at->op == CFX_GET_ATTR)
-            k += find_item(t, at->target.u.str->text, &item[k]);
+            k += find_item(t, at, &item[k]);
     cfx_status st = cfx_graph_module_from_dict_take(out, ctx, item, k, graph,
                                                     class_name, err);
     cfx_free(ctx, item, (n + 1) * sizeof(*item));

@@ -118,6 +118,8 @@ static cfx_status copy_item(construction *c, const cfx_node *n)
                         "Node %s referenced target %s but that target was not"
                         " provided in ``root``!", n->name, target);
     const cfx_module_item *item = e->v.p;
+    if (cfx_value_is_absent(item->v))
+        return CFX_OK;
     cfx_status st = make_prefix(c, &name, &at);
     if (st || !at)
         return st;
