@@ -127,12 +127,13 @@ static cfx_value parameter(cfx_tracer *t, size_t i, const char *name,
 {
     cfx_scope *s = &t->base;
     const cfx_trace_options *o = &t->self->o;
-    const cfx_concrete_arg *concrete = concrete_of(t, name);
+    const char *bare = name + strspn(name, "*");
+    const cfx_concrete_arg *concrete = concrete_of(t, bare);
     cfx_value v = CFX_NOTHING;
     if (cfx_scope_failed(s))
         return cfx_none();
     if (concrete && !is_ph(concrete->value)) {
-        struct leaves l = {.t = t, .param = name, .init = init};
+        struct leaves l = {.t = t, .param = bare, .init = init};
         cfx_status st = cfx_value_map(&v, s->ctx, concrete->value,
                                       concrete_leaf, &l, &s->error);
         return st ? cfx_none() : cfx_own(s, v);
