@@ -11,4 +11,12 @@ swap_LDADD = libcfx.la
 swap_by_pattern_SOURCES = %reldir%/swap_by_pattern.c
 swap_by_pattern_LDADD = libcfx.la
 
+noinst_PROGRAMS += swap-by-transformer decompose-relu own-module
+swap_by_transformer_SOURCES = %reldir%/swap_by_transformer.c
+swap_by_transformer_LDADD = libcfx.la
+decompose_relu_SOURCES = %reldir%/decompose_relu.c
+decompose_relu_LDADD = libcfx.la
+own_module_SOURCES = %reldir%/own_module.c
+own_module_LDADD = libcfx.la
+
 EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c

@@ -38,7 +38,7 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
     if (!err || strstr(err->text, between))
         return;
     len += cfx_module_path(it->module, place + len, sizeof(place) - len);
-    if (!it->self->nested)
+    if (!it->self->nested || !cfx_module_parent(it->module))
         len = 0;
     else if (len >= sizeof(place))
         len = sizeof(place) - 1;

@@ -162,4 +162,4 @@ tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
-EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h %reldir%/trace_test.h
+EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h
