@@ -82,7 +82,9 @@ typedef struct cfx_match_options {
     bool match_output;       /* the output node is part of the pattern */
     bool match_placeholder;  /* placeholders stand for placeholders only */
     bool keep_overlapping;   /* torch's remove_overlapping_matches=False */
-    bool ignore_literals;    /* literals of the pattern match anything */
+    /* Literals of the pattern match anything, and those of the graph match
+     * placeholders that stand for something else already. */
+    bool ignore_literals;
     /* Calls are equal when they resolve to the same overload of the same
      * operator, whether spelled as function, method, operator.* or aten, and
      * when their arguments are equal once bound to its schema: positional or
