@@ -215,6 +215,42 @@ START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
 }
 END_TEST
 
+/* Each level calls the next twice: without a memory that is 2^40 walks. */
+START_TEST(effects_of_nested_graphs_are_found_once)
+{
+    enum { LEVELS = 40 };
+    cfx_module *gm = new_graph_module("relu_");
+    for (int i = 0; i < LEVELS; i++) {
+        cfx_graph *h;
+        cfx_module *outer = new_root();
+        assert_ok(cfx_graph_new(&h, ctx, &err));
+        cfx_value in[] = {node(cfx_graph_placeholder(h, "a", &err)),
+                          node(cfx_graph_placeholder(h, "b", &err))};
+        cfx_graph_call_module(h, "sub", in, 2, NULL, 0, &err);
+        cfx_graph_output(h, node(cfx_graph_call_module(h, "sub", in, 2, NULL,
+                                                       0, &err)), &err);
+        add(outer, "sub", gm);
+        assert_ok(cfx_graph_module_new_take(&gm, ctx, outer, h, NULL, &err));
+    }
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_module *root = new_root();
+    add(root, "gm", gm);
+    cfx_graph_set_owning_module(g, root);
+    cfx_value args[] = {node(x), node(y)};
+    cfx_node *n = cfx_graph_call_module(g, "gm", args, 2, NULL, 0, &err);
+    ck_assert_uint_eq(effects_of(n).input_writes, 2);
+    /* The change of the innermost reaches the outermost. */
+    cfx_module *inner = gm;
+    while (cfx_module_child(inner, "sub"))
+        inner = cfx_module_child(inner, "sub");
+    cfx_graph *h = cfx_graph_module_graph(inner);
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu_"), "relu", &err));
+    ck_assert(!is_impure(n));
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
 /* ---- Dead code ---- */
 
 static size_t erase_dead(const cfx_dce_options *o)
@@ -414,6 +450,7 @@ int main(void)
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, effects_of_nested_graphs_are_found_once);
     tcase_add_test(c, dce_simple);
     tcase_add_test(c, dce_dead_getattr);
     tcase_add_test(c, dce_dead_placeholder);

@@ -170,4 +170,9 @@ CFX_INLINE cfx_status cfx_graph__no_memory(cfx_error *err)
     return cfx_fail(err, CFX_ENOMEM, "out of memory");
 }
 
+/* Rename a node; if it is the one made last, as if it had been made with that
+ * name: the one it had is free again. */
+cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
+                                 cfx_error *err);
+
 #endif
