@@ -1,13 +1,14 @@
 /*
  * graphs -- what is done to graphs, at growing sizes, beside torch.fx.
  *
- *     bench-graphs [-k TEXT] [-n ROUNDS] [-m MOST] [-p PEER] [SIZE...]
+ *     bench-graphs [-k TEXT] [-n ROUNDS] [-m MOST] [-p PEER] [-c] [SIZE...]
  *
  * Every run has a graph that was made anew for it, and nothing that an earlier
  * one has found; only the work itself is timed. -k measures the rows only whose
  * name has TEXT in it; PEER is the command of graphs_peer.py, which makes the
  * same graph and is asked, in the same round, for sizes up to MOST. Figures are
- * ns a node, medians over the rounds; the ratio is that of the medians.
+ * ns a node, medians over the rounds; the ratio is that of the medians. -c counts
+ * the time on the processor, for a machine that does other things too.
  *
  * The graph is a row of blocks of ten nodes: two equal additions and what
  * follows of each, two nodes that nothing uses, and a tanh of a neg in every
@@ -241,7 +242,7 @@ static void work_release(work *w)
 
 /* Seconds; negative, with a text on stderr, when it fails. A context of its
  * own: nothing is found that an earlier run has left. */
-static double run_once(const struct row *row, size_t size)
+static double run_once(const struct row *row, size_t size, bool processor)
 {
     work w = {.size = size};
     double took = -1;
@@ -252,9 +253,9 @@ static double run_once(const struct row *row, size_t size)
     if (!st)
         cfx_find_function(w.ctx, "torch.relu");
     if (!st && !(st = make(&w, row->needs))) {
-        double start = bench_now(false);
+        double start = bench_now(processor);
         st = row->run(&w);
-        took = bench_now(false) - start;
+        took = bench_now(processor) - start;
     }
     if (st)
         fprintf(stderr, "bench-graphs: %s: %s\n", row->name, w.err.text);
@@ -269,6 +270,7 @@ typedef struct bench {
     bench_peer peer;
     size_t most;
     int rounds;
+    bool processor;
 } bench;
 
 static bool measure(bench *b, const struct row *row, size_t size)
@@ -277,8 +279,9 @@ static bool measure(bench *b, const struct row *row, size_t size)
     bool beside = b->peer.to && size <= b->most;
 
     for (int i = 0; i < b->rounds; i++) {
-        cfx[i] = run_once(row, size);
-        torch[i] = beside ? bench_peer_graph(&b->peer, row->name, size) : 0;
+        cfx[i] = run_once(row, size, b->processor);
+        torch[i] = beside ? bench_peer_graph(&b->peer, row->name, size,
+                                               b->processor) : 0;
         if (cfx[i] < 0 || torch[i] < 0)
             return false;
     }
@@ -294,12 +297,13 @@ static bool measure(bench *b, const struct row *row, size_t size)
 
 static bool options(bench *b, int argc, char **argv)
 {
-    for (int c; (c = getopt(argc, argv, "k:n:m:p:")) != -1;)
+    for (int c; (c = getopt(argc, argv, "k:n:m:p:c")) != -1;)
         switch (c) {
         case 'k': b->only = optarg; break;
         case 'n': b->rounds = atoi(optarg); break;
         case 'm': b->most = (size_t)atoll(optarg); break;
         case 'p': b->command = optarg; break;
+        case 'c': b->processor = true; break;
         default: return false;
         }
     return b->rounds > 0 && b->rounds <= ROUNDS_MAX;
@@ -311,7 +315,7 @@ int main(int argc, char **argv)
     bench b = {.rounds = 3, .most = 100000};
     if (!options(&b, argc, argv)) {
         fprintf(stderr, "usage: bench-graphs [-k TEXT] [-n ROUNDS] [-m MOST] "
-                "[-p PEER] [SIZE...]\n");
+                "[-p PEER] [-c] [SIZE...]\n");
         return 2;
     }
     const char *const *size =

@@ -83,10 +83,12 @@ double bench_peer_run(bench_peer *p, bench_time time)
     return ask(p, answer) ? atof(answer) : -1;
 }
 
-double bench_peer_graph(bench_peer *p, const char *row, size_t size)
+double bench_peer_graph(bench_peer *p, const char *row, size_t size,
+                        bool processor)
 {
     char answer[BENCH_TEXT];
 
-    fprintf(p->to, "%s %zu\n", row, size);
+    fprintf(p->to, "%s %zu %s\n", row, size,
+            processor ? "processor" : "wall");
     return ask(p, answer) ? atof(answer) : -1;
 }

@@ -3,6 +3,7 @@
  */
 #include <string.h>
 
+#include <cfx/codegen.h>
 #include <cfx/picture.h>
 
 #include "cli.h"
@@ -18,7 +19,8 @@ static const cli_option options[] = {
      "graph (default): as print(gm.graph); tabular: as print_tabular(); "
      "python: as gm.code; readable: as print_readable(); modules: the module "
      "tree; model: the whole model file; cfx: the same without losing "
-     "anything; dot: a picture for Graphviz; svg: a picture",
+     "anything; c: a program in C; dot: a picture for "
+     "Graphviz; svg: a picture",
      offsetof(struct print_options, format)},
     {CLI_FLAG, 0, "stride", NULL, "readable: strides behind the shapes",
      offsetof(struct print_options, stride)},
@@ -116,6 +118,13 @@ static cfx_status print_svg(cfx_sink to, const cfx_module *gm,
     return cfx_print_svg(to, gm, NULL, err);
 }
 
+static cfx_status print_c(cfx_sink to, const cfx_module *gm,
+                          const struct print_options *o, cfx_error *err)
+{
+    (void)o;
+    return cfx_print_c(to, gm, NULL, err);
+}
+
 static const struct format {
     const char *name;
     format_fn *print;
@@ -125,7 +134,7 @@ static const struct format {
     {"python", print_code, false},       {"readable", print_readable, false},
     {"modules", print_modules, false},   {"model", print_model, false},
     {"cfx", print_lossless, true},       {"dot", print_dot, false},
-    {"svg", print_svg, false},
+    {"svg", print_svg, false},           {"c", print_c, true},
 };
 
 static const struct format *find_format(const char *name)

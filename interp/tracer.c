@@ -5,6 +5,7 @@
  * tensors among arguments into get_attr nodes, and leaves with the node where
  * it comes from. Whatever fails has failed the scope.
  */
+#include "graph/graph_impl.h"
 #include "interp/tracer_impl.h"
 
 #include <stdio.h>
@@ -825,7 +826,7 @@ void cfx_tracer_release(cfx_tracer *t)
 cfx_value cfx_named(cfx_scope *s, const char *name, cfx_value v)
 {
     if (!cfx_scope_failed(s) && v.kind == CFX_NODE && v.u.node)
-        cfx_node_rename(v.u.node, name, &s->error);
+        cfx_graph__rename_new(v.u.node, name, &s->error);
     return v;
 }
 

@@ -26,8 +26,11 @@ struct cfx_module {
     cfx_map children;           /* once there are many */
     cfx_state *state;
     size_t nstate, state_cap;
+    cfx_map states;             /* name -> index, once there are many */
     struct cfx_graph *graph;    /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
+    void *compiled;             /* what the graph was compiled to; or NULL */
+    void (*free_compiled)(struct cfx_module *m);
     uint64_t effects;           /* what its call does, for lib/graph; or 0 */
     bool used, all_used;        /* marks of a sweep */
 };

@@ -43,7 +43,7 @@ libcore_la_SOURCES += %reldir%/control.c %reldir%/control.h \
 
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops
-gen_ops_SOURCES = %reldir%/gen_ops.c
+gen_ops_SOURCES = %reldir%/gen_ops.c %reldir%/c_names.h
 gen_ops_LDADD = libcore.la
 nodist_cfxinclude_HEADERS += lib/cfx/ops.h
 BUILT_SOURCES += lib/cfx/ops.h
