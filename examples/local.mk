@@ -1,4 +1,4 @@
-noinst_PROGRAMS += digits run-example count-flops swap
+noinst_PROGRAMS += digits run-example count-flops swap conv-bn-fusion
 
 digits_SOURCES = %reldir%/digits.c
 digits_LDADD = libcfx.la
@@ -8,5 +8,7 @@ count_flops_SOURCES = %reldir%/count_flops.c
 count_flops_LDADD = libcfx.la
 swap_SOURCES = %reldir%/swap.c
 swap_LDADD = libcfx.la
+conv_bn_fusion_SOURCES = %reldir%/conv_bn_fusion.c
+conv_bn_fusion_LDADD = libcfx.la
 
 EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c
