@@ -3,10 +3,15 @@
  */
 #include <string.h>
 
+#include <cfx/codegen.h>
+#include <cfx/picture.h>
+
 #include "cli.h"
 
 struct print_options {
     const char *format;
+    bool stride, device, color, expanded, parameters;
+    cli_list meta;
 };
 
 static const cli_option options[] = {
@@ -14,15 +19,29 @@ static const cli_option options[] = {
      "graph (default): as print(gm.graph); tabular: as print_tabular(); "
      "python: as gm.code; readable: as print_readable(); modules: the module "
      "tree; model: the whole model file; cfx: the same without losing "
-     "anything",
+     "anything; c: a program in C; dot: a picture for "
+     "Graphviz; svg: a picture",
      offsetof(struct print_options, format)},
+    {CLI_FLAG, 0, "stride", NULL, "readable: strides behind the shapes",
+     offsetof(struct print_options, stride)},
+    {CLI_FLAG, 0, "device", NULL, "readable: devices behind the shapes",
+     offsetof(struct print_options, device)},
+    {CLI_FLAG, 0, "color", NULL, "readable: in colours",
+     offsetof(struct print_options, color)},
+    {CLI_FLAG, 0, "expanded", NULL, "readable: a parameter a line",
+     offsetof(struct print_options, expanded)},
+    {CLI_LIST, 0, "meta", "KEY", "readable: show this meta in comments",
+     offsetof(struct print_options, meta)},
+    {CLI_FLAG, 0, "parameters", NULL,
+     "dot: draw the parameters and buffers of modules, too",
+     offsetof(struct print_options, parameters)},
     {0},
 };
 
 /* ---- Formats ---- */
 
 typedef cfx_status format_fn(cfx_sink to, const cfx_module *gm,
-                             cfx_error *err);
+                             const struct print_options *o, cfx_error *err);
 
 static cfx_status put_line_end(cfx_sink to, cfx_status rc)
 {
@@ -30,45 +49,80 @@ static cfx_status put_line_end(cfx_sink to, cfx_status rc)
 }
 
 static cfx_status print_graph(cfx_sink to, const cfx_module *gm,
-                              cfx_error *err)
+                              const struct print_options *o, cfx_error *err)
 {
+    (void)o;
     return put_line_end(to, cfx_print_graph(to, cfx_graph_module_graph(gm),
                                             false, err));
 }
 
 static cfx_status print_tabular(cfx_sink to, const cfx_module *gm,
-                                cfx_error *err)
+                                const struct print_options *o, cfx_error *err)
 {
+    (void)o;
     return cfx_print_tabular(to, cfx_graph_module_graph(gm), err);
 }
 
-static cfx_status print_code(cfx_sink to, const cfx_module *gm, cfx_error *err)
+static cfx_status print_code(cfx_sink to, const cfx_module *gm,
+                             const struct print_options *o, cfx_error *err)
 {
+    (void)o;
     return cfx_print_code(to, cfx_graph_module_graph(gm), err);
 }
 
 static cfx_status print_readable(cfx_sink to, const cfx_module *gm,
-                                 cfx_error *err)
+                                 const struct print_options *o, cfx_error *err)
 {
-    return put_line_end(to, cfx_print_readable(to, gm, err));
+    cfx_code_options how = {
+        .size = sizeof(how), .include_stride = o->stride,
+        .include_device = o->device, .colored = o->color,
+        .expanded_def = o->expanded, .additional_meta = o->meta.item,
+        .nadditional_meta = (size_t)o->meta.n};
+    return put_line_end(to, cfx_print_readable_with(to, gm, &how, err));
 }
 
 static cfx_status print_modules(cfx_sink to, const cfx_module *gm,
-                                cfx_error *err)
+                                const struct print_options *o, cfx_error *err)
 {
+    (void)o;
     return put_line_end(to, cfx_print_modules(to, gm, err));
 }
 
 static cfx_status print_model(cfx_sink to, const cfx_module *gm,
-                              cfx_error *err)
+                              const struct print_options *o, cfx_error *err)
 {
+    (void)o;
     return cfx_print_model(to, gm, false, err);
 }
 
 static cfx_status print_lossless(cfx_sink to, const cfx_module *gm,
-                                 cfx_error *err)
+                                 const struct print_options *o, cfx_error *err)
 {
+    (void)o;
     return cfx_print_model(to, gm, true, err);
+}
+
+static cfx_status print_dot(cfx_sink to, const cfx_module *gm,
+                            const struct print_options *o, cfx_error *err)
+{
+    cfx_picture_options how = {
+        .size = sizeof(how), .ignore_parameters_and_buffers = !o->parameters,
+        .parse_stack_trace = true};
+    return cfx_print_dot(to, gm, &how, err);
+}
+
+static cfx_status print_svg(cfx_sink to, const cfx_module *gm,
+                            const struct print_options *o, cfx_error *err)
+{
+    (void)o;
+    return cfx_print_svg(to, gm, NULL, err);
+}
+
+static cfx_status print_c(cfx_sink to, const cfx_module *gm,
+                          const struct print_options *o, cfx_error *err)
+{
+    (void)o;
+    return cfx_print_c(to, gm, NULL, err);
 }
 
 static const struct format {
@@ -79,7 +133,8 @@ static const struct format {
     {"graph", print_graph, false},       {"tabular", print_tabular, false},
     {"python", print_code, false},       {"readable", print_readable, false},
     {"modules", print_modules, false},   {"model", print_model, false},
-    {"cfx", print_lossless, true},
+    {"cfx", print_lossless, true},       {"dot", print_dot, false},
+    {"svg", print_svg, false},           {"c", print_c, true},
 };
 
 static const struct format *find_format(const char *name)
@@ -105,7 +160,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
     cfx_status rc = cli_load(c, &gm, args[0], format->weights, &err);
     if (!rc) {
-        rc = format->print(cfx_sink_file(c->out), gm, &err);
+        rc = format->print(cfx_sink_file(c->out), gm, o, &err);
         /* What the output refuses is told when it is closed. */
         if (rc == CFX_EIO)
             rc = CFX_OK;

@@ -1,4 +1,5 @@
-noinst_PROGRAMS += digits run-example count-flops swap conv-bn-fusion
+noinst_PROGRAMS += digits run-example count-flops swap swap-by-pattern \
+	conv-bn-fusion
 
 digits_SOURCES = %reldir%/digits.c
 digits_LDADD = libcfx.la
@@ -8,6 +9,8 @@ count_flops_SOURCES = %reldir%/count_flops.c
 count_flops_LDADD = libcfx.la
 swap_SOURCES = %reldir%/swap.c
 swap_LDADD = libcfx.la
+swap_by_pattern_SOURCES = %reldir%/swap_by_pattern.c
+swap_by_pattern_LDADD = libcfx.la
 conv_bn_fusion_SOURCES = %reldir%/conv_bn_fusion.c
 conv_bn_fusion_LDADD = libcfx.la
 

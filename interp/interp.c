@@ -131,6 +131,15 @@ static cfx_status take_rest(cfx_interp *it, bool keywords, cfx_value *out)
                      : cfx_interp_fail(it, CFX_ENOMEM, "out of memory");
 }
 
+/* The input that was asked for last, out of the caller's hands. */
+static cfx_value take_input(struct cfx_interp_self *self)
+{
+    cfx_value *in = (cfx_value *)self->inputs + self->next_input - 1;
+    cfx_value v = *in;
+    *in = CFX_NOTHING;
+    return v;
+}
+
 static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
                                    cfx_value *out)
 {
@@ -141,7 +150,9 @@ static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
         return take_rest(it, target[1] == '*', out);
     if (self->next_input < self->ninputs)
         given = self->inputs[self->next_input++];
-    if (given.kind)
+    if (given.kind && self->boxed)
+        *out = take_input(self);
+    else if (given.kind)
         *out = cfx_value_ref(given);
     else if (call->nargs)
         *out = cfx_value_ref(call->args[0]);
@@ -341,6 +352,19 @@ const cfx_interp_class cfx_interp_base = {
     .release = base_release,
 };
 
+/* Around the hook of a class where somebody wants to know how far it is: the
+ * walk need not look. */
+static cfx_status told_run_node(cfx_interp *it, const cfx_node *n,
+                                cfx_value *out)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_status st = self->untold(it, n, out);
+    if (!st)
+        self->progress(self->progress_user, self->step_of[n->id],
+                       self->nsteps);
+    return st;
+}
+
 typedef void (*any_hook)(void);
 
 /* A hook that an older, smaller table lacks is empty. */
@@ -407,6 +431,14 @@ cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
     cfx_walks__init(&it->self->walks, ctx);
     flatten(&it->self->hook, cls);
     it->self->keep_values = options && options->keep_values;
+    if (options && options->size > offsetof(cfx_interp_options, progress)) {
+        it->self->progress = options->progress;
+        it->self->progress_user = options->progress_user;
+    }
+    if (it->self->progress) {
+        it->self->untold = it->self->hook.run_node;
+        it->self->hook.run_node = told_run_node;
+    }
     cfx_arena_init(&it->self->arena, ctx);
     cfx_scope_init(&it->self->eager, &cfx_eager_class, ctx, NULL);
     it->scope = options && options->scope ? options->scope : &it->self->eager;
@@ -488,23 +520,27 @@ cfx_value cfx_interp_env(const cfx_interp *it, const cfx_node *n)
 
 /* ---- The walk ---- */
 
-static cfx_status run_step(cfx_interp *it, const step *s)
+/* Run a node that has no value yet. */
+static cfx_status make_value(cfx_interp *it, const step *s)
 {
     struct cfx_interp_self *self = it->self;
     cfx_value v;
-    if (self->env[s->id].kind == CFX_ABSENT) {
-        self->walking = s;
-        cfx_status st = cfx_context_check(self->ctx, it->err);
-        if (!st)
-            st = cfx_interp_run_node(it, s->node, &v);
-        if (st)
-            return st;
+    self->walking = s;
+    cfx_status st = cfx_context_check(self->ctx, it->err);
+    if (!st)
+        st = cfx_interp_run_node(it, s->node, &v);
+    if (!st)
         set_env(self, s->id, v);
-    }
-    if (!self->keep_values)
-        for (uint32_t i = 0; i < s->ndrop; i++)
-            set_env(self, s->drop[i], CFX_NOTHING);
-    return CFX_OK;
+    return st;
+}
+
+/* Give back the values whose last use this was. */
+static void drop_ended(struct cfx_interp_self *self, const step *s)
+{
+    if (self->keep_values)
+        return;
+    for (uint32_t i = 0; i < s->ndrop; i++)
+        set_env(self, s->drop[i], CFX_NOTHING);
 }
 
 /* What is left when all went well is the result; unless values are kept. */
@@ -518,18 +554,30 @@ static void end_run(struct cfx_interp_self *self, cfx_status st)
         set_env(self, self->step[self->nsteps - 1].id, CFX_NOTHING);
 }
 
+static void start(struct cfx_interp_self *self, const cfx_value *inputs,
+                  size_t n, bool bound, bool boxed)
+{
+    self->inputs = inputs;
+    self->ninputs = n;
+    self->next_input = 0;
+    self->bound = bound;
+    self->boxed = boxed;
+    self->at = 0;
+    forget_last_run(self);
+}
+
 static cfx_status walk(cfx_interp *it, cfx_value *result)
 {
     struct cfx_interp_self *self = it->self;
     const cfx_node *caller = it->scope->node;
     cfx_status st = CFX_OK;
-    self->next_input = 0;
     *result = cfx_none();
-    forget_last_run(self);
-    for (size_t i = 0; i < self->nsteps && !st; i++) {
+    for (size_t i = 0; i < self->nsteps; i++) {
         const step *s = &self->step[i];
-        st = run_step(it, s);
-        if (!st && s->op == CFX_OUTPUT) {
+        if (self->env[s->id].kind == CFX_ABSENT && (st = make_value(it, s)))
+            break;
+        drop_ended(self, s);
+        if (s->op == CFX_OUTPUT) {
             *result = cfx_value_ref(self->env[s->id]);
             break;
         }
@@ -545,30 +593,115 @@ cfx_status cfx_interp__run_bound(cfx_interp *it, const cfx_value *in,
                                  cfx_value *result, cfx_error *err)
 {
     it->err = err;
-    it->self->inputs = in;
-    it->self->ninputs = it->self->params.n;
-    it->self->bound = true;
+    start(it->self, in, it->self->params.n, true, false);
     return walk(it, result);
 }
 
 /* What this run calls is prepared for it alone, also where it is made in the
- * midst of another. */
+ * midst of another. Gives what was there. */
+static cfx_walks *enter(cfx_interp *it, cfx_error *err)
+{
+    cfx_walks *around = it->scope->walks;
+    it->err = err;
+    it->self->walks.depth = around ? around->depth + 1 : 0;
+    it->scope->walks = &it->self->walks;
+    return around;
+}
+
+static void forget_error(cfx_scope *s)
+{
+    s->error.code = CFX_OK;
+    s->error.text[0] = '\0';
+}
+
 cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
                           size_t ninputs, cfx_value *result, cfx_error *err)
 {
-    struct cfx_interp_self *self = it->self;
     cfx_error own = {0};
     cfx_scope *s = it->scope;
-    cfx_walks *around = s->walks;
-    it->err = err ? err : &own;
-    s->error.code = CFX_OK;
-    s->error.text[0] = '\0';
-    s->walks = &self->walks;
-    self->walks.depth = around ? around->depth + 1 : 0;
-    self->inputs = inputs;
-    self->ninputs = ninputs;
-    self->bound = false;
+    cfx_walks *around = enter(it, err ? err : &own);
+    forget_error(s);
+    start(it->self, inputs, ninputs, false, false);
     cfx_status st = walk(it, result);
     s->walks = around;
     return st;
+}
+
+cfx_status cfx_interp_boxed_run(cfx_interp *it, cfx_value *inputs,
+                                size_t ninputs, cfx_value *result,
+                                cfx_error *err)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_error own = {0};
+    size_t want = 0;
+    *result = cfx_none();
+    for (size_t i = 0; i < self->nsteps; i++)
+        want += self->step[i].op == CFX_PLACEHOLDER;
+    if (ninputs != want)
+        return cfx_fail(err, CFX_EINVAL, "Interpreter.boxed_run expected %zu "
+                        "arguments for placeholders but received %zu (%s)",
+                        want, ninputs, ninputs > want ? "extra arguments"
+                                                      : "missing arguments");
+    cfx_walks *around = enter(it, err ? err : &own);
+    forget_error(it->scope);
+    start(self, inputs, ninputs, true, true);
+    cfx_status st = walk(it, result);
+    it->scope->walks = around;
+    for (size_t i = 0; i < ninputs; i++) {
+        cfx_value_unref(inputs[i]);
+        inputs[i] = CFX_NOTHING;
+    }
+    return st;
+}
+
+/* ---- The walk, in steps ---- */
+
+cfx_status cfx_interp_begin(cfx_interp *it, const cfx_value *inputs,
+                            size_t ninputs, cfx_error *err)
+{
+    forget_error(it->scope);
+    start(it->self, inputs, ninputs, false, false);
+    return cfx_context_check(it->self->ctx, err);
+}
+
+/* What ended with the step before it was still to be seen. */
+cfx_status cfx_interp_step(cfx_interp *it, const cfx_node **n,
+                           cfx_value *value, cfx_error *err)
+{
+    struct cfx_interp_self *self = it->self;
+    const cfx_node *caller = it->scope->node;
+    const step *last = self->at ? &self->step[self->at - 1] : NULL;
+    cfx_error own = {0};
+    *n = NULL;
+    *value = CFX_NOTHING;
+    if (last)
+        drop_ended(self, last);
+    if (self->at == self->nsteps || (last && last->op == CFX_OUTPUT))
+        return CFX_OK;
+    const step *s = &self->step[self->at++];
+    cfx_walks *around = enter(it, err ? err : &own);
+    cfx_status st = self->env[s->id].kind ? CFX_OK : make_value(it, s);
+    it->scope->walks = around;
+    it->scope->node = caller;
+    it->err = NULL;
+    self->walking = NULL;
+    if (st)
+        return st;
+    *n = s->node;
+    *value = self->env[s->id];
+    return CFX_OK;
+}
+
+void cfx_interp_end(cfx_interp *it, cfx_value *result)
+{
+    struct cfx_interp_self *self = it->self;
+    const step *last = self->at ? &self->step[self->at - 1] : NULL;
+    *result = cfx_none();
+    if (last && last->op == CFX_OUTPUT && self->env[last->id].kind)
+        *result = cfx_value_ref(self->env[last->id]);
+    if (self->keep_values)
+        self->has_run = true;
+    else
+        clear_env(self);
+    self->at = 0;
 }

@@ -77,6 +77,11 @@ struct cfx_interp_self {
     size_t ninputs, next_input;
     bool bound;                  /* inputs has one value a placeholder */
     bool nested;                 /* it runs inside of another's run */
+    bool boxed;                  /* inputs are given away */
+    size_t at;                   /* the next step; of a run in steps */
+    void (*progress)(void *user, size_t done, size_t total);
+    void *progress_user;
+    cfx_status (*untold)(cfx_interp *it, const cfx_node *n, cfx_value *out);
     bool has_kwargs;             /* a placeholder is `**kwargs` */
     cfx_params params;           /* of nested ones */
     cfx_walks walks;             /* what this run calls, if it is the first */
@@ -108,5 +113,8 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
 
 void cfx_walks__init(cfx_walks *w, cfx_context *ctx);
 void cfx_walks__release(cfx_walks *w);
+
+/* Of GraphModules that are called in a scope that writes calls down. */
+extern const cfx_interp_class cfx_transformer__inline;
 
 #endif

@@ -57,6 +57,11 @@ static uint8_t kind_of(const cfx_node *n)
     return CFX_PAT_NODE;
 }
 
+bool cfx_pattern_computes(const cfx_node *n)
+{
+    return n->op != CFX_OUTPUT && cfx_pattern_is_plain(kind_of(n));
+}
+
 static bool is_optional(const cfx_node *n)
 {
     return !strcmp(target_of(n), "cfx.optional");

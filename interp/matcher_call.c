@@ -91,12 +91,29 @@ static cfx_bound *bind_for(cfx_search *s, const cfx_node *gn,
     return NULL;
 }
 
+/* May both be calls of one operator? Not if one writes where the other does
+ * not: += of numbers is +, but what a node is nobody knows yet. */
+static bool may_resolve(const cfx_target *p, const cfx_target *g)
+{
+    bool may = false;
+    for (; g; g = g->next)
+        for (const cfx_target *t = p; t; t = t->next) {
+            if (t->op == g->op && t->inplace != g->inplace)
+                return false;
+            may |= t->op == g->op;
+        }
+    return may;
+}
+
 /* Bind both to the first operator that can be called under both targets. */
 static bool bind_both(cfx_search *s, const cfx_node *pn, const cfx_node *gn,
                       cfx_bound **pb, cfx_bound **gb)
 {
     const cfx_target *chain = resolve(s->m->ctx, pn);
-    for (const cfx_target *g = resolve(s->m->ctx, gn); g; g = g->next)
+    const cfx_target *g = resolve(s->m->ctx, gn);
+    if (!may_resolve(chain, g))
+        return false;
+    for (; g; g = g->next)
         for (const cfx_target *p = chain; p && !s->status; p = p->next) {
             if (p->op != g->op)
                 continue;
@@ -155,19 +172,6 @@ static bool is_of_type(const cfx_node *pn, const cfx_node *gn)
             type->schema[n] == '(');
 }
 
-/* Can a call of gn's target be one of an operator that pn may call? */
-static bool may_resolve(const cfx_matcher *m, const cfx_node *pn,
-                        const cfx_node *gn)
-{
-    const cfx_target *chain = resolve(m->ctx, pn);
-    for (const cfx_target *g = chain ? resolve(m->ctx, gn) : NULL; g;
-         g = g->next)
-        for (const cfx_target *p = chain; p; p = p->next)
-            if (p->op == g->op)
-                return true;
-    return false;
-}
-
 bool cfx_match_head(cfx_matcher *m, const cfx_node *pn, const cfx_node *gn)
 {
     const char *part = m->o.node_name_match;
@@ -184,7 +188,7 @@ bool cfx_match_head(cfx_matcher *m, const cfx_node *pn, const cfx_node *gn)
             return true;
     }
     return m->o.by_operator && is_operator(pn) && is_operator(gn) &&
-           may_resolve(m, pn, gn);
+           may_resolve(resolve(m->ctx, pn), resolve(m->ctx, gn));
 }
 
 /* ---- Arguments ---- */

@@ -174,7 +174,7 @@ static bool allocate(cfx_search *s, cfx_match *to)
     return true;
 }
 
-static void release_match(cfx_context *ctx, cfx_match *m)
+void cfx_match__release(cfx_context *ctx, cfx_match *m)
 {
     for (uint32_t i = 0; i < m->nmap && m->map; i++)
         cfx_value_unref(m->map[i]);
@@ -228,7 +228,7 @@ void cfx_matches_release(cfx_matches *found)
     if (!found)
         return;
     for (size_t i = 0; i < found->n; i++)
-        release_match(found->ctx, &found->item[i]);
+        cfx_match__release(found->ctx, &found->item[i]);
     if (found->ctx)
         cfx_free(found->ctx, found->item,
                  found->room * sizeof(*found->item));

@@ -143,6 +143,12 @@ typedef struct cfx_search {
     uint32_t steps;
 } cfx_search;
 
+/* Is a node of a pattern plain? */
+bool cfx_pattern_computes(const cfx_node *n);
+
+/* Give back what a match holds. */
+void cfx_match__release(cfx_context *ctx, cfx_match *m);
+
 cfx_status cfx_matcher__no_memory(cfx_error *err);
 
 /* Room for one more: false on lack of memory, which the search then has. */

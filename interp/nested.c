@@ -7,9 +7,12 @@
  */
 #include "interp/interp_impl.h"
 
+#include <cfx/codegen.h>
+
 #include "base/context.h"
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 /* A level takes some kilobytes of the C stack, and trees that are read from
  * text are no deeper. */
@@ -58,8 +61,11 @@ static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
     if (!n)
         return no_memory(s);
     n->key = cfx_module_ref(m);
-    cfx_status st = cfx_interp__init(&n->it, &cfx_interp_base, m, &options,
-                                     true, &s->error);
+    const cfx_interp_class *cls = cfx_scope__records(s)
+                                      ? &cfx_transformer__inline
+                                      : &cfx_interp_base;
+    cfx_status st = cfx_interp__init(&n->it, cls, m, &options, true,
+                                     &s->error);
     if (st)
         free_nested(n);
     else
@@ -284,6 +290,32 @@ static cfx_status run_graph(cfx_scope *s, cfx_module *m, binder *b,
     return st;
 }
 
+/* A graph that was compiled runs as what it was compiled to. `b` is to be
+ * bound, or else `in` is. */
+static cfx_status run_compiled(cfx_scope *s, cfx_module *m, binder *b,
+                               const cfx_value *in, cfx_value *out)
+{
+    const cfx_compiled *c = cfx_graph_module_compiled(m);
+    cfx_params params = {.n = 0};
+    cfx_value v = cfx_none();
+    size_t frame = cfx_scope_enter(s);
+    cfx_status st = cfx_params__find(&params, m->graph, &s->error);
+    if (!st && params.n != c->nparams)
+        st = cfx_fail(&s->error, CFX_EGRAPH, "%s was compiled when it had %zu "
+                      "inputs, not %zu", c->name, c->nparams, params.n);
+    if (!st && b)
+        st = bind(b, &params);
+    if (!st)
+        v = c->forward(s, b ? b->in : in, m);
+    if (!cfx_scope_failed(s))
+        *out = cfx_value_ref(v);
+    if (b && b->params)
+        release(b);
+    cfx_params__release(&params, s->ctx);
+    cfx_scope_leave(s, frame, cfx_none());
+    return s->error.code;
+}
+
 /* A class that looks at modules decides what becomes of the call. The graph
  * need not be one that can be prepared. */
 static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
@@ -308,14 +340,19 @@ static cfx_status call_graph(cfx_scope *s, cfx_module *m, const char *path,
 {
     binder b = {.s = s, .args = args, .nargs = nargs, .kwargs = kwargs,
                 .nkwargs = nkwargs};
-    return s->cls->call_module ? give_to_class(s, m, path, &b, out)
-                               : run_graph(s, m, &b, NULL, out);
+    if (!m->graph)
+        return cfx_module_call(s, m, path, args, nargs, kwargs, nkwargs, out);
+    if (s->cls->call_module)
+        return give_to_class(s, m, path, &b, out);
+    return m->compiled ? run_compiled(s, m, &b, NULL, out)
+                       : run_graph(s, m, &b, NULL, out);
 }
 
 static cfx_status forward_graph(cfx_scope *s, cfx_module *m,
                                 const cfx_value *in, cfx_value *out)
 {
-    return run_graph(s, m, NULL, in, out);
+    return m->compiled ? run_compiled(s, m, NULL, in, out)
+                       : run_graph(s, m, NULL, in, out);
 }
 
 const cfx_graph_caller cfx_graph_module__caller = {

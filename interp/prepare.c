@@ -5,11 +5,13 @@
  * Arguments are copied into the interpreter with holes where nodes stand; a
  * run fills the holes and nothing is bound again. Where several signatures
  * take a call as long as its nodes' values are unknown (operator.add of
- * tensors or of ints), each is prepared, and the values choose.
+ * tensors or of ints), each is prepared, and the values choose. In a scope that
+ * writes calls down nothing is bound: they go there as they are spelled.
  */
 #include "interp/interp_impl.h"
 
 #include "op/op_impl.h"
+#include "op/scope_impl.h"
 
 static cfx_status no_memory(cfx_error *err)
 {
@@ -223,7 +225,8 @@ static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
         if (!s->module)
             return cfx_fail(err, CFX_ENAME, "Node referenced nonexistent "
                             "target %s", target);
-    } else if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) {
+    } else if ((n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD) &&
+               !cfx_scope__records(it->scope)) {
         bool method = n->op == CFX_CALL_METHOD;
         const cfx_target *t;
         st = cfx_target__find(&t, self->ctx, target, method, err);

@@ -258,7 +258,7 @@ static const char model[] =
     ", kwargs = {}) meta = {'type': 'f32[2]', 'seq_nr': 1}\n"
     "    %neg : [num_users=1] = call_function[target=operator.neg](args = "
     "(%relu,), kwargs = {})\n"
-    "    return (neg,)\n";
+    "    return (%neg,)\n";
 
 START_TEST(each_failed_allocation_is_told)
 {
@@ -340,12 +340,12 @@ START_TEST(lines_are_counted_through_classes)
         "    %x : [num_users=1] = placeholder[target=x]\n"
         "    %c : [num_users=1] = call_module[target=child](args = (%x,), "
         "kwargs = {})\n"
-        "    return c\n\n"
+        "    return %c\n\n"
         "graph child():\n"
         "    %y : [num_users=1] = placeholder[target=y]\n"
         "    %neg : [num_users=1] = call_function[target=operator.neg](args ="
         " (%y,), kwargs = {})\n"
-        "    return neg\n";
+        "    return %neg\n";
     cfx_module *gm = parse(text, strlen(text));
     cfx_buf b;
     cfx_buf_init(&b, ctx);

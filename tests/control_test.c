@@ -1,93 +1,7 @@
 /*
- * control_test -- GraphModules that are called by others, and operators whose
- * arguments are graphs.
+ * control_test -- GraphModules that are called by others.
  */
-#include <check.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <cfx/graph_module.h>
-#include <cfx/interp.h>
-#include <cfx/text.h>
-
-static cfx_context *ctx;
-static cfx_module *gm;
-static cfx_error err;
-
-static void setup(void)
-{
-    err = (cfx_error){0};
-    ck_assert_int_eq(cfx_context_new(&ctx, NULL, &err), CFX_OK);
-    gm = NULL;
-}
-
-static void teardown(void)
-{
-    cfx_module_unref(gm);
-    ck_assert_uint_lt(cfx_context_memory(ctx), 4 << 20);
-    cfx_context_free(ctx);
-}
-
-static void model(const char *text)
-{
-    cfx_module_unref(gm);
-    gm = NULL;
-    ck_assert_msg(!cfx_parse_model(&gm, ctx, text, strlen(text), "test", &err),
-                  "%s", err.text);
-}
-
-/* A tensor of n floats, each x, as a value that is the caller's. */
-static cfx_value floats(int64_t n, float x)
-{
-    cfx_tensor *t;
-    ck_assert_int_eq(cfx_tensor_new(&t, ctx, CFX_F32, 1, &n, &err), CFX_OK);
-    for (int64_t i = 0; i < n; i++)
-        ((float *)t->data)[i] = x;
-    return cfx_value_of_tensor(t);
-}
-
-static float first(cfx_value v)
-{
-    ck_assert_int_eq(v.kind, CFX_TENSOR);
-    ck_assert_int_eq(v.u.tensor->dtype, CFX_F32);
-    return *(float *)v.u.tensor->data;
-}
-
-/* Run the model on its inputs, which are given back; the first element. */
-static float run(cfx_value *in, size_t n)
-{
-    cfx_interp it = {0};
-    cfx_value out;
-    ck_assert_msg(!cfx_interp_init(&it, &cfx_interp_base, gm, &err), "%s",
-                  err.text);
-    ck_assert_msg(!cfx_interp_run(&it, in, n, &out, &err), "%s", err.text);
-    float y = first(out);
-    cfx_value_unref(out);
-    cfx_interp_release(&it);
-    for (size_t i = 0; i < n; i++)
-        cfx_value_unref(in[i]);
-    return y;
-}
-
-/* Run it on x = 1 twice; fails with a text that holds `part`. */
-static void fails(cfx_status with, const char *part)
-{
-    cfx_interp it = {0};
-    cfx_value in = floats(2, 1), out;
-    err = (cfx_error){0};
-    ck_assert_msg(!cfx_interp_init(&it, &cfx_interp_base, gm, &err), "%s",
-                  err.text);
-    for (int i = 0; i < 2; i++) {
-        err = (cfx_error){0};
-        ck_assert_int_eq(cfx_interp_run(&it, &in, 1, &out, &err), with);
-        ck_assert_int_eq(out.kind, CFX_NONE);
-        ck_assert_msg(strstr(err.text, part) != NULL, "%s", err.text);
-    }
-    err = (cfx_error){0};
-    cfx_interp_release(&it);
-    cfx_value_unref(in);
-}
+#include "tests/control_test.h"
 
 /* ---- GraphModules called by GraphModules ---- */
 
@@ -502,6 +416,214 @@ START_TEST(values_of_children_end_with_their_last_use)
 }
 END_TEST
 
+/* ---- Ways to run ---- */
+
+static const char two_inputs[] =
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %y : [num_users=1] = placeholder[target=y](default=3)\n"
+    "    %add : [num_users=1] = call_function[target=operator.add](args = "
+    "(%x, %y), kwargs = {})\n"
+    "    %neg : [num_users=1] = call_method[target=neg](args = (%add,), "
+    "kwargs = {})\n"
+    "    return neg";
+
+static void ready(cfx_interp *it, const cfx_interp_options *o)
+{
+    ck_assert_msg(!cfx_interp_init_with(it, &cfx_interp_base, gm, o, &err),
+                  "%s", err.text);
+}
+
+START_TEST(boxed_run_takes_one_value_a_placeholder)
+{
+    static const char *const texts[] = {
+        "Interpreter.boxed_run expected 2 arguments for placeholders but "
+        "received 1 (missing arguments)",
+        "Interpreter.boxed_run expected 2 arguments for placeholders but "
+        "received 3 (extra arguments)"};
+    cfx_interp it = {0};
+    cfx_value in[3] = {floats(2, 1), cfx_int(5), cfx_none()}, out;
+    model(two_inputs);
+    ready(&it, NULL);
+    for (int i = 0; i < 2; i++) {
+        err = (cfx_error){0};
+        ck_assert_int_eq(cfx_interp_boxed_run(&it, in, i ? 3 : 1, &out, &err),
+                         CFX_EINVAL);
+        ck_assert_str_eq(err.text, texts[i]);
+        ck_assert_int_eq(in[0].kind, CFX_TENSOR);
+    }
+    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_float_eq(first(out), -6);
+    ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
+    cfx_value_unref(out);
+    /* Also after a failure all is taken. */
+    in[0] = floats(2, 1);
+    in[1] = floats(3, 1);
+    err = (cfx_error){0};
+    ck_assert_int_ne(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
+    err = (cfx_error){0};
+    cfx_interp_release(&it);
+}
+END_TEST
+
+/* The input ends with its last use, although the caller had it. */
+START_TEST(boxed_inputs_end_with_their_last_use)
+{
+    cfx_interp it = {0};
+    cfx_value in[2] = {floats(1 << 20, 1), cfx_int(1)}, out;
+    model(two_inputs);
+    ready(&it, NULL);
+    size_t before = cfx_context_memory(ctx);
+    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_uint_lt(cfx_context_peak_memory(ctx), before + (5 << 20));
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+}
+END_TEST
+
+START_TEST(interpreter_star_star_kwargs)
+{
+    static const char text[] =
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %args : [num_users=1] = placeholder[target=*args]\n"
+        "    %kwargs : [num_users=1] = placeholder[target=**kwargs]\n"
+        "    return (args, kwargs)";
+    cfx_interp it = {0};
+    cfx_value out, x = floats(1, 1);
+    cfx_value pair[] = {cfx_str_new(ctx, "k", 1), cfx_int(4)};
+    cfx_value dict = cfx_dict_new(ctx, 1, pair);
+    cfx_value in[] = {x, cfx_int(1), cfx_int(2), dict};
+    model(text);
+    ready(&it, NULL);
+    for (size_t n = 1; n <= 4; n++) {
+        ck_assert_int_eq(cfx_interp_run(&it, in, n, &out, &err), 0);
+        cfx_value args = out.u.seq->item[0], kw = out.u.seq->item[1];
+        ck_assert_int_eq(args.kind, CFX_LIST);
+        ck_assert_int_eq(kw.kind, CFX_DICT);
+        ck_assert_uint_eq(args.u.seq->len, n == 4 ? 2 : n - 1);
+        ck_assert_uint_eq(kw.u.seq->len, n == 4 ? 2 : 0);
+        cfx_value_unref(out);
+    }
+    cfx_interp_release(&it);
+    cfx_value_unref(dict);
+    cfx_value_unref(pair[0]);
+    cfx_value_unref(x);
+}
+END_TEST
+
+START_TEST(interpreter_other_graph)
+{
+    cfx_interp it = {0};
+    cfx_graph *g;
+    cfx_value x = floats(2, 1), out;
+    model(nested);
+    ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), 0);
+    cfx_value in = cfx_value_of_node(cfx_graph_placeholder(g, "x", &err));
+    cfx_node *n = cfx_graph_call_module(g, "a.inner", &in, 1, NULL, 0, &err);
+    ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(n), &err));
+    ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
+                                     .graph = g});
+    ck_assert_msg(!cfx_interp_run(&it, &x, 1, &out, &err), "%s", err.text);
+    ck_assert_float_eq(first(out), 101);
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+    cfx_graph_free(g);
+    cfx_value_unref(x);
+}
+END_TEST
+
+/* torch.fx's Interpreter.fetch_attr: a path may name what is in a child. */
+START_TEST(fetch)
+{
+    static const char text[] =
+        "# cfx 1\n"
+        "Net(\n"
+        "  (a): Sub(\n"
+        "    (fc): Linear(in_features=2, out_features=3, bias=True)\n"
+        "  )\n"
+        ")\n\n"
+        "graph():\n"
+        "    %m : [num_users=1] = get_attr[target=a]\n"
+        "    %w : [num_users=1] = get_attr[target=a.fc.weight]\n"
+        "    return (%m, %w)\n";
+    cfx_interp it = {0};
+    cfx_scope s;
+    cfx_value out;
+    model(text);
+    cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
+    ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
+                                     .scope = &s});
+    ck_assert_int_eq(cfx_interp_run(&it, NULL, 0, &out, &err), 0);
+    ck_assert_int_eq(out.u.seq->item[0].kind, CFX_MODULE);
+    ck_assert_ptr_eq(out.u.seq->item[0].u.module, cfx_module_at(gm, "a"));
+    ck_assert_int_eq(cfx_tensor_size(out.u.seq->item[1].u.tensor, 0), 3);
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+    cfx_scope_release(&s);
+}
+END_TEST
+
+static size_t told[2], times;
+
+static void tell(void *user, size_t done, size_t total)
+{
+    ck_assert_ptr_eq(user, &times);
+    told[0] = done;
+    told[1] = total;
+    ck_assert_uint_eq(done, ++times);
+}
+
+START_TEST(progress_is_told_after_each_node)
+{
+    cfx_interp it = {0};
+    cfx_value x = floats(2, 1), out;
+    times = 0;
+    model(two_inputs);
+    ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
+                                     .progress = tell,
+                                     .progress_user = &times});
+    ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), 0);
+    ck_assert(told[0] == 5 && told[1] == 5);
+    cfx_value_unref(out);
+    cfx_interp_release(&it);
+    cfx_value_unref(x);
+}
+END_TEST
+
+START_TEST(runs_may_stop_after_each_node)
+{
+    static const char *const names[] = {"x", "y", "add", "neg", "output"};
+    cfx_interp it = {0};
+    const cfx_node *n;
+    cfx_value x = floats(2, 1), v, out;
+    model(two_inputs);
+    ready(&it, NULL);
+    for (int round = 0; round < 2; round++) {
+        ck_assert_int_eq(cfx_interp_begin(&it, &x, 1, &err), 0);
+        for (int i = 0; i < 5; i++) {
+            ck_assert_int_eq(cfx_interp_step(&it, &n, &v, &err), 0);
+            ck_assert_str_eq(n->name, names[i]);
+            if (i == 2)
+                ck_assert_float_eq(first(v), 4);
+        }
+        ck_assert_int_eq(cfx_interp_step(&it, &n, &v, &err), 0);
+        ck_assert_ptr_null(n);
+        cfx_interp_end(&it, &out);
+        ck_assert_float_eq(first(out), -4);
+        cfx_value_unref(out);
+    }
+    /* Half a run gives nothing, and keeps nothing. */
+    ck_assert_int_eq(cfx_interp_begin(&it, &x, 1, &err), 0);
+    ck_assert_int_eq(cfx_interp_step(&it, &n, &v, &err), 0);
+    cfx_interp_end(&it, &out);
+    ck_assert_int_eq(out.kind, CFX_NONE);
+    cfx_interp_release(&it);
+    cfx_value_unref(x);
+}
+END_TEST
+
 static Suite *suite(void)
 {
     Suite *s = suite_create("control");
@@ -521,6 +643,13 @@ static Suite *suite(void)
     tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
     tcase_add_test(t, nesting_has_a_limit);
     tcase_add_test(t, values_of_children_end_with_their_last_use);
+    tcase_add_test(t, boxed_run_takes_one_value_a_placeholder);
+    tcase_add_test(t, boxed_inputs_end_with_their_last_use);
+    tcase_add_test(t, interpreter_star_star_kwargs);
+    tcase_add_test(t, interpreter_other_graph);
+    tcase_add_test(t, fetch);
+    tcase_add_test(t, progress_is_told_after_each_node);
+    tcase_add_test(t, runs_may_stop_after_each_node);
     suite_add_tcase(s, t);
     return s;
 }

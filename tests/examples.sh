@@ -47,6 +47,12 @@ is 'swap calls another function' 0 '^tensor' \
     "$build/swap" "$m/mymodule.fx" operator.add operator.sub
 is 'swap names what is unknown' 1 "unknown function 'nope'.*While executing %add" \
     "$build/swap" "$m/mymodule.fx" operator.add nope
+is 'swap_by_pattern makes sums products' 0 'call_function\[target=torch.mul\]' \
+    "$build/swap-by-pattern" "$m/mymodule.fx"
+is 'swap_by_pattern tells how many' 0 '^1 replaced$' \
+    "$build/swap-by-pattern" "$m/mymodule.fx"
+is 'swap_by_pattern tells what is wrong' 1 '^swap_by_pattern: none.fx: ' \
+    "$build/swap-by-pattern" none.fx
 is 'digits tells what is wrong' 1 '^digits: none.fx: ' \
     "$build/digits" none.fx a b
 is 'digits without arguments' 2 '^usage' "$build/digits"

@@ -215,6 +215,42 @@ START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
 }
 END_TEST
 
+/* Each level calls the next twice: without a memory that is 2^40 walks. */
+START_TEST(effects_of_nested_graphs_are_found_once)
+{
+    enum { LEVELS = 40 };
+    cfx_module *gm = new_graph_module("relu_");
+    for (int i = 0; i < LEVELS; i++) {
+        cfx_graph *h;
+        cfx_module *outer = new_root();
+        assert_ok(cfx_graph_new(&h, ctx, &err));
+        cfx_value in[] = {node(cfx_graph_placeholder(h, "a", &err)),
+                          node(cfx_graph_placeholder(h, "b", &err))};
+        cfx_graph_call_module(h, "sub", in, 2, NULL, 0, &err);
+        cfx_graph_output(h, node(cfx_graph_call_module(h, "sub", in, 2, NULL,
+                                                       0, &err)), &err);
+        add(outer, "sub", gm);
+        assert_ok(cfx_graph_module_new_take(&gm, ctx, outer, h, NULL, &err));
+    }
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_module *root = new_root();
+    add(root, "gm", gm);
+    cfx_graph_set_owning_module(g, root);
+    cfx_value args[] = {node(x), node(y)};
+    cfx_node *n = cfx_graph_call_module(g, "gm", args, 2, NULL, 0, &err);
+    ck_assert_uint_eq(effects_of(n).input_writes, 2);
+    /* The change of the innermost reaches the outermost. */
+    cfx_module *inner = gm;
+    while (cfx_module_child(inner, "sub"))
+        inner = cfx_module_child(inner, "sub");
+    cfx_graph *h = cfx_graph_module_graph(inner);
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu_"), "relu", &err));
+    ck_assert(!is_impure(n));
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
 /* ---- Dead code ---- */
 
 static size_t erase_dead(const cfx_dce_options *o)
@@ -224,6 +260,156 @@ static size_t erase_dead(const cfx_dce_options *o)
     check_graph(g);
     return n;
 }
+
+START_TEST(dce_simple)
+{
+    cfx_module *root = new_root();
+    add(root, "attr", new_module("ReLU", -1, NULL, false));
+    cfx_graph_set_owning_module(g, root);
+    cfx_node *x = input("x"), *attr = cfx_graph_get_attr(g, "attr", &err);
+    call("operator.add", x, x, NULL);
+    cfx_graph_output(g, node(call("operator.add", x, attr, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x attr add_1 output");
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(dce_dead_getattr)
+{
+    cfx_node *x = input("x");
+    cfx_node *attr = cfx_graph_get_attr(g, "attr_1", &err);
+    call("operator.mul", call("operator.add", x, attr, NULL), x, NULL);
+    cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 3);
+    assert_nodes("x neg output");
+}
+END_TEST
+
+START_TEST(dce_dead_placeholder)
+{
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 0);
+    assert_nodes("x y neg output");
+    /* dead_placeholder_with_user */
+    cfx_graph_inserting_before(g, cfx_graph_output_node(g));
+    call("torch.abs", y, NULL);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x y neg output");
+}
+END_TEST
+
+START_TEST(dce_keep_module_with_side_effects)
+{
+    cfx_module *root = new_root();
+    add(root, "bn", new_module("BatchNorm1d", 3, NULL, false));
+    add(root, "relu", new_module("ReLU", -1, NULL, false));
+    cfx_graph_set_owning_module(g, root);
+    cfx_module_train(root, true);
+    cfx_node *x = input("x");
+    call_module(g, "bn", x);
+    call_module(g, "relu", x);
+    cfx_graph_output(g, node(x), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x bn output");
+    cfx_module_train(root, false);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x output");
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(dce_keep_torch_assert)
+{
+    cfx_node *x = input("x"), *holds = call("torch.all", x, NULL);
+    call("torch._assert", holds, x, NULL);
+    cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 0);
+}
+END_TEST
+
+START_TEST(dce_impure_nodes_args)
+{
+    cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
+    call("aten.add_.Tensor", y, x, NULL);
+    cfx_graph_output(g, node(y), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 0);
+}
+END_TEST
+
+START_TEST(dce_impure_kwargs)
+{
+    cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
+    cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), node(y)};
+    cfx_node *n = cfx_graph_call_function(g, "aten.add.out", args, 2, kwargs,
+                                          1, &err);
+    ck_assert_uint_eq(effects_of(n).input_writes, 2);
+    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add", args, 2,
+                                                  kwargs, 1, &err));
+    kwargs[1] = cfx_none();
+    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add", args, 2,
+                                                  kwargs, 1, &err));
+    cfx_value_unref(kwargs[0]);
+    cfx_graph_output(g, node(y), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x neg add_out add output");
+}
+END_TEST
+
+static bool is_add(void *user, const cfx_node *n)
+{
+    ++*(int *)user;
+    return !strcmp(n->target.u.str->text, "operator.add");
+}
+
+START_TEST(dce_impure_custom)
+{
+    int asked = 0;
+    cfx_node *x = input("x");
+    call("operator.add", x, x, NULL);
+    call("torch.neg", call("torch.abs", x, NULL), NULL);
+    method("relu_", x);
+    cfx_graph_output(g, node(x), &err);
+    const cfx_dce_options o = {
+        .size = sizeof(o),
+        .is_impure = is_add,
+        .user = &asked,
+    };
+    ck_assert_uint_eq(erase_dead(&o), 3);
+    ck_assert_int_eq(asked, 4);
+    assert_nodes("x add output");
+}
+END_TEST
+
+START_TEST(dce_needs_a_sorted_graph)
+{
+    cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
+    cfx_node *z = call("torch.abs", y, NULL);
+    cfx_graph_output(g, node(x), &err);
+    assert_ok(cfx_node_append(z, y, &err));
+    ck_assert_int_eq(cfx_graph_eliminate_dead_code(g, NULL, NULL, &err),
+                     CFX_EGRAPH);
+    assert_failed(CFX_EGRAPH, "Argument 'neg' of Node 'abs_1' was used before "
+                  "it has been defined!");
+    assert_nodes("x abs_1 neg output");
+}
+END_TEST
+
+START_TEST(dce_of_a_million_nodes_takes_one_sweep)
+{
+    enum { MANY = 1000000 };
+    cfx_node *x = input("x"), *n = x;
+    for (int i = 0; i < MANY; i++)
+        n = call("torch.neg", n, NULL);
+    cfx_graph_output(g, node(x), &err);
+    size_t erased;
+    assert_ok(cfx_graph_eliminate_dead_code(g, NULL, &erased, &err));
+    ck_assert_uint_eq(erased, MANY);
+}
+END_TEST
 
 START_TEST(dce_dead_chain)
 {
@@ -264,6 +450,17 @@ int main(void)
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, effects_of_nested_graphs_are_found_once);
+    tcase_add_test(c, dce_simple);
+    tcase_add_test(c, dce_dead_getattr);
+    tcase_add_test(c, dce_dead_placeholder);
+    tcase_add_test(c, dce_keep_module_with_side_effects);
+    tcase_add_test(c, dce_keep_torch_assert);
+    tcase_add_test(c, dce_impure_nodes_args);
+    tcase_add_test(c, dce_impure_kwargs);
+    tcase_add_test(c, dce_impure_custom);
+    tcase_add_test(c, dce_needs_a_sorted_graph);
+    tcase_add_test(c, dce_of_a_million_nodes_takes_one_sweep);
     tcase_add_test(c, dce_dead_chain);
     tcase_add_test(c, dce_keeps_what_has_effects);
     suite_add_tcase(s, c);

@@ -235,6 +235,19 @@ static void remember(int at, cfx_node *n, const model_node *args)
     model_set(&model[at], args, false);
 }
 
+/* Set the insert point to where model[at] will be; gives that place. */
+static int random_place(void)
+{
+    int at = dice(len + 1);
+    if (at < len && dice(2))
+        cfx_graph_inserting_before(g, model[at].n);
+    else
+        cfx_graph_inserting_after(g, at ? model[at - 1].n : NULL);
+    if (!at)
+        cfx_graph_inserting_before(g, NULL);
+    return at;
+}
+
 static cfx_status create_one(void)
 {
     static const char *const names[] = {NULL, "a", "a_1", "x.y", "b_7"};
@@ -244,13 +257,7 @@ static cfx_status create_one(void)
         return CFX_OK;
     random_args(&m);
     values_of(&m, args, kwargs);
-    int at = dice(len + 1);
-    if (at < len && dice(2))
-        cfx_graph_inserting_before(g, model[at].n);
-    else
-        cfx_graph_inserting_after(g, at ? model[at - 1].n : NULL);
-    if (!at)
-        cfx_graph_inserting_before(g, NULL);
+    int at = random_place();
     starve();
     cfx_node *n = cfx_graph_create_node(g, CFX_CALL_FUNCTION, "torch.f", args,
                                         (size_t)m.nargs, kwargs,
@@ -277,6 +284,65 @@ static cfx_status copy_one(void)
     if (n)
         remember(from + 1, n, &m);
     return err.code;
+}
+
+/* A graph of its own: p, first = f(p, 7), second = f(first, [p]). */
+static cfx_graph *new_part(cfx_node **p, cfx_node **first, cfx_node **second)
+{
+    cfx_graph *h;
+    assert_ok(cfx_graph_new(&h, ctx, &err));
+    *p = cfx_graph_placeholder(h, "p", &err);
+    cfx_value args[] = {node(*p), cfx_int(7)};
+    *first = cfx_graph_call_function(h, "torch.f", args, 2, NULL, 0, &err);
+    cfx_value list = cfx_list_new(ctx, 1, args);
+    args[0] = node(*first);
+    args[1] = list;
+    *second = cfx_graph_call_function(h, "torch.f", args, 2, NULL, 0, &err);
+    cfx_graph_output(h, list, &err);
+    cfx_value_unref(list);
+    return h;
+}
+
+/* What the two nodes of the part become if p is the argument `p`. */
+static void remember_part(int at, cfx_node *first, cfx_node *second,
+                          const model_arg *p)
+{
+    model_node m = {.nargs = 2};
+    m.arg[0] = *p;
+    m.arg[1] = (model_arg){.kind = NUMBER, .number = 7};
+    remember(at, first, &m);
+    m.arg[0] = (model_arg){.kind = NODE, .node = {first}};
+    m.arg[1] = (model_arg){.kind = LIST, .number = 1, .node = {p->node[0]}};
+    remember(at + 1, second, &m);
+}
+
+static cfx_status insert_part(void)
+{
+    cfx_node *p, *first, *second;
+    cfx_node_map map;
+    cfx_value out = CFX_NOTHING;
+    if (len > NODES - 2)
+        return CFX_OK;
+    cfx_graph *h = new_part(&p, &first, &second);
+    const model_arg a = {.kind = NODE, .node = {model[dice(len)].n}};
+    cfx_node_map_init(&map, h);
+    assert_ok(cfx_node_map_set(&map, p, node(a.node[0]), &err));
+    int at = random_place();
+    starve();
+    cfx_status st = cfx_graph_insert_graph(g, h, &map, dice(2) ? &out : NULL,
+                                           &err);
+    allowed = -1;
+    first = cfx_node_map_node(&map, first);
+    second = cfx_node_map_node(&map, second);
+    must(!first == !!st && !second == !!st);
+    must(st || out.kind == CFX_ABSENT ||
+         out.u.seq->item[0].u.node == a.node[0]);
+    if (!st)
+        remember_part(at, first, second, &a);
+    cfx_value_unref(out);
+    cfx_node_map_release(&map);
+    cfx_graph_free(h);
+    return st;
 }
 
 static cfx_status set_some(void)
@@ -359,6 +425,35 @@ static bool keep_even(void *data, cfx_node *user)
     return user->id % 2 == 0;
 }
 
+static int changed_by_graph;
+
+static void count_changed(void *data, cfx_node *user)
+{
+    must(keep_even(data, user));
+    changed_by_graph++;
+}
+
+static cfx_status replace_counted(void)
+{
+    cfx_node *old = model[dice(len)].n, *with = model[dice(len)].n;
+    const cfx_replace_options o = {
+        .size = sizeof(o),
+        .keep = keep_even,
+        .changed = count_changed,
+    };
+    const model_node m = *model_of(old);
+    size_t changed, wanted = 0;
+    for (int i = 0; i < m.nusers && old != with; i++)
+        if (keep_even(NULL, m.user[i])) {
+            model_replace(model_of(m.user[i]), old, with);
+            wanted++;
+        }
+    changed_by_graph = 0;
+    cfx_status st = cfx_node_replace_all_uses(old, with, &o, &changed, &err);
+    must(changed == wanted && (size_t)changed_by_graph == wanted);
+    return st;
+}
+
 static cfx_status replace_some(void)
 {
     cfx_node *old = model[dice(len)].n, *with = model[dice(len)].n;
@@ -415,6 +510,107 @@ static cfx_status erase_one(void)
     return st;
 }
 
+/* Does it use only what comes before it? */
+static bool is_defined(const model_node *m)
+{
+    cfx_node *in[ARGS * ITEMS * 2];
+    int n = model_inputs(m, in), k = 0;
+    while (k < n && model_of(in[k]) < m)
+        k++;
+    return k == n;
+}
+
+static bool is_sorted(void)
+{
+    int i = 0;
+    while (i < len && is_defined(&model[i]))
+        i++;
+    return i == len;
+}
+
+/* Take the arguments of all that use what comes later. */
+static void untangle(void)
+{
+    for (int i = 0; i < len; i++) {
+        model_node none = model[i];
+        if (is_defined(&model[i]))
+            continue;
+        assert_ok(cfx_node_set_args(model[i].n, NULL, 0, &err));
+        assert_ok(cfx_node_set_kwargs(model[i].n, NULL, 0, &err));
+        none.nargs = none.nkwargs = 0;
+        model_set(&model[i], &none, false);
+    }
+}
+
+static bool is_divisible_by_3(void *user, const cfx_node *n)
+{
+    (void)user;
+    return n->id % 3 == 0;
+}
+
+/* Functions that nobody knows are pure; most graphs here are not sorted. */
+static cfx_status erase_dead(void)
+{
+    size_t erased, wanted = 0;
+    const cfx_dce_options o = {
+        .size = sizeof(o),
+        .is_impure = dice(4) ? is_divisible_by_3 : NULL,
+    };
+    if (!dice(4))
+        untangle();
+    bool sorted = is_sorted();
+    cfx_status st = cfx_graph_eliminate_dead_code(g, &o, &erased, &err);
+    must(st == (sorted ? CFX_OK : CFX_EGRAPH));
+    err.code = CFX_OK;
+    for (int at = len - 1; at >= 0 && sorted; at--) {
+        model_node none = model[at];
+        if (model[at].nusers ||
+            (o.is_impure && is_divisible_by_3(NULL, model[at].n)))
+            continue;
+        none.nargs = none.nkwargs = 0;
+        model_set(&model[at], &none, false);
+        len--;
+        memmove(&model[at], &model[at + 1],
+                (size_t)(len - at) * sizeof(*model));
+        wanted++;
+    }
+    must(erased == wanted);
+    return CFX_OK;
+}
+
+/* ---- Watching ---- */
+
+static int alive; /* created, but not erased yet, by the hooks */
+
+static void on_created(void *data, cfx_node *n)
+{
+    (void)data;
+    must(!n->erased && cfx_graph_find(g, n->name) == n);
+    alive++;
+}
+
+static void on_erased(void *data, cfx_node *n)
+{
+    (void)data;
+    must(!n->erased && !n->first_user);
+    alive--;
+}
+
+static void on_replaced(void *data, cfx_node *old, cfx_node *with,
+                        const char *name, cfx_node *user)
+{
+    (void)data;
+    must(!with || !strcmp(name, with->name));
+    must(!old->erased && !user->erased);
+}
+
+static const cfx_graph_hooks hooks = {
+    .size = sizeof(cfx_graph_hooks),
+    .created = on_created,
+    .erased = on_erased,
+    .replaced = on_replaced,
+};
+
 /* Meta is only stirred: its own test says what it keeps. */
 static cfx_status change_meta(void)
 {
@@ -429,12 +625,23 @@ static cfx_status change_meta(void)
     return st;
 }
 
+/* Effects are asked of the registry, which is made when it is first used and
+ * stays. */
+static void setup_registry(void)
+{
+    setup();
+    cfx_graph_free(g);
+    cfx_find_function(ctx, "torch.f");
+    held_before = cfx_context_memory(ctx);
+    assert_ok(cfx_graph_new(&g, ctx, &err));
+}
+
 static cfx_status edit(void)
 {
     static cfx_status (*const edits[])(void) = {
         create_one, copy_one, set_some, set_some, update_one, update_one,
-        replace_some, replace_some, move_one, rename_one, erase_one,
-        erase_one, erase_one, change_meta,
+        insert_part, replace_some, replace_some, replace_counted, move_one,
+        rename_one, erase_one, erase_one, erase_one, erase_dead, change_meta,
     };
     return len ? edits[dice(sizeof(edits) / sizeof(*edits))]() : create_one();
 }
@@ -442,10 +649,12 @@ static cfx_status edit(void)
 START_TEST(edits_do_to_a_graph_what_they_do_to_a_model)
 {
     state = (uint64_t)_i;
-    len = 0;
+    len = alive = 0;
+    assert_ok(cfx_graph_add_hooks(g, &hooks, NULL, &err));
     for (int step = 0; step < STEPS; step++) {
         cfx_status st = edit();
         must(st == err.code && (!st || st == CFX_ENOMEM));
+        must(alive == len);
         err.code = CFX_OK;
         if (step % 8 == 0 || st)
             compare();
@@ -457,7 +666,7 @@ int main(void)
 {
     Suite *s = suite_create("graph_fuzz");
     TCase *c = tcase_create("graph_fuzz");
-    tcase_add_checked_fixture(c, setup, teardown);
+    tcase_add_checked_fixture(c, setup_registry, teardown);
     tcase_set_timeout(c, 60);
     tcase_add_loop_test(c, edits_do_to_a_graph_what_they_do_to_a_model, 0,
                         SEEDS);

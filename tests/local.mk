@@ -17,9 +17,19 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/zoo_text_test tests/memory_test tests/threads_test \
 	tests/symbols_test tests/peak_test tests/interp_test
 # Generated code and pictures.
-CHECK_TESTS += tests/code_test
+CHECK_TESTS += tests/code_test tests/picture_test
+CHECK_TESTS += tests/codegen_test
+tests_codegen_test_SOURCES = %reldir%/codegen_test.c %reldir%/compile.c \
+	%reldir%/compile.h $(SECTION_SOURCES)
+# Compiled graphs find the library's functions in the program.
+tests_codegen_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+check_PROGRAMS += tests/codegen_zoo_test
+tests_codegen_zoo_test_SOURCES = %reldir%/codegen_zoo_test.c \
+	%reldir%/compile.c %reldir%/compile.h $(ZOO_SOURCES)
+tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
 tests_text_test_SOURCES = %reldir%/text_test.c $(SECTION_SOURCES)
+tests_picture_test_SOURCES = %reldir%/picture_test.c $(SECTION_SOURCES)
 tests_code_test_SOURCES = %reldir%/code_test.c $(SECTION_SOURCES)
 tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
 tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
@@ -27,22 +37,29 @@ check_PROGRAMS += $(CHECK_TESTS)
 TESTS += $(CHECK_TESTS)
 
 # GraphModules as children, graphs as arguments, the minimizer.
-CONTROL_TESTS = tests/control_test
+CONTROL_TESTS = tests/control_test tests/control_golden_test \
+	tests/higher_order_test tests/minimize_test
 check_PROGRAMS += $(CONTROL_TESTS)
 TESTS += $(CONTROL_TESTS)
 endif
 
 # Passes.
 if HAVE_CHECK
-PASS_TESTS = tests/pass_test
+PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test
 check_PROGRAMS += $(PASS_TESTS)
 TESTS += $(PASS_TESTS)
 endif
 EXTRA_DIST += %reldir%/pass_test.h
+check_PROGRAMS += tests/passes_zoo_test
+tests_passes_zoo_test_SOURCES = %reldir%/passes_zoo_test.c %reldir%/zoo.c \
+	%reldir%/zoo.h
+dist_check_SCRIPTS += %reldir%/passes_zoo.sh
+TESTS += %reldir%/passes_zoo.sh
 
 # Whole graphs: effects, copies, hooks, the tree below a GraphModule.
 if HAVE_CHECK
-GRAPH_TESTS = tests/graph_effects_test
+GRAPH_TESTS = tests/graph_effects_test tests/graph_edit_test \
+	tests/graph_module_test tests/graph_torch_test
 check_PROGRAMS += $(GRAPH_TESTS)
 TESTS += $(GRAPH_TESTS)
 endif
@@ -58,11 +75,17 @@ tests_opcases_memory_test_SOURCES = %reldir%/opcases_memory_test.c \
 tests_registry_test_SOURCES = %reldir%/registry_test.c $(CASE_SOURCES)
 tests_zoo_test_SOURCES = %reldir%/zoo_test.c $(ZOO_SOURCES)
 tests_same_test_SOURCES = %reldir%/same_test.c $(ZOO_SOURCES)
+check_PROGRAMS += tests/opcases_effects_test
+tests_opcases_effects_test_SOURCES = %reldir%/opcases_effects_test.c \
+	$(CASE_SOURCES)
+dist_check_SCRIPTS += %reldir%/opcases_effects.sh
+TESTS += %reldir%/opcases_effects.sh
 SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
-	%reldir%/readme.sh
+	%reldir%/readme.sh %reldir%/picture.sh \
+	%reldir%/codegen_zoo.sh %reldir%/diff.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -85,7 +108,7 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 clean-local:
 	rm -rf zoo
 
-EXTRA_DIST += %reldir%/graph_test.h %reldir%/tensor_test.h \
+EXTRA_DIST += %reldir%/control_test.h %reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
 	%reldir%/golden
 
@@ -107,11 +130,27 @@ check-pytorch: cfx zoo/unpacked
 	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
 		$(MODELS)
 
+# Tracing.
+if HAVE_CHECK
+TRACE_TESTS = tests/tracer_test tests/tracer_module_test \
+	tests/tracer_proxy_test tests/transformer_test
+tests_transformer_test_SOURCES = %reldir%/transformer_test.c $(ZOO_SOURCES)
+check_PROGRAMS += $(TRACE_TESTS)
+TESTS += $(TRACE_TESTS)
+endif
+check_PROGRAMS += tests/traced_test
+tests_traced_test_SOURCES = %reldir%/traced_test.c $(CASE_SOURCES)
+dist_check_SCRIPTS += %reldir%/traced.sh
+TESTS += %reldir%/traced.sh
 # Patterns and rewriting.
 if HAVE_CHECK
-REWRITE_TESTS = tests/matcher_test
+REWRITE_TESTS = tests/matcher_test tests/rewriter_test \
+	tests/source_matcher_test
 REWRITE_SOURCES = %reldir%/rewrite_graphs.c %reldir%/rewrite_test.h
 tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
+tests_rewriter_test_SOURCES = %reldir%/rewriter_test.c $(REWRITE_SOURCES)
+tests_source_matcher_test_SOURCES = %reldir%/source_matcher_test.c \
+	$(REWRITE_SOURCES)
 check_PROGRAMS += $(REWRITE_TESTS)
 TESTS += $(REWRITE_TESTS)
 endif
@@ -123,4 +162,4 @@ tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
-EXTRA_DIST += %reldir%/golden_text.h
+EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h %reldir%/trace_test.h

@@ -112,6 +112,9 @@ typedef struct cfx_interp_options {
     const cfx_graph *graph;  /* another graph over the same module */
     cfx_scope *scope;        /* a meta or tracing scope; borrowed */
     bool keep_values;        /* all values stay until the next run */
+    /* Told after each node how many of how many are done; may be NULL. */
+    void (*progress)(void *user, size_t done, size_t total);
+    void *progress_user;
 } cfx_interp_options;
 CFX_API cfx_status cfx_interp_init_with(cfx_interp *it,
                                         const cfx_interp_class *cls,
@@ -126,6 +129,35 @@ CFX_API void cfx_interp_release(cfx_interp *it);
 CFX_API cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
                                   size_t ninputs, cfx_value *result,
                                   cfx_error *err);
+
+/*
+ * The same with one value a placeholder, each of which it takes over, also on
+ * failure: they go with their last use, and inputs[i] becomes absent. `*args`
+ * and `**kwargs` are given as one value. Fails with CFX_EINVAL, in torch.fx's
+ * sentence, where the number is another; then nothing is taken.
+ */
+CFX_API cfx_status cfx_interp_boxed_run(cfx_interp *it, cfx_value *inputs,
+                                        size_t ninputs, cfx_value *result,
+                                        cfx_error *err);
+
+/*
+ * A run that stops after each node, to look at two of them side by side:
+ *
+ *     cfx_status st = cfx_interp_begin(&it, inputs, n, &err);
+ *     while (!st && !(st = cfx_interp_step(&it, &node, &v, &err)) && node)
+ *         look(node, v);
+ *     cfx_interp_end(&it, &result);
+ *
+ * `inputs` must stay until the end. A step gives the node that it ran, NULL
+ * behind the last one, and its value, borrowed until the next step or the end.
+ * *result is a new reference, None where the run did not come to its output.
+ * A step fails as a run does; nothing but the end may follow.
+ */
+CFX_API cfx_status cfx_interp_begin(cfx_interp *it, const cfx_value *inputs,
+                                    size_t ninputs, cfx_error *err);
+CFX_API cfx_status cfx_interp_step(cfx_interp *it, const cfx_node **n,
+                                   cfx_value *value, cfx_error *err);
+CFX_API void cfx_interp_end(cfx_interp *it, cfx_value *result);
 
 /* Set values before a run: nodes that have one are not run (partial
  * evaluation); skipped placeholders take no input. Kept until the run ends. */

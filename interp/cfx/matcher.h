@@ -43,7 +43,7 @@
  *     cfx.where(a, "name")     a, if the predicate of that name holds
  *     cfx.module("Type", ...)  the call of a module of that type
  *
- * (cfx/pattern.h makes them in traced functions.) Such a node stands for what
+ * (cfx/pattern.h makes them where a pattern is written as a function.) Such a node stands for what
  * its argument stands for; parts of the pattern that were passed over are not
  * bound. And calls can be compared as what they mean, not as they are spelled:
  * see `by_operator` and `commutative`.

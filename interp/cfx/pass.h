@@ -55,7 +55,8 @@ struct cfx_pass {
     const char *schema;
     const char *doc;     /* one sentence */
     uint32_t flags;
-    /* Rewrite p->graph. A pass that fails has left the graph well-formed,
+    /* Rewrite p->graph, or give p->gm another (then new nodes inherit nothing
+     * but by the pass). A pass that fails has left the graph well-formed,
      * perhaps rewritten in part. */
     cfx_status (*run)(cfx_pass_call *p);
 };

@@ -25,8 +25,8 @@
  * inherit the provenance of what they replace (cfx_node_inherit). Code is
  * never generated as a side effect.
  *
- * When it fails, each match is either replaced as a whole or untouched, and
- * the graph is well-formed; what is wrong with pattern or replacement is found
+ * When it fails, each match is either replaced as a whole or untouched (but
+ * for the order of the nodes around it), and the graph is well-formed; what is wrong with pattern or replacement is found
  * before anything is changed.
  */
 #ifndef CFX_REWRITER_H

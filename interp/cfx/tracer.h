@@ -187,7 +187,9 @@ CFX_API cfx_value cfx_tracer_create(cfx_tracer *t, cfx_opcode op,
                                     size_t nkwargs);
 
 /* Give a proxy's node that name, made unique; does nothing to other values,
- * so that code may name what it computes in every scope. Gives v. */
+ * so that code may name what it computes in every scope. A node that was made
+ * last is named as if it had been made so: the name it had is free. Gives
+ * v. */
 CFX_API cfx_value cfx_named(cfx_scope *s, const char *name, cfx_value v);
 
 /* Set the type expression of a proxy's node (torch.fx's annotate). Fails the

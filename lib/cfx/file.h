@@ -92,6 +92,11 @@ CFX_API cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx,
                                   const cfx_load_options *options,
                                   cfx_error *err);
 
+/* Load weights by name into a module that is there; `path` and failures as
+ * above. */
+CFX_API cfx_status cfx_module_load_weights(cfx_module *m, const char *path,
+                                           bool map, cfx_error *err);
+
 /*
  * Fill every parameter and buffer from a seed, by its name; the values are
  * the same on every machine. The header of format/random.c gives the formula.

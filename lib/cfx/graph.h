@@ -131,6 +131,8 @@ CFX_API void cfx_graph_restore(cfx_graph *g, cfx_insert_point at);
  * with CFX_EGRAPH (a node of another graph among the arguments, an erased
  * one), CFX_EINVAL (empty target; absent values, keywords given twice, nodes
  * in the keys of dicts, more than CFX_MAX_DEPTH levels), CFX_ENOMEM.
+ * cfx_graph_get_attr and cfx_graph_call_module warn where the owning module
+ * lacks the target.
  */
 CFX_API cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
                                         const char *target,
@@ -196,7 +198,7 @@ CFX_API cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
                                              cfx_error *err);
 
 /* Take a node out. Fails with CFX_EGRAPH and torch.fx's sentence while it has
- * users; erasing twice does nothing. The node loses its arguments, and keeps
+ * users; erasing twice only warns. The node loses its arguments, and keeps
  * its name (which is not given to another), target, type and meta. */
 CFX_API cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n,
                                         cfx_error *err);
@@ -226,7 +228,7 @@ CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
  * change their state, draw random numbers or write to their input stay; so do
  * calls that fit no signature of their operator. Functions that are not
  * registered are dropped, as in torch.fx, unless they are spelled as those that
- * write (`f_`). Graphs that get_attr and call_module nodes name, at whatever
+ * write (`f_`, out=). Graphs that get_attr and call_module nodes name, at whatever
  * path (torch.fx: direct children that get_attr nodes name), are swept too,
  * each once. *nerased, if not NULL, is the number of nodes erased. Fails with
  * CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays so.
@@ -406,8 +408,8 @@ CFX_API cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err);
  * `forward`, and is found once for its configuration; of a GraphModule from
  * the nodes of its graph, as it is of graphs that a call is given (cond). An
  * operator that is not registered is taken for a function whose result may be a
- * view of any argument, and, if its name ends in one `_`, which writes to the
- * first; where arguments fit no signature, and where a forward cannot be
+ * view of any argument, which writes to `out`, and, if its name ends in one
+ * `_`, to the first; where arguments fit no signature, and where a forward cannot be
  * followed, the worst is assumed. Placeholders, get_attr and output nodes do
  * nothing. Fails with CFX_ENAME for a module that is not there, CFX_ENOMEM.
  */

@@ -12,14 +12,42 @@
 
 CFX_BEGIN_DECLS
 
-/* Make one of a root module (NULL: an empty one) and a graph, both of which it
- * takes over, also on failure. `class_name` is what it prints as. */
+/* Make one of a root module (NULL: an empty one, which prints as `class_name`)
+ * and a graph, both of which it takes over, also on failure. A root that has a
+ * graph gets the new one in its place. */
 CFX_API cfx_status cfx_graph_module_new_take(cfx_module **out,
                                              cfx_context *ctx,
                                              cfx_module *root,
                                              cfx_graph *graph,
                                              const char *class_name,
                                              cfx_error *err);
+
+/*
+ * Make one as torch.fx's constructor does: of a root module, copy only what
+ * the graph's get_attr and call_module nodes name. Prefixes of paths become
+ * empty `Module`s, tensors that are no parameters buffers; the training flag is
+ * root's; class_name NULL: root's. Where torch.fx shares the modules, a module
+ * has one parent here: they are copied (cfx_module_copy), the tensors shared.
+ * `root` is borrowed; the graph is taken over, also on failure. Fails with
+ * CFX_ENAME for a target that is not there, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_graph_module_from_root_take(cfx_module **out,
+                                                   const cfx_module *root,
+                                                   cfx_graph *graph,
+                                                   const char *class_name,
+                                                   cfx_error *err);
+
+/* The same of n paths and what is there: tensors, which become buffers unless
+ * `parameter` says otherwise, and modules. Those that no node names are
+ * ignored; one that is missing fails with CFX_ENAME, in torch.fx's words. */
+typedef struct cfx_module_item {
+    const char *path;
+    cfx_value v;             /* a tensor or a module; borrowed */
+    bool parameter;
+} cfx_module_item;
+CFX_API cfx_status cfx_graph_module_from_dict_take(
+    cfx_module **out, cfx_context *ctx, const cfx_module_item *items,
+    size_t n, cfx_graph *graph, const char *class_name, cfx_error *err);
 
 /* The graph of a GraphModule, or NULL; borrowed. */
 CFX_API cfx_graph *cfx_graph_module_graph(const cfx_module *gm);

@@ -160,7 +160,7 @@ CFX_API cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op,
  * How that call is written, where it is written down: the name into buf (as
  * snprintf; 0: it has none), and whether it is a method's. It is the first of
  * the operator's aliases that begins with "torch.", else the first of all;
- * "Tensor.x" is the method x. An operator without aliases has those of its
+ * "Tensor.x" is the method x. An operator without aliases has the names of its
  * variants. In place it is the method "x_" of the first "Tensor.x" among the
  * aliases, else the first "torch." name that writes. Required arguments are
  * positional, others that are given are keywords by the schema's names, in its
@@ -184,6 +184,15 @@ CFX_API cfx_status cfx_scope_call_target(cfx_scope *s,
                                          const cfx_value *args, size_t nargs,
                                          const cfx_value *kwargs,
                                          size_t nkwargs, cfx_value *out);
+
+/*
+ * Operators whose arguments are graphs (cond, while_loop, ...), and what the
+ * eager and the meta class do with them: call those graphs in this scope. For
+ * classes with a call_op of their own that compute or propagate.
+ */
+CFX_API bool cfx_op_takes_graphs(const cfx_op *op);
+CFX_API cfx_status cfx_scope_call_control(cfx_scope *s, cfx_call *call,
+                                          cfx_value *out);
 
 /* Lists and tuples that the scope owns: in C, cfx_list(s, a, b, c). */
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,

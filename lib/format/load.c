@@ -161,6 +161,12 @@ static cfx_status read_weights(cfx_module *gm, const char *path, bool map,
     return rc;
 }
 
+cfx_status cfx_module_load_weights(cfx_module *m, const char *path, bool map,
+                                   cfx_error *err)
+{
+    return read_weights(m, path, map, err);
+}
+
 /* ---- Loading ---- */
 
 static cfx_status load_weights(cfx_module *gm, const char *path,

@@ -2,8 +2,12 @@ libcfx_all_la_SOURCES += \
 	%reldir%/code_names.c \
 	%reldir%/code_text.c \
 	%reldir%/coder.h \
+	%reldir%/diff.c \
+	%reldir%/drawing.c \
+	%reldir%/drawing.h \
 	%reldir%/io.c \
 	%reldir%/io.h \
+	%reldir%/layout.c \
 	%reldir%/lexer.c \
 	%reldir%/lexer.h \
 	%reldir%/load.c \
@@ -11,10 +15,12 @@ libcfx_all_la_SOURCES += \
 	%reldir%/npz.c \
 	%reldir%/print.h \
 	%reldir%/print_code.c \
+	%reldir%/print_dot.c \
 	%reldir%/print_graph.c \
 	%reldir%/print_model.c \
 	%reldir%/print_modules.c \
 	%reldir%/print_readable.c \
+	%reldir%/print_svg.c \
 	%reldir%/print_tabular.c \
 	%reldir%/print_value.c \
 	%reldir%/random.c \

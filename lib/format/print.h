@@ -48,6 +48,7 @@ typedef struct cfx_values {
     cfx_out *out;
     int style; /* cfx_value_style or one of the above */
     bool colored; /* literals, in the style CODE */
+    size_t max_items; /* of aggregates, then how many there are; 0: all */
     /* What to call a node; NULL: by its name. */
     const char *(*node_name)(void *user, const cfx_node *n);
     void *user;
@@ -125,6 +126,13 @@ void cfx_numbering_release(cfx_numbering *n);
 /* The number of t; *added: is it new? */
 cfx_status cfx_numbering_get(cfx_numbering *n, const cfx_tensor *t,
                              uint64_t *number, bool *added);
+
+/* A module made anew of the same arguments: what it has, the constructor
+ * tells. NULL where m has no constructor, or nothing. */
+cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
+                                cfx_error *err);
+/* Of the same type and shape, and both a parameter or both a buffer. */
+bool cfx_model__same_state(const cfx_state *a, const cfx_state *b);
 
 /*
  * Visit each tensor that stands in the arguments of a model's graphs, once,

@@ -108,16 +108,15 @@ static void print_tensor(void *user, cfx_out *o, const cfx_tensor *t)
 
 /* ---- State ---- */
 
-/* A module made anew of the same arguments: what it has, the tree tells. */
-static cfx_status make_twin(const cfx_module *m, cfx_module **twin,
-                            cfx_error *err)
+cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
+                                cfx_error *err)
 {
     const cfx_schema *schema = m->schema;
     cfx_value pairs[2 * CFX_MAX_PARAMS];
     size_t n = 0;
     cfx_status st = CFX_OK;
     *twin = NULL;
-    if (!schema || !m->nstate)
+    if (!schema || (!m->nstate && !m->nchildren))
         return CFX_OK;
     for (int k = schema->npositional; !st && k < schema->nparams; k++) {
         const char *name = schema->params[k].name;
@@ -135,7 +134,7 @@ static cfx_status make_twin(const cfx_module *m, cfx_module **twin,
     return st;
 }
 
-static bool same_state(const cfx_state *a, const cfx_state *b)
+bool cfx_model__same_state(const cfx_state *a, const cfx_state *b)
 {
     const cfx_tensor *x = a->tensor, *y = b->tensor;
     if (!x || !y)
@@ -187,12 +186,12 @@ static void print_states(cfx_out *o, const cfx_module *m, bool *any,
                          cfx_error *err)
 {
     cfx_module *twin;
-    cfx_status st = make_twin(m, &twin, err);
+    cfx_status st = cfx_model__make_twin(&twin, m, err);
     cfx_out_fail(o, st);
     for (size_t i = 0; !st && i < m->nstate; i++) {
         const cfx_state *told = twin ? cfx_module_state(twin, m->state[i].name)
                                      : NULL;
-        if (told && same_state(told, &m->state[i]))
+        if (told && cfx_model__same_state(told, &m->state[i]))
             continue;
         if (!*any)
             cfx_out_puts(o, "state:\n");

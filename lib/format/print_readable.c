@@ -5,6 +5,7 @@
  * Above a line that comes from other code than the one before it stands a
  * comment; it tells the place by the node's meta "stack_trace".
  */
+#include "format/drawing.h"
 #include "format/print.h"
 #include "format/unicode.h"
 
@@ -90,6 +91,25 @@ static void put_place(cfx_out *o, const cfx_node *n)
         cfx_out_puts(o, before[i]);
         cfx_out_add(o, part[i].s, part[i].len);
     }
+}
+
+bool cfx_print__source(cfx_out *o, const cfx_node *n)
+{
+    piece part[4];
+    cfx_value trace = cfx_node_meta(n, "stack_trace");
+    if (trace.kind != CFX_STR || !find_frame(trace.u.str, part))
+        return false;
+    /* The folder and the file are enough: the whole path makes long boxes. */
+    int slashes = 0;
+    size_t i = part[0].len;
+    while (i && (slashes += part[0].s[i - 1] == '/') < 2)
+        i--;
+    cfx_out_add(o, part[0].s + i, part[0].len - i);
+    cfx_out_putc(o, ':');
+    cfx_out_add(o, part[1].s, part[1].len);
+    cfx_out_putc(o, ' ');
+    cfx_out_add(o, part[3].s, part[3].len);
+    return true;
 }
 
 /* Print a value of meta "custom", cut after 40 characters. */

@@ -246,6 +246,12 @@ static void print_items(const cfx_values *p, const cfx_value *item, size_t n,
     for (size_t i = 0; i < n; i++) {
         if (i)
             cfx_out_puts(p->out, ", ");
+        if (p->max_items && i == p->max_items) {
+            cfx_out_puts(p->out, "...[total_len=");
+            cfx_out_int(p->out, (int64_t)n);
+            cfx_out_putc(p->out, ']');
+            return;
+        }
         print_at(p, item[i], style, depth);
     }
 }

@@ -491,7 +491,9 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
     frame f = *key;
     bool root = !t->nframes, closed;
     f.name = s;
-    while (s < end && (cfx_is_name_char(*s) || *s == '.'))
+    /* The graph of a lambda is of the class `<lambda>`. */
+    while (s < end && (cfx_is_name_char(*s) || *s == '.' || *s == '<' ||
+                       *s == '>'))
         s++;
     f.name_len = (size_t)(s - f.name);
     if (!f.name_len || s == end || *s != '(')

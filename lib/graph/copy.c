@@ -129,14 +129,14 @@ typedef struct inserting {
     const cfx_graph *from;
     cfx_node_map *map;
     cfx_node **node;
-    size_t len, done;
+    size_t room, len, done;
 } inserting;
 
 /* The list is made first: the two graphs may be one. */
 static cfx_status list_nodes(inserting *in, cfx_error *err)
 {
-    in->node = cfx_calloc(in->from->ctx, in->from->len + 1,
-                          sizeof(*in->node));
+    in->room = in->from->len + 1;
+    in->node = cfx_calloc(in->from->ctx, in->room, sizeof(*in->node));
     if (!in->node)
         return cfx_graph__no_memory(err);
     for (cfx_node *n = cfx_graph_first(in->from); n; n = cfx_node_next(n))
@@ -195,7 +195,7 @@ cfx_status cfx_graph_insert_graph(cfx_graph *to, const cfx_graph *from,
         undo_insert(&in, to);
     else if (output)
         *output = out;
-    cfx_free(from->ctx, in.node, (from->len + 1) * sizeof(*in.node));
+    cfx_free(from->ctx, in.node, in.room * sizeof(*in.node));
     cfx_node_map_release(&own);
     return st;
 }

@@ -130,13 +130,14 @@ static cfx_status module_effects(const cfx_module *m, cfx_effects *out,
     uint64_t known = cfx_module__effects(m);
     bool keep = !m->graph || m->graph->owner == m;
     cfx_status st = CFX_OK;
-    if (known && keep) {
+    if (known & KNOWN && keep) {
         *out = unpack(known);
         return CFX_OK;
     }
     *out = cfx_graph__worst;
     if (depth >= CFX_MAX_DEPTH)
         return CFX_OK;
+    cfx_module__watch(m);
     if (m->graph)
         st = graph_effects(m->graph, out, depth + 1, err);
     else if (m->forward)
@@ -227,7 +228,8 @@ static bool ends_in_one_underscore(const char *name)
     return n > 1 && name[n - 1] == '_' && name[n - 2] != '_';
 }
 
-/* An operator that nobody registered. */
+/* An operator that nobody registered writes where its spelling says so: to
+ * the first argument, and to one called `out`. */
 static cfx_effects unknown_effects(const cfx_node *n)
 {
     cfx_effects e = {.views = UINT32_MAX, .input_views = UINT32_MAX};
@@ -235,6 +237,12 @@ static cfx_effects unknown_effects(const cfx_node *n)
         e.writes = 1;
         e.input_writes = inputs_in(n, n->args[0]);
     }
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        if (!strcmp(n->kwargs[2 * i].u.str->text, "out") &&
+            n->kwargs[2 * i + 1].kind != CFX_NONE) {
+            e.writes |= (uint32_t)1 << 31;
+            e.input_writes |= inputs_in(n, n->kwargs[2 * i + 1]);
+        }
     return e;
 }
 

@@ -3,6 +3,8 @@
  */
 #include "graph/graph_impl.h"
 
+#include <cfx/graph_module.h>
+
 const char *const cfx_opcode_names[CFX_NOPCODES] = {
     [CFX_PLACEHOLDER] = "placeholder",
     [CFX_GET_ATTR] = "get_attr",
@@ -352,8 +354,23 @@ cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
                                  NULL, NULL, err);
 }
 
+/* As torch.fx does: what is missing may still be added. */
+static void warn_if_missing(const cfx_graph *g, cfx_opcode op,
+                            const char *path)
+{
+    cfx_value v;
+    if (!g->owner || !path ||
+        (!cfx_module_fetch_attr(&v, g->owner, path, NULL) &&
+         (op == CFX_GET_ATTR || v.kind == CFX_MODULE)))
+        return;
+    cfx_message(g->ctx, CFX_WARNING, "Attempted to insert a %s Node with no"
+                " underlying reference in the owning GraphModule! '%s' has to"
+                " be added to it", cfx_opcode_names[op], path);
+}
+
 cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
 {
+    warn_if_missing(g, CFX_GET_ATTR, path);
     return cfx_graph_create_node(g, CFX_GET_ATTR, path, NULL, 0, NULL, 0, NULL,
                                  NULL, err);
 }
@@ -381,6 +398,7 @@ cfx_node *cfx_graph_call_module(cfx_graph *g, const char *path,
                                 const cfx_value *kwargs, size_t nkwargs,
                                 cfx_error *err)
 {
+    warn_if_missing(g, CFX_CALL_MODULE, path);
     return cfx_graph_create_node(g, CFX_CALL_MODULE, path, args, nargs, kwargs,
                                  nkwargs, NULL, NULL, err);
 }

@@ -118,6 +118,15 @@ extern const struct cfx_graph_caller cfx_graph_module__caller;
 cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
                                  cfx_error *err);
 
+/* ---- same.c ---- */
+
+/* Do two nodes do the same, where `same` tells which nodes in the arguments
+ * stand for each other? Names and meta do not count. */
+typedef bool cfx_same_nodes(const void *user, const cfx_node *m,
+                            const cfx_node *n);
+bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
+                    const void *user);
+
 /* ---- hooks.c ---- */
 
 typedef enum cfx_event {
@@ -160,5 +169,10 @@ CFX_INLINE cfx_status cfx_graph__no_memory(cfx_error *err)
 {
     return cfx_fail(err, CFX_ENOMEM, "out of memory");
 }
+
+/* Rename a node; if it is the one made last, as if it had been made with that
+ * name: the one it had is free again. */
+cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
+                                 cfx_error *err);
 
 #endif

@@ -1,5 +1,6 @@
 libcfx_all_la_SOURCES += \
 	%reldir%/args.c \
+	%reldir%/construct.c \
 	%reldir%/copy.c \
 	%reldir%/dead_code.c \
 	%reldir%/effects.c \

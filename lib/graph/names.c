@@ -226,11 +226,15 @@ static bool keep(cfx_names *names, cfx_map_entry *entry, size_t base,
     char *name = cfx_arena_strdup(&names->text, entry->key, entry->len);
     if (!name)
         return false;
+    bool added = false;
     cfx_map_entry *known = cfx_map_get(&names->bases, name, base);
     if (!known && count)
-        known = cfx_map_put(&names->bases, name, base, NULL);
+        known = cfx_map_put(&names->bases, name, base, &added);
     if (!known && count)
         return false;
+    names->last = name;
+    names->last_base = base;
+    names->last_count = known && !added ? known->v.u : 0;
     if (known)
         known->v.u = count;
     entry->key = name;
@@ -262,6 +266,30 @@ cfx_map_entry *cfx_names_create(cfx_names *names, const char *candidate,
     if (entry && taken && count - from >= SKIP_EVERY)
         leave_skips(names, base, from, count);
     return entry;
+}
+
+cfx_map_entry *cfx_names_replace(cfx_names *names, const char *old,
+                                 const char *candidate, size_t len)
+{
+    bool undo = names->last && !strcmp(names->last, old);
+    size_t base = names->last_base;
+    uint64_t count = names->last_count;
+    cfx_map_entry *entry = cfx_names_create(names, candidate, len, false);
+    if (!entry)
+        return NULL;
+    const char *name = entry->key;
+    if (!undo) {
+        cfx_map_get(&names->used, old, strlen(old))->v.p = NULL;
+        return entry;
+    }
+    /* What the base counted since it was asked by the new name stays. */
+    int64_t number;
+    size_t own = split(name, strlen(name), &number);
+    cfx_map_entry *known = cfx_map_get(&names->bases, old, base);
+    if (known && (own != base || memcmp(old, name, base)))
+        known->v.u = count;
+    cfx_map_remove(&names->used, old, strlen(old));
+    return cfx_map_get(&names->used, name, strlen(name));
 }
 
 /* ---- Candidates ---- */

@@ -17,6 +17,10 @@ typedef struct cfx_names {
     cfx_map bases;   /* base -> the number last given to it */
     cfx_map skips;   /* a used name -> a number to go on searching at */
     cfx_buf buf;
+    const char *last;     /* the name given last, its base's length, and the
+                             number that the base had before */
+    size_t last_base;
+    uint64_t last_count;
 } cfx_names;
 
 void cfx_names_init(cfx_names *names, cfx_context *ctx);
@@ -31,6 +35,13 @@ void cfx_names_release(cfx_names *names);
  */
 cfx_map_entry *cfx_names_create(cfx_names *names, const char *candidate,
                                 size_t len, bool any);
+
+/*
+ * Make a name for a candidate in place of one that was given: if that was the
+ * last, as if it had never been given; else it stays used, without an owner.
+ */
+cfx_map_entry *cfx_names_replace(cfx_names *names, const char *old,
+                                 const char *candidate, size_t len);
 
 /* The candidate for a node without a name of its own, into buf (cleared). */
 void cfx_names_candidate(cfx_buf *buf, cfx_opcode op, const char *target);

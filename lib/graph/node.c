@@ -297,6 +297,21 @@ cfx_status cfx_node_rename(cfx_node *n, const char *candidate, cfx_error *err)
     return CFX_OK;
 }
 
+cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
+                                 cfx_error *err)
+{
+    cfx_status st = check_live(n, err);
+    if (st || !strcmp(n->name, candidate))
+        return st;
+    cfx_map_entry *entry = cfx_names_replace(&n->graph->names, n->name,
+                                             candidate, strlen(candidate));
+    if (!entry)
+        return cfx_graph__no_memory(err);
+    entry->v.p = n;
+    n->name = entry->key;
+    return CFX_OK;
+}
+
 /* ---- Inputs and users ---- */
 
 static cfx_status check_replacement(const cfx_node *n, const cfx_node *with,
@@ -430,8 +445,11 @@ cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)
     if (n->graph != g)
         return cfx_fail(err, CFX_EGRAPH,
                         "Attempting to remove %s from wrong graph!", n->name);
-    if (n->erased)
+    if (n->erased) {
+        cfx_message(g->ctx, CFX_WARNING,
+                    "erase_node(%s) on an already erased node", n->name);
         return CFX_OK;
+    }
     cfx_graph__tell(CFX_ERASED, n);
     cfx_graph__unlink(n);
     n->erased = true;

@@ -119,8 +119,9 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
         .static_k = cfx_none(), .static_v = cfx_none(),
         .dropout = training ? cfx_attr_double(self, "dropout") : 0,
         .padding_mask = in[PADDING_MASK], .attn_mask = in[ATTN_MASK],
-        .need_weights = in[NEED_WEIGHTS].u.i,
-        .average_weights = in[AVERAGE].u.i, .causal = in[CAUSAL].u.i,
+        .need_weights = cfx_truth(s, in[NEED_WEIGHTS]),
+        .average_weights = cfx_truth(s, in[AVERAGE]),
+        .causal = cfx_truth(s, in[CAUSAL]),
     };
     cfx_value y = cfx_multi_head_attend(s, &m);
     y = cfx_multi_head_finish(s, &m, cfx_call_module(s, self, "out_proj", y));

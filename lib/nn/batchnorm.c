@@ -40,31 +40,25 @@ static cfx_value count_batch(cfx_scope *s, cfx_module *self)
     n = cfx_add_(s, n, cfx_int(1));
     if (!cfx_value_is_none(momentum))
         return momentum;
-    n = cfx_item(s, n);
-    return n.kind == CFX_INT ? cfx_num(1 / (double)n.u.i)
-                             : cfx_scope_fail(s, CFX_EUNSUPPORTED, "training "
-                                              "with momentum=None needs the "
-                                              "number of batches");
+    return cfx_number_truediv(s, cfx_num(1), cfx_item(s, n));
 }
 
 /* Ranks of the input that the type takes; of one-dimensional batches, two. */
-static bool check_rank(cfx_scope *s, cfx_module *self, cfx_value x)
+static bool check_rank(cfx_scope *s, cfx_module *self, const cfx_tensor *x)
 {
-    int rank = cfx_rank(s, x), space = cfx_module_schema(self)->name[9] - '0';
-    if (!cfx_scope_failed(s) && rank != space + 2 && (space > 1 || rank != 2))
+    int space = cfx_module_schema(self)->name[9] - '0';
+    if (x && x->rank != space + 2 && (space > 1 || x->rank != 2))
         cfx_scope_fail(s, CFX_ESHAPE, "expected %s%dD input (got %dD input)",
-                       space > 1 ? "" : "2D or ", space + 2, rank);
+                       space > 1 ? "" : "2D or ", space + 2, x->rank);
     return !cfx_scope_failed(s);
 }
 
 /* One value for each channel has no deviation. */
-static bool check_values(cfx_scope *s, cfx_value x)
+static bool check_values(cfx_scope *s, const cfx_tensor *x)
 {
-    bool one = true;
-    for (int i = 0; i < cfx_rank(s, x); i++) {
-        cfx_value n = cfx_size(s, x, i);
-        one = one && (i == 1 || (n.kind == CFX_INT && n.u.i == 1));
-    }
+    bool one = x;
+    for (int i = 0; x && i < x->rank; i++)
+        one = one && (i == 1 || cfx_dim_is(x->shape[i], 1));
     if (one)
         cfx_scope_fail(s, CFX_EINVAL, "Expected more than 1 value per channel "
                        "when training");
@@ -77,8 +71,8 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
     bool running = cfx_attr_bool(self, "track_running_stats");
     bool training = cfx_module_training(self) || !running;
     cfx_value momentum = cfx_attr(self, "momentum");
-    if (!check_rank(s, self, in[0]) ||
-        (training && !check_values(s, in[0])))
+    const cfx_tensor *x = cfx_known(s, in[0]);
+    if (!check_rank(s, self, x) || (training && !check_values(s, x)))
         return cfx_none();
     if (running && training)
         momentum = count_batch(s, self);

@@ -42,6 +42,24 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
     return s->error.code;
 }
 
+cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
+                               const cfx_spelling *c, cfx_value *out)
+{
+    cfx_bound b = {0};
+    *out = cfx_none();
+    if (m->graph)
+        return graph_caller(m)->call(s, m, NULL, c->args, c->nargs, c->kwargs,
+                                     c->nkwargs, out);
+    if (!m->type->forward)
+        return unrunnable(s, m);
+    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, c->args, c->nargs,
+                                    c->kwargs, c->nkwargs, &s->error);
+    if (!st)
+        st = cfx_module_forward(s, m, b.in, out);
+    cfx_bound_release(&b);
+    return st;
+}
+
 cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
                            const cfx_value *args, size_t nargs,
                            const cfx_value *kwargs, size_t nkwargs,

@@ -1,5 +1,6 @@
 /*
- * containers -- modules that hold others: in a row, in a list, by name.
+ * containers -- modules that hold others: in a row, in a list, by name; and one
+ * that holds nothing.
  */
 #include <cfx/module.h>
 
@@ -39,4 +40,23 @@ const cfx_module_type cfx_module__ModuleDict = {
     .repr = "",
     .doc = "Modules by name.",
     .container = true,
+};
+
+/* What torch.export puts before a program to check that its inputs are of the
+ * shapes it was exported for; its text does not tell which. */
+static cfx_value GuardsFn_forward(cfx_scope *s, cfx_module *self,
+                                  const cfx_value *in)
+{
+    (void)s;
+    (void)self;
+    (void)in;
+    return cfx_none();
+}
+
+const cfx_module_type cfx_module__GuardsFn = {
+    .schema = "GuardsFn()",
+    .repr = "",
+    .doc = "Checks of an exported program's inputs, which are left out.",
+    .forward_schema = "forward(any[*] inputs=[]) -> any",
+    .forward = GuardsFn_forward,
 };

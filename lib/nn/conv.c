@@ -169,14 +169,15 @@ static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
     cfx_value pad[3];
     if (cfx_value_is_none(size))
         return cfx_attr(self, "output_padding");
-    uint32_t rank = (uint32_t)cfx_rank(s, x), len = size.u.seq->len;
+    uint32_t rank = (uint32_t)cfx_rank(s, x);
+    uint32_t len = (uint32_t)cfx_len(s, size);
     if (rank < n || (len != n && len != rank))
         return cfx_scope_fail(s, CFX_EINVAL, "output_size must have %u or %u "
                               "elements (got %u)", n, rank, len);
     for (uint32_t i = 0; i < n; i++)
         pad[i] = padding_for(s, self, i,
                              cfx_size(s, x, (int64_t)i - (int64_t)n),
-                             size.u.seq->item[len - n + i]);
+                             cfx_nth(s, size, (int64_t)len - n + i));
     return cfx_list_of(s, CFX_TUPLE, n, pad);
 }
 

@@ -26,8 +26,11 @@ struct cfx_module {
     cfx_map children;           /* once there are many */
     cfx_state *state;
     size_t nstate, state_cap;
+    cfx_map states;             /* name -> index, once there are many */
     struct cfx_graph *graph;    /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
+    void *compiled;             /* what the graph was compiled to; or NULL */
+    void (*free_compiled)(struct cfx_module *m);
     uint64_t effects;           /* what its call does, for lib/graph; or 0 */
     bool used, all_used;        /* marks of a sweep */
 };
@@ -41,6 +44,14 @@ void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
 /* cfx_find_module_type, which tells why: CFX_ENAME or CFX_ENOMEM. */
 cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
                                  const char *name, cfx_error *err);
+
+/* Is it one of the library's own? */
+bool cfx_module_type__is_builtin(const cfx_module_type *type);
+
+/* Bind the arguments of a call as it is written, and run the forward, or the
+ * graph, in a frame of its own. *out is a new reference. */
+cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
+                               const cfx_spelling *c, cfx_value *out);
 
 /* A module as m, with its arguments and flags, but without children, state and
  * graph. */
@@ -58,21 +69,33 @@ void cfx_module__remove(cfx_module *m);
 /* The same for all children that are not marked `used`. */
 void cfx_module__remove_unused(cfx_module *m);
 
-/* What lib/graph found that a call of the module does; 0: nothing is kept. It
- * is forgotten when the module, or one around it, becomes another. */
+/*
+ * What lib/graph found that a call of the module does; 0: nothing is kept, of
+ * no module around it either. Before something is kept of a module, all below
+ * it are watched. When one of these becomes another, it is forgotten up to the
+ * first of which nothing is kept. Finding is reading: several threads may.
+ */
+#define CFX_MODULE_WATCHED ((uint64_t)1 << 63)
 CFX_INLINE uint64_t cfx_module__effects(const cfx_module *m)
 {
     return __atomic_load_n(&m->effects, __ATOMIC_RELAXED);
 }
+CFX_INLINE void cfx_module__watch(const cfx_module *m)
+{
+    for (const cfx_module *at = m; at; at = cfx_module_next(at, m))
+        if (!cfx_module__effects(at))
+            __atomic_fetch_or((uint64_t *)&at->effects, CFX_MODULE_WATCHED,
+                              __ATOMIC_RELAXED);
+}
 CFX_INLINE void cfx_module__keep_effects(const cfx_module *m, uint64_t found)
 {
-    __atomic_store_n((uint64_t *)&m->effects, found, __ATOMIC_RELAXED);
+    __atomic_store_n((uint64_t *)&m->effects, found | CFX_MODULE_WATCHED,
+                     __ATOMIC_RELAXED);
 }
 CFX_INLINE void cfx_module__forget_effects(const cfx_module *m)
 {
-    for (; m; m = m->parent)
-        if (cfx_module__effects(m))
-            cfx_module__keep_effects(m, 0);
+    for (; m && cfx_module__effects(m); m = m->parent)
+        __atomic_store_n((uint64_t *)&m->effects, 0, __ATOMIC_RELAXED);
 }
 
 /* Schemas of a type, read once. */

@@ -94,6 +94,14 @@ static registry *registry_of(cfx_context *ctx)
                             registry_free);
 }
 
+bool cfx_module_type__is_builtin(const cfx_module_type *type)
+{
+    size_t i = 0;
+    while (cfx_modules__builtin[i] && cfx_modules__builtin[i] != type)
+        i++;
+    return cfx_modules__builtin[i];
+}
+
 cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
                                  const char *name, cfx_error *err)
 {

@@ -39,11 +39,11 @@ SOFTMAX(Softmin,
 static cfx_value Softmax2d_forward(cfx_scope *s, cfx_module *self,
                                    const cfx_value *in)
 {
-    int rank = cfx_rank(s, in[0]);
+    const cfx_tensor *x = cfx_known(s, in[0]);
     (void)self;
-    if (rank != 3 && rank != 4)
+    if (x && x->rank != 3 && x->rank != 4)
         return cfx_scope_fail(s, CFX_ESHAPE, "Softmax2d: expected input to be "
-                              "3D or 4D, got %dD instead", rank);
+                              "3D or 4D, got %dD instead", x->rank);
     return cfx_softmax(s, in[0], cfx_int(-3));
 }
 

@@ -145,7 +145,7 @@ static cfx_value Encoder_forward(cfx_scope *s, cfx_module *self,
     if (!layers)
         return cfx_scope_fail(s, CFX_ENAME,
                               "TransformerEncoder has no module 'layers'");
-    bool causal = !cfx_value_is_none(in[CAUSAL]) && in[CAUSAL].u.i;
+    bool causal = cfx_truth(s, in[CAUSAL]);
     for (size_t i = 0; i < cfx_module_nchildren(layers); i++) {
         cfx_module *layer = cfx_module_child_at(layers, i);
         cfx_value args[] = {x, in[MASK], in[PADDING_MASK], cfx_bool(causal)};

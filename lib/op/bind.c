@@ -117,7 +117,7 @@ static bool takes_rest(const cfx_schema *s, int k, const cfx_value *args,
                        size_t nargs)
 {
     const cfx_param *p = &s->params[k];
-    if (k > 1 || !p->list || (p->base != CFX_T_INT && !p->rest) ||
+    if ((k > 1 && !p->rest) || !p->list || (p->base != CFX_T_INT && !p->rest) ||
         (size_t)k >= nargs)
         return false;
     if (nargs == (size_t)k + 1)

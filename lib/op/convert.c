@@ -349,7 +349,7 @@ const cfx_op cfx_op__lift_fresh = {
                "Tensor.resolve_neg torch.resolve_conj torch.resolve_neg "
                "torch.real Tensor.conj torch.conj Tensor.positive "
                "torch.positive Tensor.__pos__ operator.pos "
-               "Tensor.detach_ torch.detach_",
+               "Tensor.detach_ torch.detach_ aten.detach_.default",
     .doc = "The tensor itself.",
     .infer = same_infer,
 };

@@ -203,14 +203,14 @@ static cfx_status train_lower(cfx_call *call, const cfx_value *in,
 DROPOUT(dropout, ELEMENT, "True", "torch.dropout_ aten.dropout_.default",
         "Elements replaced by 0 at random.", FUNCTIONAL("dropout", "True"),
         ATEN("dropout"))
-DROPOUT(dropout1d, CHANNEL_1D, "True", NULL,
+DROPOUT(dropout1d, CHANNEL_1D, "True", "torch.nn.functional.dropout1d_",
         "Channels of a signal replaced by 0 at random.",
         FUNCTIONAL("dropout1d", "True"))
 DROPOUT(dropout2d, CHANNEL, "True",
         "torch.feature_dropout_ aten.feature_dropout_.default",
         "Channels replaced by 0 at random.", FUNCTIONAL("dropout2d", "True"),
         ATEN("feature_dropout"))
-DROPOUT(dropout3d, CHANNEL_3D, "True", NULL,
+DROPOUT(dropout3d, CHANNEL_3D, "True", "torch.nn.functional.dropout3d_",
         "Channels of a volume replaced by 0 at random.",
         FUNCTIONAL("dropout3d", "True"))
 DROPOUT(alpha_dropout, ELEMENT | ALPHA, "False",
@@ -247,7 +247,7 @@ static cfx_status depth_lower(cfx_call *call, const cfx_value *in,
 
 const cfx_op cfx_op__stochastic_depth = {
     .schema = "stochastic_depth(Tensor(a) input, float p, bool training=True, "
-              "str mode='batch') -> Tensor(a)",
+              "*, str mode) -> Tensor(a)",
     .variants = (const cfx_variant[]){
         {"torchvision.ops.stochastic_depth.stochastic_depth(Tensor input, "
          "float p, str mode, bool training=True) -> Tensor", depth_lower},
@@ -296,11 +296,13 @@ static cfx_status native_run(cfx_call *call)
     double kept = drops(call) ? 1 - cfx_call_double(call, P) : 1;
     int64_t n = cfx_tensor_numel(x);
     float *noise = call->work;
+    cfx_random random = {0, 0};
     cfx_iter it;
     if (!n)
         return CFX_OK;
-    cfx_random_choice(call->ctx, noise, n,
-                      cfx_context_random(call->ctx, (uint64_t)n), kept, 1, 0);
+    if (drops(call))
+        random = cfx_context_random(call->ctx, (uint64_t)n);
+    cfx_random_choice(call->ctx, noise, n, random, kept, 1, 0);
     cfx_loop_out(&it, mask);
     add_noise(call, &it, noise, x->rank);
     cfx_copy(call->ctx, &it);

@@ -6,51 +6,16 @@
  * function is plain. C++ has no such macros and calls cfx_clamp_with. `source`
  * writes the bodies.
  */
-#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cfx/op.h>
-
-/* cfx_add; of a further overload cfx_max_dim; of the one that writes cfx_add_.
- */
-static void function_name(char *buf, size_t size, const cfx_schema *s,
-                          bool head, bool inplace)
-{
-    int n = snprintf(buf, size, "cfx_%s%s%s%s", s->name,
-                     head || !*s->overload ? "" : "_",
-                     head ? "" : s->overload, inplace ? "_" : "");
-    for (int i = 4; i < n && (size_t)i < size; i++)
-        buf[i] = (char)tolower((unsigned char)buf[i]);
-}
-
-static int required_of(const cfx_schema *s)
-{
-    int n = 0;
-    while (n < s->nparams && s->params[n].required)
-        n++;
-    return n;
-}
-
-/* C's keywords and words that its headers may define. */
-static const char *c_name(const char *name)
-{
-    static const char *const taken[][2] = {
-        {"default", "default_"}, {"float", "float_"}, {"int", "int_"},
-        {"register", "register_"}, {"return", "return_"},
-        {"short", "short_"}, {"static", "static_"}, {"double", "double_"},
-    };
-    for (size_t i = 0; i < sizeof(taken) / sizeof(*taken); i++)
-        if (!strcmp(taken[i][0], name))
-            return taken[i][1];
-    return name;
-}
+#include "op/c_names.h"
 
 static void print_struct(const cfx_schema *s, const char *name)
 {
     printf("typedef struct %s_args {\n", name);
     for (int k = 0; k < s->nparams; k++)
-        printf("    cfx_value %s;\n", c_name(s->params[k].name));
+        printf("    cfx_value %s;\n", cfx_c_param_name(s->params[k].name));
     printf("    cfx_value end_;\n} %s_args;\n", name);
     printf("CFX_API cfx_value %s_with(cfx_scope *s, %s_args args);\n", name,
            name);
@@ -64,7 +29,7 @@ static void print_plain_head(const cfx_schema *s, const char *name)
 {
     printf("cfx_value %s(cfx_scope *s", name);
     for (int k = 0; k < s->nparams; k++)
-        printf(", cfx_value %s", c_name(s->params[k].name));
+        printf(", cfx_value %s", cfx_c_param_name(s->params[k].name));
     printf(")");
 }
 
@@ -72,7 +37,7 @@ static void print_declaration(const cfx_op *op, const cfx_schema *s,
                               const char *name)
 {
     printf("/* %s\n * %s */\n", op->doc ? op->doc : "", op->schema);
-    if (required_of(s) < s->nparams || !s->nparams) {
+    if (cfx_c_required(s) < s->nparams || !s->nparams) {
         print_struct(s, name);
         return;
     }
@@ -85,12 +50,12 @@ static void print_declaration(const cfx_op *op, const cfx_schema *s,
 static void print_body(const char *symbol, int depth, const cfx_schema *s,
                        const char *name, bool inplace)
 {
-    bool plain = required_of(s) == s->nparams && s->nparams;
+    bool plain = cfx_c_required(s) == s->nparams && s->nparams;
     if (plain) {
         print_plain_head(s, name);
         printf("\n{\n    cfx_value args[] = {");
         for (int k = 0; k < s->nparams; k++)
-            printf("%s%s", k ? ", " : "", c_name(s->params[k].name));
+            printf("%s%s", k ? ", " : "", cfx_c_param_name(s->params[k].name));
         printf("};\n");
     } else {
         printf("cfx_value %s_with(cfx_scope *s, %s_args args)\n{\n", name,
@@ -119,7 +84,7 @@ static bool is_taken(cfx_context *ctx, const char *name, int depth)
     for (size_t i = 0; depth && cfx_op_at(ctx, i); i++) {
         const cfx_schema *s = cfx_op_schema(ctx, cfx_op_at(ctx, i));
         for (int inplace = 0; s && inplace < 2; inplace++) {
-            function_name(head, sizeof(head), s, true, inplace);
+            cfx_c_function_name(head, sizeof(head), s, true, inplace);
             if (!strcmp(head, name))
                 return true;
         }
@@ -140,7 +105,7 @@ static int print_op(cfx_context *ctx, const cfx_op *head, const char *symbol,
         }
         for (int inplace = 0; inplace <= !!(op->flags & CFX_OP_INPLACE);
              inplace++) {
-            function_name(name, sizeof(name), s, !depth, inplace);
+            cfx_c_function_name(name, sizeof(name), s, !depth, inplace);
             if (is_taken(ctx, name, depth))
                 continue;
             if (header)

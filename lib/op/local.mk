@@ -37,9 +37,13 @@ libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \
 	%reldir%/seq.c %reldir%/split.c %reldir%/triangle.c \
 	%reldir%/view.c %reldir%/view.h %reldir%/write.c
 
+# Operators whose arguments are graphs.
+libcore_la_SOURCES += %reldir%/control.c %reldir%/control.h \
+	%reldir%/control_loop.c
+
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops
-gen_ops_SOURCES = %reldir%/gen_ops.c
+gen_ops_SOURCES = %reldir%/gen_ops.c %reldir%/c_names.h
 gen_ops_LDADD = libcore.la
 nodist_cfxinclude_HEADERS += lib/cfx/ops.h
 BUILT_SOURCES += lib/cfx/ops.h

@@ -101,7 +101,8 @@ static cfx_value add_zero(cfx_scope *s, const cfx_multi_head *m, cfx_value x)
 /* A mask as numbers to be added: bool masks forbid where they are true. */
 static cfx_value additive(cfx_scope *s, cfx_value mask, cfx_value like)
 {
-    if (mask.kind != CFX_TENSOR || mask.u.tensor->dtype != CFX_BOOL)
+    const cfx_tensor *known = is_none(mask) ? NULL : cfx_known(s, mask);
+    if (!known || known->dtype != CFX_BOOL)
         return mask;
     cfx_value zero = CFX_CALL(s, "torch.zeros_like", mask);
     zero = CFX_CALL(s, "Tensor.type_as", zero, like);
@@ -133,7 +134,7 @@ static cfx_value merge_masks(cfx_scope *s, const cfx_multi_head *m,
 static cfx_value attend_openly(cfx_scope *s, cfx_multi_head *m, cfx_value x[3],
                                cfx_value mask)
 {
-    cfx_value width = cfx_size(s, x[0], -1);
+    cfx_value width = head_width(s, m);
     double scale = width.kind == CFX_INT ? sqrt(1 / (double)width.u.i) : 1;
     cfx_value q = CFX_CALL(s, "torch.mul", x[0], cfx_num(scale));
     cfx_value k = CFX_CALL(s, "torch.transpose", x[1], cfx_int(-2),

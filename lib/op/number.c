@@ -387,21 +387,25 @@ static cfx_status relation_infer(cfx_call *call)
     return st ? st : give(call, cfx_bool(holds));
 }
 
-#define NUMBERS(name, code_, aliases_, infer_, doc_)                         \
+#define NUMBERS_(name, code_, flags_, aliases_, infer_, doc_)                \
     const cfx_op cfx_op__number_##name = {                                   \
         .schema = "number_" #name "(Scalar self, Scalar other) -> Scalar",   \
         .aliases = aliases_,                                                 \
         .doc = doc_,                                                         \
+        .flags = flags_,                                                     \
         .code = code_,                                                       \
         .infer = infer_,                                                     \
     };
+#define NUMBERS(name, code_, ...) NUMBERS_(name, code_, 0, __VA_ARGS__)
+#define COMMUTING(name, code_, ...)                                          \
+    NUMBERS_(name, code_, CFX_OP_COMMUTES, __VA_ARGS__)
 
-NUMBERS(add, ADD, "operator.add operator.iadd", arithmetic_infer,
-        "The sum of two numbers.")
+COMMUTING(add, ADD, "operator.add operator.iadd", arithmetic_infer,
+          "The sum of two numbers.")
 NUMBERS(sub, SUB, "operator.sub operator.isub", arithmetic_infer,
         "The difference of two numbers.")
-NUMBERS(mul, MUL, "operator.mul operator.imul", arithmetic_infer,
-        "The product of two numbers.")
+COMMUTING(mul, MUL, "operator.mul operator.imul", arithmetic_infer,
+          "The product of two numbers.")
 NUMBERS(truediv, TRUEDIV, "operator.truediv operator.itruediv",
         arithmetic_infer, "The quotient of two numbers, a float.")
 NUMBERS(floordiv, FLOORDIV, "operator.floordiv operator.ifloordiv "
@@ -411,18 +415,18 @@ NUMBERS(mod, MOD, "operator.mod operator.imod", arithmetic_infer,
         "What is left by number_floordiv; it has the sign of the divisor.")
 NUMBERS(pow, POW, "operator.pow operator.ipow builtins.pow",
         arithmetic_infer, "One number to the power of another.")
-NUMBERS(and, AND, "operator.and_ operator.iand", arithmetic_infer,
-        "The bits that two ints share.")
-NUMBERS(or, OR, "operator.or_ operator.ior", arithmetic_infer,
-        "The bits of either of two ints.")
-NUMBERS(xor, XOR, "operator.xor operator.ixor", arithmetic_infer,
-        "The bits of just one of two ints.")
+COMMUTING(and, AND, "operator.and_ operator.iand", arithmetic_infer,
+          "The bits that two ints share.")
+COMMUTING(or, OR, "operator.or_ operator.ior", arithmetic_infer,
+          "The bits of either of two ints.")
+COMMUTING(xor, XOR, "operator.xor operator.ixor", arithmetic_infer,
+          "The bits of just one of two ints.")
 NUMBERS(lshift, LSHIFT, "operator.lshift operator.ilshift", arithmetic_infer,
         "The bits of an int, moved up.")
 NUMBERS(rshift, RSHIFT, "operator.rshift operator.irshift", arithmetic_infer,
         "The bits of an int, moved down.")
-NUMBERS(eq, EQ, "operator.eq", relation_infer, "Are two numbers equal?")
-NUMBERS(ne, NE, "operator.ne", relation_infer, "Are two numbers unequal?")
+COMMUTING(eq, EQ, "operator.eq", relation_infer, "Are two numbers equal?")
+COMMUTING(ne, NE, "operator.ne", relation_infer, "Are two numbers unequal?")
 NUMBERS(lt, LT, "operator.lt", relation_infer, "Is a number less?")
 NUMBERS(le, LE, "operator.le", relation_infer, "Is a number not more?")
 NUMBERS(gt, GT, "operator.gt", relation_infer, "Is a number more?")

@@ -34,6 +34,9 @@ int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
 
 /* ---- Calls ---- */
 
+/* In an operator's flags: its arguments are graphs; see control.c. */
+enum { CFX_OP__GRAPHS = 1 << 16 };
+
 /* cfx_call_out with the extents of `like`: a short way where it is row-major. */
 cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
                               const cfx_tensor *like);

@@ -121,13 +121,15 @@ void cfx_drop(cfx_scope *s, cfx_value *v)
 
 static cfx_status eager_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    (void)s;
+    if (CFX_UNLIKELY(call->op->flags & CFX_OP__GRAPHS))
+        return cfx_scope_call_control(s, call, out);
     return cfx_call_eager(call, out);
 }
 
 static cfx_status meta_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    (void)s;
+    if (CFX_UNLIKELY(call->op->flags & CFX_OP__GRAPHS))
+        return cfx_scope_call_control(s, call, out);
     return cfx_call_meta(call, out);
 }
 

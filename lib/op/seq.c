@@ -337,6 +337,21 @@ const cfx_op cfx_op__py_assert = {
     .infer = assert_infer,
 };
 
+static cfx_status assert_none_infer(cfx_call *call)
+{
+    if (call->in[0].kind == CFX_NONE)
+        return give(call, cfx_none());
+    return cfx_fail(call->err, CFX_EINVAL, "%s", cfx_call_str(call, 1));
+}
+
+const cfx_op cfx_op__py_assert_none = {
+    .schema = "py_assert_none(any value, str message) -> any",
+    .aliases = "torch.fx._symbolic_trace._assert_is_none",
+    .doc = "Fail with a message unless a value is None.",
+    .flags = CFX_OP_EFFECT,
+    .infer = assert_none_infer,
+};
+
 static cfx_status ite_infer(cfx_call *call)
 {
     bool holds = false;

@@ -10,12 +10,13 @@
 
 /* ---- The name of a call ---- */
 
-/* The first name of a list that begins so, or NULL. */
+/* The first name of a list that begins so, or NULL. The list may be the one
+ * name of a signature. */
 static const char *first_name(const char *list, const char *prefix,
                               size_t *len)
 {
     size_t n = strlen(prefix);
-    for (const char *p = list; p && *p; p += strspn(p, " ")) {
+    for (const char *p = list; p && *p && *p != '('; p += strspn(p, " ")) {
         size_t at = strcspn(p, " (");
         if (!strncmp(p, prefix, n)) {
             *len = at;
@@ -31,8 +32,9 @@ static const char *find_name(const cfx_op *op, const char *prefix,
                              size_t *len)
 {
     const char *name = first_name(op->aliases, prefix, len);
-    for (const cfx_variant *v = op->variants;
-         !op->aliases && !name && v && v->schema; v++)
+    bool none = !op->aliases || !*op->aliases;
+    for (const cfx_variant *v = op->variants; none && !name && v && v->schema;
+         v++)
         name = first_name(v->schema, prefix, len);
     return name;
 }
@@ -58,7 +60,8 @@ static size_t spell_inplace(const cfx_op *op, bool *method, char *buf,
 {
     size_t n;
     bool derived = op->flags & CFX_OP_INPLACE;
-    const char *name = derived ? find_name(op, "Tensor.", &n) : NULL;
+    const char *name = derived ? first_name(op->aliases, "Tensor.", &n)
+                               : NULL;
     if (name)
         return format_any(buf, size, name, n, "_", method);
     name = first_name(op->inplace_aliases, "torch.", &n);
@@ -66,7 +69,7 @@ static size_t spell_inplace(const cfx_op *op, bool *method, char *buf,
         name = first_name(op->inplace_aliases, "", &n);
     if (name)
         return format_any(buf, size, name, n, "", method);
-    name = derived ? find_name(op, "torch.", &n) : NULL;
+    name = derived ? first_name(op->aliases, "torch.", &n) : NULL;
     return name ? format_any(buf, size, name, n, "_", method) : 0;
 }
 

@@ -1,0 +1,189 @@
+/*
+ * cfx passes -- the passes there are.
+ */
+#include <cfx/pass.h>
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+struct passes_options {
+    const char *format;
+};
+
+static const cli_option options[] = {
+    {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
+     offsetof(struct passes_options, format)},
+    {0},
+};
+
+enum { INDENT = 4 };
+
+static const struct flag {
+    uint32_t flag;
+    const char *key, *words;
+} flags[] = {
+    {CFX_PASS_ROUNDS, "rounds", "may change the rounding of results"},
+    {CFX_PASS_WEIGHTS, "needs_weights", "needs the numbers of weights"},
+    {CFX_PASS_REVERSIBLE, "reversible", "can be undone (--reverse)"},
+};
+
+enum { NFLAGS = sizeof(flags) / sizeof(*flags) };
+
+/* ---- Text ---- */
+
+/* A pass without options is written as one. */
+static void print_pass(FILE *to, const cfx_pass *p, bool all)
+{
+    size_t n = strlen(p->schema);
+
+    if (n > 2 && !strcmp(p->schema + n - 2, "()"))
+        fprintf(to, "%.*s\n", (int)n - 2, p->schema);
+    else
+        cli_wrap(to, p->schema, 0, 2 * INDENT);
+    if (p->doc) {
+        fprintf(to, "%*s", INDENT, "");
+        cli_wrap(to, p->doc, INDENT, INDENT);
+    }
+    for (size_t i = 0; i < NFLAGS && all; i++) {
+        if (p->flags & flags[i].flag)
+            fprintf(to, "%*s%s\n", INDENT, "", flags[i].words);
+    }
+}
+
+/* ---- JSON ---- */
+
+/* Where a parameter begins in the text of its schema: its type and name. */
+static json_t *type_of(const char *schema, const char *name)
+{
+    const char *at = strchr(schema, '(');
+    size_t n = strlen(name);
+
+    for (; at && (at = strstr(at + 1, name));) {
+        if (at[-1] != ' ' || !strchr("=,)", at[n]))
+            continue;
+        const char *begin = at - 1;
+        while (begin[-1] != ' ' && begin[-1] != '(')
+            begin--;
+        return json_stringn(begin, (size_t)(at - 1 - begin));
+    }
+    return json_null();
+}
+
+static cfx_status print_default(cfx_value v, json_t **out, cfx_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+
+    if (!f)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = cfx_print_value(cfx_sink_file(f), v, CFX_STYLE_REPR, err);
+    if (fclose(f) && !rc)
+        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+    *out = rc ? NULL : json_string(text);
+    free(text);
+    return rc;
+}
+
+static cfx_status option_json(json_t *list, const cfx_pass *p,
+                              const cfx_param *param, cfx_error *err)
+{
+    json_t *init = NULL;
+    cfx_status rc = CFX_OK;
+
+    if (param->required)
+        init = json_null();
+    else
+        rc = print_default(param->init, &init, err);
+    if (rc)
+        return rc;
+    json_t *one = json_pack("{s:s, s:o, s:o}", "name", param->name, "type",
+                            type_of(p->schema, param->name), "default", init);
+    return json_array_append_new(list, one)
+               ? cfx_fail(err, CFX_ENOMEM, "out of memory") : CFX_OK;
+}
+
+static cfx_status pass_json(json_t *list, cfx_context *ctx, const cfx_pass *p,
+                            cfx_error *err)
+{
+    const cfx_schema *s = cfx_pass_schema(ctx, p);
+    json_t *args = json_array();
+    cfx_status rc = s && args ? CFX_OK
+                              : cfx_fail(err, CFX_ENOMEM, "out of memory");
+
+    for (int k = 0; !rc && k < s->nparams; k++)
+        rc = option_json(args, p, &s->params[k], err);
+    if (rc) {
+        json_decref(args);
+        return rc;
+    }
+    json_t *one = json_pack("{s:s, s:s, s:s, s:o}", "name", s->name, "call",
+                            p->schema, "doc", p->doc ? p->doc : "", "options",
+                            args);
+    for (size_t i = 0; i < NFLAGS && one; i++)
+        json_object_set_new(one, flags[i].key,
+                            json_boolean(p->flags & flags[i].flag));
+    return json_array_append_new(list, one)
+               ? cfx_fail(err, CFX_ENOMEM, "out of memory") : CFX_OK;
+}
+
+/* All, or the one. */
+static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_pass *only,
+                             cfx_error *err)
+{
+    json_t *list = json_array(), *all = NULL;
+    cfx_status rc = CFX_OK;
+
+    for (size_t i = 0; !rc && cfx_pass_at(ctx, i); i++) {
+        if (!only || only == cfx_pass_at(ctx, i))
+            rc = pass_json(list, ctx, cfx_pass_at(ctx, i), err);
+    }
+    if (!rc)
+        all = json_pack("{s:s, s:O}", "schema", "cfx-passes-1", "passes",
+                        list);
+    if (!rc && (!all || json_dumpf(all, to, JSON_INDENT(2))))
+        rc = cfx_fail(err, CFX_EIO, "cannot write the list");
+    if (!rc)
+        fputc('\n', to);
+    json_decref(all);
+    json_decref(list);
+    return rc;
+}
+
+/* ---- The command ---- */
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    const struct passes_options *o = opts;
+    cfx_error err = {0};
+    const cfx_pass *only = NULL;
+
+    if (o->format && strcmp(o->format, "text") && strcmp(o->format, "json"))
+        return cli_usage(c, "'%s' is no FORMAT", o->format);
+    if (nargs && !(only = cfx_find_pass(c->ctx, args[0]))) {
+        cfx_fail(&err, CFX_ENAME, "there is no pass '%s'", args[0]);
+        return cli_fail(&err);
+    }
+    if (o->format && !strcmp(o->format, "json"))
+        return print_json(c->out, c->ctx, only, &err) ? cli_fail(&err)
+                                                      : CLI_OK;
+    if (only)
+        print_pass(c->out, only, true);
+    for (size_t i = 0; !only && cfx_pass_at(c->ctx, i); i++)
+        print_pass(c->out, cfx_pass_at(c->ctx, i), false);
+    return CLI_OK;
+}
+
+const cli_command cli_command_passes = {
+    .name = "passes",
+    .args = "[NAME]",
+    .summary = "List the passes, or tell about one",
+    .options = options,
+    .size = sizeof(struct passes_options),
+    .min_args = 0,
+    .max_args = 1,
+    .run = run,
+};

@@ -1,0 +1,220 @@
+/*
+ * cfx transform -- rewrite a model by passes.
+ */
+#include <cfx/interp.h>
+#include <cfx/pass_manager.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "compare.h"
+#include "save.h"
+
+struct transform_options {
+    cli_list inputs;
+    cli_seed seed;
+    int steps;
+    bool reverse, verify, quiet;
+};
+
+static const cli_option options[] = {
+    {CLI_FLAG, 0, "reverse", NULL,
+     "undo the passes, the last first; all must be reversible",
+     offsetof(struct transform_options, reverse)},
+    {CLI_COUNT, 0, "steps", "N",
+     "apply the list again until it changes nothing, but N times at most",
+     offsetof(struct transform_options, steps)},
+    {CLI_FLAG, 0, "verify", NULL,
+     "run the model before and after, and fail if the outputs differ by more "
+     "than 1e-5 (1e-4 where a pass may change the rounding)",
+     offsetof(struct transform_options, verify)},
+    {CLI_LIST, 'i', "input", "NAME=VALUE",
+     "an input to verify with, as in cfx run",
+     offsetof(struct transform_options, inputs)},
+    {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
+     offsetof(struct transform_options, seed)},
+    {CLI_FLAG, 'q', "quiet", NULL, "do not tell what each pass did",
+     offsetof(struct transform_options, quiet)},
+    {0},
+};
+
+/* ---- The passes ---- */
+
+/* "a,b" and "c" of the command line, as one text. */
+static char *join(int n, char **texts)
+{
+    size_t len = 1;
+    char *all, *end;
+
+    for (int i = 0; i < n; i++)
+        len += strlen(texts[i]) + 1;
+    all = end = malloc(len);
+    for (int i = 0; i < n && all; i++) {
+        size_t k = strlen(texts[i]);
+        memcpy(end, texts[i], k);
+        end += k;
+        *end++ = ',';
+    }
+    if (all)
+        end[n ? -1 : 0] = '\0';
+    return all;
+}
+
+/* "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms" */
+static cfx_status report(void *user, cfx_module *gm, const cfx_pass_report *r,
+                         cfx_error *err)
+{
+    FILE *to = user;
+
+    (void)gm;
+    (void)err;
+    fprintf(to, "%-24s %6zu node%s changed (%zu made, %zu removed), %.1f ms\n",
+            r->text, r->changed, r->changed == 1 ? " " : "s", r->created,
+            r->erased, 1e3 * r->seconds);
+    return CFX_OK;
+}
+
+static cfx_status apply(cli *c, const struct transform_options *o,
+                        cfx_module *gm, const char *passes, FILE *to,
+                        cfx_error *err)
+{
+    const cfx_pass_manager_options how = {
+        .size = sizeof(how),
+        .steps = o->steps,
+        .reverse = o->reverse,
+        .after = o->quiet ? NULL : report,
+        .user = to,
+    };
+    cfx_pass_manager *pm = NULL;
+
+    cfx_status rc = cfx_pass_manager_new(&pm, c->ctx, &how, err);
+    if (!rc)
+        rc = cfx_pass_manager_add(pm, passes, err);
+    if (!rc)
+        rc = cfx_pass_manager_run(pm, gm, NULL, err);
+    cfx_pass_manager_free(pm);
+    return rc;
+}
+
+/* ---- Verifying ---- */
+
+/* Inputs are made anew for each run: a model may write to them. */
+static cfx_status run_model(cli *c, const struct transform_options *o,
+                            cfx_module *gm, cfx_value *out, cfx_error *err)
+{
+    cli_inputs in = {0};
+    cfx_interp it = {0};
+
+    *out = CFX_NOTHING;
+    cfx_status rc = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
+                                    err);
+    if (!rc)
+        rc = cfx_interp_init(&it, &cfx_interp_base, gm, err);
+    if (!rc) {
+        cfx_context_seed(c->ctx, o->seed.value);
+        rc = cfx_interp_run(&it, in.value, in.n, out, err);
+    }
+    cfx_interp_release(&it);
+    cli_inputs_release(&in);
+    return rc;
+}
+
+/* How far the outputs may be: that of the least exact pass. */
+static double tolerance_of(cfx_context *ctx, const char *passes)
+{
+    double tolerance = 1e-5;
+
+    for (const char *rest; passes; passes = rest) {
+        char name[128];
+        size_t n = cfx_pass_split(&passes, &rest), k = 0;
+        for (; k < n && k + 1 < sizeof(name) && passes[k] != '('; k++)
+            name[k] = passes[k];
+        while (k && name[k - 1] == ' ')
+            k--;
+        name[k] = '\0';
+        const cfx_pass *p = cfx_find_pass(ctx, name);
+        if (p && p->flags & CFX_PASS_ROUNDS)
+            tolerance = 1e-4;
+    }
+    return tolerance;
+}
+
+static cfx_status verify(cli *c, const struct transform_options *o,
+                         cfx_module *gm, const char *passes, cfx_value before,
+                         FILE *to, cfx_error *err)
+{
+    cfx_value after;
+    double worst = 0, tolerance = tolerance_of(c->ctx, passes);
+
+    cfx_status rc = run_model(c, o, gm, &after, err);
+    if (!rc)
+        rc = cli_compare(before, after, tolerance, &worst, err);
+    cfx_value_unref(after);
+    if (rc)
+        cfx_fail_at(err, "--verify");
+    else if (!o->quiet)
+        fprintf(to, "verified: largest difference %.2g\n", worst);
+    return rc;
+}
+
+/* ---- The command ---- */
+
+static cfx_status transform(cli *c, const struct transform_options *o,
+                            cfx_module *gm, const char *passes, FILE *to,
+                            cfx_error *err)
+{
+    cfx_value before = CFX_NOTHING;
+    cfx_status rc = CFX_OK;
+
+    if (o->verify)
+        rc = run_model(c, o, gm, &before, err);
+    if (!rc)
+        rc = apply(c, o, gm, passes, to, err);
+    if (!rc && o->verify)
+        rc = verify(c, o, gm, passes, before, to, err);
+    cfx_value_unref(before);
+    return rc;
+}
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    const struct transform_options *o = opts;
+    const char *path = args[0];
+    bool plain = !cli_is_superset(path);
+    cfx_error err = {0};
+    cfx_module *gm = NULL;
+
+    if (!o->verify && (o->inputs.n || o->seed.given))
+        return cli_usage(c, "inputs are only for --verify");
+    char *passes = join(nargs - 1, args + 1);
+    cfx_status rc = passes ? cli_load(c, &gm, path, true, &err)
+                           : cfx_fail(&err, CFX_ENOMEM, "out of memory");
+    if (!rc) {
+        rc = transform(c, o, gm, passes, c->g.output ? stdout : stderr, &err);
+        if (rc)
+            cfx_fail_at(&err, "%s", path);
+    }
+    if (!rc && c->g.output)
+        rc = cli_save_model(c->ctx, gm, c->g.output, plain, &err);
+    else if (!rc)
+        rc = cli_print_saved(stdout, c->ctx, gm, plain, &err);
+    cfx_module_unref(gm);
+    free(passes);
+    return rc ? cli_fail(&err) : CLI_OK;
+}
+
+const cli_command cli_command_transform = {
+    .name = "transform",
+    .args = "MODEL PASS[(OPTION=VALUE,...)][,PASS...]",
+    .summary = "Rewrite a model by passes",
+    .details = "The result is written to the file of -o, with the weights, if "
+               "there are any, in the .safetensors file beside it; without -o "
+               "the text alone is printed. `cfx passes` lists the passes.",
+    .options = options,
+    .size = sizeof(struct transform_options),
+    .min_args = 2,
+    .max_args = 64,
+    .own_output = true,
+    .run = run,
+};

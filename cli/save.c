@@ -1,0 +1,279 @@
+/*
+ * save -- write a model: its text, and its weights beside it.
+ *
+ * PyTorch's text is kept where nothing is lost by it: it is read back, and what
+ * comes out must be the same.
+ */
+#include "save.h"
+
+#include <cfx/graph_module.h>
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+bool cli_is_superset(const char *path)
+{
+    static const char first[] = "# cfx ";
+    char line[sizeof(first) - 1];
+    FILE *f = fopen(path, "rb");
+    bool is = f && fread(line, sizeof(line), 1, f) == 1 &&
+              !memcmp(line, first, sizeof(line));
+
+    if (f)
+        fclose(f);
+    return is;
+}
+
+/* ---- Does PyTorch's text tell all? ---- */
+
+static bool same_tensor_type(const cfx_tensor *a, const cfx_tensor *b)
+{
+    char x[128], y[128];
+
+    if (!a || !b)
+        return a == b;
+    cfx_tensor_format_type(a, x, sizeof(x));
+    cfx_tensor_format_type(b, y, sizeof(y));
+    return !strcmp(x, y);
+}
+
+static bool same_module(const cfx_module *a, const cfx_module *b)
+{
+    const cfx_schema *s = cfx_module_schema(a), *t = cfx_module_schema(b);
+
+    if (strcmp(cfx_module_name(a), cfx_module_name(b)) ||
+        strcmp(cfx_module_class_name(a), cfx_module_class_name(b)) ||
+        cfx_module_training(a) != cfx_module_training(b) ||
+        !s != !t || (s && strcmp(s->text, t->text)) ||
+        cfx_module_nchildren(a) != cfx_module_nchildren(b) ||
+        cfx_module_nstate(a) != cfx_module_nstate(b))
+        return false;
+    for (int k = 0; s && k < s->nparams; k++) {
+        if (!cfx_value_equal(cfx_module_attrs(a)[k], cfx_module_attrs(b)[k]))
+            return false;
+    }
+    for (size_t i = 0; i < cfx_module_nstate(a); i++) {
+        const cfx_state *x = cfx_module_state_at(a, i);
+        const cfx_state *y = cfx_module_state_at(b, i);
+        if (strcmp(x->name, y->name) || x->is_buffer != y->is_buffer ||
+            !same_tensor_type(x->tensor, y->tensor))
+            return false;
+    }
+    return true;
+}
+
+static bool same_names(const cfx_graph *a, const cfx_graph *b)
+{
+    const cfx_node *x = cfx_graph_first(a), *y = cfx_graph_first(b);
+
+    for (; x && y; x = cfx_node_next(x), y = cfx_node_next(y)) {
+        if (strcmp(x->name, y->name))
+            return false;
+    }
+    return !x && !y;
+}
+
+/* Tensors stand among the arguments of no node that was read. */
+static cfx_status same_model(bool *same, const cfx_module *a,
+                             const cfx_module *b, cfx_error *err)
+{
+    const cfx_graph *g = cfx_graph_module_graph(a);
+    const cfx_graph *h = cfx_graph_module_graph(b);
+    const cfx_module *x = a, *y = b;
+
+    *same = h && same_names(g, h);
+    for (; x && y && *same;
+         x = cfx_module_next(x, a), y = cfx_module_next(y, b))
+        *same = same_module(x, y) &&
+                (x == a || !cfx_graph_module_graph(x));
+    return *same ? cfx_graph_equal(same, g, h, err) : CFX_OK;
+}
+
+/* In a context that tells nobody what it assumes. */
+static cfx_status read_back(cfx_module **out, cfx_context *ctx,
+                            const cfx_module *gm, cfx_error *err)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&text, &size);
+    cfx_error why = {0};
+
+    *out = NULL;
+    if (!f)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = cfx_print_model(cfx_sink_file(f), gm, false, err);
+    if (fclose(f) && !rc)
+        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+    if (!rc && cfx_parse_model(out, ctx, text, size, "text", &why) ==
+                   CFX_ENOMEM)
+        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+    free(text);
+    return rc;
+}
+
+static cfx_status is_plain(bool *plain, const cfx_module *gm, cfx_error *err)
+{
+    const cfx_options o = {.size = sizeof(o), .threads = 1};
+    cfx_context *ctx = NULL;
+    cfx_module *back = NULL;
+
+    *plain = false;
+    cfx_status rc = cfx_context_new(&ctx, &o, err);
+    if (!rc)
+        rc = read_back(&back, ctx, gm, err);
+    if (!rc && back)
+        rc = same_model(plain, gm, back, err);
+    cfx_module_unref(back);
+    cfx_context_free(ctx);
+    return rc;
+}
+
+cfx_status cli_print_saved(FILE *to, cfx_context *ctx, const cfx_module *gm,
+                           bool plain, cfx_error *err)
+{
+    cfx_status rc = CFX_OK;
+
+    (void)ctx;
+    if (plain)
+        rc = is_plain(&plain, gm, err);
+    return rc ? rc : cfx_print_model(cfx_sink_file(to), gm, !plain, err);
+}
+
+/* ---- Weights ---- */
+
+struct weights {
+    cfx_named_tensor *item;
+    size_t n;
+};
+
+static void weights_release(struct weights *w)
+{
+    for (size_t i = 0; i < w->n; i++)
+        free((char *)w->item[i].name);
+    free(w->item);
+}
+
+static size_t count_state(const cfx_module *gm)
+{
+    size_t n = 0;
+
+    for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm))
+        n += cfx_module_nstate(m);
+    return n;
+}
+
+/* "layer1.0.weight", for free(). */
+static char *full_name(const cfx_module *m, const char *name)
+{
+    size_t n = cfx_module_path(m, NULL, 0), k = strlen(name) + 1;
+    char *full = malloc(n + 1 + k);
+
+    if (!full)
+        return NULL;
+    cfx_module_path(m, full, n + 1);
+    if (n)
+        full[n++] = '.';
+    memcpy(full + n, name, k);
+    return full;
+}
+
+static cfx_status collect(struct weights *w, const cfx_module *gm,
+                          cfx_error *err)
+{
+    w->item = calloc(count_state(gm) + 1, sizeof(*w->item));
+    if (!w->item)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm)) {
+        for (size_t i = 0; i < cfx_module_nstate(m); i++) {
+            const cfx_state *s = cfx_module_state_at(m, i);
+            if (!s->tensor || cfx_tensor_is_meta(s->tensor))
+                continue;
+            char *name = full_name(m, s->name);
+            if (!name)
+                return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            w->item[w->n++] = (cfx_named_tensor){name, s->tensor};
+        }
+    }
+    return CFX_OK;
+}
+
+bool cli_has_weights(const cfx_module *gm)
+{
+    for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm)) {
+        for (size_t i = 0; i < cfx_module_nstate(m); i++) {
+            const cfx_state *s = cfx_module_state_at(m, i);
+            if (s->tensor && !cfx_tensor_is_meta(s->tensor))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* "m.fx" to "m.safetensors", for free(). */
+static char *weights_path(const char *path)
+{
+    static const char suffix[] = ".safetensors";
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+    size_t n = dot && dot > base ? (size_t)(dot - path) : strlen(path);
+    char *out = malloc(n + sizeof(suffix));
+
+    if (!out)
+        return NULL;
+    memcpy(out, path, n);
+    memcpy(out + n, suffix, sizeof(suffix));
+    return out;
+}
+
+static cfx_status save_weights(cfx_context *ctx, const cfx_module *gm,
+                               const char *beside, cfx_error *err)
+{
+    struct weights w = {0};
+    cfx_status rc = collect(&w, gm, err);
+
+    if (!rc)
+        rc = cfx_safetensors_write(beside, ctx, w.item, w.n, err);
+    weights_release(&w);
+    return rc;
+}
+
+/* ---- Both ---- */
+
+static bool is_special(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && !S_ISREG(st.st_mode);
+}
+
+/* The weights first, under their name; the text appears last. */
+cfx_status cli_save_model(cfx_context *ctx, const cfx_module *gm,
+                          const char *path, bool plain, cfx_error *err)
+{
+    cfx_outfile f = {0};
+    char *beside = weights_path(path);
+    bool numbers = cli_has_weights(gm) && !is_special(path);
+    cfx_status rc = beside ? CFX_OK
+                           : cfx_fail(err, CFX_ENOMEM, "out of memory");
+
+    if (!rc && numbers && !strcmp(beside, path))
+        rc = cfx_fail(err, CFX_EINVAL, "%s: is the name of its weights", path);
+    if (!rc)
+        rc = cfx_outfile_open(&f, ctx, path, err);
+    if (!rc) {
+        rc = cli_print_saved(f.stream, ctx, gm, plain, err);
+        if (rc)
+            cfx_fail_at(err, "%s", path);
+    }
+    if (!rc && numbers)
+        rc = save_weights(ctx, gm, beside, err);
+    if (!rc)
+        rc = cfx_outfile_commit(&f, err);
+    else
+        cfx_outfile_discard(&f);
+    free(beside);
+    return rc;
+}

@@ -1,0 +1,320 @@
+/*
+ * binding -- the kinds of values, and the signatures that calls may have.
+ */
+#include "passes/binding.h"
+
+#include <string.h>
+
+#define NUMBERS                                                               \
+    (1u << CFX_BOOL_VALUE | 1u << CFX_INT | 1u << CFX_SYMINT |                \
+     1u << CFX_FLOAT | 1u << CFX_COMPLEX)
+#define SEQUENCES (1u << CFX_TUPLE | 1u << CFX_LIST)
+
+/* ---- Return types ---- */
+
+/* Without "(a!)" and "(a -> *)", which stand behind a word. */
+static size_t without_alias(const char *at, char *buf, size_t size)
+{
+    size_t n = 0;
+    for (char last = ' '; *at; last = *at, at++) {
+        if (*at == '(' && last != ' ' && last != '(') {
+            at += strcspn(at, ")");
+            if (!*at)
+                break;
+            continue;
+        }
+        if (n + 1 < size)
+            buf[n] = *at;
+        n++;
+    }
+    if (size)
+        buf[n < size ? n : size - 1] = '\0';
+    return n;
+}
+
+/* The arrow of the result is the last that is in no bracket. */
+static const char *result_text(const cfx_schema *s)
+{
+    const char *at = s->text + strlen(s->text);
+    int depth = 0;
+    while (at > s->text) {
+        at--;
+        depth += (*at == ')') - (*at == '(');
+        if (!depth && at > s->text && *at == '>' && at[-1] == '-')
+            return at + 1 + strspn(at + 1, " ");
+    }
+    return "";
+}
+
+size_t cfx_schema__returns(const cfx_schema *s, char *buf, size_t size)
+{
+    return without_alias(result_text(s), buf, size);
+}
+
+cfx_kinds cfx_schema__result(const cfx_schema *s)
+{
+    char type[256];
+    size_t n = cfx_schema__returns(s, type, sizeof(type));
+    if (!n || n >= sizeof(type))
+        return CFX_ANY_KIND;
+    if (!strcmp(type, "Tensor"))
+        return CFX_TENSOR_KIND;
+    if (!strcmp(type, "Tensor[]"))
+        return (cfx_kinds){SEQUENCES, 1u << CFX_TENSOR};
+    if (!strncmp(type, "(Tensor", 7))
+        return (cfx_kinds){1u << CFX_TUPLE, 1u << CFX_TENSOR};
+    if (!strcmp(type, "int") || !strcmp(type, "SymInt"))
+        return (cfx_kinds){1u << CFX_INT | 1u << CFX_SYMINT, ~1u};
+    if (!strcmp(type, "bool"))
+        return (cfx_kinds){1u << CFX_BOOL_VALUE, ~1u};
+    if (!strcmp(type, "float"))
+        return (cfx_kinds){1u << CFX_FLOAT, ~1u};
+    if (!strcmp(type, "Scalar"))
+        return (cfx_kinds){NUMBERS, ~1u};
+    return CFX_ANY_KIND;
+}
+
+/* ---- Candidates ---- */
+
+const cfx_target *cfx_node__target(const cfx_node *n)
+{
+    cfx_context *ctx = cfx_graph_context(n->graph);
+    const char *target = n->target.u.str->text;
+    return n->op == CFX_CALL_FUNCTION ? cfx_find_function(ctx, target)
+           : n->op == CFX_CALL_METHOD ? cfx_find_method(ctx, target) : NULL;
+}
+
+enum fit { NEVER, PERHAPS, CERTAIN };
+
+static enum fit fit_node(const cfx_graph_kinds *k, const cfx_node *n,
+                         uint32_t kinds, uint32_t item_kinds)
+{
+    cfx_kinds may = k && n->id < k->ids ? k->of[n->id] : CFX_ANY_KIND;
+    if (!(may.self & kinds))
+        return NEVER;
+    if (may.self & ~kinds)
+        return PERHAPS;
+    if (!(may.self & SEQUENCES) || !item_kinds)
+        return CERTAIN;
+    return !(may.item & item_kinds) ? NEVER
+           : may.item & ~item_kinds ? PERHAPS : CERTAIN;
+}
+
+/* Of an argument, whose literals have been looked at by the binder. */
+static enum fit fit_value(const cfx_graph_kinds *k, const cfx_param *p,
+                          cfx_value v)
+{
+    enum fit all = CERTAIN;
+    if (v.kind == CFX_NODE)
+        return fit_node(k, v.u.node, p->kinds, p->list ? p->item_kinds : 0);
+    if (!p->list || !cfx_value_is_seq(v))
+        return CERTAIN;
+    for (uint32_t i = 0; i < v.u.seq->len; i++) {
+        cfx_value one = v.u.seq->item[i];
+        enum fit f = one.kind == CFX_NODE
+                         ? fit_node(k, one.u.node, p->item_kinds, 0)
+                         : CERTAIN;
+        all = f < all ? f : all;
+    }
+    return all;
+}
+
+static enum fit fit_call(const cfx_graph_kinds *k, const cfx_schema *s,
+                         const cfx_value *in)
+{
+    enum fit all = CERTAIN;
+    for (int i = 0; i < s->nparams && all != NEVER; i++) {
+        enum fit f = fit_value(k, &s->params[i], in[i]);
+        all = f < all ? f : all;
+    }
+    return all;
+}
+
+/* Does a parameter of that type get what is a tensor for certain? */
+static bool takes_tensor(const cfx_graph_kinds *k, const cfx_schema *s,
+                         const cfx_value *in, cfx_type_base base)
+{
+    for (int i = 0; i < s->nparams; i++)
+        if (s->params[i].base == base && in[i].kind == CFX_NODE &&
+            in[i].u.node->id < k->ids &&
+            k->of[in[i].u.node->id].self == 1u << CFX_TENSOR)
+            return true;
+    return false;
+}
+
+/* What Python's operators do with sequences takes `any` last, when tensors have
+ * been thought of: it is not for them. */
+cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
+                                const cfx_target *chain, const cfx_value *args,
+                                size_t nargs, const cfx_value *kwargs,
+                                size_t nkwargs, cfx_candidate_fn *fn,
+                                void *user, cfx_error *err)
+{
+    enum fit f = NEVER;
+    bool for_tensors = false;
+    cfx_status st = CFX_OK;
+    for (const cfx_target *t = chain; t && f != CERTAIN && !st; t = t->next) {
+        cfx_target one = *t;
+        cfx_bound b = {0};
+        one.next = NULL;
+        cfx_status bound = cfx_bind(&b, k->ctx, &one, args, nargs, kwargs,
+                                    nkwargs, NULL);
+        if (bound == CFX_ENOMEM)
+            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        if (bound)
+            continue;
+        f = for_tensors && takes_tensor(k, t->schema, b.in, CFX_T_ANY)
+                ? NEVER : fit_call(k, t->schema, b.in);
+        if (f != NEVER)
+            st = fn(user, t, &b);
+        for_tensors |= f != NEVER &&
+                       takes_tensor(k, t->schema, b.in, CFX_T_TENSOR);
+        cfx_bound_release(&b);
+    }
+    return st;
+}
+
+cfx_status cfx_node__candidates(const cfx_graph_kinds *k, const cfx_node *n,
+                                cfx_candidate_fn *fn, void *user,
+                                cfx_error *err)
+{
+    return cfx_call__candidates(k, cfx_node__target(n), n->args, n->nargs,
+                                n->kwargs, n->nkwargs, fn, user, err);
+}
+
+/* ---- Following kinds through a graph ---- */
+
+static cfx_kinds of_value(const cfx_graph_kinds *k, cfx_value v)
+{
+    return v.kind == CFX_NODE ? k->of[v.u.node->id]
+                              : (cfx_kinds){1u << v.kind, ~1u};
+}
+
+/* What several signatures may give. */
+struct results {
+    const cfx_graph_kinds *k;
+    cfx_kinds all;
+};
+
+/* The item of a sequence, by a number; a part of a tensor is a tensor. */
+static cfx_kinds of_item(const cfx_graph_kinds *k, const cfx_bound *b)
+{
+    cfx_kinds of = of_value(k, b->in[0]);
+    if (of.self == 1u << CFX_TENSOR)
+        return CFX_TENSOR_KIND;
+    if (!(of.self & ~SEQUENCES) && b->in[1].kind == CFX_INT)
+        return (cfx_kinds){of.item, ~1u};
+    return CFX_ANY_KIND;
+}
+
+static cfx_status add_result(void *user, const cfx_target *t,
+                             const cfx_bound *b)
+{
+    struct results *r = user;
+    cfx_kinds one = !strcmp(t->schema->name, "getitem")
+                        ? of_item(r->k, b)
+                        : cfx_schema__result(t->schema);
+    r->all.self |= one.self;
+    r->all.item |= one.item;
+    return CFX_OK;
+}
+
+static cfx_kinds of_type(const cfx_node *n)
+{
+    const char *type = n->type.kind == CFX_STR ? n->type.u.str->text : "";
+    if (!strcmp(type, "torch.Tensor"))
+        return CFX_TENSOR_KIND;
+    if (!strcmp(type, "int"))
+        return (cfx_kinds){1u << CFX_INT | 1u << CFX_SYMINT, ~1u};
+    return CFX_ANY_KIND;
+}
+
+/* What shape propagation left. */
+static bool has_tensor_meta(const cfx_node *n)
+{
+    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+        if (cfx_node_meta(n, keys[i]).kind == CFX_TENSOR)
+            return true;
+    return false;
+}
+
+static cfx_kinds of_placeholder(const cfx_node *n, bool tensors)
+{
+    bool star = *n->target.u.str->text == '*';
+    if (tensors && !star && n->type.kind == CFX_ABSENT && !n->nargs)
+        return CFX_TENSOR_KIND;
+    return of_type(n);
+}
+
+/* Of a module, by the forward of its type; a type has no other. */
+static cfx_kinds of_module(const cfx_node *n)
+{
+    const cfx_module *root = cfx_graph_owning_module(n->graph);
+    const cfx_module *m =
+        root ? cfx_module_at(root, n->target.u.str->text) : NULL;
+    const cfx_module_type *type = m ? cfx_module_type_of(m) : NULL;
+    const cfx_schema *s;
+    if (!type || !type->forward_schema || cfx_graph_module_graph(m) ||
+        cfx_schema_parse(&s, cfx_graph_context(n->graph), type->forward_schema,
+                         NULL))
+        return CFX_ANY_KIND;
+    return cfx_schema__result(s);
+}
+
+static cfx_kinds of_attr(const cfx_node *n)
+{
+    const cfx_module *root = cfx_graph_owning_module(n->graph);
+    cfx_value v = CFX_NOTHING;
+    if (!root ||
+        cfx_module_fetch_attr(&v, root, n->target.u.str->text, NULL))
+        return CFX_ANY_KIND;
+    return v.kind == CFX_TENSOR ? CFX_TENSOR_KIND : CFX_ANY_KIND;
+}
+
+static cfx_status find_kind(cfx_graph_kinds *k, const cfx_node *n,
+                            bool tensors, cfx_error *err)
+{
+    cfx_kinds *out = &k->of[n->id];
+    *out = CFX_ANY_KIND;
+    if (has_tensor_meta(n))
+        *out = CFX_TENSOR_KIND;
+    else if (n->op == CFX_PLACEHOLDER)
+        *out = of_placeholder(n, tensors);
+    else if (n->op == CFX_GET_ATTR)
+        *out = of_attr(n);
+    else if (n->op == CFX_CALL_MODULE)
+        *out = of_module(n);
+    else if (n->op != CFX_OUTPUT) {
+        struct results r = {k, {0, 0}};
+        cfx_status st = cfx_node__candidates(k, n, add_result, &r, err);
+        if (st)
+            return st;
+        if (r.all.self)
+            *out = r.all;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_graph_kinds__init(cfx_graph_kinds *k, const cfx_graph *g,
+                                 bool tensors, cfx_error *err)
+{
+    *k = (cfx_graph_kinds){.ctx = cfx_graph_context(g),
+                           .ids = cfx_graph_ids(g)};
+    k->of = cfx_calloc(k->ctx, (size_t)k->ids + 1, sizeof(*k->of));
+    cfx_status st = k->of ? CFX_OK
+                          : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < k->ids && !st; i++)
+        k->of[i] = CFX_ANY_KIND;
+    for (const cfx_node *n = cfx_graph_first(g); n && !st;
+         n = cfx_node_next(n))
+        st = find_kind(k, n, tensors, err);
+    return st;
+}
+
+void cfx_graph_kinds__release(cfx_graph_kinds *k)
+{
+    if (k->ctx)
+        cfx_free(k->ctx, k->of, ((size_t)k->ids + 1) * sizeof(*k->of));
+    *k = (cfx_graph_kinds){0};
+}

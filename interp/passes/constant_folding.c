@@ -1,0 +1,361 @@
+/*
+ * constant_folding -- compute what does not depend on the inputs.
+ *
+ * One walk marks the constant nodes and computes them; a value is kept while a
+ * constant node that comes later, or one that is not constant, needs it. A walk
+ * back decides what each becomes: nothing where nobody is left who uses it, a
+ * buffer or a literal where it can be one; else it stays.
+ */
+#include <cfx/fold_constants.h>
+#include <cfx/pass.h>
+#include <cfx/scope.h>
+
+#include <string.h>
+
+#include "passes/memory.h"
+#include "passes/retrace.h"
+
+typedef struct folder {
+    cfx_pass_call *p;
+    const cfx_fold_options *o;
+    cfx_memory memory;
+    cfx_scope scope;
+    cfx_node_map value;   /* what constant nodes give; absent: not known */
+    bool *constant;       /* by node id */
+    uint32_t *waiting;    /* by node id: constant users not computed yet */
+} folder;
+
+static cfx_status folder_init(folder *f, cfx_pass_call *p,
+                              const cfx_fold_options *o)
+{
+    size_t n = (size_t)cfx_graph_ids(p->graph) + 1;
+    f->p = p;
+    f->o = o;
+    cfx_node_map_init(&f->value, p->graph);
+    cfx_scope_init(&f->scope, &cfx_eager_class, p->ctx, NULL);
+    f->constant = cfx_calloc(p->ctx, n, sizeof(*f->constant));
+    f->waiting = cfx_calloc(p->ctx, n, sizeof(*f->waiting));
+    if (!f->constant || !f->waiting)
+        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+    return cfx_memory__init(&f->memory, p->graph, p->err);
+}
+
+static void folder_release(folder *f, size_t ids)
+{
+    cfx_free(f->p->ctx, f->constant, (ids + 1) * sizeof(*f->constant));
+    cfx_free(f->p->ctx, f->waiting, (ids + 1) * sizeof(*f->waiting));
+    cfx_node_map_release(&f->value);
+    cfx_scope_release(&f->scope);
+    cfx_memory__release(&f->memory);
+}
+
+/* ---- What is constant ---- */
+
+/* Modules and graphs as values are not computed with. */
+static bool is_tensor_attr(const folder *f, const cfx_node *n)
+{
+    cfx_value v;
+    return !cfx_module_fetch_attr(&v, f->p->gm, n->target.u.str->text, NULL) &&
+           v.kind == CFX_TENSOR;
+}
+
+/* A call of an operator that is not known is nobody's to compute. */
+static bool is_known(const folder *f, const cfx_node *n)
+{
+    const char *target = n->target.u.str->text;
+    return n->op == CFX_CALL_FUNCTION
+               ? cfx_find_function(f->p->ctx, target) != NULL
+           : n->op == CFX_CALL_METHOD
+               ? cfx_find_method(f->p->ctx, target) != NULL
+               : true;
+}
+
+static bool is_constant(folder *f, const cfx_node *n)
+{
+    const cfx_effects *e = &f->memory.effects[n->id];
+    if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
+        cfx_effects_any(e) || cfx_memory__is_written(&f->memory, n) ||
+        !is_known(f, n) ||
+        (f->o->skip && f->o->skip(f->o->user, n)))
+        return false;
+    if (n->op == CFX_GET_ATTR)
+        return is_tensor_attr(f, n);
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (!f->constant[cfx_node_input(n, i)->id])
+            return false;
+    return true;
+}
+
+static void find_constants(folder *f)
+{
+    for (cfx_node *n = cfx_graph_first(f->p->graph); n; n = cfx_node_next(n)) {
+        if (!is_constant(f, n))
+            continue;
+        f->constant[n->id] = true;
+        for (uint32_t i = 0; i < n->ninputs; i++)
+            f->waiting[cfx_node_input(n, i)->id]++;
+    }
+}
+
+static bool has_other_users(const folder *f, const cfx_node *n)
+{
+    for (const cfx_use *u = n->first_user; u; u = u->next)
+        if (!f->constant[u->user->id])
+            return true;
+    return false;
+}
+
+/* ---- Computing ---- */
+
+static cfx_status fetch_weight(folder *f, const cfx_node *n)
+{
+    cfx_tensor *t;
+    cfx_status st = CFX_OK;
+    if (cfx_node_map_get(&f->value, n).kind)
+        return st;
+    st = cfx_pass_weight(f->p, n->target.u.str->text, &t);
+    return st ? st : cfx_node_map_set(&f->value, n, cfx_value_of_tensor(t),
+                                      f->p->err);
+}
+
+/* Weights are looked for only when something is computed with them. */
+static cfx_status fetch_inputs(folder *f, const cfx_node *n)
+{
+    cfx_status st = CFX_OK;
+    for (uint32_t i = 0; i < n->ninputs && !st; i++) {
+        const cfx_node *in = cfx_node_input(n, i);
+        if (in->op == CFX_GET_ATTR)
+            st = fetch_weight(f, in);
+    }
+    return st;
+}
+
+/* Args or kwargs with values for nodes, as a tuple that the scope owns. */
+static cfx_value fetch_args(folder *f, const cfx_value *args, size_t n)
+{
+    cfx_scope *s = &f->scope;
+    cfx_value whole = cfx_tuple_new(s->ctx, n, args), out = CFX_NOTHING;
+    if (!whole.kind)
+        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (cfx_node_map_value(&out, &f->value, whole, &s->error))
+        out = CFX_NOTHING;
+    cfx_value_unref(whole);
+    return out.kind ? cfx_own(s, out) : cfx_none();
+}
+
+static cfx_value call_module(folder *f, const cfx_node *n,
+                             const cfx_seq *args, const cfx_seq *kwargs)
+{
+    cfx_scope *s = &f->scope;
+    cfx_value out = cfx_none();
+    const char *path = n->target.u.str->text;
+    cfx_module *m = cfx_module_at(f->p->gm, path);
+    if (!m)
+        return cfx_scope_fail(s, CFX_ENAME,
+                              "Node referenced nonexistent target %s", path);
+    if (cfx_module_call(s, m, path, args->item, args->len, kwargs->item,
+                        kwargs->len / 2, &out))
+        return cfx_none();
+    return cfx_own(s, out);
+}
+
+static cfx_value call(folder *f, const cfx_node *n)
+{
+    cfx_scope *s = &f->scope;
+    cfx_value args = fetch_args(f, n->args, n->nargs);
+    cfx_value kwargs = fetch_args(f, n->kwargs, 2 * (size_t)n->nkwargs);
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    const cfx_seq *a = args.u.seq, *k = kwargs.u.seq;
+    const char *target = n->target.u.str->text;
+    if (n->op == CFX_CALL_MODULE)
+        return call_module(f, n, a, k);
+    return n->op == CFX_CALL_METHOD
+               ? cfx_call_method(s, target, a->item, a->len, k->item,
+                                 k->len / 2)
+               : cfx_call_function(s, target, a->item, a->len, k->item,
+                                   k->len / 2);
+}
+
+static cfx_status compute(folder *f, const cfx_node *n)
+{
+    cfx_error why = {0};
+    cfx_status st = fetch_inputs(f, n);
+    if (st)
+        return st;
+    size_t frame = cfx_scope_enter(&f->scope);
+    cfx_value v = call(f, n);
+    st = cfx_scope_status(&f->scope, &why);
+    if (!st)
+        st = cfx_node_map_set(&f->value, n, v, &why);
+    cfx_scope_leave(&f->scope, frame, cfx_none());
+    return st ? cfx_fail(f->p->err, st, "%s", why.text) : st;
+}
+
+/* Give back what nobody will ask for. */
+static void drop_inputs(folder *f, const cfx_node *n)
+{
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        const cfx_node *in = cfx_node_input(n, i);
+        if (!--f->waiting[in->id] && in->op != CFX_GET_ATTR &&
+            !has_other_users(f, in))
+            cfx_node_map_set(&f->value, in, CFX_NOTHING, NULL);
+    }
+}
+
+static cfx_status compute_all(folder *f)
+{
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_first(f->p->graph); n && !st;
+         n = cfx_node_next(n)) {
+        if (!f->constant[n->id] || n->op == CFX_GET_ATTR)
+            continue;
+        st = cfx_context_check(f->p->ctx, f->p->err);
+        if (!st)
+            st = compute(f, n);
+        if (!st)
+            drop_inputs(f, n);
+    }
+    return st;
+}
+
+/* ---- Rewriting ---- */
+
+static cfx_status refuse_tensor(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_TENSOR || v.kind == CFX_MODULE ? CFX_EINVAL : CFX_OK;
+}
+
+static bool is_literal(cfx_value v)
+{
+    return v.kind && !cfx_value_visit(v, refuse_tensor, NULL);
+}
+
+static bool is_too_large(const folder *f, const cfx_tensor *t)
+{
+    int64_t size = (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
+    return f->o->max_bytes > 0 &&
+           cfx_tensor_numel(t) > f->o->max_bytes / size;
+}
+
+static cfx_status put_tensor(folder *f, cfx_node *n, cfx_tensor *t)
+{
+    cfx_pass_call *p = f->p;
+    const char *prefix = f->o->prefix ? f->o->prefix : "_folded_";
+    cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
+    cfx_node *attr = cfx_pass_add_tensor(p, prefix, t);
+    cfx_graph_restore(p->graph, at);
+    if (!attr)
+        return p->err->code;
+    p->changed++;
+    cfx_status st = cfx_node__keep_meta(attr, n, p->err);
+    return st ? st : cfx_node_replace_all_uses_with(n, attr, NULL, NULL,
+                                                    p->err);
+}
+
+static cfx_status erase(folder *f, cfx_node *n)
+{
+    cfx_status st = cfx_graph_erase_node(f->p->graph, n, f->p->err);
+    f->p->changed += !st;
+    return st;
+}
+
+/* Backwards, so that the users of a node are settled before it. */
+static cfx_status settle(folder *f, cfx_node *n)
+{
+    cfx_value v = cfx_node_map_get(&f->value, n);
+    cfx_status st = CFX_OK;
+    if (n->op != CFX_GET_ATTR && n->nusers) {
+        if (v.kind == CFX_TENSOR && !is_too_large(f, v.u.tensor))
+            st = put_tensor(f, n, v.u.tensor);
+        else if (is_literal(v))
+            st = cfx_node__substitute(f->p, n, v);
+    }
+    return st || n->nusers ? st : erase(f, n);
+}
+
+/* A get_attr node that nobody used before stays. */
+static cfx_status settle_all(folder *f)
+{
+    cfx_node *before;
+    cfx_status st = CFX_OK;
+    for (cfx_node *n = cfx_graph_last(f->p->graph); n && !st; n = before) {
+        before = cfx_node_prev(n);
+        if (n->id < f->memory.ids && f->constant[n->id] &&
+            (n->op != CFX_GET_ATTR || f->p->changed))
+            st = settle(f, n);
+    }
+    return st;
+}
+
+static cfx_status fold(cfx_pass_call *p, const cfx_fold_options *o)
+{
+    folder f = {0};
+    size_t ids = cfx_graph_ids(p->graph);
+    cfx_status st = folder_init(&f, p, o);
+    if (!st) {
+        find_constants(&f);
+        st = compute_all(&f);
+    }
+    if (!st)
+        st = settle_all(&f);
+    folder_release(&f, ids);
+    return st;
+}
+
+cfx_status cfx_fold_constants(cfx_module *gm, const cfx_fold_options *options,
+                              size_t *changed, cfx_error *err)
+{
+    static const cfx_fold_options none = {.size = sizeof(none)};
+    cfx_error own = {0};
+    cfx_pass_call p = {
+        .ctx = cfx_module_context(gm),
+        .gm = gm,
+        .graph = cfx_graph_module_graph(gm),
+        .err = err ? err : &own,
+    };
+    if (!p.graph)
+        return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
+                        cfx_module_class_name(gm));
+    cfx_status st = fold(&p, options ? options : &none);
+    if (changed)
+        *changed = p.changed;
+    return st;
+}
+
+/* ---- The pass ---- */
+
+/* Is the node's target or name in the list of the option? */
+static bool is_listed(void *user, const cfx_node *n)
+{
+    const cfx_value *list = user;
+    for (uint32_t i = 0; i < list->u.seq->len; i++) {
+        const char *word = list->u.seq->item[i].u.str->text;
+        if (!strcmp(word, n->name) || !strcmp(word, n->target.u.str->text))
+            return true;
+    }
+    return false;
+}
+
+static cfx_status constant_folding_run(cfx_pass_call *p)
+{
+    cfx_value skip = p->in[0];
+    const cfx_fold_options o = {
+        .size = sizeof(o),
+        .skip = skip.u.seq->len ? is_listed : NULL,
+        .user = &skip,
+        .max_bytes = p->in[1].kind == CFX_INT ? p->in[1].u.i : 0,
+    };
+    return fold(p, &o);
+}
+
+const cfx_pass cfx_pass__constant_folding = {
+    .size = sizeof(cfx_pass),
+    .schema = "constant_folding(str[] skip=[], int? max_bytes=None)",
+    .doc = "Compute what does not depend on the inputs, into buffers; skip: "
+           "names and targets of nodes that stay; max_bytes: larger results "
+           "stay.",
+    .flags = CFX_PASS_WEIGHTS,
+    .run = constant_folding_run,
+};

@@ -1,0 +1,50 @@
+/*
+ * memory.h -- which nodes may share memory, and whether it is written to. Not
+ * installed.
+ *
+ * Nodes are put into classes: the result of a call is in the class of each
+ * input that it may be a view of, or that it writes to. All parameters and
+ * buffers are in one class, since two names may stand for one tensor. Inputs
+ * of the graph are taken to be apart.
+ */
+#ifndef CFX_PASSES_MEMORY_H
+#define CFX_PASSES_MEMORY_H
+
+#include <cfx/pass.h>
+
+typedef struct cfx_memory {
+    cfx_context *ctx;
+    uint32_t ids;
+    uint32_t *up;         /* by id: towards the class's root; [ids]: state */
+    bool *written;        /* by root */
+    cfx_effects *effects; /* by id */
+} cfx_memory;
+
+/* Ask every node. Release it also on failure. */
+cfx_status cfx_memory__init(cfx_memory *m, const cfx_graph *g, cfx_error *err);
+void cfx_memory__release(cfx_memory *m);
+
+/* The class of a node's result, a number up to ids; that of the state. */
+uint32_t cfx_memory__class(cfx_memory *m, uint32_t id);
+CFX_INLINE uint32_t cfx_memory__state(cfx_memory *m)
+{
+    return cfx_memory__class(m, m->ids);
+}
+
+/* Does any node write to memory that n's result may be in? */
+CFX_INLINE bool cfx_memory__is_written(cfx_memory *m, const cfx_node *n)
+{
+    return m->written[cfx_memory__class(m, n->id)];
+}
+
+/* Does n write to its i-th input? */
+CFX_INLINE bool cfx_effects__writes(const cfx_effects *e, uint32_t i)
+{
+    return e->input_writes >> (i < 31 ? i : 31) & 1;
+}
+CFX_INLINE bool cfx_effects__views(const cfx_effects *e, uint32_t i)
+{
+    return e->input_views >> (i < 31 ? i : 31) & 1;
+}
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * control.h -- what operators whose arguments are graphs share. Not installed.
+ */
+#ifndef CFX_CONTROL_H
+#define CFX_CONTROL_H
+
+#include <cfx/scope.h>
+
+#include "op/op_impl.h"
+
+/* One such call, in the scope that it is made in. */
+typedef struct control {
+    cfx_scope *s;
+    cfx_call *call;
+} control;
+
+/* In `code` of the descriptors. */
+typedef cfx_status control_run(control *c, cfx_value *out);
+
+/* Call the graph that parameter k is. *out is a new reference. */
+cfx_status cfx_control__call(control *c, int k, const cfx_value *args,
+                             size_t n, cfx_value *out);
+
+/* Is it true? *known is false where only the numbers would tell. `what` is
+ * what messages call it. */
+cfx_status cfx_control__truth(control *c, cfx_value v, const char *what,
+                              bool *known, bool *out);
+
+/* Of what two graphs (or two rounds of one) gave, what holds for both:
+ * tensors without numbers, unbacked symbols where integers differ. With
+ * `same`, extents must agree. */
+typedef struct control_merge {
+    control *c;
+    const char *a, *b;       /* whose results they are, for messages */
+    bool same;
+} control_merge;
+cfx_status cfx_control__merge(const control_merge *m, cfx_value a, cfx_value b,
+                              cfx_value *out);
+
+/* Values that are owned, in a row. */
+typedef struct control_row {
+    size_t n;
+    cfx_value *v;
+} control_row;
+cfx_status cfx_control__row(control *c, control_row *row, size_t n);
+void cfx_control__row_release(control *c, control_row *row);
+
+control_run cfx_control__cond, cfx_control__while_loop, cfx_control__map,
+    cfx_control__scan, cfx_control__associative_scan, cfx_control__wrap;
+
+#endif
