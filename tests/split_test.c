@@ -6,6 +6,7 @@
 
 #include <cfx/file.h>
 #include <cfx/interp.h>
+#include <cfx/partition.h>
 #include <cfx/split.h>
 
 static cfx_module *parse(const char *text)
@@ -80,7 +81,9 @@ static int by_text(const void *a, const void *b)
 
 static void print_names(golden_text *to, cfx_value names)
 {
-    size_t n = names.u.seq->len;
+    size_t n = names.kind == CFX_DICT ? names.u.seq->len : 0;
+    if (!n)
+        return;
     cfx_value *pair = malloc((n + 1) * sizeof(*pair));
     memcpy(pair, names.u.seq->item, n * sizeof(*pair));
     qsort(pair, n / 2, 2 * sizeof(*pair), by_text);
@@ -93,6 +96,12 @@ static void print_names(golden_text *to, cfx_value names)
         golden_puts(to, "\n");
     }
     free(pair);
+}
+
+static bool in_parts(void *user, const cfx_node *n)
+{
+    return n->op != CFX_PLACEHOLDER && n->op != CFX_GET_ATTR &&
+           n->op != CFX_OUTPUT && part_in_text(user, n);
 }
 
 static cfx_status split_case(cfx_module **out, cfx_module *gm,
@@ -108,6 +117,15 @@ static cfx_status split_case(cfx_module **out, cfx_module *gm,
         .partition_affix = strstr(words, "affix") ? "pp" : NULL,
         .qualname_map = names,
     };
+    if (strstr(words, "accelerate")) {
+        cfx_accelerate_options a = {
+            .size = sizeof(a),
+            .min_acc_module_size = (uint32_t)atoi(strchr(words, ' ')),
+            .allow_non_tensor = true,
+        };
+        return cfx_split_for_accelerator(out, gm,
+                                         (cfx_support){in_parts, p}, &a, &err);
+    }
     if (strstr(words, "tags"))
         return cfx_split_by_tags(out, gm, tags,
                                  (size_t)(words[strlen(words) - 1] - '0'),
@@ -126,7 +144,7 @@ START_TEST(splits_are_those_that_torch_makes)
         ck_assert(golden_next(&given, model.next));
         ck_assert(golden_next(&want, given.next));
         cfx_module *gm = parse(model.text), *split;
-        cfx_value names;
+        cfx_value names = CFX_NOTHING;
         part_lines p = {.text = given.text};
         cfx_status st = split_case(&split, gm, words, &p, &names);
         if (!strcmp(want.name, "error")) {
