@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include <cfx/partition.h>
+
 #include "zoo.h"
 
 /* ---- Running ---- */
@@ -668,14 +670,14 @@ static size_t batch_norms(void)
     return n;
 }
 
-START_TEST(models_of_the_zoo_are_fused_whole)
+static void open_zoo(const char *name)
 {
     zoo_model m = {0};
     char digests[1024];
     const char *src = getenv("srcdir"), *zoo = getenv("CFX_ZOO");
     snprintf(digests, sizeof(digests), "%s/tests/golden/zoo",
              src ? src : ".");
-    assert_ok(zoo_open(&m, ctx, zoo ? zoo : "zoo", digests, models[_i], &err));
+    assert_ok(zoo_open(&m, ctx, zoo ? zoo : "zoo", digests, name, &err));
     assert_ok(zoo_fill(&m, &err));
     gm = m.gm;
     g = cfx_graph_module_graph(gm);
@@ -684,9 +686,48 @@ START_TEST(models_of_the_zoo_are_fused_whole)
     m.nin = 0;
     m.gm = NULL;
     zoo_close(&m);
+}
+
+START_TEST(models_of_the_zoo_are_fused_whole)
+{
+    open_zoo(models[_i]);
     apply_same("fuse_conv_bn", 1e-4);
     ck_assert_uint_eq(batch_norms(), 0);
     apply_same("remove_noops", 0);
+}
+END_TEST
+
+START_TEST(subgraph_trivial_resnet)
+{
+    open_zoo("resnet18");
+    apply_same("split(parts=4)", 0);
+    ck_assert_uint_eq(cfx_module_nchildren(gm), 4);
+    ck_assert_ptr_nonnull(cfx_module_at(gm, "submod_0.layer1_0_conv1"));
+}
+END_TEST
+
+static bool not_pooling(void *user, const cfx_node *n)
+{
+    (void)user;
+    return n->op != CFX_PLACEHOLDER && n->op != CFX_OUTPUT &&
+           !strstr(n->name, "pool");
+}
+
+START_TEST(a_fused_model_gives_what_it_gave)
+{
+    open_zoo("resnet18");
+    cfx_partitions p;
+    cfx_value before = run();
+    assert_ok(cfx_propose_partitions(&p, gm, (cfx_support){not_pooling, NULL},
+                                     NULL, &err));
+    ck_assert_uint_eq(p.n, 3);
+    assert_ok(cfx_fuse_partitions(gm, &p, NULL, false, &err));
+    ck_assert_uint_eq(cfx_graph_len(g), 7);
+    cfx_value after = run();
+    assert_close(before, after, 0);
+    cfx_value_unref(before);
+    cfx_value_unref(after);
+    cfx_partitions_release(&p);
 }
 END_TEST
 
@@ -720,6 +761,8 @@ int main(void)
     tcase_add_test(c, split_is_a_pass_too);
     tcase_add_loop_test(c, models_of_the_zoo_are_fused_whole, 0,
                         sizeof(models) / sizeof(*models));
+    tcase_add_test(c, subgraph_trivial_resnet);
+    tcase_add_test(c, a_fused_model_gives_what_it_gave);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);
