@@ -1,4 +1,5 @@
-noinst_PROGRAMS += digits run-example count-flops swap swap-by-pattern
+noinst_PROGRAMS += digits run-example count-flops swap swap-by-pattern \
+	conv-bn-fusion
 
 digits_SOURCES = %reldir%/digits.c
 digits_LDADD = libcfx.la
@@ -10,6 +11,8 @@ swap_SOURCES = %reldir%/swap.c
 swap_LDADD = libcfx.la
 swap_by_pattern_SOURCES = %reldir%/swap_by_pattern.c
 swap_by_pattern_LDADD = libcfx.la
+conv_bn_fusion_SOURCES = %reldir%/conv_bn_fusion.c
+conv_bn_fusion_LDADD = libcfx.la
 
 noinst_PROGRAMS += swap-by-transformer decompose-relu own-module
 swap_by_transformer_SOURCES = %reldir%/swap_by_transformer.c

@@ -22,7 +22,7 @@ libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
 	%reldir%/split.c %reldir%/split_impl.h %reldir%/split_parent.c \
 	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c \
 	%reldir%/contract.c %reldir%/contract.h %reldir%/partition.c \
-	%reldir%/fuser.c %reldir%/support.c
+	%reldir%/fuser.c %reldir%/support.c %reldir%/accelerate.c
 
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h

@@ -78,6 +78,33 @@ is 'digits tells what is wrong' 1 '^digits: none.fx: ' \
     "$build/digits" none.fx a b
 is 'digits without arguments' 2 '^usage' "$build/digits"
 
+cat >conv.fx <<'END'
+Net(
+  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1), bias=False)
+  (bn): BatchNorm2d(4, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %conv : [num_users=1] = call_module[target=conv](args = (%x,), kwargs = {})
+    %bn : [num_users=1] = call_module[target=bn](args = (%conv,), kwargs = {})
+    return bn
+END
+cat >fused.fx <<'END'
+Net(
+  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %conv : [num_users=1] = call_module[target=conv](args = (%x,), kwargs = {})
+    return conv
+END
+"$build/conv-bn-fusion" conv.fx >back 2>&1
+is 'conv_bn_fusion folds the norm into the convolution' 0 '' cmp back fused.fx
+is 'conv_bn_fusion tells what is wrong' 1 '^conv_bn_fusion: none.fx: ' \
+    "$build/conv-bn-fusion" none.fx
+
 # ---- Plugins ----
 
 flags="-std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion

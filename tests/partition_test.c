@@ -94,12 +94,16 @@ START_TEST(partitioner)
     char *all = golden_read("partition.golden");
     golden_section s = {.next = all}, model, names, want;
     int cases = 0;
+    size_t start = cfx_context_memory(ctx);
     for (; golden_next(&s, s.next); cases++, s.next = want.next) {
         static golden_text got;
         char *words = s.words;
         ck_assert(golden_next(&model, s.next));
         ck_assert(golden_next(&names, model.next));
         ck_assert(golden_next(&want, names.next));
+        /* A context keeps what it was asked about operators. */
+        cfx_module_unref(parse(model.text));
+        size_t held = cfx_context_memory(ctx);
         cfx_module *gm = parse(model.text);
         got.len = 0;
         got.s[0] = '\0';
@@ -110,8 +114,10 @@ START_TEST(partitioner)
                       "case %d (%s)\n%s\nis not\n%s\nof\n%s\n%s", cases, words,
                       got.s, want.text, model.text, names.text);
         cfx_module_unref(gm);
+        ck_assert_uint_eq(cfx_context_memory(ctx), held);
     }
     ck_assert_int_ge(cases, 100);
+    held_before += cfx_context_memory(ctx) - start;
     free(all);
 }
 END_TEST

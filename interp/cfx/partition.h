@@ -161,6 +161,31 @@ CFX_API cfx_status cfx_insert_fused(cfx_module *gm, cfx_fused *f,
                                     cfx_node *after, bool always_return_tuple,
                                     cfx_error *err);
 
+/* ---- An accelerator and a host that take turns ---- */
+
+typedef struct cfx_accelerate_options {
+    size_t size;                 /* sizeof(cfx_accelerate_options) */
+    uint32_t min_acc_module_size; /* smaller parts run on the host; 0: 1 */
+    uint32_t max_parts;          /* 0: any number (torch's max_acc_splits) */
+    bool allow_non_tensor;       /* may numbers cross the border? */
+    bool return_tuple;           /* also where a part has one result */
+    const char *host_prefix;     /* NULL: "_run_on_cpu_" */
+} cfx_accelerate_options;
+
+/*
+ * torch's splitter_base: split a graph into as few parts as can be that run on
+ * an accelerator (what `support` says) and on the host in turn, called
+ * _run_on_acc_0, _run_on_cpu_1, ... with one count for both. A part takes all
+ * that is ready when its turn comes. Unless `allow_non_tensor`, a node that
+ * takes from the host, or gives to it, what meta "val" says is no tensor runs
+ * on the host too. (torch also keeps together what exchanges such values on the
+ * accelerator; here they may pass from one of its parts to a later one.) Fails
+ * with CFX_EINVAL beyond max_parts, and as cfx_split_by_tags.
+ */
+CFX_API cfx_status cfx_split_for_accelerator(
+    cfx_module **out, const cfx_module *gm, cfx_support support,
+    const cfx_accelerate_options *options, cfx_error *err);
+
 CFX_END_DECLS
 
 #endif
