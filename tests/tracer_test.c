@@ -209,7 +209,7 @@ START_TEST(extents_of_proxies_are_recorded)
 }
 END_TEST
 
-FN(index)
+FN(index_by_slice)
 {
     (void)user;
     cfx_value part[] = {cfx_none(), cfx_int(2), cfx_none()};
@@ -221,7 +221,7 @@ FN(index)
 
 START_TEST(getitem)
 {
-    assert_ok(trace(index, "x"));
+    assert_ok(trace(index_by_slice, "x"));
     assert_code("getitem = x[(slice(None, 2, None), Ellipsis, None)];");
 }
 END_TEST
