@@ -477,8 +477,6 @@ START_TEST(stages_can_take_the_place_of_the_graph)
 {
     cfx_module *gm = parse(chain), *split;
     assert_ok(cfx_split_stages(&split, gm, 2, CFX_BY_SIZE, NULL, 0, &err));
-    static golden_text apart;
-    golden_print(&apart, split);
     check_module(split);
     assert_ok(cfx_split_stages_in_place(gm, 2, CFX_BY_SIZE, NULL, 0, &err));
     check_module(gm);
