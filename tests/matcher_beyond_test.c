@@ -1,6 +1,6 @@
 /*
- * matcher_beyond_test -- patterns that torch.fx does not have, no patterns, large ones,
- * and lack of memory.
+ * matcher_beyond_test -- patterns that torch.fx does not have, what is no
+ * pattern, large ones, and lack of memory.
  */
 #include "matcher_test.h"
 

@@ -1,6 +1,5 @@
 /*
- * matcher_test -- where a pattern occurs, by the rules of torch.fx's matcher
- * and beyond them.
+ * matcher_test -- where a pattern occurs, by the rules of torch.fx's matcher.
  */
 #include "matcher_test.h"
 

@@ -1,6 +1,6 @@
 /*
- * rewriter_beyond_test -- replacing where torch.fx is in error, on random graphs,
- * on large ones, and without memory.
+ * rewriter_beyond_test -- replacing where torch.fx is in error, in random
+ * graphs, in large ones, and without memory.
  */
 #include "rewriter_test.h"
 

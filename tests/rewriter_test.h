@@ -77,8 +77,9 @@ CFX_INLINE cfx_status try_replace(const char *in, const char *what,
     return cfx_replace_pattern(gm, pattern, replacement, o, &replaced, &err);
 }
 
-CFX_INLINE size_t replace_with(const char *in, const char *what, const char *with,
-                           const cfx_rewrite_options *o)
+CFX_INLINE size_t replace_with(const char *in, const char *what,
+                               const char *with,
+                               const cfx_rewrite_options *o)
 {
     ck_assert_msg(!try_replace(in, what, with, o), "%s", err.text);
     return replaced.n;
