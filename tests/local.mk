@@ -146,11 +146,18 @@ dist_check_SCRIPTS += %reldir%/traced.sh
 TESTS += %reldir%/traced.sh
 # Patterns and rewriting.
 if HAVE_CHECK
-REWRITE_TESTS = tests/matcher_test tests/rewriter_test \
+REWRITE_TESTS = tests/matcher_test tests/matcher_beyond_test \
+	tests/rewriter_test tests/rewriter_beyond_test \
 	tests/source_matcher_test
 REWRITE_SOURCES = %reldir%/rewrite_graphs.c %reldir%/rewrite_test.h
-tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
-tests_rewriter_test_SOURCES = %reldir%/rewriter_test.c $(REWRITE_SOURCES)
+tests_matcher_test_SOURCES = %reldir%/matcher_test.c %reldir%/matcher_test.h \
+	$(REWRITE_SOURCES)
+tests_matcher_beyond_test_SOURCES = %reldir%/matcher_beyond_test.c \
+	%reldir%/matcher_test.h $(REWRITE_SOURCES)
+tests_rewriter_test_SOURCES = %reldir%/rewriter_test.c %reldir%/rewriter_test.h \
+	$(REWRITE_SOURCES)
+tests_rewriter_beyond_test_SOURCES = %reldir%/rewriter_beyond_test.c \
+	%reldir%/rewriter_test.h $(REWRITE_SOURCES)
 tests_source_matcher_test_SOURCES = %reldir%/source_matcher_test.c \
 	$(REWRITE_SOURCES)
 check_PROGRAMS += $(REWRITE_TESTS)

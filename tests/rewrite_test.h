@@ -9,6 +9,8 @@
 #ifndef CFX_REWRITE_TEST_H
 #define CFX_REWRITE_TEST_H
 
+#include <check.h>
+
 #include <cfx/graph_module.h>
 
 /* Add it to a graph; a text that does not read fails the test. */
@@ -20,5 +22,15 @@ cfx_module *new_module(cfx_context *ctx, cfx_module *root, const char *text);
 
 /* str(graph), malloc'ed. */
 char *graph_text(const cfx_graph *g);
+
+/* The main of a test program: one case a test; the exit status. */
+typedef struct suite_test {
+    const char *name;
+    const TTest *test;
+} suite_test;
+#define TEST(name) {#name, name}
+
+int run_suite(const char *name, void (*setup)(void), void (*teardown)(void),
+              const suite_test *tests, size_t n);
 
 #endif
