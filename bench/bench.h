@@ -59,6 +59,9 @@ void bench_peer_stop(bench_peer *p);
 bool bench_peer_load(bench_peer *p, const bench_row *row, const char *text);
 /* Seconds, or a negative number. */
 double bench_peer_run(bench_peer *p, bench_time time);
+/* A row of bench-graphs, at a size, of graphs_peer.py. */
+double bench_peer_graph(bench_peer *p, const char *row, size_t size,
+                        bool processor);
 
 /* ---- Limits ---- */
 

@@ -1,6 +1,7 @@
 # Measurements: `make bench`, with PYTHON=... one that has torch.
 
-noinst_PROGRAMS += bench-walk bench-load bench-speed
+noinst_PROGRAMS += bench-walk bench-load bench-speed \
+	bench-graphs
 bench_walk_SOURCES = %reldir%/walk.c %reldir%/time.c %reldir%/bench.h
 bench_walk_LDADD = libcfx.la
 bench_load_SOURCES = %reldir%/load.c
@@ -8,8 +9,12 @@ bench_load_LDADD = libcfx.la
 bench_speed_SOURCES = %reldir%/speed.c %reldir%/rows.c %reldir%/peer.c \
 	%reldir%/limits.c %reldir%/time.c %reldir%/bench.h
 bench_speed_LDADD = libcfx.la $(BLAS_LIBS)
+bench_graphs_SOURCES = %reldir%/graphs.c %reldir%/peer.c %reldir%/time.c \
+	%reldir%/bench.h
+bench_graphs_LDADD = libcfx.la
 
-EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/rows.txt \
+EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
+	%reldir%/rows.txt \
 	%reldir%/peak.sh
 
 # BENCH_FLAGS: options of bench-speed, such as -k TEXT. OpenBLAS reads what is
@@ -21,3 +26,9 @@ bench: bench-walk bench-speed zoo/unpacked
 		-z "$${CFX_ZOO:-zoo}" \
 		$${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/peer.py"} \
 		$(BENCH_FLAGS) $(srcdir)/%reldir%/rows.txt
+
+# GRAPH_FLAGS: options of bench-graphs.
+.PHONY: bench-of-graphs
+bench-of-graphs: bench-graphs
+	./bench-graphs $${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/graphs_peer.py"} \
+		$(GRAPH_FLAGS)

@@ -31,7 +31,7 @@ bool bench_peer_start(bench_peer *p, const char *command, int threads)
     /* A peer that ends is noticed when its answer is missing. */
     signal(SIGPIPE, SIG_IGN);
     if (pipe(in) || pipe(out) || (p->pid = (int)fork()) < 0) {
-        perror("bench-speed");
+        perror("bench");
         return false;
     }
     if (p->pid == 0)
@@ -58,7 +58,7 @@ static bool ask(bench_peer *p, char *answer)
 {
     if (!fflush(p->to) && fgets(answer, BENCH_TEXT, p->from))
         return true;
-    fprintf(stderr, "bench-speed: the peer has ended\n");
+    fprintf(stderr, "bench: the peer has ended\n");
     bench_peer_stop(p);
     return false;
 }
@@ -80,5 +80,15 @@ double bench_peer_run(bench_peer *p, bench_time time)
 
     fprintf(p->to, "run %f %f %s\n", time.seconds, time.part,
             time.processor ? "processor" : "wall");
+    return ask(p, answer) ? atof(answer) : -1;
+}
+
+double bench_peer_graph(bench_peer *p, const char *row, size_t size,
+                        bool processor)
+{
+    char answer[BENCH_TEXT];
+
+    fprintf(p->to, "%s %zu %s\n", row, size,
+            processor ? "processor" : "wall");
     return ask(p, answer) ? atof(answer) : -1;
 }

@@ -70,6 +70,12 @@ int cli_open(cli *c);
  * output could not be written. */
 int cli_close(cli *c, int status);
 
+/* Another context beside c->ctx, of that CPU level (NULL: the best) and number
+ * of threads (0: as asked for all). Gives a status, after the line on stderr;
+ * free it before c->ctx. */
+int cli_second_context(cli *c, cfx_context **out, const char *option,
+                       const char *cpu, int threads, cfx_error *err);
+
 /* Load a model with the weights that the global options name. */
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err);

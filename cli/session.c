@@ -65,17 +65,25 @@ static bool find_cpu(cfx_cpu *out, const char *name)
 
 static cfx_status load_plugin(cli *c, const char *path, cfx_error *err)
 {
-    typedef cfx_status init_fn(cfx_context *, cfx_error *);
-    union { void *object; init_fn *function; } init;
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
     if (!handle) /* its words begin with the file's name */
         return cfx_fail(err, CFX_EIO, "%s", dlerror());
     c->plugin[c->nplugins++] = handle;
+    return CFX_OK;
+}
+
+/* Plugins are loaded once, and add what they have to each context. */
+static cfx_status init_plugin(void *handle, const char *path, cfx_context *ctx,
+                              cfx_error *err)
+{
+    typedef cfx_status init_fn(cfx_context *, cfx_error *);
+    union { void *object; init_fn *function; } init;
+
     init.object = dlsym(handle, "cfx_plugin_init");
     if (!init.object)
         return cfx_fail(err, CFX_ENAME, "%s: has no cfx_plugin_init", path);
-    cfx_status rc = init.function(c->ctx, err);
+    cfx_status rc = init.function(ctx, err);
     if (rc) {
         cfx_fail(err, rc, "cfx_plugin_init failed");
         cfx_fail_at(err, "%s", path);
@@ -83,30 +91,56 @@ static cfx_status load_plugin(cli *c, const char *path, cfx_error *err)
     return rc;
 }
 
-static cfx_status load_plugins(cli *c, cfx_error *err)
+static cfx_status add_plugins(cli *c, cfx_context *ctx, cfx_error *err)
 {
+    int n = c->g.plugins.n;
     cfx_status rc = CFX_OK;
 
-    if (!c->g.plugins.n)
-        return CFX_OK;
-    c->plugin = calloc((size_t)c->g.plugins.n, sizeof(*c->plugin));
-    if (!c->plugin)
+    if (n && !c->plugin)
+        c->plugin = calloc((size_t)n, sizeof(*c->plugin));
+    if (n && !c->plugin)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    for (int i = 0; i < c->g.plugins.n && !rc; i++)
-        rc = load_plugin(c, c->g.plugins.item[i], err);
+    for (int i = 0; i < n && !rc; i++) {
+        const char *path = c->g.plugins.item[i];
+        if (c->nplugins == i)
+            rc = load_plugin(c, path, err);
+        if (!rc)
+            rc = init_plugin(c->plugin[i], path, ctx, err);
+    }
     return rc;
 }
 
-int cli_open(cli *c)
+static cfx_options context_options(const cli *c)
 {
-    cfx_error err = {0};
-    cfx_options o = {
-        .size = sizeof(o),
+    return (cfx_options){
+        .size = sizeof(cfx_options),
         .threads = c->g.threads,
         .max_memory = c->g.max_memory,
         .timeout = c->g.timeout,
         .message = print_message,
     };
+}
+
+int cli_second_context(cli *c, cfx_context **out, const char *option,
+                       const char *cpu, int threads, cfx_error *err)
+{
+    cfx_options o = context_options(c);
+
+    *out = NULL;
+    if (cpu && !find_cpu(&o.cpu, cpu))
+        return cli_usage(c, "'%s' is no LEVEL for --%s", cpu, option);
+    if (threads)
+        o.threads = threads;
+    cfx_status rc = cfx_context_new(out, &o, err);
+    if (!rc)
+        rc = add_plugins(c, *out, err);
+    return rc ? cli_fail(err) : CLI_OK;
+}
+
+int cli_open(cli *c)
+{
+    cfx_error err = {0};
+    cfx_options o = context_options(c);
 
     c->out = stdout;
     if (c->g.cpu && !find_cpu(&o.cpu, c->g.cpu))
@@ -118,7 +152,7 @@ int cli_open(cli *c)
     if (rc)
         return cli_fail(&err);
     catch_signals(c->ctx);
-    rc = load_plugins(c, &err);
+    rc = add_plugins(c, c->ctx, &err);
     if (!rc && c->g.output && !c->command->own_output) {
         rc = cfx_outfile_open(&c->file, c->ctx, c->g.output, &err);
         c->out = c->file.stream;

@@ -37,8 +37,10 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
     size_t len = strlen(place);
     if (!err || strstr(err->text, between))
         return;
-    len += cfx_module_path(it->module, place + len, sizeof(place) - len);
-    if (!it->self->nested)
+    size_t path = cfx_module_path(it->module, place + len,
+                                  sizeof(place) - len);
+    len += path;
+    if (!it->self->nested || !path)
         len = 0;
     else if (len >= sizeof(place))
         len = sizeof(place) - 1;
@@ -352,6 +354,19 @@ const cfx_interp_class cfx_interp_base = {
     .release = base_release,
 };
 
+/* Around the hook of a class where somebody wants to know how far it is: the
+ * walk need not look. */
+static cfx_status told_run_node(cfx_interp *it, const cfx_node *n,
+                                cfx_value *out)
+{
+    struct cfx_interp_self *self = it->self;
+    cfx_status st = self->untold(it, n, out);
+    if (!st)
+        self->progress(self->progress_user, self->step_of[n->id],
+                       self->nsteps);
+    return st;
+}
+
 typedef void (*any_hook)(void);
 
 /* A hook that an older, smaller table lacks is empty. */
@@ -421,6 +436,10 @@ cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
     if (options && options->size > offsetof(cfx_interp_options, progress)) {
         it->self->progress = options->progress;
         it->self->progress_user = options->progress_user;
+    }
+    if (it->self->progress) {
+        it->self->untold = it->self->hook.run_node;
+        it->self->hook.run_node = told_run_node;
     }
     cfx_arena_init(&it->self->arena, ctx);
     cfx_scope_init(&it->self->eager, &cfx_eager_class, ctx, NULL);
@@ -508,8 +527,6 @@ static cfx_status make_value(cfx_interp *it, const step *s)
 {
     struct cfx_interp_self *self = it->self;
     cfx_value v;
-    if (self->env[s->id].kind != CFX_ABSENT)
-        return CFX_OK;
     self->walking = s;
     cfx_status st = cfx_context_check(self->ctx, it->err);
     if (!st)
@@ -557,14 +574,11 @@ static cfx_status walk(cfx_interp *it, cfx_value *result)
     const cfx_node *caller = it->scope->node;
     cfx_status st = CFX_OK;
     *result = cfx_none();
-    for (size_t i = 0; i < self->nsteps && !st; i++) {
+    for (size_t i = 0; i < self->nsteps; i++) {
         const step *s = &self->step[i];
-        st = make_value(it, s);
-        if (st)
+        if (self->env[s->id].kind == CFX_ABSENT && (st = make_value(it, s)))
             break;
         drop_ended(self, s);
-        if (CFX_UNLIKELY(self->progress != NULL))
-            self->progress(self->progress_user, i + 1, self->nsteps);
         if (s->op == CFX_OUTPUT) {
             *result = cfx_value_ref(self->env[s->id]);
             break;
@@ -668,15 +682,13 @@ cfx_status cfx_interp_step(cfx_interp *it, const cfx_node **n,
         return CFX_OK;
     const step *s = &self->step[self->at++];
     cfx_walks *around = enter(it, err ? err : &own);
-    cfx_status st = make_value(it, s);
+    cfx_status st = self->env[s->id].kind ? CFX_OK : make_value(it, s);
     it->scope->walks = around;
     it->scope->node = caller;
     it->err = NULL;
     self->walking = NULL;
     if (st)
         return st;
-    if (self->progress)
-        self->progress(self->progress_user, self->at, self->nsteps);
     *n = s->node;
     *value = self->env[s->id];
     return CFX_OK;

@@ -81,6 +81,7 @@ struct cfx_interp_self {
     size_t at;                   /* the next step; of a run in steps */
     void (*progress)(void *user, size_t done, size_t total);
     void *progress_user;
+    cfx_status (*untold)(cfx_interp *it, const cfx_node *n, cfx_value *out);
     bool has_kwargs;             /* a placeholder is `**kwargs` */
     cfx_params params;           /* of nested ones */
     cfx_walks walks;             /* what this run calls, if it is the first */

@@ -156,10 +156,11 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
     if (reverse && !(pass->flags & CFX_PASS_REVERSIBLE))
         return cfx_fail(err, CFX_EINVAL, "the pass '%s' is not reversible",
                         schema->name);
-    cfx_insert_point at = cfx_graph_inserting_after(call.graph, NULL);
+    cfx_graph *before = call.graph;
+    cfx_insert_point at = cfx_graph_inserting_after(before, NULL);
     cfx_status st = pass->run(&call);
-    if (cfx_graph_module_graph(gm) == call.graph)
-        cfx_graph_restore(call.graph, at);
+    if (cfx_graph_module_graph(gm) == before)
+        cfx_graph_restore(before, at);
     if (changed)
         *changed = call.changed;
     return st;

@@ -7,35 +7,7 @@
  * as a whole or not at all. `changed` knows what became of the outputs that
  * are gone: later matches may have bound them.
  */
-#include <cfx/rewriter.h>
-
-#include "matcher_impl.h"
-
-typedef struct cfx_rewrite {
-    cfx_context *ctx;
-    cfx_module *gm;
-    cfx_graph *g;
-    const cfx_graph *pattern;
-    cfx_rewrite_options o;
-    cfx_error *err;
-    cfx_node_map changed;
-    uint32_t *seen, epoch;     /* by id of the graph's nodes */
-    uint32_t seen_room;
-    cfx_node **stack;
-    size_t nstack, stack_room;
-    bool adopted;              /* attributes came from replacements */
-} cfx_rewrite;
-
-/* One match's turn. */
-typedef struct cfx_turn {
-    cfx_rewrite *r;
-    cfx_match *m;
-    const cfx_graph *from;
-    cfx_node_map map;          /* from its nodes to the graph's values */
-    cfx_value output;          /* of the copy */
-    cfx_value *with;           /* for each of m->returning */
-    uint32_t first_id;         /* nodes from here on are the copy's */
-} cfx_turn;
+#include "rewriter_impl.h"
 
 /* ---- What is remapped ---- */
 
@@ -81,189 +53,6 @@ static cfx_status update_match(cfx_rewrite *r, cfx_match *m)
         if (m->map[n->id].kind && !cfx_pattern_computes(n))
             st = update(r, m, &m->map[n->id]);
     return st;
-}
-
-/* ---- Where the copy goes ---- */
-
-static bool push(cfx_rewrite *r, cfx_node *n)
-{
-    if (r->nstack == r->stack_room) {
-        size_t room = r->stack_room ? 2 * r->stack_room : 64;
-        cfx_node **p = cfx_realloc(r->ctx, r->stack,
-                                   r->stack_room * sizeof(*p),
-                                   room * sizeof(*p));
-        if (!p)
-            return false;
-        r->stack = p;
-        r->stack_room = room;
-    }
-    r->stack[r->nstack++] = n;
-    return true;
-}
-
-/* A fresh mark for every node there is. */
-static bool begin_marks(cfx_rewrite *r)
-{
-    uint32_t ids = cfx_graph_ids(r->g);
-    r->nstack = 0;
-    r->epoch++;
-    if (ids <= r->seen_room)
-        return true;
-    uint32_t room = ids + ids / 2 + 64;
-    uint32_t *p = cfx_calloc(r->ctx, room, sizeof(*p));
-    if (!p)
-        return false;
-    cfx_free(r->ctx, r->seen, r->seen_room * sizeof(*p));
-    r->seen = p;
-    r->seen_room = room;
-    r->epoch = 1;
-    return true;
-}
-
-static cfx_status later(void *user, cfx_value v)
-{
-    cfx_node **last = user;
-    if (v.kind == CFX_NODE && (!*last || cfx_node_before(*last, v.u.node)))
-        *last = v.u.node;
-    return CFX_OK;
-}
-
-/* The last of the nodes that the copy uses, or NULL. */
-static cfx_node *last_input(const cfx_turn *t)
-{
-    cfx_node *last = NULL;
-    for (size_t i = 0; i < t->m->nplaceholders; i++)
-        cfx_value_visit(t->m->placeholders[i], later, &last);
-    return last;
-}
-
-static cfx_node *first_user(const cfx_turn *t)
-{
-    cfx_node *first = NULL;
-    for (size_t i = 0; i < t->m->nreturning; i++) {
-        cfx_value v = t->m->returning[i];
-        if (v.kind != CFX_NODE)
-            continue;
-        for (const cfx_use *u = v.u.node->first_user; u; u = u->next)
-            if (!first || cfx_node_before(u->user, first))
-                first = u->user;
-    }
-    return first;
-}
-
-/* Is output i an input that the replacement hands through as well? */
-static bool is_passed(const cfx_turn *t, size_t i)
-{
-    const cfx_node *out = cfx_graph_output_node(t->from);
-    for (uint32_t k = 0; k < out->ninputs; k++) {
-        cfx_value v = cfx_node_map_get(&t->map, cfx_node_input(out, k));
-        if (v.kind == CFX_NODE && v.u.node == t->m->returning[i].u.node)
-            return true;
-    }
-    return false;
-}
-
-/* Collect what depends on the outputs and stands before `last`. */
-static bool find_dependents(cfx_turn *t, const cfx_node *last)
-{
-    cfx_rewrite *r = t->r;
-    if (!begin_marks(r))
-        return false;
-    for (size_t i = 0, done = 0; i <= t->m->nreturning;) {
-        const cfx_node *n = NULL;
-        if (done < r->nstack)
-            n = r->stack[done++];
-        else if (i < t->m->nreturning &&
-                 t->m->returning[i].kind == CFX_NODE && !is_passed(t, i))
-            n = t->m->returning[i++].u.node;
-        else
-            i++;
-        for (const cfx_use *u = n ? n->first_user : NULL; u; u = u->next) {
-            if (cfx_node_before(last, u->user) ||
-                r->seen[u->user->id] == r->epoch)
-                continue;
-            r->seen[u->user->id] = r->epoch;
-            if (!push(r, u->user))
-                return false;
-        }
-    }
-    return true;
-}
-
-static void sift(cfx_node **v, size_t root, size_t n)
-{
-    for (size_t child; (child = 2 * root + 1) < n; root = child) {
-        if (child + 1 < n && cfx_node_before(v[child], v[child + 1]))
-            child++;
-        if (!cfx_node_before(v[root], v[child]))
-            return;
-        cfx_node *swap = v[root];
-        v[root] = v[child];
-        v[child] = swap;
-    }
-}
-
-static void sort_nodes(cfx_node **v, size_t n)
-{
-    for (size_t i = n / 2; i-- > 0;)
-        sift(v, i, n);
-    while (n-- > 1) {
-        cfx_node *swap = v[0];
-        v[0] = v[n];
-        v[n] = swap;
-        sift(v, 0, n);
-    }
-}
-
-static cfx_status is_marked(void *user, cfx_value v)
-{
-    const cfx_rewrite *r = user;
-    return v.kind == CFX_NODE && r->seen[v.u.node->id] == r->epoch
-               ? CFX_EGRAPH : CFX_OK;
-}
-
-/* The outputs' users stand before something that the copy needs: move all that
- * depends on the outputs behind it. *cycle: it needs some of that itself. */
-static cfx_status make_way(cfx_turn *t, cfx_node *last, bool *cycle)
-{
-    cfx_rewrite *r = t->r;
-    if (!find_dependents(t, last))
-        return cfx_matcher__no_memory(r->err);
-    for (size_t i = 0; i < t->m->nplaceholders && !*cycle; i++)
-        *cycle = cfx_value_visit(t->m->placeholders[i], is_marked, r);
-    if (*cycle)
-        return CFX_OK;
-    sort_nodes(r->stack, r->nstack);
-    cfx_node *at = last;
-    for (size_t i = 0; i < r->nstack; i++) {
-        cfx_status st = cfx_node_append(at, r->stack[i], r->err);
-        if (st)
-            return st;
-        at = r->stack[i];
-    }
-    cfx_graph_inserting_after(r->g, last);
-    return CFX_OK;
-}
-
-/* Set the insert point: before the first user, behind the last output where
- * there is none. */
-static cfx_status find_place(cfx_turn *t, bool *cycle)
-{
-    cfx_node *user = first_user(t), *last = last_input(t), *at = NULL;
-    if (user && last && !cfx_node_before(last, user))
-        return make_way(t, last, cycle);
-    if (user) {
-        cfx_graph_inserting_before(t->r->g, user);
-        return CFX_OK;
-    }
-    for (size_t i = 0; i < t->m->nreturning; i++)
-        later(&at, t->m->returning[i]);
-    if (!at)
-        at = t->m->anchor;
-    if (last && cfx_node_before(at, last))
-        at = last;
-    cfx_graph_inserting_after(t->r->g, at);
-    return CFX_OK;
 }
 
 /* ---- The copy ---- */
@@ -512,86 +301,6 @@ static cfx_status remember(cfx_turn *t)
     return st;
 }
 
-/* ---- Attributes ---- */
-
-static const cfx_state *state_at(const cfx_module *root, const char *path,
-                                 cfx_buf *parent, const char **name)
-{
-    const char *dot = strrchr(path, '.');
-    cfx_buf_clear(parent);
-    if (dot)
-        cfx_buf_add(parent, path, (size_t)(dot - path));
-    *name = dot ? dot + 1 : path;
-    const cfx_module *m = cfx_module_at(root, cfx_buf_str(parent));
-    return m ? cfx_module_state(m, *name) : NULL;
-}
-
-static cfx_status copy_state(cfx_rewrite *r, const cfx_state *state,
-                             const char *parent, const char *name)
-{
-    cfx_module *m = cfx_module_at(r->gm, parent), *child;
-    const cfx_tensor *t = state->tensor;
-    cfx_status st = CFX_OK;
-    if (!m) {
-        st = cfx_module_new_container(&child, r->ctx, "Module", r->err);
-        if (!st)
-            st = cfx_module_add_submodule_take(r->gm, parent, child, r->err);
-        m = st ? NULL : cfx_module_at(r->gm, parent);
-    }
-    if (st)
-        return st;
-    if (!t)
-        return cfx_module_no_param(m, name, r->err);
-    st = (state->is_buffer ? cfx_module_buffer : cfx_module_param)(
-        m, name, (cfx_dtype)t->dtype, t->rank, t->shape, r->err);
-    if (!st && !cfx_tensor_is_meta(t))
-        st = cfx_module_set(m, name, state->tensor, r->err);
-    return st;
-}
-
-static cfx_status adopt_path(cfx_rewrite *r, const cfx_module *owner,
-                             const cfx_node *n, cfx_buf *parent)
-{
-    const char *path = n->target.u.str->text, *name;
-    if (cfx_module_at(r->gm, path) || state_at(r->gm, path, parent, &name))
-        return CFX_OK;
-    const cfx_module *m = cfx_module_at(owner, path);
-    cfx_module *copy;
-    if (m) {
-        cfx_status st = cfx_module_copy(&copy, m, r->err);
-        return st ? st : cfx_module_add_submodule_take(r->gm, path, copy,
-                                                       r->err);
-    }
-    const cfx_state *state = state_at(owner, path, parent, &name);
-    if (parent->failed)
-        return cfx_matcher__no_memory(r->err);
-    if (!state)
-        return cfx_fail(r->err, CFX_ENAME, "Attempted to create a \"%s\" node"
-                        " during subgraph rewriting with target %s, but the"
-                        " referenced attribute does not exist in the"
-                        " replacement GraphModule", cfx_opcode_names[n->op],
-                        path);
-    return copy_state(r, state, cfx_buf_str(parent), name);
-}
-
-/* Copy in what a replacement names and the module lacks. */
-static cfx_status adopt(cfx_rewrite *r, const cfx_graph *from)
-{
-    const cfx_module *owner = cfx_graph_owning_module(from);
-    cfx_status st = CFX_OK;
-    cfx_buf parent;
-    if (!owner || owner == r->gm)
-        return CFX_OK;
-    cfx_buf_init(&parent, r->ctx);
-    for (const cfx_node *n = cfx_graph_first(from); n && !st;
-         n = cfx_node_next(n))
-        if (n->op == CFX_GET_ATTR || n->op == CFX_CALL_MODULE)
-            st = adopt_path(r, owner, n, &parent);
-    cfx_buf_release(&parent);
-    r->adopted = true;
-    return st;
-}
-
 /* ---- One turn ---- */
 
 static cfx_status check_replacement(cfx_rewrite *r, const cfx_graph *from,
@@ -605,7 +314,8 @@ static cfx_status check_replacement(cfx_rewrite *r, const cfx_graph *from,
     if (want != have)
         return cfx_fail(r->err, CFX_EINVAL, "Placeholder count mismatch: %zu"
                         " vs %zu", want, have);
-    if (!cfx_graph_output_node(from))
+    const cfx_node *out = cfx_graph_output_node(from);
+    if (!out || !out->nargs)
         return cfx_fail(r->err, CFX_EINVAL, "the replacement has no output");
     return CFX_OK;
 }
@@ -614,7 +324,8 @@ static cfx_status copy_in(cfx_turn *t)
 {
     cfx_rewrite *r = t->r;
     t->first_id = cfx_graph_ids(r->g);
-    cfx_status st = cfx_graph_insert_graph(r->g, t->from, &t->map, &t->output, r->err);
+    cfx_status st = cfx_graph_insert_graph(r->g, t->from, &t->map, &t->output,
+                                           r->err);
     if (st)
         return st;
     st = pair_outputs(t);
@@ -639,7 +350,7 @@ static cfx_status replace(cfx_rewrite *r, cfx_match *m, const cfx_graph *from,
     cfx_status st = t.with ? bind_placeholders(&t)
                            : cfx_matcher__no_memory(r->err);
     if (!st)
-        st = find_place(&t, &cycle);
+        st = cfx_rewriter__find_place(&t, &cycle);
     if (!st && !cycle)
         st = copy_in(&t);
     *done = !st && !cycle;
@@ -664,7 +375,7 @@ static cfx_status take_turn(cfx_rewrite *r, cfx_match *m,
             return st;
         st = check_replacement(r, from, r->pattern);
         if (!st)
-            st = adopt(r, from);
+            st = cfx_rewriter__adopt(r, from);
     }
     return st ? st : replace(r, m, from, done);
 }
@@ -753,7 +464,7 @@ static cfx_status rewrite(cfx_rewrite *r, const cfx_graph *replacement,
     }
     filter(r, found);
     if (found->n && !r->o.make)
-        st = adopt(r, replacement);
+        st = cfx_rewriter__adopt(r, replacement);
     if (st)
         cfx_matches_release(found);
     else

@@ -24,7 +24,8 @@ cfx_status cfx_split__init(splitter *s, const cfx_module *gm,
     s->part_of = cfx_carve__scratch(&s->arena, s->nids, sizeof(*s->part_of),
                                     err);
     s->env = cfx_carve__scratch(&s->arena, s->nids, sizeof(*s->env), err);
-    return s->part_of && s->env ? CFX_OK : err->code;
+    s->path = cfx_carve__scratch(&s->arena, s->nids, sizeof(*s->path), err);
+    return s->part_of && s->env && s->path ? CFX_OK : err->code;
 }
 
 void cfx_split__release(splitter *s)
@@ -148,6 +149,7 @@ static cfx_status carve_nodes(splitter *s, cfx_carving *c, uint32_t p,
             how.name = n->name;
         if (n->op == CFX_CALL_MODULE)
             st = name_in_child(s, taken, n->target.u.str->text, &how.target);
+        s->path[n->id] = how.target;
         if (!st)
             st = cfx_carve__node(c, n, &how);
     }
@@ -163,7 +165,7 @@ static cfx_status lift_modules(splitter *s, uint32_t p, uint32_t nmodules)
          i++) {
         const cfx_node *n = s->nodes.item[i];
         if (n->op == CFX_CALL_MODULE)
-            st = cfx_lift__one(to, s->env[n->id]->target.u.str->text, s->gm,
+            st = cfx_lift__one(to, s->path[n->id], s->gm,
                                n->target.u.str->text, s->err);
     }
     for (uint32_t i = 0; i < nmodules && !st; i++) {
@@ -248,7 +250,7 @@ static cfx_status map_names(splitter *s)
             continue;
         int len = snprintf(text, sizeof(text), "%s.%s",
                            s->name[s->part_of[from->id]],
-                           s->env[from->id]->target.u.str->text);
+                           s->path[from->id]);
         cfx_map_entry *e = cfx_map_put(&seen, text, (size_t)len, &added);
         if (e && !added)
             continue;

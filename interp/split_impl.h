@@ -35,6 +35,7 @@ typedef struct splitter {
     uint32_t *order;         /* in which the parts are called */
     cfx_module **child;      /* by part; ours until the parent takes them */
     cfx_node **env;          /* of the graph being made */
+    const char **path;       /* by node id: of its module, in the child */
 } splitter;
 
 /* Everything that is found out before the first node is made. */

@@ -47,9 +47,63 @@ is 'swap calls another function' 0 '^tensor' \
     "$build/swap" "$m/mymodule.fx" operator.add operator.sub
 is 'swap names what is unknown' 1 "unknown function 'nope'.*While executing %add" \
     "$build/swap" "$m/mymodule.fx" operator.add nope
+is 'swap_by_pattern makes sums products' 0 'call_function\[target=torch.mul\]' \
+    "$build/swap-by-pattern" "$m/mymodule.fx"
+is 'swap_by_pattern tells how many' 0 '^1 replaced$' \
+    "$build/swap-by-pattern" "$m/mymodule.fx"
+is 'swap_by_pattern tells what is wrong' 1 '^swap_by_pattern: none.fx: ' \
+    "$build/swap-by-pattern" none.fx
+is 'swap_by_transformer calls another function' 0 \
+    '%mul : .*target=operator.mul.\(args = \(%x, %param\)' \
+    "$build/swap-by-transformer" "$m/mymodule.fx"
+is 'swap_by_transformer prints a model' 0 '' sh -c "
+    '$build/swap-by-transformer' '$m/mymodule.fx' >swapped.fx &&
+    '$build/cfx' print swapped.fx --format model | cmp - swapped.fx"
+is 'swap_by_transformer tells what is wrong' 1 \
+    '^swap_by_transformer: none.fx: ' "$build/swap-by-transformer" none.fx
+is 'decompose_relu leaves none' 1 '' sh -c "
+    '$build/decompose-relu' '$m/digits.fx' | grep -i relu"
+cp "$m/digits.safetensors" decomposed.safetensors
+"$build/decompose-relu" "$m/digits.fx" >decomposed.fx
+is 'decompose_relu changes no result' 0 '' sh -c "
+    '$build/cfx' run decomposed.fx -i 'x=$m/digits_images.npy' -O a &&
+    '$build/cfx' run '$m/digits.fx' -i 'x=$m/digits_images.npy' -O b &&
+    cmp a/output.npy b/output.npy"
+is 'own_module runs' 0 '^eager: 2 by 4$' "$build/own-module"
+is 'own_module propagates shapes' 0 '^meta: 2 by 4$' \
+    "$build/own-module"
+is 'own_module is traced' 0 'target=torch.mul.\(args = \(%relu, %scale\)' \
+    "$build/own-module"
 is 'digits tells what is wrong' 1 '^digits: none.fx: ' \
     "$build/digits" none.fx a b
 is 'digits without arguments' 2 '^usage' "$build/digits"
+
+cat >conv.fx <<'END'
+Net(
+  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1), bias=False)
+  (bn): BatchNorm2d(4, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %conv : [num_users=1] = call_module[target=conv](args = (%x,), kwargs = {})
+    %bn : [num_users=1] = call_module[target=bn](args = (%conv,), kwargs = {})
+    return bn
+END
+cat >fused.fx <<'END'
+Net(
+  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %conv : [num_users=1] = call_module[target=conv](args = (%x,), kwargs = {})
+    return conv
+END
+"$build/conv-bn-fusion" conv.fx >back 2>&1
+is 'conv_bn_fusion folds the norm into the convolution' 0 '' cmp back fused.fx
+is 'conv_bn_fusion tells what is wrong' 1 '^conv_bn_fusion: none.fx: ' \
+    "$build/conv-bn-fusion" none.fx
 
 # ---- Plugins ----
 

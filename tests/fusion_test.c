@@ -7,6 +7,8 @@
 
 #include <math.h>
 
+#include <cfx/partition.h>
+
 #include "zoo.h"
 
 /* ---- Running ---- */
@@ -325,39 +327,6 @@ START_TEST(conv_bn_fusion_asks_for_weights)
 }
 END_TEST
 
-static const char small_net[] = NET(
-    "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1), bias=False)\n"
-    "  (bn): " BN(2, 4) "  (drop): Dropout(p=0.5, inplace=False)\n"
-    "  (fc): Linear(in_features=4, out_features=4, bias=True)\n")
-    X CALL("conv", "conv", "x") CALL("bn", "bn", "conv")
-    CALL("drop", "drop", "bn") CALL("fc", "fc", "drop") "    return fc\n";
-
-static const char *failing;
-
-static bool apply_failing(void)
-{
-    long n = allowed;
-    allowed = -1;
-    random_model(small_net);
-    allowed = n;
-    cfx_status st = cfx_pass_apply(gm, failing, false, NULL, &err);
-    allowed = -1;
-    cfx_error why = {0};
-    ck_assert_int_eq(cfx_graph_lint(g, &why), CFX_OK);
-    return !st;
-}
-
-START_TEST(passes_survive_lack_of_memory)
-{
-    static const char *const passes[] = {
-        "fuse_conv_bn", "remove_noops", "merge_linears", "fuse_bias_in_linear",
-        "div_to_mul", "split", "fuse_linear_bn",
-    };
-    failing = passes[_i];
-    fail_each_allocation(apply_failing);
-}
-END_TEST
-
 /* ---- linear and bn ---- */
 
 static const char *const linear_orders[] = {
@@ -565,6 +534,108 @@ START_TEST(div_to_mul_and_back)
 }
 END_TEST
 
+/* ---- merge_matmuls ---- */
+
+#define MATMUL(name, a, b)                                                    \
+    "    %" name " : [num_users=1] = call_function[target=torch.matmul](args" \
+    " = (%" a ", %" b "), kwargs = {})\n"
+#define ATTR(name, path)                                                      \
+    "    %" name " : [num_users=1] = get_attr[target=" path "]\n"
+#define INPUT(name) "    %" name " : [num_users=1] = placeholder[target=" name "]\n"
+
+static const char matmuls[] =
+    "Net()\n\nstate:\n    w: f32[4, 3]\n    v: f32[3, 3]\n\ngraph():\n"
+    INPUT("a") INPUT("b") INPUT("c") ATTR("w", "w") MATMUL("m1", "a", "w")
+    "    %relu : [num_users=1] = call_function[target=torch.relu](args = "
+    "(%m1,), kwargs = {})\n" ATTR("w_1", "w") MATMUL("m2", "b", "w_1")
+    ATTR("v", "v") MATMUL("m3", "relu", "v") ATTR("w_2", "w")
+    MATMUL("m4", "c", "w_2") MATMUL("m5", "m3", "v")
+    "    return (m2, m3, m4, m5)\n";
+
+START_TEST(merge_matmuls)
+{
+    random_model(matmuls);
+    FEED(CFX_F32, 2, 4);
+    FEED(CFX_F32, 5, 4);
+    FEED(CFX_F32, 1, 4);
+    apply_same("merge_matmul", 0);
+    ck_assert_uint_eq(changed, 0);
+    apply_same("merge_matmul(assume=True)", 1e-5);
+    size_t products = 0;
+    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        products += !strcmp(n->target.u.str->text, "torch.matmul");
+    ck_assert_uint_eq(products, 3);
+    apply("merge_matmul(assume=True)");
+    ck_assert_uint_eq(changed, 0);
+}
+END_TEST
+
+START_TEST(merge_matmuls_knows_shapes)
+{
+    random_model("Net()\n\nstate:\n    w: f32[4, 3]\n\ngraph():\n"
+                 INPUT("a") INPUT("b") ATTR("w", "w") MATMUL("m1", "a", "w")
+                 MATMUL("m2", "b", "w") "    return (m1, m2)\n");
+    FEED(CFX_F32, 2, 4);
+    FEED(CFX_F32, 5, 4);
+    assert_ok(cfx_node_set_meta(node("a"), "val", in[0], &err));
+    assert_ok(cfx_node_set_meta(node("b"), "val", in[1], &err));
+    apply_same("merge_matmul", 1e-5);
+    assert_nodes("a b w cat matmul split getitem getitem_1 output");
+}
+END_TEST
+
+/* Each of two pairs could be merged, but not both: a1 -> b1, b2 -> a2. */
+START_TEST(merge_matmuls_makes_no_cycle)
+{
+    random_model("Net()\n\nstate:\n    a: f32[3, 3]\n    b: f32[3, 3]\n\n"
+                 "graph():\n" INPUT("x") INPUT("y") ATTR("a", "a")
+                 ATTR("b", "b") MATMUL("a1", "x", "a") MATMUL("b2", "y", "b")
+                 MATMUL("b1", "a1", "b") MATMUL("a2", "b2", "a")
+                 "    return (b1, a2)\n");
+    FEED(CFX_F32, 2, 3);
+    FEED(CFX_F32, 5, 3);
+    apply_same("merge_matmul(assume=True)", 1e-5);
+    ck_assert_uint_gt(changed, 0);
+}
+END_TEST
+
+/* ---- Memory ---- */
+
+static const char small_net[] = NET(
+    "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1), bias=False)\n"
+    "  (bn): " BN(2, 4) "  (drop): Dropout(p=0.5, inplace=False)\n"
+    "  (fc): Linear(in_features=4, out_features=4, bias=True)\n")
+    X CALL("conv", "conv", "x") CALL("bn", "bn", "conv")
+    CALL("drop", "drop", "bn") CALL("fc", "fc", "drop") "    return fc\n";
+
+static const char *failing;
+
+static bool apply_failing(void)
+{
+    long n = allowed;
+    allowed = -1;
+    random_model(!strncmp(failing, "merge_matmul", 12) ? matmuls
+                 : !strcmp(failing, "merge_linears")   ? attention
+                                                       : small_net);
+    allowed = n;
+    cfx_status st = cfx_pass_apply(gm, failing, false, NULL, &err);
+    allowed = -1;
+    cfx_error why = {0};
+    ck_assert_int_eq(cfx_graph_lint(g, &why), CFX_OK);
+    return !st;
+}
+
+START_TEST(passes_survive_lack_of_memory)
+{
+    static const char *const passes[] = {
+        "fuse_conv_bn", "remove_noops", "merge_linears", "fuse_bias_in_linear",
+        "div_to_mul", "split", "fuse_linear_bn", "merge_matmul(assume=True)",
+    };
+    failing = passes[_i];
+    fail_each_allocation(apply_failing);
+}
+END_TEST
+
 /* ---- split ---- */
 
 START_TEST(split_is_a_pass_too)
@@ -599,14 +670,14 @@ static size_t batch_norms(void)
     return n;
 }
 
-START_TEST(models_of_the_zoo_are_fused_whole)
+static void open_zoo(const char *name)
 {
     zoo_model m = {0};
     char digests[1024];
     const char *src = getenv("srcdir"), *zoo = getenv("CFX_ZOO");
     snprintf(digests, sizeof(digests), "%s/tests/golden/zoo",
              src ? src : ".");
-    assert_ok(zoo_open(&m, ctx, zoo ? zoo : "zoo", digests, models[_i], &err));
+    assert_ok(zoo_open(&m, ctx, zoo ? zoo : "zoo", digests, name, &err));
     assert_ok(zoo_fill(&m, &err));
     gm = m.gm;
     g = cfx_graph_module_graph(gm);
@@ -615,9 +686,48 @@ START_TEST(models_of_the_zoo_are_fused_whole)
     m.nin = 0;
     m.gm = NULL;
     zoo_close(&m);
+}
+
+START_TEST(models_of_the_zoo_are_fused_whole)
+{
+    open_zoo(models[_i]);
     apply_same("fuse_conv_bn", 1e-4);
     ck_assert_uint_eq(batch_norms(), 0);
     apply_same("remove_noops", 0);
+}
+END_TEST
+
+START_TEST(subgraph_trivial_resnet)
+{
+    open_zoo("resnet18");
+    apply_same("split(parts=4)", 0);
+    ck_assert_uint_eq(cfx_module_nchildren(gm), 4);
+    ck_assert_ptr_nonnull(cfx_module_at(gm, "submod_0.layer1_0_conv1"));
+}
+END_TEST
+
+static bool not_pooling(void *user, const cfx_node *n)
+{
+    (void)user;
+    return n->op != CFX_PLACEHOLDER && n->op != CFX_OUTPUT &&
+           !strstr(n->name, "pool");
+}
+
+START_TEST(a_fused_model_gives_what_it_gave)
+{
+    open_zoo("resnet18");
+    cfx_partitions p;
+    cfx_value before = run();
+    assert_ok(cfx_propose_partitions(&p, gm, (cfx_support){not_pooling, NULL},
+                                     NULL, &err));
+    ck_assert_uint_eq(p.n, 3);
+    assert_ok(cfx_fuse_partitions(gm, &p, NULL, false, &err));
+    ck_assert_uint_eq(cfx_graph_len(g), 7);
+    cfx_value after = run();
+    assert_close(before, after, 0);
+    cfx_value_unref(before);
+    cfx_value_unref(after);
+    cfx_partitions_release(&p);
 }
 END_TEST
 
@@ -640,14 +750,19 @@ int main(void)
     tcase_add_test(c, linear_bn_fusion_wants_as_many_features);
     tcase_add_test(c, noops_are_what_never_changes_anything);
     tcase_add_test(c, noops_are_found_by_known_shapes);
-    tcase_add_loop_test(c, passes_survive_lack_of_memory, 0, 7);
+    tcase_add_loop_test(c, passes_survive_lack_of_memory, 0, 8);
     tcase_add_test(c, merge_linears_and_back);
     tcase_add_test(c, merge_linears_leaves_layers_that_are_shared);
     tcase_add_test(c, fuse_bias_in_linear_and_back);
     tcase_add_test(c, div_to_mul_and_back);
+    tcase_add_test(c, merge_matmuls);
+    tcase_add_test(c, merge_matmuls_knows_shapes);
+    tcase_add_test(c, merge_matmuls_makes_no_cycle);
     tcase_add_test(c, split_is_a_pass_too);
     tcase_add_loop_test(c, models_of_the_zoo_are_fused_whole, 0,
                         sizeof(models) / sizeof(*models));
+    tcase_add_test(c, subgraph_trivial_resnet);
+    tcase_add_test(c, a_fused_model_gives_what_it_gave);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

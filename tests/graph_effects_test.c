@@ -192,6 +192,76 @@ static cfx_module *new_graph_module(const char *relu)
     return gm;
 }
 
+START_TEST(effects_of_attention_are_those_of_its_dropout)
+{
+    cfx_node *x = input("x");
+    cfx_value args[] = {node(x), node(x), node(x)};
+    for (int i = 0; i < 2; i++) {
+        cfx_value of[] = {cfx_int(4), cfx_int(2), cfx_num(i * 0.5)};
+        cfx_module *root = new_root(), *m;
+        assert_ok(cfx_module_new(&m, ctx,
+                                 cfx_find_module_type(ctx,
+                                                      "MultiheadAttention"),
+                                 NULL, of, 3, NULL, 0, &err));
+        add(root, "mha", m);
+        cfx_graph_set_owning_module(g, root);
+        cfx_node *n = cfx_graph_call_module(g, "mha", args, 3, NULL, 0, &err);
+        ck_assert(!is_impure(n));
+        cfx_module_train(root, true);
+        cfx_effects e = effects_of(n);
+        ck_assert(e.random == (i == 1) && !e.effect && !e.writes);
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
+/* Whatever has to be assumed of a module is assumed of none of these, called
+ * with their defaults. */
+START_TEST(effects_of_most_modules_are_found)
+{
+    static const char *const pure[] = {
+        "AdaptiveAvgPool2d", "AvgPool2d", "Conv2d", "Conv1d", "Linear",
+        "Bilinear", "Embedding", "EmbeddingBag", "LSTM", "GRU", "RNN",
+        "LSTMCell", "LayerNorm", "GroupNorm", "MaxPool2d", "MaxUnpool2d",
+        "Softmax", "GELU", "PReLU", "PixelShuffle", "Flatten",
+        "Unflatten", "ZeroPad2d", "CosineSimilarity", "Fold", "Unfold",
+        "InstanceNorm2d", "TransformerEncoderLayer", "Identity",
+    };
+    cfx_node *x = input("x");
+    for (size_t i = 0; i < sizeof(pure) / sizeof(*pure); i++) {
+        cfx_module *root = new_root(), *m;
+        const cfx_module_type *t = cfx_find_module_type(ctx, pure[i]);
+        cfx_value args[] = {cfx_int(2), cfx_int(2), cfx_int(2)};
+        if (!t)
+            continue;
+        size_t n = 0;
+        while (n <= 3 && cfx_module_new(&m, ctx, t, NULL, args, n, NULL, 0,
+                                        NULL))
+            n++;
+        ck_assert_msg(n <= 3, "%s", pure[i]);
+        add(root, "m", m);
+        cfx_graph_set_owning_module(g, root);
+        cfx_effects e = effects_of(call_module(g, "m", x));
+        ck_assert_msg(!cfx_effects_any(&e), "%s", pure[i]);
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
+static cfx_module *new_graph_module_of_one(const char *relu)
+{
+    cfx_graph *h;
+    cfx_module *gm;
+    assert_ok(cfx_graph_new(&h, ctx, &err));
+    cfx_value a = node(cfx_graph_placeholder(h, "a", &err));
+    cfx_node *n = cfx_graph_call_method(h, relu, &a, 1, NULL, 0, &err);
+    cfx_graph_output(h, node(n), &err);
+    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    return gm;
+}
+
 START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
 {
     cfx_node *x = input("x"), *y = input("y");
@@ -207,9 +277,76 @@ START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
     ck_assert_uint_eq(effects_of(n).input_views, 2);
     n = cfx_graph_call_module(g, "sub", args, 1, kwargs, 1, &err);
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
-    cfx_node *sub = cfx_graph_get_attr(g, "sub", &err);
-    ck_assert(is_impure(call("torch.cond", x, sub, y, NULL)));
     cfx_value_unref(kwargs[0]);
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(effects_of_calls_are_those_of_graphs_they_are_given)
+{
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_module *root = new_root();
+    add(root, "sub", new_graph_module("relu"));
+    cfx_graph_set_owning_module(g, root);
+    cfx_node *sub = cfx_graph_get_attr(g, "sub", &err);
+    cfx_value operands[] = {node(y), node(y)};
+    cfx_value tuple = cfx_tuple_new(ctx, 2, operands);
+    cfx_value args[] = {node(x), node(sub), node(sub), tuple};
+    cfx_node *n = cfx_graph_call_function(g, "torch.cond", args, 4, NULL, 0,
+                                          &err);
+    ck_assert(!is_impure(n));
+    cfx_graph *h = cfx_graph_module_graph(cfx_module_at(root, "sub"));
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    ck_assert(is_impure(n) && effects_of(n).input_writes);
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu", &err));
+    ck_assert(!is_impure(n));
+    /* The same below a module that is no graph. */
+    add(root, "seq", new_module("Sequential", -1, NULL, false));
+    add(root, "seq.0", new_graph_module_of_one("relu"));
+    add(root, "seq.1", new_module("ReLU", -1, NULL, false));
+    cfx_node *seq = call_module(g, "seq", x);
+    ck_assert(!is_impure(seq));
+    h = cfx_graph_module_graph(cfx_module_at(root, "seq.0"));
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    ck_assert_uint_eq(effects_of(seq).input_writes, 1);
+    cfx_value_unref(tuple);
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+/* Each level calls the next twice: without a memory that is 2^40 walks. */
+START_TEST(effects_of_nested_graphs_are_found_once)
+{
+    enum { LEVELS = 40 };
+    cfx_module *gm = new_graph_module("relu_");
+    for (int i = 0; i < LEVELS; i++) {
+        cfx_graph *h;
+        cfx_module *outer = new_root();
+        assert_ok(cfx_graph_new(&h, ctx, &err));
+        cfx_value in[] = {node(cfx_graph_placeholder(h, "a", &err)),
+                          node(cfx_graph_placeholder(h, "b", &err))};
+        cfx_graph_call_module(h, "sub", in, 2, NULL, 0, &err);
+        cfx_graph_output(h, node(cfx_graph_call_module(h, "sub", in, 2, NULL,
+                                                       0, &err)), &err);
+        add(outer, "sub", gm);
+        assert_ok(cfx_graph_module_new_take(&gm, ctx, outer, h, NULL, &err));
+    }
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_module *root = new_root();
+    add(root, "gm", gm);
+    cfx_graph_set_owning_module(g, root);
+    cfx_value args[] = {node(x), node(y)};
+    cfx_node *n = cfx_graph_call_module(g, "gm", args, 2, NULL, 0, &err);
+    ck_assert_uint_eq(effects_of(n).input_writes, 2);
+    /* The change of the innermost reaches the outermost. */
+    cfx_module *inner = gm;
+    while (cfx_module_child(inner, "sub"))
+        inner = cfx_module_child(inner, "sub");
+    cfx_graph *h = cfx_graph_module_graph(inner);
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu_"), "relu", &err));
+    ck_assert(!is_impure(n));
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
@@ -224,6 +361,156 @@ static size_t erase_dead(const cfx_dce_options *o)
     check_graph(g);
     return n;
 }
+
+START_TEST(dce_simple)
+{
+    cfx_module *root = new_root();
+    add(root, "attr", new_module("ReLU", -1, NULL, false));
+    cfx_graph_set_owning_module(g, root);
+    cfx_node *x = input("x"), *attr = cfx_graph_get_attr(g, "attr", &err);
+    call("operator.add", x, x, NULL);
+    cfx_graph_output(g, node(call("operator.add", x, attr, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x attr add_1 output");
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(dce_dead_getattr)
+{
+    cfx_node *x = input("x");
+    cfx_node *attr = cfx_graph_get_attr(g, "attr_1", &err);
+    call("operator.mul", call("operator.add", x, attr, NULL), x, NULL);
+    cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 3);
+    assert_nodes("x neg output");
+}
+END_TEST
+
+START_TEST(dce_dead_placeholder)
+{
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 0);
+    assert_nodes("x y neg output");
+    /* dead_placeholder_with_user */
+    cfx_graph_inserting_before(g, cfx_graph_output_node(g));
+    call("torch.abs", y, NULL);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x y neg output");
+}
+END_TEST
+
+START_TEST(dce_keep_module_with_side_effects)
+{
+    cfx_module *root = new_root();
+    add(root, "bn", new_module("BatchNorm1d", 3, NULL, false));
+    add(root, "relu", new_module("ReLU", -1, NULL, false));
+    cfx_graph_set_owning_module(g, root);
+    cfx_module_train(root, true);
+    cfx_node *x = input("x");
+    call_module(g, "bn", x);
+    call_module(g, "relu", x);
+    cfx_graph_output(g, node(x), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x bn output");
+    cfx_module_train(root, false);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x output");
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(dce_keep_torch_assert)
+{
+    cfx_node *x = input("x"), *holds = call("torch.all", x, NULL);
+    call("torch._assert", holds, x, NULL);
+    cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 0);
+}
+END_TEST
+
+START_TEST(dce_impure_nodes_args)
+{
+    cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
+    call("aten.add_.Tensor", y, x, NULL);
+    cfx_graph_output(g, node(y), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 0);
+}
+END_TEST
+
+START_TEST(dce_impure_kwargs)
+{
+    cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
+    cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), node(y)};
+    cfx_node *n = cfx_graph_call_function(g, "aten.add.out", args, 2, kwargs,
+                                          1, &err);
+    ck_assert_uint_eq(effects_of(n).input_writes, 2);
+    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add", args, 2,
+                                                  kwargs, 1, &err));
+    kwargs[1] = cfx_none();
+    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add", args, 2,
+                                                  kwargs, 1, &err));
+    cfx_value_unref(kwargs[0]);
+    cfx_graph_output(g, node(y), &err);
+    ck_assert_uint_eq(erase_dead(NULL), 1);
+    assert_nodes("x neg add_out add output");
+}
+END_TEST
+
+static bool is_add(void *user, const cfx_node *n)
+{
+    ++*(int *)user;
+    return !strcmp(n->target.u.str->text, "operator.add");
+}
+
+START_TEST(dce_impure_custom)
+{
+    int asked = 0;
+    cfx_node *x = input("x");
+    call("operator.add", x, x, NULL);
+    call("torch.neg", call("torch.abs", x, NULL), NULL);
+    method("relu_", x);
+    cfx_graph_output(g, node(x), &err);
+    const cfx_dce_options o = {
+        .size = sizeof(o),
+        .is_impure = is_add,
+        .user = &asked,
+    };
+    ck_assert_uint_eq(erase_dead(&o), 3);
+    ck_assert_int_eq(asked, 4);
+    assert_nodes("x add output");
+}
+END_TEST
+
+START_TEST(dce_needs_a_sorted_graph)
+{
+    cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
+    cfx_node *z = call("torch.abs", y, NULL);
+    cfx_graph_output(g, node(x), &err);
+    assert_ok(cfx_node_append(z, y, &err));
+    ck_assert_int_eq(cfx_graph_eliminate_dead_code(g, NULL, NULL, &err),
+                     CFX_EGRAPH);
+    assert_failed(CFX_EGRAPH, "Argument 'neg' of Node 'abs_1' was used before "
+                  "it has been defined!");
+    assert_nodes("x abs_1 neg output");
+}
+END_TEST
+
+START_TEST(dce_of_a_million_nodes_takes_one_sweep)
+{
+    enum { MANY = 1000000 };
+    cfx_node *x = input("x"), *n = x;
+    for (int i = 0; i < MANY; i++)
+        n = call("torch.neg", n, NULL);
+    cfx_graph_output(g, node(x), &err);
+    size_t erased;
+    assert_ok(cfx_graph_eliminate_dead_code(g, NULL, &erased, &err));
+    ck_assert_uint_eq(erased, MANY);
+}
+END_TEST
 
 START_TEST(dce_dead_chain)
 {
@@ -259,11 +546,26 @@ int main(void)
     Suite *s = suite_create("graph_effects");
     TCase *c = tcase_create("graph_effects");
     tcase_add_checked_fixture(c, setup, end);
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, effects_follow_the_schema_of_the_bound_call);
     tcase_add_test(c, effects_of_training_end_with_it);
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, effects_of_attention_are_those_of_its_dropout);
+    tcase_add_test(c, effects_of_most_modules_are_found);
+    tcase_add_test(c, effects_of_calls_are_those_of_graphs_they_are_given);
+    tcase_add_test(c, effects_of_nested_graphs_are_found_once);
+    tcase_add_test(c, dce_simple);
+    tcase_add_test(c, dce_dead_getattr);
+    tcase_add_test(c, dce_dead_placeholder);
+    tcase_add_test(c, dce_keep_module_with_side_effects);
+    tcase_add_test(c, dce_keep_torch_assert);
+    tcase_add_test(c, dce_impure_nodes_args);
+    tcase_add_test(c, dce_impure_kwargs);
+    tcase_add_test(c, dce_impure_custom);
+    tcase_add_test(c, dce_needs_a_sorted_graph);
+    tcase_add_test(c, dce_of_a_million_nodes_takes_one_sweep);
     tcase_add_test(c, dce_dead_chain);
     tcase_add_test(c, dce_keeps_what_has_effects);
     suite_add_tcase(s, c);

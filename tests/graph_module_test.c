@@ -292,6 +292,81 @@ START_TEST(delete_unused_submodules_leaf)
 }
 END_TEST
 
+START_TEST(modules_may_have_much_state)
+{
+    enum { MANY = 20000 };
+    cfx_module *m = container("Net"), *copy;
+    cfx_tensor *t[3] = {new_meta(), new_meta(), new_meta()};
+    char name[32];
+    for (int i = 0; i < 2 * MANY; i++) {
+        snprintf(name, sizeof(name), "_tensor_constant%d", i % MANY);
+        assert_ok(cfx_module_set(m, name, t[i < MANY ? 0 : 1 + i % 2], &err));
+    }
+    ck_assert_uint_eq(cfx_module_nstate(m), MANY);
+    assert_ok(cfx_module_copy(&copy, m, &err));
+    for (int i = 0; i < MANY; i++) {
+        snprintf(name, sizeof(name), "_tensor_constant%d", i);
+        must(cfx_module_state(copy, name)->tensor == t[1 + i % 2]);
+        must(cfx_module_state(copy, name) == cfx_module_state_at(copy,
+                                                                 (size_t)i));
+    }
+    ck_assert_ptr_null(cfx_module_state(m, "_tensor_constant"));
+    for (int i = 0; i < 3; i++)
+        cfx_tensor_unref(t[i]);
+    cfx_module_unref(copy);
+    cfx_module_unref(m);
+}
+END_TEST
+
+static bool set_many(void)
+{
+    long rest = allowed;
+    char name[] = "a";
+    allowed = -1;
+    cfx_module *m = container("Net");
+    cfx_tensor *t = new_meta();
+    allowed = rest;
+    for (; name[0] <= 'z' && !cfx_module_set(m, name, t, &err); name[0]++)
+        continue;
+    for (char c[] = "a"; c[0] < name[0]; c[0]++)
+        must(cfx_module_state(m, c) != NULL);
+    must(!cfx_module_state(m, name));
+    cfx_tensor_unref(t);
+    cfx_module_unref(m);
+    return !err.code;
+}
+
+START_TEST(state_that_lacks_memory_is_not_there)
+{
+    fail_each_allocation(set_many);
+}
+END_TEST
+
+/* Paths may be longer than any buffer. */
+START_TEST(targets_may_be_long)
+{
+    enum { LEVELS = 200 };
+    static char path[LEVELS * 10 + 8];
+    for (int i = 0; i < LEVELS; i++)
+        strcat(path, "submodule.");
+    strcat(path, "t");
+    cfx_module *m = container("Net"), *at;
+    path[strlen(path) - 2] = '\0';
+    add(m, path, container("Module"));
+    at = cfx_module_at(m, path);
+    path[strlen(path)] = '.';
+    set(at, "t");
+    cfx_value v;
+    assert_ok(cfx_module_fetch_attr(&v, m, path, &err));
+    ck_assert_ptr_eq(v.u.tensor, cfx_module_state(at, "t")->tensor);
+    cfx_graph_get_attr(g, path, &err);
+    cfx_graph_set_owning_module(g, m);
+    assert_ok(cfx_graph_lint(g, &err));
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(m);
+}
+END_TEST
+
 /* ---- Copies ---- */
 
 /* A GraphModule in a module in a GraphModule. */
@@ -374,6 +449,96 @@ START_TEST(copies_of_deep_trees_do_not_recurse)
 }
 END_TEST
 
+/* ---- Text and back ---- */
+
+static char text[65536];
+static size_t text_len;
+
+static cfx_status append(void *user, const char *s, size_t len)
+{
+    (void)user;
+    must(len < sizeof(text) - text_len);
+    memcpy(text + text_len, s, len);
+    text_len += len;
+    text[text_len] = '\0';
+    return CFX_OK;
+}
+
+static cfx_module *through_text(const cfx_module *gm)
+{
+    cfx_module *back;
+    text_len = 0;
+    assert_ok(cfx_print_model((cfx_sink){append, NULL}, gm, true, &err));
+    assert_ok(cfx_parse_model(&back, ctx, text, text_len, "text", &err));
+    return back;
+}
+
+/* Trees, flags and graphs with all meta; weights go to a file of their own. */
+static void assert_same(const cfx_module *a, const cfx_module *b)
+{
+    char was[4096];
+    const cfx_module *m = a, *n = b;
+    strcpy(was, tree(a));
+    assert_tree(b, was);
+    for (; m; m = cfx_module_next(m, a), n = cfx_module_next(n, b)) {
+        const cfx_graph *h = cfx_graph_module_graph(m);
+        const cfx_graph *k = cfx_graph_module_graph(n);
+        bool same;
+        ck_assert_int_eq(cfx_module_training(m), cfx_module_training(n));
+        ck_assert(!h == !k);
+        if (!h)
+            continue;
+        assert_ok(cfx_graph_equal(&same, h, k, &err));
+        ck_assert(same);
+        const cfx_node *x = cfx_graph_first(h), *y = cfx_graph_first(k);
+        for (; x; x = cfx_node_next(x), y = cfx_node_next(y)) {
+            ck_assert_str_eq(x->name, y->name);
+            ck_assert(cfx_value_equal(x->meta, y->meta));
+        }
+    }
+}
+
+START_TEST(pickle_graphmodule)
+{
+    cfx_module *gm = nested(), *back;
+    cfx_graph *h = cfx_graph_module_graph(gm);
+    cfx_node *sub = cfx_graph_find(h, "mid_gm");
+    cfx_value three = cfx_int(3), odd = str("a, b)'\"\n%x");
+    cfx_graph_inserting_before(h, sub);
+    cfx_node *y = cfx_graph_create_node(h, CFX_PLACEHOLDER, "y", &three, 1,
+                                        NULL, 0, NULL, "typing.List[int]",
+                                        &err);
+    cfx_value args[] = {node(y), odd, cfx_num(-0.0), cfx_none()};
+    cfx_value list = cfx_list_new(ctx, 4, args);
+    cfx_value kwargs[] = {odd, list};
+    cfx_node *f = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "my.odd", args,
+                                        4, kwargs, 1, "odd_7", NULL, &err);
+    ck_assert_ptr_nonnull(f);
+    assert_ok(cfx_node_set_meta(f, "stack_trace", odd, &err));
+    assert_ok(cfx_node_inherit(sub, f, &err));
+    cfx_module_train(cfx_module_at(gm, "sub"), true);
+    cfx_value_unref(list);
+    cfx_value_unref(odd);
+    back = through_text(gm);
+    assert_same(gm, back);
+    cfx_module_unref(back);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+START_TEST(preserve_unused_attr_after_unpickle)
+{
+    cfx_node *x = input("x");
+    cfx_graph_output(g, node(x), &err);
+    cfx_module *gm = graph_module(new_root()), *back = through_text(gm);
+    ck_assert_ptr_nonnull(cfx_module_state(back, "b"));
+    ck_assert_ptr_nonnull(cfx_module_at(back, "sub.2.0"));
+    assert_same(gm, back);
+    cfx_module_unref(back);
+    cfx_module_unref(gm);
+}
+END_TEST
+
 /* ---- Targets ---- */
 
 START_TEST(missing_targets_are_warned_of)
@@ -446,23 +611,22 @@ static bool make_all(void)
     cfx_graph_get_attr(g, "sub.t", &err);
     call_module(g, "mid.gm", x);
     allowed = rest;
-    if (cfx_graph_copy(&h, g, &err) ||
-        cfx_graph_module_from_root_take(&gm, r, h, NULL, &err) ||
-        cfx_module_copy(&copy, gm, &err) ||
-        cfx_module_add_submodule_take(copy, "x.y.z", gm, &err) ||
-        cfx_graph_eliminate_dead_code(cfx_graph_module_graph(copy), NULL, NULL,
-                                      &err)) {
-        must(err.code == CFX_ENOMEM);
+    if (!cfx_graph_copy(&h, g, &err) &&
+        !cfx_graph_module_from_root_take(&gm, r, h, NULL, &err) &&
+        !cfx_module_copy(&copy, gm, &err)) {
+        cfx_module *taken = gm;
+        gm = NULL;
+        if (!cfx_module_add_submodule_take(copy, "x.y.z", taken, &err))
+            cfx_graph_eliminate_dead_code(cfx_graph_module_graph(copy), NULL,
+                                          NULL, &err);
     }
-    if (copy && !err.code)
-        gm = NULL;
-    else if (copy && cfx_module_at(copy, "x.y.z") == gm)
-        gm = NULL;
+    must(!err.code || err.code == CFX_ENOMEM);
     rest = allowed;
     allowed = -1;
     cfx_graph_free(take_graph());
     allowed = rest;
     cfx_module_unref(copy);
+    cfx_module_unref(gm);
     cfx_module_unref(r);
     return !err.code;
 }
@@ -478,15 +642,21 @@ int main(void)
     Suite *s = suite_create("graph_module");
     TCase *c = tcase_create("graph_module");
     tcase_add_checked_fixture(c, setup, end);
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, construct_root_dict);
     tcase_add_test(c, graph_module_init_buffer_param_copied_mod_init);
     tcase_add_test(c, constructed_modules_may_be_named_after_what_is_in_them);
     tcase_add_test(c, submodule_manipulation_API);
     tcase_add_test(c, delete_all_unused_submodules);
     tcase_add_test(c, delete_unused_submodules_leaf);
+    tcase_add_test(c, modules_may_have_much_state);
+    tcase_add_test(c, state_that_lacks_memory_is_not_there);
+    tcase_add_test(c, targets_may_be_long);
     tcase_add_test(c, deepcopy_with_submods_params);
     tcase_add_test(c, module_deepcopy_edit_nodes);
     tcase_add_test(c, copies_of_deep_trees_do_not_recurse);
+    tcase_add_test(c, pickle_graphmodule);
+    tcase_add_test(c, preserve_unused_attr_after_unpickle);
     tcase_add_test(c, missing_targets_are_warned_of);
     tcase_add_test(c, dce_goes_into_children_once);
     tcase_add_test(c, modules_survive_lack_of_memory);

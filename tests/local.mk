@@ -38,28 +38,30 @@ TESTS += $(CHECK_TESTS)
 
 # GraphModules as children, graphs as arguments, the minimizer.
 CONTROL_TESTS = tests/control_test tests/control_golden_test \
-	tests/higher_order_test
+	tests/higher_order_test tests/minimize_test
 check_PROGRAMS += $(CONTROL_TESTS)
 TESTS += $(CONTROL_TESTS)
 endif
 
 # Passes.
 if HAVE_CHECK
-PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test
+PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test \
+	tests/passes_rewrite_test
 check_PROGRAMS += $(PASS_TESTS)
 TESTS += $(PASS_TESTS)
 endif
-EXTRA_DIST += %reldir%/pass_test.h
+EXTRA_DIST += %reldir%/pass_test.h %reldir%/behaviours
 check_PROGRAMS += tests/passes_zoo_test
 tests_passes_zoo_test_SOURCES = %reldir%/passes_zoo_test.c %reldir%/zoo.c \
 	%reldir%/zoo.h
-dist_check_SCRIPTS += %reldir%/passes_zoo.sh
-TESTS += %reldir%/passes_zoo.sh
+SHELL_TESTS_OF_PASSES = %reldir%/passes_zoo.sh %reldir%/transform_test.sh
+dist_check_SCRIPTS += $(SHELL_TESTS_OF_PASSES)
+TESTS += $(SHELL_TESTS_OF_PASSES)
 
 # Whole graphs: effects, copies, hooks, the tree below a GraphModule.
 if HAVE_CHECK
 GRAPH_TESTS = tests/graph_effects_test tests/graph_edit_test \
-	tests/graph_module_test
+	tests/graph_module_test tests/graph_torch_test
 check_PROGRAMS += $(GRAPH_TESTS)
 TESTS += $(GRAPH_TESTS)
 endif
@@ -85,7 +87,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
-	%reldir%/codegen_zoo.sh %reldir%/codegen.sh
+	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -132,8 +134,11 @@ check-pytorch: cfx zoo/unpacked
 
 # Tracing.
 if HAVE_CHECK
-check_PROGRAMS += tests/tracer_test tests/transformer_test
-TESTS += tests/tracer_test tests/transformer_test
+TRACE_TESTS = tests/tracer_test tests/tracer_module_test \
+	tests/tracer_proxy_test tests/transformer_test
+tests_transformer_test_SOURCES = %reldir%/transformer_test.c $(ZOO_SOURCES)
+check_PROGRAMS += $(TRACE_TESTS)
+TESTS += $(TRACE_TESTS)
 endif
 check_PROGRAMS += tests/traced_test
 tests_traced_test_SOURCES = %reldir%/traced_test.c $(CASE_SOURCES)
@@ -141,19 +146,22 @@ dist_check_SCRIPTS += %reldir%/traced.sh
 TESTS += %reldir%/traced.sh
 # Patterns and rewriting.
 if HAVE_CHECK
-REWRITE_TESTS = tests/matcher_test tests/rewriter_test
+REWRITE_TESTS = tests/matcher_test tests/rewriter_test \
+	tests/source_matcher_test
 REWRITE_SOURCES = %reldir%/rewrite_graphs.c %reldir%/rewrite_test.h
 tests_matcher_test_SOURCES = %reldir%/matcher_test.c $(REWRITE_SOURCES)
 tests_rewriter_test_SOURCES = %reldir%/rewriter_test.c $(REWRITE_SOURCES)
+tests_source_matcher_test_SOURCES = %reldir%/source_matcher_test.c \
+	$(REWRITE_SOURCES)
 check_PROGRAMS += $(REWRITE_TESTS)
 TESTS += $(REWRITE_TESTS)
 endif
 
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
-FUSION_TESTS = tests/split_test tests/fusion_test
+FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test
 tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
-EXTRA_DIST += %reldir%/golden_text.h
+EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h

@@ -465,13 +465,24 @@ START_TEST(matcher_with_name_node_map_function)
     ck_assert_uint_eq(COUNT("x w | c = torch.conv2d(x, w) | r = torch.relu(c)"
                             " | n = torch.neg(c) | (r, n)", what,
                             .name_node_map = true), 0);
-    pattern = NULL;
     clear();
     pattern = new_graph(ctx, "x | r = torch.relu(x) | r");
     ck_assert_int_eq(cfx_matcher_new(&matcher, pattern,
                                      &(cfx_match_options){
                                          .name_node_map = true}, &err),
                      CFX_EINVAL);
+}
+END_TEST
+
+START_TEST(matcher_with_name_node_map_module)
+{
+    ck_assert_uint_eq(
+        COUNT("x | a = self.linear(x) | r = torch.relu(a) | b = self.other(r)"
+              " | s = torch.relu(b) | s",
+              "x | l = self.linear(x) | r = torch.relu(l) |"
+              " (r, {'linear': l, 'x': x})", .name_node_map = true), 1);
+    ck_assert_str_eq(name_of(0, "linear"), "a");
+    ck_assert_str_eq(name_of(0, "x"), "x");
 }
 END_TEST
 
@@ -887,6 +898,7 @@ int main(void)
         TEST(subgraph_matcher_with_attributes),
         TEST(split_to_graph_and_name_node_map),
         TEST(matcher_with_name_node_map_function),
+        TEST(matcher_with_name_node_map_module),
         TEST(a_match_tells_what_stands_for_what),
         TEST(spellings_of_one_operator_are_one_call),
         TEST(arguments_match_as_they_are_bound),

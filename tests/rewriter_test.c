@@ -7,7 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cfx/rewriter.h>
+#include <cfx/ops.h>
+#include <cfx/pattern.h>
 #include <cfx/text.h>
 
 #include "rewrite_test.h"
@@ -654,6 +655,103 @@ START_TEST(special_patterns_are_replaced)
 }
 END_TEST
 
+/* ---- Functions ---- */
+
+static cfx_value cats_pattern(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    return cfx_sum(s, cfx_cat(s, cfx_list(s, in[0], in[1])));
+}
+
+static cfx_value stack_replacement(cfx_scope *s, const cfx_value *in,
+                                   void *user)
+{
+    (void)user;
+    return cfx_stack(s, cfx_list(s, in[0], in[1]));
+}
+
+START_TEST(traced_as_callable)
+{
+    /* torch.cat and the method sum: one is what the function records. */
+    const cfx_rewrite_options o = {
+        .size = sizeof(o), .match = {.size = sizeof(o.match),
+                                     .by_operator = true}};
+    gm = new_module(ctx, NULL, cats);
+    ck_assert_msg(!cfx_replace_function(gm, cats_pattern, stack_replacement,
+                                        NULL, "w1 w2", &o, &replaced, &err),
+                  "%s", err.text);
+    ck_assert_uint_eq(replaced.n, 2);
+    is("x w1 w2 | c = torch.stack([w1, w2]) | p = torch.max(c) |"
+       " a = operator.add(x, p) | d = torch.stack([w1, w2]) |"
+       " q = torch.max(d) | b = operator.add(a, q) | b");
+    /* The matches keep the pattern they speak of. */
+    ck_assert_str_eq(cfx_match_named(&replaced.item[1], "w2").u.node->name,
+                     "w2");
+}
+END_TEST
+
+static cfx_value rich_pattern(cfx_scope *s, const cfx_value *in, void *user)
+{
+    (void)user;
+    cfx_value c = cfx_pattern_module(s, "Linear", in, 1);
+    cfx_value act = cfx_pattern_one_of(s, cfx_relu(s, c), cfx_tanh(s, c));
+    cfx_value d = cfx_dropout(s, act, cfx_pattern_any(s), cfx_bool(false));
+    cfx_value o = cfx_pattern_optional(s, d, act);
+    return cfx_mul(s, o, cfx_pattern_where(s, in[1], "number"));
+}
+
+static cfx_value rich_replacement(cfx_scope *s, const cfx_value *in,
+                                  void *user)
+{
+    (void)user;
+    return cfx_mul(s, in[0], in[1]);
+}
+
+static bool is_number(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_INT || v.kind == CFX_FLOAT;
+}
+
+START_TEST(functions_hold_special_nodes)
+{
+    const cfx_match_predicate tests[] = {{"number", is_number, NULL}};
+    const cfx_rewrite_options o = {
+        .size = sizeof(o),
+        .match = {.size = sizeof(o.match), .commutative = true,
+                  .predicates = tests, .npredicates = 1}};
+    cfx_module *root = container(), *fc;
+    cfx_value args[] = {cfx_int(2), cfx_int(2)};
+    ck_assert_int_eq(cfx_module_new(&fc, ctx,
+                                    cfx_find_module_type(ctx, "Linear"), NULL,
+                                    args, 2, NULL, 0, &err), CFX_OK);
+    ck_assert_int_eq(cfx_module_add_take(root, "fc", fc, &err), CFX_OK);
+    gm = new_module(ctx, root,
+                    "x y | l = self.fc(x) | t = torch.tanh(l) |"
+                    " m = operator.mul(2, t) | k = self.fc(m) | r = k.relu() |"
+                    " d = torch.nn.functional.dropout(r, 0.5, False) |"
+                    " n = operator.mul(d, 3) | j = self.fc(n) |"
+                    " s = j.relu() | p = operator.mul(s, y) | p");
+    ck_assert_msg(!cfx_replace_function(gm, rich_pattern, rich_replacement,
+                                        NULL, "x k", &o, &replaced, &err),
+                  "%s", err.text);
+    ck_assert_uint_eq(replaced.n, 2);
+    is("x y | m = torch.mul(x, 2) | n = torch.mul(m, 3) | j = self.fc(n) |"
+       " s = j.relu() | p = operator.mul(s, y) | p");
+}
+END_TEST
+
+START_TEST(special_nodes_stand_in_patterns_only)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
+    cfx_pattern_any(&s);
+    ck_assert_int_eq(cfx_scope_status(&s, &err), CFX_EUNSUPPORTED);
+    ck_assert_str_eq(err.text, "cfx.any stands in patterns only");
+    cfx_scope_release(&s);
+}
+END_TEST
+
 /* ---- What PyTorch makes of random graphs ---- */
 
 static char *read_golden(void)
@@ -682,6 +780,30 @@ static cfx_module *parse(const char *text, const char *name)
     return m;
 }
 
+/* How often the pattern occurs, under five sets of options. */
+static void golden_counts(const char *head, const cfx_graph *what)
+{
+    const char *at = strstr(head, "counts=") + 7;
+    for (int i = 0; i < 5; i++, at += strcspn(at, ", ") + 1) {
+        const cfx_match_options o = {
+            .match_output = i & 1 && i < 4,
+            .match_placeholder = i & 2,
+            .keep_overlapping = i == 4,
+            .ignore_literals = strstr(head, "ignore") != NULL,
+        };
+        cfx_matcher *m;
+        cfx_matches found;
+        if (*at == '-')
+            continue;
+        ck_assert_int_eq(cfx_matcher_new(&m, what, &o, &err), CFX_OK);
+        ck_assert_int_eq(cfx_matcher_match(m, graph(), &found, &err), CFX_OK);
+        ck_assert_msg(found.n == (size_t)atoi(at), "%s: %d: %zu", head, i,
+                      found.n);
+        cfx_matches_release(&found);
+        cfx_matcher_free(m);
+    }
+}
+
 /* "before --- pattern --- replacement --- after" */
 static void golden_case(const char *head, char *text)
 {
@@ -700,6 +822,7 @@ static void golden_case(const char *head, char *text)
     gm = parse(part[0], head);
     cfx_module *what = parse(part[1], head), *with = parse(part[2], head);
     cfx_graph_set_owning_module(cfx_graph_module_graph(with), NULL);
+    golden_counts(head, cfx_graph_module_graph(what));
     ck_assert_msg(!cfx_replace_pattern(gm, cfx_graph_module_graph(what),
                                        cfx_graph_module_graph(with), &o,
                                        &replaced, &err), "%s: %s", head,
@@ -865,6 +988,8 @@ int main(void)
         TEST(what_makes_no_sense_is_refused),
         TEST(new_nodes_inherit_where_they_come_from),
         TEST(special_patterns_are_replaced),
+        TEST(traced_as_callable), TEST(functions_hold_special_nodes),
+        TEST(special_nodes_stand_in_patterns_only),
         TEST(random_graphs_come_out_as_in_pytorch),
         TEST(a_thousand_matches_of_a_large_graph),
         TEST(every_lack_of_memory_leaves_a_graph_in_order),

@@ -6,6 +6,7 @@
 
 #include <cfx/file.h>
 #include <cfx/interp.h>
+#include <cfx/partition.h>
 #include <cfx/split.h>
 
 static cfx_module *parse(const char *text)
@@ -80,7 +81,9 @@ static int by_text(const void *a, const void *b)
 
 static void print_names(golden_text *to, cfx_value names)
 {
-    size_t n = names.u.seq->len;
+    size_t n = names.kind == CFX_DICT ? names.u.seq->len : 0;
+    if (!n)
+        return;
     cfx_value *pair = malloc((n + 1) * sizeof(*pair));
     memcpy(pair, names.u.seq->item, n * sizeof(*pair));
     qsort(pair, n / 2, 2 * sizeof(*pair), by_text);
@@ -93,6 +96,12 @@ static void print_names(golden_text *to, cfx_value names)
         golden_puts(to, "\n");
     }
     free(pair);
+}
+
+static bool in_parts(void *user, const cfx_node *n)
+{
+    return n->op != CFX_PLACEHOLDER && n->op != CFX_GET_ATTR &&
+           n->op != CFX_OUTPUT && part_in_text(user, n);
 }
 
 static cfx_status split_case(cfx_module **out, cfx_module *gm,
@@ -108,6 +117,15 @@ static cfx_status split_case(cfx_module **out, cfx_module *gm,
         .partition_affix = strstr(words, "affix") ? "pp" : NULL,
         .qualname_map = names,
     };
+    if (strstr(words, "accelerate")) {
+        cfx_accelerate_options a = {
+            .size = sizeof(a),
+            .min_acc_module_size = (uint32_t)atoi(strchr(words, ' ')),
+            .allow_non_tensor = true,
+        };
+        return cfx_split_for_accelerator(out, gm,
+                                         (cfx_support){in_parts, p}, &a, &err);
+    }
     if (strstr(words, "tags"))
         return cfx_split_by_tags(out, gm, tags,
                                  (size_t)(words[strlen(words) - 1] - '0'),
@@ -126,7 +144,7 @@ START_TEST(splits_are_those_that_torch_makes)
         ck_assert(golden_next(&given, model.next));
         ck_assert(golden_next(&want, given.next));
         cfx_module *gm = parse(model.text), *split;
-        cfx_value names;
+        cfx_value names = CFX_NOTHING;
         part_lines p = {.text = given.text};
         cfx_status st = split_case(&split, gm, words, &p, &names);
         if (!strcmp(want.name, "error")) {
@@ -196,6 +214,186 @@ START_TEST(modules_that_would_have_one_name_get_two)
     ck_assert_int_eq(cfx_attr_int(cfx_module_child(child, "a_b_1"),
                                   "out_features"), 5);
     cfx_module_unref(split);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+/* ---- The behaviours of torch.fx's tests, by their names ---- */
+
+#define HEAD "graph():\n    %x : [num_users=2] = placeholder[target=x]\n"
+#define RELU(name, arg)                                                       \
+    "    %" name " : [num_users=1] = call_function[target=torch.relu](args =" \
+    " (%" arg ",), kwargs = {})\n"
+
+/* One part for each letter of `user`, in the order of calls. */
+static int64_t by_letter(void *user, const cfx_node *n)
+{
+    const char **at = user;
+    (void)n;
+    return *(*at)++ - '0';
+}
+
+/* Split by such letters; the text of what comes out, without the tree. */
+static const char *letters(const char *text, const char *parts,
+                           const cfx_split_options *o, cfx_module **out)
+{
+    static golden_text got;
+    cfx_module *gm = parse(text), *split;
+    got.len = 0;
+    got.s[0] = '\0';
+    assert_ok(cfx_split_module(&split, gm, by_letter, &parts, o, &err));
+    check_module(split);
+    cfx_print_graph(golden_sink(&got), cfx_graph_module_graph(split), false,
+                    &err);
+    cfx_module_unref(gm);
+    if (out)
+        *out = split;
+    else
+        cfx_module_unref(split);
+    return got.s;
+}
+
+START_TEST(split_module_dead_code)
+{
+    ck_assert_str_eq(letters(HEAD RELU("a", "x") RELU("b", "a")
+                             RELU("dead", "x") "    return b\n", "010", NULL,
+                             NULL),
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %submod_0 : [num_users=1] = call_module[target=submod_0](args = "
+        "(%x,), kwargs = {})\n"
+        "    %submod_1 : [num_users=1] = call_module[target=submod_1](args = "
+        "(%submod_0,), kwargs = {})\n"
+        "    return submod_1");
+}
+END_TEST
+
+START_TEST(split_module_return_node)
+{
+    ck_assert_str_eq(letters(HEAD "    return x\n", "", NULL, NULL),
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    return x");
+}
+END_TEST
+
+START_TEST(split_module_keep_original_order_and_noop_graph)
+{
+    cfx_split_options o = {.size = sizeof(o), .keep_original_order = true};
+    ck_assert_str_eq(letters(HEAD "    return (x, x)\n", "", &o, NULL),
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    return (x, x)");
+}
+END_TEST
+
+/* In the original order submod_0 would come before what it takes; torch fails
+ * with a KeyError. */
+START_TEST(split_module_keeps_no_order_that_cannot_be)
+{
+    cfx_split_options o = {.size = sizeof(o), .keep_original_order = true};
+    const char *parts = "010";
+    cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "x") RELU("c", "b")
+                           "    return (a, c)\n"), *split;
+    ck_assert_int_eq(cfx_split_module(&split, gm, by_letter, &parts, &o, &err),
+                     CFX_EGRAPH);
+    assert_failed(CFX_EGRAPH, "submod_0 takes 'b' of submod_1, which comes "
+                  "after it in the original order");
+    cfx_module_unref(gm);
+}
+END_TEST
+
+START_TEST(split_module_default_arg)
+{
+    const char *got = letters(
+        "graph():\n    %x : [num_users=1] = placeholder[target=x](default=3)"
+        "\n" RELU("a", "x") "    return a\n", "0", NULL, NULL);
+    ck_assert_ptr_nonnull(strstr(got, "placeholder[target=x](default=3)"));
+}
+END_TEST
+
+START_TEST(split_module_kwargs_expansion)
+{
+    const char *got = letters(
+        "graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %kwargs : [num_users=1] = placeholder[target=**kwargs]\n"
+        "    %item : [num_users=1] = call_function[target=operator.getitem]("
+        "args = (%kwargs, foo), kwargs = {})\n"
+        "    %add : [num_users=1] = call_function[target=operator.add](args ="
+        " (%x, %item), kwargs = {})\n    return add\n", "00", NULL, NULL);
+    ck_assert_ptr_nonnull(strstr(got, "placeholder[target=**kwargs]"));
+    ck_assert_msg(strstr(got, "(args = (%_kwargs, %x)"), "%s", got);
+}
+END_TEST
+
+START_TEST(split_preserve_node_meta)
+{
+    cfx_module *gm = parse(chain), *split;
+    cfx_graph *of = cfx_graph_module_graph(gm);
+    for (cfx_node *n = cfx_graph_first(of); n; n = cfx_node_next(n)) {
+        cfx_value name = str(n->name);
+        assert_ok(cfx_node_set_meta(n, "name", name, &err));
+        cfx_value_unref(name);
+    }
+    const char *parts = "0011";
+    cfx_split_options o = {.size = sizeof(o), .keep_original_node_name = true};
+    assert_ok(cfx_split_module(&split, gm, by_letter, &parts, &o, &err));
+    for (int i = 0; i < 2; i++) {
+        of = cfx_graph_module_graph(cfx_module_child_at(split, (size_t)i));
+        for (cfx_node *n = cfx_graph_first(of); n; n = cfx_node_next(n))
+            if (n->op != CFX_OUTPUT)
+                ck_assert_str_eq(cfx_node_meta(n, "name").u.str->text,
+                                 n->name);
+    }
+    cfx_module_unref(split);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+START_TEST(split_qualname_mapping)
+{
+    cfx_value names;
+    cfx_split_options o = {.size = sizeof(o), .qualname_map = &names};
+    cfx_module *split;
+    letters(chain, "0111", &o, &split);
+    ck_assert_str_eq(cfx_dict_get(names, "submod_0.a_b").u.str->text, "a.b");
+    ck_assert_str_eq(cfx_dict_get(names, "submod_1.a_b").u.str->text, "a_b");
+    ck_assert_str_eq(cfx_dict_get(names, "submod_1.c").u.str->text, "c");
+    cfx_value_unref(names);
+    cfx_module_unref(split);
+}
+END_TEST
+
+/* b, which the host runs, gives a number: who takes it runs there too, and so
+ * does who gives the number that it takes. */
+static bool not_b(void *user, const cfx_node *n)
+{
+    (void)user;
+    return strcmp(n->name, "b");
+}
+
+START_TEST(numbers_do_not_cross_the_border)
+{
+    cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "a") RELU("c", "b")
+                           RELU("d", "x") "    return (c, d)\n"), *split;
+    cfx_graph *of = cfx_graph_module_graph(gm);
+    cfx_support support = {not_b, NULL};
+    cfx_accelerate_options o = {.size = sizeof(o), .max_parts = 2};
+    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "a"), "val", cfx_int(1),
+                                &err));
+    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "b"), "val", cfx_int(1),
+                                &err));
+    assert_ok(cfx_split_for_accelerator(&split, gm, support, &o, &err));
+    check_module(split);
+    ck_assert_uint_eq(cfx_module_nchildren(split), 2);
+    ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(
+                          cfx_module_child(split, "_run_on_cpu_0"))), 5);
+    ck_assert_ptr_nonnull(cfx_module_child(split, "_run_on_acc_1"));
+    cfx_module_unref(split);
+    o.allow_non_tensor = true;
+    ck_assert_int_eq(cfx_split_for_accelerator(&split, gm, support, &o, &err),
+                     CFX_EINVAL);
+    assert_failed(CFX_EINVAL, "Cannot fulfill max_acc_splits limit");
     cfx_module_unref(gm);
 }
 END_TEST
@@ -371,6 +569,20 @@ static bool split_by_tags(void)
     return !st;
 }
 
+static bool in_half(void *user, const cfx_node *n)
+{
+    return halves(user, n);
+}
+
+static bool split_for_accelerator(void)
+{
+    cfx_module *split = NULL;
+    cfx_status st = cfx_split_for_accelerator(
+        &split, source, (cfx_support){in_half, NULL}, NULL, &err);
+    cfx_module_unref(split);
+    return !st;
+}
+
 static bool split_stages(void)
 {
     cfx_module *split = NULL;
@@ -386,6 +598,7 @@ START_TEST(splitting_survives_lack_of_memory)
     fail_each_allocation(split_it);
     fail_each_allocation(split_by_tags);
     fail_each_allocation(split_stages);
+    fail_each_allocation(split_for_accelerator);
     cfx_module_unref(source);
 }
 END_TEST
@@ -441,6 +654,15 @@ int main(void)
     tcase_set_timeout(c, 120);
     tcase_add_test(c, splits_are_those_that_torch_makes);
     tcase_add_test(c, modules_that_would_have_one_name_get_two);
+    tcase_add_test(c, split_module_dead_code);
+    tcase_add_test(c, split_module_return_node);
+    tcase_add_test(c, split_module_keep_original_order_and_noop_graph);
+    tcase_add_test(c, split_module_keeps_no_order_that_cannot_be);
+    tcase_add_test(c, split_module_default_arg);
+    tcase_add_test(c, split_module_kwargs_expansion);
+    tcase_add_test(c, split_preserve_node_meta);
+    tcase_add_test(c, split_qualname_mapping);
+    tcase_add_test(c, numbers_do_not_cross_the_border);
     tcase_add_test(c, tags_must_be_there_and_in_order);
     tcase_add_test(c, stages_are_as_even_as_can_be);
     tcase_add_test(c, weights_are_those_of_parameters_and_of_arithmetic);

@@ -136,6 +136,7 @@ static bool takes_tensor(const cfx_graph_kinds *k, const cfx_schema *s,
 {
     for (int i = 0; i < s->nparams; i++)
         if (s->params[i].base == base && in[i].kind == CFX_NODE &&
+            in[i].u.node->id < k->ids &&
             k->of[in[i].u.node->id].self == 1u << CFX_TENSOR)
             return true;
     return false;

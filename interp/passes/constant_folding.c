@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "passes/memory.h"
+#include "passes/retrace.h"
 
 typedef struct folder {
     cfx_pass_call *p;
@@ -238,59 +239,6 @@ static bool is_too_large(const folder *f, const cfx_tensor *t)
            cfx_tensor_numel(t) > f->o->max_bytes / size;
 }
 
-/* Put a literal in place of a node, in each of its users. */
-static cfx_status put_literal(folder *f, cfx_node *n, cfx_value v)
-{
-    cfx_error *err = f->p->err;
-    cfx_node_map map;
-    cfx_status st = CFX_OK;
-    while (n->first_user && !st) {
-        cfx_node *user = n->first_user->user;
-        cfx_value args = cfx_tuple_new(f->p->ctx, user->nargs, user->args);
-        cfx_value kwargs = cfx_tuple_new(f->p->ctx, 2 * (size_t)user->nkwargs,
-                                         user->kwargs);
-        cfx_value a = CFX_NOTHING, k = CFX_NOTHING;
-        cfx_node_map_init(&map, f->p->graph);
-        if (!args.kind || !kwargs.kind)
-            st = cfx_fail(err, CFX_ENOMEM, "out of memory");
-        for (uint32_t i = 0; i < user->ninputs && !st; i++) {
-            cfx_node *in = cfx_node_input(user, i);
-            st = cfx_node_map_set(&map, in,
-                                  in == n ? v : cfx_value_of_node(in), err);
-        }
-        if (!st)
-            st = cfx_node_map_value(&a, &map, args, err);
-        if (!st)
-            st = cfx_node_map_value(&k, &map, kwargs, err);
-        if (!st)
-            st = cfx_node_set_args(user, a.u.seq->item, a.u.seq->len, err);
-        if (!st)
-            st = cfx_node_set_kwargs(user, k.u.seq->item, k.u.seq->len / 2,
-                                     err);
-        cfx_value_unref(a);
-        cfx_value_unref(k);
-        cfx_value_unref(args);
-        cfx_value_unref(kwargs);
-        cfx_node_map_release(&map);
-        f->p->changed += !st;
-    }
-    return st;
-}
-
-static cfx_status keep_meta(cfx_node *n, const cfx_node *from, cfx_error *err)
-{
-    static const char *const keys[] = {"tensor_meta", "val", "example_value"};
-    cfx_status st = cfx_node_inherit(n, from, err);
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !st; i++) {
-        cfx_value v = cfx_node_meta(from, keys[i]);
-        if (v.kind)
-            st = cfx_node_set_meta(n, keys[i], v, err);
-    }
-    if (!st && from->type.kind == CFX_STR)
-        st = cfx_node_set_type(n, from->type.u.str->text, err);
-    return st;
-}
-
 static cfx_status put_tensor(folder *f, cfx_node *n, cfx_tensor *t)
 {
     cfx_pass_call *p = f->p;
@@ -301,7 +249,7 @@ static cfx_status put_tensor(folder *f, cfx_node *n, cfx_tensor *t)
     if (!attr)
         return p->err->code;
     p->changed++;
-    cfx_status st = keep_meta(attr, n, p->err);
+    cfx_status st = cfx_node__keep_meta(attr, n, p->err);
     return st ? st : cfx_node_replace_all_uses_with(n, attr, NULL, NULL,
                                                     p->err);
 }
@@ -322,7 +270,7 @@ static cfx_status settle(folder *f, cfx_node *n)
         if (v.kind == CFX_TENSOR && !is_too_large(f, v.u.tensor))
             st = put_tensor(f, n, v.u.tensor);
         else if (is_literal(v))
-            st = put_literal(f, n, v);
+            st = cfx_node__substitute(f->p, n, v);
     }
     return st || n->nusers ? st : erase(f, n);
 }

@@ -1,16 +1,20 @@
 # Passes, one or a family a file, listed in passes.def.
 
-dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h
+dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
+	interp/cfx/decompose.h
 libcfx_all_la_SOURCES += %reldir%/passes.def \
 	%reldir%/memory.h %reldir%/memory.c %reldir%/binding.h \
 	%reldir%/binding.c %reldir%/hold.c \
 	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
 	%reldir%/constant_folding.c %reldir%/normalize.c \
 	%reldir%/legalize.c %reldir%/annotate_getitem.c \
-	%reldir%/annotate_returns.c %reldir%/replace_targets.c
+	%reldir%/annotate_returns.c %reldir%/replace_targets.c \
+	%reldir%/retrace.h %reldir%/retrace.c %reldir%/inline_modules.c \
+	%reldir%/decompose.c %reldir%/decompositions.c \
+	%reldir%/canonicalize.c %reldir%/reinplace.c
 
 # Fusion.
 libcfx_all_la_SOURCES += %reldir%/affine.c %reldir%/affine.h \
 	%reldir%/fuse_bn.c %reldir%/remove_noops.c \
-	%reldir%/merge_linears.c %reldir%/fuse_bias.c %reldir%/div_to_mul.c \
-	%reldir%/split.c
+	%reldir%/merge_linears.c %reldir%/merge_matmul.c \
+	%reldir%/fuse_bias.c %reldir%/div_to_mul.c %reldir%/split.c

@@ -228,7 +228,7 @@ CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
  * change their state, draw random numbers or write to their input stay; so do
  * calls that fit no signature of their operator. Functions that are not
  * registered are dropped, as in torch.fx, unless they are spelled as those that
- * write (`f_`). Graphs that get_attr and call_module nodes name, at whatever
+ * write (`f_`, out=). Graphs that get_attr and call_module nodes name, at whatever
  * path (torch.fx: direct children that get_attr nodes name), are swept too,
  * each once. *nerased, if not NULL, is the number of nodes erased. Fails with
  * CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays so.
@@ -408,8 +408,8 @@ CFX_API cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err);
  * `forward`, and is found once for its configuration; of a GraphModule from
  * the nodes of its graph, as it is of graphs that a call is given (cond). An
  * operator that is not registered is taken for a function whose result may be a
- * view of any argument, and, if its name ends in one `_`, which writes to the
- * first; where arguments fit no signature, and where a forward cannot be
+ * view of any argument, which writes to `out`, and, if its name ends in one
+ * `_`, to the first; where arguments fit no signature, and where a forward cannot be
  * followed, the worst is assumed. Placeholders, get_attr and output nodes do
  * nothing. Fails with CFX_ENAME for a module that is not there, CFX_ENOMEM.
  */
@@ -420,6 +420,22 @@ CFX_API cfx_status cfx_node_effects(const cfx_node *n, cfx_effects *out,
  * what writes, is random or has an effect. */
 CFX_API cfx_status cfx_node_is_impure(const cfx_node *n, bool *out,
                                       cfx_error *err);
+
+/*
+ * The arguments by the signature of what is called, with defaults filled in: a
+ * tuple of as many as the node has positional ones, and a dict of the others,
+ * by the names they have in Python; with only_kwargs, all of them. Both are new
+ * references, good until the node is edited, and absent (torch.fx's None) where
+ * no signature takes the call. Of several signatures it is the first that does;
+ * torch.fx's fails there, and knows no methods. A number that stands for a
+ * list (int[2]) is written as a tuple.
+ * Fails with CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_node_normalized_arguments(const cfx_node *n,
+                                                 bool only_kwargs,
+                                                 cfx_value *args,
+                                                 cfx_value *kwargs,
+                                                 cfx_error *err);
 
 /*
  * n takes the place of `from`, perhaps of several in turn: give it what meta

@@ -12,8 +12,9 @@
 
 CFX_BEGIN_DECLS
 
-/* Make one of a root module (NULL: an empty one) and a graph, both of which it
- * takes over, also on failure. `class_name` is what it prints as. */
+/* Make one of a root module (NULL: an empty one, which prints as `class_name`)
+ * and a graph, both of which it takes over, also on failure. A root that has a
+ * graph gets the new one in its place. */
 CFX_API cfx_status cfx_graph_module_new_take(cfx_module **out,
                                              cfx_context *ctx,
                                              cfx_module *root,
@@ -25,10 +26,10 @@ CFX_API cfx_status cfx_graph_module_new_take(cfx_module **out,
  * Make one as torch.fx's constructor does: of a root module, copy only what
  * the graph's get_attr and call_module nodes name. Prefixes of paths become
  * empty `Module`s, tensors that are no parameters buffers; the training flag is
- * root's; class_name NULL: root's. Where torch.fx shares the modules, a module has one parent here:
- * they are copied (cfx_module_copy), the tensors shared. `root` is borrowed;
- * the graph is taken over, also on failure. Fails with CFX_ENAME for a target
- * that is not there, CFX_ENOMEM.
+ * root's; class_name NULL: root's. Where torch.fx shares the modules, a module
+ * has one parent here: they are copied (cfx_module_copy), the tensors shared.
+ * `root` is borrowed; the graph is taken over, also on failure. Fails with
+ * CFX_ENAME for a target that is not there, CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_graph_module_from_root_take(cfx_module **out,
                                                    const cfx_module *root,
@@ -41,7 +42,8 @@ CFX_API cfx_status cfx_graph_module_from_root_take(cfx_module **out,
  * ignored; one that is missing fails with CFX_ENAME, in torch.fx's words. */
 typedef struct cfx_module_item {
     const char *path;
-    cfx_value v;             /* a tensor or a module; borrowed */
+    cfx_value v;             /* a tensor, a module or None; absent: it is
+                                known that there is nothing; borrowed */
     bool parameter;
 } cfx_module_item;
 CFX_API cfx_status cfx_graph_module_from_dict_take(

@@ -7,11 +7,11 @@
 
 static const char *make_name(cfx_coder *c, const char *candidate, bool any)
 {
-    cfx_map_entry *e = cfx_names_create(&c->names, candidate,
+    const char *name = cfx_names_create(&c->names, candidate,
                                         strlen(candidate), any);
-    if (!e)
+    if (!name)
         cfx_out_fail(c->out, CFX_ENOMEM);
-    return e ? e->key : "";
+    return name ? name : "";
 }
 
 const char *cfx_coder__name(void *user, const cfx_node *n)
@@ -36,7 +36,8 @@ static bool is_of_torch(const char *qualified)
 }
 
 /* The name of a function or type, by its qualified name. */
-static const char *global_name(cfx_coder *c, const char *qualified, bool builtin)
+static const char *global_name(cfx_coder *c, const char *qualified,
+                               bool builtin)
 {
     if (is_of_torch(qualified))
         return qualified;
@@ -45,7 +46,7 @@ static const char *global_name(cfx_coder *c, const char *qualified, bool builtin
     if (e)
         return e->v.p;
     const char *name = make_name(c, qualified, builtin);
-    char *key = cfx_arena_strdup(&c->names.text, qualified, len);
+    char *key = cfx_arena_strdup(&c->names.memory, qualified, len);
     e = key ? cfx_map_put(&c->globals, key, len, NULL) : NULL;
     if (!e) {
         cfx_out_fail(c->out, CFX_ENOMEM);

@@ -2,6 +2,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/code_names.c \
 	%reldir%/code_text.c \
 	%reldir%/coder.h \
+	%reldir%/diff.c \
 	%reldir%/drawing.c \
 	%reldir%/drawing.h \
 	%reldir%/io.c \

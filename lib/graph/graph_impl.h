@@ -31,9 +31,8 @@ struct cfx_graph {
     uint32_t ids;
     cfx_insert_point point;
     cfx_node_block *blocks;  /* the newest first */
-    cfx_names names;         /* v.p: the node of that name, or NULL */
+    cfx_names names;         /* with each its node, or NULL */
     cfx_store store;
-    cfx_buf candidate;
     cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
     size_t seen_len, seen_room;
     cfx_hooks *hooks;        /* the first that was added */
@@ -117,6 +116,15 @@ extern const struct cfx_graph_caller cfx_graph_module__caller;
 /* Give the map room for a node of its graph, so that setting it cannot fail. */
 cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
                                  cfx_error *err);
+
+/* ---- same.c ---- */
+
+/* Do two nodes do the same, where `same` tells which nodes in the arguments
+ * stand for each other? Names and meta do not count. */
+typedef bool cfx_same_nodes(const void *user, const cfx_node *m,
+                            const cfx_node *n);
+bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
+                    const void *user);
 
 /* ---- hooks.c ---- */
 

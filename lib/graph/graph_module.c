@@ -19,8 +19,9 @@ cfx_status cfx_graph_module_new_take(cfx_module **out, cfx_context *ctx,
         cfx_graph_free(graph);
         return st;
     }
-    if (root->graph)
+    if (root->graph && root->graph != graph)
         cfx_graph_free(root->graph);
+    cfx_module__forget_effects(root);
     root->graph = graph;
     root->free_graph = cfx_graph_free;
     atomic_store_explicit(&root->ctx->graph_caller, &cfx_graph_module__caller,
@@ -35,17 +36,11 @@ cfx_graph *cfx_graph_module_graph(const cfx_module *gm) { return gm->graph; }
 cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
                                  const char *path, cfx_error *err)
 {
-    const char *dot = strrchr(path, '.');
-    const char *last = dot ? dot + 1 : path;
-    char parent[512] = "";
-    size_t n = dot ? (size_t)(dot - path) : 0;
+    const cfx_module *at = m;
+    const char *last = path;
     *out = cfx_none();
-    if (n >= sizeof(parent))
-        return cfx_fail(err, CFX_ENAME, "the path is longer than %zu bytes",
-                        sizeof(parent));
-    memcpy(parent, path, n);
-    parent[n] = '\0';
-    const cfx_module *at = cfx_module_at(m, parent);
+    for (size_t n; at && last[n = strcspn(last, ".")]; last += n + 1)
+        at = cfx_module__child_named(at, last, n);
     const cfx_state *s = at ? cfx_module_state(at, last) : NULL;
     if (s) {
         if (s->tensor)

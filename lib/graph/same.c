@@ -45,48 +45,52 @@ static void number(places *p, const cfx_node *n)
 
 /* ---- Equality ---- */
 
-static bool same_items(const places *a, const places *b, const cfx_value *v,
-                       const cfx_value *w, size_t n);
-
 /* Values of stores nest at most CFX_MAX_DEPTH deep. */
-static bool same_value(const places *a, const places *b, cfx_value v,
-                       cfx_value w)
+static bool same_items(const cfx_value *v, const cfx_value *w, size_t n,
+                       cfx_same_nodes *same, const void *user)
 {
-    cfx_value *x = NULL, *y = NULL;
-    if (v.kind != w.kind)
-        return false;
-    if (v.kind == CFX_NODE)
-        return a->of[v.u.node->id] == b->of[w.u.node->id];
-    size_t n = cfx_store_items(v, &x), m = cfx_store_items(w, &y);
-    if (!n || !m)
-        return cfx_value_equal(v, w);
-    const cfx_named_tuple *s = v.u.seq->type, *t = w.u.seq->type;
-    return n == m && !s == !t && (!s || !strcmp(s->name, t->name)) &&
-           same_items(a, b, x, y, n);
-}
-
-static bool same_items(const places *a, const places *b, const cfx_value *v,
-                       const cfx_value *w, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (!same_value(a, b, v[i], w[i]))
+    for (size_t i = 0; i < n; i++) {
+        cfx_value *x = NULL, *y = NULL;
+        size_t len = cfx_store_items(v[i], &x), m = cfx_store_items(w[i], &y);
+        if (v[i].kind != w[i].kind || len != m)
             return false;
+        if (v[i].kind == CFX_NODE) {
+            if (!same(user, v[i].u.node, w[i].u.node))
+                return false;
+        } else if (!len) {
+            if (!cfx_value_equal(v[i], w[i]))
+                return false;
+        } else {
+            const cfx_named_tuple *s = v[i].u.seq->type, *t = w[i].u.seq->type;
+            if (!s != !t || (s && strcmp(s->name, t->name)) ||
+                !same_items(x, y, len, same, user))
+                return false;
+        }
+    }
     return true;
 }
 
-static bool same_node(const places *a, const places *b, const cfx_node *m,
-                      const cfx_node *n)
+bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
+                    const void *user)
 {
     return m->op == n->op && m->nargs == n->nargs &&
            m->nkwargs == n->nkwargs && cfx_value_equal(m->target, n->target) &&
            cfx_value_equal(m->type, n->type) &&
-           same_items(a, b, m->args, n->args, m->nargs) &&
-           same_items(a, b, m->kwargs, n->kwargs, 2 * (size_t)m->nkwargs);
+           same_items(m->args, n->args, m->nargs, same, user) &&
+           same_items(m->kwargs, n->kwargs, 2 * (size_t)m->nkwargs, same,
+                      user);
+}
+
+static bool same_place(const void *user, const cfx_node *m, const cfx_node *n)
+{
+    const places *const *p = user;
+    return p[0]->of[m->id] == p[1]->of[n->id];
 }
 
 static cfx_status compare(bool *equal, places *a, places *b, cfx_error *err)
 {
     cfx_node *m = cfx_graph_first(a->g), *n = cfx_graph_first(b->g);
+    const places *const both[] = {a, b};
     *equal = cfx_graph_len(a->g) == cfx_graph_len(b->g);
     for (; m && *equal; m = cfx_node_next(m), n = cfx_node_next(n)) {
         cfx_status st = undefined(a, m, err);
@@ -94,7 +98,7 @@ static cfx_status compare(bool *equal, places *a, places *b, cfx_error *err)
             st = undefined(b, n, err);
         if (st)
             return st;
-        *equal = same_node(a, b, m, n);
+        *equal = cfx_node__same(m, n, same_place, both);
         number(a, m);
         number(b, n);
     }

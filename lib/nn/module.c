@@ -39,6 +39,7 @@ static void free_one(cfx_module *m)
     cfx_free(ctx, m->state, m->state_cap * sizeof(*m->state));
     cfx_free(ctx, m->child, m->child_cap * sizeof(cfx_module *));
     cfx_map_release(&m->children);
+    cfx_map_release(&m->states);
     /* The arguments may outlive what was bound: each was ref'ed. */
     for (int k = 0; m->bound && k < m->schema->nparams; k++)
         cfx_value_unref(m->attrs.in[k]);
@@ -96,6 +97,7 @@ static cfx_status make(cfx_module **out, cfx_context *ctx,
     m->ctx = ctx;
     m->type = type;
     cfx_map_init(&m->children, ctx);
+    cfx_map_init(&m->states, ctx);
     m->class_name = copy_text(ctx, class_name, &m->class_name_size);
     m->name = copy_text(ctx, "", &m->name_size);
     if (!m->class_name || !m->name) {
@@ -408,12 +410,34 @@ const cfx_value *cfx_module_attrs(const cfx_module *m) { return m->attrs.in; }
 
 /* ---- State ---- */
 
+/* Up to so many names are compared one by one. */
+enum { FEW_STATES = 8 };
+
 static cfx_state *find_state(const cfx_module *m, const char *name)
 {
+    if (m->states.len) {
+        const cfx_map_entry *e = cfx_map_get(&m->states, name, strlen(name));
+        return e ? &m->state[e->v.u] : NULL;
+    }
     for (size_t i = 0; i < m->nstate; i++)
         if (!strcmp(m->state[i].name, name))
             return &m->state[i];
     return NULL;
+}
+
+/* Put the last name into the map, and all before it where it is the first that
+ * makes them many. */
+static bool index_states(cfx_module *m)
+{
+    size_t i = m->states.len ? m->nstate - 1 : 0;
+    for (; m->nstate > FEW_STATES && i < m->nstate; i++) {
+        const char *name = m->state[i].name;
+        cfx_map_entry *e = cfx_map_put(&m->states, name, strlen(name), NULL);
+        if (!e)
+            return false;
+        e->v.u = i;
+    }
+    return true;
 }
 
 /* Takes the tensor, which may be NULL. */
@@ -445,7 +469,14 @@ static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
         return no_memory(err);
     }
     m->state[m->nstate++] = (cfx_state){copy, t, is_buffer, true};
-    return CFX_OK;
+    if (index_states(m))
+        return CFX_OK;
+    if (m->nstate == FEW_STATES + 1)
+        cfx_map_release(&m->states);
+    m->nstate--;
+    cfx_free(m->ctx, copy, size);
+    cfx_tensor_unref(t);
+    return no_memory(err);
 }
 
 cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,

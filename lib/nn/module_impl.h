@@ -26,6 +26,7 @@ struct cfx_module {
     cfx_map children;           /* once there are many */
     cfx_state *state;
     size_t nstate, state_cap;
+    cfx_map states;             /* name -> index, once there are many */
     struct cfx_graph *graph;    /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
     void *compiled;             /* what the graph was compiled to; or NULL */

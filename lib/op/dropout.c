@@ -247,7 +247,7 @@ static cfx_status depth_lower(cfx_call *call, const cfx_value *in,
 
 const cfx_op cfx_op__stochastic_depth = {
     .schema = "stochastic_depth(Tensor(a) input, float p, bool training=True, "
-              "str mode='batch') -> Tensor(a)",
+              "*, str mode) -> Tensor(a)",
     .variants = (const cfx_variant[]){
         {"torchvision.ops.stochastic_depth.stochastic_depth(Tensor input, "
          "float p, str mode, bool training=True) -> Tensor", depth_lower},

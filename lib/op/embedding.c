@@ -14,10 +14,9 @@
 
 enum { WEIGHT, INDICES };
 
-static cfx_status check_table(cfx_call *call)
+static cfx_status check_table(cfx_call *call, const cfx_tensor *w,
+                              const cfx_tensor *index)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
-    const cfx_tensor *index = cfx_call_tensor(call, INDICES);
     if (w->rank != 2)
         return cfx_call_fail(call, CFX_ESHAPE, "'weight' must be 2-D");
     if (index->dtype != CFX_I64 && index->dtype != CFX_I32)
@@ -33,7 +32,7 @@ static cfx_status embedding_infer(cfx_call *call)
     const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     const cfx_tensor *index = cfx_call_tensor(call, INDICES);
     cfx_dim shape[CFX_MAX_RANK];
-    cfx_status st = check_table(call);
+    cfx_status st = check_table(call, w, index);
     if (!st && index->rank == CFX_MAX_RANK)
         st = cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d",
                            index->rank + 1, CFX_MAX_RANK);
@@ -144,7 +143,8 @@ struct bags {
 };
 
 enum { OFFSETS = 2 };
-/* Where torch.nn.functional's operator has the rest, and where ATen's. */
+/* Where torch.nn.functional's operator has the others, and where ATen's. */
+enum { INPUT, TABLE };
 enum { MODE = 3, SAMPLE_WEIGHTS, LAST_OFFSET, PADDING };
 enum { A_MODE = 4, A_WEIGHTS = 6, A_LAST, A_PADDING };
 
@@ -159,11 +159,12 @@ static int mode_named(const char *name)
 
 static struct bags bags_of(const cfx_call *call)
 {
+    bool more = call->op->code;
     struct bags b = {
-        .w = cfx_call_tensor(call, WEIGHT),
-        .index = cfx_call_tensor(call, INDICES),
+        .w = cfx_call_tensor(call, more ? WEIGHT : TABLE),
+        .index = cfx_call_tensor(call, more ? INDICES : INPUT),
         .offsets = cfx_call_tensor(call, OFFSETS),
-        .more = call->op->code,
+        .more = more,
     };
     int pad = b.more ? A_PADDING : PADDING;
     b.each = cfx_call_tensor(call, b.more ? A_WEIGHTS : SAMPLE_WEIGHTS);
@@ -242,7 +243,7 @@ static cfx_status further_results(cfx_call *call, const struct bags *b,
 static cfx_status bag_infer(cfx_call *call)
 {
     struct bags b = bags_of(call);
-    cfx_status st = check_table(call);
+    cfx_status st = check_table(call, b.w, b.index);
     if (!st)
         st = check_bags(call, &b);
     if (st)
@@ -421,12 +422,11 @@ static cfx_status bag_run(cfx_call *call)
 static cfx_status bag_lower(cfx_call *call, const cfx_value *in,
                             cfx_value *out)
 {
-    enum { INPUT_, TABLE, OFFSETS_, MAX_NORM, NORM_TYPE, BY_FREQ, MODE_,
-           SPARSE, EACH, LAST, PAD };
+    enum { MAX_NORM = 3, NORM_TYPE, BY_FREQ, MODE_, SPARSE, EACH, LAST, PAD };
     cfx_status st = refuse_max_norm(call, in[MAX_NORM]);
-    out[WEIGHT] = in[TABLE];
-    out[INDICES] = in[INPUT_];
-    out[OFFSETS] = in[OFFSETS_];
+    out[INPUT] = in[INPUT];
+    out[TABLE] = in[TABLE];
+    out[OFFSETS] = in[OFFSETS];
     out[MODE] = in[MODE_];
     out[SAMPLE_WEIGHTS] = in[EACH];
     out[LAST_OFFSET] = in[LAST];
@@ -435,7 +435,7 @@ static cfx_status bag_lower(cfx_call *call, const cfx_value *in,
 }
 
 const cfx_op cfx_op__embedding_bag = {
-    .schema = "embedding_bag(Tensor weight, Tensor indices, Tensor? "
+    .schema = "embedding_bag(Tensor input, Tensor weight, Tensor? "
               "offsets=None, str mode='mean', Tensor? "
               "per_sample_weights=None, bool include_last_offset=False, int? "
               "padding_idx=None) -> Tensor",

@@ -116,19 +116,20 @@ static const cfx_variant grid_sample_variants[] = {
 #define GRID_SAMPLER(name)                                                    \
     {name "(Tensor input, Tensor grid, int mode, int padding_mode, bool "     \
      "align_corners) -> Tensor", NULL}
+    {"torch.nn.functional.grid_sample(Tensor input, Tensor grid, str "
+     "mode='bilinear', str padding_mode='zeros', bool? align_corners=None) "
+     "-> Tensor", NULL},
     GRID_SAMPLER("torch.grid_sampler"),
     GRID_SAMPLER("aten.grid_sampler.default"),
     GRID_SAMPLER("aten.grid_sampler_2d.default"),
     GRID_SAMPLER("aten.grid_sampler_3d.default"),
-    {"torch.nn.functional.grid_sample(Tensor input, Tensor grid, str "
-     "mode='bilinear', str padding_mode='zeros', bool? align_corners=None) "
-     "-> Tensor", NULL},
     {NULL, NULL},
 };
 
 const cfx_op cfx_op__grid_sample = {
-    .schema = "grid_sample(Tensor input, Tensor grid, any mode=0, any "
-              "padding_mode=0, bool? align_corners=None) -> Tensor",
+    .schema = "grid_sample(Tensor input, Tensor grid, any "
+              "mode='bilinear', any padding_mode='zeros', bool? "
+              "align_corners=None) -> Tensor",
     .variants = grid_sample_variants,
     .aliases = "",
     .doc = "An image read at the places that a grid names.",

@@ -32,8 +32,9 @@ static const char *find_name(const cfx_op *op, const char *prefix,
                              size_t *len)
 {
     const char *name = first_name(op->aliases, prefix, len);
-    for (const cfx_variant *v = op->variants;
-         !op->aliases && !name && v && v->schema; v++)
+    bool none = !op->aliases || !*op->aliases;
+    for (const cfx_variant *v = op->variants; none && !name && v && v->schema;
+         v++)
         name = first_name(v->schema, prefix, len);
     return name;
 }

@@ -223,6 +223,7 @@ BUILTINS = ("getattr", "len", "abs", "max", "min", "sum", "round", "int",
             "float", "bool", "divmod", "pow", "tuple", "list", "slice",
             "range")
 NAMESPACES = {
+    "torch.fx._symbolic_trace": torch.fx._symbolic_trace,
     "operator": operator, "_operator": operator, "math": math,
     "torch": torch, "torch.Tensor": torch.Tensor,
     "torch.nn.functional": nn.functional, "torch.functional": torch.functional,

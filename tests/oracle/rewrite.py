@@ -2,10 +2,12 @@
 
     python tests/oracle/rewrite.py [-n CASES] [-s SEED] > tests/golden/rewrite/random.txt
 
-A case is `=== NAME matches=N [ignore_literals]`, then str(graph) of the graph,
-the pattern, the replacement and the result, with `---` lines between. Patterns
-are cut out of the graph, so that they occur; what torch.fx itself fails on, or
-leaves ill-formed, is not a case.
+A case is `=== NAME matches=N counts=C [ignore_literals]`, then str(graph) of
+the graph, the pattern, the replacement and the result, with `---` lines
+between. C are the numbers of matches for (match_output, match_placeholder) =
+FF, TF, FT, TT, and with overlapping ones kept; `-` where torch.fx fails.
+Patterns are cut out of the graph, so that they occur; what torch.fx itself
+fails to replace, or leaves ill-formed, is not a case.
 """
 import argparse
 import operator
@@ -14,6 +16,8 @@ import warnings
 
 import torch
 from torch.fx import Graph, GraphModule, Node
+from torch.fx.passes.utils.fuser_utils import validate_partition
+from torch.fx.passes.utils.matcher_utils import SubgraphMatcher
 from torch.fx.subgraph_rewriter import replace_pattern_with_filters
 
 warnings.filterwarnings("ignore")
@@ -148,6 +152,18 @@ def random_replacement(r, pattern, outs):
     return g
 
 
+def count(g, pattern, ignore, output, placeholder, keep):
+    try:
+        found = SubgraphMatcher(pattern, output, placeholder, not keep,
+                                ignore).match(g)
+    except Exception:
+        return "-"
+    # Where overlaps are kept torch.fx forgets to drop those with cycles.
+    return str(sum(validate_partition(
+        [gn for pn, gn in m.nodes_map.items()
+         if pn.op not in ("placeholder", "output")]) for m in found))
+
+
 def case(r, i):
     g = chain_graph(r, r.choice([5, 8, 12])) if r.random() < 0.45 else \
         random_graph(r, r.choice([4, 6, 8, 12, 16]))
@@ -157,6 +173,9 @@ def case(r, i):
         return None
     ignore = r.random() < 0.15
     before = str(g)
+    counts = ",".join(
+        count(g, pattern, ignore, o, p, k) for o, p, k in
+        [(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0, 0, 1)])
     gm = GraphModule(torch.nn.Module(), g)
     try:
         found = replace_pattern_with_filters(
@@ -166,7 +185,8 @@ def case(r, i):
         return None
     if len(found) < 2 and r.random() < (0.6 if found else 0.9):
         return None
-    head = f"=== case{i} matches={len(found)}" + " ignore_literals" * ignore
+    head = f"=== case{i} matches={len(found)} counts={counts}"
+    head += " ignore_literals" * ignore
     texts = [before, str(pattern), str(replacement), str(gm.graph)]
     return len(found), head + "\n" + "\n---\n".join(texts) + "\n"
 

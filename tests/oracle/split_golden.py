@@ -14,6 +14,8 @@ import sys
 
 import torch
 from torch import fx
+from torch.fx.passes import splitter_base
+from torch.fx.passes.operator_support import create_op_support
 from torch.fx.passes.split_module import split_module
 from torch.fx.passes.split_utils import split_by_tags
 
@@ -118,6 +120,49 @@ def model_text(gm):
     return text + str(gm.graph)
 
 
+class Splitter(splitter_base._SplitterBase):
+    pass
+
+
+class NoShapes:
+    """These splits ask for no shapes."""
+
+    def __init__(self, module):
+        pass
+
+    def propagate(self, *args):
+        pass
+
+
+def accelerate(out, rnd, root, cases=12):
+    splitter_base.ShapeProp = NoShapes
+    for _ in range(cases):
+        gm = fx.GraphModule(root, grow(rnd))
+        if "flag" in str(gm.graph):
+            continue
+        names = {n.name for n in gm.graph.nodes
+                 if n.op in CALLS and rnd.random() < 0.6}
+        settings = splitter_base._SplitterSettingBase(
+            min_acc_module_size=rnd.randint(1, 3), skip_fusion=True,
+            allow_non_tensor=True)
+        before = model_text(gm)
+        order = {n.name: int(n.name in names) for n in gm.graph.nodes
+                 if n.op in CALLS}
+        stdout, sys.stdout = sys.stdout, sys.stderr
+        try:
+            split = Splitter(gm, (), create_op_support(
+                lambda modules, n: n.name in names), settings)()
+        finally:
+            sys.stdout = stdout
+        print("-- case accelerate", settings.min_acc_module_size, file=out)
+        print("-- model", file=out)
+        print(before, file=out)
+        print("-- parts", file=out)
+        for name, part in order.items():
+            print(name, part, file=out)
+        show(out, split, {})
+
+
 def main(out, seed=1, cases=44):
     rnd = random.Random(seed)
     root = root_module()
@@ -177,6 +222,7 @@ def main(out, seed=1, cases=44):
         else:
             show(out, split, names)
         done += 1
+    accelerate(out, rnd, root)
 
 
 if __name__ == "__main__":

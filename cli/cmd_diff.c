@@ -1,0 +1,327 @@
+/*
+ * cfx diff -- the first node where two runs differ.
+ */
+#include <cfx/compare.h>
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+struct diff_options {
+    cli_list inputs;
+    cli_seed seed;
+    const char *rtol, *atol, *format, *cpu_b, *weights_b;
+    int threads_b;
+    bool all, graph;
+};
+
+static const cli_option options[] = {
+    {CLI_LIST, 'i', "input", "NAME=VALUE",
+     "an input of both, as in cfx run", offsetof(struct diff_options, inputs)},
+    {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
+     offsetof(struct diff_options, seed)},
+    {CLI_TEXT, 0, "rtol", "R",
+     "elements may differ by R times the one of A; with --atol, by the sum "
+     "(default: by their dtype, as torch.testing.assert_close)",
+     offsetof(struct diff_options, rtol)},
+    {CLI_TEXT, 0, "atol", "X", "elements may differ by X",
+     offsetof(struct diff_options, atol)},
+    {CLI_FLAG, 0, "all", NULL, "go on behind the first difference",
+     offsetof(struct diff_options, all)},
+    {CLI_FLAG, 0, "graph", NULL,
+     "run nothing: print the lines that differ between the two graphs",
+     offsetof(struct diff_options, graph)},
+    {CLI_TEXT, 0, "cpu-b", "LEVEL",
+     "run B with these instructions: plain, avx2, avx512 or neon; --cpu is "
+     "that of A", offsetof(struct diff_options, cpu_b)},
+    {CLI_COUNT, 0, "threads-b", "N", "run B on so many threads",
+     offsetof(struct diff_options, threads_b)},
+    {CLI_TEXT, 0, "weights-b", "FILE", "the weights of B",
+     offsetof(struct diff_options, weights_b)},
+    {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
+     offsetof(struct diff_options, format)},
+    {0},
+};
+
+/* One of the two: a model and its run. */
+struct side {
+    cli c;                   /* as for this side alone */
+    const char *path;
+    cfx_module *gm;
+    cfx_interp it;
+    cli_inputs in;
+};
+
+struct diff {
+    struct side a, b;
+    cfx_comparison cmp;
+    bool json, all, graph;
+    const char *output;      /* a file; NULL: stdout */
+    FILE *out;
+    json_t *differences, *only_a, *only_b;
+    size_t nonly_a, nonly_b;
+};
+
+/* ---- The sides ---- */
+
+static cfx_status side_open(struct side *s, const struct diff_options *o,
+                            cfx_error *err)
+{
+    cfx_status rc = cli_load(&s->c, &s->gm, s->path, !o->graph, err);
+
+    if (rc || o->graph)
+        return rc;
+    rc = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value,
+                         err);
+    if (!rc)
+        rc = cfx_interp_init(&s->it, &cfx_interp_base, s->gm, err);
+    if (rc)
+        cfx_fail_at(err, "%s", s->path);
+    return rc;
+}
+
+static void side_close(struct side *s)
+{
+    cfx_interp_release(&s->it);
+    cli_inputs_release(&s->in);
+    cfx_module_unref(s->gm);
+}
+
+/* ---- What is told ---- */
+
+static cfx_status no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+static void type_of(cfx_value v, char *buf, size_t size)
+{
+    if (v.kind == CFX_TENSOR)
+        cfx_tensor_format_type(v.u.tensor, buf, size);
+    else
+        snprintf(buf, size, "%s", cfx_kind_name((cfx_kind)v.kind));
+}
+
+static cfx_status add_json(struct diff *d, const cfx_node *n, cfx_value va,
+                           cfx_value vb, const cfx_difference *by)
+{
+    char a[256], b[256];
+
+    type_of(va, a, sizeof(a));
+    type_of(vb, b, sizeof(b));
+    json_t *j = json_pack(
+        "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:s}", "node", n->name,
+        "op", cfx_opcode_names[n->op], "target", n->target.u.str->text,
+        "type_a", a, "type_b", b, "elements", (json_int_t)by->elements,
+        "elements_differing", (json_int_t)by->differing, "largest_absolute",
+        by->max_abs, "largest_relative", by->max_rel, "text", by->text);
+    return json_array_append_new(d->differences, j) ? CFX_ENOMEM : CFX_OK;
+}
+
+static cfx_status on_difference(void *user, const cfx_node *a,
+                                const cfx_node *b, cfx_value va, cfx_value vb,
+                                const cfx_difference *by)
+{
+    struct diff *d = user;
+    char type[256];
+
+    (void)b;
+    if (d->json)
+        return add_json(d, a, va, vb, by);
+    type_of(va, type, sizeof(type));
+    fprintf(d->out, "%%%s : %s : %s\n", a->name, type, by->text);
+    return CFX_OK;
+}
+
+static cfx_status on_unmatched(void *user, const cfx_node *n, bool in_a)
+{
+    struct diff *d = user;
+
+    d->nonly_a += in_a;
+    d->nonly_b += !in_a;
+    if (d->json)
+        return json_array_append_new(in_a ? d->only_a : d->only_b,
+                                     json_string(n->name)) ? CFX_ENOMEM
+                                                           : CFX_OK;
+    if (d->all)
+        fprintf(d->out, "%%%s is only in %s\n", n->name,
+                in_a ? d->a.path : d->b.path);
+    return CFX_OK;
+}
+
+static cfx_status print_json(struct diff *d, cfx_error *err)
+{
+    json_t *j = json_pack(
+        "{s:s, s:s, s:s, s:I, s:O, s:O, s:O}", "schema", "cfx-diff-1", "a",
+        d->a.path, "b", d->b.path, "nodes_compared",
+        (json_int_t)d->cmp.ncompared, "differences", d->differences, "only_a",
+        d->only_a, "only_b", d->only_b);
+
+    if (!j)
+        return no_memory(err);
+    json_dumpf(j, d->out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
+    fputc('\n', d->out);
+    json_decref(j);
+    return CFX_OK;
+}
+
+static void print_text(const struct diff *d)
+{
+    if ((d->nonly_a || d->nonly_b) && !d->all)
+        fprintf(d->out, "%zu nodes are only in %s, %zu only in %s\n",
+                d->nonly_a, d->a.path, d->nonly_b, d->b.path);
+    fprintf(d->out, "%zu of %zu nodes compared differ%s\n", d->cmp.ndiffer,
+            d->cmp.ncompared,
+            d->cmp.ndiffer && !d->all ? "; the rest was not run" : "");
+}
+
+/* ---- The command ---- */
+
+/* A number of at least 0. */
+static bool read_number(const char *text, double *out)
+{
+    char *end;
+
+    if (!text)
+        return true;
+    *out = strtod(text, &end);
+    return end != text && !*end && *out >= 0;
+}
+
+static cfx_status compare_sides(struct diff *d, cfx_error *err)
+{
+    cfx_status rc = cfx_compare_runs(&d->a.it, &d->b.it, d->a.in.value,
+                                     d->a.in.n, d->b.in.value, d->b.in.n,
+                                     &d->cmp, err);
+
+    if (rc == CFX_ENOMEM)
+        no_memory(err);
+    if (rc && d->cmp.failed)
+        cfx_fail_at(err, "%s", d->cmp.failed == &d->a.it ? d->a.path
+                                                         : d->b.path);
+    if (rc)
+        return rc;
+    if (d->json)
+        return print_json(d, err);
+    print_text(d);
+    return CFX_OK;
+}
+
+/* Only the graphs: what one has and the other lacks. */
+static cfx_status compare_graphs(struct diff *d, cfx_error *err)
+{
+    size_t n = 0;
+    cfx_status rc = cfx_graph_diff(cfx_sink_file(d->out),
+                                   cfx_graph_module_graph(d->a.gm),
+                                   cfx_graph_module_graph(d->b.gm), &n, err);
+
+    d->cmp.ndiffer = n;
+    return rc;
+}
+
+/* The report is complete whatever it says, so that its file stays. */
+static cfx_status compare(struct diff *d, cfx_error *err)
+{
+    cfx_outfile file = {0};
+    cfx_status rc = CFX_OK;
+
+    if (d->output)
+        rc = cfx_outfile_open(&file, d->a.c.ctx, d->output, err);
+    if (rc)
+        return rc;
+    d->out = d->output ? file.stream : stdout;
+    rc = d->graph ? compare_graphs(d, err) : compare_sides(d, err);
+    if (!rc && d->output)
+        rc = cfx_outfile_commit(&file, err);
+    cfx_outfile_discard(&file);
+    return rc;
+}
+
+static int run_diff(struct diff *d, const struct diff_options *o)
+{
+    cfx_error err = {0};
+    cfx_status rc = CFX_OK;
+
+    d->differences = json_array();
+    d->only_a = json_array();
+    d->only_b = json_array();
+    if (!d->differences || !d->only_a || !d->only_b)
+        rc = no_memory(&err);
+    if (!rc)
+        rc = side_open(&d->a, o, &err);
+    if (!rc)
+        rc = side_open(&d->b, o, &err);
+    if (!rc)
+        rc = compare(d, &err);
+    if (!rc && d->cmp.ndiffer && d->graph)
+        rc = cfx_fail(&err, CFX_EGRAPH, "%s: its graph differs from that of "
+                      "%s in %zu lines", d->b.path, d->a.path,
+                      d->cmp.ndiffer);
+    else if (!rc && d->cmp.ndiffer)
+        rc = cfx_fail(&err, CFX_ENUMERIC, "%s: %%%s differs from that of %s: "
+                      "%s", d->b.path, d->cmp.first_b->name, d->a.path,
+                      d->cmp.first.text);
+    side_close(&d->a);
+    side_close(&d->b);
+    json_decref(d->differences);
+    json_decref(d->only_a);
+    json_decref(d->only_b);
+    return rc ? cli_fail(&err) : CLI_OK;
+}
+
+static int run(cli *c, const void *opts, int nargs, char **args)
+{
+    const struct diff_options *o = opts;
+    cfx_context *second = NULL;
+    cfx_error err = {0};
+    struct diff d = {.a = {.c = *c, .path = args[0]},
+                     .b = {.c = *c, .path = args[nargs > 1]},
+                     .all = o->all, .graph = o->graph, .output = c->g.output};
+    cfx_tolerance *t = &d.cmp.tolerance;
+
+    d.cmp.size = sizeof(d.cmp);
+    d.cmp.all = o->all;
+    d.cmp.differs = on_difference;
+    d.cmp.unmatched = on_unmatched;
+    d.cmp.user = &d;
+    d.json = o->format && !strcmp(o->format, "json");
+    if (o->format && !d.json && strcmp(o->format, "text"))
+        return cli_usage(c, "'%s' is no FORMAT", o->format);
+    if (d.json && d.graph)
+        return cli_usage(c, "--graph prints lines, not json");
+    t->given = o->rtol || o->atol;
+    if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol))
+        return cli_usage(c, "--rtol and --atol take numbers of at least 0");
+    if (o->cpu_b || o->threads_b) {
+        int status = cli_second_context(c, &second, "cpu-b", o->cpu_b,
+                                        o->threads_b, &err);
+        if (status) {
+            cfx_context_free(second);
+            return status;
+        }
+        d.b.c.ctx = second;
+    }
+    if (o->weights_b)
+        d.b.c.g.weights = o->weights_b;
+    int status = run_diff(&d, o);
+    cfx_context_free(second);
+    return status;
+}
+
+const cli_command cli_command_diff = {
+    .name = "diff",
+    .args = "A [B]",
+    .summary = "Find the first node where two models differ",
+    .details = "Both run on the same inputs, side by side; nodes are compared "
+               "by name, and the outputs. Without B it is the same model, "
+               "with --cpu-b, --threads-b or --weights-b. Status 0: all that "
+               "both have is equal; 1: it is not.",
+    .options = options,
+    .size = sizeof(struct diff_options),
+    .own_output = true,
+    .min_args = 1,
+    .max_args = 2,
+    .run = run,
+};

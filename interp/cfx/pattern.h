@@ -1,0 +1,63 @@
+/*
+ * cfx/pattern.h -- patterns and their replacements, written as functions.
+ *
+ * A pattern function is traced like any other; in it, these stand for more
+ * than one value or node (see cfx/matcher.h):
+ *
+ *     static cfx_value pattern(cfx_scope *s, const cfx_value *in, void *user)
+ *     {
+ *         cfx_value h = cfx_linear(s, in[0], in[1], .bias = in[2]);
+ *         return cfx_pattern_one_of(s, cfx_relu(s, h), cfx_gelu(s, h));
+ *     }
+ *
+ *     cfx_replace_function(gm, pattern, replacement, NULL, "x w b",
+ *                          &(cfx_rewrite_options){.match.by_operator = true},
+ *                          NULL, &err);
+ *
+ * Operators are recorded as their "torch." function (cfx/tracer.h), so that
+ * `by_operator` is what one mostly wants: methods and operator.* match too. In
+ * scopes that compute, all of these fail.
+ */
+#ifndef CFX_PATTERN_H
+#define CFX_PATTERN_H
+
+#include <cfx/rewriter.h>
+#include <cfx/tracer.h>
+
+CFX_BEGIN_DECLS
+
+/* Any value, node or literal. */
+CFX_API cfx_value cfx_pattern_any(cfx_scope *s);
+/* The first of n values that matches. In C, cfx_pattern_one_of(s, a, ...). */
+CFX_API cfx_value cfx_pattern_one_of_n(cfx_scope *s, size_t n,
+                                       const cfx_value *v);
+/* v, or where that is missing `without`; absent: the first argument of v. */
+CFX_API cfx_value cfx_pattern_optional(cfx_scope *s, cfx_value v,
+                                       cfx_value without);
+/* v, if the predicate of that name in cfx_match_options holds. */
+CFX_API cfx_value cfx_pattern_where(cfx_scope *s, cfx_value v,
+                                    const char *predicate);
+/* The call of a module of a type, whatever its path. */
+CFX_API cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
+                                     const cfx_value *args, size_t nargs);
+
+#ifndef __cplusplus
+#define cfx_pattern_one_of(s, ...)                                 \
+    cfx_pattern_one_of_n((s), CFX_COUNT_(__VA_ARGS__),             \
+                 (cfx_value[]){__VA_ARGS__})
+#endif
+
+/*
+ * cfx_replace_pattern of functions of the same parameters (as
+ * cfx_trace_function takes them), both of which get `user`. `replacement` may
+ * be NULL where the options have a callback. Fails as these two do.
+ */
+CFX_API cfx_status cfx_replace_function(cfx_module *gm, cfx_trace_fn *pattern,
+                                        cfx_trace_fn *replacement, void *user,
+                                        const char *params,
+                                        const cfx_rewrite_options *options,
+                                        cfx_matches *replaced, cfx_error *err);
+
+CFX_END_DECLS
+
+#endif

@@ -1,0 +1,69 @@
+/*
+ * cfx/source_matcher.h -- group nodes by the module or function that they were
+ * traced from.
+ *
+ * A graph of operators has lost where a Linear began and ended; its nodes'
+ * meta has not. A partition is all nodes that come from one use of a source:
+ *
+ *     const char *wanted[] = {"Linear", "torch.nn.functional.relu"};
+ *     cfx_source_partitions found;
+ *     cfx_get_source_partitions(&found, graph, wanted, 2, NULL, NULL, &err);
+ *     for (size_t i = 0; i < found.n; i++)
+ *         printf("%s %s\n", found.item[i].source, found.item[i].name);
+ *     cfx_source_partitions_release(&found);
+ *
+ * Read, as torch.fx does, are meta `source_fn_stack` (a list of (name,
+ * source), the innermost last), else `torch_fn` ((name, "kind.function")),
+ * else, of functions and methods, `nn_module_stack` (a dict of path to (path,
+ * class)). Sources are texts: of a class, that is a name with a capital, what
+ * stands before the last dot does not count ("torch.nn.Linear" is "Linear").
+ *
+ * Unlike torch.fx's, partitions come in the order of their first nodes, and
+ * their inputs in that of their use, also those from keywords and lists.
+ */
+#ifndef CFX_SOURCE_MATCHER_H
+#define CFX_SOURCE_MATCHER_H
+
+#include <cfx/graph.h>
+
+typedef struct cfx_source_partition {
+    const char *source;      /* as it was asked for */
+    const char *name;        /* of this use: "fc1", "relu_1" */
+    cfx_node **nodes;        /* in the order of the graph */
+    cfx_node **inputs;       /* from outside, but for get_attr nodes */
+    cfx_node **outputs;      /* of the nodes, those used outside */
+    cfx_node **params;       /* get_attr nodes in it, or used by it */
+    size_t nnodes, ninputs, noutputs, nparams;
+} cfx_source_partition;
+
+typedef struct cfx_source_partitions {
+    cfx_context *ctx;
+    size_t n;
+    cfx_source_partition *item;
+    size_t room;             /* private, as is what follows */
+    cfx_node **nodes;
+    size_t nnodes;
+} cfx_source_partitions;
+
+CFX_BEGIN_DECLS
+
+/*
+ * Find the partitions of the sources wanted; partitions with a node for which
+ * `keep` is false are left out (NULL: none). `wanted` and the graph must
+ * outlive the result, which is overwritten: release it, also on failure.
+ * Fails with CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_get_source_partitions(
+    cfx_source_partitions *out, const cfx_graph *g, const char *const *wanted,
+    size_t nwanted, bool (*keep)(void *user, const cfx_node *n), void *user,
+    cfx_error *err);
+/* A zeroed one is allowed. */
+CFX_API void cfx_source_partitions_release(cfx_source_partitions *found);
+
+/* Does a node of b use one of a? */
+CFX_API bool cfx_source_partitions_connected(const cfx_source_partition *a,
+                                             const cfx_source_partition *b);
+
+CFX_END_DECLS
+
+#endif

@@ -1,0 +1,224 @@
+/*
+ * decompose -- calls as several simpler ones, by a table.
+ */
+#include <cfx/decompose.h>
+
+#include <string.h>
+
+#include "passes/binding.h"
+#include "passes/memory.h"
+#include "passes/retrace.h"
+
+typedef struct rule {
+    const cfx_op *op;
+    cfx_decompose_fn *fn;
+} rule;
+
+typedef struct decomposer {
+    cfx_pass_call *p;
+    const cfx_decompose_options *o;
+    cfx_graph_kinds kinds;
+    cfx_memory memory;
+    cfx_retracer retracer;
+    rule *rule;
+    size_t nrules, room;
+} decomposer;
+
+/* ---- The table, by operator ---- */
+
+static cfx_status add_rule(decomposer *d, const cfx_decomposition *one,
+                           bool must)
+{
+    const cfx_target *t = cfx_find_function(d->p->ctx, one->op);
+    if (t)
+        d->rule[d->nrules++] = (rule){t->op, one->fn};
+    else if (must)
+        return cfx_fail(d->p->err, CFX_ENAME,
+                        "decompose: there is no operator '%s'", one->op);
+    return CFX_OK;
+}
+
+static cfx_status make_rules(decomposer *d)
+{
+    const cfx_decomposition *core = cfx_core_decompositions;
+    size_t n = 0;
+    cfx_status st = CFX_OK;
+    while (!d->o->only_table && core[n].op)
+        n++;
+    d->room = n + d->o->n + 1;
+    d->rule = cfx_calloc(d->p->ctx, d->room, sizeof(*d->rule));
+    if (!d->rule)
+        return cfx_fail(d->p->err, CFX_ENOMEM, "out of memory");
+    for (size_t i = 0; i < d->o->n && !st; i++)
+        st = add_rule(d, &d->o->table[i], true);
+    for (size_t i = 0; i < n && !st; i++)
+        st = add_rule(d, &core[i], false);
+    return st;
+}
+
+static cfx_decompose_fn *rule_for(const decomposer *d, const cfx_op *op)
+{
+    for (size_t i = 0; i < d->nrules; i++)
+        if (d->rule[i].op == op)
+            return d->rule[i].fn;
+    return NULL;
+}
+
+/* ---- One call ---- */
+
+/* The one signature that a call can have. */
+struct only {
+    const cfx_target *target;
+    bool several;
+};
+
+static cfx_status see(void *user, const cfx_target *t, const cfx_bound *b)
+{
+    struct only *o = user;
+    o->several |= o->target != NULL || b->inplace;
+    o->target = t;
+    return CFX_OK;
+}
+
+struct call {
+    cfx_decompose_fn *fn;
+    cfx_bound bound;
+};
+
+static cfx_value decompose_call(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const struct call *c = user;
+    (void)n;
+    return c->fn(s, c->bound.in);
+}
+
+/* Nodes that this pass made are written to by nobody. */
+static bool is_excluded(decomposer *d, const cfx_node *n)
+{
+    if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
+        return true;
+    if (n->id < d->memory.ids && cfx_memory__is_written(&d->memory, n))
+        return true;
+    return d->o->skip && d->o->skip(d->o->user, n);
+}
+
+static cfx_status rewrite(decomposer *d, cfx_node *n, const cfx_target *t,
+                          cfx_decompose_fn *fn, cfx_node **next)
+{
+    struct call c = {.fn = fn};
+    cfx_target one = *t;
+    bool done;
+    one.next = NULL;
+    cfx_status st = cfx_bind(&c.bound, d->p->ctx, &one, n->args, n->nargs,
+                             n->kwargs, n->nkwargs, d->p->err);
+    if (!st)
+        st = cfx_retracer__node(&d->retracer, n, decompose_call, &c, next,
+                                &done);
+    cfx_bound_release(&c.bound);
+    return st;
+}
+
+static cfx_status decompose_node(decomposer *d, cfx_node *n, cfx_node **next)
+{
+    struct only o = {NULL, false};
+    *next = cfx_node_next(n);
+    if (n->erased || is_excluded(d, n))
+        return CFX_OK;
+    cfx_status st = cfx_node__candidates(&d->kinds, n, see, &o, d->p->err);
+    cfx_decompose_fn *fn =
+        !st && o.target && !o.several ? rule_for(d, o.target->op) : NULL;
+    return fn ? rewrite(d, n, o.target, fn, next) : st;
+}
+
+/* ---- The walk ---- */
+
+/* What is new is looked at again, up to a depth that only a decomposition into
+ * itself reaches. */
+enum { MOST_PER_NODE = 1000 };
+
+static cfx_status walk(decomposer *d)
+{
+    size_t steps = 0;
+    size_t most = MOST_PER_NODE * (cfx_graph_len(d->p->graph) + 1);
+    cfx_status st = CFX_OK;
+    cfx_node *next;
+    for (cfx_node *n = cfx_graph_first(d->p->graph); n && !st; n = next) {
+        if (++steps > most)
+            return cfx_fail(d->p->err, CFX_EINVAL,
+                            "decompose: %s leads to itself",
+                            n->target.u.str->text);
+        st = decompose_node(d, n, &next);
+    }
+    return st;
+}
+
+static cfx_status decompose(cfx_pass_call *p, const cfx_decompose_options *o)
+{
+    decomposer d = {.p = p, .o = o, .retracer.p = p};
+    cfx_status st = make_rules(&d);
+    if (!st)
+        st = cfx_graph_kinds__init(&d.kinds, p->graph, false, p->err);
+    if (!st)
+        st = cfx_memory__init(&d.memory, p->graph, p->err);
+    if (!st)
+        st = walk(&d);
+    cfx_retracer__release(&d.retracer);
+    cfx_memory__release(&d.memory);
+    cfx_graph_kinds__release(&d.kinds);
+    cfx_free(p->ctx, d.rule, d.room * sizeof(*d.rule));
+    return st;
+}
+
+cfx_status cfx_decompose(cfx_module *gm, const cfx_decompose_options *options,
+                         size_t *changed, cfx_error *err)
+{
+    static const cfx_decompose_options none = {.size = sizeof(none)};
+    cfx_error own = {0};
+    cfx_pass_call p = {
+        .ctx = cfx_module_context(gm),
+        .gm = gm,
+        .graph = cfx_graph_module_graph(gm),
+        .err = err ? err : &own,
+    };
+    if (!p.graph)
+        return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
+                        cfx_module_class_name(gm));
+    cfx_status st = decompose(&p, options ? options : &none);
+    if (changed)
+        *changed = p.changed;
+    return st;
+}
+
+/* ---- The pass ---- */
+
+static bool is_listed(void *user, const cfx_node *n)
+{
+    const cfx_value *list = user;
+    for (uint32_t i = 0; i < list->u.seq->len; i++) {
+        const char *word = list->u.seq->item[i].u.str->text;
+        if (!strcmp(word, n->name) || !strcmp(word, n->target.u.str->text))
+            return true;
+    }
+    return false;
+}
+
+static cfx_status decompose_run(cfx_pass_call *p)
+{
+    cfx_value skip = p->in[0];
+    const cfx_decompose_options o = {
+        .size = sizeof(o),
+        .skip = skip.u.seq->len ? is_listed : NULL,
+        .user = &skip,
+    };
+    return decompose(p, &o);
+}
+
+const cfx_pass cfx_pass__decompose = {
+    .size = sizeof(cfx_pass),
+    .schema = "decompose(str[] skip=[])",
+    .doc = "Write calls by operators of the Core ATen set, as far as the "
+           "shapes that are known allow; skip: names and targets of nodes that "
+           "stay.",
+    .flags = CFX_PASS_ROUNDS,
+    .run = decompose_run,
+};

@@ -1,0 +1,72 @@
+/*
+ * inline_modules -- write what modules do in place of their calls.
+ *
+ * A module's forward is code over values: it is traced, and its nodes take the
+ * place of the call_module node; parameters become get_attr nodes. A module
+ * whose forward cannot be traced (one that branches on a shape that is not
+ * known) stays.
+ */
+#include <string.h>
+
+#include "passes/retrace.h"
+
+static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
+{
+    const cfx_pass_call *p = user;
+    const char *path = n->target.u.str->text;
+    cfx_module *m = cfx_module_at(p->gm, path);
+    cfx_value out = cfx_none();
+    if (!m)
+        return cfx_scope_fail(s, CFX_ENAME,
+                              "Node referenced nonexistent target %s", path);
+    if (cfx_module_call(s, m, path, n->args, n->nargs, n->kwargs, n->nkwargs,
+                        &out))
+        return cfx_none();
+    return cfx_own(s, out);
+}
+
+static bool is_listed(cfx_value list, const char *word)
+{
+    for (uint32_t i = 0; i < list.u.seq->len; i++)
+        if (!strcmp(list.u.seq->item[i].u.str->text, word))
+            return true;
+    return false;
+}
+
+/* By the name of its class, or by its path; all where neither is given. */
+static bool is_chosen(const cfx_pass_call *p, const cfx_node *n)
+{
+    cfx_value types = p->in[0], paths = p->in[1];
+    const char *path = n->target.u.str->text;
+    const cfx_module *m = cfx_module_at(p->gm, path);
+    if (!m)
+        return false;
+    return (!types.u.seq->len && !paths.u.seq->len) ||
+           is_listed(types, cfx_module_class_name(m)) ||
+           is_listed(paths, path);
+}
+
+static cfx_status inline_modules_run(cfx_pass_call *p)
+{
+    cfx_retracer r = {.p = p};
+    cfx_status st = CFX_OK;
+    bool done;
+    cfx_node *after;
+    for (cfx_node *n = cfx_graph_first(p->graph); n && !st; n = after) {
+        after = cfx_node_next(n);
+        if (n->op == CFX_CALL_MODULE && is_chosen(p, n)) {
+            cfx_node *first;
+            st = cfx_retracer__node(&r, n, call_module, p, &first, &done);
+        }
+    }
+    cfx_retracer__release(&r);
+    return st;
+}
+
+const cfx_pass cfx_pass__inline_modules = {
+    .size = sizeof(cfx_pass),
+    .schema = "inline_modules(str[] types=[], str[] paths=[])",
+    .doc = "Write the nodes of a module's forward in place of its call; types, "
+           "paths: only of these classes, and at these paths.",
+    .run = inline_modules_run,
+};

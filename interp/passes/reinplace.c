@@ -1,0 +1,217 @@
+/*
+ * reinplace -- let calls write their result into an argument that nobody needs
+ * any more, as torch.fx's reinplace pass does.
+ *
+ * y = f(x) becomes y = f_(x) where the operator has that spelling, and
+ *
+ * - x and y have the same type, shape and strides, none of which is 0: meta
+ *   `tensor_meta` must tell (run shape propagation first);
+ * - x stands once among the arguments, and no other argument may share its
+ *   memory;
+ * - nothing that may share x's memory is used later (the graph's result is the
+ *   last use), is an input of the graph, or a parameter or buffer.
+ *
+ * torch.fx also turns scatters of views into copies to them; here a graph has
+ * no scatters that a view's write was made into.
+ */
+#include <cfx/pass.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/util.h"
+#include "passes/binding.h"
+#include "passes/memory.h"
+
+typedef struct reinplacer {
+    cfx_pass_call *p;
+    cfx_graph_kinds kinds;
+    cfx_memory memory;
+    uint32_t *last_use;  /* by class of memory: a position, from 1 on */
+    bool *held;          /* by class: not ours to write to */
+} reinplacer;
+
+static const cfx_tensor *meta_of(const cfx_node *n)
+{
+    static const char *const keys[] = {"tensor_meta", "val"};
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+        cfx_value v = cfx_node_meta(n, keys[i]);
+        if (v.kind == CFX_TENSOR)
+            return v.u.tensor;
+    }
+    return NULL;
+}
+
+/* ---- Memory: until where is it needed? ---- */
+
+static void note_uses(reinplacer *r)
+{
+    uint32_t position = 1;
+    cfx_memory *m = &r->memory;
+    for (const cfx_node *n = cfx_graph_first(r->p->graph); n;
+         n = cfx_node_next(n), position++) {
+        for (uint32_t i = 0; i < n->ninputs; i++) {
+            uint32_t c = cfx_memory__class(m, cfx_node_input(n, i)->id);
+            r->last_use[c] = position;
+        }
+        if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
+            r->held[cfx_memory__class(m, n->id)] = true;
+    }
+}
+
+/* ---- One call ---- */
+
+struct twin {
+    const cfx_target *target;
+    int count;
+    char name[128];      /* of the method or function that writes */
+    bool method;
+};
+
+static cfx_status find_twin(void *user, const cfx_target *t,
+                            const cfx_bound *b)
+{
+    struct twin *w = user;
+    w->count++;
+    w->target = t;
+    if (!(t->op->flags & CFX_OP_INPLACE) || b->inplace ||
+        b->in[0].kind != CFX_NODE)
+        w->count = 2;
+    return CFX_OK;
+}
+
+static bool same_layout(const cfx_tensor *a, const cfx_tensor *b)
+{
+    if (!a || !b || a->dtype != b->dtype || a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (!cfx_dim_same(a->shape[i], b->shape[i]) ||
+            !cfx_dim_same(a->stride[i], b->stride[i]) ||
+            cfx_dim_is(a->stride[i], 0))
+            return false;
+    return true;
+}
+
+/* How often x stands in the arguments. */
+struct count {
+    const cfx_node *x;
+    int n;
+};
+
+static cfx_status count_node(void *user, cfx_value v)
+{
+    struct count *c = user;
+    c->n += v.kind == CFX_NODE && v.u.node == c->x;
+    return CFX_OK;
+}
+
+/* Once, and no other argument may share its memory. */
+static bool stands_alone(reinplacer *r, const cfx_node *n, const cfx_node *x)
+{
+    struct count c = {x, 0};
+    uint32_t of = cfx_memory__class(&r->memory, x->id);
+    for (uint32_t i = 0; i < n->nargs; i++)
+        cfx_value_visit(n->args[i], count_node, &c);
+    for (uint32_t i = 0; i < n->nkwargs; i++)
+        cfx_value_visit(n->kwargs[2 * i + 1], count_node, &c);
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        const cfx_node *in = cfx_node_input(n, i);
+        if (in != x && cfx_memory__class(&r->memory, in->id) == of)
+            return false;
+    }
+    return c.n == 1;
+}
+
+/* The argument that n can write to; NULL: it cannot. */
+static cfx_node *victim(reinplacer *r, const cfx_node *n, uint32_t position)
+{
+    if (!n->nargs || n->args[0].kind != CFX_NODE)
+        return NULL;
+    cfx_node *x = n->args[0].u.node;
+    uint32_t c = cfx_memory__class(&r->memory, x->id);
+    if (r->held[c] || r->last_use[c] > position ||
+        !same_layout(meta_of(x), meta_of(n)) || !stands_alone(r, n, x) ||
+        cfx_effects_any(&r->memory.effects[n->id]))
+        return NULL;
+    return x;
+}
+
+/* From now on n is in x's memory, and may be needed longer. */
+static void join(reinplacer *r, const cfx_node *n, const cfx_node *x)
+{
+    cfx_memory *m = &r->memory;
+    uint32_t a = cfx_memory__class(m, n->id), b = cfx_memory__class(m, x->id);
+    if (a == b)
+        return;
+    m->up[b] = a;
+    if (r->last_use[b] > r->last_use[a])
+        r->last_use[a] = r->last_use[b];
+    r->held[a] |= r->held[b];
+}
+
+static cfx_status rewrite(reinplacer *r, cfx_node *n, uint32_t position)
+{
+    struct twin w = {.count = 0};
+    cfx_node *x = victim(r, n, position);
+    if (!x)
+        return CFX_OK;
+    cfx_status st = cfx_node__candidates(&r->kinds, n, find_twin, &w,
+                                         r->p->err);
+    if (st || w.count != 1)
+        return st;
+    size_t len = cfx_op_spelling(w.target->op, true, &w.method, w.name,
+                                 sizeof(w.name));
+    if (!len || len >= sizeof(w.name))
+        return CFX_OK;
+    st = cfx_node_set_op(n, w.method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
+                         w.name, r->p->err);
+    if (!st)
+        join(r, n, x);
+    r->p->changed += !st;
+    return st;
+}
+
+static cfx_status reinplacer_init(reinplacer *r, cfx_pass_call *p)
+{
+    size_t n = (size_t)cfx_graph_ids(p->graph) + 1;
+    r->p = p;
+    r->last_use = cfx_calloc(p->ctx, n, sizeof(*r->last_use));
+    r->held = cfx_calloc(p->ctx, n, sizeof(*r->held));
+    if (!r->last_use || !r->held)
+        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+    cfx_status st = cfx_graph_kinds__init(&r->kinds, p->graph, false, p->err);
+    return st ? st : cfx_memory__init(&r->memory, p->graph, p->err);
+}
+
+static void reinplacer_release(reinplacer *r, size_t n)
+{
+    cfx_context *ctx = r->p->ctx;
+    cfx_free(ctx, r->last_use, n * sizeof(*r->last_use));
+    cfx_free(ctx, r->held, n * sizeof(*r->held));
+    cfx_graph_kinds__release(&r->kinds);
+    cfx_memory__release(&r->memory);
+}
+
+static cfx_status reinplace_run(cfx_pass_call *p)
+{
+    reinplacer r = {.p = p};
+    uint32_t position = 1;
+    size_t room = (size_t)cfx_graph_ids(p->graph) + 1;
+    cfx_status st = reinplacer_init(&r, p);
+    if (!st)
+        note_uses(&r);
+    for (cfx_node *n = st ? NULL : cfx_graph_first(p->graph); n && !st;
+         n = cfx_node_next(n), position++)
+        if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD)
+            st = rewrite(&r, n, position);
+    reinplacer_release(&r, room);
+    return st;
+}
+
+const cfx_pass cfx_pass__reinplace = {
+    .size = sizeof(cfx_pass),
+    .schema = "reinplace()",
+    .doc = "Let calls write into an argument that nobody needs any more, where "
+           "meta tensor_meta tells that the result fits.",
+    .run = reinplace_run,
+};

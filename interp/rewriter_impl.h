@@ -1,0 +1,45 @@
+/*
+ * rewriter_impl.h -- what the files of the rewriter share. Not installed.
+ */
+#ifndef CFX_REWRITER_IMPL_H
+#define CFX_REWRITER_IMPL_H
+
+#include <cfx/rewriter.h>
+
+#include "matcher_impl.h"
+
+typedef struct cfx_rewrite {
+    cfx_context *ctx;
+    cfx_module *gm;
+    cfx_graph *g;
+    const cfx_graph *pattern;
+    cfx_rewrite_options o;
+    cfx_error *err;
+    cfx_node_map changed;
+    uint32_t *seen, epoch;     /* by id of the graph's nodes */
+    uint32_t seen_room;
+    cfx_node **stack;
+    size_t nstack, stack_room;
+    bool adopted;              /* attributes came from replacements */
+} cfx_rewrite;
+
+/* One match's turn. */
+typedef struct cfx_turn {
+    cfx_rewrite *r;
+    cfx_match *m;
+    const cfx_graph *from;
+    cfx_node_map map;          /* from its nodes to the graph's values */
+    cfx_value output;          /* of the copy */
+    cfx_value *with;           /* for each of m->returning */
+    uint32_t first_id;         /* nodes from here on are the copy's */
+} cfx_turn;
+
+/* Set the insert point for the copy: before the first user of the outputs,
+ * behind the last output where there is none; users that stand before what the
+ * copy needs are moved. *cycle: it needs what depends on it. */
+cfx_status cfx_rewriter__find_place(cfx_turn *t, bool *cycle);
+
+/* Copy in what a replacement names and the module lacks. */
+cfx_status cfx_rewriter__adopt(cfx_rewrite *r, const cfx_graph *from);
+
+#endif
