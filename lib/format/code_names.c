@@ -36,7 +36,8 @@ static bool is_of_torch(const char *qualified)
 }
 
 /* The name of a function or type, by its qualified name. */
-static const char *global_name(cfx_coder *c, const char *qualified, bool builtin)
+static const char *global_name(cfx_coder *c, const char *qualified,
+                               bool builtin)
 {
     if (is_of_torch(qualified))
         return qualified;

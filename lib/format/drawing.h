@@ -17,7 +17,7 @@ typedef struct cfx_cluster {
     const cfx_module *module; /* NULL: there is none of that path */
 } cfx_cluster;
 
-enum { CFX_NO_INDEX = UINT32_MAX };
+#define CFX_NO_INDEX UINT32_MAX
 
 typedef struct cfx_drawing {
     cfx_context *ctx;

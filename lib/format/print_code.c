@@ -190,9 +190,10 @@ static void note_wrapped(cfx_coder *c, const cfx_node *n, const char *name)
 
 static bool put_getattr(cfx_coder *c, const cfx_node *n, const char *global)
 {
-    if (strcmp(global, "getattr") || n->nargs != 2 ||
-        n->args[1].kind != CFX_STR ||
-        !cfx_coder__is_identifier(n->args[1].u.str->text, n->args[1].u.str->len))
+    const cfx_string *name = n->nargs == 2 && n->args[1].kind == CFX_STR
+                                 ? n->args[1].u.str : NULL;
+    if (strcmp(global, "getattr") || !name ||
+        !cfx_coder__is_identifier(name->text, name->len))
         return false;
     put_assignment(c, n);
     put_path(c, n->args[0], n->args[1].u.str->text);

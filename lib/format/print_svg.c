@@ -19,6 +19,7 @@ typedef struct frame {
     double left, right, top, bottom;
     double above, below;    /* room that it and those in it need */
     bool used, spoiled;
+    bool placed;            /* has it left, right, top and bottom? */
 } frame;
 
 typedef struct svg {
@@ -343,14 +344,15 @@ static bool make_gaps(svg *p)
 static void include(frame *f, double left, double right, double top,
                     double bottom)
 {
-    if (!f->right || left < f->left)
+    if (!f->placed || left < f->left)
         f->left = left;
-    if (!f->right || top < f->top)
+    if (!f->placed || top < f->top)
         f->top = top;
     if (right > f->right)
         f->right = right;
     if (bottom > f->bottom)
         f->bottom = bottom;
+    f->placed = true;
 }
 
 static void find_boxes(svg *p)
