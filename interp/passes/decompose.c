@@ -92,12 +92,15 @@ static cfx_value decompose_call(cfx_scope *s, const cfx_node *n, void *user)
     return c->fn(s, c->bound.in);
 }
 
-/* Nodes that this pass made are written to by nobody. */
+/* A view through which something writes cannot become a copy; a new result that
+ * is written to later can come from elsewhere. Nodes that this pass made stand
+ * for ones that were looked at. */
 static bool is_excluded(decomposer *d, const cfx_node *n)
 {
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return true;
-    if (n->id < d->memory.ids && cfx_memory__is_written(&d->memory, n))
+    if (n->id < d->memory.ids && d->memory.effects[n->id].input_views &&
+        cfx_memory__is_written(&d->memory, n))
         return true;
     return d->o->skip && d->o->skip(d->o->user, n);
 }
