@@ -190,11 +190,32 @@ START_TEST(what_needs_a_rank_waits_for_one)
 END_TEST
 
 /* A write through a view must be seen. */
-START_TEST(what_is_written_to_is_not_decomposed)
+START_TEST(views_that_are_written_to_are_not_decomposed)
 {
     model(GRAPH IN("x") FN("v", "torch.flatten", "%x, 1")
           ME("w", "add_", "%v, 1") FN("u", "torch.relu_", "%x,")
           OUT("(x, w, u)"));
+    apply("decompose");
+    ck_assert_uint_eq(changed, 0);
+    /* A new result that is written to may come from elsewhere. */
+    model(GRAPH IN("x") FN("v", "torch.nn.functional.silu", "%x,")
+          FN("y", "torch.neg", "%x,") ME("w", "add_", "%v, %y") OUT("w"));
+    apply("decompose");
+    assert_nodes("x sigmoid mul y w output");
+}
+END_TEST
+
+/* A write that only its own result shows is none. */
+START_TEST(writes_that_nobody_sees_become_new_results)
+{
+    model(GRAPH IN("x") FN("a", "torch.neg", "%x,") ME("r", "relu_", "%a,")
+          FNK("s", "torch.nn.functional.silu", "%r,", "inplace: True")
+          OUT("s"));
+    apply("decompose");
+    assert_nodes("x a relu sigmoid mul output");
+    model(GRAPH IN("x") FN("a", "torch.neg", "%x,") ME("v", "view", "%a, -1")
+          ME("r", "relu_", "%a,") ME("q", "relu_", "%x,")
+          OUT("(r, v, q)"));
     apply("decompose");
     ck_assert_uint_eq(changed, 0);
 }
@@ -377,7 +398,8 @@ int main(void)
     tcase_add_test(tc, tables_of_programs_come_first);
     tcase_add_test(tc, tables_that_make_no_sense_are_refused);
     tcase_add_test(tc, what_needs_a_rank_waits_for_one);
-    tcase_add_test(tc, what_is_written_to_is_not_decomposed);
+    tcase_add_test(tc, writes_that_nobody_sees_become_new_results);
+    tcase_add_test(tc, views_that_are_written_to_are_not_decomposed);
     tcase_add_test(tc, graphs_that_are_the_same_look_the_same);
     tcase_add_test(tc, canonical_order_respects_effects);
     tcase_add_test(tc, canonical_graphs_keep_meta_and_types);

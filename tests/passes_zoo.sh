@@ -1,6 +1,7 @@
 #!/bin/sh
 # Passes on whole models: a few, or, with CFX_ZOO_MODELS set to "all", the zoo.
-# `passes_zoo.sh --write` writes golden/passes.tsv anew, from all of the zoo.
+# `passes_zoo.sh --write` writes golden/passes.tsv anew, from all of the zoo;
+# then its models are counted, not run.
 set -eu
 few="alexnet resnet18 mobilenet_v3_small squeezenet1_1 vgg11_bn"
 case ${1:-}${CFX_ZOO_MODELS:-few} in

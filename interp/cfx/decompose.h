@@ -46,12 +46,14 @@ CFX_BEGIN_DECLS
 
 /*
  * Decompose each call of a function or method that has an entry, and what comes
- * of it, until nothing has one. Calls that write, whose result something writes
- * to, or that may be of several operators stay. New nodes inherit the
- * provenance of those they replace; where nodes have meta `tensor_meta`, so do
- * the new ones. *changed (which may be NULL) is the number of nodes made,
- * removed or rewritten. Fails with CFX_ENAME for a table's operator that is
- * unknown, CFX_ENOMEM.
+ * of it, until nothing has one. A call of one tensor that writes to it (relu_)
+ * gives a new result instead, where only its own users see the difference;
+ * other calls that write, views of memory that something writes to, and calls
+ * that may be of several operators stay. New nodes inherit the provenance of
+ * those they replace; where nodes have meta `tensor_meta`, so do the new ones.
+ * *changed (which may be NULL) is the number of nodes made, removed or
+ * rewritten. Fails with CFX_ENAME for a table's operator that is unknown,
+ * CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_decompose(cfx_module *gm,
                                  const cfx_decompose_options *options,

@@ -22,6 +22,11 @@ typedef struct decomposer {
     cfx_retracer retracer;
     rule *rule;
     size_t nrules, room;
+    uint32_t *place;     /* by id: from 1 on; those of new nodes are 0 */
+    uint32_t *last_use;  /* by id: the place of the last user */
+    uint32_t *needed;    /* by class of memory: the last use of what the walk
+                            has come by; UINT32_MAX: it is not ours */
+    size_t ids;
 } decomposer;
 
 /* ---- The table, by operator ---- */
@@ -64,24 +69,69 @@ static cfx_decompose_fn *rule_for(const decomposer *d, const cfx_op *op)
     return NULL;
 }
 
+/* ---- Calls that write ---- */
+
+/* Inputs of the graph and state are somebody else's to read. */
+static cfx_status find_uses(decomposer *d)
+{
+    cfx_context *ctx = d->p->ctx;
+    uint32_t at = 0;
+    d->ids = cfx_graph_ids(d->p->graph);
+    d->place = cfx_calloc(ctx, d->ids + 1, sizeof(*d->place));
+    d->last_use = cfx_calloc(ctx, d->ids + 1, sizeof(*d->last_use));
+    d->needed = cfx_calloc(ctx, d->ids + 1, sizeof(*d->needed));
+    if (!d->place || !d->last_use || !d->needed)
+        return cfx_fail(d->p->err, CFX_ENOMEM, "out of memory");
+    for (const cfx_node *n = cfx_graph_first(d->p->graph); n;
+         n = cfx_node_next(n)) {
+        d->place[n->id] = ++at;
+        for (uint32_t i = 0; i < n->ninputs; i++)
+            d->last_use[cfx_node_input(n, i)->id] = at;
+        if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
+            d->needed[cfx_memory__class(&d->memory, n->id)] = UINT32_MAX;
+    }
+    return CFX_OK;
+}
+
+/* The walk has come by n, or what stood there. */
+static void note_use(decomposer *d, const cfx_node *n)
+{
+    if (n->id >= d->ids)
+        return;
+    uint32_t *needed = &d->needed[cfx_memory__class(&d->memory, n->id)];
+    if (d->last_use[n->id] > *needed)
+        *needed = d->last_use[n->id];
+}
+
+/* n writes to its first argument: does nobody read that memory later, but
+ * through n? Then n may as well give a new result. Another tensor could make it
+ * one of another type. */
+static bool writes_unseen(decomposer *d, const cfx_node *n)
+{
+    return n->id < d->ids && n->ninputs == 1 &&
+           d->needed[cfx_memory__class(&d->memory, n->id)] <= d->place[n->id];
+}
+
 /* ---- One call ---- */
 
 /* The one signature that a call can have. */
 struct only {
     const cfx_target *target;
-    bool several;
+    bool several, inplace;
 };
 
 static cfx_status see(void *user, const cfx_target *t, const cfx_bound *b)
 {
     struct only *o = user;
-    o->several |= o->target != NULL || b->inplace;
+    o->several |= o->target != NULL;
+    o->inplace = b->inplace;
     o->target = t;
     return CFX_OK;
 }
 
 struct call {
-    cfx_decompose_fn *fn;
+    const cfx_target *target;
+    cfx_decompose_fn *fn;  /* NULL: the operator itself, not in place */
     cfx_bound bound;
 };
 
@@ -89,15 +139,22 @@ static cfx_value decompose_call(cfx_scope *s, const cfx_node *n, void *user)
 {
     const struct call *c = user;
     (void)n;
-    return c->fn(s, c->bound.in);
+    if (c->fn)
+        return c->fn(s, c->bound.in);
+    return cfx_scope_call(s, c->target->op, c->bound.in,
+                          (size_t)c->target->schema->nparams, false);
 }
 
-/* Nodes that this pass made are written to by nobody. */
+/* A view through which something writes cannot become a copy; a new result that
+ * is written to later can come from elsewhere. Nodes that this pass made stand
+ * for ones that were looked at. */
 static bool is_excluded(decomposer *d, const cfx_node *n)
 {
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return true;
-    if (n->id < d->memory.ids && cfx_memory__is_written(&d->memory, n))
+    if (n->id < d->memory.ids && d->memory.effects[n->id].input_views &&
+        !d->memory.effects[n->id].input_writes &&
+        cfx_memory__is_written(&d->memory, n))
         return true;
     return d->o->skip && d->o->skip(d->o->user, n);
 }
@@ -105,7 +162,7 @@ static bool is_excluded(decomposer *d, const cfx_node *n)
 static cfx_status rewrite(decomposer *d, cfx_node *n, const cfx_target *t,
                           cfx_decompose_fn *fn, cfx_node **next)
 {
-    struct call c = {.fn = fn};
+    struct call c = {.target = t, .fn = fn};
     cfx_target one = *t;
     bool done;
     one.next = NULL;
@@ -120,14 +177,17 @@ static cfx_status rewrite(decomposer *d, cfx_node *n, const cfx_target *t,
 
 static cfx_status decompose_node(decomposer *d, cfx_node *n, cfx_node **next)
 {
-    struct only o = {NULL, false};
+    struct only o = {NULL, false, false};
     *next = cfx_node_next(n);
     if (n->erased || is_excluded(d, n))
         return CFX_OK;
     cfx_status st = cfx_node__candidates(&d->kinds, n, see, &o, d->p->err);
-    cfx_decompose_fn *fn =
-        !st && o.target && !o.several ? rule_for(d, o.target->op) : NULL;
-    return fn ? rewrite(d, n, o.target, fn, next) : st;
+    if (st || !o.target || o.several || (o.inplace && !writes_unseen(d, n)))
+        return st;
+    cfx_decompose_fn *fn = rule_for(d, o.target->op);
+    bool as_it_is = o.inplace && !d->o->only_table &&
+                    o.target->op->flags & CFX_OP_INPLACE;
+    return fn || as_it_is ? rewrite(d, n, o.target, fn, next) : st;
 }
 
 /* ---- The walk ---- */
@@ -148,6 +208,7 @@ static cfx_status walk(decomposer *d)
                             "decompose: %s leads to itself",
                             n->target.u.str->text);
         st = decompose_node(d, n, &next);
+        note_use(d, n);
     }
     return st;
 }
@@ -161,7 +222,12 @@ static cfx_status decompose(cfx_pass_call *p, const cfx_decompose_options *o)
     if (!st)
         st = cfx_memory__init(&d.memory, p->graph, p->err);
     if (!st)
+        st = find_uses(&d);
+    if (!st)
         st = walk(&d);
+    cfx_free(p->ctx, d.place, (d.ids + 1) * sizeof(*d.place));
+    cfx_free(p->ctx, d.last_use, (d.ids + 1) * sizeof(*d.last_use));
+    cfx_free(p->ctx, d.needed, (d.ids + 1) * sizeof(*d.needed));
     cfx_retracer__release(&d.retracer);
     cfx_memory__release(&d.memory);
     cfx_graph_kinds__release(&d.kinds);
