@@ -14,7 +14,7 @@ struct diff_options {
     cli_seed seed;
     const char *rtol, *atol, *format, *cpu_b, *weights_b;
     int threads_b;
-    bool all;
+    bool all, graph;
 };
 
 static const cli_option options[] = {
@@ -30,6 +30,9 @@ static const cli_option options[] = {
      offsetof(struct diff_options, atol)},
     {CLI_FLAG, 0, "all", NULL, "go on behind the first difference",
      offsetof(struct diff_options, all)},
+    {CLI_FLAG, 0, "graph", NULL,
+     "run nothing: print the lines that differ between the two graphs",
+     offsetof(struct diff_options, graph)},
     {CLI_TEXT, 0, "cpu-b", "LEVEL",
      "run B with these instructions: plain, avx2, avx512 or neon; --cpu is "
      "that of A", offsetof(struct diff_options, cpu_b)},
@@ -54,7 +57,7 @@ struct side {
 struct diff {
     struct side a, b;
     cfx_comparison cmp;
-    bool json, all;
+    bool json, all, graph;
     const char *output;      /* a file; NULL: stdout */
     FILE *out;
     json_t *differences, *only_a, *only_b;
@@ -66,9 +69,9 @@ struct diff {
 static cfx_status side_open(struct side *s, const struct diff_options *o,
                             cfx_error *err)
 {
-    cfx_status rc = cli_load(&s->c, &s->gm, s->path, true, err);
+    cfx_status rc = cli_load(&s->c, &s->gm, s->path, !o->graph, err);
 
-    if (rc)
+    if (rc || o->graph)
         return rc;
     rc = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value,
                          err);
@@ -206,6 +209,18 @@ static cfx_status compare_sides(struct diff *d, cfx_error *err)
     return CFX_OK;
 }
 
+/* Only the graphs: what one has and the other lacks. */
+static cfx_status compare_graphs(struct diff *d, cfx_error *err)
+{
+    size_t n = 0;
+    cfx_status rc = cfx_graph_diff(cfx_sink_file(d->out),
+                                   cfx_graph_module_graph(d->a.gm),
+                                   cfx_graph_module_graph(d->b.gm), &n, err);
+
+    d->cmp.ndiffer = n;
+    return rc;
+}
+
 /* The report is complete whatever it says, so that its file stays. */
 static cfx_status compare(struct diff *d, cfx_error *err)
 {
@@ -217,7 +232,7 @@ static cfx_status compare(struct diff *d, cfx_error *err)
     if (rc)
         return rc;
     d->out = d->output ? file.stream : stdout;
-    rc = compare_sides(d, err);
+    rc = d->graph ? compare_graphs(d, err) : compare_sides(d, err);
     if (!rc && d->output)
         rc = cfx_outfile_commit(&file, err);
     cfx_outfile_discard(&file);
@@ -240,7 +255,11 @@ static int run_diff(struct diff *d, const struct diff_options *o)
         rc = side_open(&d->b, o, &err);
     if (!rc)
         rc = compare(d, &err);
-    if (!rc && d->cmp.ndiffer)
+    if (!rc && d->cmp.ndiffer && d->graph)
+        rc = cfx_fail(&err, CFX_EGRAPH, "%s: its graph differs from that of "
+                      "%s in %zu lines", d->b.path, d->a.path,
+                      d->cmp.ndiffer);
+    else if (!rc && d->cmp.ndiffer)
         rc = cfx_fail(&err, CFX_ENUMERIC, "%s: %%%s differs from that of %s: "
                       "%s", d->b.path, d->cmp.first_b->name, d->a.path,
                       d->cmp.first.text);
@@ -259,7 +278,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     cfx_error err = {0};
     struct diff d = {.a = {.c = *c, .path = args[0]},
                      .b = {.c = *c, .path = args[nargs > 1]},
-                     .all = o->all, .output = c->g.output};
+                     .all = o->all, .graph = o->graph, .output = c->g.output};
     cfx_tolerance *t = &d.cmp.tolerance;
 
     d.cmp.size = sizeof(d.cmp);
@@ -270,6 +289,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     d.json = o->format && !strcmp(o->format, "json");
     if (o->format && !d.json && strcmp(o->format, "text"))
         return cli_usage(c, "'%s' is no FORMAT", o->format);
+    if (d.json && d.graph)
+        return cli_usage(c, "--graph prints lines, not json");
     t->given = o->rtol || o->atol;
     if (!read_number(o->rtol, &t->rtol) || !read_number(o->atol, &t->atol))
         return cli_usage(c, "--rtol and --atol take numbers of at least 0");

@@ -1,6 +1,7 @@
 /*
  * cfx transform -- rewrite a model by passes.
  */
+#include <cfx/compare.h>
 #include <cfx/interp.h>
 #include <cfx/pass_manager.h>
 
@@ -8,7 +9,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "compare.h"
 #include "save.h"
 
 struct transform_options {
@@ -145,16 +145,20 @@ static cfx_status verify(cli *c, const struct transform_options *o,
                          FILE *to, cfx_error *err)
 {
     cfx_value after;
-    double worst = 0, tolerance = tolerance_of(c->ctx, passes);
+    cfx_difference d = {.differs = false};
+    double least = tolerance_of(c->ctx, passes);
+    const cfx_tolerance t = {.given = true, .rtol = least, .atol = least};
 
     cfx_status rc = run_model(c, o, gm, &after, err);
     if (!rc)
-        rc = cli_compare(before, after, tolerance, &worst, err);
+        rc = cfx_value_compare(&d, before, after, &t, err);
     cfx_value_unref(after);
+    if (!rc && d.differs)
+        rc = cfx_fail(err, CFX_ENUMERIC, "the outputs differ: %s", d.text);
     if (rc)
         cfx_fail_at(err, "--verify");
     else if (!o->quiet)
-        fprintf(to, "verified: largest difference %.2g\n", worst);
+        fprintf(to, "verified: largest difference %.2g\n", d.max_abs);
     return rc;
 }
 

@@ -14,4 +14,12 @@ swap_by_pattern_LDADD = libcfx.la
 conv_bn_fusion_SOURCES = %reldir%/conv_bn_fusion.c
 conv_bn_fusion_LDADD = libcfx.la
 
+noinst_PROGRAMS += swap-by-transformer decompose-relu own-module
+swap_by_transformer_SOURCES = %reldir%/swap_by_transformer.c
+swap_by_transformer_LDADD = libcfx.la
+decompose_relu_SOURCES = %reldir%/decompose_relu.c
+decompose_relu_LDADD = libcfx.la
+own_module_SOURCES = %reldir%/own_module.c
+own_module_LDADD = libcfx.la
+
 EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c

@@ -111,15 +111,15 @@ static bool must_say_name(cgen *c, const cfx_node *n)
 {
     cfx_names_candidate(&c->buf, (cfx_opcode)n->op,
                         cfx_print__target(n));
-    cfx_map_entry *e = cfx_names_create(&c->guessed, cfx_buf_str(&c->buf),
-                                        c->buf.len, false);
-    if (c->buf.failed || !e) {
+    const char *guess = cfx_names_create(&c->guessed, cfx_buf_str(&c->buf),
+                                         c->buf.len, false);
+    if (c->buf.failed || !guess) {
         cgen_no_memory(c);
         return false;
     }
-    if (!strcmp(e->key, n->name))
+    if (!strcmp(guess, n->name))
         return false;
-    if (!cfx_names_replace(&c->guessed, e->key, n->name, strlen(n->name)))
+    if (!cfx_names_replace(&c->guessed, guess, n->name, strlen(n->name)))
         cgen_no_memory(c);
     return true;
 }

@@ -37,8 +37,10 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
     size_t len = strlen(place);
     if (!err || strstr(err->text, between))
         return;
-    len += cfx_module_path(it->module, place + len, sizeof(place) - len);
-    if (!it->self->nested)
+    size_t path = cfx_module_path(it->module, place + len,
+                                  sizeof(place) - len);
+    len += path;
+    if (!it->self->nested || !path)
         len = 0;
     else if (len >= sizeof(place))
         len = sizeof(place) - 1;

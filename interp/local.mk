@@ -8,6 +8,7 @@ libcfx_all_la_SOURCES += %reldir%/interp.c %reldir%/interp_impl.h \
 # Tracing, and rewriting by interpreting.
 dist_cfxinclude_HEADERS += %reldir%/cfx/tracer.h %reldir%/cfx/transformer.h
 libcfx_all_la_SOURCES += %reldir%/tracer.c %reldir%/tracer_impl.h \
+	%reldir%/tracer_known.c %reldir%/tracer_node.c \
 	%reldir%/symbolic.c %reldir%/transformer.c %reldir%/wrap.c
 
 # Two runs side by side, and the part where they differ.

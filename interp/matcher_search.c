@@ -126,9 +126,12 @@ static bool match_where(cfx_search *s, const cfx_node *pn, cfx_value g)
 static bool match_node(cfx_search *s, const cfx_node *pn, cfx_value g)
 {
     cfx_value bound = s->map[pn->id];
+    uint8_t kind = s->m->node[pn->id].kind;
     if (bound.kind)
-        return cfx_value_equal(bound, g);
-    switch ((cfx_pattern_kind)s->m->node[pn->id].kind) {
+        return cfx_value_equal(bound, g) ||
+               (s->m->o.ignore_literals && kind == CFX_PAT_PLACEHOLDER &&
+                g.kind != CFX_NODE);
+    switch ((cfx_pattern_kind)kind) {
     case CFX_PAT_PLACEHOLDER:
         return match_placeholder(s, pn, g);
     case CFX_PAT_ANY:

@@ -179,7 +179,8 @@ static size_t find_param(const binder *b, const char *name, size_t from)
     return b->params->n;
 }
 
-/* Keywords by name; *left of them, put first into `other`, have no parameter. */
+/* Keywords by name; those that have no parameter go into `other`, *left of
+ * them. */
 static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
 {
     size_t next = 0;

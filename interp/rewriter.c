@@ -314,7 +314,8 @@ static cfx_status check_replacement(cfx_rewrite *r, const cfx_graph *from,
     if (want != have)
         return cfx_fail(r->err, CFX_EINVAL, "Placeholder count mismatch: %zu"
                         " vs %zu", want, have);
-    if (!cfx_graph_output_node(from))
+    const cfx_node *out = cfx_graph_output_node(from);
+    if (!out || !out->nargs)
         return cfx_fail(r->err, CFX_EINVAL, "the replacement has no output");
     return CFX_OK;
 }

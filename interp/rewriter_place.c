@@ -50,27 +50,73 @@ static cfx_status later(void *user, cfx_value v)
     return CFX_OK;
 }
 
-/* The last of the nodes that the copy uses, or NULL. */
-static cfx_node *last_input(const cfx_turn *t)
+static cfx_node *earlier_user(cfx_node *first, cfx_value v)
 {
-    cfx_node *last = NULL;
-    for (size_t i = 0; i < t->m->nplaceholders; i++)
-        cfx_value_visit(t->m->placeholders[i], later, &last);
-    return last;
+    if (v.kind == CFX_NODE)
+        for (const cfx_use *u = v.u.node->first_user; u; u = u->next)
+            if (!first || cfx_node_before(u->user, first))
+                first = u->user;
+    return first;
 }
 
 static cfx_node *first_user(const cfx_turn *t)
 {
     cfx_node *first = NULL;
-    for (size_t i = 0; i < t->m->nreturning; i++) {
-        cfx_value v = t->m->returning[i];
-        if (v.kind != CFX_NODE)
-            continue;
-        for (const cfx_use *u = v.u.node->first_user; u; u = u->next)
-            if (!first || cfx_node_before(u->user, first))
-                first = u->user;
-    }
+    for (size_t i = 0; i < t->m->nreturning; i++)
+        first = earlier_user(first, t->m->returning[i]);
     return first;
+}
+
+/* The leaves of the replacement's output, beside the pattern's outputs. */
+typedef struct cfx_handed {
+    const cfx_turn *t;
+    size_t i;
+    bool paired;
+    cfx_node *last;
+} cfx_handed;
+
+static cfx_status see_handed(void *user, cfx_value v)
+{
+    cfx_handed *h = user;
+    const cfx_match *m = h->t->m;
+    cfx_value old = h->paired && h->i < m->nreturning ? m->returning[h->i]
+                                                      : CFX_NOTHING;
+    h->i++;
+    cfx_value now = v.kind == CFX_NODE
+                        ? cfx_node_map_get(&h->t->map, v.u.node)
+                        : CFX_NOTHING;
+    if (now.kind != CFX_NODE ||
+        (old.kind == CFX_NODE && old.u.node == now.u.node))
+        return CFX_OK;
+    const cfx_node *first = h->paired ? earlier_user(NULL, old)
+                                      : first_user(h->t);
+    return first && cfx_node_before(first, now.u.node)
+               ? later(&h->last, now) : CFX_OK;
+}
+
+static cfx_status count_leaf(void *user, cfx_value v)
+{
+    (void)v;
+    ++*(size_t *)user;
+    return CFX_OK;
+}
+
+/* The last node that must come before the copy and what uses it, or NULL:
+ * inputs of the copy's nodes, and inputs that take the place of an output
+ * whose users are before them. */
+static cfx_node *last_input(const cfx_turn *t)
+{
+    const cfx_node *out = cfx_graph_output_node(t->from);
+    cfx_handed h = {.t = t};
+    size_t leaves = 0;
+    for (const cfx_node *n = cfx_graph_first(t->from); n; n = cfx_node_next(n))
+        if (n->op == CFX_PLACEHOLDER && n->first_user &&
+            (n->nusers > 1 || n->first_user->user != out))
+            cfx_value_visit(cfx_node_map_get(&t->map, n), later, &h.last);
+    cfx_value_visit(out->args[0], count_leaf, &leaves);
+    h.paired = leaves == t->m->nreturning;
+    cfx_value_visit(out->args[0], see_handed, &h);
+    return h.last;
 }
 
 /* Is output i an input that the replacement hands through as well? */
@@ -151,8 +197,11 @@ static cfx_status make_way(cfx_turn *t, cfx_node *last, bool *cycle)
     cfx_rewrite *r = t->r;
     if (!find_dependents(t, last))
         return cfx_matcher__no_memory(r->err);
-    for (size_t i = 0; i < t->m->nplaceholders && !*cycle; i++)
-        *cycle = cfx_value_visit(t->m->placeholders[i], is_marked, r);
+    for (const cfx_node *n = cfx_graph_first(t->from); n && !*cycle;
+         n = cfx_node_next(n))
+        if (n->op == CFX_PLACEHOLDER && n->nusers)
+            *cycle = cfx_value_visit(cfx_node_map_get(&t->map, n), is_marked,
+                                     r);
     if (*cycle)
         return CFX_OK;
     sort_nodes(r->stack, r->nstack);

@@ -127,12 +127,13 @@ static cfx_value parameter(cfx_tracer *t, size_t i, const char *name,
 {
     cfx_scope *s = &t->base;
     const cfx_trace_options *o = &t->self->o;
-    const cfx_concrete_arg *concrete = concrete_of(t, name);
+    const char *bare = name + strspn(name, "*");
+    const cfx_concrete_arg *concrete = concrete_of(t, bare);
     cfx_value v = CFX_NOTHING;
     if (cfx_scope_failed(s))
         return cfx_none();
     if (concrete && !is_ph(concrete->value)) {
-        struct leaves l = {.t = t, .param = name, .init = init};
+        struct leaves l = {.t = t, .param = bare, .init = init};
         cfx_status st = cfx_value_map(&v, s->ctx, concrete->value,
                                       concrete_leaf, &l, &s->error);
         return st ? cfx_none() : cfx_own(s, v);
@@ -203,152 +204,81 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
 
 /* ---- What the graph names ---- */
 
-struct build {
-    cfx_tracer *t;
-    cfx_module *to;
-    cfx_map whole;      /* paths that were copied with all below them */
-    cfx_error *err;
-};
-
-/* Is a module at the path, or around it, there already? */
-static bool is_there(const struct build *b, const char *path)
+/* The tensor or module that a node names: a constant, or of the root. What the
+ * root lacks, because its weights were not loaded, the copy lacks too. */
+static bool find_item(const cfx_tracer *t, const cfx_node *n,
+                      cfx_module_item *out)
 {
-    for (size_t n = strcspn(path, ".");; n += 1 + strcspn(path + n + 1, ".")) {
-        if (cfx_map_get(&b->whole, path, n))
-            return true;
-        if (!path[n])
-            return false;
-    }
-}
-
-/* The module that holds the last word of a path, made of containers where
- * there is none. */
-static cfx_status parent_of(struct build *b, const char *path,
-                            cfx_module **out, const char **last)
-{
-    cfx_module *at = b->to;
-    char word[256];
-    for (;;) {
-        size_t n = strcspn(path, ".");
-        if (!path[n])
-            break;
-        if (n >= sizeof(word))
-            return cfx_fail(b->err, CFX_EINVAL, "the name of a module is "
-                            "longer than %zu bytes", sizeof(word) - 1);
-        memcpy(word, path, n);
-        word[n] = '\0';
-        cfx_module *child = cfx_module_child(at, word);
-        cfx_status st = CFX_OK;
-        if (!child) {
-            st = cfx_module_new_container(&child, b->t->base.ctx, "Module",
-                                          b->err);
-            if (!st)
-                st = cfx_module_add_take(at, word, child, b->err);
-        }
-        if (st)
-            return st;
-        at = child;
-        path += n + 1;
-    }
-    *out = at;
-    *last = path;
-    return CFX_OK;
-}
-
-static cfx_status copy_module(struct build *b, const char *path,
-                              const cfx_module *from)
-{
-    cfx_module *parent, *copy;
-    const char *last;
-    cfx_status st = parent_of(b, path, &parent, &last);
-    if (!st)
-        st = cfx_module_copy(&copy, from, b->err);
-    if (!st)
-        st = cfx_module_add_take(parent, last, copy, b->err);
-    if (!st && !cfx_map_put(&b->whole, path, strlen(path), NULL))
-        st = no_memory(b->err);
-    return st;
-}
-
-static cfx_status copy_state(struct build *b, const char *path,
-                             const cfx_state *from)
-{
-    cfx_module *parent;
-    const char *last;
-    cfx_status st = parent_of(b, path, &parent, &last);
-    if (st || cfx_module_state(parent, last))
-        return st;
-    const cfx_tensor *x = from->tensor;
-    if (!x)
-        return cfx_module_no_param(parent, last, b->err);
-    if (!from->is_buffer)
-        st = cfx_module_param(parent, last, (cfx_dtype)x->dtype, x->rank,
-                              x->shape, b->err);
-    return st ? st : cfx_module_set(parent, last, from->tensor, b->err);
-}
-
-static cfx_status copy_constant(struct build *b, const char *path)
-{
-    const struct cfx_tracer_self *self = b->t->self;
-    for (size_t i = 0; i < self->nconstants; i++) {
-        cfx_state s = {path, self->constant[i].tensor, true, true};
-        if (!strcmp(self->constant[i].name, path))
-            return copy_state(b, path, &s);
-    }
-    return cfx_fail(b->err, CFX_ENAME,
-                    "Node referenced nonexistent target %s", path);
-}
-
-/* The state that a path names, or NULL. */
-static const cfx_state *state_at(const cfx_module *root, const char *path)
-{
-    while (root && strchr(path, '.')) {
-        size_t n = strcspn(path, ".");
-        char word[256];
-        if (n >= sizeof(word))
-            return NULL;
-        memcpy(word, path, n);
-        word[n] = '\0';
-        root = cfx_module_child(root, word);
-        path += n + 1;
-    }
-    return root ? cfx_module_state(root, path) : NULL;
-}
-
-static cfx_status copy_target(struct build *b, const cfx_node *n)
-{
+    const struct cfx_tracer_self *self = t->self;
     const char *path = n->target.u.str->text;
-    const cfx_module *root = b->t->root;
-    if (is_there(b, path))
-        return CFX_OK;
-    const cfx_state *s = n->op == CFX_GET_ATTR ? state_at(root, path) : NULL;
-    const cfx_module *m = root && !s ? cfx_module_at(root, path) : NULL;
-    return s   ? copy_state(b, path, s)
-           : m ? copy_module(b, path, m)
-               : copy_constant(b, path);
+    const char *dot = strrchr(path, '.');
+    *out = (cfx_module_item){.path = path};
+    for (size_t i = 0; i < self->nconstants; i++)
+        if (!strcmp(self->constant[i].name, path)) {
+            out->v = cfx_value_of_tensor(self->constant[i].tensor);
+            return true;
+        }
+    if (!t->root)
+        return false;
+    if (cfx_module_fetch_attr(&out->v, t->root, path, NULL)) {
+        out->v = CFX_NOTHING;
+        return n->op == CFX_GET_ATTR;
+    }
+    if (out->v.kind == CFX_MODULE)
+        return true;
+    const cfx_module *m = t->root;
+    while (m && dot && path < dot) {
+        size_t len = strcspn(path, ".");
+        m = cfx_module__child_named(m, path, len);
+        path += len + 1;
+    }
+    out->parameter = !cfx_module_state(m, path)->is_buffer;
+    return true;
+}
+
+/* Copies have their flags; what was made around them gets those of the root's
+ * modules. */
+static void copy_training(cfx_module *to, const cfx_module *root)
+{
+    char path[512];
+    for (cfx_module *m = to; m; m = cfx_module_next(m, to)) {
+        size_t n = cfx_module_path(m, path, sizeof(path));
+        const cfx_module *from = n < sizeof(path) ? cfx_module_at(root, path)
+                                                  : NULL;
+        if (from)
+            m->training = from->training;
+    }
+}
+
+static size_t count_names(const cfx_graph *g)
+{
+    size_t n = 0;
+    for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at))
+        n += at->op == CFX_CALL_MODULE || at->op == CFX_GET_ATTR;
+    return n;
 }
 
 cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
                                    cfx_graph *graph, const char *class_name,
                                    cfx_error *err)
 {
-    struct build b = {.t = t, .err = err};
     cfx_context *ctx = t->base.ctx;
+    size_t n = count_names(graph), k = 0;
+    cfx_module_item *item = cfx_calloc(ctx, n + 1, sizeof(*item));
     *out = NULL;
-    cfx_status st = cfx_module_new_container(&b.to, ctx, class_name, err);
-    cfx_map_init(&b.whole, ctx);
+    if (!item) {
+        cfx_graph_free(graph);
+        return no_memory(err);
+    }
+    for (const cfx_node *at = cfx_graph_first(graph); at;
+         at = cfx_node_next(at))
+        if (at->op == CFX_CALL_MODULE || at->op == CFX_GET_ATTR)
+            k += find_item(t, at, &item[k]);
+    cfx_status st = cfx_graph_module_from_dict_take(out, ctx, item, k, graph,
+                                                    class_name, err);
+    cfx_free(ctx, item, (n + 1) * sizeof(*item));
     if (!st && t->root)
-        cfx_module_train(b.to, cfx_module_training(t->root));
-    for (const cfx_node *n = cfx_graph_first(graph); n && !st;
-         n = cfx_node_next(n))
-        if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR)
-            st = copy_target(&b, n);
-    cfx_map_release(&b.whole);
-    if (!st)
-        return cfx_graph_module_new_take(out, ctx, b.to, graph, class_name,
-                                         err);
-    cfx_module_unref(b.to);
-    cfx_graph_free(graph);
+        copy_training(*out, t->root);
     return st;
 }
 

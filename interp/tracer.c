@@ -1,17 +1,15 @@
 /*
  * tracer -- the scope that writes calls down.
  *
- * Each hook ends in create(), the one place where nodes are made: it turns
- * tensors among arguments into get_attr nodes, and leaves with the node where
- * it comes from. Whatever fails has failed the scope.
+ * Each hook ends in cfx_tracer__create, the one place where nodes are made:
+ * tensors among arguments become get_attr nodes, and the node tells where it
+ * comes from. Whatever fails has failed the scope.
  */
-#include "graph/graph_impl.h"
 #include "interp/tracer_impl.h"
 
 #include <stdio.h>
 
-#include <cfx/text.h>
-
+#include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 
@@ -24,413 +22,6 @@ static cfx_tracer *downcast(cfx_scope *s)
 static cfx_status no_memory(cfx_tracer *t)
 {
     return cfx_fail(&t->base.error, CFX_ENOMEM, "out of memory");
-}
-
-static const char control_flow[] =
-    "symbolically traced variables cannot be used as inputs to control flow";
-
-/* ---- Paths ---- */
-
-cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,
-                            const char *name, cfx_buf *buf)
-{
-    const cfx_module *at = m;
-    size_t len = strlen(name), n;
-    for (; at && at != t->root; at = at->parent)
-        len += strlen(at->name) + 1;
-    if (!at)
-        return cfx_fail(&t->base.error, CFX_ENAME, *name
-                            ? "parameter is not a member of this module"
-                            : "module is not installed as a submodule");
-    cfx_buf_clear(buf);
-    if (!cfx_buf_reserve(buf, len + 1))
-        return no_memory(t);
-    cfx_buf_repeat(buf, '.', len);
-    n = strlen(name);
-    memcpy(buf->s + len - n, name, n);
-    size_t end = len - n;
-    for (at = m; at != t->root; at = at->parent) {
-        n = strlen(at->name);
-        end -= n + 1;
-        memcpy(buf->s + end, at->name, n);
-    }
-    /* A module's path has one dot too many. */
-    if (!*name && len)
-        buf->s[len - 1] = '\0';
-    return CFX_OK;
-}
-
-/* ---- Provenance ---- */
-
-static cfx_status set_text_meta(cfx_tracer *t, cfx_node *n, const char *key,
-                                const char *text)
-{
-    cfx_value v = cfx_str_new(t->base.ctx, text, strlen(text));
-    if (!v.kind)
-        return no_memory(t);
-    cfx_status st = cfx_node_set_meta(n, key, v, &t->base.error);
-    cfx_value_unref(v);
-    return st;
-}
-
-static cfx_status set_place(cfx_tracer *t, cfx_node *n)
-{
-    const cfx_scope *s = &t->base;
-    trace_place at = t->self->place;
-    char text[512];
-    if (!at.held)
-        at = (trace_place){s->file, s->function, s->line, false};
-    if (!at.file || t->self->o.no_places)
-        return CFX_OK;
-    snprintf(text, sizeof(text), "File: %s:%d in %s", at.file, at.line,
-             at.function);
-    return set_text_meta(t, n, "stack_trace", text);
-}
-
-static cfx_status set_provenance(cfx_tracer *t, cfx_node *n)
-{
-    const cfx_node *from = t->base.node;
-    cfx_error *err = &t->base.error;
-    if (from && from->graph != t->graph)
-        return cfx_node_inherit(n, from, err);
-    cfx_status st = set_place(t, n);
-    if (!st && t->self->stack.kind)
-        st = cfx_node_set_meta(n, "nn_module_stack", t->self->stack, err);
-    return st;
-}
-
-/* ---- Tensors that become attributes ---- */
-
-static cfx_status note_states(cfx_tracer *t)
-{
-    struct cfx_tracer_self *self = t->self;
-    cfx_buf path;
-    cfx_status st = CFX_OK;
-    cfx_buf_init(&path, t->base.ctx);
-    for (cfx_module *m = t->root; m && !st;
-         m = cfx_module_next(m, t->root))
-        for (size_t i = 0; i < m->nstate && !st; i++) {
-            bool added;
-            cfx_tensor **key = cfx_arena_alloc(&self->arena, sizeof(*key));
-            if (!key) {
-                st = no_memory(t);
-                break;
-            }
-            *key = m->state[i].tensor;
-            st = cfx_tracer__path(t, m, m->state[i].name, &path);
-            cfx_map_entry *e = st ? NULL
-                                  : cfx_map_put(&self->states,
-                                                (const char *)key,
-                                                sizeof(*key), &added);
-            if (!st && e && added)
-                e->v.p = cfx_arena_strdup(&self->arena, path.s,
-                                          strlen(path.s));
-            if (!st && (!e || !e->v.p))
-                st = no_memory(t);
-        }
-    cfx_buf_release(&path);
-    self->states_known = !st;
-    return st;
-}
-
-static bool is_taken(const cfx_tracer *t, const char *name)
-{
-    return t->root && (cfx_module_state(t->root, name) ||
-                       cfx_module_child(t->root, name));
-}
-
-/* A tensor that the root has not gets the first free name. */
-static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
-                               const char **name)
-{
-    struct cfx_tracer_self *self = t->self;
-    char text[48];
-    size_t n = self->nconstants;
-    do
-        snprintf(text, sizeof(text), "_tensor_constant%zu", n++);
-    while (is_taken(t, text));
-    if (self->nconstants == self->cap) {
-        size_t cap = self->cap ? 2 * self->cap : 4;
-        void *p = cfx_realloc(t->base.ctx, self->constant,
-                              self->cap * sizeof(*self->constant),
-                              cap * sizeof(*self->constant));
-        if (!p)
-            return no_memory(t);
-        self->constant = p;
-        self->cap = cap;
-    }
-    *name = cfx_arena_strdup(&self->arena, text, strlen(text));
-    if (!*name)
-        return no_memory(t);
-    if (!self->anew) {
-        if (!t->root)
-            return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
-                            "a tensor among the arguments needs a module that "
-                            "owns the graph and can keep it");
-        cfx_status st = cfx_module_set(t->root, text, tensor,
-                                       &t->base.error);
-        if (st)
-            return st;
-    }
-    self->constant[self->nconstants++] =
-        (trace_constant){*name, cfx_tensor_ref(tensor)};
-    return CFX_OK;
-}
-
-static cfx_status name_tensor(cfx_tracer *t, cfx_tensor *tensor,
-                              const char **name)
-{
-    struct cfx_tracer_self *self = t->self;
-    cfx_status st = self->states_known ? CFX_OK : note_states(t);
-    if (st)
-        return st;
-    cfx_map_entry *e = cfx_map_get(&self->states, (const char *)&tensor,
-                                   sizeof(tensor));
-    if (e) {
-        *name = e->v.p;
-        return CFX_OK;
-    }
-    if (cfx_tensor_is_meta(tensor))
-        return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
-                        "a tensor without numbers cannot be a constant");
-    st = add_constant(t, tensor, name);
-    cfx_tensor **key = st ? NULL : cfx_arena_alloc(&self->arena,
-                                                   sizeof(*key));
-    if (st)
-        return st;
-    if (key) {
-        *key = tensor;
-        e = cfx_map_put(&self->states, (const char *)key, sizeof(*key), NULL);
-    }
-    if (!e)
-        return no_memory(t);
-    e->v.p = (void *)*name;
-    return CFX_OK;
-}
-
-/* ---- Making nodes ---- */
-
-static cfx_node *make(cfx_tracer *t, cfx_opcode op, const char *target,
-                      const cfx_value *args, size_t nargs,
-                      const cfx_value *kwargs, size_t nkwargs,
-                      const char *name)
-{
-    cfx_node *n = cfx_graph_create_node(t->graph, op, target, args, nargs,
-                                        kwargs, nkwargs, name, NULL,
-                                        &t->base.error);
-    return n && !set_provenance(t, n) ? n : NULL;
-}
-
-/* What an argument becomes: torch.fx's create_arg. */
-static cfx_status map_arg(void *user, cfx_value v, cfx_value *out)
-{
-    cfx_tracer *t = user;
-    const char *name = NULL;
-    cfx_buf path;
-    *out = v;
-    if (v.kind == CFX_NODE && (!v.u.node || v.u.node->graph != t->graph))
-        return cfx_fail(&t->base.error, CFX_EGRAPH, "Found multiple different "
-                        "tracers: %s is a proxy of another one",
-                        v.u.node ? v.u.node->name : "a parameter");
-    if (v.kind != CFX_TENSOR && v.kind != CFX_MODULE) {
-        *out = cfx_value_ref(v);
-        return CFX_OK;
-    }
-    cfx_buf_init(&path, t->base.ctx);
-    cfx_status st = v.kind == CFX_TENSOR
-                        ? name_tensor(t, v.u.tensor, &name)
-                        : cfx_tracer__path(t, v.u.module, "", &path);
-    if (!st && !name)
-        name = cfx_buf_str(&path);
-    cfx_node *n = st ? NULL : make(t, CFX_GET_ATTR, name, NULL, 0, NULL, 0,
-                                 NULL);
-    cfx_buf_release(&path);
-    *out = n ? cfx_value_of_node(n) : CFX_NOTHING;
-    return n ? CFX_OK : t->base.error.code;
-}
-
-static cfx_status stop_at_odd(void *user, cfx_value v)
-{
-    const cfx_tracer *t = user;
-    bool plain = v.kind != CFX_TENSOR && v.kind != CFX_MODULE &&
-                 (v.kind != CFX_NODE ||
-                  (v.u.node && v.u.node->graph == t->graph));
-    return plain ? CFX_OK : CFX_EINVAL;
-}
-
-/* Map n values into a new array, where any needs it; else *out is `v`. */
-static cfx_status map_args(cfx_tracer *t, const cfx_value *v, size_t n,
-                           const cfx_value **out)
-{
-    cfx_status st = CFX_OK;
-    bool plain = true;
-    *out = v;
-    for (size_t i = 0; i < n && plain; i++)
-        plain = !cfx_value_visit(v[i], stop_at_odd, t);
-    if (plain)
-        return CFX_OK;
-    cfx_value *copy = cfx_calloc(t->base.ctx, n, sizeof(*copy));
-    if (!copy)
-        return no_memory(t);
-    for (size_t i = 0; i < n && !st; i++)
-        st = cfx_value_map(&copy[i], t->base.ctx, v[i], map_arg, t,
-                           &t->base.error);
-    *out = copy;
-    return st;
-}
-
-static void release_args(cfx_tracer *t, const cfx_value *mapped,
-                         const cfx_value *v, size_t n)
-{
-    if (mapped == v)
-        return;
-    for (size_t i = 0; i < n; i++)
-        cfx_value_unref(mapped[i]);
-    cfx_free(t->base.ctx, (cfx_value *)mapped, n * sizeof(*mapped));
-}
-
-cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
-                             const cfx_value *args, size_t nargs,
-                             const cfx_value *kwargs, size_t nkwargs,
-                             const char *name)
-{
-    const cfx_value *a = args, *k = kwargs;
-    cfx_node *n = NULL;
-    if (cfx_scope_failed(&t->base))
-        return cfx_none();
-    cfx_status st = map_args(t, args, nargs, &a);
-    if (!st)
-        st = map_args(t, kwargs, 2 * nkwargs, &k);
-    if (!st)
-        n = make(t, op, target, a, nargs, k, nkwargs, name);
-    else
-        cfx_fail(&t->base.error, st, "%s", cfx_status_name(st));
-    release_args(t, a, args, nargs);
-    release_args(t, k, kwargs, 2 * nkwargs);
-    return n ? cfx_value_of_node(n) : cfx_none();
-}
-
-cfx_value cfx_tracer_create(cfx_tracer *t, cfx_opcode op, const char *target,
-                            const cfx_value *args, size_t nargs,
-                            const cfx_value *kwargs, size_t nkwargs)
-{
-    return cfx_tracer__create(t, op, target, args, nargs, kwargs, nkwargs,
-                              NULL);
-}
-
-cfx_value cfx_tracer__placeholder(cfx_tracer *t, const char *target,
-                                  cfx_value init, cfx_value meta)
-{
-    cfx_value v = cfx_tracer_create(t, CFX_PLACEHOLDER, target, &init,
-                                    init.kind != CFX_ABSENT, NULL, 0);
-    if (v.kind == CFX_NODE && meta.kind)
-        cfx_node_set_meta(v.u.node, "tensor_meta", meta, &t->base.error);
-    return v;
-}
-
-/* ---- What is known of a proxy ---- */
-
-/* A meta, number or tuple of them; absent if nothing is known. Borrowed. */
-static cfx_value known(const cfx_tracer *t, const cfx_node *n)
-{
-    cfx_value v = cfx_node_meta(n, "tensor_meta");
-    if (!v.kind)
-        v = cfx_node_meta(n, "val");
-    if (!v.kind && n->op == CFX_GET_ATTR && t->root &&
-        cfx_module_fetch_attr(&v, t->root, n->target.u.str->text, NULL))
-        v = CFX_NOTHING;
-    for (size_t i = 0; n->op == CFX_GET_ATTR && !v.kind &&
-                       i < t->self->nconstants; i++)
-        if (!strcmp(t->self->constant[i].name, n->target.u.str->text))
-            v = cfx_value_of_tensor(t->self->constant[i].tensor);
-    return v;
-}
-
-/* A tensor without its numbers. */
-static cfx_status forget(cfx_tracer *t, cfx_value v, cfx_value *out)
-{
-    cfx_tensor *meta;
-    if (v.kind != CFX_TENSOR || cfx_tensor_is_meta(v.u.tensor)) {
-        *out = cfx_value_ref(v);
-        return CFX_OK;
-    }
-    const cfx_tensor *x = v.u.tensor;
-    cfx_status st = cfx_tensor_meta(&meta, t->base.ctx, (cfx_dtype)x->dtype,
-                                    x->rank, x->shape, x->stride,
-                                    &t->base.error);
-    *out = st ? CFX_NOTHING : cfx_value_of_tensor(meta);
-    return st;
-}
-
-static cfx_status to_meta(void *user, cfx_value v, cfx_value *out)
-{
-    cfx_tracer *t = user;
-    if (v.kind == CFX_NODE)
-        v = v.u.node && v.u.node->graph == t->graph ? known(t, v.u.node)
-                                                    : CFX_NOTHING;
-    *out = CFX_NOTHING;
-    /* CFX_EUSER: not known, which is no failure. */
-    return v.kind ? forget(t, v, out) : CFX_EUSER;
-}
-
-static cfx_status give_meta(cfx_tracer *t, cfx_node *n, cfx_value v)
-{
-    bool tensors = v.kind == CFX_TENSOR ||
-                   (cfx_value_is_seq(v) && v.u.seq->len &&
-                    v.u.seq->item[0].kind == CFX_TENSOR);
-    if (v.kind == CFX_NONE || v.kind == CFX_MODULE)
-        return CFX_OK;
-    return cfx_node_set_meta(n, tensors ? "tensor_meta" : "val", v,
-                             &t->base.error);
-}
-
-/* Make the call in the meta scope: a function or method, or a module. */
-static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
-                            const cfx_spelling *c, cfx_value *out)
-{
-    cfx_scope *s = &t->self->meta;
-    return m ? cfx_module_call(s, m, NULL, c->args, c->nargs, c->kwargs,
-                               c->nkwargs, out)
-             : cfx_scope_call_target(s, c->target, c->args, c->nargs,
-                                     c->kwargs, c->nkwargs, out);
-}
-
-/* The result's meta, where those of all arguments are known. What only numbers
- * tell stays unknown; a shape that does not fit is an error here. */
-static cfx_status infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
-                        const cfx_spelling *c)
-{
-    cfx_scope *s = &t->self->meta;
-    size_t total = c->nargs + 2 * c->nkwargs;
-    cfx_value out = CFX_NOTHING;
-    cfx_status st = CFX_OK;
-    cfx_value *v = cfx_calloc(t->base.ctx, total + 1, sizeof(*v));
-    if (!v)
-        return no_memory(t);
-    for (size_t i = 0; i < total && !st; i++)
-        st = cfx_value_map(&v[i], t->base.ctx,
-                           i < c->nargs ? c->args[i]
-                                        : c->kwargs[i - c->nargs],
-                           to_meta, t, &t->base.error);
-    cfx_spelling known_call = *c;
-    known_call.args = v;
-    known_call.kwargs = v + c->nargs;
-    if (!st)
-        st = call_meta(t, m, &known_call, &out);
-    if (!st)
-        st = give_meta(t, n, out);
-    else if (s->error.code && s->error.code != CFX_EUNSUPPORTED)
-        cfx_fail(&t->base.error, st, "%s", s->error.text);
-    else if (st == CFX_EUSER || st == CFX_EUNSUPPORTED)
-        st = CFX_OK;
-    s->error.code = CFX_OK;
-    s->error.text[0] = '\0';
-    if (out.kind)
-        cfx_value_unref(out);
-    for (size_t i = 0; i < total; i++)
-        cfx_value_unref(v[i]);
-    cfx_free(t->base.ctx, v, (total + 1) * sizeof(*v));
-    return st;
 }
 
 /* ---- Calls of functions and methods ---- */
@@ -495,7 +86,7 @@ static bool known_size(const cfx_tracer *t, const cfx_spelling *c,
         c->args[1].kind != CFX_INT ||
         c->args[0].u.node->graph != t->graph)
         return false;
-    cfx_value v = known(t, c->args[0].u.node);
+    cfx_value v = cfx_tracer__known(t, c->args[0].u.node);
     int64_t axis = c->args[1].u.i;
     if (v.kind != CFX_TENSOR || axis < -v.u.tensor->rank ||
         axis >= v.u.tensor->rank)
@@ -527,8 +118,8 @@ static cfx_status tracer_spelled(cfx_scope *s, const cfx_spelling *c,
                                           : CFX_CALL_FUNCTION,
                              c->name, c->args, c->nargs, c->kwargs,
                              c->nkwargs);
-    if (!cfx_scope_failed(s) && t->self->infers)
-        infer(t, out->u.node, NULL, c);
+    if (!cfx_scope_failed(s))
+        cfx_tracer__infer(t, out->u.node, NULL, c);
     return s->error.code;
 }
 
@@ -554,7 +145,8 @@ static cfx_status tracer_get_attr(cfx_scope *s, cfx_module *m,
         e = cfx_map_get(&self->attrs, path.s, strlen(path.s));
     cfx_node *n = e && !((cfx_node *)e->v.p)->erased ? e->v.p : NULL;
     if (!st && !n) {
-        n = make(t, CFX_GET_ATTR, path.s, NULL, 0, NULL, 0, NULL);
+        n = cfx_tracer__make(t, CFX_GET_ATTR, path.s, NULL, 0, NULL, 0,
+                             NULL);
         e = n && self->anew
                 ? cfx_map_put(&self->attrs, n->target.u.str->text,
                               n->target.u.str->len, NULL)
@@ -636,8 +228,8 @@ static cfx_status record_module(cfx_tracer *t, cfx_module *m,
 {
     *out = cfx_tracer_create(t, CFX_CALL_MODULE, path, c->args, c->nargs,
                              c->kwargs, c->nkwargs);
-    if (!cfx_scope_failed(&t->base) && t->self->infers)
-        infer(t, out->u.node, m, c);
+    if (!cfx_scope_failed(&t->base))
+        cfx_tracer__infer(t, out->u.node, m, c);
     return t->base.error.code;
 }
 
@@ -683,84 +275,13 @@ static cfx_status tracer_spelled_module(cfx_scope *s, cfx_module *m,
     return st;
 }
 
-/* ---- Questions ---- */
-
-static cfx_status refuse_len(cfx_scope *s)
-{
-    return cfx_fail(&s->error, CFX_EUNSUPPORTED, "'len' is not supported in "
-                    "symbolic tracing by default. If you want this call to be "
-                    "recorded, please wrap it (cfx_wrap)");
-}
-
-static cfx_status refuse_iteration(cfx_scope *s)
-{
-    return cfx_fail(&s->error, CFX_EUNSUPPORTED, "Proxy object cannot be "
-                    "iterated. This can be attempted when the Proxy is used in "
-                    "a loop or as a *args or **kwargs function argument. Take "
-                    "items by cfx_nth or cfx_unpack");
-}
-
-static cfx_status answer_len(cfx_scope *s, cfx_value v, cfx_value *out)
-{
-    if (cfx_value_is_seq(v))
-        *out = cfx_int(v.u.seq->len);
-    else if (v.kind == CFX_TENSOR && v.u.tensor->rank &&
-             cfx_dim_is_int(v.u.tensor->shape[0]))
-        *out = cfx_int(cfx_dim_value(v.u.tensor->shape[0]));
-    return out->kind == CFX_INT ? CFX_OK : refuse_len(s);
-}
-
-static cfx_status answer_items(cfx_scope *s, cfx_value proxy, cfx_value v,
-                               cfx_value *out)
-{
-    if (!cfx_value_is_seq(v))
-        return refuse_iteration(s);
-    uint32_t n = v.u.seq->len;
-    cfx_value *item = cfx_calloc(s->ctx, n + 1, sizeof(*item));
-    if (!item)
-        return no_memory(downcast(s));
-    for (uint32_t i = 0; i < n; i++)
-        item[i] = cfx_nth(s, proxy, i);
-    if (!cfx_scope_failed(s))
-        *out = cfx_tuple_new(s->ctx, n, item);
-    cfx_free(s->ctx, item, (n + 1) * sizeof(*item));
-    if (!out->kind)
-        return no_memory(downcast(s));
-    return s->error.code;
-}
-
-static cfx_status tracer_ask(cfx_scope *s, cfx_question question, cfx_value v,
-                             cfx_value *out)
-{
-    const cfx_tracer *t = downcast(s);
-    bool ours = v.kind == CFX_NODE && v.u.node && v.u.node->graph == t->graph;
-    cfx_value is = ours ? known(t, v.u.node) : CFX_NOTHING;
-    *out = CFX_NOTHING;
-    switch (question) {
-    case CFX_ASK_META:
-        if (is.kind == CFX_TENSOR)
-            *out = cfx_value_ref(is);
-        return CFX_OK;
-    case CFX_ASK_LEN:
-        return answer_len(s, is, out);
-    case CFX_ASK_ITEMS:
-        return answer_items(s, v, is, out);
-    case CFX_ASK_TRUTH:
-        break;
-    }
-    if (is.kind != CFX_BOOL_VALUE && is.kind != CFX_INT)
-        return cfx_fail(&s->error, CFX_EUNSUPPORTED, "%s", control_flow);
-    *out = cfx_bool(is.u.i != 0);
-    return CFX_OK;
-}
-
 const cfx_scope_class cfx_tracer_class = {
     .size = sizeof(cfx_scope_class),
     .name = "tracer",
     .get_attr = tracer_get_attr,
     .spelled = tracer_spelled,
     .spelled_module = tracer_spelled_module,
-    .ask = tracer_ask,
+    .ask = cfx_tracer__ask,
 };
 
 /* ---- Life ---- */

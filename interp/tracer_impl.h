@@ -49,6 +49,24 @@ cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
                              const cfx_value *kwargs, size_t nkwargs,
                              const char *name);
 
+/* The same of arguments that are those of a node: no tensors, no proxies of
+ * others. NULL on failure. */
+cfx_node *cfx_tracer__make(cfx_tracer *t, cfx_opcode op, const char *target,
+                           const cfx_value *args, size_t nargs,
+                           const cfx_value *kwargs, size_t nkwargs,
+                           const char *name);
+
+/* What is known of a node's value: a meta, a number, or a tuple of them;
+ * absent if nothing is. Borrowed. */
+cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n);
+cfx_status cfx_tracer__ask(cfx_scope *s, cfx_question question, cfx_value v,
+                           cfx_value *out);
+
+/* Give a node the meta of its result, in a tracer that infers and where those
+ * of all arguments are known: of a call of m, or of c's target. */
+cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
+                             const cfx_spelling *c);
+
 /* The path, from the tracer's root, of what module m calls `name`; "": of m
  * itself. Fails the scope for a module that is not below the root. */
 cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,

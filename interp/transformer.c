@@ -55,9 +55,26 @@ static cfx_status keep(cfx_tracer *t, cfx_node *n, const cfx_node *from,
     return st;
 }
 
-/* Write a call down. */
+/* Where metas are known: that of the result. */
+static void infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
+                  const cfx_call *call)
+{
+    cfx_spelling c = {.args = call->args, .nargs = call->nargs,
+                      .kwargs = call->kwargs, .nkwargs = call->nkwargs};
+    const char *name = n->target.u.str->text;
+    if (!t->self->infers || n->op == CFX_PLACEHOLDER ||
+        n->op == CFX_GET_ATTR || n->op == CFX_OUTPUT)
+        return;
+    if (!m)
+        c.target = n->op == CFX_CALL_METHOD
+                       ? cfx_find_method(t->base.ctx, name)
+                       : cfx_find_function(t->base.ctx, name);
+    cfx_tracer__infer(t, n, m, &c);
+}
+
+/* Write a call down; of a module, m. */
 static cfx_status record(cfx_interp *it, const cfx_call *call, cfx_opcode op,
-                         const char *target, bool facts, cfx_value *out)
+                         const char *target, cfx_module *m, cfx_value *out)
 {
     cfx_tracer *t = tracer_of(it);
     const cfx_node *from = call->node;
@@ -67,7 +84,10 @@ static cfx_status record(cfx_interp *it, const cfx_call *call, cfx_opcode op,
                               call->kwargs, call->nkwargs,
                               same ? from->name : NULL);
     if (!cfx_scope_failed(it->scope) && same)
-        keep(t, out->u.node, from, facts);
+        keep(t, out->u.node, from, op == CFX_PLACEHOLDER ||
+                 op == CFX_GET_ATTR || op == CFX_OUTPUT);
+    if (!cfx_scope_failed(it->scope))
+        infer(t, out->u.node, m, call);
     return passed(it);
 }
 
@@ -75,7 +95,7 @@ static cfx_status transformer_placeholder(cfx_interp *it,
                                           const cfx_call *call,
                                           cfx_value *out)
 {
-    return record(it, call, CFX_PLACEHOLDER, call->target.u.str->text, true,
+    return record(it, call, CFX_PLACEHOLDER, call->target.u.str->text, NULL,
                   out);
 }
 
@@ -89,7 +109,7 @@ static cfx_status transformer_get_attr(cfx_interp *it, const cfx_call *call,
     cfx_status st = cfx_tracer__path(t, it->module, call->target.u.str->text,
                                      &path);
     if (!st)
-        st = record(it, call, CFX_GET_ATTR, path.s, true, out);
+        st = record(it, call, CFX_GET_ATTR, path.s, NULL, out);
     cfx_buf_release(&path);
     return st ? passed(it) : CFX_OK;
 }
@@ -97,7 +117,7 @@ static cfx_status transformer_get_attr(cfx_interp *it, const cfx_call *call,
 static cfx_status call_spelled(cfx_interp *it, const cfx_call *call,
                                cfx_opcode op, cfx_value *out)
 {
-    return record(it, call, op, call->target.u.str->text, false, out);
+    return record(it, call, op, call->target.u.str->text, NULL, out);
 }
 
 static cfx_status transformer_call_function(cfx_interp *it,
@@ -135,7 +155,7 @@ static cfx_status transformer_call_module(cfx_interp *it,
     const char *at = cfx_buf_str(&path);
     if (!st)
         st = cfx_tracer__is_leaf(t, m, at)
-                 ? record(it, call, CFX_CALL_MODULE, at, false, out)
+                 ? record(it, call, CFX_CALL_MODULE, at, m, out)
                  : it->scope->cls->spelled_module(it->scope, m, target, &c,
                                                   out);
     cfx_buf_release(&path);
@@ -145,7 +165,7 @@ static cfx_status transformer_call_module(cfx_interp *it,
 static cfx_status transformer_output(cfx_interp *it, const cfx_call *call,
                                      cfx_value *out)
 {
-    return record(it, call, CFX_OUTPUT, "output", true, out);
+    return record(it, call, CFX_OUTPUT, "output", NULL, out);
 }
 
 const cfx_interp_class cfx_transformer_class = {

@@ -260,10 +260,16 @@ done
 
 # ---- Printing ----
 
-for format in graph tabular python readable modules model cfx; do
+for format in graph tabular python readable modules model cfx c dot svg; do
     gives 0 "print --format $format" print fc.fx --format $format
     yes "$format is not empty" test -s out
 done
+gives 0 'readable, in colours, a parameter a line' \
+    print fc.fx --format readable --color --expanded --stride --device \
+    --meta seq_nr --meta desc
+prints '^        self,$'
+gives 0 'dot with parameters' print fc.fx --format dot --parameters
+prints 'op_code=get_parameter'
 gives 0 'the model as it was' print fc.fx --format model
 yes 'model prints back the same' cmp -s out fc.fx
 gives 0 'operators' ops

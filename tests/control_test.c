@@ -1,6 +1,8 @@
 /*
  * control_test -- GraphModules that are called by others.
  */
+#include <cfx/tracer.h>
+
 #include "tests/control_test.h"
 
 /* ---- GraphModules called by GraphModules ---- */
@@ -17,7 +19,8 @@ static const char nested[] =
     "\n"
     "graph():\n"
     "    %x : [num_users=1] = placeholder[target=x]\n"
-    "    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = {})\n"
+    "    %a : [num_users=1] = call_module[target=a](args = (%x,), kwargs = "
+    "{})\n"
     "    %b : [num_users=1] = call_module[target=b](args = (%a,), kwargs = "
     "{k: 10})\n"
     "    return %b\n"
@@ -316,8 +319,7 @@ START_TEST(graphs_are_called_where_nothing_runs)
 }
 END_TEST
 
-/* torch.fx's test: the child stays one node where a class says so. */
-static cfx_status leaf_call_module(cfx_scope *s, cfx_module *m,
+static cfx_status stop_call_module(cfx_scope *s, cfx_module *m,
                                    const char *path, const cfx_value *in,
                                    cfx_value *out)
 {
@@ -330,19 +332,91 @@ static cfx_status leaf_call_module(cfx_scope *s, cfx_module *m,
     return cfx_module_forward(s, m, in, out);
 }
 
-START_TEST(tracing_graphmodules_as_leaf_submodules)
+START_TEST(classes_of_scopes_may_stop_at_graphs)
 {
-    cfx_scope_class leaf = cfx_eager_class;
+    cfx_scope_class stop = cfx_eager_class;
     cfx_scope s;
     cfx_value x = floats(2, 1), y;
-    leaf.call_module = leaf_call_module;
-    cfx_scope_init(&s, &leaf, ctx, NULL);
+    stop.call_module = stop_call_module;
+    cfx_scope_init(&s, &stop, ctx, NULL);
     call_child("(args = (%x,), kwargs = {})", second, "%add");
     ck_assert_int_eq(cfx_module_call(&s, gm, NULL, &x, 1, NULL, 0, &y), 0);
     ck_assert_ptr_eq(y.u.tensor, x.u.tensor);
     cfx_value_unref(y);
     cfx_scope_release(&s);
     cfx_value_unref(x);
+}
+END_TEST
+
+/* Trace the model anew in its place; its nodes, "op:target" in a row. */
+static const char *retrace(const cfx_trace_options *o)
+{
+    static char text[512];
+    cfx_module *traced;
+    text[0] = '\0';
+    ck_assert_msg(!cfx_symbolic_trace(&traced, gm, o, &err), "%s", err.text);
+    cfx_module_unref(gm);
+    gm = traced;
+    for (const cfx_node *n = cfx_graph_first(cfx_graph_module_graph(gm)); n;
+         n = cfx_node_next(n)) {
+        size_t at = strlen(text);
+        snprintf(text + at, sizeof(text) - at, "%s%s:%s", at ? " " : "",
+                 cfx_opcode_names[n->op], n->target.u.str->text);
+    }
+    return text;
+}
+
+static bool is_graph(void *user, const cfx_module *m, const char *path)
+{
+    (void)user;
+    (void)path;
+    return cfx_graph_module_graph(m) != NULL;
+}
+
+/* torch.fx's test: a GraphModule is traced through, or is one node. */
+START_TEST(tracing_graphmodules_as_leaf_submodules)
+{
+    cfx_trace_options leaf = {.size = sizeof(leaf), .is_leaf = is_graph};
+    cfx_value x = floats(2, 1);
+    model(nested);
+    ck_assert_str_eq(retrace(NULL), "placeholder:x call_function:operator.add "
+                     "call_function:operator.mul output:output");
+    ck_assert_float_eq(run(&x, 1), 30);
+    model(nested);
+    ck_assert_str_eq(retrace(&leaf), "placeholder:x call_module:a "
+                     "call_module:b output:output");
+    x = floats(2, 1);
+    ck_assert_float_eq(run(&x, 1), 30);
+}
+END_TEST
+
+/* A forward in C that calls a graph, and a graph that is an argument. */
+START_TEST(graphs_are_traced_where_c_calls_them)
+{
+    cfx_value x = floats(2, 1);
+    ck_assert_int_eq(cfx_register_module_type(ctx, &Twice, &err), 0);
+    model(twice);
+    ck_assert_str_eq(retrace(NULL), "placeholder:x call_function:operator.add "
+                     "call_function:operator.add output:output");
+    ck_assert_float_eq(run(&x, 1), 4);
+    model("# cfx 1\n"
+          "Net(\n"
+          "  (f): Sub()\n"
+          ")\n\n"
+          "graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %f : [num_users=2] = get_attr[target=f]\n"
+          "    %c : [num_users=1] = call_function[target=torch.ops."
+          "higher_order.cond](args = (True, %f, %f, (%x,)), kwargs = {})\n"
+          "    return %c\n\n"
+          "graph f():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %neg : [num_users=1] = call_method[target=neg](args = (%x,), "
+          "kwargs = {})\n"
+          "    return %neg\n");
+    ck_assert_ptr_nonnull(strstr(retrace(NULL), "get_attr:f"));
+    x = floats(2, 1);
+    ck_assert_float_eq(run(&x, 1), -1);
 }
 END_TEST
 
@@ -640,7 +714,9 @@ static Suite *suite(void)
     tcase_add_test(t, children_take_the_rest);
     tcase_add_test(t, forwards_in_c_call_graphs);
     tcase_add_test(t, graphs_are_called_where_nothing_runs);
+    tcase_add_test(t, classes_of_scopes_may_stop_at_graphs);
     tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
+    tcase_add_test(t, graphs_are_traced_where_c_calls_them);
     tcase_add_test(t, nesting_has_a_limit);
     tcase_add_test(t, values_of_children_end_with_their_last_use);
     tcase_add_test(t, boxed_run_takes_one_value_a_placeholder);

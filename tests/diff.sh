@@ -89,6 +89,13 @@ gives 1 'their names' diff a.fx abs.fx -i 'x=f32[4]' --all
 prints '^%neg is only in a.fx$'
 prints '^%abs is only in abs.fx$'
 
+gives 0 'equal graphs' diff a.fx same.fx --graph
+gives 1 'other graphs' diff a.fx three.fx --graph
+prints '^- +%mul .* 2\)'
+prints '^\+ +%mul .* 3\)'
+says '^cfx: three.fx: its graph differs from that of a.fx in 2 lines$'
+gives 2 'graphs as JSON' diff a.fx same.fx --graph --format json
+
 gives 1 'JSON' diff a.fx three.fx -i 'x=f32[4]' --format json --all
 prints '"schema": "cfx-diff-1"'
 prints '"node": "mul"'

@@ -53,6 +53,27 @@ is 'swap_by_pattern tells how many' 0 '^1 replaced$' \
     "$build/swap-by-pattern" "$m/mymodule.fx"
 is 'swap_by_pattern tells what is wrong' 1 '^swap_by_pattern: none.fx: ' \
     "$build/swap-by-pattern" none.fx
+is 'swap_by_transformer calls another function' 0 \
+    '%mul : .*target=operator.mul.\(args = \(%x, %param\)' \
+    "$build/swap-by-transformer" "$m/mymodule.fx"
+is 'swap_by_transformer prints a model' 0 '' sh -c "
+    '$build/swap-by-transformer' '$m/mymodule.fx' >swapped.fx &&
+    '$build/cfx' print swapped.fx --format model | cmp - swapped.fx"
+is 'swap_by_transformer tells what is wrong' 1 \
+    '^swap_by_transformer: none.fx: ' "$build/swap-by-transformer" none.fx
+is 'decompose_relu leaves none' 1 '' sh -c "
+    '$build/decompose-relu' '$m/digits.fx' | grep -i relu"
+cp "$m/digits.safetensors" decomposed.safetensors
+"$build/decompose-relu" "$m/digits.fx" >decomposed.fx
+is 'decompose_relu changes no result' 0 '' sh -c "
+    '$build/cfx' run decomposed.fx -i 'x=$m/digits_images.npy' -O a &&
+    '$build/cfx' run '$m/digits.fx' -i 'x=$m/digits_images.npy' -O b &&
+    cmp a/output.npy b/output.npy"
+is 'own_module runs' 0 '^eager: 2 by 4$' "$build/own-module"
+is 'own_module propagates shapes' 0 '^meta: 2 by 4$' \
+    "$build/own-module"
+is 'own_module is traced' 0 'target=torch.mul.\(args = \(%relu, %scale\)' \
+    "$build/own-module"
 is 'digits tells what is wrong' 1 '^digits: none.fx: ' \
     "$build/digits" none.fx a b
 is 'digits without arguments' 2 '^usage' "$build/digits"

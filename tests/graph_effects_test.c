@@ -192,6 +192,76 @@ static cfx_module *new_graph_module(const char *relu)
     return gm;
 }
 
+START_TEST(effects_of_attention_are_those_of_its_dropout)
+{
+    cfx_node *x = input("x");
+    cfx_value args[] = {node(x), node(x), node(x)};
+    for (int i = 0; i < 2; i++) {
+        cfx_value of[] = {cfx_int(4), cfx_int(2), cfx_num(i * 0.5)};
+        cfx_module *root = new_root(), *m;
+        assert_ok(cfx_module_new(&m, ctx,
+                                 cfx_find_module_type(ctx,
+                                                      "MultiheadAttention"),
+                                 NULL, of, 3, NULL, 0, &err));
+        add(root, "mha", m);
+        cfx_graph_set_owning_module(g, root);
+        cfx_node *n = cfx_graph_call_module(g, "mha", args, 3, NULL, 0, &err);
+        ck_assert(!is_impure(n));
+        cfx_module_train(root, true);
+        cfx_effects e = effects_of(n);
+        ck_assert(e.random == (i == 1) && !e.effect && !e.writes);
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
+/* Whatever has to be assumed of a module is assumed of none of these, called
+ * with their defaults. */
+START_TEST(effects_of_most_modules_are_found)
+{
+    static const char *const pure[] = {
+        "AdaptiveAvgPool2d", "AvgPool2d", "Conv2d", "Conv1d", "Linear",
+        "Bilinear", "Embedding", "EmbeddingBag", "LSTM", "GRU", "RNN",
+        "LSTMCell", "LayerNorm", "GroupNorm", "MaxPool2d", "MaxUnpool2d",
+        "Softmax", "GELU", "PReLU", "PixelShuffle", "Flatten",
+        "Unflatten", "ZeroPad2d", "CosineSimilarity", "Fold", "Unfold",
+        "InstanceNorm2d", "TransformerEncoderLayer", "Identity",
+    };
+    cfx_node *x = input("x");
+    for (size_t i = 0; i < sizeof(pure) / sizeof(*pure); i++) {
+        cfx_module *root = new_root(), *m;
+        const cfx_module_type *t = cfx_find_module_type(ctx, pure[i]);
+        cfx_value args[] = {cfx_int(2), cfx_int(2), cfx_int(2)};
+        if (!t)
+            continue;
+        size_t n = 0;
+        while (n <= 3 && cfx_module_new(&m, ctx, t, NULL, args, n, NULL, 0,
+                                        NULL))
+            n++;
+        ck_assert_msg(n <= 3, "%s", pure[i]);
+        add(root, "m", m);
+        cfx_graph_set_owning_module(g, root);
+        cfx_effects e = effects_of(call_module(g, "m", x));
+        ck_assert_msg(!cfx_effects_any(&e), "%s", pure[i]);
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
+static cfx_module *new_graph_module_of_one(const char *relu)
+{
+    cfx_graph *h;
+    cfx_module *gm;
+    assert_ok(cfx_graph_new(&h, ctx, &err));
+    cfx_value a = node(cfx_graph_placeholder(h, "a", &err));
+    cfx_node *n = cfx_graph_call_method(h, relu, &a, 1, NULL, 0, &err);
+    cfx_graph_output(h, node(n), &err);
+    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    return gm;
+}
+
 START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
 {
     cfx_node *x = input("x"), *y = input("y");
@@ -207,9 +277,40 @@ START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
     ck_assert_uint_eq(effects_of(n).input_views, 2);
     n = cfx_graph_call_module(g, "sub", args, 1, kwargs, 1, &err);
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
-    cfx_node *sub = cfx_graph_get_attr(g, "sub", &err);
-    ck_assert(is_impure(call("torch.cond", x, sub, y, NULL)));
     cfx_value_unref(kwargs[0]);
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(effects_of_calls_are_those_of_graphs_they_are_given)
+{
+    cfx_node *x = input("x"), *y = input("y");
+    cfx_module *root = new_root();
+    add(root, "sub", new_graph_module("relu"));
+    cfx_graph_set_owning_module(g, root);
+    cfx_node *sub = cfx_graph_get_attr(g, "sub", &err);
+    cfx_value operands[] = {node(y), node(y)};
+    cfx_value tuple = cfx_tuple_new(ctx, 2, operands);
+    cfx_value args[] = {node(x), node(sub), node(sub), tuple};
+    cfx_node *n = cfx_graph_call_function(g, "torch.cond", args, 4, NULL, 0,
+                                          &err);
+    ck_assert(!is_impure(n));
+    cfx_graph *h = cfx_graph_module_graph(cfx_module_at(root, "sub"));
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    ck_assert(is_impure(n) && effects_of(n).input_writes);
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu", &err));
+    ck_assert(!is_impure(n));
+    /* The same below a module that is no graph. */
+    add(root, "seq", new_module("Sequential", -1, NULL, false));
+    add(root, "seq.0", new_graph_module_of_one("relu"));
+    add(root, "seq.1", new_module("ReLU", -1, NULL, false));
+    cfx_node *seq = call_module(g, "seq", x);
+    ck_assert(!is_impure(seq));
+    h = cfx_graph_module_graph(cfx_module_at(root, "seq.0"));
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    ck_assert_uint_eq(effects_of(seq).input_writes, 1);
+    cfx_value_unref(tuple);
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
@@ -445,11 +546,15 @@ int main(void)
     Suite *s = suite_create("graph_effects");
     TCase *c = tcase_create("graph_effects");
     tcase_add_checked_fixture(c, setup, end);
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, effects_follow_the_schema_of_the_bound_call);
     tcase_add_test(c, effects_of_training_end_with_it);
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, effects_of_attention_are_those_of_its_dropout);
+    tcase_add_test(c, effects_of_most_modules_are_found);
+    tcase_add_test(c, effects_of_calls_are_those_of_graphs_they_are_given);
     tcase_add_test(c, effects_of_nested_graphs_are_found_once);
     tcase_add_test(c, dce_simple);
     tcase_add_test(c, dce_dead_getattr);

@@ -48,7 +48,8 @@ static void starve(void)
         return;
     allowed = dice(2);
     g->store.arena.at = g->store.arena.end;
-    g->names.text.at = g->names.text.end;
+    g->names.memory.at = g->names.memory.end;
+    g->names.at = g->names.end;
     for (int i = 0; i < CFX_STORE_CLASSES; i++)
         if (dice(2))
             g->store.spare[i] = NULL;

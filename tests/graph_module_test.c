@@ -642,6 +642,7 @@ int main(void)
     Suite *s = suite_create("graph_module");
     TCase *c = tcase_create("graph_module");
     tcase_add_checked_fixture(c, setup, end);
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, construct_root_dict);
     tcase_add_test(c, graph_module_init_buffer_param_copied_mod_init);
     tcase_add_test(c, constructed_modules_may_be_named_after_what_is_in_them);

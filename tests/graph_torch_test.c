@@ -368,6 +368,72 @@ START_TEST(return_tuple)
 }
 END_TEST
 
+/* What torch.fx gives for the same calls, but that it knows no methods, and
+ * has 1 for (1,). */
+static void assert_normalized(const cfx_node *n, const char *expected)
+{
+    cfx_value args, kwargs;
+    cfx_sink to = into_text();
+    for (int only = 0; only < 2; only++) {
+        assert_ok(cfx_node_normalized_arguments(n, only, &args, &kwargs,
+                                                &err));
+        if (args.kind) {
+            assert_ok(cfx_print_value(to, args, CFX_STYLE_REPR, &err));
+            assert_ok(cfx_print_value(to, kwargs, CFX_STYLE_REPR, &err));
+        }
+        append(NULL, only ? "" : " ", only ? 0 : 1);
+        cfx_value_unref(args);
+        cfx_value_unref(kwargs);
+    }
+    ck_assert_str_eq(text, expected);
+}
+
+START_TEST(normalized_arguments)
+{
+    cfx_node *x = input("x");
+    assert_normalized(x, " ");
+    assert_normalized(call("my.function", x, NULL), " ");
+    assert_normalized(call("torch.relu", x, x, NULL), " ");
+    cfx_value args[] = {node(x), cfx_int(1)};
+    cfx_node *n = cfx_graph_call_function(g, "torch.flatten", args, 2, NULL, 0,
+                                          &err);
+    assert_normalized(n, "(x, 1){'end_dim': -1} "
+                      "(){'input': x, 'start_dim': 1, 'end_dim': -1}");
+    n = call("torch.nn.functional.dropout", x, NULL);
+    assert_normalized(n, "(x,){'p': 0.5, 'training': True, 'inplace': False} "
+                      "(){'input': x, 'p': 0.5, 'training': True, "
+                      "'inplace': False}");
+    n = cfx_graph_call_method(g, "flatten", args, 2, NULL, 0, &err);
+    assert_normalized(n, "(x, 1){'end_dim': -1} "
+                      "(){'self': x, 'start_dim': 1, 'end_dim': -1}");
+    cfx_value key = str("dim"), kwargs[] = {key, cfx_int(1)};
+    n = cfx_graph_call_function(g, "torch.mean", args, 1, kwargs, 1, &err);
+    assert_normalized(n, "(x,){'dim': (1,), 'keepdim': False, 'dtype': None} "
+                      "(){'input': x, 'dim': (1,), 'keepdim': False, "
+                      "'dtype': None}");
+    cfx_value_unref(key);
+}
+END_TEST
+
+static bool normalize_one(void)
+{
+    cfx_value args, kwargs;
+    cfx_status st = cfx_node_normalized_arguments(cfx_graph_last(g), false,
+                                                  &args, &kwargs, &err);
+    must(st ? !args.kind && !kwargs.kind : args.kind && kwargs.kind);
+    cfx_value_unref(args);
+    cfx_value_unref(kwargs);
+    return !st;
+}
+
+START_TEST(normalized_arguments_survive_lack_of_memory)
+{
+    call("torch.nn.functional.max_pool2d", input("x"), input("k"), NULL);
+    assert_ok(cfx_node_update_arg(cfx_graph_last(g), 1, cfx_int(2), &err));
+    fail_each_allocation(normalize_one);
+}
+END_TEST
+
 /* ---- Differences ---- */
 
 static void assert_diff(const cfx_graph *a, const cfx_graph *b,
@@ -457,6 +523,7 @@ int main(void)
     Suite *s = suite_create("graph_torch");
     TCase *c = tcase_create("graph_torch");
     tcase_add_checked_fixture(c, setup, end);
+    tcase_set_timeout(c, 60);
     tcase_add_test(c, graph_unique_names_manual);
     tcase_add_test(c, remove_uses);
     tcase_add_test(c, remove_uses_with_custom_filter);
@@ -479,6 +546,8 @@ int main(void)
     tcase_add_test(c, regular_and_default_args);
     tcase_add_test(c, string_literal_return);
     tcase_add_test(c, return_tuple);
+    tcase_add_test(c, normalized_arguments);
+    tcase_add_test(c, normalized_arguments_survive_lack_of_memory);
     tcase_add_test(c, graph_diff_tells_what_changed);
     tcase_add_test(c, graph_diff_of_many_nodes_takes_no_quadratic_time);
     tcase_add_test(c, graph_diff_survives_lack_of_memory);

@@ -115,7 +115,7 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
         headers("op", "op scope ops effects")
         headers("nn", "module")
         headers("graph", "graph graph_module")
-        headers("format", "text file")
+        headers("format", "text file picture")
         headers("interp", "interp trace check_finite pass pass_manager")
         all("base", "")
         all("types", "base")

@@ -230,6 +230,29 @@ END_TEST
 
 /* ---- Loops ---- */
 
+START_TEST(loops_over_known_numbers_are_unrolled_but_not_for_ever)
+{
+    char text[1024];
+    const char *body =
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %y : [num_users=1] = placeholder[target=y]\n"
+        "    %a : [num_users=1] = call_function[target=operator.add](args = "
+        "(%x, 1), kwargs = {})\n"
+        "    return (%a, %y)\n";
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof(text),
+                 "    %%x : [num_users=1] = placeholder[target=x]\n"
+                 "    %%y : [num_users=0] = placeholder[target=y]\n"
+                 "    %%l : [num_users=1] = call_function[target=operator.lt]"
+                 "(args = (%%x, 5), kwargs = {})\n"
+                 "    return %s\n", i ? "True" : "%l");
+        program(first_of("while_loop", "(%f, %g, (0, %x), ())"), text, body);
+        ck_assert_str_eq(propagate("f32[N,3]", "f32[]"),
+                         i ? "SymInt" : "int");
+    }
+}
+END_TEST
+
 static cfx_value counted[2];
 
 START_TEST(endless_loops_end_with_the_time)
@@ -299,6 +322,7 @@ static Suite *suite(void)
     tcase_add_test(t, cond_has_the_type_of_both_branches);
     tcase_add_test(t, while_loop_keeps_the_types_it_carries);
     tcase_add_test(t, map_and_scan_stack_as_many_as_there_are);
+    tcase_add_test(t, loops_over_known_numbers_are_unrolled_but_not_for_ever);
     tcase_add_test(t, endless_loops_end_with_the_time);
     tcase_add_test(t, associative_scan_combines_from_the_first_on);
     suite_add_tcase(s, t);

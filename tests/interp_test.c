@@ -431,6 +431,28 @@ static cfx_status ones_for_x(cfx_interp *it, const cfx_node *n,
     return st;
 }
 
+/* Another graph over the same module. */
+START_TEST(interpreter_other_graph)
+{
+    cfx_interp it = {0};
+    cfx_graph *other;
+    model(chain);
+    ck_assert_int_eq(cfx_graph_copy(&other, cfx_graph_module_graph(gm), &err),
+                     CFX_OK);
+    cfx_node *mul = cfx_graph_find(other, "mul");
+    ck_assert_int_eq(cfx_node_set_target(mul, "operator.sub", &err), CFX_OK);
+    cfx_interp_options o = {.size = sizeof(o), .graph = other};
+    ck_assert_int_eq(cfx_interp_init_with(&it, &cfx_interp_base, gm, &o,
+                                          &err), CFX_OK);
+    cfx_value x = floats(2, 2), out = run(&it, &x, 1);
+    ck_assert_float_eq(first(out), 3);
+    cfx_value_unref(out);
+    cfx_value_unref(x);
+    cfx_interp_release(&it);
+    cfx_graph_free(other);
+}
+END_TEST
+
 START_TEST(arguments_may_be_fetched_otherwise)
 {
     cfx_interp it = {0};
@@ -574,6 +596,7 @@ int main(void)
     tcase_add_test(t, kept_values_stay_until_the_next_run);
     tcase_add_test(t, each_opcode_has_its_hook_and_classes_chain_up);
     tcase_add_test(t, hook_may_chain_up_with_another_call);
+    tcase_add_test(t, interpreter_other_graph);
     tcase_add_test(t, arguments_may_be_fetched_otherwise);
     tcase_add_test(t, errors_tell_the_node);
     tcase_add_test(t, run_stops_when_it_is_cancelled);

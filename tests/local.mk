@@ -45,16 +45,18 @@ endif
 
 # Passes.
 if HAVE_CHECK
-PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test
+PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test \
+	tests/passes_rewrite_test
 check_PROGRAMS += $(PASS_TESTS)
 TESTS += $(PASS_TESTS)
 endif
-EXTRA_DIST += %reldir%/pass_test.h
+EXTRA_DIST += %reldir%/pass_test.h %reldir%/behaviours
 check_PROGRAMS += tests/passes_zoo_test
 tests_passes_zoo_test_SOURCES = %reldir%/passes_zoo_test.c %reldir%/zoo.c \
 	%reldir%/zoo.h
-dist_check_SCRIPTS += %reldir%/passes_zoo.sh
-TESTS += %reldir%/passes_zoo.sh
+SHELL_TESTS_OF_PASSES = %reldir%/passes_zoo.sh %reldir%/transform_test.sh
+dist_check_SCRIPTS += $(SHELL_TESTS_OF_PASSES)
+TESTS += $(SHELL_TESTS_OF_PASSES)
 
 # Whole graphs: effects, copies, hooks, the tree below a GraphModule.
 if HAVE_CHECK
@@ -85,7 +87,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
-	%reldir%/codegen_zoo.sh %reldir%/diff.sh
+	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -162,4 +164,4 @@ tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
-EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h %reldir%/trace_test.h
+EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h

@@ -92,7 +92,7 @@ static void propose(golden_text *got, cfx_module *gm, const char *words,
 
 START_TEST(partitioner)
 {
-    char *all = golden_read("partition.golden");
+    char *all = golden_read("partition.txt");
     golden_section s = {.next = all}, model, names, want;
     int cases = 0;
     size_t start = cfx_context_memory(ctx);

@@ -77,6 +77,27 @@ CFX_INLINE void assert_failed(cfx_status code, const char *text)
     err = (cfx_error){0};
 }
 
+/* ---- Short ways to write a graph ---- */
+
+#define GRAPH "graph():\n"
+#define IN(name)                                                              \
+    "    %" name " : [num_users=1] = placeholder[target=" name "]\n"
+#define FN(name, target, args)                                                \
+    "    %" name " : [num_users=1] = call_function[target=" target            \
+    "](args = (" args "), kwargs = {})\n"
+#define FNK(name, target, args, kwargs)                                       \
+    "    %" name " : [num_users=1] = call_function[target=" target            \
+    "](args = (" args "), kwargs = {" kwargs "})\n"
+#define ME(name, target, args)                                                \
+    "    %" name " : [num_users=1] = call_method[target=" target              \
+    "](args = (" args "), kwargs = {})\n"
+#define MOD(name, target, args)                                               \
+    "    %" name " : [num_users=1] = call_module[target=" target              \
+    "](args = (" args "), kwargs = {})\n"
+#define AT(name, target)                                                      \
+    "    %" name " : [num_users=1] = get_attr[target=" target "]\n"
+#define OUT(value) "    return " value "\n"
+
 /* ---- Graphs ---- */
 
 /* The model under test, from its text. */
@@ -136,6 +157,7 @@ CFX_INLINE void assert_nodes(const char *want)
 CFX_INLINE void apply(const char *pass)
 {
     assert_ok(cfx_pass_apply(gm, pass, false, &changed, &err));
+    g = cfx_graph_module_graph(gm);
     assert_ok(cfx_graph_lint(g, &err));
 }
 

@@ -7,27 +7,6 @@
 
 #include "pass_test.h"
 
-/* ---- Short ways to write a graph ---- */
-
-#define GRAPH "graph():\n"
-#define IN(name)                                                              \
-    "    %" name " : [num_users=1] = placeholder[target=" name "]\n"
-#define FN(name, target, args)                                                \
-    "    %" name " : [num_users=1] = call_function[target=" target            \
-    "](args = (" args "), kwargs = {})\n"
-#define FNK(name, target, args, kwargs)                                       \
-    "    %" name " : [num_users=1] = call_function[target=" target            \
-    "](args = (" args "), kwargs = {" kwargs "})\n"
-#define ME(name, target, args)                                                \
-    "    %" name " : [num_users=1] = call_method[target=" target              \
-    "](args = (" args "), kwargs = {})\n"
-#define MOD(name, target, args)                                               \
-    "    %" name " : [num_users=1] = call_module[target=" target              \
-    "](args = (" args "), kwargs = {})\n"
-#define AT(name, target)                                                      \
-    "    %" name " : [num_users=1] = get_attr[target=" target "]\n"
-#define OUT(value) "    return " value "\n"
-
 static void cse(const char *text, size_t merged)
 {
     model(text);

@@ -135,7 +135,7 @@ static cfx_status split_case(cfx_module **out, cfx_module *gm,
 
 START_TEST(splits_are_those_that_torch_makes)
 {
-    char *all = golden_read("split.golden");
+    char *all = golden_read("split_module.txt");
     golden_section s = {.next = all}, model, given, want;
     int cases = 0;
     for (; golden_next(&s, s.next); cases++, s.next = want.next) {

@@ -501,6 +501,21 @@ START_TEST(symbolic_trace_of_a_graph_module)
 }
 END_TEST
 
+START_TEST(a_copy_is_traced_as_the_original_is)
+{
+    cfx_module *block = make_block(), *copy;
+    char before[sizeof(text)];
+    assert_ok(symbolic(block, NULL));
+    snprintf(before, sizeof(before), "%s", graph_text(gm));
+    assert_ok(cfx_module_copy(&copy, gm, &err));
+    assert_ok(symbolic(copy, NULL));
+    assert_graph(before);
+    assert_ok(cfx_graph_lint(cfx_graph_module_graph(gm), &err));
+    cfx_module_unref(copy);
+    cfx_module_unref(block);
+}
+END_TEST
+
 static const char encoder[] =
     "Net(\n"
     "  (enc): TransformerEncoder(\n"
@@ -627,6 +642,7 @@ static void fill(TCase *t)
     tcase_add_test(t, values_can_be_named_and_annotated);
     tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
     tcase_add_test(t, symbolic_trace_of_a_graph_module);
+    tcase_add_test(t, a_copy_is_traced_as_the_original_is);
     tcase_add_test(t, an_encoder_is_traced_down_to_operators);
     tcase_add_test(t, lack_of_memory_is_told_everywhere);
 }

@@ -169,12 +169,14 @@ FN(square_plus_one)
     return cfx_tuple(s, cfx_add(s, y, cfx_int(1)), cfx_int(7));
 }
 
+static char mine[] = "mine";
+
 static cfx_wrapped wrapped = {
     .op = {.schema = "square_plus_one(Tensor x) -> any",
            .aliases = "my.square_plus_one",
            .doc = "x * x + 1, and seven."},
     .fn = square_plus_one,
-    .user = "mine",
+    .user = mine,
 };
 
 FN(calls_wrapped)

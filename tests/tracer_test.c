@@ -209,7 +209,7 @@ START_TEST(extents_of_proxies_are_recorded)
 }
 END_TEST
 
-FN(index)
+FN(index_by_slice)
 {
     (void)user;
     cfx_value part[] = {cfx_none(), cfx_int(2), cfx_none()};
@@ -221,7 +221,7 @@ FN(index)
 
 START_TEST(getitem)
 {
-    assert_ok(trace(index, "x"));
+    assert_ok(trace(index_by_slice, "x"));
     assert_code("getitem = x[(slice(None, 2, None), Ellipsis, None)];");
 }
 END_TEST
@@ -444,6 +444,25 @@ START_TEST(eager_code_asks_freely)
 }
 END_TEST
 
+FN(asserts)
+{
+    (void)user;
+    CALL2(s, "torch._assert", cfx_gt(s, in[0], cfx_int(0)),
+          cfx_str(s, "not positive"));
+    CALL2(s, "torch._assert", cfx_bool(true), cfx_str(s, "always"));
+    return in[0];
+}
+
+START_TEST(symbolic_trace_assert)
+{
+    assert_ok(trace(asserts, "x"));
+    assert_code("    gt = torch.gt(x, 0)\n"
+                "    _assert = torch._assert(gt, 'not positive');  gt = "
+                "_assert = None\n"
+                "    _assert_1 = torch._assert(True, 'always');");
+}
+END_TEST
+
 static cfx_value stolen;
 
 FN(steal)
@@ -618,6 +637,24 @@ FN(add_items)
     return cfx_mul(s, y, cfx_nth(s, in[0], 2));
 }
 
+FN(add_star)
+{
+    (void)user;
+    return cfx_add(s, cfx_nth(s, in[0], 0), cfx_nth(s, in[0], 1));
+}
+
+START_TEST(varargs_concrete)
+{
+    cfx_value item[] = {cfx_ph(), cfx_ph()};
+    cfx_concrete_arg args = {"args", cfx_tuple_new(ctx, 2, item)};
+    cfx_trace_options o = {.concrete = &args, .nconcrete = 1};
+    assert_ok(trace_with(add_star, "*args", &o));
+    assert_code("def forward(self, args_1, args_2):\n"
+                "    add = torch.add(args_1, args_2);");
+    cfx_value_unref(args.value);
+}
+END_TEST
+
 START_TEST(pytree_concrete)
 {
     cfx_value item[] = {cfx_ph(), cfx_ph(), cfx_int(3)};
@@ -698,6 +735,7 @@ static void fill(TCase *t)
     tcase_add_test(t, unpack_list_better_error);
     tcase_add_test(t, unpack);
     tcase_add_test(t, eager_code_asks_freely);
+    tcase_add_test(t, symbolic_trace_assert);
     tcase_add_test(t, tracers_are_not_mixed);
     tcase_add_test(t, trace_dict_proxy_keys);
     tcase_add_test(t, trace_return_namedtuple);
@@ -705,6 +743,7 @@ static void fill(TCase *t)
     tcase_add_test(t, arguments_that_do_not_fit_are_told_at_once);
     tcase_add_test(t, partial_trace);
     tcase_add_test(t, concrete_arg_none_assert);
+    tcase_add_test(t, varargs_concrete);
     tcase_add_test(t, pytree_concrete);
     tcase_add_test(t, every_operator_is_found_under_its_spelling);
 }

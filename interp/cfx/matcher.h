@@ -43,10 +43,10 @@
  *     cfx.where(a, "name")     a, if the predicate of that name holds
  *     cfx.module("Type", ...)  the call of a module of that type
  *
- * (cfx/pattern.h makes them where a pattern is written as a function.) Such a node stands for what
- * its argument stands for; parts of the pattern that were passed over are not
- * bound. And calls can be compared as what they mean, not as they are spelled:
- * see `by_operator` and `commutative`.
+ * (cfx/pattern.h makes them where a pattern is written as a function.) Such a
+ * node stands for what its argument stands for; parts of the pattern that were
+ * passed over are not bound. And calls can be compared as what they mean, not
+ * as they are spelled: see `by_operator` and `commutative`.
  *
  *     cfx_matcher *m;
  *     cfx_matches found;
@@ -82,7 +82,9 @@ typedef struct cfx_match_options {
     bool match_output;       /* the output node is part of the pattern */
     bool match_placeholder;  /* placeholders stand for placeholders only */
     bool keep_overlapping;   /* torch's remove_overlapping_matches=False */
-    bool ignore_literals;    /* literals of the pattern match anything */
+    /* Literals of the pattern match anything, and those of the graph match
+     * placeholders that stand for something else already. */
+    bool ignore_literals;
     /* Calls are equal when they resolve to the same overload of the same
      * operator, whether spelled as function, method, operator.* or aten, and
      * when their arguments are equal once bound to its schema: positional or

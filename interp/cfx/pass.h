@@ -84,8 +84,8 @@ CFX_API const cfx_pass *cfx_find_pass(cfx_context *ctx, const char *name);
 CFX_API const cfx_pass *cfx_pass_at(cfx_context *ctx, size_t i);
 
 /* Add a pass, which must outlive the context; one of the same name is hidden.
- * Fails with CFX_EPARSE for a schema that does not read, CFX_EINVAL, CFX_ENOMEM.
- */
+ * Fails with CFX_EPARSE for a schema that does not read, CFX_EINVAL,
+ * CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
                                      cfx_error *err);
 

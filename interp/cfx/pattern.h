@@ -28,7 +28,7 @@ CFX_BEGIN_DECLS
 
 /* Any value, node or literal. */
 CFX_API cfx_value cfx_pattern_any(cfx_scope *s);
-/* The first of n values that matches. In C, cfx_pattern_one_of(s, a, b, ...). */
+/* The first of n values that matches. In C, cfx_pattern_one_of(s, a, ...). */
 CFX_API cfx_value cfx_pattern_one_of_n(cfx_scope *s, size_t n,
                                        const cfx_value *v);
 /* v, or where that is missing `without`; absent: the first argument of v. */

@@ -26,8 +26,9 @@
  * never generated as a side effect.
  *
  * When it fails, each match is either replaced as a whole or untouched (but
- * for the order of the nodes around it), and the graph is well-formed; what is wrong with pattern or replacement is found
- * before anything is changed.
+ * for the order of the nodes around it), and the graph is well-formed; what is
+ * wrong with pattern or replacement is found before anything is changed, but
+ * for outputs that do not fit, which the first match shows.
  */
 #ifndef CFX_REWRITER_H
 #define CFX_REWRITER_H

@@ -83,7 +83,8 @@ typedef cfx_value cfx_trace_fn(cfx_scope *s, const cfx_value *in, void *user);
  * True but got another value"); None is checked by
  * torch.fx._symbolic_trace._assert_is_none. Tuples, lists and dicts: each leaf
  * so; a leaf cfx_ph() is a parameter of its own. Leaves are named x_1, x_2,
- * ..., and the traced graph takes them one by one.
+ * ..., and the traced graph takes them one by one. A star parameter `*args` is
+ * called "args" here: a tuple of cfx_ph() says how many there are.
  */
 typedef struct cfx_concrete_arg {
     const char *name;

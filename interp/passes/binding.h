@@ -55,8 +55,8 @@ cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
                                 size_t nkwargs, cfx_candidate_fn *fn,
                                 void *user, cfx_error *err);
 
-/* A counted copy of a value that a graph or a schema owns, and that must outlive
- * an edit; absent for lack of memory. */
+/* A counted copy of a value that a graph or a schema owns, which outlives an
+ * edit; absent for lack of memory. */
 cfx_value cfx_value__hold(cfx_context *ctx, cfx_value v);
 
 /* What a node calls: NULL where it is no function or method that is known. */

@@ -5,8 +5,8 @@
  * Methods (x.relu()), operators (x + y) and the several functions that are one
  * operator become the call of one function, whose arguments are bound by the
  * operator's schema. A call stays as it is where it binds to no operator, and
- * where what it means depends on what is not known: x + 1 may add numbers. Name,
- * meta and type of a node stay.
+ * where what it means depends on what is not known: x + 1 may add numbers.
+ * Name, meta and type of a node stay.
  */
 #include <cfx/scope.h>
 

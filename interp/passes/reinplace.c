@@ -8,8 +8,8 @@
  *   `tensor_meta` must tell (run shape propagation first);
  * - x stands once among the arguments, and no other argument may share its
  *   memory;
- * - nothing that may share x's memory is used later, is an input of the graph,
- *   a parameter or buffer, or what the graph gives.
+ * - nothing that may share x's memory is used later (the graph's result is the
+ *   last use), is an input of the graph, or a parameter or buffer.
  *
  * torch.fx also turns scatters of views into copies to them; here a graph has
  * no scatters that a view's write was made into.
@@ -53,8 +53,6 @@ static void note_uses(reinplacer *r)
         for (uint32_t i = 0; i < n->ninputs; i++) {
             uint32_t c = cfx_memory__class(m, cfx_node_input(n, i)->id);
             r->last_use[c] = position;
-            if (n->op == CFX_OUTPUT)
-                r->held[c] = true;
         }
         if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
             r->held[cfx_memory__class(m, n->id)] = true;

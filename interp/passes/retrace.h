@@ -8,9 +8,9 @@
 #include <cfx/pass.h>
 #include <cfx/tracer.h>
 
-/* Put a value (a literal, a tuple of nodes, ...) in place of n in all its users;
- * of a tuple or list, operator.getitem gives way to the item. Counts the users
- * in p->changed; n then has no users. */
+/* Put a value (a literal, a tuple of nodes, ...) in place of n in all its
+ * users; of a tuple or list, operator.getitem gives way to the item. Counts the
+ * users in p->changed; n then has no users. */
 cfx_status cfx_node__substitute(cfx_pass_call *p, cfx_node *n, cfx_value v);
 
 /* `to` stands for `from`: its provenance, type, and what is known of its value.

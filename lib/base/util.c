@@ -25,7 +25,7 @@ uint32_t cfx_hash(const char *s, size_t len)
 
 void cfx_map_release(cfx_map *m)
 {
-    cfx_free(m->ctx, m->entry, m->cap * sizeof(*m->entry));
+    cfx_pages_free(m->ctx, m->entry, m->cap * sizeof(*m->entry));
     *m = (cfx_map){.ctx = m->ctx};
 }
 
@@ -53,9 +53,11 @@ cfx_map_entry *cfx_map_get(const cfx_map *m, const char *key, size_t len)
 static bool grow(cfx_map *m)
 {
     size_t cap = m->cap ? m->cap * 2 : 16;
-    cfx_map_entry *entry = cfx_calloc(m->ctx, cap, sizeof(*entry));
+    cfx_map_entry *entry = cap <= SIZE_MAX / sizeof(*entry)
+        ? cfx_pages_alloc(m->ctx, cap * sizeof(*entry)) : NULL;
     if (!entry)
         return false;
+    memset(entry, 0, cap * sizeof(*entry));
     for (size_t i = 0; i < m->cap; i++) {
         if (!m->entry[i].key)
             continue;
@@ -64,7 +66,7 @@ static bool grow(cfx_map *m)
             at = (at + 1) & (cap - 1);
         entry[at] = m->entry[i];
     }
-    cfx_free(m->ctx, m->entry, m->cap * sizeof(*m->entry));
+    cfx_pages_free(m->ctx, m->entry, m->cap * sizeof(*m->entry));
     m->entry = entry;
     m->cap = cap;
     return true;
@@ -122,7 +124,7 @@ struct cfx_arena_block {
 enum {
     ARENA_ALIGN = 16,
     ARENA_FIRST = 1024,
-    ARENA_MOST = 256 * 1024
+    ARENA_MOST = 1024 * 1024
 };
 
 static_assert(sizeof(cfx_arena_block) % ARENA_ALIGN == 0,
@@ -132,14 +134,14 @@ void cfx_arena_release(cfx_arena *a)
 {
     for (cfx_arena_block *b = a->blocks, *next; b; b = next) {
         next = b->next;
-        cfx_free(a->ctx, b, b->size);
+        cfx_pages_free(a->ctx, b, b->size);
     }
     *a = (cfx_arena){.ctx = a->ctx};
 }
 
 static cfx_arena_block *add_block(cfx_arena *a, size_t size)
 {
-    cfx_arena_block *b = cfx_alloc(a->ctx, size);
+    cfx_arena_block *b = cfx_pages_alloc(a->ctx, size);
     if (!b)
         return NULL;
     b->size = size;

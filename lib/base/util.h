@@ -45,6 +45,24 @@ CFX_INLINE const char *cfx_buf_str(const cfx_buf *b)
     return b->s ? b->s : "";
 }
 
+/* ---- Memory of what grows: as cfx_alloc, but in huge pages where it is large,
+ * since to touch small ones first costs more than to fill them. ---- */
+
+enum { CFX_PAGES_LARGE = 256 * 1024 };
+
+CFX_INLINE void *cfx_pages_alloc(cfx_context *ctx, size_t size)
+{
+    return size < CFX_PAGES_LARGE ? cfx_alloc(ctx, size)
+                                  : cfx_block_alloc(ctx, size);
+}
+CFX_INLINE void cfx_pages_free(cfx_context *ctx, void *p, size_t size)
+{
+    if (size < CFX_PAGES_LARGE)
+        cfx_free(ctx, p, size);
+    else
+        cfx_block_free(ctx, p, size);
+}
+
 /* ---- A map from text to a pointer or number. Keys are not copied. ---- */
 
 typedef struct cfx_map_entry {

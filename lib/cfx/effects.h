@@ -6,7 +6,7 @@
  * bound: `Tensor(a!)` is written to, of `Tensor(a)` the result may be a view;
  * from the flags of the operator; and from the spelling (`relu_`,
  * inplace=True). A parameter `training`, `train` or `use_input_stats` that is
- * False turns writes and random numbers off.
+ * False turns writes and random numbers off, a `dropout_p` that is 0 the latter.
  *
  * cfx_node_effects in cfx/graph.h asks it of a node.
  */

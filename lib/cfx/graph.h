@@ -422,6 +422,22 @@ CFX_API cfx_status cfx_node_is_impure(const cfx_node *n, bool *out,
                                       cfx_error *err);
 
 /*
+ * The arguments by the signature of what is called, with defaults filled in: a
+ * tuple of as many as the node has positional ones, and a dict of the others,
+ * by the names they have in Python; with only_kwargs, all of them. Both are new
+ * references, good until the node is edited, and absent (torch.fx's None) where
+ * no signature takes the call. Of several signatures it is the first that does;
+ * torch.fx's fails there, and knows no methods. A number that stands for a
+ * list (int[2]) is written as a tuple.
+ * Fails with CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_node_normalized_arguments(const cfx_node *n,
+                                                 bool only_kwargs,
+                                                 cfx_value *args,
+                                                 cfx_value *kwargs,
+                                                 cfx_error *err);
+
+/*
  * n takes the place of `from`, perhaps of several in turn: give it what meta
  * knows of where `from` came from. Keys that n has already stay as they are:
  * stack_trace, nn_module_stack, source_fn_stack, torch_fn, original_aten,

@@ -42,7 +42,8 @@ CFX_API cfx_status cfx_graph_module_from_root_take(cfx_module **out,
  * ignored; one that is missing fails with CFX_ENAME, in torch.fx's words. */
 typedef struct cfx_module_item {
     const char *path;
-    cfx_value v;             /* a tensor or a module; borrowed */
+    cfx_value v;             /* a tensor, a module or None; absent: it is
+                                known that there is nothing; borrowed */
     bool parameter;
 } cfx_module_item;
 CFX_API cfx_status cfx_graph_module_from_dict_take(

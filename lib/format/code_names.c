@@ -7,11 +7,11 @@
 
 static const char *make_name(cfx_coder *c, const char *candidate, bool any)
 {
-    cfx_map_entry *e = cfx_names_create(&c->names, candidate,
+    const char *name = cfx_names_create(&c->names, candidate,
                                         strlen(candidate), any);
-    if (!e)
+    if (!name)
         cfx_out_fail(c->out, CFX_ENOMEM);
-    return e ? e->key : "";
+    return name ? name : "";
 }
 
 const char *cfx_coder__name(void *user, const cfx_node *n)
@@ -45,7 +45,7 @@ static const char *global_name(cfx_coder *c, const char *qualified, bool builtin
     if (e)
         return e->v.p;
     const char *name = make_name(c, qualified, builtin);
-    char *key = cfx_arena_strdup(&c->names.text, qualified, len);
+    char *key = cfx_arena_strdup(&c->names.memory, qualified, len);
     e = key ? cfx_map_put(&c->globals, key, len, NULL) : NULL;
     if (!e) {
         cfx_out_fail(c->out, CFX_ENOMEM);
@@ -95,9 +95,28 @@ bool cfx_coder__is_identifier(const char *s, size_t len)
     return len && !(s[0] >= '0' && s[0] <= '9');
 }
 
+/* By itself, typing.List is the list that it stands for. */
+static const char *plain_generic(const char *s, size_t len)
+{
+    static const char *const plain[][2] = {
+        {"typing.Dict", "dict"}, {"typing.FrozenSet", "frozenset"},
+        {"typing.List", "list"}, {"typing.Set", "set"},
+        {"typing.Tuple", "tuple"}, {"typing.Type", "type"}};
+    for (size_t i = 0; i < sizeof(plain) / sizeof(plain[0]); i++)
+        if (strlen(plain[i][0]) == len && !memcmp(plain[i][0], s, len) &&
+            s[len] != '[')
+            return plain[i][1];
+    return NULL;
+}
+
 static void put_type_name(cfx_coder *c, const char *s, size_t len)
 {
     char name[256];
+    const char *plain = plain_generic(s, len);
+    if (plain) {
+        cfx_out_puts(c->out, global_name(c, plain, true));
+        return;
+    }
     if (len >= sizeof(name)) {
         cfx_out_add(c->out, s, len);
         return;

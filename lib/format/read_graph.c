@@ -100,18 +100,14 @@ static const char *skip_blanks(const char *s, const char *end)
  * text that names a node so is obeyed. */
 static cfx_status keep_name(graph_reader *gr, cfx_node *n)
 {
-    cfx_map_entry *e;
     if (!strcmp(n->name, cfx_buf_str(&gr->name)))
         return CFX_OK;
-    e = cfx_names_create(&gr->g->names, cfx_buf_str(&gr->name), gr->name.len,
-                         true);
-    if (!e)
+    const char *name = cfx_names_create(&gr->g->names, cfx_buf_str(&gr->name),
+                                        gr->name.len, true);
+    if (!name)
         return cfx_reader_no_memory(gr->r);
-    e->v.p = n;
-    const char *name = e->key;
-    e = cfx_map_get(&gr->g->names.used, n->name, strlen(n->name));
-    if (e)
-        e->v.p = NULL;
+    *cfx_names_user(name) = n;
+    *cfx_names_user(n->name) = NULL;
     n->name = name;
     return CFX_OK;
 }

@@ -118,13 +118,17 @@ static cfx_status copy_item(construction *c, const cfx_node *n)
                         "Node %s referenced target %s but that target was not"
                         " provided in ``root``!", n->name, target);
     const cfx_module_item *item = e->v.p;
+    if (cfx_value_is_absent(item->v))
+        return CFX_OK;
     cfx_status st = make_prefix(c, &name, &at);
     if (st || !at)
         return st;
     if (item->v.kind == CFX_MODULE)
         return put_module(c, at, name, item->v.u.module);
-    if (item->v.kind == CFX_TENSOR)
-        return put_state(c, at, name, item->v.u.tensor, !item->parameter);
+    if (item->v.kind == CFX_TENSOR || item->v.kind == CFX_NONE)
+        return put_state(c, at, name,
+                         item->v.kind == CFX_NONE ? NULL : item->v.u.tensor,
+                         !item->parameter);
     return cfx_fail(c->err, CFX_EINVAL, "%s is a %s, not a tensor or module",
                     target, cfx_kind_name((cfx_kind)item->v.kind));
 }

@@ -246,37 +246,53 @@ static cfx_effects unknown_effects(const cfx_node *n)
     return e;
 }
 
-/* The graph of a module that is an argument: what a get_attr node names. */
-static const cfx_module *module_in(const cfx_node *input)
+/* Add what a graph that is an argument does: it may be called, with any of the
+ * others. */
+static cfx_status add_graph(const cfx_module *m, cfx_effects *e, int depth,
+                            cfx_error *err)
 {
-    cfx_value v;
-    if (input->op != CFX_GET_ATTR || !input->graph->owner ||
-        cfx_module_fetch_attr(&v, input->graph->owner,
-                              input->target.u.str->text, NULL))
-        return NULL;
-    return v.kind == CFX_MODULE && v.u.module->graph ? v.u.module : NULL;
+    cfx_effects of;
+    cfx_status st = m->graph ? module_effects(m, &of, depth, err) : CFX_OK;
+    if (st || !m->graph)
+        return st;
+    if (of.writes)
+        e->writes = e->input_writes = UINT32_MAX;
+    if (of.views)
+        e->views = e->input_views = UINT32_MAX;
+    e->random |= of.random;
+    e->effect |= of.effect;
+    return CFX_OK;
 }
 
-/* Graphs that are arguments may be called, with any of the others. */
+/* Graphs are named by get_attr nodes, or stand in the arguments themselves. */
+typedef struct adding {
+    cfx_effects *e;
+    int depth;
+    cfx_error *err;
+} adding;
+
+static cfx_status add_value(void *user, cfx_value v)
+{
+    const adding *a = user;
+    const cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
+    if (n && (n->op != CFX_GET_ATTR || !n->graph->owner ||
+              cfx_module_fetch_attr(&v, n->graph->owner,
+                                    n->target.u.str->text, NULL)))
+        return CFX_OK;
+    return v.kind == CFX_MODULE ? add_graph(v.u.module, a->e, a->depth, a->err)
+                                : CFX_OK;
+}
+
 static cfx_status add_graphs(const cfx_node *n, cfx_effects *e, int depth,
                              cfx_error *err)
 {
-    for (uint32_t i = 0; i < n->ninputs; i++) {
-        const cfx_module *m = module_in(cfx_node_input(n, i));
-        cfx_effects of;
-        if (!m)
-            continue;
-        cfx_status st = module_effects(m, &of, depth, err);
-        if (st)
-            return st;
-        if (of.writes)
-            e->writes = e->input_writes = UINT32_MAX;
-        if (of.views)
-            e->views = e->input_views = UINT32_MAX;
-        e->random |= of.random;
-        e->effect |= of.effect;
-    }
-    return CFX_OK;
+    adding a = {e, depth, err};
+    cfx_status st = CFX_OK;
+    for (uint32_t i = 0; i < n->nargs && !st; i++)
+        st = cfx_value_visit(n->args[i], add_value, &a);
+    for (uint32_t i = 0; i < n->nkwargs && !st; i++)
+        st = cfx_value_visit(n->kwargs[2 * i + 1], add_value, &a);
+    return st;
 }
 
 /* Add what the call does if it is one of that target; CFX_EINVAL if it is

@@ -99,7 +99,9 @@ static cfx_status record_call(cfx_scope *s, cfx_call *call, cfx_value *out)
     r->e.random |= e.random;
     r->e.effect |= e.effect || written & STATE;
     r->e.writes |= written & ~STATE;
-    cfx_status st = cfx_call_meta(call, out);
+    cfx_status st = cfx_op_takes_graphs(call->op)
+                        ? cfx_scope_call_control(s, call, out)
+                        : cfx_call_meta(call, out);
     if (!st && viewed.origins && cfx_value_visit(*out, mark, &viewed)) {
         cfx_value_unref(*out);
         *out = cfx_none();

@@ -37,7 +37,7 @@ static cfx_node *next_node(cfx_graph *g)
         uint32_t room = !block ? FIRST_BLOCK : 2 * block->room;
         if (room > LARGEST_BLOCK)
             room = LARGEST_BLOCK;
-        block = cfx_alloc(g->ctx, block_size(room));
+        block = cfx_pages_alloc(g->ctx, block_size(room));
         if (!block)
             return NULL;
         *block = (cfx_node_block){.next = g->blocks, .room = room};
@@ -71,7 +71,6 @@ cfx_status cfx_graph_new(cfx_graph **out, cfx_context *ctx, cfx_error *err)
     g->point.node = &g->root;
     cfx_names_init(&g->names, ctx);
     cfx_store_init(&g->store, ctx);
-    cfx_buf_init(&g->candidate, ctx);
     *out = g;
     return CFX_OK;
 }
@@ -97,11 +96,10 @@ void cfx_graph_free(cfx_graph *g)
     while (g->blocks) {
         cfx_node_block *block = g->blocks;
         g->blocks = block->next;
-        cfx_free(g->ctx, block, block_size(block->room));
+        cfx_pages_free(g->ctx, block, block_size(block->room));
     }
     cfx_graph__free_hooks(g);
     cfx_free(g->ctx, g->seen, g->seen_room * sizeof(*g->seen));
-    cfx_buf_release(&g->candidate);
     cfx_store_release(&g->store);
     cfx_names_release(&g->names);
     cfx_free(g->ctx, g, sizeof(*g));
@@ -173,9 +171,8 @@ cfx_node *cfx_graph_output_node(const cfx_graph *g)
 
 cfx_node *cfx_graph_find(const cfx_graph *g, const char *name)
 {
-    const cfx_map_entry *entry = cfx_map_get(&g->names.used, name,
-                                             strlen(name));
-    return entry ? entry->v.p : NULL;
+    const char *found = cfx_names_find(&g->names, name);
+    return found ? *cfx_names_user(found) : NULL;
 }
 
 /* ---- The insert point ---- */
@@ -229,17 +226,14 @@ static cfx_status check_spec(const cfx_graph *g, const cfx_node_spec *spec,
     return CFX_OK;
 }
 
-/* What the node would like to be called, into g->candidate. */
-static bool find_candidate(cfx_graph *g, const cfx_node_spec *spec)
+static const char *make_name(cfx_graph *g, const cfx_node *n,
+                             const cfx_node_spec *spec)
 {
-    cfx_buf *name = &g->candidate;
-    name->failed = false;
-    cfx_buf_clear(name);
-    if (spec->name)
-        cfx_buf_puts(name, spec->name);
-    else
-        cfx_names_candidate(name, spec->op, spec->target);
-    return !name->failed;
+    const cfx_string *target = n->target.u.str;
+    return spec->name ? cfx_names_create(&g->names, spec->name,
+                                         strlen(spec->name), false)
+                      : cfx_names_of_target(&g->names, spec->op, target->text,
+                                            target->len);
 }
 
 /* Copy in all that the node holds. */
@@ -289,20 +283,17 @@ static cfx_node *enter(cfx_graph *g, const cfx_node *filled,
 {
     cfx_node *n = next_node(g);
     cfx_use *inputs;
-    if (!n || !find_candidate(g, spec))
+    if (!n)
         return NULL;
     *n = *filled;
     if (cfx_graph__find_inputs(n, true, &inputs, NULL))
         return NULL;
-    cfx_map_entry *name = cfx_names_create(&g->names,
-                                           cfx_buf_str(&g->candidate),
-                                           g->candidate.len, false);
-    if (!name) {
+    n->name = make_name(g, n, spec);
+    if (!n->name) {
         cfx_store_free(&g->store, inputs, g->seen_len * sizeof(*inputs));
         return NULL;
     }
-    name->v.p = n;
-    n->name = name->key;
+    *cfx_names_user(n->name) = n;
     n->id = g->ids;
     take_node(g);
     cfx_graph__take_inputs(n, inputs);

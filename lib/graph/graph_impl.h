@@ -31,9 +31,8 @@ struct cfx_graph {
     uint32_t ids;
     cfx_insert_point point;
     cfx_node_block *blocks;  /* the newest first */
-    cfx_names names;         /* v.p: the node of that name, or NULL */
+    cfx_names names;         /* with each its node, or NULL */
     cfx_store store;
-    cfx_buf candidate;
     cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
     size_t seen_len, seen_room;
     cfx_hooks *hooks;        /* the first that was added */

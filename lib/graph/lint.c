@@ -35,7 +35,7 @@ static cfx_status check_node(const cfx_graph *g, const cfx_node *n,
         return cfx_fail(err, CFX_EGRAPH,
                         "Node '%s' does not belong to this Graph!", n->name);
     cfx_status st = check_inputs(g, n, err);
-    if (!st && cfx_graph_find(g, n->name) != n)
+    if (!st && *cfx_names_user(n->name) != n)
         st = cfx_fail(err, CFX_EGRAPH, "Node redefined name %s!", n->name);
     return st;
 }

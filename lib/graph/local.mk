@@ -17,6 +17,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/names.h \
 	%reldir%/node.c \
 	%reldir%/node_map.c \
+	%reldir%/normalized.c \
 	%reldir%/order.c \
 	%reldir%/provenance.c \
 	%reldir%/same.c \

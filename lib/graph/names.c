@@ -20,11 +20,13 @@ enum { SKIP_EVERY = 64 };
 
 void cfx_names_init(cfx_names *names, cfx_context *ctx)
 {
-    cfx_arena_init(&names->text, ctx);
+    *names = (cfx_names){.at = NULL};
+    cfx_arena_init(&names->memory, ctx);
     cfx_map_init(&names->used, ctx);
     cfx_map_init(&names->bases, ctx);
     cfx_map_init(&names->skips, ctx);
     cfx_buf_init(&names->buf, ctx);
+    cfx_buf_init(&names->candidate, ctx);
 }
 
 void cfx_names_release(cfx_names *names)
@@ -32,8 +34,44 @@ void cfx_names_release(cfx_names *names)
     cfx_map_release(&names->skips);
     cfx_map_release(&names->bases);
     cfx_map_release(&names->used);
+    cfx_buf_release(&names->candidate);
     cfx_buf_release(&names->buf);
-    cfx_arena_release(&names->text);
+    cfx_arena_release(&names->memory);
+}
+
+/* ---- The text of names ---- */
+
+/* Texts follow each other in pieces of the arena, each behind what its user
+ * stores with it. */
+enum { PIECE = 4096, ALIGN = sizeof(void *) };
+
+static char *new_text(cfx_names *names, const char *s, size_t len)
+{
+    size_t size;
+    if (!cfx_add_size(&size, len, sizeof(void *) + ALIGN))
+        return NULL;
+    size &= ~(size_t)(ALIGN - 1);
+    if (size > (size_t)(names->end - names->at)) {
+        size_t piece = size < PIECE / 4 ? PIECE : size;
+        char *p = cfx_arena_alloc(&names->memory, piece);
+        if (!p)
+            return NULL;
+        names->at = p;
+        names->end = p + piece;
+    }
+    void **user = (void **)(void *)names->at;
+    char *text = (char *)(user + 1);
+    names->at += size;
+    *user = NULL;
+    memcpy(text, s, len);
+    text[len] = '\0';
+    return text;
+}
+
+const char *cfx_names_find(const cfx_names *names, const char *name)
+{
+    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
+    return e ? e->key : NULL;
 }
 
 /* ---- What Python understands by a name ---- */
@@ -150,18 +188,30 @@ static size_t split(const char *name, size_t len, int64_t *number)
 
 /* ---- Counting ---- */
 
+/* What is known of a base. */
+typedef struct cfx_names_base {
+    const char *text;
+    size_t len;
+    uint64_t count;      /* the number last given to it */
+    bool taken;          /* it is no name any more that could be given */
+} cfx_names_base;
+
 /* Make the buffer `base_NUMBER`, of which `base` characters stand in it. */
 static bool write_number(cfx_buf *buf, size_t base, uint64_t number)
 {
+    char digits[24], *at = digits + sizeof(digits);
+    do
+        *--at = (char)('0' + number % 10);
+    while (number /= 10);
+    *--at = '_';
+    size_t n = (size_t)(digits + sizeof(digits) - at);
     buf->len = base;
-    cfx_buf_putc(buf, '_');
-    cfx_buf_int(buf, (int64_t)number);
-    return !buf->failed;
-}
-
-static cfx_map_entry *find(const cfx_map *map, const cfx_buf *name)
-{
-    return cfx_map_get(map, cfx_buf_str(name), name->len);
+    if (!cfx_buf_reserve(buf, n))
+        return false;
+    memcpy(buf->s + base, at, n);
+    buf->len = base + n;
+    buf->s[buf->len] = '\0';
+    return true;
 }
 
 static uint64_t round_up(uint64_t number)
@@ -175,9 +225,9 @@ static void leave_skips(cfx_names *names, size_t base, uint64_t from,
                         uint64_t to)
 {
     for (uint64_t i = round_up(from); i < to;) {
-        cfx_map_entry *used;
+        const cfx_map_entry *used;
         if (!write_number(&names->buf, base, i) ||
-            !(used = find(&names->used, &names->buf)))
+            !(used = cfx_map_get(&names->used, names->buf.s, names->buf.len)))
             return;
         cfx_map_entry *skip = cfx_map_put(&names->skips, used->key, used->len,
                                           NULL);
@@ -200,7 +250,7 @@ static cfx_map_entry *put(cfx_names *names, bool *added)
 static cfx_map_entry *put_next(cfx_names *names, size_t base, uint64_t *number)
 {
     cfx_map_entry *entry;
-    uint64_t from = *number + 1, i = from;
+    uint64_t i = *number + 1;
     for (;; i++) {
         bool added;
         if (!write_number(&names->buf, base, i) ||
@@ -219,77 +269,116 @@ static cfx_map_entry *put_next(cfx_names *names, size_t base, uint64_t *number)
     return entry;
 }
 
-/* Give an entry that was just put a key of its own, and count its base. */
-static bool keep(cfx_names *names, cfx_map_entry *entry, size_t base,
-                 uint64_t count)
+static cfx_names_base *new_base(cfx_names *names, const char *text, size_t len)
 {
-    char *name = cfx_arena_strdup(&names->text, entry->key, entry->len);
-    if (!name)
-        return false;
-    bool added = false;
-    cfx_map_entry *known = cfx_map_get(&names->bases, name, base);
-    if (!known && count)
-        known = cfx_map_put(&names->bases, name, base, &added);
-    if (!known && count)
-        return false;
-    names->last = name;
-    names->last_base = base;
-    names->last_count = known && !added ? known->v.u : 0;
-    if (known)
-        known->v.u = count;
-    entry->key = name;
-    return true;
-}
-
-cfx_map_entry *cfx_names_create(cfx_names *names, const char *candidate,
-                                size_t len, bool any)
-{
-    cfx_buf *buf = &names->buf;
-    if (!write_identifier(buf, candidate, len))
-        return NULL;
-    int64_t number;
-    size_t base = split(buf->s, buf->len, &number);
-    bool taken = find(&names->used, buf) ||
-                 (number < 0 && !any && cfx_name_is_illegal(buf->s));
-    uint64_t count = (uint64_t)number, from;
-    if (number < 0 || taken) {
-        cfx_map_entry *known = cfx_map_get(&names->bases, buf->s, base);
-        count = known ? known->v.u : 0;
-    }
-    from = count + 1;
-    cfx_map_entry *entry = taken ? put_next(names, base, &count)
-                                 : put(names, NULL);
-    if (entry && !keep(names, entry, base, count)) {
-        cfx_map_remove(&names->used, buf->s, buf->len);
-        entry = NULL;
-    }
-    if (entry && taken && count - from >= SKIP_EVERY)
-        leave_skips(names, base, from, count);
-    return entry;
-}
-
-cfx_map_entry *cfx_names_replace(cfx_names *names, const char *old,
-                                 const char *candidate, size_t len)
-{
-    bool undo = names->last && !strcmp(names->last, old);
-    size_t base = names->last_base;
-    uint64_t count = names->last_count;
-    cfx_map_entry *entry = cfx_names_create(names, candidate, len, false);
+    cfx_names_base *base = cfx_arena_alloc(&names->memory, sizeof(*base));
+    cfx_map_entry *entry = base ? cfx_map_put(&names->bases, text, len, NULL)
+                                : NULL;
     if (!entry)
         return NULL;
-    const char *name = entry->key;
+    *base = (cfx_names_base){.text = text, .len = len};
+    entry->v.p = base;
+    return base;
+}
+
+/* Give an entry that was just put a text of its own, and count its base, of
+ * that length, which may be unknown as long as it has no number. */
+static const char *keep(cfx_names *names, cfx_map_entry *entry, size_t len,
+                        cfx_names_base *base, uint64_t count)
+{
+    char *name = new_text(names, entry->key, entry->len);
+    if (name && count && !base) {
+        base = new_base(names, name, len);
+        if (!base)
+            name = NULL;
+    }
+    if (!name) {
+        cfx_map_remove(&names->used, names->buf.s, names->buf.len);
+        return NULL;
+    }
+    names->last = name;
+    names->last_base = base;
+    names->last_count = base ? base->count : 0;
+    if (base)
+        base->count = count;
+    entry->key = name;
+    return name;
+}
+
+/* The next name of a base that is taken, which stands in the buffer. */
+static const char *count_on(cfx_names *names, size_t len, cfx_names_base *base)
+{
+    uint64_t count = base ? base->count : 0, from = count + 1;
+    cfx_map_entry *entry = put_next(names, len, &count);
+    const char *name = entry ? keep(names, entry, len, base, count) : NULL;
+    if (name && count - from >= SKIP_EVERY)
+        leave_skips(names, len, from, count);
+    return name;
+}
+
+static cfx_names_base *base_of(const cfx_names *names, const char *text,
+                               size_t len)
+{
+    const cfx_map_entry *entry = cfx_map_get(&names->bases, text, len);
+    return entry ? entry->v.p : NULL;
+}
+
+/* Enter the candidate in the buffer as it is, if that may be: it is free, and
+ * Python has no meaning for it. NULL with *taken false is lack of memory. */
+static cfx_map_entry *put_itself(cfx_names *names, bool legal, bool *taken)
+{
+    bool added;
+    cfx_map_entry *entry = put(names, &added);
+    *taken = entry && !added;
+    if (entry && added && !legal && cfx_name_is_illegal(names->buf.s)) {
+        cfx_map_remove(&names->used, names->buf.s, names->buf.len);
+        *taken = true;
+    }
+    return *taken ? NULL : entry;
+}
+
+const char *cfx_names_create(cfx_names *names, const char *candidate,
+                             size_t len, bool any)
+{
+    cfx_buf *buf = &names->buf;
+    int64_t number;
+    if (!write_identifier(buf, candidate, len))
+        return NULL;
+    size_t base_len = split(buf->s, buf->len, &number);
+    cfx_names_base *base = base_of(names, buf->s, base_len);
+    bool plain = number < 0, taken = plain && !any && base && base->taken;
+    if (!taken) {
+        cfx_map_entry *entry = put_itself(names, any || !plain, &taken);
+        if (entry)
+            return keep(names, entry, base_len, base,
+                        !plain ? (uint64_t)number : base ? base->count : 0);
+        if (!taken)
+            return NULL;
+    }
+    const char *name = count_on(names, base_len, base);
+    if (name && plain)
+        names->last_base->taken = true;
+    return name;
+}
+
+const char *cfx_names_replace(cfx_names *names, const char *old,
+                              const char *candidate, size_t len)
+{
+    bool undo = names->last && !strcmp(names->last, old);
+    cfx_names_base *base = names->last_base;
+    uint64_t count = names->last_count;
+    const char *name = cfx_names_create(names, candidate, len, false);
+    if (!name)
+        return NULL;
     if (!undo) {
-        cfx_map_get(&names->used, old, strlen(old))->v.p = NULL;
-        return entry;
+        *cfx_names_user(cfx_names_find(names, old)) = NULL;
+        return name;
     }
     /* What the base counted since it was asked by the new name stays. */
-    int64_t number;
-    size_t own = split(name, strlen(name), &number);
-    cfx_map_entry *known = cfx_map_get(&names->bases, old, base);
-    if (known && (own != base || memcmp(old, name, base)))
-        known->v.u = count;
+    if (base && names->last_base != base)
+        base->count = count;
     cfx_map_remove(&names->used, old, strlen(old));
-    return cfx_map_get(&names->used, name, strlen(name));
+    return name;
 }
 
 /* ---- Candidates ---- */
@@ -333,4 +422,72 @@ void cfx_names_candidate(cfx_buf *buf, cfx_opcode op, const char *target)
         buf->s[buf->len++] = is_upper(c) ? (char)(c - 'A' + 'a') : c;
     }
     buf->s[buf->len] = '\0';
+}
+
+/* ---- Names of targets ---- */
+
+/* What the counting needs of a target whose candidate is a base that is taken;
+ * few targets make most nodes of a graph. */
+typedef struct cfx_names_target {
+    cfx_names_base *base;
+    uint8_t op;
+    uint8_t len;
+    char text[CFX_NAMES_TARGET];
+} cfx_names_target;
+
+static cfx_names_target *place_of(cfx_names *names, cfx_opcode op,
+                                  const char *target, size_t len)
+{
+    if (!names->target || !len || len > CFX_NAMES_TARGET)
+        return NULL;
+    size_t key = len * 7 + (unsigned char)target[len / 2] * 5u +
+                 (unsigned char)target[len - 1] + (size_t)op * 3;
+    return &names->target[key % CFX_NAMES_TARGETS];
+}
+
+/* Remember the base, for another time. */
+static void remember(cfx_names *names, cfx_opcode op, const char *target,
+                     size_t len)
+{
+    cfx_names_base *base = names->last_base;
+    if (!base || !base->taken || base->len != names->candidate.len ||
+        memcmp(base->text, names->candidate.s, base->len))
+        return;
+    if (!names->target) {
+        size_t size = CFX_NAMES_TARGETS * sizeof(*names->target);
+        names->target = cfx_arena_alloc(&names->memory, size);
+        if (names->target)
+            memset(names->target, 0, size);
+    }
+    cfx_names_target *t = place_of(names, op, target, len);
+    if (!t)
+        return;
+    t->base = base;
+    t->op = (uint8_t)op;
+    t->len = (uint8_t)len;
+    memcpy(t->text, target, len);
+}
+
+const char *cfx_names_of_target(cfx_names *names, cfx_opcode op,
+                                const char *target, size_t len)
+{
+    const cfx_names_target *t = place_of(names, op, target, len);
+    cfx_buf *buf = &names->buf;
+    if (t && t->base && t->op == op && t->len == len &&
+        !memcmp(t->text, target, len)) {
+        cfx_names_base *base = t->base;
+        buf->failed = false;
+        cfx_buf_clear(buf);
+        cfx_buf_add(buf, base->text, base->len);
+        return buf->failed ? NULL : count_on(names, base->len, base);
+    }
+    names->candidate.failed = false;
+    cfx_names_candidate(&names->candidate, op, target);
+    if (names->candidate.failed)
+        return NULL;
+    const char *name = cfx_names_create(names, names->candidate.s,
+                                        names->candidate.len, false);
+    if (name)
+        remember(names, op, target, len);
+    return name;
 }

@@ -11,15 +11,20 @@
 
 #include "base/util.h"
 
+/* Targets that are remembered, and how long they may be. */
+enum { CFX_NAMES_TARGETS = 64, CFX_NAMES_TARGET = 46 };
+
 typedef struct cfx_names {
-    cfx_arena text;
-    cfx_map used;    /* name -> what its user stores in v.p */
-    cfx_map bases;   /* base -> the number last given to it */
-    cfx_map skips;   /* a used name -> a number to go on searching at */
-    cfx_buf buf;
-    const char *last;     /* the name given last, its base's length, and the
-                             number that the base had before */
-    size_t last_base;
+    cfx_arena memory;
+    char *at, *end;       /* where the next text goes */
+    cfx_map used;         /* the names */
+    cfx_map bases;        /* base -> cfx_names_base, once it has a number */
+    cfx_map skips;        /* a used name -> a number to go on searching at */
+    cfx_buf buf, candidate;
+    struct cfx_names_target *target;
+    const char *last;     /* the name given last, its base, and the number that
+                             the base had before */
+    struct cfx_names_base *last_base;
     uint64_t last_count;
 } cfx_names;
 
@@ -28,20 +33,31 @@ void cfx_names_release(cfx_names *names);
 
 /*
  * Make a unique name of a candidate. Names that Python or generated code give
- * a meaning are taken only if `any` is true. The entry's key is the name,
- * which lives as long as the namespace; its value is the caller's; the entry
- * is valid until the next change. NULL on lack of memory; then nothing has
- * changed.
+ * a meaning are taken only if `any` is true. The name lives as long as the
+ * namespace. NULL on lack of memory; then nothing has changed.
  */
-cfx_map_entry *cfx_names_create(cfx_names *names, const char *candidate,
-                                size_t len, bool any);
+const char *cfx_names_create(cfx_names *names, const char *candidate,
+                             size_t len, bool any);
+
+/* The name of a node that brings none, made from its target. */
+const char *cfx_names_of_target(cfx_names *names, cfx_opcode op,
+                                const char *target, size_t len);
 
 /*
  * Make a name for a candidate in place of one that was given: if that was the
  * last, as if it had never been given; else it stays used, without an owner.
  */
-cfx_map_entry *cfx_names_replace(cfx_names *names, const char *old,
-                                 const char *candidate, size_t len);
+const char *cfx_names_replace(cfx_names *names, const char *old,
+                              const char *candidate, size_t len);
+
+/* The name of that text which was given, or NULL. */
+const char *cfx_names_find(const cfx_names *names, const char *name);
+
+/* What the user of a namespace stores with a name: NULL at first. */
+CFX_INLINE void **cfx_names_user(const char *name)
+{
+    return (void **)(uintptr_t)(name - sizeof(void *));
+}
 
 /* The candidate for a node without a name of its own, into buf (cleared). */
 void cfx_names_candidate(cfx_buf *buf, cfx_opcode op, const char *target);

@@ -283,17 +283,16 @@ cfx_status cfx_node_rename(cfx_node *n, const char *candidate, cfx_error *err)
     cfx_status st = check_live(n, err);
     if (st || !strcmp(n->name, candidate))
         return st;
-    cfx_names *names = &n->graph->names;
-    cfx_map_entry *entry = cfx_names_create(names, candidate,
-                                            strlen(candidate), false);
-    if (!entry)
+    const char *name = cfx_names_create(&n->graph->names, candidate,
+                                        strlen(candidate), false);
+    if (!name)
         return cfx_graph__no_memory(err);
-    entry->v.p = n;
+    *cfx_names_user(name) = n;
     if (n->graph->hooks)
         for (const cfx_use *u = n->first_user; u; u = u->next)
-            cfx_graph__tell_(CFX_REPLACED, n, NULL, entry->key, u->user);
-    cfx_map_get(&names->used, n->name, strlen(n->name))->v.p = NULL;
-    n->name = entry->key;
+            cfx_graph__tell_(CFX_REPLACED, n, NULL, name, u->user);
+    *cfx_names_user(n->name) = NULL;
+    n->name = name;
     return CFX_OK;
 }
 
@@ -303,12 +302,12 @@ cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
     cfx_status st = check_live(n, err);
     if (st || !strcmp(n->name, candidate))
         return st;
-    cfx_map_entry *entry = cfx_names_replace(&n->graph->names, n->name,
-                                             candidate, strlen(candidate));
-    if (!entry)
+    const char *name = cfx_names_replace(&n->graph->names, n->name, candidate,
+                                         strlen(candidate));
+    if (!name)
         return cfx_graph__no_memory(err);
-    entry->v.p = n;
-    n->name = entry->key;
+    *cfx_names_user(name) = n;
+    n->name = name;
     return CFX_OK;
 }
 
@@ -454,7 +453,7 @@ cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)
     cfx_graph__unlink(n);
     n->erased = true;
     g->len--;
-    cfx_map_get(&g->names.used, n->name, strlen(n->name))->v.p = NULL;
+    *cfx_names_user(n->name) = NULL;
     cfx_node__drop_args(n);
     return CFX_OK;
 }

@@ -312,6 +312,7 @@ CONTROL(wrap_with_autocast, WRAP,
         "torch.ops.higher_order.wrap_with_autocast",
         "Call a graph, autocast being off.");
 CONTROL(invoke_subgraph, WRAP,
-        "invoke_subgraph(any subgraph, any identifier, any[*] operands=[]) -> any",
+        "invoke_subgraph(any subgraph, any identifier, "
+        "any[*] operands=[]) -> any",
         "torch.ops.higher_order.invoke_subgraph",
         "Call a graph that stands in several places.");

@@ -121,10 +121,22 @@ static cfx_status any_round(control *c, control_row *row, uint32_t n)
     return st;
 }
 
+/* Where nothing is computed, a loop over numbers that are known is unrolled,
+ * but not for ever: so many rounds are enough to tell. */
+enum { MOST_UNROLLED = 1024 };
+
+static bool is_computed(const control *c, const control_row *row)
+{
+    bool meta = c->call->env || c->s->cls == &cfx_meta_class;
+    for (size_t i = 0; i < row->n; i++)
+        meta = meta || is_meta(row->v[i]);
+    return !meta;
+}
+
 /* *more: was the condition true, and has the body run? Where that is not known
  * the row becomes what all rounds have in common. */
 static cfx_status next_round(control *c, control_row *row, uint32_t n,
-                             bool *more)
+                             uint64_t round, bool *more)
 {
     const cfx_value *items = NULL;
     uint32_t count = 0;
@@ -138,6 +150,8 @@ static cfx_status next_round(control *c, control_row *row, uint32_t n,
         return st;
     st = cfx_control__truth(c, result, "what cond_fn returns", &known, &go);
     cfx_value_unref(result);
+    if (!st && known && round >= MOST_UNROLLED && !is_computed(c, row))
+        known = false;
     if (!st && !known)
         return any_round(c, row, n);
     if (st || !go)
@@ -162,8 +176,8 @@ cfx_status cfx_control__while_loop(control *c, cfx_value *out)
     control_row row = {.n = 0};
     bool more = true;
     cfx_status st = fill_row(c, &row, carried, c->call->in[3].u.seq);
-    while (!st && more)
-        st = next_round(c, &row, n, &more);
+    for (uint64_t i = 0; !st && more; i++)
+        st = next_round(c, &row, n, i, &more);
     if (!st)
         st = give_row(c, CFX_TUPLE, &row, n, out);
     cfx_control__row_release(c, &row);

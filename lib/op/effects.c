@@ -9,13 +9,23 @@
  * that is a node may turn out to be true. */
 static bool is_at_rest(const cfx_call *call)
 {
-    static const char *const names[] = {"training", "train",
-                                        "use_input_stats"};
+    for (int k = 0; k < call->schema->nparams; k++) {
+        const char *name = call->schema->params[k].name;
+        if (call->in[k].kind == CFX_BOOL_VALUE && !call->in[k].u.i &&
+            (!strcmp(name, "training") || !strcmp(name, "train") ||
+             !strcmp(name, "use_input_stats")))
+            return true;
+    }
+    return false;
+}
+
+/* The same for random numbers: may anything be dropped? */
+static bool drops_nothing(const cfx_call *call)
+{
     for (int k = 0; k < call->schema->nparams; k++)
-        for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-            if (!strcmp(call->schema->params[k].name, names[i]) &&
-                call->in[k].kind == CFX_BOOL_VALUE && !call->in[k].u.i)
-                return true;
+        if (call->in[k].kind == CFX_FLOAT && call->in[k].u.f == 0 &&
+            !strcmp(call->schema->params[k].name, "dropout_p"))
+            return true;
     return false;
 }
 
@@ -24,7 +34,8 @@ cfx_effects cfx_call_effects(const cfx_call *call)
     const cfx_schema *schema = call->schema;
     bool rests = is_at_rest(call);
     cfx_effects e = {
-        .random = call->op->flags & CFX_OP_RANDOM && !rests,
+        .random = call->op->flags & CFX_OP_RANDOM && !rests &&
+                  !drops_nothing(call),
         .effect = call->op->flags & CFX_OP_EFFECT,
     };
     for (int k = 0; k < schema->nparams; k++) {

@@ -285,6 +285,7 @@ const cfx_op cfx_op__multi_head_attention_forward = {
               "is_causal=False) -> (Tensor, Tensor)",
     .aliases = "torch.nn.functional.multi_head_attention_forward",
     .doc = "Attention with several heads, and its projections.",
+    .flags = CFX_OP_RANDOM,
     .infer = multi_head_infer,
     .cost = multi_head_cost,
     .run = multi_head_run,

@@ -128,6 +128,169 @@ def several_outputs_in_place():
     return m.returns([f, e, e])
 
 
+# ------------------------------------------------------------ test_fx.py
+
+def signature(**parameters):
+    m = Maker()
+    nodes = [m.g.placeholder(name, **more) for name, more in
+             parameters.items()]
+    y = nodes[0]
+    for n in nodes[1:]:
+        y = m.call(operator.add, y, n)
+    return m.returns(y)
+
+
+@case
+def single_default_arg():
+    return signature(y=dict(default_value=1))
+
+
+@case
+def multiple_default_args():
+    return signature(y=dict(default_value=1), z=dict(default_value=2))
+
+
+@case
+def regular_and_default_args():
+    return signature(x={}, y=dict(default_value=1))
+
+
+@case
+def string_literal_return():
+    m = Maker()
+    m.input()
+    return m.returns("foo")
+
+
+@case
+def return_tuple():
+    m = Maker()
+    x = m.input()
+    return m.returns((x, m.call(operator.add, x, x)))
+
+
+@case
+def snake_case():
+    m = Maker()
+    for path in ("activation_functions", "activations", "ReLU", "someCamel",
+                 "ABCDef"):
+        m.root.add_module(path.replace(".", "_"), torch.nn.ReLU())
+    x = m.input("inputPicture")
+    for path in ("activation_functions", "activations", "ReLU", "someCamel",
+                 "ABCDef"):
+        x = m.module(path, x)
+    return m.returns(m.method("__getitem__", x, 0))
+
+
+@case
+def reserved_getattr():
+    m = Maker()
+    a = m.g.create_node("call_function", getattr, (m.input(), "dtype"))
+    return m.returns((a, m.call(getattr, a, "itemsize")))
+
+
+@case
+def pretty_print_targets():
+    m = Maker()
+    x = m.input()
+    y = m.call(operator.add, x, 1)
+    z = m.call(torch.relu, y)
+    w = m.call(torch.nn.functional.relu, z)
+    return m.returns(m.call(torch.ops.aten.add.Tensor, w, 1))
+
+
+@case
+def ellipsis():
+    m = Maker()
+    return m.returns(m.call(operator.getitem, m.input(),
+                            (Ellipsis, slice(2, None, None), 0)))
+
+
+@case
+def inf_nan():
+    m = Maker()
+    x = m.input()
+    a = m.call(operator.add, x, math.inf)
+    b = m.call(operator.add, a, -math.inf)
+    return m.returns(m.call(operator.add, b, math.nan))
+
+
+@case
+def inf_nan_kwds():
+    m = Maker()
+    x = m.input()
+    b = m.g.create_node("call_function", operator.add, (x, math.inf), {},
+                        name="inf")
+    c = m.g.create_node("call_function", operator.add, (x, math.nan), {},
+                        name="nan")
+    return m.returns((b, c))
+
+
+@case
+def imul_code_print():
+    m = Maker()
+    a, b = m.input("a"), m.input("b")
+    m.call(operator.imul, a, b)
+    return m.returns(a)
+
+
+@case
+def layout():
+    m = Maker()
+    return m.returns(m.call(torch.empty_like, m.input(),
+                            layout=torch.strided, pin_memory=False))
+
+
+@case
+def delete_unused_values():
+    m = Maker()
+    x = m.input()
+    m.call(torch._assert, m.call(operator.gt, x, 0), "positive")
+    m.call(torch.relu, x)
+    return m.returns(m.call(torch.neg, x))
+
+
+@case
+def typename_print():
+    m = Maker()
+    x = m.input()
+    y = m.g.create_node("call_function", torch.relu, (x,), {},
+                        type_expr=typing.List[float])
+    return m.returns(y)
+
+
+@case
+def fn_type_annotations():
+    m = Maker()
+    p = m.input("p", type_expr=typing.List[torch.Tensor])
+    q = m.input("q", type_expr=typing.Optional[int])
+    r = m.input("r", type_expr=typing.Dict[str, typing.Tuple[int, ...]])
+    return m.returns((p, q, r),
+                     type_expr=typing.Union[typing.List[torch.Tensor], None])
+
+
+@case
+def nonetype_annotation():
+    m = Maker()
+    x = m.input("x", type_expr=type(None))
+    return m.returns(x, type_expr=typing.Optional[torch.Tensor])
+
+
+@case
+def tuple_no_subscript():
+    m = Maker()
+    return m.returns(m.input("x", type_expr=typing.Tuple),
+                     type_expr=typing.Tuple)
+
+
+@case
+def annotation_of_lists():
+    m = Maker()
+    x = m.input("x", type_expr=typing.List[typing.Optional[torch.Tensor]])
+    y = m.input("y", type_expr=list[int])
+    return m.returns((x, y))
+
+
 # ------------------------------------------------------------ what is printed
 
 def first(body):

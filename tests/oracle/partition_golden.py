@@ -1,7 +1,7 @@
 """The partitions that torch's CapabilityBasedPartitioner proposes, and what
 fuse_by_partitions makes of them.
 
-    python partition_golden.py > ../golden/partition.golden
+    python partition_golden.py > ../golden/partition.txt
 
 Sections as in split_golden.py: `case` a name and options, `model` a graph,
 `parts` the names of supported nodes, `result` a line of names for each

@@ -1,6 +1,6 @@
 """What torch's split_module and split_by_tags make of random graphs.
 
-    python split_golden.py > ../golden/split.golden
+    python split_golden.py > ../golden/split_module.txt
 
 A case is a block of sections, each a line `-- NAME` and what belongs to it:
 `case` the options, `model` a tree, the shapes of parameters and a graph,

@@ -1,0 +1,192 @@
+/*
+ * tracer_known -- what a tracer knows of its proxies: metas, where it was given
+ * some, and the answers to questions.
+ */
+#include "interp/tracer_impl.h"
+#include "nn/module_impl.h"
+
+static cfx_status no_memory(cfx_tracer *t)
+{
+    return cfx_fail(&t->base.error, CFX_ENOMEM, "out of memory");
+}
+
+/* ---- What is known of a proxy ---- */
+
+cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n)
+{
+    cfx_value v = cfx_node_meta(n, "tensor_meta");
+    if (!v.kind)
+        v = cfx_node_meta(n, "val");
+    if (!v.kind && n->op == CFX_GET_ATTR && t->root &&
+        cfx_module_fetch_attr(&v, t->root, n->target.u.str->text, NULL))
+        v = CFX_NOTHING;
+    for (size_t i = 0; n->op == CFX_GET_ATTR && !v.kind &&
+                       i < t->self->nconstants; i++)
+        if (!strcmp(t->self->constant[i].name, n->target.u.str->text))
+            v = cfx_value_of_tensor(t->self->constant[i].tensor);
+    return v;
+}
+
+/* A tensor without its numbers. */
+static cfx_status forget(cfx_tracer *t, cfx_value v, cfx_value *out)
+{
+    cfx_tensor *meta;
+    if (v.kind != CFX_TENSOR || cfx_tensor_is_meta(v.u.tensor)) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    const cfx_tensor *x = v.u.tensor;
+    cfx_status st = cfx_tensor_meta(&meta, t->base.ctx, (cfx_dtype)x->dtype,
+                                    x->rank, x->shape, x->stride,
+                                    &t->base.error);
+    *out = st ? CFX_NOTHING : cfx_value_of_tensor(meta);
+    return st;
+}
+
+static cfx_status to_meta(void *user, cfx_value v, cfx_value *out)
+{
+    cfx_tracer *t = user;
+    if (v.kind == CFX_NODE)
+        v = v.u.node && v.u.node->graph == t->graph
+                ? cfx_tracer__known(t, v.u.node)
+                : CFX_NOTHING;
+    *out = CFX_NOTHING;
+    /* CFX_EUSER: not known, which is no failure. */
+    return v.kind ? forget(t, v, out) : CFX_EUSER;
+}
+
+static cfx_status give_meta(cfx_tracer *t, cfx_node *n, cfx_value v)
+{
+    bool tensors = v.kind == CFX_TENSOR ||
+                   (cfx_value_is_seq(v) && v.u.seq->len &&
+                    v.u.seq->item[0].kind == CFX_TENSOR);
+    if (v.kind == CFX_NONE || v.kind == CFX_MODULE)
+        return CFX_OK;
+    return cfx_node_set_meta(n, tensors ? "tensor_meta" : "val", v,
+                             &t->base.error);
+}
+
+/* Make the call in the meta scope: a function or method, or a module. */
+static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
+                            const cfx_spelling *c, cfx_value *out)
+{
+    cfx_scope *s = &t->self->meta;
+    return m ? cfx_module_call(s, m, NULL, c->args, c->nargs, c->kwargs,
+                               c->nkwargs, out)
+             : cfx_scope_call_target(s, c->target, c->args, c->nargs,
+                                     c->kwargs, c->nkwargs, out);
+}
+
+/* What only numbers tell stays unknown; a shape that does not fit is an error
+ * here. */
+cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
+                             const cfx_spelling *c)
+{
+    cfx_scope *s = &t->self->meta;
+    size_t total = c->nargs + 2 * c->nkwargs;
+    cfx_value out = CFX_NOTHING;
+    cfx_status st = CFX_OK;
+    if (!t->self->infers || (!m && !c->target))
+        return CFX_OK;
+    cfx_value *v = cfx_calloc(t->base.ctx, total + 1, sizeof(*v));
+    if (!v)
+        return no_memory(t);
+    for (size_t i = 0; i < total && !st; i++)
+        st = cfx_value_map(&v[i], t->base.ctx,
+                           i < c->nargs ? c->args[i]
+                                        : c->kwargs[i - c->nargs],
+                           to_meta, t, &t->base.error);
+    cfx_spelling known_call = *c;
+    known_call.args = v;
+    known_call.kwargs = v + c->nargs;
+    if (!st)
+        st = call_meta(t, m, &known_call, &out);
+    if (!st)
+        st = give_meta(t, n, out);
+    else if (s->error.code && s->error.code != CFX_EUNSUPPORTED)
+        cfx_fail(&t->base.error, st, "%s", s->error.text);
+    else if (st == CFX_EUSER || st == CFX_EUNSUPPORTED)
+        st = CFX_OK;
+    s->error.code = CFX_OK;
+    s->error.text[0] = '\0';
+    if (out.kind)
+        cfx_value_unref(out);
+    for (size_t i = 0; i < total; i++)
+        cfx_value_unref(v[i]);
+    cfx_free(t->base.ctx, v, (total + 1) * sizeof(*v));
+    return st;
+}
+
+static const char control_flow[] =
+    "symbolically traced variables cannot be used as inputs to control flow";
+
+/* ---- Questions ---- */
+
+static cfx_status refuse_len(cfx_scope *s)
+{
+    return cfx_fail(&s->error, CFX_EUNSUPPORTED, "'len' is not supported in "
+                    "symbolic tracing by default. If you want this call to be "
+                    "recorded, please wrap it (cfx_wrap)");
+}
+
+static cfx_status refuse_iteration(cfx_scope *s)
+{
+    return cfx_fail(&s->error, CFX_EUNSUPPORTED, "Proxy object cannot be "
+                    "iterated. This can be attempted when the Proxy is used in "
+                    "a loop or as a *args or **kwargs function argument. Take "
+                    "items by cfx_nth or cfx_unpack");
+}
+
+static cfx_status answer_len(cfx_scope *s, cfx_value v, cfx_value *out)
+{
+    if (cfx_value_is_seq(v))
+        *out = cfx_int(v.u.seq->len);
+    else if (v.kind == CFX_TENSOR && v.u.tensor->rank &&
+             cfx_dim_is_int(v.u.tensor->shape[0]))
+        *out = cfx_int(cfx_dim_value(v.u.tensor->shape[0]));
+    return out->kind == CFX_INT ? CFX_OK : refuse_len(s);
+}
+
+static cfx_status answer_items(cfx_scope *s, cfx_value proxy, cfx_value v,
+                               cfx_value *out)
+{
+    if (!cfx_value_is_seq(v))
+        return refuse_iteration(s);
+    uint32_t n = v.u.seq->len;
+    cfx_value *item = cfx_calloc(s->ctx, n + 1, sizeof(*item));
+    if (!item)
+        return no_memory((cfx_tracer *)s);
+    for (uint32_t i = 0; i < n; i++)
+        item[i] = cfx_nth(s, proxy, i);
+    if (!cfx_scope_failed(s))
+        *out = cfx_tuple_new(s->ctx, n, item);
+    cfx_free(s->ctx, item, (n + 1) * sizeof(*item));
+    if (!out->kind)
+        return no_memory((cfx_tracer *)s);
+    return s->error.code;
+}
+
+cfx_status cfx_tracer__ask(cfx_scope *s, cfx_question question, cfx_value v,
+                             cfx_value *out)
+{
+    const cfx_tracer *t = (cfx_tracer *)s;
+    bool ours = v.kind == CFX_NODE && v.u.node && v.u.node->graph == t->graph;
+    cfx_value is = ours ? cfx_tracer__known(t, v.u.node) : CFX_NOTHING;
+    *out = CFX_NOTHING;
+    switch (question) {
+    case CFX_ASK_META:
+        if (is.kind == CFX_TENSOR)
+            *out = cfx_value_ref(is);
+        return CFX_OK;
+    case CFX_ASK_LEN:
+        return answer_len(s, is, out);
+    case CFX_ASK_ITEMS:
+        return answer_items(s, v, is, out);
+    case CFX_ASK_TRUTH:
+        break;
+    }
+    if (is.kind != CFX_BOOL_VALUE && is.kind != CFX_INT)
+        return cfx_fail(&s->error, CFX_EUNSUPPORTED, "%s", control_flow);
+    *out = cfx_bool(is.u.i != 0);
+    return CFX_OK;
+}
