@@ -36,7 +36,7 @@ static bool is_call(const cfx_node *n)
 
 static bool gives_tensor(const cfx_node *n)
 {
-    cfx_value v = cfx_node_meta(n, "val");
+    cfx_value v = cfx_carve__known(n);
     return !v.kind || v.kind == CFX_TENSOR;
 }
 

@@ -41,6 +41,15 @@ void cfx_carve__bucket(uint32_t n, const uint32_t *key, uint32_t nkeys,
 
 /* ---- Nodes ---- */
 
+cfx_value cfx_carve__known(const cfx_node *n)
+{
+    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
+    cfx_value v = CFX_NOTHING;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !v.kind; i++)
+        v = cfx_node_meta(n, keys[i]);
+    return v;
+}
+
 static cfx_value in_env(void *user, cfx_node *n)
 {
     cfx_node *const *env = user;
@@ -120,13 +129,13 @@ cfx_status cfx_carve__results(cfx_carving *c, cfx_node *call,
 {
     if (n == 1 && !tuple) {
         c->env[of[0]->id] = call;
-        return CFX_OK;
+        return cfx_node_inherit(call, of[0], c->err);
     }
     for (size_t i = 0; i < n; i++) {
         cfx_value args[] = {cfx_value_of_node(call), cfx_int((int64_t)i)};
         cfx_node *item = cfx_graph_call_function(c->to, "operator.getitem",
                                                  args, 2, NULL, 0, c->err);
-        if (!item)
+        if (!item || cfx_node_inherit(item, of[i], c->err))
             return c->err->code;
         c->env[of[i]->id] = item;
     }

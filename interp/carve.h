@@ -40,8 +40,8 @@ cfx_status cfx_carve__output(cfx_carving *c, cfx_node *const *of, size_t n,
 cfx_node *cfx_carve__call(cfx_carving *c, const char *path,
                          cfx_node *const *inputs, size_t n);
 
-/* Take the results of a part apart: env gets them for n nodes. `made` NULL: the
- * call is the result, unless `tuple`. */
+/* Take the results of a part apart: env gets them for n nodes, whose provenance
+ * they inherit. One is the call itself, unless `tuple`. */
 cfx_status cfx_carve__results(cfx_carving *c, cfx_node *call,
                              cfx_node *const *of, size_t n, bool tuple);
 
@@ -66,6 +66,10 @@ size_t cfx_path__dots(const char *path);
 cfx_status cfx_carve__module_take(cfx_module **out, const cfx_module *like,
                                  cfx_graph *g, const char *class_name,
                                  cfx_error *err);
+
+/* What shape propagation or a tracer has noted of a node's value: meta "val",
+ * "tensor_meta" or "example_value"; absent where there is none. */
+cfx_value cfx_carve__known(const cfx_node *n);
 
 /* Scratch: zeroed, of the arena. NULL, and err set, for lack of memory. */
 void *cfx_carve__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err);

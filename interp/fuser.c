@@ -8,7 +8,7 @@
 
 #include "interp/carve.h"
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 extern const cfx_pass cfx_pass__legalize;
 

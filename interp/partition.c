@@ -13,7 +13,7 @@
 #include "interp/carve.h"
 #include "interp/contract.h"
 
-enum { NONE = UINT32_MAX };
+#define NONE UINT32_MAX
 
 /* A set of pairs that are known not to be joinable, ever. */
 typedef struct pair_set {

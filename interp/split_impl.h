@@ -8,7 +8,7 @@
 
 #include "interp/carve.h"
 
-enum { NO_PART = UINT32_MAX };
+#define NO_PART UINT32_MAX
 
 /* An ordered set of nodes, part by part: those of part p are
  * item[start[p]] ... item[start[p + 1]]. */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "interp/carve.h"
+
 bool cfx_support_all(void *user, const cfx_node *n)
 {
     const cfx_support_list *list = user;
@@ -33,7 +35,7 @@ bool cfx_support_not_named(void *user, const cfx_node *n)
 
 static int dtype_of(const cfx_node *n)
 {
-    cfx_value v = cfx_node_meta(n, "val");
+    cfx_value v = cfx_carve__known(n);
     return v.kind == CFX_TENSOR ? v.u.tensor->dtype : -1;
 }
 

@@ -541,7 +541,8 @@ END_TEST
     " = (%" a ", %" b "), kwargs = {})\n"
 #define ATTR(name, path)                                                      \
     "    %" name " : [num_users=1] = get_attr[target=" path "]\n"
-#define INPUT(name) "    %" name " : [num_users=1] = placeholder[target=" name "]\n"
+#define INPUT(name)                                                           \
+    "    %" name " : [num_users=1] = placeholder[target=" name "]\n"
 
 static const char matmuls[] =
     "Net()\n\nstate:\n    w: f32[4, 3]\n    v: f32[3, 3]\n\ngraph():\n"

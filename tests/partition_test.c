@@ -1,3 +1,4 @@
+#define _POSIX_C_SOURCE 200809L
 /*
  * partition_test -- partitions are found and fused as torch.fx does.
  */

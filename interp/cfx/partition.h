@@ -78,7 +78,8 @@ CFX_BEGIN_DECLS
 
 /* For `fn`: `user` is a cfx_support_list (all must agree; one is enough), a
  * list of node names that ends in NULL and may not occur, a cfx_dtype that no
- * input may have (by the tensor in its meta "val"), cfx_support_rules. */
+ * input may have (by the tensor in its meta val or tensor_meta),
+ * cfx_support_rules. */
 CFX_API bool cfx_support_all(void *user, const cfx_node *n);
 CFX_API bool cfx_support_any(void *user, const cfx_node *n);
 CFX_API bool cfx_support_not_named(void *user, const cfx_node *n);
@@ -177,7 +178,7 @@ typedef struct cfx_accelerate_options {
  * an accelerator (what `support` says) and on the host in turn, called
  * _run_on_acc_0, _run_on_cpu_1, ... with one count for both. A part takes all
  * that is ready when its turn comes. Unless `allow_non_tensor`, a node that
- * takes from the host, or gives to it, what meta "val" says is no tensor runs
+ * takes from the host, or gives to it, what its meta says is no tensor runs
  * on the host too. (torch also keeps together what exchanges such values on the
  * accelerator; here they may pass from one of its parts to a later one.) Fails
  * with CFX_EINVAL beyond max_parts, and as cfx_split_by_tags.

@@ -98,7 +98,8 @@ typedef enum cfx_weigh {
 /*
  * The weight of each node, by its id: weight has room for cfx_graph_ids().
  * FLOPs are those of a walk over metas; `inputs` are its inputs, of known
- * shapes. Without them they are taken from the meta "val" of the placeholders.
+ * shapes. Without them they are taken from the meta (val, tensor_meta) of the
+ * placeholders.
  * Fails with CFX_EINVAL where shapes are not known, and as a run does.
  */
 CFX_API cfx_status cfx_node_weights(uint64_t *weight, cfx_module *gm,

@@ -12,6 +12,8 @@
 
 #include <math.h>
 
+#include "interp/carve.h"
+
 static const char meta_key[] = "divided_by";
 
 static const struct pair {
@@ -74,7 +76,7 @@ static bool input_is_tensor(const bool *is_tensor, const cfx_node *n)
 static bool find_type(cfx_pass_call *p, const bool *is_tensor,
                       const cfx_node *n)
 {
-    cfx_value known = cfx_node_meta(n, "val");
+    cfx_value known = cfx_carve__known(n);
     if (known.kind)
         return known.kind == CFX_TENSOR;
     switch (n->op) {

@@ -14,12 +14,14 @@
  *
  * Whether a linear layer's last axis is the one that the norm takes its
  * channels from, the graph alone does not tell; as in torch, equal extents are
- * taken for a yes, unless a node's meta "val" says that the norm's input has
+ * taken for a yes, unless a node's meta says that the norm's input has
  * more than two axes.
  */
 #include "interp/passes/affine.h"
 
 #include <cfx/ops.h>
+
+#include "interp/carve.h"
 
 static cfx_value tensor(cfx_tensor *t) { return cfx_value_of_tensor(t); }
 
@@ -131,7 +133,7 @@ static int64_t channels_of(const layer *l, const cfx_tensor *weight)
 
 static bool more_than_rows(const cfx_node *n)
 {
-    cfx_value v = cfx_node_meta(n, "val");
+    cfx_value v = cfx_carve__known(n);
     return v.kind == CFX_TENSOR && v.u.tensor->rank > 2;
 }
 

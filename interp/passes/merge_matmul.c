@@ -5,8 +5,8 @@
  *     a @ w, b @ w   ->   split(cat([a, b]) @ w, [rows of a, rows of b])
  *
  * That is right where w is a matrix and the others have two axes or more, as
- * many each, and agree on all but the first. It must be known: from the meta
- * "val" of nodes, and from parameters; with `assume`, what is not known is
+ * many each, and agree on all but the first. It must be known: from what
+ * nodes have in their meta, and from parameters; with `assume`, what is not known is
  * taken to be so (torch asks nothing). None may depend on another, also not by
  * way of others that were merged; what does is left out (torch looks six steps
  * back, and leaves all). Nothing between them may have effects, since nodes are
@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "interp/carve.h"
 #include "interp/contract.h"
 
 /* Products with one matrix, in the order of the graph. */
@@ -65,7 +66,7 @@ static bool is_product(const cfx_node *n)
 /* What a node is, as far as it is known; NULL: not at all. */
 static const cfx_tensor *known(merger *m, const cfx_node *n)
 {
-    cfx_value v = cfx_node_meta(n, "val");
+    cfx_value v = cfx_carve__known(n);
     if (v.kind != CFX_TENSOR && n->op == CFX_GET_ATTR &&
         cfx_module_fetch_attr(&v, m->p->gm, n->target.u.str->text, NULL))
         return NULL;
@@ -221,8 +222,8 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
         st = item ? cfx_node_inherit(item, m->node[i], p->err)
                   : p->err->code;
         if (!st)
-            st = cfx_node_set_meta(item, "val",
-                                   cfx_node_meta(m->node[i], "val"), p->err);
+            st = cfx_node_set_meta(item, "tensor_meta",
+                                   cfx_carve__known(m->node[i]), p->err);
         items[k] = cfx_value_of_node(item);
         p->changed++;
     }
@@ -386,7 +387,8 @@ static cfx_status merge_matmul_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__merge_matmul = {
     .size = sizeof(cfx_pass),
     .schema = "merge_matmul(bool assume=False)",
-    .doc = "Make products with one matrix one product of what is joined.",
+    .doc = "Make products with one matrix one product of what is joined; "
+           "assume: where shapes are not known, too.",
     .flags = CFX_PASS_ROUNDS,
     .run = merge_matmul_run,
 };

@@ -3,12 +3,14 @@
  *
  * No list of operators: a call is tried on tensors without numbers, and what
  * comes out is compared with what went in. Where shape propagation has left a
- * node's input in meta "val", that is what goes in, and `contiguous`, `to` and
+ * node's input in its meta, that is what goes in, and `contiguous`, `to` and
  * `view` go where they change nothing. Else two tensors that differ in type and
  * strides go in, so that only what never changes anything is taken out: dropout
  * and its kin in eval mode, Identity, positive, alias.
  */
 #include "interp/passes/affine.h"
+
+#include "interp/carve.h"
 
 typedef struct trial {
     cfx_pass_call *p;
@@ -147,7 +149,7 @@ static cfx_status try_on(trial *t, const cfx_node *n, cfx_tensor *x,
 
 static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
 {
-    cfx_value known = cfx_node_meta(cfx_node_input(n, 0), "val");
+    cfx_value known = cfx_carve__known(cfx_node_input(n, 0));
     cfx_effects effects;
     *yes = false;
     cfx_status st = cfx_node_effects(n, &effects, NULL);
