@@ -112,7 +112,8 @@ cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
     if (st)
         return st;
     cfx_node_map_init(&map, g);
-    st = copy_nodes(to, g, &map, err);
+    st = cfx_names_reserve(&to->names, g->len)
+             ? copy_nodes(to, g, &map, err) : cfx_graph__no_memory(err);
     cfx_node_map_release(&map);
     if (st)
         cfx_graph_free(to);

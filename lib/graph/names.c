@@ -39,7 +39,18 @@ void cfx_names_release(cfx_names *names)
     cfx_arena_release(&names->memory);
 }
 
+bool cfx_names_reserve(cfx_names *names, size_t len)
+{
+    return cfx_map_reserve(&names->used, len);
+}
+
 /* ---- The text of names ---- */
+
+const char *cfx_names_find(const cfx_names *names, const char *name)
+{
+    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
+    return e ? e->key : NULL;
+}
 
 /* Texts follow each other in pieces of the arena, each behind what its user
  * stores with it. */
@@ -66,12 +77,6 @@ static char *new_text(cfx_names *names, const char *s, size_t len)
     memcpy(text, s, len);
     text[len] = '\0';
     return text;
-}
-
-const char *cfx_names_find(const cfx_names *names, const char *name)
-{
-    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
-    return e ? e->key : NULL;
 }
 
 /* ---- What Python understands by a name ---- */
