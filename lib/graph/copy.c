@@ -55,6 +55,7 @@ static cfx_node *copy_by(cfx_graph *g, const cfx_node *n, cfx_node_map *map,
     cfx_node_spec spec = spec_of(n);
     spec.map = look_up;
     spec.user = map;
+    spec.steady = true;
     return cfx_graph__make(g, &spec, err);
 }
 

@@ -204,17 +204,16 @@ typedef struct cfx_names_base {
 /* Make the buffer `base_NUMBER`, of which `base` characters stand in it. */
 static bool write_number(cfx_buf *buf, size_t base, uint64_t number)
 {
-    char digits[24], *at = digits + sizeof(digits);
-    do
-        *--at = (char)('0' + number % 10);
-    while (number /= 10);
-    *--at = '_';
-    size_t n = (size_t)(digits + sizeof(digits) - at);
+    size_t digits = 1;
+    for (uint64_t n = number; n >= 10; n /= 10)
+        digits++;
     buf->len = base;
-    if (!cfx_buf_reserve(buf, n))
+    if (!cfx_buf_reserve(buf, digits + 1))
         return false;
-    memcpy(buf->s + base, at, n);
-    buf->len = base + n;
+    buf->len = base + digits + 1;
+    buf->s[base] = '_';
+    for (char *at = buf->s + buf->len; digits--; number /= 10)
+        *--at = (char)('0' + number % 10);
     buf->s[buf->len] = '\0';
     return true;
 }
