@@ -122,6 +122,11 @@ void cfx_print__code(cfx_out *o, const cfx_graph *g,
 void cfx_print__summary(cfx_out *o, const cfx_node *n,
                         const cfx_code_options *how, cfx_error *err);
 
+/* The class that a GraphModule becomes: `name`, or by its own; NULL, and the
+ * error, where it cannot have that name or has no graph. */
+const char *cfx_print__class_name(const cfx_module *gm, const char *name,
+                                  cfx_error *err);
+
 /* ---- Modules ---- */
 
 void cfx_print__tree(cfx_out *o, const cfx_module *m, bool lossless,
