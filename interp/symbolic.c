@@ -407,7 +407,8 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
                              : forward_body(t, m->forward, in);
     cfx_spelling c = {.args = in, .nargs = n};
     if (!st)
-        st = cfx_module__forward(s, m, &c, out);
+        st = m->graph ? cfx_module_forward(s, m, in, out)
+                      : cfx_module__forward(s, m, &c, out);
     if (!st)
         *out = cfx_own(s, *out);
     cfx_free(s->ctx, in, (n + 1) * sizeof(*in));
