@@ -209,15 +209,14 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
 static bool find_item(const cfx_tracer *t, const cfx_node *n,
                       cfx_module_item *out)
 {
-    const struct cfx_tracer_self *self = t->self;
     const char *path = n->target.u.str->text;
     const char *dot = strrchr(path, '.');
     *out = (cfx_module_item){.path = path};
-    for (size_t i = 0; i < self->nconstants; i++)
-        if (!strcmp(self->constant[i].name, path)) {
-            out->v = cfx_value_of_tensor(self->constant[i].tensor);
-            return true;
-        }
+    cfx_tensor *constant = cfx_tracer__constant(t, path);
+    if (constant) {
+        out->v = cfx_value_of_tensor(constant);
+        return true;
+    }
     if (!t->root)
         return false;
     if (cfx_module_fetch_attr(&out->v, t->root, path, NULL)) {
