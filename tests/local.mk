@@ -18,7 +18,8 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/symbols_test tests/peak_test tests/interp_test
 # Generated code and pictures.
 CHECK_TESTS += tests/code_test tests/picture_test
-CHECK_TESTS += tests/codegen_test
+CHECK_TESTS += tests/codegen_test tests/folder_test
+tests_folder_test_SOURCES = %reldir%/folder_test.c $(SECTION_SOURCES)
 tests_codegen_test_SOURCES = %reldir%/codegen_test.c %reldir%/compile.c \
 	%reldir%/compile.h $(SECTION_SOURCES)
 # Compiled graphs find the library's functions in the program.
@@ -87,7 +88,8 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
-	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh
+	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
+	%reldir%/folder.sh %reldir%/manual.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -125,11 +127,13 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, with a PyTorch that is
-# here: make check-pytorch PYTHON=... one that has torch.
+# All models of the zoo, every element of every node, and the folders that
+# cfx convert makes of them, with a PyTorch that is here: make check-pytorch PYTHON=... one that has torch.
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked
 	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
+		$(MODELS)
+	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/folder.py ./cfx zoo \
 		$(MODELS)
 
 # Tracing.
@@ -163,6 +167,11 @@ tests_source_matcher_test_SOURCES = %reldir%/source_matcher_test.c \
 check_PROGRAMS += $(REWRITE_TESTS)
 TESTS += $(REWRITE_TESTS)
 endif
+
+# Random edits of graphs, as torch.fx does them.
+check_PROGRAMS += tests/graph_script
+dist_check_SCRIPTS += %reldir%/graph_script.sh
+TESTS += %reldir%/graph_script.sh
 
 # Fusion, splitting and partitioning.
 if HAVE_CHECK

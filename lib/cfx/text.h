@@ -96,6 +96,12 @@ typedef struct cfx_code_options {
      * node or NULL. Stops the printing if it does not return CFX_OK. */
     cfx_status (*line)(void *user, size_t number, const cfx_node *n);
     void *line_user;
+    /* Told of each call of a function that is not reached through `torch`: the
+     * name that the code has for it, "math_sqrt", and its own, "math.sqrt"
+     * ("abs" of one of Python's). Stops the printing as `line` does. */
+    cfx_status (*function)(void *user, const char *name,
+                           const char *qualified);
+    void *function_user;
 } cfx_code_options;
 
 CFX_BEGIN_DECLS
