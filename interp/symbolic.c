@@ -209,15 +209,14 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
 static bool find_item(const cfx_tracer *t, const cfx_node *n,
                       cfx_module_item *out)
 {
-    const struct cfx_tracer_self *self = t->self;
     const char *path = n->target.u.str->text;
     const char *dot = strrchr(path, '.');
     *out = (cfx_module_item){.path = path};
-    for (size_t i = 0; i < self->nconstants; i++)
-        if (!strcmp(self->constant[i].name, path)) {
-            out->v = cfx_value_of_tensor(self->constant[i].tensor);
-            return true;
-        }
+    cfx_tensor *constant = cfx_tracer__constant(t, path);
+    if (constant) {
+        out->v = cfx_value_of_tensor(constant);
+        return true;
+    }
     if (!t->root)
         return false;
     if (cfx_module_fetch_attr(&out->v, t->root, path, NULL)) {
@@ -407,7 +406,8 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
                              : forward_body(t, m->forward, in);
     cfx_spelling c = {.args = in, .nargs = n};
     if (!st)
-        st = cfx_module__forward(s, m, &c, out);
+        st = m->graph ? cfx_module_forward(s, m, in, out)
+                      : cfx_module__forward(s, m, &c, out);
     if (!st)
         *out = cfx_own(s, *out);
     cfx_free(s->ctx, in, (n + 1) * sizeof(*in));

@@ -365,7 +365,8 @@ START_TEST(graphs_are_equal_whatever_their_names)
     assert_ok(cfx_node_set_meta(cfx_graph_find(c, "total"), "x", cfx_int(1),
                                 &err));
     ck_assert(equal(a, c));
-    cfx_node *sum = cfx_graph_find(c, "total"), *relu = cfx_graph_find(c, "relu");
+    cfx_node *sum = cfx_graph_find(c, "total");
+    cfx_node *relu = cfx_graph_find(c, "relu");
     cfx_value args[] = {sum->args[1], sum->args[0]};
     assert_ok(cfx_node_set_args(sum, args, 2, &err));
     ck_assert(!equal(a, c));
@@ -388,7 +389,8 @@ START_TEST(graphs_are_equal_whatever_their_names)
     uint64_t hash;
     assert_ok(cfx_node_prepend(cfx_graph_first(c), sum, &err));
     ck_assert_int_eq(cfx_graph_equal(&same, c, c, &err), CFX_EGRAPH);
-    assert_failed(CFX_EGRAPH, "Argument 'relu' of Node 'total' was used before");
+    assert_failed(CFX_EGRAPH, "Argument 'relu' of Node 'total' was used "
+                              "before");
     ck_assert_int_eq(cfx_graph_hash(&hash, c, &err), CFX_EGRAPH);
     memset(&err, 0, sizeof(err));
     cfx_graph_free(a);

@@ -171,6 +171,26 @@ START_TEST(runs_are_compared_up_to_the_first_difference)
 }
 END_TEST
 
+START_TEST(runs_do_not_share_what_they_write_to)
+{
+    cfx_interp a = {0}, b = {0};
+    cfx_comparison c = {.size = sizeof(c)};
+    cfx_value x = floats(3, 1);
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %add_ : [num_users=1] = call_method[target=add_](args = (%x, "
+          "1), kwargs = {})\n"
+          "    return add_\n");
+    ck_assert_int_eq(cfx_interp_init(&a, &cfx_interp_base, gm, &err), 0);
+    ck_assert_int_eq(cfx_interp_init(&b, &cfx_interp_base, gm, &err), 0);
+    ck_assert_int_eq(cfx_compare_runs(&a, &b, &x, 1, &x, 1, &c, &err), 0);
+    ck_assert_uint_eq(c.ndiffer, 0);
+    cfx_interp_release(&a);
+    cfx_interp_release(&b);
+    cfx_value_unref(x);
+}
+END_TEST
+
 /* A node that is elsewhere waits for its turn, and in-place operators that
  * come in between do not change it. */
 START_TEST(nodes_are_matched_by_name_wherever_they_are)
@@ -521,6 +541,7 @@ static Suite *suite(void)
     tcase_add_test(t, values_differ_by_more_than_the_tolerance);
     tcase_add_test(t, values_differ_by_type);
     tcase_add_test(t, runs_are_compared_up_to_the_first_difference);
+    tcase_add_test(t, runs_do_not_share_what_they_write_to);
     tcase_add_test(t, nodes_are_matched_by_name_wherever_they_are);
     tcase_add_test(t, failures_tell_which_run);
     tcase_add_test(t, minimizer_visits_node_by_node);

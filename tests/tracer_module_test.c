@@ -501,6 +501,29 @@ START_TEST(symbolic_trace_of_a_graph_module)
 }
 END_TEST
 
+START_TEST(star_parameters_stay_when_traced_again)
+{
+    static const char stars[] =
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %_args : [num_users=1] = placeholder[target=*args]\n"
+        "    %_kw : [num_users=1] = placeholder[target=**kw]\n"
+        "    %getitem : [num_users=1] = call_function[target=operator.getitem]"
+        "(args = (%_args, 0), kwargs = {})\n"
+        "    %add : [num_users=1] = call_function[target=operator.add](args = "
+        "(%x, %getitem), kwargs = {})\n"
+        "    %getitem_1 : [num_users=1] = call_function[target="
+        "operator.getitem](args = (%_kw, a), kwargs = {})\n"
+        "    %add_1 : [num_users=1] = call_function[target=operator.add](args"
+        " = (%add, %getitem_1), kwargs = {})\n"
+        "    return add_1";
+    cfx_module *inner = parse(stars);
+    assert_ok(symbolic(inner, NULL));
+    assert_graph(stars);
+    cfx_module_unref(inner);
+}
+END_TEST
+
 START_TEST(a_copy_is_traced_as_the_original_is)
 {
     cfx_module *block = make_block(), *copy;
@@ -642,6 +665,7 @@ static void fill(TCase *t)
     tcase_add_test(t, values_can_be_named_and_annotated);
     tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
     tcase_add_test(t, symbolic_trace_of_a_graph_module);
+    tcase_add_test(t, star_parameters_stay_when_traced_again);
     tcase_add_test(t, a_copy_is_traced_as_the_original_is);
     tcase_add_test(t, an_encoder_is_traced_down_to_operators);
     tcase_add_test(t, lack_of_memory_is_told_everywhere);

@@ -230,10 +230,11 @@ CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
  * change their state, draw random numbers or write to their input stay; so do
  * calls that fit no signature of their operator. Functions that are not
  * registered are dropped, as in torch.fx, unless they are spelled as those that
- * write (`f_`, out=). Graphs that get_attr and call_module nodes name, at whatever
- * path (torch.fx: direct children that get_attr nodes name), are swept too,
- * each once. *nerased, if not NULL, is the number of nodes erased. Fails with
- * CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays so.
+ * write (`f_`, out=). Graphs that get_attr and call_module nodes name, at
+ * whatever path (torch.fx: direct children that get_attr nodes name), are swept
+ * too, each once. *nerased, if not NULL, is the number of nodes erased. Fails
+ * with CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays
+ * so.
  */
 typedef struct cfx_dce_options {
     size_t size;             /* sizeof(cfx_dce_options) */
@@ -254,7 +255,9 @@ CFX_API cfx_status cfx_graph_eliminate_dead_code(cfx_graph *g,
  * has `with` in place of `old`, and, as in torch.fx, for each user of a node
  * that is renamed, with the new name and `with` NULL. They may read the graph
  * and add or remove hooks, but not edit it. Several may watch one graph, and
- * are called in the order they came. Copies of the graph are not watched.
+ * are called in the order they came. Copies of the graph are not watched:
+ * torch.fx's deep copy of a GraphModule takes the hooks along, which then share
+ * their data with the original; who wants that adds them to the copy.
  */
 typedef struct cfx_graph_hooks {
     size_t size;             /* sizeof(cfx_graph_hooks) */
@@ -406,14 +409,15 @@ CFX_API cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err);
 /*
  * What the node does besides computing its result. A call is bound by its
  * schema, a method as a method of Tensor; where several signatures take it
- * (nodes may be numbers or tensors), it is what one of them does. Of a module it follows from its
- * `forward`, and is found once for its configuration; of a GraphModule from
- * the nodes of its graph, as it is of graphs that a call is given (cond). An
- * operator that is not registered is taken for a function whose result may be a
- * view of any argument, which writes to `out`, and, if its name ends in one
- * `_`, to the first; where arguments fit no signature, and where a forward cannot be
- * followed, the worst is assumed. Placeholders, get_attr and output nodes do
- * nothing. Fails with CFX_ENAME for a module that is not there, CFX_ENOMEM.
+ * (nodes may be numbers or tensors), it is what any of them does. Of a module
+ * it follows from its `forward`, and is found once for its configuration; of a
+ * GraphModule from the nodes of its graph, as it is of graphs that a call is
+ * given (cond). An operator that is not registered is taken for a function
+ * whose result may be a view of any argument, which writes to `out`, and, if
+ * its name ends in one `_`, to the first; where arguments fit no signature, and
+ * where a forward cannot be followed, the worst is assumed. Placeholders,
+ * get_attr and output nodes do nothing. Fails with CFX_ENAME for a module that
+ * is not there, CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_node_effects(const cfx_node *n, cfx_effects *out,
                                     cfx_error *err);

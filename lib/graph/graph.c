@@ -120,9 +120,11 @@ struct cfx_module *cfx_graph_owning_module(const cfx_graph *g)
     return g->owner;
 }
 
+/* Edits so far were told to the old owner; who gets it back knows nothing. */
 void cfx_graph_set_owning_module(cfx_graph *g, struct cfx_module *m)
 {
     g->owner = m;
+    cfx_graph__forget_effects(g);
 }
 
 size_t cfx_graph_len(const cfx_graph *g)
