@@ -37,8 +37,8 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/matcher.h %reldir%/cfx/rewriter.h \
 libcfx_all_la_SOURCES += %reldir%/matcher_impl.h %reldir%/matcher.c \
 	%reldir%/matcher_search.c %reldir%/matcher_call.c \
 	%reldir%/matcher_check.c %reldir%/rewriter_impl.h %reldir%/rewriter.c \
-	%reldir%/rewriter_place.c %reldir%/rewriter_adopt.c %reldir%/pattern.c \
-	%reldir%/source_matcher.c
+	%reldir%/rewriter_place.c %reldir%/rewriter_adopt.c \
+	%reldir%/rewriter_writes.c %reldir%/pattern.c %reldir%/source_matcher.c
 
 # C code of graphs, and what compiles it.
 dist_cfxinclude_HEADERS += %reldir%/cfx/codegen.h

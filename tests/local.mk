@@ -47,7 +47,7 @@ endif
 # Passes.
 if HAVE_CHECK
 PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test \
-	tests/passes_rewrite_test
+	tests/passes_rewrite_test tests/passes_meaning_test
 check_PROGRAMS += $(PASS_TESTS)
 TESTS += $(PASS_TESTS)
 endif

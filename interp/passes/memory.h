@@ -4,8 +4,9 @@
  *
  * Nodes are put into classes: the result of a call is in the class of each
  * input that it may be a view of, or that it writes to. All parameters and
- * buffers are in one class, since two names may stand for one tensor. Inputs
- * of the graph are taken to be apart.
+ * buffers are in one class, since two names may stand for one tensor, and with
+ * them what the graph of a child gives. Inputs of the graph are taken to be
+ * apart.
  */
 #ifndef CFX_PASSES_MEMORY_H
 #define CFX_PASSES_MEMORY_H
@@ -36,6 +37,9 @@ CFX_INLINE bool cfx_memory__is_written(cfx_memory *m, const cfx_node *n)
 {
     return m->written[cfx_memory__class(m, n->id)];
 }
+
+/* Does n run a module, or a graph, that changes its own state? */
+bool cfx_memory__writes_state(const cfx_memory *m, const cfx_node *n);
 
 /* Does n write to its i-th input? */
 CFX_INLINE bool cfx_effects__writes(const cfx_effects *e, uint32_t i)
