@@ -168,6 +168,11 @@ check_PROGRAMS += $(REWRITE_TESTS)
 TESTS += $(REWRITE_TESTS)
 endif
 
+# Random edits of graphs, as torch.fx does them.
+check_PROGRAMS += tests/graph_script
+dist_check_SCRIPTS += %reldir%/graph_script.sh
+TESTS += %reldir%/graph_script.sh
+
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
 FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test

@@ -95,6 +95,8 @@ CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
 {
     if (CFX_UNLIKELY(n->erased))
         return cfx_node_next_(n);
+    /* Most nodes lie where they come in the list. */
+    CFX_PREFETCH(n + 16);
     return n->next->op < CFX_NOPCODES ? n->next : NULL;
 }
 

@@ -39,7 +39,18 @@ void cfx_names_release(cfx_names *names)
     cfx_arena_release(&names->memory);
 }
 
+bool cfx_names_reserve(cfx_names *names, size_t len)
+{
+    return cfx_map_reserve(&names->used, len);
+}
+
 /* ---- The text of names ---- */
+
+const char *cfx_names_find(const cfx_names *names, const char *name)
+{
+    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
+    return e ? e->key : NULL;
+}
 
 /* Texts follow each other in pieces of the arena, each behind what its user
  * stores with it. */
@@ -66,12 +77,6 @@ static char *new_text(cfx_names *names, const char *s, size_t len)
     memcpy(text, s, len);
     text[len] = '\0';
     return text;
-}
-
-const char *cfx_names_find(const cfx_names *names, const char *name)
-{
-    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
-    return e ? e->key : NULL;
 }
 
 /* ---- What Python understands by a name ---- */
@@ -199,17 +204,16 @@ typedef struct cfx_names_base {
 /* Make the buffer `base_NUMBER`, of which `base` characters stand in it. */
 static bool write_number(cfx_buf *buf, size_t base, uint64_t number)
 {
-    char digits[24], *at = digits + sizeof(digits);
-    do
-        *--at = (char)('0' + number % 10);
-    while (number /= 10);
-    *--at = '_';
-    size_t n = (size_t)(digits + sizeof(digits) - at);
+    size_t digits = 1;
+    for (uint64_t n = number; n >= 10; n /= 10)
+        digits++;
     buf->len = base;
-    if (!cfx_buf_reserve(buf, n))
+    if (!cfx_buf_reserve(buf, digits + 1))
         return false;
-    memcpy(buf->s + base, at, n);
-    buf->len = base + n;
+    buf->len = base + digits + 1;
+    buf->s[base] = '_';
+    for (char *at = buf->s + buf->len; digits--; number /= 10)
+        *--at = (char)('0' + number % 10);
     buf->s[buf->len] = '\0';
     return true;
 }

@@ -358,7 +358,9 @@ cfx_status cfx_node_replace_all_uses(cfx_node *n, cfx_node *with,
         st = copy_all_meta(with, n, err);
     if (st)
         return st;
-    for (cfx_use *use = n->first_user, *next; use && n != with; use = next) {
+    /* Users of n that is replaced by itself come again at the end. */
+    uint32_t left = n->nusers;
+    for (cfx_use *use = n->first_user, *next; left > 0; use = next, left--) {
         cfx_node *user = use->user;
         next = use->next;
         if (o->keep && !o->keep(o->data, user))
