@@ -89,7 +89,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
 	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
-	%reldir%/folder.sh %reldir%/manual.sh
+	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
