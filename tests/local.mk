@@ -166,7 +166,8 @@ endif
 
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
-FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test
+FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test \
+	tests/accelerator_test
 tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
