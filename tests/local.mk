@@ -173,3 +173,9 @@ check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
 EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h
+
+# Shapes as types.
+if HAVE_CHECK
+check_PROGRAMS += tests/shape_types_test
+TESTS += tests/shape_types_test
+endif
