@@ -444,7 +444,7 @@ static cfx_status replace_counted(void)
     };
     const model_node m = *model_of(old);
     size_t changed, wanted = 0;
-    for (int i = 0; i < m.nusers && old != with; i++)
+    for (int i = 0; i < m.nusers; i++)
         if (keep_even(NULL, m.user[i])) {
             model_replace(model_of(m.user[i]), old, with);
             wanted++;

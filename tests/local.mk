@@ -175,9 +175,16 @@ TESTS += %reldir%/graph_script.sh
 
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
-FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test
+FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test \
+	tests/accelerator_test
 tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
 EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h
+
+# Shapes as types.
+if HAVE_CHECK
+check_PROGRAMS += tests/shape_types_test
+TESTS += tests/shape_types_test
+endif
