@@ -125,12 +125,21 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, with a PyTorch that is
-# here: make check-pytorch PYTHON=... one that has torch.
+# All models of the zoo, every element of every node, and random edits of
+# random graphs, with a PyTorch that is here: make check-pytorch PYTHON=... one
+# that has torch. PARTS="models" or "graphs" does one of them; MODELS names
+# some, SEEDS gives others than 1.
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked
-	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
-		$(MODELS)
+check-pytorch: cfx zoo/unpacked tests/graph_script
+	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
+	for part in $${PARTS:-models graphs}; do case $$part in \
+	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	graphs) for seed in $${SEEDS:-1}; do \
+		$${PYTHON:-python3} $$oracle/random_graphs.py \
+			tests/graph_script -s $$seed || status=1; done;; \
+	*) echo "no part $$part"; status=1;; \
+	esac; done; exit $$status
 
 # Tracing.
 if HAVE_CHECK
