@@ -108,7 +108,7 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 	$(AM_V_GEN)xz -dc $(srcdir)/%reldir%/golden/zoo.tar.xz | tar xf - && \
 		touch $@
 clean-local:
-	rm -rf zoo
+	rm -rf zoo random_graphs-*.script
 
 EXTRA_DIST += %reldir%/control_test.h %reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \

@@ -33,7 +33,7 @@ from text_golden import Superset, spec
 warnings.filterwarnings("ignore")
 
 
-# Code is written of these as of statements, which assign to the first operand.
+# Code is written of these as of statements, which assign to what is first.
 INPLACE = (*modules.INPLACE, operator.setitem)
 
 
@@ -50,7 +50,7 @@ def writes(n):
 
 
 def insert_arg(n, i, new):
-    """Node.insert_arg, with all_input_nodes in the order that it promises: where
+    """Node.insert_arg, with all_input_nodes in the order that it promises:
     torch.fx puts new ones at the end, which shows in code."""
     n.insert_arg(i, new)
     n._input_nodes.clear()
@@ -623,7 +623,7 @@ def difference(have, want):
 
 
 def compare(program, seed, number, edits):
-    """Run one case; the number of edits, or None where there is a difference."""
+    """Run one case; the number of edits, or None where texts differ."""
     done, script, want = make(seed, number, edits)
     path = f"random_graphs-{seed}-{number}.script"
     with open(path, "w", encoding="utf-8", newline="\n") as file:
@@ -641,12 +641,12 @@ def compare(program, seed, number, edits):
 
 
 def write(folder, seed, count, edits):
-    """The first cases that are small."""
+    """The first cases that are small, and text for every tool."""
     number = written = 0
     while written < count:
         _, script, out = make(seed, number, edits)
         number += 1
-        if len(script) + len(out) > 9000:
+        if len(script) + len(out) > 9000 or "\0" in out:
             continue
         for end, content in (("script", script), ("out", out)):
             path = os.path.join(folder, f"random{written}.{end}")
