@@ -536,6 +536,7 @@ int main(void)
 {
     Suite *s = suite_create("graph_edit");
     TCase *c = tcase_create("graph_edit");
+    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, nodes_are_found_by_opcode_and_target);
     tcase_add_test(c, maps_hold_values_by_node);

@@ -112,7 +112,8 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 clean-local:
 	rm -rf zoo random_graphs-*.script
 
-EXTRA_DIST += %reldir%/control_test.h %reldir%/graph_test.h %reldir%/tensor_test.h \
+EXTRA_DIST += %reldir%/control_test.h %reldir%/failing_alloc.h \
+	%reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
 	%reldir%/golden
 
