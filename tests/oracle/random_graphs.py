@@ -136,10 +136,10 @@ class Case:
         self.tidy = not self.loose and r.random() < 0.75  # code stays legal
         self.use(modules.traced(r, r.choice([2, 5, 9, 14]), valid))
         lossless = Lossless(self.gm)
-        # What valid calls hold, PyTorch's own text tells; bare tensors and
-        # strings it does not.
+        # What valid calls hold, PyTorch's own text tells; bare tensors, and
+        # strings and devices that are returned, it does not.
         plain = valid and not lossless.state and r.random() < 0.7 and \
-            not isinstance(self.output().args[0], str)
+            not isinstance(self.output().args[0], (str, torch.device))
         self.add_model(f"{self.gm!r}\n\n{self.g}\n" if plain
                        else lossless.model(self.gm))
         self.look(True)
