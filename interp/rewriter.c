@@ -463,7 +463,9 @@ static cfx_status rewrite(cfx_rewrite *r, const cfx_graph *replacement,
         return st;
     }
     filter(r, found);
-    if (found->n && !r->o.make)
+    if (found->n)
+        st = cfx_rewriter__find_writes(r);
+    if (!st && found->n && !r->o.make)
         st = cfx_rewriter__adopt(r, replacement);
     if (st)
         cfx_matches_release(found);
@@ -500,6 +502,7 @@ cfx_status cfx_replace_pattern(cfx_module *gm, const cfx_graph *pattern,
     cfx_node_map_init(&r.changed, r.g);
     cfx_status st = rewrite(&r, replacement, &found);
     cfx_node_map_release(&r.changed);
+    cfx_rewriter__forget_writes(&r);
     cfx_graph_restore(r.g, point);
     cfx_free(r.ctx, r.seen, r.seen_room * sizeof(*r.seen));
     cfx_free(r.ctx, r.stack, r.stack_room * sizeof(*r.stack));

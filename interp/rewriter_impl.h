@@ -8,6 +8,8 @@
 
 #include "matcher_impl.h"
 
+typedef struct cfx_rewrite_writes cfx_rewrite_writes;
+
 typedef struct cfx_rewrite {
     cfx_context *ctx;
     cfx_module *gm;
@@ -21,6 +23,7 @@ typedef struct cfx_rewrite {
     cfx_node **stack;
     size_t nstack, stack_room;
     bool adopted;              /* attributes came from replacements */
+    cfx_rewrite_writes *writes;
 } cfx_rewrite;
 
 /* One match's turn. */
@@ -35,9 +38,19 @@ typedef struct cfx_turn {
 } cfx_turn;
 
 /* Set the insert point for the copy: before the first user of the outputs,
- * behind the last output where there is none; users that stand before what the
- * copy needs are moved. *cycle: it needs what depends on it. */
+ * behind the last output where there is none, or something writes to what the
+ * match reads before the user comes; users that stand before what the copy
+ * needs are moved. *cycle: it needs what depends on it, or what the match reads
+ * is written to in its midst. */
 cfx_status cfx_rewriter__find_place(cfx_turn *t, bool *cycle);
+
+/* Note which nodes of the graph write to memory. */
+cfx_status cfx_rewriter__find_writes(cfx_rewrite *r);
+void cfx_rewriter__forget_writes(cfx_rewrite *r);
+/* Does a node that is not of the match, and stands between the two, write to
+ * memory that the match reads or gives; `any`: or to other memory? */
+bool cfx_rewriter__written(cfx_turn *t, const cfx_node *from,
+                           const cfx_node *to, bool any);
 
 /* Copy in what a replacement names and the module lacks. */
 cfx_status cfx_rewriter__adopt(cfx_rewrite *r, const cfx_graph *from);

@@ -216,19 +216,42 @@ static cfx_status make_way(cfx_turn *t, cfx_node *last, bool *cycle)
     return CFX_OK;
 }
 
+/* The first and the last node that the match computes. */
+static void find_ends(const cfx_match *m, cfx_node **first, cfx_node **last)
+{
+    *first = *last = NULL;
+    for (const cfx_node *p = cfx_graph_first(m->pattern); p;
+         p = cfx_node_next(p)) {
+        cfx_value v = m->map[p->id];
+        if (v.kind != CFX_NODE || !cfx_pattern_computes(p))
+            continue;
+        if (!*first || cfx_node_before(v.u.node, *first))
+            *first = v.u.node;
+        if (!*last || cfx_node_before(*last, v.u.node))
+            *last = v.u.node;
+    }
+}
+
 cfx_status cfx_rewriter__find_place(cfx_turn *t, bool *cycle)
 {
     cfx_node *user = first_user(t), *last = last_input(t), *at = NULL;
-    if (user && last && !cfx_node_before(last, user))
-        return make_way(t, last, cycle);
-    if (user) {
+    cfx_node *begin, *end;
+    find_ends(t->m, &begin, &end);
+    *cycle = cfx_rewriter__written(t, begin, end, false);
+    if (*cycle)
+        return CFX_OK;
+    if (user && last && !cfx_node_before(last, user)) {
+        *cycle = cfx_rewriter__written(t, user, last, true);
+        return *cycle ? CFX_OK : make_way(t, last, cycle);
+    }
+    if (user && !cfx_rewriter__written(t, end, user, false)) {
         cfx_graph_inserting_before(t->r->g, user);
         return CFX_OK;
     }
     for (size_t i = 0; i < t->m->nreturning; i++)
         later(&at, t->m->returning[i]);
-    if (!at)
-        at = t->m->anchor;
+    if (!at || user)
+        at = end;
     if (last && cfx_node_before(at, last))
         at = last;
     cfx_graph_inserting_after(t->r->g, at);

@@ -68,6 +68,27 @@ static const char *text_of(const char *name, bool state)
     return text;
 }
 
+/* It holds the three files, and nothing else. */
+static void remove_folder(const char *path)
+{
+    static const char *const file[] = {"__init__.py", "module.py",
+                                       "state.safetensors"};
+    for (int i = 0; i < 3; i++) {
+        char name[96];
+        snprintf(name, sizeof(name), "%s/%s", path, file[i]);
+        ck_assert_int_eq(remove(name), 0);
+    }
+    ck_assert_int_eq(rmdir(path), 0);
+}
+
+static cfx_value own_forward(cfx_scope *s, cfx_module *self,
+                             const cfx_value *in)
+{
+    (void)s;
+    (void)self;
+    return in[0];
+}
+
 #define assert_has(text, part) \
     ck_assert_msg(strstr(text, part), "no '%s' in:\n%s", part, text)
 
@@ -79,6 +100,7 @@ START_TEST(classes_have_the_names_they_are_given)
     ck_assert_str_eq(text_of("a b", false), "'a b' cannot name a class");
     ck_assert_str_eq(text_of("", false), "'' cannot name a class");
     ck_assert_str_eq(text_of("None", false), "'None' cannot name a class");
+    ck_assert_str_eq(text_of("torch", false), "'torch' cannot name a class");
 }
 END_TEST
 
@@ -125,6 +147,55 @@ START_TEST(children_may_be_called_module)
 }
 END_TEST
 
+START_TEST(a_child_becomes_a_root)
+{
+    cfx_module *whole = gm;
+    cfx_tensors state;
+    char around[] = "/tmp/cfx-folder-XXXXXX", path[64];
+    ck_assert_int_eq(cfx_module_randomize(gm, 1, &err), CFX_OK);
+    gm = cfx_module_at(gm, "0.part");
+    assert_has(text_of("A", true), "        self.add_module('lin', ");
+    ck_assert_ptr_nonnull(mkdtemp(around));
+    ck_assert_int_eq(cfx_graph_module_to_folder(gm, around, "A", &err),
+                     CFX_OK);
+    snprintf(path, sizeof(path), "%s/state.safetensors", around);
+    ck_assert_int_eq(cfx_safetensors_read(&state, ctx, path, false, &err),
+                     CFX_OK);
+    ck_assert_ptr_nonnull(cfx_tensors_get(&state, "lin.weight"));
+    ck_assert_uint_eq(state.n, 2);
+    cfx_tensors_release(&state);
+    remove_folder(around);
+    gm = whole;
+}
+END_TEST
+
+START_TEST(module_types_of_programs_are_refused)
+{
+    static const cfx_module_type own = {
+        .schema = "Own()", .repr = "", .doc = "A type of a program.",
+        .forward_schema = "forward(Tensor x) -> Tensor", .forward = own_forward,
+    };
+    ck_assert_int_eq(cfx_register_module_type(ctx, &own, &err), CFX_OK);
+    parse("Net(\n  (own): Own()\n)\n\n"
+          "graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %own : [num_users=1] = call_module[target=own](args = (%x,), "
+          "kwargs = {})\n    return own\n");
+    ck_assert_str_eq(text_of(NULL, false),
+                     "own: PyTorch has no module type Own");
+}
+END_TEST
+
+START_TEST(guards_of_exported_programs_are_a_class_here)
+{
+    parse("Net(\n  (_guards_fn): GuardsFn()\n)\n\n"
+          "graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %_guards_fn : [num_users=0] = call_module[target=_guards_fn]"
+          "(args = (%x,), kwargs = {})\n    return x\n");
+    assert_has(text_of(NULL, false), "\nclass GuardsFn(torch.nn.Module):\n");
+    assert_has(text_of(NULL, false), "add_module('_guards_fn', GuardsFn())");
+}
+END_TEST
+
 START_TEST(modules_without_a_graph_are_refused)
 {
     cfx_module *whole = gm;
@@ -154,13 +225,7 @@ START_TEST(every_lack_of_memory_leaves_nothing)
         ck_assert_int_eq(rmdir(around), 0);
         ck_assert_int_eq(mkdir(around, 0700), 0);
     }
-    static const char *const file[] = {"__init__.py", "module.py",
-                                       "state.safetensors", ""};
-    for (int i = 0; i < 4; i++) {
-        char name[96];
-        snprintf(name, sizeof(name), "%s/%s", path, file[i]);
-        ck_assert_int_eq(remove(name), 0);
-    }
+    remove_folder(path);
     ck_assert_int_eq(rmdir(around), 0);
 }
 END_TEST
@@ -175,6 +240,9 @@ int main(void)
     tcase_add_test(t, classes_that_would_have_one_name_get_two);
     tcase_add_test(t, a_class_whose_name_is_none_is_called_fx_module);
     tcase_add_test(t, children_may_be_called_module);
+    tcase_add_test(t, a_child_becomes_a_root);
+    tcase_add_test(t, module_types_of_programs_are_refused);
+    tcase_add_test(t, guards_of_exported_programs_are_a_class_here);
     tcase_add_test(t, modules_without_a_graph_are_refused);
     tcase_add_test(t, every_lack_of_memory_leaves_nothing);
     suite_add_tcase(s, t);

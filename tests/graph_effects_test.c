@@ -250,6 +250,28 @@ START_TEST(effects_of_most_modules_are_found)
 }
 END_TEST
 
+/* A module of halves takes halves. */
+START_TEST(effects_of_modules_do_not_depend_on_the_type_of_weights)
+{
+    static const cfx_dtype types[] = {CFX_F16, CFX_BF16, CFX_F64};
+    cfx_dim shape[] = {cfx_dim_int(3), cfx_dim_int(3)};
+    cfx_node *x = input("x");
+    for (size_t i = 0; i < sizeof(types) / sizeof(*types); i++) {
+        cfx_module *root = new_root(), *m;
+        cfx_value args[] = {cfx_int(3), cfx_int(3), cfx_bool(false)};
+        assert_ok(cfx_module_new(&m, ctx, cfx_find_module_type(ctx, "Linear"),
+                                 NULL, args, 3, NULL, 0, &err));
+        assert_ok(cfx_module_param(m, "weight", types[i], 2, shape, &err));
+        add(root, "m", m);
+        cfx_graph_set_owning_module(g, root);
+        cfx_effects e = effects_of(call_module(g, "m", x));
+        ck_assert(!cfx_effects_any(&e));
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
 static cfx_module *new_graph_module_of_one(const char *relu)
 {
     cfx_graph *h;
@@ -574,6 +596,7 @@ int main(void)
     tcase_add_test(c, effects_are_found_anew_for_a_new_owner);
     tcase_add_test(c, effects_of_attention_are_those_of_its_dropout);
     tcase_add_test(c, effects_of_most_modules_are_found);
+    tcase_add_test(c, effects_of_modules_do_not_depend_on_the_type_of_weights);
     tcase_add_test(c, effects_of_calls_are_those_of_graphs_they_are_given);
     tcase_add_test(c, effects_of_nested_graphs_are_found_once);
     tcase_add_test(c, dce_simple);

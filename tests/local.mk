@@ -47,7 +47,7 @@ endif
 # Passes.
 if HAVE_CHECK
 PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test \
-	tests/passes_rewrite_test
+	tests/passes_rewrite_test tests/passes_meaning_test
 check_PROGRAMS += $(PASS_TESTS)
 TESTS += $(PASS_TESTS)
 endif
@@ -89,7 +89,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
 	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
-	%reldir%/folder.sh %reldir%/manual.sh
+	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -110,7 +110,7 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 	$(AM_V_GEN)xz -dc $(srcdir)/%reldir%/golden/zoo.tar.xz | tar xf - && \
 		touch $@
 clean-local:
-	rm -rf zoo
+	rm -rf zoo random_graphs-*.script
 
 EXTRA_DIST += %reldir%/control_test.h %reldir%/failing_alloc.h \
 	%reldir%/graph_test.h %reldir%/tensor_test.h \
@@ -128,14 +128,24 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, and the folders that
-# cfx convert makes of them, with a PyTorch that is here: make check-pytorch PYTHON=... one that has torch.
+# All models of the zoo, every element of every node, the folders that cfx
+# convert makes of them, and random edits of random graphs, with a PyTorch that
+# is here: make check-pytorch PYTHON=... one that has torch. PARTS="models",
+# "folders" or "graphs" does one of them; MODELS names some, SEEDS gives others
+# than 1.
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked
-	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
-		$(MODELS)
-	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/folder.py ./cfx zoo \
-		$(MODELS)
+check-pytorch: cfx zoo/unpacked tests/graph_script
+	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
+	for part in $${PARTS:-models folders graphs}; do case $$part in \
+	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	graphs) for seed in $${SEEDS:-1}; do \
+		$${PYTHON:-python3} $$oracle/random_graphs.py \
+			tests/graph_script -s $$seed || status=1; done;; \
+	*) echo "no part $$part"; status=1;; \
+	esac; done; exit $$status
 
 # Tracing.
 if HAVE_CHECK
@@ -176,9 +186,16 @@ TESTS += %reldir%/graph_script.sh
 
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
-FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test
+FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test \
+	tests/accelerator_test
 tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
 EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h
+
+# Shapes as types.
+if HAVE_CHECK
+check_PROGRAMS += tests/shape_types_test
+TESTS += tests/shape_types_test
+endif

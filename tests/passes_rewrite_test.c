@@ -303,6 +303,22 @@ START_TEST(reinplace_basic)
 }
 END_TEST
 
+/* A call that says that it is not in place says that it is. */
+START_TEST(reinplace_changes_the_argument_where_there_is_one)
+{
+    model(GRAPH IN("x") ME("a", "cos", "%x,")
+          FNK("b", "torch.nn.functional.relu", "%a,", "inplace: False")
+          FN("c", "torch.nn.functional.hardtanh", "%b, -1.0, 1.0, False")
+          OUT("c"));
+    shapes();
+    apply("reinplace");
+    ck_assert_uint_eq(changed, 2);
+    ck_assert_str_eq(target("b"), "torch.nn.functional.relu");
+    ck_assert(node("b")->kwargs[1].u.i == 1);
+    ck_assert(node("c")->args[3].u.i == 1);
+}
+END_TEST
+
 START_TEST(reinplace_with_view)
 {
     model(GRAPH IN("x") FN("a", "torch.neg", "%x,")
@@ -405,6 +421,7 @@ int main(void)
     tcase_add_test(tc, canonical_order_respects_effects);
     tcase_add_test(tc, canonical_graphs_keep_meta_and_types);
     tcase_add_test(tc, reinplace_basic);
+    tcase_add_test(tc, reinplace_changes_the_argument_where_there_is_one);
     tcase_add_test(tc, reinplace_with_view);
     tcase_add_test(tc, reinplace_different_metadata);
     tcase_add_test(tc, reinplace_overlapping_memory);

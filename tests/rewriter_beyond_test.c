@@ -22,6 +22,37 @@ START_TEST(users_are_moved_behind_what_the_copy_needs)
 }
 END_TEST
 
+/* What the copy reads is what the match read. */
+START_TEST(nothing_is_moved_across_a_write)
+{
+    ck_assert_uint_eq(
+        replace("x | r = torch.relu(x) | e = torch.exp(x) |"
+                " w = torch.Tensor.add_(e, r) | v = torch.Tensor.add_(x, 1) |"
+                " c = torch.cat([r, w, v]) | c",
+                "a | r = torch.exp(a) | r", "a | s = torch.sin(a) | s"), 1);
+    is("x | r = torch.relu(x) | s = torch.sin(x) |"
+       " w = torch.Tensor.add_(s, r) | v = torch.Tensor.add_(x, 1) |"
+       " c = torch.cat([r, w, v]) | c");
+    replace("x | r = torch.relu(x) | v = torch.Tensor.add_(x, 1) |"
+            " c = torch.cat([r, v]) | c",
+            "a | r = torch.relu(a) | r", "a | s = torch.sin(a) | s");
+    is("x | s = torch.sin(x) | v = torch.Tensor.add_(x, 1) |"
+       " c = torch.cat([s, v]) | c");
+    const char *midst = "x | r = torch.relu(x) | v = torch.Tensor.add_(x, 1) |"
+                        " n = torch.neg(r) | c = torch.cat([n, v]) | c";
+    ck_assert_uint_eq(replace(midst, "a | r = torch.relu(a) |"
+                              " n = torch.neg(r) | n",
+                              "a | s = torch.sin(a) | s"), 0);
+    is(midst);
+    replace("x y | r = torch.relu(x) | v = torch.Tensor.add_(y, 1) |"
+            " n = torch.neg(r) | c = torch.cat([n, v]) | c",
+            "a | r = torch.relu(a) | n = torch.neg(r) | n",
+            "a | s = torch.sin(a) | s");
+    is("x y | v = torch.Tensor.add_(y, 1) | s = torch.sin(x) |"
+       " c = torch.cat([s, v]) | c");
+}
+END_TEST
+
 /* Each match is free of cycles, but not both. */
 START_TEST(matches_that_would_close_a_cycle_together_are_left)
 {
@@ -327,6 +358,7 @@ int main(void)
 {
     const suite_test tests[] = {
         TEST(users_are_moved_behind_what_the_copy_needs),
+        TEST(nothing_is_moved_across_a_write),
         TEST(matches_that_would_close_a_cycle_together_are_left),
         TEST(placeholders_can_be_returned),
         TEST(later_matches_see_what_earlier_ones_became),

@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 
+#include "interp/passes/memory.h"
 #include "nn/module_impl.h"
 
 static cfx_status no_memory(cfx_pass_call *p)
@@ -25,11 +26,20 @@ static cfx_status count_path(path_uses *u, cfx_pass_call *p, const char *path,
     return CFX_OK;
 }
 
+static cfx_status find_writes(path_uses *u, cfx_pass_call *p)
+{
+    cfx_memory memory;
+    cfx_status st = cfx_memory__init(&memory, p->graph, p->err);
+    u->written = !st && memory.written[cfx_memory__state(&memory)];
+    cfx_memory__release(&memory);
+    return st;
+}
+
 /* A get_attr counts for the module that has the parameter, too. */
 cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p)
 {
-    cfx_status st = CFX_OK;
     cfx_map_init(&u->count, p->ctx);
+    cfx_status st = find_writes(u, p);
     for (const cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n)) {
         const char *path = n->target.u.str->text, *dot = strrchr(path, '.');

@@ -37,9 +37,11 @@ typedef struct norm {
 } norm;
 
 /* How often each path is named by the nodes of a graph, so that what several
- * share is not changed under them. */
+ * share is not changed under them; and whether a node writes to parameters or
+ * buffers, so that their numbers are not those that the graph computes with. */
 typedef struct path_uses {
     cfx_map count;
+    bool written;
 } path_uses;
 
 cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p);

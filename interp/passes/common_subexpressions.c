@@ -186,7 +186,7 @@ static void note_writes(merger *m, const cfx_node *n, uint64_t position)
             uint32_t id = cfx_node_input(n, i)->id;
             m->last_write[cfx_memory__class(&m->memory, id)] = position;
         }
-    if (e->effect && n->op == CFX_CALL_MODULE)
+    if (cfx_memory__writes_state(&m->memory, n))
         m->last_write[cfx_memory__state(&m->memory)] = position;
 }
 

@@ -304,9 +304,14 @@ static cfx_value matmul(cfx_scope *s, const cfx_value *in)
     return one_batch ? cfx_bmm(s, in[0], in[1]) : cfx_none();
 }
 
+/* beta, alpha: of what is multiplied by 0 nothing is left, NaN neither. */
 static cfx_value baddbmm(cfx_scope *s, const cfx_value *in)
 {
+    if (in[3].kind == CFX_NODE)
+        return cfx_none();
     cfx_value product = cfx_mul(s, cfx_bmm(s, in[1], in[2]), in[4]);
+    if (cfx_value_number(in[3]) == 0)
+        return product;
     return cfx_add(s, cfx_mul(s, in[0], in[3]), product);
 }
 

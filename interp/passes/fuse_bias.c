@@ -121,7 +121,7 @@ static cfx_status fuse_bias_in_linear_run(cfx_pass_call *p)
     path_uses u;
     layer l;
     cfx_status st = cfx_path_uses__init(&u, p);
-    for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
+    for (cfx_node *n = u.written ? NULL : cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n)) {
         if (!find_linear(&l, p, &u, n))
             continue;

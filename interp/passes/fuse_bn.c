@@ -183,8 +183,9 @@ static cfx_status fold(folding *f, layer *l, norm *b)
     cfx_value weight = CFX_NOTHING, bias = CFX_NOTHING;
     int64_t channels;
     cfx_status st = check_eval(p, l, b);
-    if (!st)
-        st = cfx_layer__load(l, p);
+    if (st || f->uses.written)
+        return st;
+    st = cfx_layer__load(l, p);
     if (!st)
         st = cfx_norm__load(b, p);
     if (st)

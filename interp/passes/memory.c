@@ -17,15 +17,56 @@ static void join(cfx_memory *m, uint32_t a, uint32_t b)
     m->up[a < b ? b : a] = a < b ? a : b;
 }
 
-/* A module that has an effect changes its own state. */
+static const cfx_module *module_of(const cfx_node *n)
+{
+    const cfx_module *owner = cfx_graph_owning_module(n->graph);
+    return owner ? cfx_module_at(owner, n->target.u.str->text) : NULL;
+}
+
+static cfx_status refuse_module(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_MODULE ? CFX_EINVAL : CFX_OK;
+}
+
+/* Is it a module, or a call that may run the graph of one? */
+static bool runs_module(const cfx_node *n)
+{
+    if (n->op == CFX_CALL_MODULE)
+        return true;
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        const cfx_node *in = cfx_node_input(n, i);
+        if (in->op == CFX_GET_ATTR && module_of(in))
+            return true;
+    }
+    for (uint32_t i = 0; i < n->nargs; i++)
+        if (cfx_value_visit(n->args[i], refuse_module, NULL))
+            return true;
+    return false;
+}
+
+/* What a graph gives may be a parameter or buffer of its module. */
+static bool may_give_state(const cfx_node *n)
+{
+    if (n->op != CFX_CALL_MODULE)
+        return n->op == CFX_GET_ATTR || runs_module(n);
+    const cfx_module *m = module_of(n);
+    return m && cfx_graph_module_graph(m);
+}
+
 static void join_node(cfx_memory *m, const cfx_node *n)
 {
     const cfx_effects *e = &m->effects[n->id];
-    if (n->op == CFX_GET_ATTR)
+    if (may_give_state(n))
         join(m, n->id, m->ids);
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (cfx_effects__writes(e, i) || cfx_effects__views(e, i))
             join(m, n->id, cfx_node_input(n, i)->id);
+}
+
+bool cfx_memory__writes_state(const cfx_memory *m, const cfx_node *n)
+{
+    return m->effects[n->id].effect && runs_module(n);
 }
 
 static void mark_written(cfx_memory *m, const cfx_node *n)
@@ -34,7 +75,7 @@ static void mark_written(cfx_memory *m, const cfx_node *n)
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (cfx_effects__writes(e, i))
             m->written[cfx_memory__class(m, cfx_node_input(n, i)->id)] = true;
-    if (e->effect && n->op == CFX_CALL_MODULE)
+    if (cfx_memory__writes_state(m, n))
         m->written[cfx_memory__state(m)] = true;
 }
 

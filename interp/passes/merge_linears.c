@@ -9,8 +9,14 @@
  * what it was. A layer without a bias among others with one gets a bias of -0,
  * which added to a number changes nothing (+0 would: -0 + 0 is 0), and by which
  * it is known again; Optimum forgets which had none.
+ *
+ * All are computed where the first was: nothing may write to the input, or to
+ * parameters, in between. A slice has other strides than the layer's result
+ * had: where something looks at these, the layer stays (but for a view that
+ * takes the last axis apart, which slices allow).
  */
 #include "interp/passes/affine.h"
+#include "interp/passes/memory.h"
 
 #include <cfx/ops.h>
 
@@ -36,6 +42,9 @@ typedef struct merger {
     uint32_t ngroups;
     cfx_node **node;         /* by number */
     uint32_t *next;          /* by number: the next of its group, or 0 */
+    cfx_memory memory;
+    uint32_t *writes;        /* by class of memory: how often, up to here */
+    bool *looked_at;         /* by class: its strides matter */
 } merger;
 
 static const char suffix[] = "-merged";
@@ -51,12 +60,78 @@ static const char *last_atom(const char *path)
     return dot ? dot + 1 : path;
 }
 
+/* ---- Whose strides matter ---- */
+
+static bool looks_at_strides(const merger *m, const cfx_node *n)
+{
+    static const char *const names[] = {"view", "view_as", "view_dtype",
+                                        "as_strided", "sym_stride",
+                                        "is_contiguous"};
+    const cfx_schema *schema = cfx_pass__schema(m->p, n);
+    for (size_t i = 0; schema && i < sizeof(names) / sizeof(*names); i++)
+        if (!strcmp(schema->name, names[i]))
+            return true;
+    return false;
+}
+
+/* Is n x.view(..., a, b) with a * b the extent of x's last axis? */
+static bool splits_last_axis(const merger *m, const cfx_node *n)
+{
+    layer l;
+    if (n->nargs < 2 || n->args[0].kind != CFX_NODE || n->nkwargs ||
+        strcmp(cfx_pass__schema(m->p, n)->name, "view") ||
+        !cfx_layer__find(&l, m->p, n->args[0].u.node) || !l.module ||
+        l.kind != LAYER_LINEAR)
+        return false;
+    bool listed = cfx_value_is_seq(n->args[1]);
+    const cfx_value *size = listed ? n->args[1].u.seq->item : n->args + 1;
+    uint32_t i = listed ? n->args[1].u.seq->len : n->nargs - 1;
+    int64_t width = cfx_attr_int(l.module, "out_features"), part = 1;
+    while (i-- > 0 && size[i].kind == CFX_INT && size[i].u.i > 0 &&
+           size[i].u.i <= width / part) {
+        part *= size[i].u.i;
+        if (part == width)
+            return true;
+    }
+    return false;
+}
+
+static cfx_status find_looks(merger *m)
+{
+    cfx_status st = cfx_memory__init(&m->memory, m->p->graph, m->p->err);
+    if (st)
+        return st;
+    size_t n = (size_t)m->memory.ids + 1;
+    m->writes = cfx_arena_alloc(&m->arena, n * sizeof(*m->writes));
+    m->looked_at = cfx_arena_alloc(&m->arena, n * sizeof(*m->looked_at));
+    if (!m->writes || !m->looked_at)
+        return no_memory(m->p);
+    memset(m->writes, 0, n * sizeof(*m->writes));
+    memset(m->looked_at, 0, n * sizeof(*m->looked_at));
+    for (const cfx_node *at = cfx_graph_first(m->p->graph); at;
+         at = cfx_node_next(at))
+        if (at->ninputs && looks_at_strides(m, at) && !splits_last_axis(m, at))
+            m->looked_at[cfx_memory__class(&m->memory,
+                                           cfx_node_input(at, 0)->id)] = true;
+    return CFX_OK;
+}
+
+static void note_writes(merger *m, const cfx_node *n)
+{
+    const cfx_effects *e = &m->memory.effects[n->id];
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (cfx_effects__writes(e, i))
+            m->writes[cfx_memory__class(&m->memory,
+                                        cfx_node_input(n, i)->id)]++;
+}
+
 /* ---- Which layers can be one ---- */
 
-static bool can_merge(const merger *m, layer *l, cfx_node *n)
+static bool can_merge(merger *m, layer *l, cfx_node *n)
 {
     const char *path = n->target.u.str->text;
-    return n->op == CFX_CALL_MODULE && cfx_layer__find(l, m->p, n) &&
+    return n->op == CFX_CALL_MODULE &&
+           !m->looked_at[cfx_memory__class(&m->memory, n->id)] && cfx_layer__find(l, m->p, n) &&
            l->module && l->kind == LAYER_LINEAR && n->nargs == 1 &&
            !n->nkwargs && n->args[0].kind == CFX_NODE &&
            !strcmp(cfx_module_class_name(l->module), "Linear") &&
@@ -64,16 +139,18 @@ static bool can_merge(const merger *m, layer *l, cfx_node *n)
            cfx_path_uses__once(&m->uses, path);
 }
 
-/* Put node number i into the group of its input, parent, type and flag. */
+/* Put node number i into the group of its input, as it was last written to, of
+ * its parent, type and flag. */
 static cfx_status join_group(merger *m, uint32_t i, const layer *l)
 {
     char key[NAME_ROOM];
     const char *path = l->n->target.u.str->text, *name = last_atom(path);
     const cfx_tensor *w = cfx_module_state(l->module, "weight")->tensor;
     bool added;
-    int len = snprintf(key, sizeof(key), "%u %d %d %.*s",
-                       l->n->args[0].u.node->id, w->dtype, l->training,
-                       (int)(name - path), path);
+    uint32_t x = l->n->args[0].u.node->id;
+    int len = snprintf(key, sizeof(key), "%u %u %d %d %.*s", x,
+                       m->writes[cfx_memory__class(&m->memory, x)], w->dtype,
+                       l->training, (int)(name - path), path);
     cfx_map_entry *e = cfx_map_put(&m->groups, key, (size_t)len, &added);
     if (!e)
         return no_memory(m->p);
@@ -116,6 +193,7 @@ static cfx_status find_groups(merger *m)
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n)) {
         layer l;
+        note_writes(m, n);
         if (!can_merge(m, &l, n))
             continue;
         m->node[i] = n;
@@ -276,11 +354,14 @@ static cfx_status merge(cfx_pass_call *p)
     cfx_map_init(&m.groups, p->ctx);
     cfx_status st = cfx_path_uses__init(&m.uses, p);
     if (!st)
+        st = find_looks(&m);
+    if (!st && !m.uses.written)
         st = find_groups(&m);
     for (uint32_t i = 0; i < m.ngroups && !st; i++)
         if (m.group[i].n > 1)
             st = merge_group(&m, &m.group[i]);
     cfx_path_uses__release(&m.uses);
+    cfx_memory__release(&m.memory);
     cfx_map_release(&m.groups);
     cfx_arena_release(&m.arena);
     return st;

@@ -20,6 +20,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "passes/affine.h"
 #include "passes/binding.h"
 #include "passes/memory.h"
 
@@ -149,9 +150,48 @@ static void join(reinplacer *r, const cfx_node *n, const cfx_node *x)
     r->held[a] |= r->held[b];
 }
 
+/* Do the node's arguments suit its twin, as it is spelled? */
+static cfx_status binds_to(reinplacer *r, const cfx_node *n,
+                           const struct twin *w, bool *yes)
+{
+    const cfx_target *t = w->method ? cfx_find_method(r->p->ctx, w->name)
+                                    : cfx_find_function(r->p->ctx, w->name);
+    cfx_bound b = {0};
+    cfx_status st = t ? cfx_bind(&b, r->p->ctx, t, n->args, n->nargs,
+                                 n->kwargs, n->nkwargs, NULL)
+                      : CFX_ENAME;
+    *yes = !st && b.target->op == w->target->op && b.inplace;
+    cfx_bound_release(&b);
+    return st == CFX_ENOMEM ? cfx_fail(r->p->err, st, "out of memory")
+                            : CFX_OK;
+}
+
+/* relu(x) becomes relu_(x), relu(x, inplace=False) relu(x, inplace=True). */
+static cfx_status write_in_place(reinplacer *r, cfx_node *n, struct twin *w,
+                                 bool *done)
+{
+    const cfx_target *t = w->target;
+    const cfx_schema *spelled = t->variant ? t->variant : t->schema;
+    cfx_error *err = r->p->err;
+    *done = cfx_pass__arg(n, spelled, "inplace").kind != CFX_ABSENT;
+    if (*done)
+        return cfx_pass__set_arg(r->p, n, spelled, "inplace", cfx_bool(true));
+    size_t len = cfx_op_spelling(t->op, true, &w->method, w->name,
+                                 sizeof(w->name));
+    if (!len || len >= sizeof(w->name))
+        return CFX_OK;
+    cfx_status st = binds_to(r, n, w, done);
+    return st || !*done
+               ? st
+               : cfx_node_set_op(n, w->method ? CFX_CALL_METHOD
+                                              : CFX_CALL_FUNCTION,
+                                 w->name, err);
+}
+
 static cfx_status rewrite(reinplacer *r, cfx_node *n, uint32_t position)
 {
     struct twin w = {.count = 0};
+    bool done;
     cfx_node *x = victim(r, n, position);
     if (!x)
         return CFX_OK;
@@ -159,15 +199,10 @@ static cfx_status rewrite(reinplacer *r, cfx_node *n, uint32_t position)
                                          r->p->err);
     if (st || w.count != 1)
         return st;
-    size_t len = cfx_op_spelling(w.target->op, true, &w.method, w.name,
-                                 sizeof(w.name));
-    if (!len || len >= sizeof(w.name))
-        return CFX_OK;
-    st = cfx_node_set_op(n, w.method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION,
-                         w.name, r->p->err);
-    if (!st)
+    st = write_in_place(r, n, &w, &done);
+    if (!st && done)
         join(r, n, x);
-    r->p->changed += !st;
+    r->p->changed += !st && done;
     return st;
 }
 

@@ -4,32 +4,50 @@
  * No list of operators: a call is tried on tensors without numbers, and what
  * comes out is compared with what went in. Where shape propagation has left a
  * node's input in its meta, that is what goes in, and `contiguous`, `to` and
- * `view` go where they change nothing. Else two tensors that differ in type and
- * strides go in, so that only what never changes anything is taken out: dropout
- * and its kin in eval mode, Identity, positive, alias.
+ * `view` go where they change nothing. Else tensors of all ranks go in, of
+ * several types and strides, with extents of 1 and of more than anybody slices
+ * to, and all that the call takes must come out again: so only what never
+ * changes anything is taken out, dropout and its kin in eval mode, Identity,
+ * positive, alias.
  */
 #include "interp/passes/affine.h"
 
 #include "interp/carve.h"
+#include "interp/passes/binding.h"
+
+/* One without axes; of 1 to 5, one for each axis that is long. */
+enum { NSAMPLES = 1 + 1 + 2 + 3 + 4 + 5 };
 
 typedef struct trial {
     cfx_pass_call *p;
-    cfx_tensor *sample[2];
+    cfx_tensor *sample[NSAMPLES];
     bool dropout_only;
 } trial;
 
+/* Extents of 1 but for one axis; the elements of every other sample are apart,
+ * so that it is not contiguous. */
+static cfx_status make_sample(trial *t, int i, int rank, int axis)
+{
+    static const cfx_dtype types[] = {CFX_F32, CFX_F16, CFX_I64, CFX_U8,
+                                      CFX_F64, CFX_BOOL, CFX_BF16};
+    cfx_dim shape[5], stride[5];
+    for (int k = 0; k < 5; k++) {
+        shape[k] = cfx_dim_int(k == axis ? (int64_t)1 << 40 : 1);
+        stride[k] = cfx_dim_int(3);
+    }
+    return cfx_tensor_meta(&t->sample[i], t->p->ctx,
+                           types[(size_t)i % (sizeof(types) / sizeof(*types))],
+                           rank, shape, i % 2 ? stride : NULL, t->p->err);
+}
+
 static cfx_status make_samples(trial *t)
 {
-    cfx_context *ctx = t->p->ctx;
-    cfx_dim shape[4], stride[4];
-    for (int i = 0; i < 4; i++) {
-        shape[i] = cfx_dim_int(2);
-        stride[i] = cfx_dim_int((int64_t)3 << i);
-    }
-    cfx_status st = cfx_tensor_meta(&t->sample[0], ctx, CFX_F32, 4, shape,
-                                    NULL, t->p->err);
-    return st ? st : cfx_tensor_meta(&t->sample[1], ctx, CFX_F16, 4, shape,
-                                     stride, t->p->err);
+    int i = 0;
+    cfx_status st = make_sample(t, i++, 0, 0);
+    for (int rank = 1; rank <= 5; rank++)
+        for (int axis = 0; axis < rank && !st; axis++)
+            st = make_sample(t, i++, rank, axis);
+    return st;
 }
 
 /* A scope that knows what is a view of x, as far as one came last. */
@@ -97,6 +115,19 @@ static bool bind_sample(cfx_value *to, const cfx_value *from, size_t n,
     return true;
 }
 
+/* What gives lists, or numbers, is not called: the list of the parts of a
+ * long axis would be long. */
+static bool gives_tensor(const cfx_target *t)
+{
+    char type[16];
+    for (; t; t = t->next) {
+        cfx_schema__returns(t->schema, type, sizeof(type));
+        if (!strcmp(type, "Tensor") || !strcmp(type, "any"))
+            return true;
+    }
+    return false;
+}
+
 /* Call the node on x in a scope that computes nothing: does x come out? */
 static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
                           const cfx_value *kwargs, cfx_tensor *x, bool *same)
@@ -116,7 +147,7 @@ static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
     } else {
         target = n->op == CFX_CALL_METHOD ? cfx_find_method(t->p->ctx, name)
                                           : cfx_find_function(t->p->ctx, name);
-        if (target)
+        if (gives_tensor(target))
             st = cfx_scope_call_target(s, target, args, n->nargs, kwargs,
                                        n->nkwargs, &out);
     }
@@ -127,22 +158,22 @@ static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
     return st;
 }
 
-/* Only lack of memory is an error: a call that x does not fit
- * is left alone. */
+/* Only lack of memory is an error. `fits`: x can be the argument. */
 static cfx_status try_on(trial *t, const cfx_node *n, cfx_tensor *x,
-                         bool *same)
+                         bool *fits, bool *same)
 {
     size_t nargs = n->nargs, nkwargs = 2 * (size_t)n->nkwargs;
     size_t bytes = (nargs + nkwargs + 1) * sizeof(cfx_value);
     cfx_value *args = cfx_alloc(t->p->ctx, bytes);
-    *same = false;
+    *fits = *same = false;
     if (!args)
         return cfx_fail(t->p->err, CFX_ENOMEM, "out of memory");
-    cfx_status st = CFX_OK;
+    cfx_status st = CFX_EINVAL;
     if (bind_sample(args, n->args, nargs, x) &&
         bind_sample(args + nargs, n->kwargs, nkwargs, x))
         st = call_on(t, n, args, args + nargs, x, same);
     cfx_free(t->p->ctx, args, bytes);
+    *fits = !st;
     return st == CFX_ENOMEM ? cfx_fail(t->p->err, st, "out of memory")
                             : CFX_OK;
 }
@@ -151,6 +182,7 @@ static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
 {
     cfx_value known = cfx_carve__known(cfx_node_input(n, 0));
     cfx_effects effects;
+    bool fits, same;
     *yes = false;
     cfx_status st = cfx_node_effects(n, &effects, NULL);
     if (st == CFX_ENOMEM)
@@ -158,9 +190,16 @@ static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
     if (st || cfx_effects_any(&effects))
         return CFX_OK;
     if (known.kind == CFX_TENSOR)
-        return try_on(t, n, known.u.tensor, yes);
-    st = try_on(t, n, t->sample[0], yes);
-    return st || !*yes ? st : try_on(t, n, t->sample[1], yes);
+        return try_on(t, n, known.u.tensor, &fits, yes);
+    for (int i = 0; i < NSAMPLES && !known.kind; i++) {
+        st = try_on(t, n, t->sample[i], &fits, &same);
+        if (st || (fits && !same)) {
+            *yes = false;
+            return st;
+        }
+        *yes |= same;
+    }
+    return CFX_OK;
 }
 
 /* ---- The passes ---- */
@@ -195,8 +234,8 @@ static cfx_status run(cfx_pass_call *p, bool dropout_only)
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n))
         st = remove_at(&t, n);
-    cfx_tensor_unref(t.sample[0]);
-    cfx_tensor_unref(t.sample[1]);
+    for (int i = 0; i < NSAMPLES; i++)
+        cfx_tensor_unref(t.sample[i]);
     if (p->changed)
         cfx_graph_module_delete_all_unused_submodules(p->gm);
     return st;

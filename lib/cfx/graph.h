@@ -46,14 +46,14 @@ typedef struct cfx_use {
  * edited.
  */
 struct cfx_node {
-    cfx_graph *graph;
-    cfx_node *prev, *next;   /* private: use cfx_node_next */
+    cfx_node *next, *prev;   /* private: use cfx_node_next */
     uint64_t order;          /* label: smaller comes earlier */
-    const char *name;
-    cfx_value target;        /* a str */
     uint32_t id;             /* below cfx_graph_ids(), unique in the graph */
     uint8_t op;              /* cfx_opcode */
     bool erased;
+    cfx_graph *graph;
+    const char *name;
+    cfx_value target;        /* a str */
     cfx_value *args;
     cfx_value *kwargs;       /* key and value in turn */
     uint32_t nargs, nkwargs; /* a key and its value count as one */
@@ -96,7 +96,7 @@ CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
     if (CFX_UNLIKELY(n->erased))
         return cfx_node_next_(n);
     /* Most nodes lie where they come in the list. */
-    CFX_PREFETCH(n + 16);
+    CFX_PREFETCH(n + 32);
     return n->next->op < CFX_NOPCODES ? n->next : NULL;
 }
 
@@ -182,7 +182,8 @@ CFX_API cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g,
  * called with: a node, a literal, a tuple of both), and but the output. `map`
  * gets the copies; NULL where nobody wants them. *output is what the output
  * node gives, in terms of `to`: a new reference, good while both graphs live;
- * absent where there is none; `output` may be NULL. Behind an insert point of
+ * absent where there is none; `output` may be NULL. It need not be the last
+ * node (torch.fx leaves out what comes after it). Behind an insert point of
  * cfx_graph_inserting_after, too, the nodes come in their order (in torch.fx:
  * reversed). `to` and `from` may be one graph: what it had is copied. On
  * failure neither `to` nor `map` has changed. Fails as create_node does, and

@@ -56,11 +56,12 @@ static size_t count_numbers(const cfx_module *gm)
     return n;
 }
 
-/* "layer1.0.weight" */
-static char *full_name(cfx_arena *memory, const cfx_module *m,
-                       const char *name)
+/* "layer1.0.weight", from gm. */
+static char *full_name(cfx_arena *memory, const cfx_module *gm,
+                       const cfx_module *m, const char *name)
 {
     size_t n = cfx_module_path(m, NULL, 0), len = strlen(name) + 1;
+    size_t above = cfx_module_path(gm, NULL, 0);
     char *full = cfx_arena_alloc(memory, n + 1 + len);
     if (!full)
         return NULL;
@@ -68,7 +69,7 @@ static char *full_name(cfx_arena *memory, const cfx_module *m,
     if (n)
         full[n++] = '.';
     memcpy(full + n, name, len);
-    return full;
+    return full + above + (above > 0);
 }
 
 static cfx_status write_state(folder *f, const char *path)
@@ -85,7 +86,7 @@ static cfx_status write_state(folder *f, const char *path)
             const cfx_state *s = cfx_module_state_at(m, i);
             if (!has_numbers(s))
                 continue;
-            char *name = full_name(&memory, m, s->name);
+            char *name = full_name(&memory, f->gm, m, s->name);
             item[at++] = (cfx_named_tensor){name, s->tensor};
             st = name ? CFX_OK : out_of_memory(f->err);
         }

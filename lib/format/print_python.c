@@ -31,10 +31,17 @@ static void fail_memory(writer *w)
 
 /* ---- Names ---- */
 
-static bool is_identifier(const char *s)
+/* Can it name a class of the file? */
+static bool can_name(const char *s)
 {
+    static const char *const taken[] = {
+        "annotations", "json", "pathlib", "inf", "nan", "torch", "device",
+        "NoneType", "_DTYPES", "_load", "GuardsFn"};
     if (!*s || (*s >= '0' && *s <= '9') || cfx_name_is_illegal(s))
         return false;
+    for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
+        if (!strcmp(s, taken[i]))
+            return false;
     for (; *s; s++)
         if (*s != '_' && (*s < '0' || *s > '9') && (*s < 'A' || *s > 'Z') &&
             (*s < 'a' || *s > 'z'))
@@ -424,11 +431,11 @@ const char *cfx_print__class_name(const cfx_module *gm, const char *name,
                  cfx_module_class_name(gm));
         return NULL;
     }
-    if (name && !is_identifier(name)) {
+    if (name && !can_name(name)) {
         cfx_fail(err, CFX_EINVAL, "'%s' cannot name a class", name);
         return NULL;
     }
-    if (!name && is_identifier(cfx_module_class_name(gm)))
+    if (!name && can_name(cfx_module_class_name(gm)))
         name = cfx_module_class_name(gm);
     return name ? name : "FxModule";
 }

@@ -138,9 +138,20 @@ static void recorder_release(recorder *r)
 static const int8_t ranks[] = {4, 3, 2, 5, 1, 0};
 
 /* Types of the first tensor, and of the others. */
-static const struct types { cfx_dtype first, rest; } types[] = {
-    {CFX_F32, CFX_F32}, {CFX_I64, CFX_I64}, {CFX_F32, CFX_I64},
-};
+struct types { cfx_dtype first, rest; };
+
+/* A module of halves takes halves: the type of its first parameter or buffer
+ * of floats, float32 where it has none. */
+static cfx_dtype type_of_state(const cfx_module *m)
+{
+    for (const cfx_module *at = m; at; at = cfx_module_next(at, m))
+        for (size_t i = 0; i < at->nstate; i++) {
+            const cfx_tensor *t = at->state[i].tensor;
+            if (t && cfx_dtype_is_float((cfx_dtype)t->dtype))
+                return (cfx_dtype)t->dtype;
+        }
+    return CFX_F32;
+}
 
 /* Input k: a meta of that rank, whose extents are symbols. */
 static cfx_value new_input(recorder *r, int k, int rank, cfx_dtype dtype)
@@ -261,6 +272,10 @@ static bool takes_tensors(const cfx_module *m)
 cfx_status cfx_graph__follow(const cfx_module *m, cfx_effects *e,
                              cfx_error *err)
 {
+    const cfx_dtype own = type_of_state(m);
+    const struct types types[] = {
+        {own, own}, {CFX_I64, CFX_I64}, {own, CFX_I64},
+    };
     const size_t ntypes = sizeof(types) / sizeof(*types);
     for (size_t i = 0; i < (takes_tensors(m) ? ntypes : 1); i++)
         for (size_t k = 0; k < (takes_tensors(m) ? sizeof(ranks) : 1); k++) {

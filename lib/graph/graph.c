@@ -21,8 +21,13 @@ enum { FIRST_BLOCK = 16, LARGEST_BLOCK = 4096 };
 struct cfx_node_block {
     cfx_node_block *next;
     uint32_t used, room;
+    uint64_t unused[6];      /* what a walk looks at lies in one line */
     cfx_node node[];
 };
+
+static_assert(sizeof(cfx_node_block) % 64 == 0 &&
+              sizeof(cfx_node) % 32 == 0 && offsetof(cfx_node, graph) <= 32,
+              "a line of the cache has the links of a node");
 
 static size_t block_size(uint32_t room)
 {

@@ -1,0 +1,138 @@
+/*
+ * rewriter_writes -- does something between two nodes write to what a match
+ * reads or gives? Then the copy cannot stand anywhere between them.
+ *
+ * Nodes that write are listed once, in order; `upto` tells how many of them
+ * come before the end of a node, so that the others are never looked at.
+ */
+#include "rewriter_impl.h"
+
+#include "passes/memory.h"
+
+struct cfx_rewrite_writes {
+    cfx_memory memory;
+    cfx_node **writer;         /* in order */
+    uint32_t *upto;            /* by id */
+    uint32_t *matched;         /* by id, and by class: the turn of the mark */
+    uint32_t *class;
+    uint32_t n, room, turn;
+};
+
+static bool writes(const cfx_memory *m, const cfx_node *n)
+{
+    return m->effects[n->id].input_writes || cfx_memory__writes_state(m, n);
+}
+
+static cfx_status list_writers(cfx_rewrite *r, cfx_rewrite_writes *w)
+{
+    size_t n = (size_t)w->memory.ids + 1;
+    w->room = (uint32_t)n;
+    w->writer = cfx_calloc(r->ctx, n, sizeof(cfx_node *));
+    w->upto = cfx_calloc(r->ctx, n, sizeof(*w->upto));
+    w->matched = cfx_calloc(r->ctx, n, sizeof(*w->matched));
+    w->class = cfx_calloc(r->ctx, n, sizeof(*w->class));
+    if (!w->writer || !w->upto || !w->matched || !w->class)
+        return cfx_matcher__no_memory(r->err);
+    for (cfx_node *at = cfx_graph_first(r->g); at; at = cfx_node_next(at)) {
+        if (writes(&w->memory, at))
+            w->writer[w->n++] = at;
+        w->upto[at->id] = w->n;
+    }
+    return CFX_OK;
+}
+
+cfx_status cfx_rewriter__find_writes(cfx_rewrite *r)
+{
+    cfx_rewrite_writes *w = cfx_calloc(r->ctx, 1, sizeof(*w));
+    r->writes = w;
+    if (!w)
+        return cfx_matcher__no_memory(r->err);
+    cfx_status st = cfx_memory__init(&w->memory, r->g, r->err);
+    return st ? st : list_writers(r, w);
+}
+
+void cfx_rewriter__forget_writes(cfx_rewrite *r)
+{
+    cfx_rewrite_writes *w = r->writes;
+    if (!w)
+        return;
+    cfx_free(r->ctx, w->writer, w->room * sizeof(cfx_node *));
+    cfx_free(r->ctx, w->upto, w->room * sizeof(*w->upto));
+    cfx_free(r->ctx, w->matched, w->room * sizeof(*w->matched));
+    cfx_free(r->ctx, w->class, w->room * sizeof(*w->class));
+    cfx_memory__release(&w->memory);
+    cfx_free(r->ctx, w, sizeof(*w));
+    r->writes = NULL;
+}
+
+/* ---- One match ---- */
+
+static void mark(cfx_rewrite_writes *w, const cfx_node *n)
+{
+    if (n->id < w->memory.ids)
+        w->class[cfx_memory__class(&w->memory, n->id)] = w->turn;
+}
+
+static void mark_match(cfx_rewrite_writes *w, const cfx_match *m)
+{
+    w->turn++;
+    for (const cfx_node *p = cfx_graph_first(m->pattern); p;
+         p = cfx_node_next(p)) {
+        cfx_value v = m->map[p->id];
+        if (v.kind != CFX_NODE || !cfx_pattern_computes(p))
+            continue;
+        const cfx_node *n = v.u.node;
+        w->matched[n->id] = w->turn;
+        mark(w, n);
+        for (uint32_t i = 0; i < n->ninputs; i++)
+            mark(w, cfx_node_input(n, i));
+        if (n->op == CFX_CALL_MODULE)
+            w->class[cfx_memory__state(&w->memory)] = w->turn;
+    }
+}
+
+static bool touches(cfx_rewrite_writes *w, const cfx_node *n)
+{
+    const cfx_effects *e = &w->memory.effects[n->id];
+    if (cfx_memory__writes_state(&w->memory, n) &&
+        w->class[cfx_memory__state(&w->memory)] == w->turn)
+        return true;
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        const cfx_node *in = cfx_node_input(n, i);
+        if (cfx_effects__writes(e, i) &&
+            (in->id >= w->memory.ids ||
+             w->class[cfx_memory__class(&w->memory, in->id)] == w->turn))
+            return true;
+    }
+    return false;
+}
+
+/* The first writer that does not come before n. */
+static uint32_t first_writer(const cfx_rewrite_writes *w, const cfx_node *n)
+{
+    while (n && n->id >= w->memory.ids)
+        n = cfx_node_next(n);
+    if (!n)
+        return w->n;
+    uint32_t i = w->upto[n->id];
+    return i && w->writer[i - 1] == n ? i - 1 : i;
+}
+
+bool cfx_rewriter__written(cfx_turn *t, const cfx_node *from,
+                           const cfx_node *to, bool any)
+{
+    cfx_rewrite_writes *w = t->r->writes;
+    if (!w->n || !from || !to)
+        return false;
+    mark_match(w, t->m);
+    for (uint32_t i = first_writer(w, from); i < w->n; i++) {
+        const cfx_node *n = w->writer[i];
+        if (n->erased || n == from || w->matched[n->id] == w->turn)
+            continue;
+        if (!cfx_node_before(n, to))
+            return false;
+        if (any || touches(w, n))
+            return true;
+    }
+    return false;
+}
