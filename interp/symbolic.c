@@ -152,6 +152,23 @@ static cfx_status bad_params(cfx_tracer *t, const char *params)
                     "the parameters '%s' do not read", params);
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Is it a name, behind two stars at most, and a new one? */
+static bool is_new_param(const cfx_tracer *t, const char *name)
+{
+    const char *c = name + (*name == '*');
+    c += *c == '*' && c > name;
+    if (!is_letter(*c))
+        return false;
+    while (is_letter(*c) || (*c >= '0' && *c <= '9'))
+        c++;
+    return !*c && !cfx_graph_find_nodes(t->graph, CFX_PLACEHOLDER, name, NULL);
+}
+
 /* One of "x y=None *args"; gives the text behind it. */
 static const char *read_param(cfx_tracer *t, const char *params,
                               const char *p, size_t i, cfx_value *out)
@@ -166,6 +183,10 @@ static const char *read_param(cfx_tracer *t, const char *params,
     }
     memcpy(name, p, n);
     name[n] = '\0';
+    if (!is_new_param(t, name)) {
+        bad_params(t, params);
+        return NULL;
+    }
     if (p[n] == '=' && cfx_parse_value(&init, s->ctx, p + n + 1, word - n - 1,
                                        &s->error))
         return NULL;

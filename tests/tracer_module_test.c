@@ -431,6 +431,31 @@ START_TEST(values_can_be_named_and_annotated)
 }
 END_TEST
 
+FN(names_twice)
+{
+    (void)user;
+    cfx_value y = cfx_relu(s, in[0]);
+    cfx_named(s, "max", cfx_named(s, "max", y));
+    return cfx_relu(s, cfx_named(s, "hidden-state", y));
+}
+
+START_TEST(names_given_in_vain_are_free)
+{
+    assert_ok(trace(names_twice, "x"));
+    assert_code("    hidden_state = torch.relu(x);");
+    assert_code("    relu = torch.relu(hidden_state);");
+}
+END_TEST
+
+START_TEST(parameters_are_names_and_differ)
+{
+    static const char *const bad[] = {"x x", "x-y", "1x", "*", "**", "***x",
+                                      "x=1=2"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        ck_assert_msg(trace(names_twice, bad[i]), "%s", bad[i]);
+}
+END_TEST
+
 /* ---- GraphModules ---- */
 
 static const char inner_text[] =
@@ -663,6 +688,8 @@ static void fill(TCase *t)
     tcase_add_test(t, nn_module_stack);
     tcase_add_test(t, stack_traces);
     tcase_add_test(t, values_can_be_named_and_annotated);
+    tcase_add_test(t, names_given_in_vain_are_free);
+    tcase_add_test(t, parameters_are_names_and_differ);
     tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
     tcase_add_test(t, symbolic_trace_of_a_graph_module);
     tcase_add_test(t, star_parameters_stay_when_traced_again);

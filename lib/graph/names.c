@@ -365,24 +365,36 @@ const char *cfx_names_create(cfx_names *names, const char *candidate,
     return name;
 }
 
+/* Forget the name given last, and what it let its base count. */
+static void take_back(cfx_names *names)
+{
+    cfx_map_remove(&names->used, names->last, strlen(names->last));
+    if (names->last_base)
+        names->last_base->count = names->last_count;
+}
+
 const char *cfx_names_replace(cfx_names *names, const char *old,
                               const char *candidate, size_t len)
 {
+    const cfx_names was = *names;
     bool undo = names->last && !strcmp(names->last, old);
-    cfx_names_base *base = names->last_base;
-    uint64_t count = names->last_count;
+    uint64_t count = undo && was.last_base ? was.last_base->count : 0;
+    if (undo)
+        take_back(names);
     const char *name = cfx_names_create(names, candidate, len, false);
-    if (!name)
-        return NULL;
-    if (!undo) {
-        *cfx_names_user(cfx_names_find(names, old)) = NULL;
+    if (name || !undo) {
+        if (name && !undo)
+            *cfx_names_user(cfx_names_find(names, old)) = NULL;
         return name;
     }
-    /* What the base counted since it was asked by the new name stays. */
-    if (base && names->last_base != base)
-        base->count = count;
-    cfx_map_remove(&names->used, old, strlen(old));
-    return name;
+    /* There is room for what was there before. */
+    cfx_map_put(&names->used, was.last, strlen(was.last), NULL);
+    names->last = was.last;
+    names->last_base = was.last_base;
+    names->last_count = was.last_count;
+    if (was.last_base)
+        was.last_base->count = count;
+    return NULL;
 }
 
 /* ---- Candidates ---- */
