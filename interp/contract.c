@@ -8,6 +8,8 @@
 
 #include <stdlib.h>
 
+#include "interp/passes/memory.h"
+
 enum { OUT, IN };
 
 /* ---- Life ---- */
@@ -32,22 +34,26 @@ static size_t count_edges(const cfx_graph *g)
     return n;
 }
 
-cfx_status cfx_contraction__init(contraction *c, const cfx_graph *g,
-                                 const uint32_t *number, cfx_error *err)
+static cfx_status allocate(contraction *c, size_t nedges, cfx_error *err)
 {
-    size_t n = cfx_graph_len(g);
-    *c = (contraction){.ctx = cfx_graph_context(g), .n = (uint32_t)n};
-    c->v = cfx_calloc(c->ctx, n + 1, sizeof(*c->v));
-    c->found[0] = cfx_calloc(c->ctx, n + 1, sizeof(uint32_t));
-    c->found[1] = cfx_calloc(c->ctx, n + 1, sizeof(uint32_t));
-    c->at = cfx_calloc(c->ctx, n + 1, sizeof(uint32_t));
-    c->pool = cfx_calloc(c->ctx, n + 1, sizeof(uint32_t));
-    c->edge_bytes = (2 * count_edges(g) + 1) * sizeof(contract_edge);
-    c->edge = count_edges(g) < UINT32_MAX / 2
-                  ? cfx_alloc(c->ctx, c->edge_bytes) : NULL;
-    if (!c->v || !c->found[0] || !c->found[1] || !c->at || !c->pool ||
-        !c->edge)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    size_t n = (size_t)c->n + 1;
+    c->v = cfx_calloc(c->ctx, n, sizeof(*c->v));
+    c->found[0] = cfx_calloc(c->ctx, n, sizeof(uint32_t));
+    c->found[1] = cfx_calloc(c->ctx, n, sizeof(uint32_t));
+    c->at = cfx_calloc(c->ctx, n, sizeof(uint32_t));
+    c->pool = cfx_calloc(c->ctx, n, sizeof(uint32_t));
+    c->edge_bytes = (2 * nedges + 1) * sizeof(contract_edge);
+    c->edge = nedges < UINT32_MAX / 2 ? cfx_alloc(c->ctx, c->edge_bytes)
+                                      : NULL;
+    return c->v && c->found[0] && c->found[1] && c->at && c->pool && c->edge
+               ? CFX_OK : cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+/* Values, and writes to memory that is shared, lead from one to the other. */
+static cfx_status add_edges(contraction *c, const cfx_graph *g,
+                            const cfx_order_pairs *pairs,
+                            const uint32_t *number, cfx_error *err)
+{
     uint32_t nedges = 0;
     for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at)) {
         uint32_t to = number[at->id];
@@ -63,7 +69,28 @@ cfx_status cfx_contraction__init(contraction *c, const cfx_graph *g,
             add_edge(c, to, IN, from, nedges++);
         }
     }
+    for (size_t i = 0; i < pairs->n; i++) {
+        uint32_t from = number[pairs->item[i].before->id];
+        uint32_t to = number[pairs->item[i].after->id];
+        add_edge(c, from, OUT, to, nedges++);
+        add_edge(c, to, IN, from, nedges++);
+    }
     return CFX_OK;
+}
+
+cfx_status cfx_contraction__init(contraction *c, const cfx_graph *g,
+                                 const uint32_t *number, cfx_error *err)
+{
+    cfx_order_pairs pairs;
+    *c = (contraction){.ctx = cfx_graph_context(g),
+                       .n = (uint32_t)cfx_graph_len(g)};
+    cfx_status st = cfx_memory__order(&pairs, g, err);
+    if (!st)
+        st = allocate(c, count_edges(g) + pairs.n, err);
+    if (!st)
+        st = add_edges(c, g, &pairs, number, err);
+    cfx_order_pairs__release(&pairs);
+    return st;
 }
 
 void cfx_contraction__release(contraction *c)

@@ -7,10 +7,9 @@
 #include <stdlib.h>
 
 #include "interp/carve.h"
+#include "interp/passes/legalize.h"
 
 #define NONE UINT32_MAX
-
-extern const cfx_pass cfx_pass__legalize;
 
 static cfx_status no_memory(cfx_error *err)
 {
@@ -300,7 +299,8 @@ static cfx_status note_values(cfx_node *call, const cfx_fused *f,
 }
 
 static cfx_status insert(cfx_module *gm, cfx_fused *f, cfx_node *after,
-                         bool tuple, cfx_node **env, cfx_error *err)
+                         bool tuple, cfx_node **env, cfx_node **made,
+                         cfx_error *err)
 {
     cfx_graph *g = cfx_graph_module_graph(gm);
     cfx_carving c = {.to = g, .env = env, .err = err};
@@ -314,6 +314,7 @@ static cfx_status insert(cfx_module *gm, cfx_fused *f, cfx_node *after,
         return st;
     cfx_insert_point at = cfx_graph_inserting_after(g, after);
     cfx_node *call = cfx_carve__call(&c, name, f->inputs, f->ninputs);
+    *made = call;
     st = call ? CFX_OK : err->code;
     if (!st) {
         cfx_node *next = cfx_node_next(call);
@@ -334,10 +335,12 @@ cfx_status cfx_insert_fused(cfx_module *gm, cfx_fused *f, cfx_node *after,
 {
     fusing scratch;
     cfx_error why;
+    cfx_node *call;
     why.code = CFX_OK;
     cfx_status st = fusing_init(&scratch, gm, 0, &why);
     if (!st)
-        st = insert(gm, f, after, always_return_tuple, scratch.env, &why);
+        st = insert(gm, f, after, always_return_tuple, scratch.env, &call,
+                    &why);
     fusing_release(&scratch);
     return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
 }
@@ -351,6 +354,8 @@ typedef struct many {
     uint32_t *place;         /* by id: in its partition */
     uint32_t *waits;         /* by place */
     uint32_t *heap;
+    cfx_node **call;         /* by partition */
+    cfx_order_pairs pairs;   /* of nodes; in the end of those that are left */
 } many;
 
 static void push(many *m, uint32_t *n, uint32_t v)
@@ -415,8 +420,12 @@ static cfx_status check_cycles(many *m, const cfx_partitions *p)
                                          m->f.err);
     cfx_node **by_id = cfx_carve__scratch(&m->arena, m->f.ids,
                                           sizeof(*by_id), m->f.err);
+    uint32_t *first = cfx_carve__scratch(&m->arena, n, sizeof(*first),
+                                         m->f.err);
+    uint32_t *next = cfx_carve__scratch(&m->arena, m->pairs.n, sizeof(*next),
+                                        m->f.err);
     size_t nqueue = 0;
-    if (!waits || !queue || !by_id)
+    if (!waits || !queue || !by_id || !first || !next)
         return m->f.err->code;
     uint32_t nparts = (uint32_t)p->n;
 #define VERTEX(node) (m->part_of[(node)->id] != NONE \
@@ -429,6 +438,13 @@ static cfx_status check_cycles(many *m, const cfx_partitions *p)
                 VERTEX(cfx_node_input(at, k)) != VERTEX(at);
     }
     total += p->n;
+    for (size_t i = 0; i < m->pairs.n; i++) {
+        uint32_t from = VERTEX(m->pairs.item[i].before);
+        uint32_t to = VERTEX(m->pairs.item[i].after);
+        next[i] = first[from];
+        first[from] = (uint32_t)i + 1;
+        waits[to] += from != to;
+    }
     for (uint32_t i = 0; i < n; i++)
         if (!waits[i] && (i < nparts || by_id[i - nparts]) &&
             (i < nparts || m->part_of[i - nparts] == NONE))
@@ -442,6 +458,11 @@ static cfx_status check_cycles(many *m, const cfx_partitions *p)
             for (const cfx_use *u = at->first_user; u; u = u->next)
                 if (VERTEX(u->user) != v && !--waits[VERTEX(u->user)])
                     queue[nqueue++] = VERTEX(u->user);
+        }
+        for (uint32_t i = first[v]; i; i = next[i - 1]) {
+            uint32_t to = VERTEX(m->pairs.item[i - 1].after);
+            if (to != v && !--waits[to])
+                queue[nqueue++] = to;
         }
     }
 #undef VERTEX
@@ -470,7 +491,11 @@ static cfx_status prepare(many *m, const cfx_partitions *p)
     memset(m->f.inside, 0, m->f.ids * sizeof(bool));
     m->waits = cfx_carve__scratch(a, most, sizeof(uint32_t), m->f.err);
     m->heap = cfx_carve__scratch(a, most, sizeof(uint32_t), m->f.err);
-    return m->waits && m->heap ? check_cycles(m, p) : m->f.err->code;
+    m->call = cfx_carve__scratch(a, p->n, sizeof(cfx_node *), m->f.err);
+    if (!m->waits || !m->heap || !m->call)
+        return m->f.err->code;
+    cfx_status st = cfx_memory__order(&m->pairs, m->f.g, m->f.err);
+    return st ? st : check_cycles(m, p);
 }
 
 static cfx_status fuse_one(many *m, cfx_module *gm, const cfx_partition *p,
@@ -490,7 +515,8 @@ static cfx_status fuse_one(many *m, cfx_module *gm, const cfx_partition *p,
     if (!st)
         st = fuse(&m->f, &fused, gm, sorted, p->n, cfx_buf_str(&name), tuple);
     if (!st)
-        st = insert(gm, &fused, sorted[p->n - 1], tuple, m->f.env, m->f.err);
+        st = insert(gm, &fused, sorted[p->n - 1], tuple, m->f.env,
+                    &m->call[id], m->f.err);
     for (size_t i = 0; i < fused.ninputs; i++)
         m->f.env[fused.inputs[i]->id] = NULL;
     for (size_t i = 0; i < fused.noutputs; i++)
@@ -503,11 +529,26 @@ static cfx_status fuse_one(many *m, cfx_module *gm, const cfx_partition *p,
     return st;
 }
 
-static cfx_status sort_graph(cfx_module *gm, cfx_error *err)
+/* What stands for a node now: itself, or the call of its partition. */
+static cfx_node *stands_for(const many *m, cfx_node *n)
+{
+    return n->erased ? m->call[m->part_of[n->id]] : n;
+}
+
+static cfx_status sort_graph(many *m, cfx_module *gm, cfx_error *err)
 {
     cfx_pass_call call = {.ctx = cfx_module_context(gm), .gm = gm,
                           .graph = cfx_graph_module_graph(gm), .err = err};
-    return cfx_pass__legalize.run(&call);
+    size_t n = 0;
+    for (size_t i = 0; i < m->pairs.n; i++) {
+        cfx_order_pair p = m->pairs.item[i];
+        p.before = stands_for(m, p.before);
+        p.after = stands_for(m, p.after);
+        if (p.before != p.after)
+            m->pairs.item[n++] = p;
+    }
+    m->pairs.n = n;
+    return cfx_legalize__with(&call, &m->pairs);
 }
 
 cfx_status cfx_fuse_partitions(cfx_module *gm, const cfx_partitions *p,
@@ -529,8 +570,9 @@ cfx_status cfx_fuse_partitions(cfx_module *gm, const cfx_partitions *p,
         fused = fuse_one(&m, gm, &p->item[i], i, prefix ? prefix : "fused_",
                          always_return_tuple);
     if (!st)
-        st = sort_graph(gm, &why);
+        st = sort_graph(&m, gm, &why);
     st = fused ? fused : st;
+    cfx_order_pairs__release(&m.pairs);
     cfx_arena_release(&m.arena);
     fusing_release(&m.f);
     return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;

@@ -24,6 +24,7 @@ libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
 	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c \
 	%reldir%/contract.c %reldir%/contract.h %reldir%/partition.c \
 	%reldir%/fuser.c %reldir%/support.c %reldir%/accelerate.c \
+	%reldir%/acc_group.h %reldir%/acc_group.c \
 	%reldir%/node_size.c %reldir%/placing.h %reldir%/place.c \
 	%reldir%/place_size.c %reldir%/place_cost.c %reldir%/place_idle.c \
 	%reldir%/place_tell.c %reldir%/layout.c

@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+#include "interp/passes/memory.h"
+
 static cfx_status no_memory(splitter *s)
 {
     return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
@@ -218,6 +220,28 @@ static cfx_status find_edges(splitter *s, edges *e, const uint32_t *number)
     return CFX_OK;
 }
 
+/* Parts that must keep their order since one writes to what the other reads. */
+static cfx_status find_writes(splitter *s, edges *e, const uint32_t *number)
+{
+    cfx_order_pairs pairs;
+    cfx_status st = cfx_memory__order(&pairs, s->g, s->err);
+    for (size_t i = 0; i < pairs.n && !st; i++) {
+        const cfx_node *n = pairs.item[i].after;
+        uint32_t from = s->part_of[pairs.item[i].before->id];
+        uint32_t to = s->part_of[n->id];
+        if (from == NO_PART || to == NO_PART || from == to)
+            continue;
+        if (s->o.keep_original_order && from > to)
+            st = cfx_fail(s->err, CFX_EGRAPH, "%s must not come before %s, "
+                          "which reads or writes the same memory as '%s'",
+                          s->name[to], s->name[from], n->name);
+        else if (!add_edge(s, e, from, to, number[n->id]))
+            st = no_memory(s);
+    }
+    cfx_order_pairs__release(&pairs);
+    return st;
+}
+
 /* Edges as indices: by part, in the order of time. */
 static cfx_status sort_edges(splitter *s, const edges *e, uint32_t ntimes,
                              uint32_t *start, uint32_t **sorted)
@@ -282,6 +306,8 @@ static cfx_status find_order(splitter *s)
          at = cfx_node_next(at))
         number[at->id] = n++;
     cfx_status st = find_edges(s, &e, number);
+    if (!st)
+        st = find_writes(s, &e, number);
     if (!st)
         st = sort_edges(s, &e, n, start, &sorted);
     if (!st)

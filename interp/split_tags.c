@@ -6,6 +6,8 @@
  */
 #include "interp/split_impl.h"
 
+#include "interp/passes/memory.h"
+
 typedef struct tagged {
     splitter s;
     cfx_map tags;            /* tag -> its number */
@@ -51,17 +53,34 @@ static const char *tag_in_meta(void *user, const cfx_node *n)
     return v.kind == CFX_STR ? v.u.str->text : NULL;
 }
 
+static cfx_status check_pair(splitter *s, const cfx_node *before,
+                             const cfx_node *n)
+{
+    uint32_t mine = s->part_of[n->id], part = s->part_of[before->id];
+    if (part == NO_PART || mine == NO_PART || part <= mine)
+        return CFX_OK;
+    return cfx_fail(s->err, CFX_EGRAPH, "Component %s order must be >="
+                    " max of its upstream components, order=%u and "
+                    "max=%u", s->name[mine], mine, part);
+}
+
 static cfx_status check_order(splitter *s, const cfx_node *n)
 {
-    uint32_t mine = s->part_of[n->id];
-    for (uint32_t i = 0; i < n->ninputs; i++) {
-        uint32_t part = s->part_of[cfx_node_input(n, i)->id];
-        if (part != NO_PART && part > mine)
-            return cfx_fail(s->err, CFX_EGRAPH, "Component %s order must be >="
-                            " max of its upstream components, order=%u and "
-                            "max=%u", s->name[mine], mine, part);
-    }
-    return CFX_OK;
+    cfx_status st = CFX_OK;
+    for (uint32_t i = 0; i < n->ninputs && !st; i++)
+        st = check_pair(s, cfx_node_input(n, i), n);
+    return st;
+}
+
+/* What writes to memory is upstream of what reads it later, too. */
+static cfx_status check_writes(splitter *s)
+{
+    cfx_order_pairs pairs;
+    cfx_status st = cfx_memory__order(&pairs, s->g, s->err);
+    for (size_t i = 0; i < pairs.n && !st; i++)
+        st = check_pair(s, pairs.item[i].before, pairs.item[i].after);
+    cfx_order_pairs__release(&pairs);
+    return st;
 }
 
 static cfx_status place_nodes(tagged *t, cfx_tag_of_fn *tag_of, void *user)
@@ -87,8 +106,8 @@ static cfx_status place_nodes(tagged *t, cfx_tag_of_fn *tag_of, void *user)
             return st;
     }
     return cfx_graph_output_node(s->g)
-               ? CFX_OK : cfx_fail(s->err, CFX_EGRAPH,
-                                   "Graph had no output node!");
+               ? check_writes(s)
+               : cfx_fail(s->err, CFX_EGRAPH, "Graph had no output node!");
 }
 
 /* ---- Children ---- */

@@ -271,7 +271,7 @@ START_TEST(graphs_go_where_torch_puts_them)
         check_case(words, &s);
     }
     ck_assert_int_eq(cases, 56);
-    /* Types of modules that were read stay with the context. */
+    /* What the context reads once stays with it. */
     held_before += cfx_context_memory(ctx) - start;
     free(all);
 }

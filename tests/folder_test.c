@@ -13,32 +13,13 @@
 #include <cfx/file.h>
 
 #include "base/util.h"
+#include "failing_alloc.h"
 #include "format/print.h"
 #include "sections.h"
 
-static long allowed = -1; /* allocations until failure; negative: no end */
-static long held;
 static cfx_context *ctx;
 static cfx_module *gm;
 static cfx_error err;
-
-static void *test_alloc(void *user, size_t size, size_t align)
-{
-    (void)user;
-    if (!allowed)
-        return NULL;
-    if (allowed > 0)
-        allowed--;
-    held += (long)size;
-    return aligned_alloc(align, (size + align - 1) & ~(align - 1));
-}
-
-static void test_free(void *user, void *p, size_t size)
-{
-    (void)user;
-    held -= (long)size;
-    free(p);
-}
 
 static void parse(const char *s)
 {
@@ -253,6 +234,7 @@ int main(void)
 {
     Suite *s = suite_create("folder");
     TCase *t = tcase_create("folder");
+    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, classes_have_the_names_they_are_given);
     tcase_add_test(t, classes_that_would_have_one_name_get_two);

@@ -459,7 +459,7 @@ static cfx_status replace_some(void)
 {
     cfx_node *old = model[dice(len)].n, *with = model[dice(len)].n;
     bool all = dice(2);
-    if (dice(2) || old == with) {
+    if (dice(2)) {
         model_node *m = &model[dice(len)];
         model_replace(m, old, with);
         return cfx_node_replace_input_with(m->n, old, with, &err);

@@ -281,17 +281,17 @@ END_TEST
 START_TEST(references_keep_a_module_and_what_is_below)
 {
     cfx_module *root = container("Net"), *a = container("A");
-    cfx_module *held = cfx_module_ref(a);
+    cfx_module *kept = cfx_module_ref(a);
     add(a, "fc", linear(2, 3));
     add(root, "a", a);
     ck_assert(cfx_module_delete_submodule(root, "a"));
-    ck_assert_ptr_null(cfx_module_parent(held));
-    add(root, "a", held);
-    held = cfx_module_ref(cfx_module_at(root, "a.fc"));
+    ck_assert_ptr_null(cfx_module_parent(kept));
+    add(root, "a", kept);
+    kept = cfx_module_ref(cfx_module_at(root, "a.fc"));
     cfx_module_unref(root);
-    ck_assert_ptr_null(cfx_module_parent(held));
-    ck_assert_str_eq(cfx_module_class_name(held), "Linear");
-    cfx_module_unref(held);
+    ck_assert_ptr_null(cfx_module_parent(kept));
+    ck_assert_str_eq(cfx_module_class_name(kept), "Linear");
+    cfx_module_unref(kept);
 }
 END_TEST
 

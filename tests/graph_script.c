@@ -14,7 +14,7 @@
 #include <cfx/rewriter.h>
 #include <cfx/text.h>
 
-enum { MAX_MODELS = 16, MAX_ARGS = 8 };
+enum { MAX_MODELS = 64 };
 
 typedef struct model {
     char name[32];
@@ -464,13 +464,15 @@ static cfx_status put_match(script *s, const cfx_graph *pattern,
     return st;
 }
 
-/* replace_pattern(model, model) */
+/* replace_pattern(model, model); both are graphs without modules */
 static cfx_status replace_pattern(script *s)
 {
     cfx_graph *pattern = graph_at(s, 0), *replacement = graph_at(s, 1);
     cfx_matches found;
     if (!pattern || !replacement)
         return s->err->code;
+    cfx_graph_set_owning_module(pattern, NULL);
+    cfx_graph_set_owning_module(replacement, NULL);
     cfx_status st = cfx_replace_pattern(s->models[0].gm, pattern, replacement,
                                         NULL, &found, s->err);
     for (size_t i = 0; !st && i < found.n; i++)

@@ -625,6 +625,7 @@ int main(void)
 {
     Suite *s = suite_create("interp");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, interpreter_default_args);
     tcase_add_test(t, interpreter_star_args);

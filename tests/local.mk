@@ -110,9 +110,10 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 	$(AM_V_GEN)xz -dc $(srcdir)/%reldir%/golden/zoo.tar.xz | tar xf - && \
 		touch $@
 clean-local:
-	rm -rf zoo
+	rm -rf zoo random_graphs-*.script
 
-EXTRA_DIST += %reldir%/control_test.h %reldir%/graph_test.h %reldir%/tensor_test.h \
+EXTRA_DIST += %reldir%/control_test.h %reldir%/failing_alloc.h \
+	%reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
 	%reldir%/golden
 
@@ -127,14 +128,24 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, and the folders that
-# cfx convert makes of them, with a PyTorch that is here: make check-pytorch PYTHON=... one that has torch.
+# All models of the zoo, every element of every node, the folders that cfx
+# convert makes of them, and random edits of random graphs, with a PyTorch that
+# is here: make check-pytorch PYTHON=... one that has torch. PARTS="models",
+# "folders" or "graphs" does one of them; MODELS names some, SEEDS gives others
+# than 1.
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked
-	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
-		$(MODELS)
-	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/folder.py ./cfx zoo \
-		$(MODELS)
+check-pytorch: cfx zoo/unpacked tests/graph_script
+	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
+	for part in $${PARTS:-models folders graphs}; do case $$part in \
+	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	graphs) for seed in $${SEEDS:-1}; do \
+		$${PYTHON:-python3} $$oracle/random_graphs.py \
+			tests/graph_script -s $$seed || status=1; done;; \
+	*) echo "no part $$part"; status=1;; \
+	esac; done; exit $$status
 
 # Tracing.
 if HAVE_CHECK

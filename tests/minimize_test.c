@@ -8,6 +8,7 @@
 #include <cfx/minimize.h>
 
 #include "tests/control_test.h"
+#include "tests/failing_alloc.h"
 
 /* y = ((x + 1) * 2 - 3) / 4, then neg, then x itself again. */
 static const char line_of_six[] =
@@ -461,27 +462,6 @@ START_TEST(minimizer_refuses_what_it_cannot_do)
 END_TEST
 
 /* ---- Without memory ---- */
-
-static long allowed = -1, held;
-
-static void *test_alloc(void *user, size_t size, size_t align)
-{
-    void *p = NULL;
-    (void)user;
-    if (!allowed || posix_memalign(&p, align < sizeof(p) ? sizeof(p) : align,
-                                   size))
-        return NULL;
-    allowed -= allowed > 0;
-    held += (long)size;
-    return p;
-}
-
-static void test_free(void *user, void *p, size_t size)
-{
-    (void)user;
-    held -= (long)size;
-    free(p);
-}
 
 static cfx_status work(cfx_traversal t)
 {

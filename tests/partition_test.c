@@ -424,11 +424,59 @@ static void warm_up(void)
     assert_ok(cfx_graph_new(&g, ctx, &err));
 }
 
+/* ---- Writes ---- */
+
+static bool is_no_method(void *user, const cfx_node *n)
+{
+    (void)user;
+    return n->op == CFX_CALL_FUNCTION;
+}
+
+/* What is before a write is not joined with what is behind it, and the call
+ * of a partition stands where all of its nodes could. */
+START_TEST(nothing_is_fused_across_a_write)
+{
+    cfx_partitions p;
+    cfx_module *gm = parse("graph():\n"
+        "    %x : [num_users=4] = placeholder[target=x]\n"
+        "    %y : [num_users=1] = placeholder[target=y]\n"
+        "    %a : [num_users=1] = call_function[target=torch.relu](args = "
+        "(%x,), kwargs = {})\n"
+        "    %w : [num_users=0] = call_method[target=add_](args = (%x, 1), "
+        "kwargs = {})\n"
+        "    %b : [num_users=1] = call_function[target=torch.exp](args = "
+        "(%y,), kwargs = {})\n"
+        "    %c : [num_users=1] = call_function[target=torch.cos](args = "
+        "(%x,), kwargs = {})\n"
+        "    return (a, b, c)\n");
+    const cfx_partition_options o = {.size = sizeof(o), .allow_single = true};
+    assert_ok(cfx_propose_partitions(&p, gm, (cfx_support){is_no_method, NULL},
+                                     &o, &err));
+    ck_assert_uint_eq(p.n, 2);
+    for (size_t i = 0; i < p.n; i++)
+        for (size_t k = 0; k < p.item[i].n; k++)
+            ck_assert(p.item[i].n == 1 || p.item[i].node[k]->name[0] != 'a');
+    cfx_node *both[] = {cfx_graph_find(cfx_graph_module_graph(gm), "a"),
+                        cfx_graph_find(cfx_graph_module_graph(gm), "b")};
+    cfx_partition one = {both, 2};
+    cfx_partitions hand = {.item = &one, .n = 1};
+    assert_ok(cfx_fuse_partitions(gm, &hand, NULL, false, &err));
+    const cfx_graph *of = cfx_graph_module_graph(gm);
+    ck_assert(cfx_node_before(cfx_graph_find(of, "fused_0"),
+                              cfx_graph_find(of, "w")));
+    ck_assert(cfx_node_before(cfx_graph_find(of, "w"),
+                              cfx_graph_find(of, "c")));
+    cfx_partitions_release(&p);
+    cfx_module_unref(gm);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("partition");
     TCase *c = tcase_create("partition");
     tcase_add_checked_fixture(c, warm_up, teardown);
+    tcase_add_test(c, nothing_is_fused_across_a_write);
     tcase_set_timeout(c, 120);
     tcase_add_test(c, partitioner);
     tcase_add_test(c, partitioner_order_is_the_same_every_time);

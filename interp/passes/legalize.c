@@ -5,7 +5,7 @@
  * Of the nodes whose inputs have all been placed the one that stood first comes
  * next: a graph in order stays as it is. The output comes last.
  */
-#include <cfx/pass.h>
+#include "passes/legalize.h"
 
 #include <stdio.h>
 
@@ -17,6 +17,9 @@ typedef struct sorter {
     uint32_t *waits;    /* by node id: inputs that are not placed yet */
     uint32_t *heap;     /* positions of nodes that may come, smallest first */
     size_t nheap, n, ids;
+    const cfx_order_pairs *pairs;
+    uint32_t *first;    /* by node id: its first pair, index + 1 */
+    uint32_t *next;     /* by pair: the next of the same node */
 } sorter;
 
 static void sorter_release(sorter *s, cfx_context *ctx)
@@ -25,6 +28,8 @@ static void sorter_release(sorter *s, cfx_context *ctx)
     cfx_free(ctx, s->position, s->ids * sizeof(*s->position));
     cfx_free(ctx, s->waits, s->ids * sizeof(*s->waits));
     cfx_free(ctx, s->heap, s->n * sizeof(*s->heap));
+    cfx_free(ctx, s->first, s->ids * sizeof(*s->first));
+    cfx_free(ctx, s->next, (s->pairs->n + 1) * sizeof(*s->next));
 }
 
 static cfx_status sorter_init(sorter *s, cfx_pass_call *p)
@@ -35,8 +40,16 @@ static cfx_status sorter_init(sorter *s, cfx_pass_call *p)
     s->position = cfx_calloc(p->ctx, s->ids, sizeof(*s->position));
     s->waits = cfx_calloc(p->ctx, s->ids, sizeof(*s->waits));
     s->heap = cfx_calloc(p->ctx, s->n, sizeof(*s->heap));
-    if (!s->node || !s->position || !s->waits || !s->heap)
+    s->first = cfx_calloc(p->ctx, s->ids, sizeof(*s->first));
+    s->next = cfx_calloc(p->ctx, s->pairs->n + 1, sizeof(*s->next));
+    if (!s->node || !s->position || !s->waits || !s->heap || !s->first ||
+        !s->next)
         return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+    for (uint32_t i = 0; i < s->pairs->n; i++) {
+        uint32_t id = s->pairs->item[i].before->id;
+        s->next[i] = s->first[id];
+        s->first[id] = i + 1;
+    }
     return CFX_OK;
 }
 
@@ -77,9 +90,24 @@ static void number_nodes(sorter *s, const cfx_graph *g)
         s->waits[n->id] = n->ninputs;
         s->node[i] = n;
     }
+    for (size_t i = 0; i < s->pairs->n; i++)
+        s->waits[s->pairs->item[i].after->id]++;
     for (uint32_t i = 0; i < s->n; i++)
-        if (!s->node[i]->ninputs)
+        if (!s->waits[s->node[i]->id])
             push(s, i);
+}
+
+static void tell(sorter *s, const cfx_node *n,
+                 void (*ready)(sorter *s, uint32_t position))
+{
+    for (const cfx_use *u = n->first_user; u; u = u->next)
+        if (--s->waits[u->user->id] == 0)
+            ready(s, s->position[u->user->id]);
+    for (uint32_t i = s->first[n->id]; i; i = s->next[i - 1]) {
+        uint32_t id = s->pairs->item[i - 1].after->id;
+        if (--s->waits[id] == 0)
+            ready(s, s->position[id]);
+    }
 }
 
 static cfx_status refuse_cycle(const sorter *s, cfx_error *err)
@@ -110,31 +138,29 @@ static cfx_status place_all(sorter *s, cfx_pass_call *p)
             st = cfx_node_prepend(cursor, n, p->err);
             p->changed++;
         }
-        for (const cfx_use *u = n->first_user; u; u = u->next)
-            if (--s->waits[u->user->id] == 0)
-                push(s, s->position[u->user->id]);
+        tell(s, n, push);
     }
     return st;
+}
+
+/* In any order. */
+static void append(sorter *s, uint32_t position)
+{
+    s->heap[s->nheap++] = position;
 }
 
 /* The same without moving anything: does all get placed? */
 static cfx_status check_cycles(sorter *s, cfx_pass_call *p)
 {
     size_t placed = 0;
-    uint32_t *queue = s->heap;
-    size_t nqueue = s->nheap;
-    for (; placed < nqueue; placed++) {
-        const cfx_node *n = s->node[queue[placed]];
-        for (const cfx_use *u = n->first_user; u; u = u->next)
-            if (--s->waits[u->user->id] == 0)
-                queue[nqueue++] = s->position[u->user->id];
-    }
+    for (; placed < s->nheap; placed++)
+        tell(s, s->node[s->heap[placed]], append);
     return placed == s->n ? CFX_OK : refuse_cycle(s, p->err);
 }
 
-static cfx_status legalize_run(cfx_pass_call *p)
+cfx_status cfx_legalize__with(cfx_pass_call *p, const cfx_order_pairs *pairs)
 {
-    sorter s = {0};
+    sorter s = {.pairs = pairs};
     cfx_status st = sorter_init(&s, p);
     if (!st) {
         number_nodes(&s, p->graph);
@@ -147,6 +173,12 @@ static cfx_status legalize_run(cfx_pass_call *p)
     }
     sorter_release(&s, p->ctx);
     return st;
+}
+
+static cfx_status legalize_run(cfx_pass_call *p)
+{
+    const cfx_order_pairs none = {0};
+    return cfx_legalize__with(p, &none);
 }
 
 const cfx_pass cfx_pass__legalize = {

@@ -41,6 +41,26 @@ CFX_INLINE bool cfx_memory__is_written(cfx_memory *m, const cfx_node *n)
 /* Does n run a module, or a graph, that changes its own state? */
 bool cfx_memory__writes_state(const cfx_memory *m, const cfx_node *n);
 
+/*
+ * Pairs of nodes that must keep their order though no value passes from one to
+ * the other: a write, and what reads or writes the same memory before and
+ * after it. No more of them than there are inputs of nodes. Release it also on
+ * failure; a zeroed one is allowed.
+ */
+typedef struct cfx_order_pair {
+    cfx_node *before, *after;
+} cfx_order_pair;
+
+typedef struct cfx_order_pairs {
+    cfx_context *ctx;
+    cfx_order_pair *item;
+    size_t n, room;
+} cfx_order_pairs;
+
+cfx_status cfx_memory__order(cfx_order_pairs *out, const cfx_graph *g,
+                             cfx_error *err);
+void cfx_order_pairs__release(cfx_order_pairs *p);
+
 /* Does n write to its i-th input? */
 CFX_INLINE bool cfx_effects__writes(const cfx_effects *e, uint32_t i)
 {

@@ -182,7 +182,8 @@ CFX_API cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g,
  * called with: a node, a literal, a tuple of both), and but the output. `map`
  * gets the copies; NULL where nobody wants them. *output is what the output
  * node gives, in terms of `to`: a new reference, good while both graphs live;
- * absent where there is none; `output` may be NULL. Behind an insert point of
+ * absent where there is none; `output` may be NULL. It need not be the last
+ * node (torch.fx leaves out what comes after it). Behind an insert point of
  * cfx_graph_inserting_after, too, the nodes come in their order (in torch.fx:
  * reversed). `to` and `from` may be one graph: what it had is copied. On
  * failure neither `to` nor `map` has changed. Fails as create_node does, and

@@ -13,6 +13,7 @@ text stays in the current directory, and its first difference is shown.
 
 import argparse
 import difflib
+import operator
 import os
 import random
 import subprocess
@@ -32,6 +33,10 @@ from text_golden import Superset, spec
 warnings.filterwarnings("ignore")
 
 
+# Code is written of these as of statements, which assign to what is first.
+INPLACE = (*modules.INPLACE, operator.setitem)
+
+
 def writes(n):
     """Does cfx know, and torch.fx not, that a call must stay?  The node is one
     of those that random_modules makes when they are to be valid."""
@@ -45,7 +50,7 @@ def writes(n):
 
 
 def insert_arg(n, i, new):
-    """Node.insert_arg, with all_input_nodes in the order that it promises: where
+    """Node.insert_arg, with all_input_nodes in the order that it promises:
     torch.fx puts new ones at the end, which shows in code."""
     n.insert_arg(i, new)
     n._input_nodes.clear()
@@ -128,20 +133,27 @@ class Case:
         self.models = 0
         valid = r.random() < 0.3
         self.loose = not valid and r.random() < 0.1  # lets lint fail
+        self.tidy = not self.loose and r.random() < 0.75  # code stays legal
         self.use(modules.traced(r, r.choice([2, 5, 9, 14]), valid))
         lossless = Lossless(self.gm)
-        # What valid calls hold, PyTorch's own text tells; not bare tensors.
-        plain = valid and not lossless.state and r.random() < 0.7
+        # What valid calls hold, PyTorch's own text tells; bare tensors and
+        # strings it does not.
+        plain = valid and not lossless.state and r.random() < 0.7 and \
+            not isinstance(self.output().args[0], str)
         self.add_model(f"{self.gm!r}\n\n{self.g}\n" if plain
                        else lossless.model(self.gm))
         self.look(True)
         if valid:
             self.dead_code(None)
         self.leave()
+        self.replace()
         for i in range(edits):
             self.edit()
             if i % 4 == 3:
                 self.look(r.random() < 0.3)
+            if i == edits // 2:
+                self.deep_copy()
+                self.replace()
         self.finish()
 
     def use(self, gm):
@@ -258,9 +270,11 @@ class Case:
     def insert(self):
         kind = self.r.random()
         if kind < 0.06:
-            self.insert_at(None, kind < 0.03)
+            self.insert_at(None, kind < 0.03 and not self.tidy)
         else:
-            self.insert_at(self.r.choice(self.order()), self.r.random() < 0.4)
+            n = self.r.choice(self.order())
+            after = self.r.random() < 0.4
+            self.insert_at(n, after and not (self.tidy and n.op == "output"))
 
     # -- new nodes
 
@@ -303,6 +317,8 @@ class Case:
         return self.r.choice(found) if found else None
 
     def placeholder(self):
+        if self.tidy and self.order():
+            return
         inputs = [n for n in self.g.nodes if n.op == "placeholder"]
         if inputs and self.r.random() < 0.8:
             self.insert_at(inputs[-1], True)
@@ -324,6 +340,7 @@ class Case:
     def copy_node(self):
         known = set(self.here())
         fit = [n for n in self.g.nodes if n.op != "output" and
+               not (self.tidy and n.op == "placeholder") and
                all(i in known for i in n.all_input_nodes)]
         if fit:
             n = self.r.choice(fit)
@@ -337,7 +354,8 @@ class Case:
         name = self.add_model(graph_text(other))
         pick = self.one_of(self.here())
         if r.random() < 0.4:
-            n = r.choice([n for n in other.nodes if n.op != "output"])
+            fit = [n for n in other.nodes if n.op.startswith("call")]
+            n = r.choice(fit)
             image = {i: pick() for i in n.all_input_nodes}
             if None in image.values():
                 return
@@ -350,7 +368,7 @@ class Case:
             self.leave()
         pick = self.one_of(self.here())
         image = {n: modules.value(r, pick) for n in other.nodes
-                 if n.op == "placeholder" and r.random() < 0.8}
+                 if n.op == "placeholder" and (self.tidy or r.random() < 0.8)}
         self.say("graph_copy", name, {i.name: x for i, x in image.items()})
         self.show(repr(self.g.graph_copy(other, image)))
 
@@ -367,7 +385,10 @@ class Case:
     # -- edits of nodes
 
     def calls(self):
-        return [n for n in self.g.nodes if n.op.startswith("call")]
+        """Those whose arguments may be anything."""
+        fixed = INPLACE if self.tidy else ()
+        return [n for n in self.g.nodes
+                if n.op.startswith("call") and n.target not in fixed]
 
     def erase(self, n):
         self.say("erase_node", n)
@@ -455,6 +476,8 @@ class Case:
         x = self.r.choice(order)
         at = {n: i for i, n in enumerate(order)}
         low = max((at[i] for i in x.all_input_nodes), default=-1)
+        if self.tidy and x.op in ("placeholder", "output"):
+            return
         high = min((at[u] for u in x.users), default=len(order))
         if self.loose and self.r.random() < 0.2:
             low, high = -1, len(order)
@@ -464,7 +487,7 @@ class Case:
             self.say("append", n, x)
             n.append(x)
         fit = [n for n in order if low < at[n] <= high and n is not x]
-        if fit and x not in self.r.choices(order):
+        if fit and self.r.random() < 0.8:
             n = self.r.choice(fit)
             at = {n: i for i, n in enumerate(self.order())}
             self.say("prepend", n, x)
@@ -562,8 +585,6 @@ class Case:
     def finish(self):
         self.look(True)
         self.lint()
-        if self.r.random() < 0.3:
-            self.copy_itself()
         unused = [n for n in self.g.nodes if not n.users]
         self.dead_code(self.r.sample(unused, len(unused) // 2))
         self.leave()
@@ -572,6 +593,8 @@ class Case:
             self.replace()
         for _ in range(6):
             self.edit()
+        if self.r.random() < 0.3:
+            self.copy_itself()
         self.look(True)
         self.lint()
         self.reread()
@@ -600,7 +623,7 @@ def difference(have, want):
 
 
 def compare(program, seed, number, edits):
-    """Run one case; the number of edits, or None where there is a difference."""
+    """Run one case; the number of edits, or None where texts differ."""
     done, script, want = make(seed, number, edits)
     path = f"random_graphs-{seed}-{number}.script"
     with open(path, "w", encoding="utf-8", newline="\n") as file:
@@ -618,12 +641,18 @@ def compare(program, seed, number, edits):
 
 
 def write(folder, seed, count, edits):
-    for number in range(count):
+    """The first cases that are small, and text for every tool."""
+    number = written = 0
+    while written < count:
         _, script, out = make(seed, number, edits)
+        number += 1
+        if len(script) + len(out) > 9000 or "\0" in out:
+            continue
         for end, content in (("script", script), ("out", out)):
-            path = os.path.join(folder, f"random{number}.{end}")
+            path = os.path.join(folder, f"random{written}.{end}")
             with open(path, "w", encoding="utf-8", newline="\n") as file:
                 file.write(content)
+        written += 1
 
 
 def main():

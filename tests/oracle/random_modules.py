@@ -288,8 +288,8 @@ class Body:
             f, args, kwargs = self.r.choice(VALID_BINARY)
             return f(self.pick(), self.pick(), *args, **kwargs)
         if kind < 0.85:
-            return torch.cat([self.pick() for _ in range(self.r.randrange(1, 4))],
-                             dim=self.r.choice([0, -1]))
+            some = [self.pick() for _ in range(self.r.randrange(1, 4))]
+            return torch.cat(some, dim=self.r.choice([0, -1]))
         if kind < 0.95:
             return torch.where(self.pick(), self.pick(), self.pick())
         return torch.einsum("ij,jk->ik", self.pick(), self.pick())
@@ -302,8 +302,8 @@ class Body:
         return m(*args, **kwargs)
 
     def tensor(self):
-        return torch.add(self.pick(),
-                         below(self.tree.root, self.r.choice(self.tree.tensors)))
+        path = self.r.choice(self.tree.tensors)
+        return torch.add(self.pick(), below(self.tree.root, path))
 
     def anything(self):
         """A call that no operator need take."""
