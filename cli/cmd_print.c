@@ -16,11 +16,10 @@ struct print_options {
 
 static const cli_option options[] = {
     {CLI_TEXT, 'f', "format", "FORMAT",
-     "graph (default): as print(gm.graph); tabular: as print_tabular(); "
-     "python: as gm.code; readable: as print_readable(); modules: the module "
-     "tree; model: the whole model file; cfx: the same without losing "
-     "anything; c: a program in C; dot: a picture for "
-     "Graphviz; svg: a picture",
+     "graph (default), tabular, python, readable or modules: as PyTorch prints "
+     "gm.graph, gm.graph.print_tabular(), gm.code, gm.print_readable() and gm; "
+     "model: the whole model file; cfx: the same without losing anything; c: a "
+     "program in C; dot: a picture for Graphviz; svg: a picture",
      offsetof(struct print_options, format)},
     {CLI_FLAG, 0, "stride", NULL, "readable: strides behind the shapes",
      offsetof(struct print_options, stride)},

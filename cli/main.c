@@ -97,6 +97,9 @@ static void print_help(FILE *to)
 {
     fputs("usage: cfx COMMAND [OPTION]... [ARGUMENT]...\n\n"
           "Run, inspect and rewrite models captured by torch.fx.\n\n"
+          "A model is a file of what PyTorch prints for a GraphModule,\n"
+          "f\"{gm!r}\\n\\n{gm.graph}\\n\"; its weights stand beside it, in "
+          "MODEL.safetensors.\n\n"
           "Commands:\n", to);
     for (int i = 0; i < NCOMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
@@ -147,6 +150,16 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
+/* Tell the first argument that is missing: word n of the usage line. */
+static int missing(const cli *c, int n)
+{
+    const char *word = c->command->args;
+
+    for (; n; n--)
+        word += strcspn(word, " ") + 1;
+    return cli_usage(c, "%.*s is missing", (int)strcspn(word, " [("), word);
+}
+
 static int run_command(cli *c, int argc, char **argv, void *options)
 {
     const cli_command *cmd = c->command;
@@ -161,7 +174,7 @@ static int run_command(cli *c, int argc, char **argv, void *options)
         return print_about(c);
     int nargs = argc - first;
     if (nargs < cmd->min_args)
-        return cli_usage(c, "%s is missing", cmd->args);
+        return missing(c, nargs);
     if (nargs > cmd->max_args)
         return cli_usage(c, "'%s' is one argument too many",
                          argv[first + cmd->max_args]);
@@ -185,12 +198,15 @@ static int run(cli *c, int argc, char **argv)
         return cli_usage(c, "no command is given");
     if (!strcmp(argv[first], "help")) {
         c->g.help = true;
-        c->command = first + 1 < argc ? find_command(argv[first + 1]) : NULL;
-        return print_about(c);
+        if (first + 1 == argc)
+            return print_about(c);
+        first++;
     }
     c->command = find_command(argv[first]);
     if (!c->command)
         return cli_usage(c, "there is no command '%s'", argv[first]);
+    if (c->g.help)
+        return print_about(c);
     void *options = calloc(1, c->command->size + 1);
     if (!options)
         return cli_fail(&(cfx_error){.text = "out of memory"});

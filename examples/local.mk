@@ -14,7 +14,9 @@ swap_by_pattern_LDADD = libcfx.la
 conv_bn_fusion_SOURCES = %reldir%/conv_bn_fusion.c
 conv_bn_fusion_LDADD = libcfx.la
 
-noinst_PROGRAMS += swap-by-transformer decompose-relu own-module
+noinst_PROGRAMS += swap-by-edit swap-by-transformer decompose-relu own-module
+swap_by_edit_SOURCES = %reldir%/swap_by_edit.c
+swap_by_edit_LDADD = libcfx.la
 swap_by_transformer_SOURCES = %reldir%/swap_by_transformer.c
 swap_by_transformer_LDADD = libcfx.la
 decompose_relu_SOURCES = %reldir%/decompose_relu.c

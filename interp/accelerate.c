@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#include "interp/carve.h"
+#include "interp/acc_group.h"
 
 typedef struct splitting {
     cfx_context *ctx;
@@ -16,7 +16,8 @@ typedef struct splitting {
     cfx_error *err;
     cfx_arena arena;
     bool *on_acc;            /* by id */
-    uint32_t *waits;         /* by id: inputs that have not run */
+    cfx_acc_units unit;      /* what runs together */
+    uint32_t *waits;         /* by unit: inputs that have not run */
     uint32_t *part_of;       /* by id: the turn, then the part */
     cfx_node **queue[2];     /* what is ready: for the host, for the acc. */
     size_t head[2], tail[2];
@@ -49,27 +50,31 @@ static void to_host(splitting *s, cfx_node *n, size_t *len)
     s->queue[0][(*len)++] = n;
 }
 
+static void inputs_to_host(splitting *s, const cfx_node *n, size_t *len)
+{
+    for (uint32_t k = 0; k < n->ninputs; k++)
+        if (!gives_tensor(cfx_node_input(n, k)))
+            to_host(s, cfx_node_input(n, k), len);
+}
+
 /* What is no tensor does not cross the border: users of such a value of the
- * host run there, and so does who gives one to the host. */
+ * host run there, and so does who gives one to the host, or to the output. */
 static void keep_numbers_together(splitting *s)
 {
     size_t len = 0;
-    for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n))
+    for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n)) {
         if (is_call(n) && !s->on_acc[n->id])
             s->queue[0][len++] = n;
+        if (n->op == CFX_OUTPUT)
+            inputs_to_host(s, n, &len);
+    }
     for (size_t i = 0; i < len; i++) {
         const cfx_node *n = s->queue[0][i];
         for (const cfx_use *u = n->first_user; u && !gives_tensor(n);
              u = u->next)
             to_host(s, u->user, &len);
-        for (uint32_t k = 0; k < n->ninputs; k++)
-            if (!gives_tensor(cfx_node_input(n, k)))
-                to_host(s, cfx_node_input(n, k), &len);
+        inputs_to_host(s, n, &len);
     }
-    for (cfx_node *n = cfx_graph_output_node(s->g); n; n = NULL)
-        for (uint32_t k = 0; k < n->ninputs; k++)
-            if (!gives_tensor(cfx_node_input(n, k)))
-                s->on_acc[cfx_node_input(n, k)->id] = false;
 }
 
 static cfx_status place(splitting *s, cfx_support support)
@@ -93,27 +98,40 @@ static cfx_status place(splitting *s, cfx_support support)
         s->on_acc[at->id] = is_call(at) && support.fn(support.user, at);
     if (!s->o.allow_non_tensor)
         keep_numbers_together(s);
-    return CFX_OK;
+    cfx_status st = cfx_acc_units__init(&s->unit, s->g, a, s->err);
+    if (!st && !s->o.skip_fusion)
+        st = cfx_acc_units__group(&s->unit, s->on_acc, s->g, a, s->err);
+    return st;
 }
 
 /* ---- Turns ---- */
 
-static void ready(splitting *s, cfx_node *n)
+/* All calls of a unit run at the same place. */
+static void ready(splitting *s, uint32_t unit)
 {
-    bool acc = s->on_acc[n->id];
-    s->queue[acc][s->tail[acc]++] = n;
+    for (uint32_t i = s->unit.start[unit]; i < s->unit.start[unit + 1]; i++) {
+        cfx_node *n = s->unit.call[i];
+        bool acc = s->on_acc[n->id];
+        s->queue[acc][s->tail[acc]++] = n;
+    }
+}
+
+/* Is it a call, of another unit? */
+static bool is_foreign(const splitting *s, const cfx_node *n, uint32_t unit)
+{
+    return is_call(n) && s->unit.of[n->id] != unit;
 }
 
 static void start(splitting *s)
 {
     for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n)) {
-        if (!is_call(n))
-            continue;
-        for (uint32_t k = 0; k < n->ninputs; k++)
-            s->waits[n->id] += is_call(cfx_node_input(n, k));
-        if (!s->waits[n->id])
-            ready(s, n);
+        uint32_t unit = s->unit.of[n->id];
+        for (uint32_t k = 0; k < n->ninputs && is_call(n); k++)
+            s->waits[unit] += is_foreign(s, cfx_node_input(n, k), unit);
     }
+    for (uint32_t i = 0; i < s->unit.n; i++)
+        if (!s->waits[i])
+            ready(s, i);
 }
 
 /* The host begins if it can. */
@@ -127,9 +145,11 @@ static void take_turns(splitting *s)
             const cfx_node *n = s->queue[acc][s->head[acc]++];
             s->part_of[n->id] = part;
             s->part_size[part]++;
+            uint32_t unit = s->unit.of[n->id];
             for (const cfx_use *u = n->first_user; u; u = u->next)
-                if (is_call(u->user) && !--s->waits[u->user->id])
-                    ready(s, u->user);
+                if (is_foreign(s, u->user, unit) &&
+                    !--s->waits[s->unit.of[u->user->id]])
+                    ready(s, s->unit.of[u->user->id]);
         }
     }
 }

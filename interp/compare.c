@@ -130,6 +130,32 @@ static cfx_status walk(pair *p)
     return CFX_OK;
 }
 
+/* Run both: `b` on inputs of its own, since a graph may write to them. */
+static cfx_status run(pair *p, const cfx_value *inputs_a, size_t na,
+                      const cfx_value *inputs_b, size_t nb)
+{
+    cfx_context *ctx = p->b->scope->ctx;
+    cfx_value *copy = cfx_calloc(ctx, nb + 1, sizeof(*copy)), result;
+    cfx_status st = copy ? CFX_OK
+                         : cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+    for (size_t i = 0; i < nb && !st; i++)
+        st = cfx_value__copy(&copy[i], ctx, inputs_b[i], p->err);
+    if (!st)
+        st = cfx_interp_begin(p->a, inputs_a, na, p->err);
+    if (!st)
+        st = cfx_interp_begin(p->b, copy, nb, p->err);
+    if (!st)
+        st = walk(p);
+    cfx_interp_end(p->a, &result);
+    cfx_value_unref(result);
+    cfx_interp_end(p->b, &result);
+    cfx_value_unref(result);
+    for (size_t i = 0; copy && i < nb; i++)
+        cfx_value_unref(copy[i]);
+    cfx_free(ctx, copy, (nb + 1) * sizeof(*copy));
+    return st;
+}
+
 cfx_status cfx_compare_runs(cfx_interp *a, cfx_interp *b,
                             const cfx_value *inputs_a, size_t na,
                             const cfx_value *inputs_b, size_t nb,
@@ -137,7 +163,6 @@ cfx_status cfx_compare_runs(cfx_interp *a, cfx_interp *b,
 {
     cfx_error own = {0};
     pair p = {.a = a, .b = b, .c = c, .err = err ? err : &own};
-    cfx_value result;
     cfx_status st = CFX_OK;
     cfx_node_map_init(&p.kept, b->graph);
     cfx_node_map_init(&p.done, b->graph);
@@ -149,15 +174,7 @@ cfx_status cfx_compare_runs(cfx_interp *a, cfx_interp *b,
     if (!st && c->unmatched)
         st = tell_unmatched(&p, b->graph, a->graph, false);
     if (!st)
-        st = cfx_interp_begin(a, inputs_a, na, p.err);
-    if (!st)
-        st = cfx_interp_begin(b, inputs_b, nb, p.err);
-    if (!st)
-        st = walk(&p);
-    cfx_interp_end(a, &result);
-    cfx_value_unref(result);
-    cfx_interp_end(b, &result);
-    cfx_value_unref(result);
+        st = run(&p, inputs_a, na, inputs_b, nb);
     cfx_node_map_release(&p.kept);
     cfx_node_map_release(&p.done);
     return st;

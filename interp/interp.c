@@ -304,6 +304,8 @@ static cfx_value own_copy(cfx_context *ctx, cfx_value v)
 static cfx_status base_output(cfx_interp *it, const cfx_call *call,
                               cfx_value *out)
 {
+    if (!call->nargs)
+        return cfx_interp_fail(it, CFX_EGRAPH, "an output without a value");
     *out = own_copy(it->self->ctx, call->args[0]);
     return out->kind ? CFX_OK
                      : cfx_interp_fail(it, CFX_ENOMEM, "out of memory");
@@ -545,14 +547,15 @@ static void drop_ended(struct cfx_interp_self *self, const step *s)
         set_env(self, s->drop[i], CFX_NOTHING);
 }
 
-/* What is left when all went well is the result; unless values are kept. */
-static void end_run(struct cfx_interp_self *self, cfx_status st)
+/* What is left when all went well is the result; unless values are kept, or
+ * nodes behind the output still wait for some. */
+static void end_run(struct cfx_interp_self *self, bool complete)
 {
     if (self->keep_values)
         self->has_run = true;
-    else if (st || !self->nsteps)
+    else if (!complete)
         clear_env(self);
-    else
+    else if (self->nsteps)
         set_env(self, self->step[self->nsteps - 1].id, CFX_NOTHING);
 }
 
@@ -573,8 +576,9 @@ static cfx_status walk(cfx_interp *it, cfx_value *result)
     struct cfx_interp_self *self = it->self;
     const cfx_node *caller = it->scope->node;
     cfx_status st = CFX_OK;
+    size_t i;
     *result = cfx_none();
-    for (size_t i = 0; i < self->nsteps; i++) {
+    for (i = 0; i < self->nsteps; i++) {
         const step *s = &self->step[i];
         if (self->env[s->id].kind == CFX_ABSENT && (st = make_value(it, s)))
             break;
@@ -585,7 +589,7 @@ static cfx_status walk(cfx_interp *it, cfx_value *result)
         }
     }
     self->walking = NULL;
-    end_run(self, st);
+    end_run(self, !st && i + 1 >= self->nsteps);
     it->scope->node = caller;
     it->err = NULL;
     return st;

@@ -53,6 +53,9 @@ cfx_status cfx_split__in_place(splitter *s);
 cfx_status cfx_split__dict_take(splitter *s, cfx_value *pair, size_t n,
                                 cfx_value *out);
 
+/* Bytes of all parameters and buffers of a module, those of known extents. */
+uint64_t cfx_split__module_bytes(const cfx_module *m);
+
 cfx_status cfx_split__init(splitter *s, const cfx_module *gm,
                            const cfx_split_options *options, cfx_error *err);
 void cfx_split__release(splitter *s);

@@ -78,7 +78,7 @@ static cfx_status count_once(counted *c, const char *path, bool *first)
                ? CFX_OK : cfx_fail(c->err, CFX_ENOMEM, "out of memory");
 }
 
-static uint64_t bytes_of_module(const cfx_module *m)
+uint64_t cfx_split__module_bytes(const cfx_module *m)
 {
     uint64_t n = 0;
     for (const cfx_module *at = m; at; at = cfx_module_next(at, m))
@@ -126,7 +126,7 @@ static cfx_status weigh_sizes(uint64_t *weight, cfx_module *gm,
         st = count_once(&c, path, &first);
         const cfx_module *m = cfx_module_at(gm, path);
         if (!st && first && m)
-            weight[n->id] += bytes_of_module(m);
+            weight[n->id] += cfx_split__module_bytes(m);
     }
     cfx_map_release(&c.seen);
     return st;

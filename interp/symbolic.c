@@ -152,6 +152,23 @@ static cfx_status bad_params(cfx_tracer *t, const char *params)
                     "the parameters '%s' do not read", params);
 }
 
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+/* Is it a name, behind two stars at most, and a new one? */
+static bool is_new_param(const cfx_tracer *t, const char *name)
+{
+    const char *c = name + (*name == '*');
+    c += *c == '*' && c > name;
+    if (!is_letter(*c))
+        return false;
+    while (is_letter(*c) || (*c >= '0' && *c <= '9'))
+        c++;
+    return !*c && !cfx_graph_find_nodes(t->graph, CFX_PLACEHOLDER, name, NULL);
+}
+
 /* One of "x y=None *args"; gives the text behind it. */
 static const char *read_param(cfx_tracer *t, const char *params,
                               const char *p, size_t i, cfx_value *out)
@@ -166,6 +183,10 @@ static const char *read_param(cfx_tracer *t, const char *params,
     }
     memcpy(name, p, n);
     name[n] = '\0';
+    if (!is_new_param(t, name)) {
+        bad_params(t, params);
+        return NULL;
+    }
     if (p[n] == '=' && cfx_parse_value(&init, s->ctx, p + n + 1, word - n - 1,
                                        &s->error))
         return NULL;
@@ -209,15 +230,14 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
 static bool find_item(const cfx_tracer *t, const cfx_node *n,
                       cfx_module_item *out)
 {
-    const struct cfx_tracer_self *self = t->self;
     const char *path = n->target.u.str->text;
     const char *dot = strrchr(path, '.');
     *out = (cfx_module_item){.path = path};
-    for (size_t i = 0; i < self->nconstants; i++)
-        if (!strcmp(self->constant[i].name, path)) {
-            out->v = cfx_value_of_tensor(self->constant[i].tensor);
-            return true;
-        }
+    cfx_tensor *constant = cfx_tracer__constant(t, path);
+    if (constant) {
+        out->v = cfx_value_of_tensor(constant);
+        return true;
+    }
     if (!t->root)
         return false;
     if (cfx_module_fetch_attr(&out->v, t->root, path, NULL)) {
@@ -407,7 +427,8 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
                              : forward_body(t, m->forward, in);
     cfx_spelling c = {.args = in, .nargs = n};
     if (!st)
-        st = cfx_module__forward(s, m, &c, out);
+        st = m->graph ? cfx_module_forward(s, m, in, out)
+                      : cfx_module__forward(s, m, &c, out);
     if (!st)
         *out = cfx_own(s, *out);
     cfx_free(s->ctx, in, (n + 1) * sizeof(*in));

@@ -306,6 +306,7 @@ cfx_status cfx_tracer__init(cfx_tracer *t, cfx_graph *graph, cfx_module *root,
     cfx_map_init(&self->attrs, ctx);
     cfx_map_init(&self->states, ctx);
     cfx_map_init(&self->calls, ctx);
+    cfx_map_init(&self->constants, ctx);
     cfx_scope_init(&t->base, cls ? cls : &cfx_tracer_class, ctx, self->o.env);
     cfx_scope_init(&self->eager, &cfx_eager_class, ctx, NULL);
     cfx_scope_init(&self->meta, &cfx_meta_class, ctx, self->o.env);
@@ -327,9 +328,10 @@ void cfx_tracer_release(cfx_tracer *t)
     if (!self)
         return;
     cfx_context *ctx = t->base.ctx;
-    for (size_t i = 0; i < self->nconstants; i++)
-        cfx_tensor_unref(self->constant[i].tensor);
-    cfx_free(ctx, self->constant, self->cap * sizeof(*self->constant));
+    for (size_t i = 0; i < self->constants.cap; i++)
+        if (self->constants.entry[i].key)
+            cfx_tensor_unref(self->constants.entry[i].v.p);
+    cfx_map_release(&self->constants);
     cfx_value_unref(self->stack);
     cfx_map_release(&self->attrs);
     cfx_map_release(&self->states);

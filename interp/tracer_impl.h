@@ -8,12 +8,6 @@
 
 #include "base/util.h"
 
-/* A tensor that the graph names and the root does not have. */
-typedef struct trace_constant {
-    const char *name;
-    cfx_tensor *tensor;
-} trace_constant;
-
 /* The place in a program, and whether the calls of a module of the library are
  * put there instead of where its source has them. */
 typedef struct trace_place {
@@ -30,8 +24,7 @@ struct cfx_tracer_self {
     cfx_map attrs;            /* path to the get_attr node, where anew */
     cfx_map states;           /* tensor (its address) to path, once needed */
     bool states_known;
-    trace_constant *constant;
-    size_t nconstants, cap;
+    cfx_map constants;        /* name to a tensor that the root lacks */
     cfx_map calls;            /* path of a module to the number of its calls */
     cfx_value stack;          /* nn_module_stack: a dict, or absent */
     trace_place place;
@@ -61,6 +54,9 @@ cfx_node *cfx_tracer__make(cfx_tracer *t, cfx_opcode op, const char *target,
 cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n);
 cfx_status cfx_tracer__ask(cfx_scope *s, cfx_question question, cfx_value v,
                            cfx_value *out);
+
+/* The tensor that became an attribute of that name, or NULL. */
+cfx_tensor *cfx_tracer__constant(const cfx_tracer *t, const char *name);
 
 /* Give a node the meta of its result, in a tracer that infers and where those
  * of all arguments are known: of a call of m, or of c's target. */

@@ -20,11 +20,10 @@ cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n)
     if (!v.kind && n->op == CFX_GET_ATTR && t->root &&
         cfx_module_fetch_attr(&v, t->root, n->target.u.str->text, NULL))
         v = CFX_NOTHING;
-    for (size_t i = 0; n->op == CFX_GET_ATTR && !v.kind &&
-                       i < t->self->nconstants; i++)
-        if (!strcmp(t->self->constant[i].name, n->target.u.str->text))
-            v = cfx_value_of_tensor(t->self->constant[i].tensor);
-    return v;
+    if (n->op != CFX_GET_ATTR || v.kind)
+        return v;
+    cfx_tensor *constant = cfx_tracer__constant(t, n->target.u.str->text);
+    return constant ? cfx_value_of_tensor(constant) : CFX_NOTHING;
 }
 
 /* A tensor without its numbers. */

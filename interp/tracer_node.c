@@ -122,26 +122,23 @@ static bool is_taken(const cfx_tracer *t, const char *name)
                        cfx_module_child(t->root, name));
 }
 
+cfx_tensor *cfx_tracer__constant(const cfx_tracer *t, const char *name)
+{
+    const cfx_map_entry *e = cfx_map_get(&t->self->constants, name,
+                                         strlen(name));
+    return e ? e->v.p : NULL;
+}
+
 /* A tensor that the root has not gets the first free name. */
 static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
                                const char **name)
 {
     struct cfx_tracer_self *self = t->self;
     char text[48];
-    size_t n = self->nconstants;
+    size_t n = self->constants.len;
     do
         snprintf(text, sizeof(text), "_tensor_constant%zu", n++);
-    while (is_taken(t, text));
-    if (self->nconstants == self->cap) {
-        size_t cap = self->cap ? 2 * self->cap : 4;
-        void *p = cfx_realloc(t->base.ctx, self->constant,
-                              self->cap * sizeof(*self->constant),
-                              cap * sizeof(*self->constant));
-        if (!p)
-            return no_memory(t);
-        self->constant = p;
-        self->cap = cap;
-    }
+    while (is_taken(t, text) || cfx_tracer__constant(t, text));
     *name = cfx_arena_strdup(&self->arena, text, strlen(text));
     if (!*name)
         return no_memory(t);
@@ -155,8 +152,11 @@ static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
         if (st)
             return st;
     }
-    self->constant[self->nconstants++] =
-        (trace_constant){*name, cfx_tensor_ref(tensor)};
+    cfx_map_entry *e = cfx_map_put(&self->constants, *name, strlen(*name),
+                                   NULL);
+    if (!e)
+        return no_memory(t);
+    e->v.p = cfx_tensor_ref(tensor);
     return CFX_OK;
 }
 

@@ -13,31 +13,12 @@
 #include <cfx/text.h>
 
 #include "base/util.h"
+#include "failing_alloc.h"
 #include "format/print.h"
 #include "sections.h"
 
-static long allowed = -1; /* allocations until failure; negative: no end */
-static long held;
 static cfx_context *ctx;
 static cfx_error err;
-
-static void *test_alloc(void *user, size_t size, size_t align)
-{
-    (void)user;
-    if (!allowed)
-        return NULL;
-    if (allowed > 0)
-        allowed--;
-    held += (long)size;
-    return aligned_alloc(align, (size + align - 1) & ~(align - 1));
-}
-
-static void test_free(void *user, void *p, size_t size)
-{
-    (void)user;
-    held -= (long)size;
-    free(p);
-}
 
 static void setup(void)
 {

@@ -301,6 +301,7 @@ int main(void)
     int n = 0;
     Suite *s = suite_create("control_golden");
     TCase *t = tcase_create("programs");
+    tcase_set_timeout(t, 60);
     golden = read_golden();
     for (const char *at = golden; at && (at = strstr(at, "== ")); at += 3)
         n++;

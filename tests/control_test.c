@@ -702,6 +702,7 @@ static Suite *suite(void)
 {
     Suite *s = suite_create("control");
     TCase *t = tcase_create("control");
+    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, graph_modules_are_called_by_others);
     tcase_add_test(t, graphs_of_children_are_written_and_read);

@@ -47,6 +47,13 @@ is 'swap calls another function' 0 '^tensor' \
     "$build/swap" "$m/mymodule.fx" operator.add operator.sub
 is 'swap names what is unknown' 1 "unknown function 'nope'.*While executing %add" \
     "$build/swap" "$m/mymodule.fx" operator.add nope
+is 'swap_by_edit makes sums products' 0 \
+    '%mul : .*target=operator.mul.\(args = \(%x, %param\)' \
+    "$build/swap-by-edit" "$m/mymodule.fx"
+is 'swap_by_edit leaves no sum' 1 '' sh -c "
+    '$build/swap-by-edit' '$m/mymodule.fx' | grep operator.add"
+is 'swap_by_edit tells what is wrong' 1 '^swap_by_edit: none.fx: ' \
+    "$build/swap-by-edit" none.fx
 is 'swap_by_pattern makes sums products' 0 'call_function\[target=torch.mul\]' \
     "$build/swap-by-pattern" "$m/mymodule.fx"
 is 'swap_by_pattern tells how many' 0 '^1 replaced$' \

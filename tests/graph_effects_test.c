@@ -305,6 +305,25 @@ START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
 }
 END_TEST
 
+START_TEST(effects_are_found_anew_for_a_new_owner)
+{
+    cfx_node *x = input("x");
+    cfx_module *root = new_root();
+    add(root, "sub", new_graph_module("relu"));
+    cfx_graph_set_owning_module(g, root);
+    cfx_module *sub = cfx_module_at(root, "sub");
+    cfx_node *n = call_module(g, "sub", x);
+    ck_assert(!is_impure(n));
+    cfx_graph *h = cfx_graph_module_graph(sub);
+    cfx_graph_set_owning_module(h, NULL);
+    assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
+    cfx_graph_set_owning_module(h, sub);
+    ck_assert(is_impure(n));
+    cfx_graph_set_owning_module(g, NULL);
+    cfx_module_unref(root);
+}
+END_TEST
+
 START_TEST(effects_of_calls_are_those_of_graphs_they_are_given)
 {
     cfx_node *x = input("x"), *y = input("y");
@@ -574,6 +593,7 @@ int main(void)
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
+    tcase_add_test(c, effects_are_found_anew_for_a_new_owner);
     tcase_add_test(c, effects_of_attention_are_those_of_its_dropout);
     tcase_add_test(c, effects_of_most_modules_are_found);
     tcase_add_test(c, effects_of_modules_do_not_depend_on_the_type_of_weights);

@@ -255,6 +255,46 @@ START_TEST(submodule_manipulation_API)
 }
 END_TEST
 
+static void refuses(cfx_module *m, const char *name, cfx_module *child)
+{
+    memset(&err, 0, sizeof(err));
+    ck_assert_int_eq(cfx_module_add_take(m, name, cfx_module_ref(child), &err),
+                     CFX_EINVAL);
+}
+
+START_TEST(modules_have_one_parent)
+{
+    cfx_module *root = container("Net"), *a = plain("ReLU");
+    add(root, "a", a);
+    refuses(root, "b", a);
+    ck_assert_str_eq(err.text, "'b' cannot be a module that has a parent "
+                               "already");
+    refuses(root, "a", a);
+    refuses(a, "up", root);
+    refuses(root, "up", root);
+    ck_assert_ptr_eq(cfx_module_child(root, "a"), a);
+    ck_assert_uint_eq(cfx_module_nchildren(root), 1);
+    cfx_module_unref(root);
+}
+END_TEST
+
+START_TEST(references_keep_a_module_and_what_is_below)
+{
+    cfx_module *root = container("Net"), *a = container("A");
+    cfx_module *kept = cfx_module_ref(a);
+    add(a, "fc", linear(2, 3));
+    add(root, "a", a);
+    ck_assert(cfx_module_delete_submodule(root, "a"));
+    ck_assert_ptr_null(cfx_module_parent(kept));
+    add(root, "a", kept);
+    kept = cfx_module_ref(cfx_module_at(root, "a.fc"));
+    cfx_module_unref(root);
+    ck_assert_ptr_null(cfx_module_parent(kept));
+    ck_assert_str_eq(cfx_module_class_name(kept), "Linear");
+    cfx_module_unref(kept);
+}
+END_TEST
+
 START_TEST(delete_all_unused_submodules)
 {
     cfx_module *r = new_root();
@@ -647,6 +687,8 @@ int main(void)
     tcase_add_test(c, graph_module_init_buffer_param_copied_mod_init);
     tcase_add_test(c, constructed_modules_may_be_named_after_what_is_in_them);
     tcase_add_test(c, submodule_manipulation_API);
+    tcase_add_test(c, modules_have_one_parent);
+    tcase_add_test(c, references_keep_a_module_and_what_is_below);
     tcase_add_test(c, delete_all_unused_submodules);
     tcase_add_test(c, delete_unused_submodules_leaf);
     tcase_add_test(c, modules_may_have_much_state);

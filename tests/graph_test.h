@@ -14,34 +14,17 @@
 
 #include <cfx/graph.h>
 
+#include "failing_alloc.h"
 #include "graph/graph_impl.h"
 
 static cfx_context *ctx;
 static cfx_graph *g;
 static cfx_error err;
 
-/* ---- An allocator that counts, and fails when it is told to ---- */
+/* ---- A context and a graph for each test ---- */
 
-static long allowed = -1; /* allocations until failure; negative: no end */
 static size_t held_before;
 static char last_message[256];
-
-CFX_INLINE void *test_alloc(void *user, size_t size, size_t align)
-{
-    (void)user;
-    if (!allowed)
-        return NULL;
-    if (allowed > 0)
-        allowed--;
-    return aligned_alloc(align, (size + align - 1) & ~(align - 1));
-}
-
-CFX_INLINE void test_free(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
 
 CFX_INLINE void keep_message(void *user, cfx_level level, const char *text)
 {

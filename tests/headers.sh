@@ -92,10 +92,11 @@ done
 # Which parts a part may include, and to which a public header belongs. The
 # data types, of tensor, are known to kernels too.
 cd "$src" || exit 99
+parts=$(ls interp/cfx/*.h shapeprop/cfx/*.h 2>/dev/null | tr '\n' ' ')
 grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
-    interp/passes/*.c interp/cfx/*.h cli/*.[ch] \
+    interp/passes/*.[ch] interp/cfx/*.h cli/*.[ch] \
     shapeprop/*.[ch] shapeprop/cfx/*.h 2>/dev/null |
-    awk -F: '
+    awk -F: -v parts="$parts" '
     function all(part, list,   i, n, a) {
         n = split(list, a, " ")
         for (i = 1; i <= n; i++)
@@ -116,7 +117,13 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
         headers("nn", "module")
         headers("graph", "graph graph_module")
         headers("format", "text file picture")
-        headers("interp", "interp trace check_finite pass pass_manager")
+        # Above lib all headers of a folder are of one part.
+        n = split(parts, a, " ")
+        for (i = 1; i <= n; i++) {
+            split(a[i], piece, "/")
+            sub(/\.h$/, "", piece[3])
+            part_of[piece[3]] = piece[1]
+        }
         all("base", "")
         all("types", "base")
         all("tensor", "base types")
@@ -149,8 +156,6 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
             sub(/^cfx\//, "", h)
             sub(/\.(h|def)$/, "", h)
             to = h in part_of ? part_of[h] : h == "ops" ? "op" : "?"
-            if (to == "?")
-                to = from # of a part that comes later
         } else if (quoted && what ~ /\//) {
             to = what
             sub(/\/.*/, "", to)

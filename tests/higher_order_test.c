@@ -314,6 +314,7 @@ static Suite *suite(void)
 {
     Suite *s = suite_create("higher_order");
     TCase *t = tcase_create("higher_order");
+    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, cond_takes_the_branch_that_pred_tells);
     tcase_add_test(t, cond_refuses_what_is_no_truth);

@@ -258,6 +258,29 @@ START_TEST(values_end_with_their_last_use)
 }
 END_TEST
 
+START_TEST(nothing_is_left_behind_the_output)
+{
+    cfx_interp it = {0};
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %neg : [num_users=1] = call_function[target=torch.neg](args = "
+          "(%x,), kwargs = {})\n"
+          "    return neg");
+    cfx_value neg = cfx_value_of_node((cfx_node *)node("neg"));
+    cfx_graph_call_function(cfx_graph_module_graph(gm), "torch.abs", &neg, 1,
+                            NULL, 0, &err);
+    ready(&it, &cfx_interp_base);
+    for (int i = 1; i < 3; i++) {
+        cfx_value in = floats(1, (float)i), out = run(&it, &in, 1);
+        ck_assert_float_eq(first(out), -(float)i);
+        ck_assert_int_eq(cfx_interp_env(&it, node("neg")).kind, CFX_ABSENT);
+        cfx_value_unref(out);
+        cfx_value_unref(in);
+    }
+    cfx_interp_release(&it);
+}
+END_TEST
+
 START_TEST(kept_values_stay_until_the_next_run)
 {
     cfx_interp it = {0};
@@ -495,6 +518,22 @@ START_TEST(errors_tell_the_node)
 }
 END_TEST
 
+START_TEST(output_without_a_value_is_an_error)
+{
+    cfx_interp it = {0};
+    cfx_value in = floats(1, 1);
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    return x");
+    ck_assert_int_eq(cfx_node_set_args((cfx_node *)node("output"), NULL, 0,
+                                       &err), CFX_OK);
+    ready(&it, &cfx_interp_base);
+    fails(&it, &in, 1, CFX_EGRAPH, "an output without a value");
+    cfx_value_unref(in);
+    cfx_interp_release(&it);
+}
+END_TEST
+
 START_TEST(run_stops_when_it_is_cancelled)
 {
     cfx_interp it = {0};
@@ -586,6 +625,7 @@ int main(void)
 {
     Suite *s = suite_create("interp");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60);
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, interpreter_default_args);
     tcase_add_test(t, interpreter_star_args);
@@ -593,12 +633,14 @@ int main(void)
     tcase_add_test(t, results_outlive_the_interpreter);
     tcase_add_test(t, interpreter_partial_eval);
     tcase_add_test(t, values_end_with_their_last_use);
+    tcase_add_test(t, nothing_is_left_behind_the_output);
     tcase_add_test(t, kept_values_stay_until_the_next_run);
     tcase_add_test(t, each_opcode_has_its_hook_and_classes_chain_up);
     tcase_add_test(t, hook_may_chain_up_with_another_call);
     tcase_add_test(t, interpreter_other_graph);
     tcase_add_test(t, arguments_may_be_fetched_otherwise);
     tcase_add_test(t, errors_tell_the_node);
+    tcase_add_test(t, output_without_a_value_is_an_error);
     tcase_add_test(t, run_stops_when_it_is_cancelled);
     tcase_add_test(t, two_threads_walk_one_graph);
     tcase_add_test(t, check_finite_names_the_first_that_is_not);

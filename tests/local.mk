@@ -18,7 +18,8 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/symbols_test tests/peak_test tests/interp_test
 # Generated code and pictures.
 CHECK_TESTS += tests/code_test tests/picture_test
-CHECK_TESTS += tests/codegen_test
+CHECK_TESTS += tests/codegen_test tests/folder_test
+tests_folder_test_SOURCES = %reldir%/folder_test.c $(SECTION_SOURCES)
 tests_codegen_test_SOURCES = %reldir%/codegen_test.c %reldir%/compile.c \
 	%reldir%/compile.h $(SECTION_SOURCES)
 # Compiled graphs find the library's functions in the program.
@@ -87,7 +88,8 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
-	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh
+	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
+	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -108,9 +110,10 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 	$(AM_V_GEN)xz -dc $(srcdir)/%reldir%/golden/zoo.tar.xz | tar xf - && \
 		touch $@
 clean-local:
-	rm -rf zoo
+	rm -rf zoo random_graphs-*.script
 
-EXTRA_DIST += %reldir%/control_test.h %reldir%/graph_test.h %reldir%/tensor_test.h \
+EXTRA_DIST += %reldir%/control_test.h %reldir%/failing_alloc.h \
+	%reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
 	%reldir%/golden
 
@@ -125,12 +128,24 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, with a PyTorch that is
-# here: make check-pytorch PYTHON=... one that has torch.
+# All models of the zoo, every element of every node, the folders that cfx
+# convert makes of them, and random edits of random graphs, with a PyTorch that
+# is here: make check-pytorch PYTHON=... one that has torch. PARTS="models",
+# "folders" or "graphs" does one of them; MODELS names some, SEEDS gives others
+# than 1.
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked
-	$${PYTHON:-python3} $(srcdir)/%reldir%/oracle/whole.py ./cfx zoo \
-		$(MODELS)
+check-pytorch: cfx zoo/unpacked tests/graph_script
+	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
+	for part in $${PARTS:-models folders graphs}; do case $$part in \
+	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	graphs) for seed in $${SEEDS:-1}; do \
+		$${PYTHON:-python3} $$oracle/random_graphs.py \
+			tests/graph_script -s $$seed || status=1; done;; \
+	*) echo "no part $$part"; status=1;; \
+	esac; done; exit $$status
 
 # Tracing.
 if HAVE_CHECK
@@ -164,11 +179,23 @@ check_PROGRAMS += $(REWRITE_TESTS)
 TESTS += $(REWRITE_TESTS)
 endif
 
+# Random edits of graphs, as torch.fx does them.
+check_PROGRAMS += tests/graph_script
+dist_check_SCRIPTS += %reldir%/graph_script.sh
+TESTS += %reldir%/graph_script.sh
+
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
-FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test
+FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test \
+	tests/accelerator_test
 tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
 endif
 EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h
+
+# Shapes as types.
+if HAVE_CHECK
+check_PROGRAMS += tests/shape_types_test
+TESTS += tests/shape_types_test
+endif

@@ -8,6 +8,7 @@
 #include <cfx/minimize.h>
 
 #include "tests/control_test.h"
+#include "tests/failing_alloc.h"
 
 /* y = ((x + 1) * 2 - 3) / 4, then neg, then x itself again. */
 static const char line_of_six[] =
@@ -168,6 +169,26 @@ START_TEST(runs_are_compared_up_to_the_first_difference)
     w.at = "none";
     compare(&w, gm, false, &c);
     ck_assert(c.ncompared == 8 && !c.ndiffer && !c.first_a);
+}
+END_TEST
+
+START_TEST(runs_do_not_share_what_they_write_to)
+{
+    cfx_interp a = {0}, b = {0};
+    cfx_comparison c = {.size = sizeof(c)};
+    cfx_value x = floats(3, 1);
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %add_ : [num_users=1] = call_method[target=add_](args = (%x, "
+          "1), kwargs = {})\n"
+          "    return add_\n");
+    ck_assert_int_eq(cfx_interp_init(&a, &cfx_interp_base, gm, &err), 0);
+    ck_assert_int_eq(cfx_interp_init(&b, &cfx_interp_base, gm, &err), 0);
+    ck_assert_int_eq(cfx_compare_runs(&a, &b, &x, 1, &x, 1, &c, &err), 0);
+    ck_assert_uint_eq(c.ndiffer, 0);
+    cfx_interp_release(&a);
+    cfx_interp_release(&b);
+    cfx_value_unref(x);
 }
 END_TEST
 
@@ -442,27 +463,6 @@ END_TEST
 
 /* ---- Without memory ---- */
 
-static long allowed = -1, held;
-
-static void *test_alloc(void *user, size_t size, size_t align)
-{
-    void *p = NULL;
-    (void)user;
-    if (!allowed || posix_memalign(&p, align < sizeof(p) ? sizeof(p) : align,
-                                   size))
-        return NULL;
-    allowed -= allowed > 0;
-    held += (long)size;
-    return p;
-}
-
-static void test_free(void *user, void *p, size_t size)
-{
-    (void)user;
-    held -= (long)size;
-    free(p);
-}
-
 static cfx_status work(cfx_traversal t)
 {
     cfx_options o = {.size = sizeof(o), .threads = 1,
@@ -521,6 +521,7 @@ static Suite *suite(void)
     tcase_add_test(t, values_differ_by_more_than_the_tolerance);
     tcase_add_test(t, values_differ_by_type);
     tcase_add_test(t, runs_are_compared_up_to_the_first_difference);
+    tcase_add_test(t, runs_do_not_share_what_they_write_to);
     tcase_add_test(t, nodes_are_matched_by_name_wherever_they_are);
     tcase_add_test(t, failures_tell_which_run);
     tcase_add_test(t, minimizer_visits_node_by_node);

@@ -235,8 +235,7 @@ START_TEST(names_are_not_lost_where_one_could_not_be_made)
         }
         snprintf(expected, sizeof(expected), i > 1 ? "x_y_z_%d" : "x_y_z",
                  i - 1);
-        ck_assert_ptr_nonnull(cfx_map_get(&names.used, expected,
-                                          strlen(expected)));
+        ck_assert_ptr_nonnull(cfx_names_find(&names, expected));
     }
     ck_assert_uint_eq(names.used.len, 2000);
     allowed = -1;

@@ -603,6 +603,7 @@ int main(void)
 {
     Suite *suite = suite_create("op_shape");
     TCase *all = tcase_create("all");
+    tcase_set_timeout(all, 60);
     tcase_add_checked_fixture(all, setup, teardown);
     tcase_add_test(all, numbers_compute_with_symbols);
     tcase_add_test(all, a_comparison_that_does_not_follow_is_a_guard);

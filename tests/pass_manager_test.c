@@ -446,6 +446,7 @@ int main(void)
 {
     Suite *s = suite_create("pass_manager");
     TCase *tc = tcase_create("pass_manager");
+    tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     tcase_add_checked_fixture(tc, start, stop);
     tcase_add_test(tc, pass_manager);

@@ -313,6 +313,7 @@ int main(void)
 {
     Suite *s = suite_create("pass");
     TCase *tc = tcase_create("pass");
+    tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, passes_have_a_name_a_doc_and_a_schema_that_reads);

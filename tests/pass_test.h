@@ -15,32 +15,15 @@
 #include <cfx/pass.h>
 #include <cfx/text.h>
 
+#include "tests/failing_alloc.h"
+
 static cfx_context *ctx;
 static cfx_module *gm;
 static cfx_graph *g;
 static cfx_error err;
 static size_t changed; /* by the last `apply` */
 
-/* ---- An allocator that fails when it is told to ---- */
-
-static long allowed = -1; /* allocations until failure; negative: no end */
-
-CFX_INLINE void *test_alloc(void *user, size_t size, size_t align)
-{
-    (void)user;
-    if (!allowed)
-        return NULL;
-    if (allowed > 0)
-        allowed--;
-    return aligned_alloc(align, (size + align - 1) & ~(align - 1));
-}
-
-CFX_INLINE void test_free(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
+/* ---- A context for each test ---- */
 
 CFX_INLINE void setup(void)
 {

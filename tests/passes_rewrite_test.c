@@ -405,6 +405,7 @@ int main(void)
 {
     Suite *s = suite_create("passes_rewrite");
     TCase *tc = tcase_create("passes_rewrite");
+    tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, modules_become_what_their_forward_does);

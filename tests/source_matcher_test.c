@@ -312,6 +312,7 @@ int main(void)
 {
     Suite *s = suite_create("source_matcher");
     TCase *c = tcase_create("partitions");
+    tcase_set_timeout(c, 60);
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, module_partitioner_linear_relu_linear);
     tcase_add_test(c, module_partitioner_by_module_stack);

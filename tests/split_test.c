@@ -142,7 +142,8 @@ static cfx_status split_case(cfx_module **out, cfx_module *gm,
         cfx_accelerate_options a = {
             .size = sizeof(a),
             .min_acc_module_size = (uint32_t)atoi(strchr(words, ' ')),
-            .allow_non_tensor = true,
+            .allow_non_tensor = !strstr(words, "border"),
+            .skip_fusion = strstr(words, "skip"),
         };
         return cfx_split_for_accelerator(out, gm,
                                          (cfx_support){in_parts, p}, &a, &err);
@@ -152,6 +153,24 @@ static cfx_status split_case(cfx_module **out, cfx_module *gm,
                                  (size_t)(words[strlen(words) - 1] - '0'),
                                  tag_in_text, p, &o, &err);
     return cfx_split_module(out, gm, part_in_text, p, &o, &err);
+}
+
+/* Lines `NODE PART KIND`: what some calls give that is no tensor. */
+static void set_kinds(const cfx_graph *of, const char *text)
+{
+    for (const char *line = text; *line; line += strcspn(line, "\n"),
+                    line += *line == '\n') {
+        char name[100], kind[10];
+        if (sscanf(line, "%99s %*d%*[ ]%9[a-z]", name, kind) != 2)
+            continue;
+        cfx_value one = cfx_value_of_tensor(new_meta());
+        cfx_value v = !strcmp(kind, "int") ? cfx_int(4)
+                                           : cfx_tuple_new(ctx, 1, &one);
+        assert_ok(cfx_node_set_meta(cfx_graph_find(of, name), "val", v,
+                                    &err));
+        cfx_value_unref(v);
+        cfx_value_unref(one);
+    }
 }
 
 static void split_all(void)
@@ -167,6 +186,8 @@ static void split_all(void)
         cfx_module *gm = parse(model.text), *split;
         cfx_value names = CFX_NOTHING;
         part_lines p = {.text = given.text};
+        if (strstr(words, "exchange"))
+            set_kinds(cfx_graph_module_graph(gm), given.text);
         cfx_status st = split_case(&split, gm, words, &p, &names);
         if (!strcmp(want.name, "error")) {
             ck_assert_int_eq(st, CFX_EGRAPH);
@@ -190,7 +211,7 @@ static void split_all(void)
         }
         cfx_module_unref(gm);
     }
-    ck_assert_int_ge(cases, 40);
+    ck_assert_int_ge(cases, 60);
     free(all);
 }
 
@@ -420,11 +441,59 @@ START_TEST(numbers_do_not_cross_the_border)
                           cfx_module_child(split, "_run_on_cpu_0"))), 5);
     ck_assert_ptr_nonnull(cfx_module_child(split, "_run_on_acc_1"));
     cfx_module_unref(split);
-    o.allow_non_tensor = true;
+    o.allow_non_tensor = o.skip_fusion = true;
     ck_assert_int_eq(cfx_split_for_accelerator(&split, gm, support, &o, &err),
                      CFX_EINVAL);
     assert_failed(CFX_EINVAL, "Cannot fulfill max_acc_splits limit");
     cfx_module_unref(gm);
+}
+END_TEST
+
+/* a, b and c exchange numbers, and b is the host's: all of them are. */
+START_TEST(what_exchanges_numbers_stays_together)
+{
+    cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "a") RELU("c", "b")
+                           RELU("d", "x") "    return (c, d)\n"), *split;
+    cfx_graph *of = cfx_graph_module_graph(gm);
+    cfx_accelerate_options o = {.size = sizeof(o), .allow_non_tensor = true};
+    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "a"), "val", cfx_int(1),
+                                &err));
+    assert_ok(cfx_split_for_accelerator(&split, gm,
+                                        (cfx_support){not_b, NULL}, &o, &err));
+    check_module(split);
+    ck_assert_uint_eq(cfx_module_nchildren(split), 2);
+    ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(
+                          cfx_module_child(split, "_run_on_cpu_0"))), 4);
+    cfx_module_unref(split);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+/* A group of two, a way from one to the other over 100000 calls, which it
+ * holds too. */
+START_TEST(long_groups_are_found_in_linear_time)
+{
+    cfx_node *x = input("x"), *n = call("torch.relu", x, NULL), *at = n;
+    for (int i = 0; i < 100000; i++)
+        at = call("torch.relu", at, NULL);
+    cfx_graph_output(g, node(call("torch.add", at, n, NULL)), &err);
+    assert_ok(cfx_node_set_meta(n, "val", cfx_int(1), &err));
+    cfx_module *gm, *split;
+    cfx_accelerate_options o = {.size = sizeof(o), .allow_non_tensor = true};
+    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Net", &err));
+    assert_ok(cfx_split_for_accelerator(&split, gm,
+                                        (cfx_support){not_b, NULL}, &o, &err));
+    ck_assert_uint_eq(cfx_module_nchildren(split), 1);
+    cfx_module_unref(split);
+    /* One call of the host on the way, and all of it runs there. */
+    assert_ok(cfx_node_rename(n->next, "b", &err));
+    assert_ok(cfx_split_for_accelerator(&split, gm,
+                                        (cfx_support){not_b, NULL}, &o, &err));
+    ck_assert_uint_eq(cfx_module_nchildren(split), 1);
+    ck_assert_ptr_nonnull(cfx_module_child(split, "_run_on_cpu_0"));
+    cfx_module_unref(split);
+    cfx_module_unref(gm);
+    assert_ok(cfx_graph_new(&g, ctx, &err));
 }
 END_TEST
 
@@ -627,6 +696,10 @@ START_TEST(splitting_survives_lack_of_memory)
     fail_each_allocation(split_by_tags);
     fail_each_allocation(split_stages);
     fail_each_allocation(split_for_accelerator);
+    cfx_graph *of = cfx_graph_module_graph(source);
+    assert_ok(cfx_node_set_meta(cfx_graph_find(of, "relu"), "val",
+                                cfx_int(1), &err));
+    fail_each_allocation(split_for_accelerator);
     cfx_module_unref(source);
 }
 END_TEST
@@ -752,6 +825,8 @@ int main(void)
     tcase_add_test(c, split_preserve_node_meta);
     tcase_add_test(c, split_qualname_mapping);
     tcase_add_test(c, numbers_do_not_cross_the_border);
+    tcase_add_test(c, what_exchanges_numbers_stays_together);
+    tcase_add_test(c, long_groups_are_found_in_linear_time);
     tcase_add_test(c, tags_must_be_there_and_in_order);
     tcase_add_test(c, stages_are_as_even_as_can_be);
     tcase_add_test(c, weights_are_those_of_parameters_and_of_arithmetic);

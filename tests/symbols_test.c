@@ -250,8 +250,8 @@ END_TEST
 
 /* Those that take images of any size. */
 static const char *const any_size[] = {
-    "resnet18", "mobilenet_v2", "squeezenet1_1", "regnet_x_400mf",
-    "efficientnet_b0",
+    "resnet18", "resnet50", "mobilenet_v2", "squeezenet1_1",
+    "regnet_x_400mf", "efficientnet_b0",
 };
 
 enum { NANY = sizeof(any_size) / sizeof(any_size[0]) };

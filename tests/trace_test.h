@@ -16,31 +16,14 @@
 #include <cfx/text.h>
 #include <cfx/transformer.h>
 
+#include "tests/failing_alloc.h"
+
 static cfx_context *ctx;
 static cfx_module *gm;
 static cfx_error err;
 static char text[32768];
 
-/* ---- An allocator that fails when it is told to ---- */
-
-static long allowed = -1; /* allocations until failure; negative: no end */
-
-CFX_INLINE void *test_alloc(void *user, size_t size, size_t align)
-{
-    (void)user;
-    if (!allowed)
-        return NULL;
-    if (allowed > 0)
-        allowed--;
-    return aligned_alloc(align, (size + align - 1) & ~(align - 1));
-}
-
-CFX_INLINE void test_free(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
+/* ---- A context for each test ---- */
 
 CFX_INLINE void setup(void)
 {
@@ -205,6 +188,7 @@ CFX_INLINE int run_suite(const char *name, void (*fill)(TCase *))
 {
     Suite *suite = suite_create(name);
     TCase *tests = tcase_create("all");
+    tcase_set_timeout(tests, 60);
     tcase_add_checked_fixture(tests, setup, teardown);
     fill(tests);
     suite_add_tcase(suite, tests);

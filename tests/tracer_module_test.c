@@ -431,6 +431,31 @@ START_TEST(values_can_be_named_and_annotated)
 }
 END_TEST
 
+FN(names_twice)
+{
+    (void)user;
+    cfx_value y = cfx_relu(s, in[0]);
+    cfx_named(s, "max", cfx_named(s, "max", y));
+    return cfx_relu(s, cfx_named(s, "hidden-state", y));
+}
+
+START_TEST(names_given_in_vain_are_free)
+{
+    assert_ok(trace(names_twice, "x"));
+    assert_code("    hidden_state = torch.relu(x);");
+    assert_code("    relu = torch.relu(hidden_state);");
+}
+END_TEST
+
+START_TEST(parameters_are_names_and_differ)
+{
+    static const char *const bad[] = {"x x", "x-y", "1x", "*", "**", "***x",
+                                      "x=1=2"};
+    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+        ck_assert_msg(trace(names_twice, bad[i]), "%s", bad[i]);
+}
+END_TEST
+
 /* ---- GraphModules ---- */
 
 static const char inner_text[] =
@@ -497,6 +522,29 @@ START_TEST(symbolic_trace_of_a_graph_module)
     cfx_module *inner = parse(inner_text);
     assert_ok(symbolic(inner, NULL));
     ck_assert_ptr_nonnull(strstr(inner_text, graph_text(gm)));
+    cfx_module_unref(inner);
+}
+END_TEST
+
+START_TEST(star_parameters_stay_when_traced_again)
+{
+    static const char stars[] =
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %_args : [num_users=1] = placeholder[target=*args]\n"
+        "    %_kw : [num_users=1] = placeholder[target=**kw]\n"
+        "    %getitem : [num_users=1] = call_function[target=operator.getitem]"
+        "(args = (%_args, 0), kwargs = {})\n"
+        "    %add : [num_users=1] = call_function[target=operator.add](args = "
+        "(%x, %getitem), kwargs = {})\n"
+        "    %getitem_1 : [num_users=1] = call_function[target="
+        "operator.getitem](args = (%_kw, a), kwargs = {})\n"
+        "    %add_1 : [num_users=1] = call_function[target=operator.add](args"
+        " = (%add, %getitem_1), kwargs = {})\n"
+        "    return add_1";
+    cfx_module *inner = parse(stars);
+    assert_ok(symbolic(inner, NULL));
+    assert_graph(stars);
     cfx_module_unref(inner);
 }
 END_TEST
@@ -640,8 +688,11 @@ static void fill(TCase *t)
     tcase_add_test(t, nn_module_stack);
     tcase_add_test(t, stack_traces);
     tcase_add_test(t, values_can_be_named_and_annotated);
+    tcase_add_test(t, names_given_in_vain_are_free);
+    tcase_add_test(t, parameters_are_names_and_differ);
     tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
     tcase_add_test(t, symbolic_trace_of_a_graph_module);
+    tcase_add_test(t, star_parameters_stay_when_traced_again);
     tcase_add_test(t, a_copy_is_traced_as_the_original_is);
     tcase_add_test(t, an_encoder_is_traced_down_to_operators);
     tcase_add_test(t, lack_of_memory_is_told_everywhere);

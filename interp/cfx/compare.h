@@ -69,8 +69,9 @@ CFX_API cfx_status cfx_value_compare(cfx_difference *d, cfx_value a,
 /*
  * Run both and compare. Nodes are matched by name; the outputs are, whatever
  * they are called. A node that the second graph has in another place is kept
- * as a copy until its turn comes. Stops behind the first difference unless
- * `all` is set. Fails as the runs do, and c->failed is the one that did.
+ * as a copy until its turn comes. The second graph runs on copies of its
+ * inputs, which may thus be the first one's. Stops behind the first difference
+ * unless `all` is set. Fails as the runs do, and c->failed is the one that did.
  */
 CFX_API cfx_status cfx_compare_runs(cfx_interp *a, cfx_interp *b,
                                     const cfx_value *inputs_a, size_t na,

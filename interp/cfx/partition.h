@@ -171,16 +171,22 @@ typedef struct cfx_accelerate_options {
     bool allow_non_tensor;       /* may numbers cross the border? */
     bool return_tuple;           /* also where a part has one result */
     const char *host_prefix;     /* NULL: "_run_on_cpu_" */
+    bool skip_fusion;            /* calls of one group may be apart */
 } cfx_accelerate_options;
 
 /*
  * torch's splitter_base: split a graph into as few parts as can be that run on
  * an accelerator (what `support` says) and on the host in turn, called
  * _run_on_acc_0, _run_on_cpu_1, ... with one count for both. A part takes all
- * that is ready when its turn comes. Unless `allow_non_tensor`, a node that
- * takes from the host, or gives to it, what its meta says is no tensor runs
- * on the host too. (torch also keeps together what exchanges such values on the
- * accelerator; here they may pass from one of its parts to a later one.) Fails
+ * that is ready when its turn comes. What is a tensor, the meta says (val,
+ * tensor_meta, example_value); a value of which nothing is known counts as one.
+ *
+ * Unless `allow_non_tensor`, a node that takes from the host, or gives to it
+ * or to the output, what is no tensor runs on the host too. Unless
+ * `skip_fusion`, calls on the accelerator that exchange values without any
+ * tensor are one group, with all that is on a way between them, and run in one
+ * part; a group that would need a call of the host runs there. (torch builds
+ * groups that share calls, and then finds no order; here they are one.) Fails
  * with CFX_EINVAL beyond max_parts, and as cfx_split_by_tags.
  */
 CFX_API cfx_status cfx_split_for_accelerator(

@@ -14,16 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-bool cfx_mul_size(size_t *out, size_t a, size_t b)
-{
-    return !__builtin_mul_overflow(a, b, out);
-}
-
-bool cfx_add_size(size_t *out, size_t a, size_t b)
-{
-    return !__builtin_add_overflow(a, b, out);
-}
-
 double cfx_strtod(const char *s, char **end)
 {
     /* Of the C locale the system keeps one, so that this allocates nothing. */

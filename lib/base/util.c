@@ -50,14 +50,14 @@ cfx_map_entry *cfx_map_get(const cfx_map *m, const char *key, size_t len)
     return e->key ? e : NULL;
 }
 
-static bool grow(cfx_map *m)
+static bool grow_to(cfx_map *m, size_t cap)
 {
-    size_t cap = m->cap ? m->cap * 2 : 16;
-    cfx_map_entry *entry = cap <= SIZE_MAX / sizeof(*entry)
-        ? cfx_pages_alloc(m->ctx, cap * sizeof(*entry)) : NULL;
+    size_t size;
+    cfx_map_entry *entry = cfx_mul_size(&size, cap, sizeof(*entry))
+                               ? cfx_pages_alloc(m->ctx, size) : NULL;
     if (!entry)
         return false;
-    memset(entry, 0, cap * sizeof(*entry));
+    memset(entry, 0, size);
     for (size_t i = 0; i < m->cap; i++) {
         if (!m->entry[i].key)
             continue;
@@ -72,6 +72,23 @@ static bool grow(cfx_map *m)
     return true;
 }
 
+/* At most three quarters are full. */
+static bool has_room(const cfx_map *m, size_t len)
+{
+    return len <= m->cap - m->cap / 4;
+}
+
+bool cfx_map_reserve(cfx_map *m, size_t len)
+{
+    size_t cap = m->cap ? m->cap : 16;
+    while (len > cap - cap / 4) {
+        if (cap > SIZE_MAX / 2)
+            return false;
+        cap *= 2;
+    }
+    return cap == m->cap || grow_to(m, cap);
+}
+
 cfx_map_entry *cfx_map_put(cfx_map *m, const char *key, size_t len,
                            bool *added)
 {
@@ -83,9 +100,8 @@ cfx_map_entry *cfx_map_put(cfx_map *m, const char *key, size_t len,
     size_t i = m->cap ? find(m, key, len, hash) : 0;
     if (m->cap && m->entry[i].key)
         return &m->entry[i];
-    /* At most three quarters are full. */
-    if (m->len + 1 > m->cap - m->cap / 4) {
-        if (!grow(m))
+    if (!has_room(m, m->len + 1)) {
+        if (!grow_to(m, m->cap ? m->cap * 2 : 16))
             return NULL;
         i = find(m, key, len, hash);
     }
@@ -150,7 +166,7 @@ static cfx_arena_block *add_block(cfx_arena *a, size_t size)
     return b;
 }
 
-void *cfx_arena_alloc(cfx_arena *a, size_t size)
+void *cfx_arena_more(cfx_arena *a, size_t size)
 {
     size_t need;
     if (!cfx_add_size(&need, size + !size, ARENA_ALIGN - 1))

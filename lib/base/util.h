@@ -89,6 +89,8 @@ cfx_map_entry *cfx_map_get(const cfx_map *m, const char *key, size_t len);
 cfx_map_entry *cfx_map_put(cfx_map *m, const char *key, size_t len,
                            bool *added);
 void cfx_map_remove(cfx_map *m, const char *key, size_t len);
+/* Room for so many keys. False on lack of memory; then nothing has changed. */
+bool cfx_map_reserve(cfx_map *m, size_t len);
 uint32_t cfx_hash(const char *s, size_t len);
 
 /* ---- An arena: memory given back all at once. ---- */
@@ -106,7 +108,16 @@ CFX_INLINE void cfx_arena_init(cfx_arena *a, cfx_context *ctx)
 }
 void cfx_arena_release(cfx_arena *a);
 /* Aligned to 16 bytes; NULL on lack of memory. */
-void *cfx_arena_alloc(cfx_arena *a, size_t size);
+void *cfx_arena_more(cfx_arena *a, size_t size);
+CFX_INLINE void *cfx_arena_alloc(cfx_arena *a, size_t size)
+{
+    size_t need = (size + 15) & ~(size_t)15;
+    if (CFX_UNLIKELY(need < size || !size || need > (size_t)(a->end - a->at)))
+        return cfx_arena_more(a, size);
+    void *p = a->at;
+    a->at += need;
+    return p;
+}
 char *cfx_arena_strdup(cfx_arena *a, const char *s, size_t len);
 
 /* ---- Errors ---- */
@@ -118,8 +129,14 @@ cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
 /* ---- Numbers ---- */
 
 /* Checked arithmetic: false on overflow. */
-bool cfx_mul_size(size_t *out, size_t a, size_t b);
-bool cfx_add_size(size_t *out, size_t a, size_t b);
+CFX_INLINE bool cfx_mul_size(size_t *out, size_t a, size_t b)
+{
+    return !__builtin_mul_overflow(a, b, out);
+}
+CFX_INLINE bool cfx_add_size(size_t *out, size_t a, size_t b)
+{
+    return !__builtin_add_overflow(a, b, out);
+}
 /* In the C locale whatever the program's is. `*end` as strtod. */
 double cfx_strtod(const char *s, char **end);
 

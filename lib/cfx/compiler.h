@@ -30,6 +30,7 @@
 #define CFX_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define CFX_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CFX_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define CFX_PREFETCH(p) __builtin_prefetch(p)
 #define CFX_UNUSED __attribute__((unused))
 #define CFX_INLINE static inline __attribute__((unused))
 #else
@@ -37,6 +38,7 @@
 #define CFX_PRINTF(fmt, args)
 #define CFX_LIKELY(x) (x)
 #define CFX_UNLIKELY(x) (x)
+#define CFX_PREFETCH(p) ((void)(p))
 #define CFX_UNUSED
 #define CFX_INLINE static inline
 #endif

@@ -6,7 +6,8 @@
  * bound: `Tensor(a!)` is written to, of `Tensor(a)` the result may be a view;
  * from the flags of the operator; and from the spelling (`relu_`,
  * inplace=True). A parameter `training`, `train` or `use_input_stats` that is
- * False turns writes and random numbers off, a `dropout_p` that is 0 the latter.
+ * False turns writes and random numbers off, a `dropout_p` that is 0 the
+ * latter.
  *
  * cfx_node_effects in cfx/graph.h asks it of a node.
  */
@@ -16,9 +17,9 @@
 #include <cfx/op.h>
 
 /*
- * `writes` and `views` have a bit for each parameter of the bound call, `effect`
- * stands for all else that must not be dropped, merged or reordered: a check
- * that may fail, a module that changes its own state. A view may be the
+ * `writes` and `views` have a bit for each parameter of the bound call,
+ * `effect` stands for all else that must not be dropped, merged or reordered: a
+ * check that may fail, a module that changes its own state. A view may be the
  * argument itself (eval dropout, contiguous); that it is one is possible, not
  * certain.
  *

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include <cfx/graph_module.h>
+#include <cfx/text.h>
 
 CFX_BEGIN_DECLS
 
@@ -106,6 +107,38 @@ CFX_API cfx_status cfx_module_randomize(cfx_module *gm, uint64_t seed,
 /* A tensor of an input filled from a seed and its name. */
 CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
                                         const char *name, cfx_error *err);
+
+/* ---- A folder that Python imports ---- */
+
+/*
+ * Write a GraphModule as a package of Python, as torch.fx's to_folder does:
+ *
+ *     FOLDER/__init__.py         from .module import NAME
+ *     FOLDER/module.py           class NAME(torch.nn.Module): its modules, made
+ *                                by their constructors; the code of its graph
+ *     FOLDER/state.safetensors   the numbers, where there are any
+ *
+ * so that `from FOLDER import NAME; NAME()(x)` needs PyTorch, and nothing of
+ * ours. torch.fx pickles what is no Linear, Conv or BatchNorm, forgets the
+ * imports of functions that are not torch's, buffers of children and the
+ * training flags; here all of it is text, and comes back. State without
+ * numbers is left as constructors make it, or is zeros.
+ *
+ * `name` must be an identifier of Python; NULL: the module's class name, or
+ * "FxModule" where that is none. A folder that is there keeps its other files.
+ * All files are complete before the first takes its name, and a new folder
+ * appears when it is complete. Fails with CFX_EINVAL (a name that is none, no
+ * graph), CFX_EUNSUPPORTED (a module type that is not PyTorch's, a function
+ * that cannot be imported, tensors in arguments), CFX_EIO, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_graph_module_to_folder(const cfx_module *gm,
+                                              const char *folder,
+                                              const char *name,
+                                              cfx_error *err);
+/* The text of module.py alone. With `state`, it reads state.safetensors. */
+CFX_API cfx_status cfx_print_python_module(cfx_sink to, const cfx_module *gm,
+                                           const char *name, bool state,
+                                           cfx_error *err);
 
 CFX_END_DECLS
 

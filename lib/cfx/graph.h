@@ -46,14 +46,14 @@ typedef struct cfx_use {
  * edited.
  */
 struct cfx_node {
-    cfx_graph *graph;
-    cfx_node *prev, *next;   /* private: use cfx_node_next */
+    cfx_node *next, *prev;   /* private: use cfx_node_next */
     uint64_t order;          /* label: smaller comes earlier */
-    const char *name;
-    cfx_value target;        /* a str */
     uint32_t id;             /* below cfx_graph_ids(), unique in the graph */
     uint8_t op;              /* cfx_opcode */
     bool erased;
+    cfx_graph *graph;
+    const char *name;
+    cfx_value target;        /* a str */
     cfx_value *args;
     cfx_value *kwargs;       /* key and value in turn */
     uint32_t nargs, nkwargs; /* a key and its value count as one */
@@ -95,6 +95,8 @@ CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
 {
     if (CFX_UNLIKELY(n->erased))
         return cfx_node_next_(n);
+    /* Most nodes lie where they come in the list. */
+    CFX_PREFETCH(n + 32);
     return n->next->op < CFX_NOPCODES ? n->next : NULL;
 }
 
@@ -180,7 +182,8 @@ CFX_API cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g,
  * called with: a node, a literal, a tuple of both), and but the output. `map`
  * gets the copies; NULL where nobody wants them. *output is what the output
  * node gives, in terms of `to`: a new reference, good while both graphs live;
- * absent where there is none; `output` may be NULL. Behind an insert point of
+ * absent where there is none; `output` may be NULL. It need not be the last
+ * node (torch.fx leaves out what comes after it). Behind an insert point of
  * cfx_graph_inserting_after, too, the nodes come in their order (in torch.fx:
  * reversed). `to` and `from` may be one graph: what it had is copied. On
  * failure neither `to` nor `map` has changed. Fails as create_node does, and
@@ -228,10 +231,11 @@ CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
  * change their state, draw random numbers or write to their input stay; so do
  * calls that fit no signature of their operator. Functions that are not
  * registered are dropped, as in torch.fx, unless they are spelled as those that
- * write (`f_`, out=). Graphs that get_attr and call_module nodes name, at whatever
- * path (torch.fx: direct children that get_attr nodes name), are swept too,
- * each once. *nerased, if not NULL, is the number of nodes erased. Fails with
- * CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays so.
+ * write (`f_`, out=). Graphs that get_attr and call_module nodes name, at
+ * whatever path (torch.fx: direct children that get_attr nodes name), are swept
+ * too, each once. *nerased, if not NULL, is the number of nodes erased. Fails
+ * with CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays
+ * so.
  */
 typedef struct cfx_dce_options {
     size_t size;             /* sizeof(cfx_dce_options) */
@@ -252,7 +256,9 @@ CFX_API cfx_status cfx_graph_eliminate_dead_code(cfx_graph *g,
  * has `with` in place of `old`, and, as in torch.fx, for each user of a node
  * that is renamed, with the new name and `with` NULL. They may read the graph
  * and add or remove hooks, but not edit it. Several may watch one graph, and
- * are called in the order they came. Copies of the graph are not watched.
+ * are called in the order they came. Copies of the graph are not watched:
+ * torch.fx's deep copy of a GraphModule takes the hooks along, which then share
+ * their data with the original; who wants that adds them to the copy.
  */
 typedef struct cfx_graph_hooks {
     size_t size;             /* sizeof(cfx_graph_hooks) */
@@ -404,14 +410,15 @@ CFX_API cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err);
 /*
  * What the node does besides computing its result. A call is bound by its
  * schema, a method as a method of Tensor; where several signatures take it
- * (nodes may be numbers or tensors), it is what one of them does. Of a module it follows from its
- * `forward`, and is found once for its configuration; of a GraphModule from
- * the nodes of its graph, as it is of graphs that a call is given (cond). An
- * operator that is not registered is taken for a function whose result may be a
- * view of any argument, which writes to `out`, and, if its name ends in one
- * `_`, to the first; where arguments fit no signature, and where a forward cannot be
- * followed, the worst is assumed. Placeholders, get_attr and output nodes do
- * nothing. Fails with CFX_ENAME for a module that is not there, CFX_ENOMEM.
+ * (nodes may be numbers or tensors), it is what any of them does. Of a module
+ * it follows from its `forward`, and is found once for its configuration; of a
+ * GraphModule from the nodes of its graph, as it is of graphs that a call is
+ * given (cond). An operator that is not registered is taken for a function
+ * whose result may be a view of any argument, which writes to `out`, and, if
+ * its name ends in one `_`, to the first; where arguments fit no signature, and
+ * where a forward cannot be followed, the worst is assumed. Placeholders,
+ * get_attr and output nodes do nothing. Fails with CFX_ENAME for a module that
+ * is not there, CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_node_effects(const cfx_node *n, cfx_effects *out,
                                     cfx_error *err);

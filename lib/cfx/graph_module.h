@@ -67,7 +67,7 @@ CFX_API cfx_status cfx_module_copy(cfx_module **out, const cfx_module *m,
 /* Put a module at a dotted path, in place of what is there; modules on the way
  * that are missing are made, as empty `Module`s. Takes the reference, also on
  * failure. Fails with CFX_ENAME where the path leads through a parameter or
- * buffer (torch.fx's False), CFX_EINVAL for an empty name, CFX_ENOMEM. */
+ * buffer (torch.fx's False), else as cfx_module_add_take. */
 CFX_API cfx_status cfx_module_add_submodule_take(cfx_module *m,
                                                  const char *path,
                                                  cfx_module *child,

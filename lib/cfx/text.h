@@ -96,6 +96,12 @@ typedef struct cfx_code_options {
      * node or NULL. Stops the printing if it does not return CFX_OK. */
     cfx_status (*line)(void *user, size_t number, const cfx_node *n);
     void *line_user;
+    /* Told of each call of a function that is not reached through `torch`: the
+     * name that the code has for it, "math_sqrt", and its own, "math.sqrt"
+     * ("abs" of one of Python's). Stops the printing as `line` does. */
+    cfx_status (*function)(void *user, const char *name,
+                           const char *qualified);
+    void *function_user;
 } cfx_code_options;
 
 CFX_BEGIN_DECLS
@@ -114,7 +120,8 @@ CFX_API cfx_status cfx_print_node(cfx_sink to, const cfx_node *n, bool meta,
  * What changed from a to b: the lines of nodes that b lacks, each after "- ",
  * and of those that it has new, after "+ ", where they stand. Nodes are known
  * by their names; one that does something else or moved is removed and added.
- * Of how many users a node has, and of meta, nothing is said. *nlines is their number, 0 where nothing changed; it may be NULL.
+ * Of how many users a node has, and of meta, nothing is said. *nlines is the
+ * number of lines, 0 where nothing changed; it may be NULL.
  */
 CFX_API cfx_status cfx_graph_diff(cfx_sink to, const cfx_graph *a,
                                   const cfx_graph *b, size_t *nlines,

@@ -64,19 +64,29 @@ void cfx_coder__add_globals(cfx_coder *c)
         global_name(c, standard[i], true);
 }
 
+static const char *function_name(cfx_coder *c, const char *qualified,
+                                 bool builtin)
+{
+    const char *name = global_name(c, qualified, builtin);
+    if (c->how->function && !is_of_torch(qualified))
+        cfx_out_fail(c->out, c->how->function(c->how->function_user, name,
+                                              qualified));
+    return name;
+}
+
 const char *cfx_coder__function(cfx_coder *c, const char *target)
 {
     char buf[256];
     if (cfx_starts(target, "builtins."))
-        return global_name(c, target + 9, true);
+        return function_name(c, target + 9, true);
     if (!strcmp(target, "torch.device"))
         return global_name(c, "device", true);
     if (cfx_starts(target, "operator.") && strlen(target) < sizeof(buf) - 1) {
         buf[0] = '_';
         strcpy(buf + 1, target);
-        return global_name(c, buf, false);
+        return function_name(c, buf, false);
     }
-    return global_name(c, target, false);
+    return function_name(c, target, false);
 }
 
 /* ---- Types ---- */

@@ -5,6 +5,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/diff.c \
 	%reldir%/drawing.c \
 	%reldir%/drawing.h \
+	%reldir%/folder.c \
 	%reldir%/io.c \
 	%reldir%/io.h \
 	%reldir%/layout.c \
@@ -19,6 +20,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/print_graph.c \
 	%reldir%/print_model.c \
 	%reldir%/print_modules.c \
+	%reldir%/print_python.c \
 	%reldir%/print_readable.c \
 	%reldir%/print_svg.c \
 	%reldir%/print_tabular.c \

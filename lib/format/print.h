@@ -20,9 +20,24 @@ typedef struct cfx_out {
 } cfx_out;
 
 void cfx_out_init(cfx_out *o, cfx_sink to);
-void cfx_out_add(cfx_out *o, const char *s, size_t n);
-void cfx_out_puts(cfx_out *o, const char *s);
-void cfx_out_putc(cfx_out *o, char c);
+void cfx_out_more(cfx_out *o, const char *s, size_t n);
+CFX_INLINE void cfx_out_add(cfx_out *o, const char *s, size_t n)
+{
+    if (CFX_UNLIKELY(n > sizeof(o->text) - o->len)) {
+        cfx_out_more(o, s, n);
+        return;
+    }
+    memcpy(o->text + o->len, s, n);
+    o->len += n;
+}
+CFX_INLINE void cfx_out_puts(cfx_out *o, const char *s)
+{
+    cfx_out_add(o, s, strlen(s));
+}
+CFX_INLINE void cfx_out_putc(cfx_out *o, char c)
+{
+    cfx_out_add(o, &c, 1);
+}
 void cfx_out_repeat(cfx_out *o, char c, size_t n);
 void cfx_out_int(cfx_out *o, int64_t v);
 void cfx_out_float(cfx_out *o, double v);
@@ -106,6 +121,11 @@ void cfx_print__code(cfx_out *o, const cfx_graph *g,
 /* The comment above a node's line in verbose code, without a newline. */
 void cfx_print__summary(cfx_out *o, const cfx_node *n,
                         const cfx_code_options *how, cfx_error *err);
+
+/* The class that a GraphModule becomes: `name`, or by its own; NULL, and the
+ * error, where it cannot have that name or has no graph. */
+const char *cfx_print__class_name(const cfx_module *gm, const char *name,
+                                  cfx_error *err);
 
 /* ---- Modules ---- */
 

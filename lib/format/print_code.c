@@ -298,8 +298,9 @@ static void put_releases(cfx_coder *c, const cfx_node *n)
 {
     const char *before = ";  ";
     for (uint32_t i = 0; i <= n->ninputs; i++) {
-        const cfx_node *x = i < n->ninputs ? cfx_node_input(n, i) : n;
-        bool ends = x == n ? !n->nusers : c->last_use[x->id] == n;
+        bool is_input = i < n->ninputs;
+        const cfx_node *x = is_input ? cfx_node_input(n, i) : n;
+        bool ends = is_input ? c->last_use[x->id] == n : !n->nusers;
         if (!ends)
             continue;
         cfx_out_puts(c->out, before);

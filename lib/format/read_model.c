@@ -233,7 +233,7 @@ static cfx_status read_inner(cfx_reader *r, const char **at, cfx_module *root)
         word = r->string.failed ? NULL : cfx_buf_str(&r->string);
     }
     cfx_module *m = word ? cfx_module_at(root, word) : NULL, *out;
-    if (word && (!m || m == root || m->graph || m->schema))
+    if (word && (!m || m == root || m->graph || !m->type->container))
         st = cfx_reader_fail(r, begin, CFX_EPARSE,
                              "the graph belongs to no container");
     else if (!word)

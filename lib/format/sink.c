@@ -49,29 +49,15 @@ static void flush(cfx_out *o)
     o->len = 0;
 }
 
-void cfx_out_add(cfx_out *o, const char *s, size_t n)
+void cfx_out_more(cfx_out *o, const char *s, size_t n)
 {
-    if (n > sizeof(o->text) - o->len)
-        flush(o);
-    if (n > sizeof(o->text)) {
-        if (!o->status)
-            o->status = o->to.write(o->to.user, s, n);
-        return;
+    flush(o);
+    if (n <= sizeof(o->text)) {
+        memcpy(o->text, s, n);
+        o->len = n;
+    } else if (!o->status) {
+        o->status = o->to.write(o->to.user, s, n);
     }
-    memcpy(o->text + o->len, s, n);
-    o->len += n;
-}
-
-void cfx_out_puts(cfx_out *o, const char *s)
-{
-    cfx_out_add(o, s, strlen(s));
-}
-
-void cfx_out_putc(cfx_out *o, char c)
-{
-    if (o->len == sizeof(o->text))
-        flush(o);
-    o->text[o->len++] = c;
 }
 
 void cfx_out_repeat(cfx_out *o, char c, size_t n)

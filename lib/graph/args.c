@@ -61,10 +61,49 @@ static cfx_status check_count(size_t n, cfx_error *err)
                : cfx_fail(err, CFX_EINVAL, "%zu arguments are too many", n);
 }
 
+/* Copy what is in no memory but its own; false where there is more. */
+static bool copy_plain(const cfx_args_copy *to, cfx_value *out,
+                       const cfx_value *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        cfx_value one = v[i];
+        if (one.kind == CFX_NODE && to->map)
+            one = to->map(to->user, one.u.node);
+        bool plain = one.kind == CFX_NODE
+                         ? one.u.node->graph == to->g && !one.u.node->erased
+                         : one.kind == CFX_INT || one.kind == CFX_FLOAT ||
+                           one.kind == CFX_BOOL_VALUE || one.kind == CFX_NONE;
+        if (!plain)
+            return false;
+        out[i] = one;
+    }
+    return true;
+}
+
+/* Most arguments are nodes and numbers. */
+static cfx_value *copy_all_plain(const cfx_args_copy *to, const cfx_value *v,
+                                 size_t n)
+{
+    enum { FEW = 8 };
+    cfx_value few[FEW];
+    if (!n || n > FEW || (to->map && !to->steady) ||
+        !copy_plain(to, few, v, n))
+        return NULL;
+    cfx_value *copy = cfx_store_alloc(&to->g->store, n * sizeof(*copy));
+    if (copy)
+        memcpy(copy, few, n * sizeof(*copy));
+    return copy;
+}
+
 cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,
                                 const cfx_value *v, size_t n, cfx_error *err)
 {
     const cfx_store_nodes nodes = {translate_arg, to};
+    cfx_value *plain = copy_all_plain(to, v, n);
+    if (plain) {
+        *out = plain;
+        return CFX_OK;
+    }
     cfx_status st = check_count(n, err);
     return st ? st
               : cfx_store_copy_array(&to->g->store, out, v, n, &nodes, err);
@@ -113,6 +152,10 @@ cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
 {
     const cfx_store_nodes nodes = {translate_arg, to};
     cfx_status st = check_count(n, err);
+    if (!n) {
+        *out = NULL;
+        return CFX_OK;
+    }
     for (size_t i = 0; i < n && !st; i++)
         if (v[2 * i].kind != CFX_STR)
             st = cfx_fail(err, CFX_EINVAL, "a keyword of Node '%s' is a %s",

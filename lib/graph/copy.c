@@ -55,6 +55,7 @@ static cfx_node *copy_by(cfx_graph *g, const cfx_node *n, cfx_node_map *map,
     cfx_node_spec spec = spec_of(n);
     spec.map = look_up;
     spec.user = map;
+    spec.steady = true;
     return cfx_graph__make(g, &spec, err);
 }
 
@@ -112,7 +113,8 @@ cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
     if (st)
         return st;
     cfx_node_map_init(&map, g);
-    st = copy_nodes(to, g, &map, err);
+    st = cfx_names_reserve(&to->names, g->len)
+             ? copy_nodes(to, g, &map, err) : cfx_graph__no_memory(err);
     cfx_node_map_release(&map);
     if (st)
         cfx_graph_free(to);
@@ -124,9 +126,10 @@ cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
 /* ---- A graph into another ---- */
 
 /* What is being inserted: the nodes of the other graph that are copied, and
- * how many were. */
+ * how many were; and its output, which need not be the last. */
 typedef struct inserting {
     const cfx_graph *from;
+    const cfx_node *output;
     cfx_node_map *map;
     cfx_node **node;
     size_t room, len, done;
@@ -140,8 +143,9 @@ static cfx_status list_nodes(inserting *in, cfx_error *err)
     if (!in->node)
         return cfx_graph__no_memory(err);
     for (cfx_node *n = cfx_graph_first(in->from); n; n = cfx_node_next(n))
-        if (n->op != CFX_OUTPUT &&
-            cfx_node_map_get(in->map, n).kind == CFX_ABSENT)
+        if (n->op == CFX_OUTPUT)
+            in->output = in->output ? in->output : n;
+        else if (cfx_node_map_get(in->map, n).kind == CFX_ABSENT)
             in->node[in->len++] = n;
     return CFX_OK;
 }
@@ -184,13 +188,12 @@ cfx_status cfx_graph_insert_graph(cfx_graph *to, const cfx_graph *from,
     cfx_node_map own;
     cfx_node_map_init(&own, from);
     inserting in = {.from = from, .map = map ? map : &own};
-    const cfx_node *result = cfx_graph_output_node(from);
     cfx_value out = CFX_NOTHING;
     cfx_status st = list_nodes(&in, err);
     if (!st)
         st = insert_nodes(&in, to, err);
-    if (!st && output && result && result->nargs)
-        st = cfx_node_map_value(&out, in.map, result->args[0], err);
+    if (!st && output && in.output && in.output->nargs)
+        st = cfx_node_map_value(&out, in.map, in.output->args[0], err);
     if (st)
         undo_insert(&in, to);
     else if (output)

@@ -21,8 +21,13 @@ enum { FIRST_BLOCK = 16, LARGEST_BLOCK = 4096 };
 struct cfx_node_block {
     cfx_node_block *next;
     uint32_t used, room;
+    uint64_t unused[6];      /* what a walk looks at lies in one line */
     cfx_node node[];
 };
+
+static_assert(sizeof(cfx_node_block) % 64 == 0 &&
+              sizeof(cfx_node) % 32 == 0 && offsetof(cfx_node, graph) <= 32,
+              "a line of the cache has the links of a node");
 
 static size_t block_size(uint32_t room)
 {
@@ -115,9 +120,11 @@ struct cfx_module *cfx_graph_owning_module(const cfx_graph *g)
     return g->owner;
 }
 
+/* Edits so far were told to the old owner; who gets it back knows nothing. */
 void cfx_graph_set_owning_module(cfx_graph *g, struct cfx_module *m)
 {
     g->owner = m;
+    cfx_graph__forget_effects(g);
 }
 
 size_t cfx_graph_len(const cfx_graph *g)
@@ -245,6 +252,7 @@ static cfx_status fill(cfx_node *n, const cfx_node_spec *spec, cfx_error *err)
         .of = spec->name ? spec->name : spec->target,
         .map = spec->map,
         .user = spec->user,
+        .steady = spec->steady,
     };
     n->op = (uint8_t)spec->op;
     cfx_status st = cfx_store_text(store, &n->target, CFX_STR, spec->target,
@@ -277,21 +285,16 @@ static void discard(cfx_node *n)
     cfx_store_drop(store, n->target);
 }
 
-/* Make a node of the graph of what was filled in. NULL is lack of memory. */
-static cfx_node *enter(cfx_graph *g, const cfx_node *filled,
-                       const cfx_node_spec *spec)
+/* Make n, which is filled, a node of the graph. False is lack of memory. */
+static bool enter(cfx_graph *g, cfx_node *n, const cfx_node_spec *spec)
 {
-    cfx_node *n = next_node(g);
     cfx_use *inputs;
-    if (!n)
-        return NULL;
-    *n = *filled;
     if (cfx_graph__find_inputs(n, true, &inputs, NULL))
-        return NULL;
+        return false;
     n->name = make_name(g, n, spec);
     if (!n->name) {
         cfx_store_free(&g->store, inputs, g->seen_len * sizeof(*inputs));
-        return NULL;
+        return false;
     }
     *cfx_names_user(n->name) = n;
     n->id = g->ids;
@@ -299,25 +302,53 @@ static cfx_node *enter(cfx_graph *g, const cfx_node *filled,
     cfx_graph__take_inputs(n, inputs);
     link_at_point(g, n);
     cfx_graph__tell(CFX_CREATED, n);
-    return n;
+    return true;
 }
 
-/* The node is filled outside of the graph, since spec->map may edit it. */
+/* Make a node where it will be. */
+static cfx_node *make_in_place(cfx_graph *g, const cfx_node_spec *spec,
+                               cfx_error *err)
+{
+    cfx_node *n = next_node(g);
+    if (!n) {
+        cfx_graph__no_memory(err);
+        return NULL;
+    }
+    *n = (cfx_node){.graph = g};
+    if (!fill(n, spec, err)) {
+        if (enter(g, n, spec))
+            return n;
+        cfx_graph__no_memory(err);
+    }
+    discard(n);
+    return NULL;
+}
+
+/* The same where spec->map may edit the graph meanwhile. */
+static cfx_node *make_outside(cfx_graph *g, const cfx_node_spec *spec,
+                              cfx_error *err)
+{
+    cfx_node filled = {.graph = g};
+    if (!fill(&filled, spec, err)) {
+        cfx_node *n = next_node(g);
+        if (n) {
+            *n = filled;
+            if (enter(g, n, spec))
+                return n;
+        }
+        cfx_graph__no_memory(err);
+    }
+    discard(&filled);
+    return NULL;
+}
+
 cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
                           cfx_error *err)
 {
-    cfx_node filled = {.graph = g};
-    cfx_node *n = NULL;
     if (check_spec(g, spec, err))
         return NULL;
-    if (!fill(&filled, spec, err)) {
-        n = enter(g, &filled, spec);
-        if (!n)
-            cfx_graph__no_memory(err);
-    }
-    if (!n)
-        discard(&filled);
-    return n;
+    return spec->map && !spec->steady ? make_outside(g, spec, err)
+                                      : make_in_place(g, spec, err);
 }
 
 cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,

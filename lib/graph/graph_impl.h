@@ -53,6 +53,7 @@ typedef struct cfx_node_spec {
     /* What stands for a node: absent fails. NULL: nodes stay. */
     cfx_value (*map)(void *user, cfx_node *n);
     void *user;
+    bool steady;             /* it edits nothing and gives the same again */
 } cfx_node_spec;
 
 /* Make one at the insert point; NULL on failure. */
@@ -74,6 +75,7 @@ typedef struct cfx_args_copy {
     const char *of;          /* the node's name in messages */
     cfx_value (*map)(void *user, cfx_node *n);
     void *user;
+    bool steady;
 } cfx_args_copy;
 
 cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,

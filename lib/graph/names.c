@@ -39,7 +39,18 @@ void cfx_names_release(cfx_names *names)
     cfx_arena_release(&names->memory);
 }
 
+bool cfx_names_reserve(cfx_names *names, size_t len)
+{
+    return cfx_map_reserve(&names->used, len);
+}
+
 /* ---- The text of names ---- */
+
+const char *cfx_names_find(const cfx_names *names, const char *name)
+{
+    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
+    return e ? e->key : NULL;
+}
 
 /* Texts follow each other in pieces of the arena, each behind what its user
  * stores with it. */
@@ -66,12 +77,6 @@ static char *new_text(cfx_names *names, const char *s, size_t len)
     memcpy(text, s, len);
     text[len] = '\0';
     return text;
-}
-
-const char *cfx_names_find(const cfx_names *names, const char *name)
-{
-    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
-    return e ? e->key : NULL;
 }
 
 /* ---- What Python understands by a name ---- */
@@ -199,17 +204,16 @@ typedef struct cfx_names_base {
 /* Make the buffer `base_NUMBER`, of which `base` characters stand in it. */
 static bool write_number(cfx_buf *buf, size_t base, uint64_t number)
 {
-    char digits[24], *at = digits + sizeof(digits);
-    do
-        *--at = (char)('0' + number % 10);
-    while (number /= 10);
-    *--at = '_';
-    size_t n = (size_t)(digits + sizeof(digits) - at);
+    size_t digits = 1;
+    for (uint64_t n = number; n >= 10; n /= 10)
+        digits++;
     buf->len = base;
-    if (!cfx_buf_reserve(buf, n))
+    if (!cfx_buf_reserve(buf, digits + 1))
         return false;
-    memcpy(buf->s + base, at, n);
-    buf->len = base + n;
+    buf->len = base + digits + 1;
+    buf->s[base] = '_';
+    for (char *at = buf->s + buf->len; digits--; number /= 10)
+        *--at = (char)('0' + number % 10);
     buf->s[buf->len] = '\0';
     return true;
 }
@@ -361,24 +365,36 @@ const char *cfx_names_create(cfx_names *names, const char *candidate,
     return name;
 }
 
+/* Forget the name given last, and what it let its base count. */
+static void take_back(cfx_names *names)
+{
+    cfx_map_remove(&names->used, names->last, strlen(names->last));
+    if (names->last_base)
+        names->last_base->count = names->last_count;
+}
+
 const char *cfx_names_replace(cfx_names *names, const char *old,
                               const char *candidate, size_t len)
 {
+    const cfx_names was = *names;
     bool undo = names->last && !strcmp(names->last, old);
-    cfx_names_base *base = names->last_base;
-    uint64_t count = names->last_count;
+    uint64_t count = undo && was.last_base ? was.last_base->count : 0;
+    if (undo)
+        take_back(names);
     const char *name = cfx_names_create(names, candidate, len, false);
-    if (!name)
-        return NULL;
-    if (!undo) {
-        *cfx_names_user(cfx_names_find(names, old)) = NULL;
+    if (name || !undo) {
+        if (name && !undo)
+            *cfx_names_user(cfx_names_find(names, old)) = NULL;
         return name;
     }
-    /* What the base counted since it was asked by the new name stays. */
-    if (base && names->last_base != base)
-        base->count = count;
-    cfx_map_remove(&names->used, old, strlen(old));
-    return name;
+    /* There is room for what was there before. */
+    cfx_map_put(&names->used, was.last, strlen(was.last), NULL);
+    names->last = was.last;
+    names->last_base = was.last_base;
+    names->last_count = was.last_count;
+    if (was.last_base)
+        was.last_base->count = count;
+    return NULL;
 }
 
 /* ---- Candidates ---- */

@@ -30,6 +30,8 @@ typedef struct cfx_names {
 
 void cfx_names_init(cfx_names *names, cfx_context *ctx);
 void cfx_names_release(cfx_names *names);
+/* Room for so many. False on lack of memory; then nothing has changed. */
+bool cfx_names_reserve(cfx_names *names, size_t len);
 
 /*
  * Make a unique name of a candidate. Names that Python or generated code give

@@ -277,6 +277,16 @@ cfx_status cfx_node_set_type(cfx_node *n, const char *type, cfx_error *err)
     return set_text(n, &n->type, type, err);
 }
 
+/* Those who watch hear of it before it happens. */
+static void take_name(cfx_node *n, const char *name)
+{
+    *cfx_names_user(name) = n;
+    if (n->graph->hooks)
+        for (const cfx_use *u = n->first_user; u; u = u->next)
+            cfx_graph__tell_(CFX_REPLACED, n, NULL, name, u->user);
+    n->name = name;
+}
+
 /* The old name stays taken, as in torch.fx. */
 cfx_status cfx_node_rename(cfx_node *n, const char *candidate, cfx_error *err)
 {
@@ -287,12 +297,8 @@ cfx_status cfx_node_rename(cfx_node *n, const char *candidate, cfx_error *err)
                                         strlen(candidate), false);
     if (!name)
         return cfx_graph__no_memory(err);
-    *cfx_names_user(name) = n;
-    if (n->graph->hooks)
-        for (const cfx_use *u = n->first_user; u; u = u->next)
-            cfx_graph__tell_(CFX_REPLACED, n, NULL, name, u->user);
     *cfx_names_user(n->name) = NULL;
-    n->name = name;
+    take_name(n, name);
     return CFX_OK;
 }
 
@@ -306,8 +312,7 @@ cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
                                          strlen(candidate));
     if (!name)
         return cfx_graph__no_memory(err);
-    *cfx_names_user(name) = n;
-    n->name = name;
+    take_name(n, name);
     return CFX_OK;
 }
 
@@ -358,7 +363,9 @@ cfx_status cfx_node_replace_all_uses(cfx_node *n, cfx_node *with,
         st = copy_all_meta(with, n, err);
     if (st)
         return st;
-    for (cfx_use *use = n->first_user, *next; use && n != with; use = next) {
+    /* Users of n that is replaced by itself come again at the end. */
+    uint32_t left = n->nusers;
+    for (cfx_use *use = n->first_user, *next; left > 0; use = next, left--) {
         cfx_node *user = use->user;
         next = use->next;
         if (o->keep && !o->keep(o->data, user))

@@ -63,56 +63,78 @@ void cfx_store_free(cfx_store *store, void *p, size_t size)
 
 /* ---- Strings ---- */
 
+/* How many values have a string stands before it. */
+static uint64_t *values_of(cfx_string *s)
+{
+    return (uint64_t *)(void *)s - 1;
+}
+
 static cfx_string *string_of(const cfx_map_entry *entry)
 {
-    return (cfx_string *)(entry->key - offsetof(cfx_string, text));
+    return (cfx_string *)(uintptr_t)(entry->key - offsetof(cfx_string, text));
 }
 
 static size_t string_size(size_t len)
 {
-    return offsetof(cfx_string, text) + len + 1;
+    return sizeof(uint64_t) + offsetof(cfx_string, text) + len + 1;
 }
 
-static cfx_map_entry *new_string(cfx_store *store, const char *text,
-                                 size_t len)
+static cfx_string *new_string(cfx_store *store, const char *text, size_t len)
 {
-    cfx_string *s = cfx_store_alloc(store, string_size(len));
-    if (!s)
+    uint64_t *values = cfx_store_alloc(store, string_size(len));
+    if (!values)
         return NULL;
+    *values = 0;
+    cfx_string *s = (cfx_string *)(void *)(values + 1);
     s->refs = 0;
     s->len = (uint32_t)len;
     s->ctx = store->arena.ctx;
     memcpy(s->text, text, len);
     s->text[len] = '\0';
-    cfx_map_entry *entry = cfx_map_put(&store->strings, s->text, len, NULL);
-    if (!entry)
-        cfx_store_free(store, s, string_size(len));
-    return entry;
+    if (cfx_map_put(&store->strings, s->text, len, NULL))
+        return s;
+    cfx_store_free(store, values, string_size(len));
+    return NULL;
+}
+
+/* The places where strings are looked for before the map is. */
+static cfx_string **recent_place(cfx_store *store, const char *text,
+                                 size_t len)
+{
+    size_t key = len * 7 + (unsigned char)text[len / 2] * 5u +
+                 (len ? (unsigned char)text[len - 1] : 0u);
+    return &store->recent[key % CFX_STORE_RECENT];
 }
 
 cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
                           const char *text, size_t len, cfx_error *err)
 {
-    if (len >= UINT32_MAX)
-        return cfx_fail(err, CFX_EINVAL, "a string of %zu bytes is too long",
-                        len);
-    cfx_map_entry *entry = cfx_map_get(&store->strings, text, len);
-    if (!entry)
-        entry = new_string(store, text, len);
-    if (!entry)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    entry->v.u++;
-    *out = (cfx_value){.kind = (uint8_t)kind, .u.str = string_of(entry)};
+    cfx_string **recent = recent_place(store, text, len), *s = *recent;
+    if (!s || s->len != len || memcmp(s->text, text, len)) {
+        if (len >= UINT32_MAX)
+            return cfx_fail(err, CFX_EINVAL,
+                            "a string of %zu bytes is too long", len);
+        cfx_map_entry *entry = cfx_map_get(&store->strings, text, len);
+        s = entry ? string_of(entry) : new_string(store, text, len);
+        if (!s)
+            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        *recent = s;
+    }
+    ++*values_of(s);
+    *out = (cfx_value){.kind = (uint8_t)kind, .u.str = s};
     return CFX_OK;
 }
 
 static void drop_string(cfx_store *store, cfx_string *s)
 {
-    cfx_map_entry *entry = cfx_map_get(&store->strings, s->text, s->len);
-    if (--entry->v.u)
+    uint64_t *values = values_of(s);
+    if (--*values)
         return;
+    cfx_string **recent = recent_place(store, s->text, s->len);
+    if (*recent == s)
+        *recent = NULL;
     cfx_map_remove(&store->strings, s->text, s->len);
-    cfx_store_free(store, s, string_size(s->len));
+    cfx_store_free(store, values, string_size(s->len));
 }
 
 /* ---- Values ---- */

@@ -14,7 +14,11 @@
 #include "base/util.h"
 
 /* Blocks of up to 32 * 16 bytes by the 16, then by powers of two. */
-enum { CFX_STORE_SMALL = 32, CFX_STORE_CLASSES = CFX_STORE_SMALL + 64 };
+enum {
+    CFX_STORE_SMALL = 32,
+    CFX_STORE_CLASSES = CFX_STORE_SMALL + 64,
+    CFX_STORE_RECENT = 64
+};
 
 typedef struct cfx_store_block {
     struct cfx_store_block *next;
@@ -22,7 +26,8 @@ typedef struct cfx_store_block {
 
 typedef struct cfx_store {
     cfx_arena arena;
-    cfx_map strings;      /* text -> how many values have it */
+    cfx_map strings;      /* the texts */
+    cfx_string *recent[CFX_STORE_RECENT]; /* some of them, or NULL */
     size_t counted;       /* references to objects of others */
     cfx_store_block *spare[CFX_STORE_CLASSES];
 } cfx_store;

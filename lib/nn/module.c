@@ -49,13 +49,20 @@ static void free_one(cfx_module *m)
     cfx_free(ctx, m, sizeof(*m));
 }
 
-/* Children first, without recursion: go down to a leaf, free it, go up. */
+/* Children first, without recursion: go down to a leaf, free it, go up. A child
+ * that others hold stays, as a root. */
 static void free_tree(cfx_module *root)
 {
     cfx_module *m = root;
     while (m) {
         if (m->nchildren) {
-            m = m->child[--m->nchildren];
+            cfx_module *child = m->child[--m->nchildren];
+            if (cfx_ref_dec(&child->refs)) {
+                m = child;
+            } else {
+                child->parent = NULL;
+                child->index = 0;
+            }
             continue;
         }
         cfx_module *up = m == root ? NULL : m->parent;
@@ -64,26 +71,16 @@ static void free_tree(cfx_module *root)
     }
 }
 
-static cfx_module *root_of(cfx_module *m)
-{
-    while (m->parent)
-        m = m->parent;
-    return m;
-}
-
 cfx_module *cfx_module_ref(cfx_module *m)
 {
-    cfx_ref_inc(&root_of(m)->refs);
+    cfx_ref_inc(&m->refs);
     return m;
 }
 
 void cfx_module_unref(cfx_module *m)
 {
-    if (!m)
-        return;
-    cfx_module *root = root_of(m);
-    if (cfx_ref_dec(&root->refs))
-        free_tree(root);
+    if (m && cfx_ref_dec(&m->refs))
+        free_tree(m);
 }
 
 static cfx_status make(cfx_module **out, cfx_context *ctx,
@@ -218,11 +215,23 @@ static cfx_status set_name(cfx_module *m, const char *name, cfx_error *err)
     return CFX_OK;
 }
 
+/* Is m the root of a tree, or in it? What has no children is quick to tell. */
+static bool is_in(const cfx_module *m, const cfx_module *tree)
+{
+    while (m && m != tree && tree->nchildren)
+        m = m->parent;
+    return m == tree;
+}
+
 static cfx_status attach(cfx_module *m, const char *name, cfx_module *child,
                          cfx_error *err)
 {
     if (!*name || strchr(name, '.'))
         return cfx_fail(err, CFX_EINVAL, "'%s' cannot name a module", name);
+    if (child->parent || is_in(m, child))
+        return cfx_fail(err, CFX_EINVAL, "'%s' cannot be a module that %s",
+                        name, child->parent ? "has a parent already"
+                                            : "it would be part of");
     cfx_status st = set_name(child, name, err);
     if (st)
         return st;

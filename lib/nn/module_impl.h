@@ -9,7 +9,7 @@
 #include "base/util.h"
 
 struct cfx_module {
-    int refs;                   /* of the root; children belong to it */
+    int refs;                   /* one of them is the parent's */
     bool training;
     bool bound;                 /* attrs holds references */
     cfx_context *ctx;

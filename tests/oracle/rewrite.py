@@ -85,10 +85,11 @@ def free_literals(p, first):
         if len(n.args) != 2 or isinstance(n.args[1], (Node, list)):
             continue
         number = n.args[1]
-        if number not in literals:
+        key = type(number), number  # 2 and 2.0 are two
+        if key not in literals:
             with p.inserting_before(first):
-                literals[number] = p.placeholder(f"lit{len(literals)}")
-        n.args = (n.args[0], literals[number])
+                literals[key] = p.placeholder(f"lit{len(literals)}")
+        n.args = (n.args[0], literals[key])
 
 
 def cut_pattern(r, g):
@@ -206,4 +207,5 @@ def main():
         done += 1
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -4,11 +4,13 @@
 
 A case is a block of sections, each a line `-- NAME` and what belongs to it:
 `case` the options, `model` a tree, the shapes of parameters and a graph,
-`parts` a line `NODE PART` for each call, and `error` or `result`: the parent's
+`parts` a line `NODE PART` for each call (and `int` or `tuple` where it gives
+that), and `error` or `result`: the parent's
 graph, each child's under its name, the tree, and the map of names.
 """
 
 import operator
+import os
 import random
 import sys
 
@@ -134,6 +136,81 @@ class NoShapes:
         pass
 
 
+def grow_numbers(rnd):
+    """A graph in which tensors and numbers are mixed."""
+    g = fx.Graph()
+    tensors, numbers = [g.placeholder("x")], []
+    for _ in range(rnd.randint(4, 14)):
+        kind = rnd.randrange(7)
+        x = rnd.choice(tensors[-4:])
+        if kind <= 1:
+            numbers.append(g.call_method("size", (x, 0)))
+        elif kind == 2 and numbers:
+            numbers.append(g.call_function(
+                operator.add, (rnd.choice(numbers), rnd.choice(numbers))))
+        elif kind == 3 and numbers:
+            tensors.append(g.call_function(operator.mul,
+                                           (x, rnd.choice(numbers))))
+        elif kind == 4:
+            parts = g.call_function(torch.split, (x, 4))
+            tensors.append(g.call_function(operator.getitem, (parts, 0)))
+        elif kind == 5:
+            tensors.append(g.call_function(torch.add,
+                                           (x, rnd.choice(tensors))))
+        else:
+            tensors.append(g.call_method("relu", (x,)))
+    # Torch takes an output that gives an input back for a call of the host.
+    tensors.append(g.call_method("relu", (tensors[-1],)))
+    result = (tensors[-1], rnd.choice(tensors[1:]))
+    if numbers and rnd.random() < 0.2:
+        result += (rnd.choice(numbers),)
+    g.output(result)
+    return g
+
+
+def exchange(out, rnd, cases=20):
+    """Values that are no tensors, at borders and within the accelerator."""
+    os.environ["_SPLITTER_MERGE_OVERLAPPING_FUSIONS"] = "1"
+    skipped = 0
+    while cases:
+        gm = fx.GraphModule({}, grow_numbers(rnd))
+        share = rnd.choice([0.5, 0.7, 0.9])
+        names = {n.name for n in gm.graph.nodes
+                 if n.op in CALLS and rnd.random() < share}
+        settings = splitter_base._SplitterSettingBase(
+            min_acc_module_size=rnd.randint(1, 2),
+            skip_fusion=rnd.random() < 0.3, allow_non_tensor=rnd.random() < 0.5)
+        before = model_text(gm)
+        stdout, sys.stdout = sys.stdout, sys.stderr
+        try:
+            splitter = Splitter(gm, (torch.ones(4, 2),), create_op_support(
+                lambda modules, n: n.name in names), settings)
+            fused = bool(splitter.fusions)
+            split = splitter()
+        except splitter_base.FxNetSplitterInternalError:
+            # Groups that need each other: torch finds no order.
+            skipped += 1
+            continue
+        finally:
+            sys.stdout = stdout
+        if not fused and rnd.random() < 0.5:
+            continue
+        cases -= 1
+        print("-- case accelerate", settings.min_acc_module_size, "exchange",
+              *["skip"] * settings.skip_fusion,
+              *["border"] * (not settings.allow_non_tensor), file=out)
+        print("-- model", file=out)
+        print(before, file=out)
+        print("-- parts", file=out)
+        for n in gm.graph.nodes:
+            if n.op in CALLS:
+                kind = n.meta["type"].__name__
+                print(n.name, int(n.name in names),
+                      *[kind] * (kind in ("int", "tuple")), file=out)
+        show(out, split, {})
+    print(skipped, "without an order", file=sys.stderr)
+
+
 def accelerate(out, rnd, root, cases=12):
     splitter_base.ShapeProp = NoShapes
     for _ in range(cases):
@@ -222,6 +299,7 @@ def main(out, seed=1, cases=44):
         else:
             show(out, split, names)
         done += 1
+    exchange(out, random.Random(seed))
     accelerate(out, rnd, root)
 
 

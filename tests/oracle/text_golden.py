@@ -25,7 +25,6 @@ import os
 import re
 import typing
 
-import tabulate
 import torch
 from torch import fx, nn
 from torch.fx.node import _type_repr
@@ -153,6 +152,7 @@ def cell(n):
 
 
 def tabular(g):
+    import tabulate
     rows = [[n.op, n.name, cell(n), n.args, n.kwargs] for n in g.nodes]
     return tabulate.tabulate(
         rows, headers=["opcode", "name", "target", "args", "kwargs"])

@@ -1,0 +1,108 @@
+#!/bin/sh
+# The manual page and the program know the same commands and options; the
+# formats that the page names for `cfx print` are taken.
+set -u
+page=$srcdir/doc/cfx.1
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+run()
+{
+    # shellcheck disable=SC2086
+    ${CFX_EMULATOR:-} "$CFX" "$@"
+}
+
+same() # same NAME: $work/page and $work/program hold the same words
+{
+    sort -u "$work/page" >"$work/a"
+    sort -u "$work/program" >"$work/b"
+    if [ -s "$work/b" ] && diff "$work/a" "$work/b" >"$work/diff"; then
+        passed=$((passed + 1))
+        return
+    fi
+    failed=$((failed + 1))
+    echo "not ok: $1 (< the page alone, > the program alone)"
+    grep '^[<>]' "$work/diff"
+}
+
+# Lines "COMMAND -o" and "COMMAND --output" of the options after --help's line
+# "$2:", for the command $1.
+options_of_help()
+{
+    awk -v command="$1" -v title="$2:" '
+        $0 == title { inside = 1; next }
+        /^[^ ]/ { inside = 0 }
+        inside && /^ +-/ {
+            for (i = 1; i <= NF && $i ~ /^-/; i++) {
+                sub(/,$/, "", $i)
+                print command, $i
+            }
+        }'
+}
+
+# The same of the page: items begin with Fl, and a comma, Fl or nothing stands
+# between the spellings of one option.
+options_of_page()
+{
+    awk '
+        /^\.It Cm / { command = $3 }
+        /^All commands take/ { command = "all" }
+        /^\.Sh ENVIRONMENT/ { exit }
+        /^\.It Fl / {
+            for (i = 2; i <= NF; i++) {
+                if ($i == "Fl" || $i == "Ar" || $i == "Oo")
+                    word = $i
+                else if (word == "Fl" && $i != ",")
+                    print command, "-" $i
+            }
+        }' "$page"
+}
+
+run --help | awk '/^Commands:/ { inside = 1; next } /^[^ ]/ { inside = 0 }
+    inside && /^  [a-z]/ { print $1 }' >"$work/commands"
+
+cp "$work/commands" "$work/program"
+awk '/^\.It Cm / { print $3 }' "$page" >"$work/page"
+same 'commands of the description'
+
+cp "$work/commands" "$work/program"
+awk '/^\.Sh SYNOPSIS/ { inside = 1 } /^\.Sh DESC/ { exit }
+    inside && /^\.Cm/ { print $2 }' "$page" >"$work/page"
+same 'commands of the synopsis'
+
+run --help | options_of_help all 'Options that all commands take' \
+    >"$work/program"
+while read -r command; do
+    run "$command" --help | options_of_help "$command" Options
+done <"$work/commands" >>"$work/program"
+options_of_page >"$work/page"
+same 'options'
+
+awk '/^\.It Cm / { command = $3 }
+    command == "print" && /^\.Cm/ && !done { sub(/[,;.:]$/, "", $2); print $2 }
+    /^\.It Fl -stride/ { exit }' "$page" >"$work/page"
+while read -r format; do
+    run print "$srcdir/models/topk.fx" --format "$format" \
+        >/dev/null 2>&1 && echo "$format"
+done <"$work/page" >"$work/program"
+run print --help | tr -s ' \n' ' ' |
+    sed 's/.*--format FORMAT \(.*\) --stride.*/\1/' | tr ' ,:;' '\n\n\n\n' |
+    grep -xE 'graph|tabular|python|readable|modules|model|cfx|c|dot|svg|json' \
+    >>"$work/program"
+same 'formats of print'
+
+# What reads it has nothing to say about it.
+if command -v groff >/dev/null; then
+    groff -mdoc -ww -z "$page" >"$work/said" 2>&1
+    if [ ! -s "$work/said" ]; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "not ok: the page is well-formed"
+        cat "$work/said"
+    fi
+fi
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
