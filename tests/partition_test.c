@@ -104,7 +104,7 @@ START_TEST(partitioner)
         ck_assert(golden_next(&want, names.next));
         /* A context keeps what it was asked about operators. */
         cfx_module_unref(parse(model.text));
-        size_t held = cfx_context_memory(ctx);
+        size_t keeps = cfx_context_memory(ctx);
         cfx_module *gm = parse(model.text);
         got.len = 0;
         got.s[0] = '\0';
@@ -115,7 +115,7 @@ START_TEST(partitioner)
                       "case %d (%s)\n%s\nis not\n%s\nof\n%s\n%s", cases, words,
                       got.s, want.text, model.text, names.text);
         cfx_module_unref(gm);
-        ck_assert_uint_eq(cfx_context_memory(ctx), held);
+        ck_assert_uint_eq(cfx_context_memory(ctx), keeps);
     }
     ck_assert_int_ge(cases, 100);
     held_before += cfx_context_memory(ctx) - start;
