@@ -164,17 +164,28 @@ static cfx_status add_children(splitter *s)
     return st;
 }
 
-/* Uses of the old results become uses of the new ones. */
+/* What the output takes of the parts is now taken of their calls: all at once,
+ * since it may take very much. */
 static cfx_status use_results(splitter *s)
 {
     cfx_node *output = cfx_graph_output_node(s->g);
+    cfx_node_map map;
+    cfx_value v = CFX_NOTHING;
     cfx_status st = CFX_OK;
-    for (uint32_t i = 0; output && i < s->outputs.start[s->nparts] && !st;
-         i++) {
-        cfx_node *old = s->outputs.item[i];
-        st = cfx_node_replace_input_with(output, old, s->env[old->id],
-                                         s->err);
+    if (!output || !output->nargs)
+        return CFX_OK;
+    cfx_node_map_init(&map, s->g);
+    for (uint32_t i = 0; i < output->ninputs && !st; i++) {
+        cfx_node *old = cfx_node_input(output, i);
+        st = cfx_node_map_set(&map, old, cfx_value_of_node(s->env[old->id]),
+                              s->err);
     }
+    if (!st)
+        st = cfx_node_map_value(&v, &map, output->args[0], s->err);
+    if (!st)
+        st = cfx_node_set_args(output, &v, 1, s->err);
+    cfx_value_unref(v);
+    cfx_node_map_release(&map);
     return st;
 }
 
