@@ -8,6 +8,7 @@
 #include <time.h>
 
 #include <cfx/partition.h>
+#include <cfx/split.h>
 
 static cfx_module *parse(const char *text)
 {
@@ -471,12 +472,71 @@ START_TEST(nothing_is_fused_across_a_write)
 }
 END_TEST
 
+static const char writes[] = "graph():\n"
+    "    %x : [num_users=3] = placeholder[target=x]\n"
+    "    %a : [num_users=1] = call_function[target=torch.relu](args = (%x,), "
+    "kwargs = {})\n"
+    "    %w : [num_users=0] = call_method[target=add_](args = (%x, 1), "
+    "kwargs = {})\n"
+    "    %b : [num_users=1] = call_function[target=torch.exp](args = (%x,), "
+    "kwargs = {})\n"
+    "    return (a, b)\n";
+
+static int64_t by_name(void *user, const cfx_node *n)
+{
+    return strchr(user, *n->name) - (const char *)user;
+}
+
+/* No value passes between the three parts. */
+START_TEST(parts_that_write_keep_their_order)
+{
+    char order[] = "abw";
+    cfx_module *gm = parse(writes), *out;
+    assert_ok(cfx_split_module(&out, gm, by_name, order, NULL, &err));
+    const cfx_graph *of = cfx_graph_module_graph(out);
+    const cfx_node *first = cfx_graph_find(of, "submod_0");
+    const cfx_node *second = cfx_graph_find(of, "submod_2");
+    const cfx_node *third = cfx_graph_find(of, "submod_1");
+    ck_assert(cfx_node_before(first, second) &&
+              cfx_node_before(second, third));
+    cfx_module_unref(out);
+    cfx_module_unref(gm);
+}
+END_TEST
+
+static int64_t but_w(void *user, const cfx_node *n)
+{
+    (void)user;
+    return *n->name == 'w';
+}
+
+static const char *tag_but_w(void *user, const cfx_node *n)
+{
+    return but_w(user, n) ? "w" : "rest";
+}
+
+START_TEST(parts_around_a_write_are_refused)
+{
+    static const char *const tags[] = {"rest", "w"};
+    cfx_module *gm = parse(writes), *out;
+    ck_assert_int_eq(cfx_split_module(&out, gm, but_w, NULL, NULL, &err),
+                     CFX_EGRAPH);
+    assert_failed(CFX_EGRAPH, "cycle exists between partitions!");
+    ck_assert_int_eq(cfx_split_by_tags(&out, gm, tags, 2, tag_but_w, NULL,
+                                       NULL, &err), CFX_EGRAPH);
+    assert_failed(CFX_EGRAPH, "Component rest order must be >=");
+    cfx_module_unref(gm);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("partition");
     TCase *c = tcase_create("partition");
     tcase_add_checked_fixture(c, warm_up, teardown);
     tcase_add_test(c, nothing_is_fused_across_a_write);
+    tcase_add_test(c, parts_that_write_keep_their_order);
+    tcase_add_test(c, parts_around_a_write_are_refused);
     tcase_set_timeout(c, 120);
     tcase_add_test(c, partitioner);
     tcase_add_test(c, partitioner_order_is_the_same_every_time);

@@ -747,72 +747,11 @@ START_TEST(tags_must_be_there_and_in_order)
 }
 END_TEST
 
-/* ---- Writes ---- */
-
-static const char writes[] = "graph():\n"
-    "    %x : [num_users=3] = placeholder[target=x]\n"
-    "    %a : [num_users=1] = call_function[target=torch.relu](args = (%x,), "
-    "kwargs = {})\n"
-    "    %w : [num_users=0] = call_method[target=add_](args = (%x, 1), "
-    "kwargs = {})\n"
-    "    %b : [num_users=1] = call_function[target=torch.exp](args = (%x,), "
-    "kwargs = {})\n"
-    "    return (a, b)\n";
-
-static int64_t by_name(void *user, const cfx_node *n)
-{
-    return strchr(user, *n->name) - (const char *)user;
-}
-
-/* No value passes between the three parts. */
-START_TEST(parts_that_write_keep_their_order)
-{
-    char order[] = "abw";
-    cfx_module *gm = parse(writes), *out;
-    assert_ok(cfx_split_module(&out, gm, by_name, order, NULL, &err));
-    const cfx_graph *of = cfx_graph_module_graph(out);
-    const cfx_node *first = cfx_graph_find(of, "submod_0");
-    const cfx_node *second = cfx_graph_find(of, "submod_2");
-    const cfx_node *third = cfx_graph_find(of, "submod_1");
-    ck_assert(cfx_node_before(first, second) &&
-              cfx_node_before(second, third));
-    cfx_module_unref(out);
-    cfx_module_unref(gm);
-}
-END_TEST
-
-static int64_t but_w(void *user, const cfx_node *n)
-{
-    (void)user;
-    return *n->name == 'w';
-}
-
-static const char *tag_but_w(void *user, const cfx_node *n)
-{
-    return but_w(user, n) ? "w" : "rest";
-}
-
-START_TEST(parts_around_a_write_are_refused)
-{
-    static const char *const tags[] = {"rest", "w"};
-    cfx_module *gm = parse(writes), *out;
-    ck_assert_int_eq(cfx_split_module(&out, gm, but_w, NULL, NULL, &err),
-                     CFX_EGRAPH);
-    assert_failed(CFX_EGRAPH, "cycle exists between partitions!");
-    ck_assert_int_eq(cfx_split_by_tags(&out, gm, tags, 2, tag_but_w, NULL,
-                                       NULL, &err), CFX_EGRAPH);
-    assert_failed(CFX_EGRAPH, "Component rest order must be >=");
-    cfx_module_unref(gm);
-}
-END_TEST
-
 int main(void)
 {
     Suite *s = suite_create("split");
     TCase *c = tcase_create("split");
     tcase_add_checked_fixture(c, warm_up, teardown);
-    tcase_add_test(c, parts_that_write_keep_their_order);
-    tcase_add_test(c, parts_around_a_write_are_refused);
     tcase_set_timeout(c, 120);
     tcase_add_test(c, splits_are_those_that_torch_makes);
     tcase_add_test(c, modules_that_would_have_one_name_get_two);
