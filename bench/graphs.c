@@ -4,11 +4,12 @@
  *     bench-graphs [-k TEXT] [-n ROUNDS] [-m MOST] [-p PEER] [-c] [SIZE...]
  *
  * Every run has a graph that was made anew for it; what earlier ones leave is
- * memory, in the context as in Python, and only the work itself is timed. -k measures the rows only whose
- * name has TEXT in it; PEER is the command of graphs_peer.py, which makes the
- * same graph and is asked, in the same round, for sizes up to MOST. Figures are
- * ns a node, medians over the rounds; the ratio is that of the medians. -c counts
- * the time on the processor, for a machine that does other things too.
+ * memory, in the context as in Python, and only the work itself is timed. -k
+ * measures the rows only whose name has TEXT in it; PEER is the command of
+ * graphs_peer.py, which makes the same graph and is asked, in the same round,
+ * for sizes up to MOST. Figures are ns a node, medians over the rounds; the
+ * ratio is that of the medians. -c counts the time on the processor, for a
+ * machine that does other things too.
  *
  * The graph is a row of blocks of ten nodes: two equal additions and what
  * follows of each, two nodes that nothing uses, and a tanh of a neg in every

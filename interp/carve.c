@@ -6,11 +6,6 @@
 
 #include "nn/module_impl.h"
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Scratch ---- */
 
 void *cfx_carve__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err)
@@ -21,7 +16,7 @@ void *cfx_carve__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err)
     if (p)
         memset(p, 0, bytes);
     else
-        no_memory(err);
+        cfx_no_memory(err);
     return p;
 }
 
@@ -91,7 +86,7 @@ static cfx_value *values_of(const cfx_carving *c, cfx_node *const *of,
     for (size_t i = 0; v && i < n; i++)
         v[i] = cfx_value_of_node(c->env[of[i]->id]);
     if (!v)
-        no_memory(c->err);
+        cfx_no_memory(c->err);
     return v;
 }
 
@@ -106,7 +101,7 @@ cfx_status cfx_carve__output(cfx_carving *c, cfx_node *const *of, size_t n,
     cfx_value v = items ? cfx_tuple_new(ctx, n, items) : CFX_NOTHING;
     cfx_free(ctx, items, (n + 1) * sizeof(*items));
     if (v.kind != CFX_TUPLE)
-        return no_memory(c->err);
+        return cfx_no_memory(c->err);
     cfx_node *made = cfx_graph_output(c->to, v, c->err);
     cfx_value_unref(v);
     return made ? CFX_OK : c->err->code;

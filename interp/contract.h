@@ -4,8 +4,9 @@
  *
  * Vertices are the nodes of a graph, by number; joined ones have one
  * representative. Edges are values that pass, and writes to shared memory that
- * must stay between what they stand between. The order is that of Pearce and Kelly's algorithm: joining
- * two searches between their places only, and moves only what it finds there.
+ * must stay between what they stand between. The order is that of Pearce and
+ * Kelly's algorithm: joining two searches between their places only, and moves
+ * only what it finds there.
  */
 #ifndef CFX_CONTRACT_H
 #define CFX_CONTRACT_H

@@ -6,15 +6,11 @@
 
 #include <stdlib.h>
 
+#include "base/util.h"
 #include "interp/carve.h"
 #include "interp/passes/legalize.h"
 
 #define NONE UINT32_MAX
-
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
 
 /* ---- Is it legal? ---- */
 
@@ -56,7 +52,7 @@ cfx_status cfx_validate_partition(bool *valid, cfx_node *const *nodes,
     uint8_t *state = cfx_calloc(ctx, ids, sizeof(*state));
     const cfx_node **stack = cfx_alloc(ctx, ids * sizeof(*stack));
     const cfx_node *last = nodes[0];
-    cfx_status st = state && stack ? CFX_OK : no_memory(err);
+    cfx_status st = state && stack ? CFX_OK : cfx_no_memory(err);
     for (size_t i = 0; i < n && !st; i++) {
         state[nodes[i]->id] = 1;
         last = cfx_node_before(last, nodes[i]) ? nodes[i] : last;
@@ -91,7 +87,7 @@ static cfx_status fusing_init(fusing *f, const cfx_module *gm, size_t more,
     f->ids = (size_t)cfx_graph_ids(f->g) + 1 + more;
     f->inside = cfx_calloc(f->ctx, f->ids, sizeof(*f->inside));
     f->env = cfx_calloc(f->ctx, f->ids, sizeof(*f->env));
-    return f->inside && f->env ? CFX_OK : no_memory(err);
+    return f->inside && f->env ? CFX_OK : cfx_no_memory(err);
 }
 
 static void fusing_release(fusing *f)
@@ -148,7 +144,7 @@ static cfx_status find_borders(fusing *f, cfx_fused *out,
         out->outputs = cfx_alloc(f->ctx, (nout + 1) * sizeof(cfx_node *));
         if (!out->inputs || !out->outputs) {
             cfx_fused_release(out);
-            return no_memory(f->err);
+            return cfx_no_memory(f->err);
         }
     }
     return CFX_OK;
@@ -292,7 +288,7 @@ static cfx_status note_values(cfx_node *call, const cfx_fused *f,
         all = cfx_tuple_new(ctx, f->noutputs, v);
     cfx_free(ctx, v, bytes);
     if (!v || (any && !all.kind))
-        return no_memory(err);
+        return cfx_no_memory(err);
     cfx_status st = any ? cfx_node_set_meta(call, "val", all, err) : CFX_OK;
     cfx_value_unref(all);
     return st;
@@ -506,12 +502,12 @@ static cfx_status fuse_one(many *m, cfx_module *gm, const cfx_partition *p,
     cfx_graph *g = cfx_graph_module_graph(gm);
     cfx_node **sorted = cfx_alloc(m->f.ctx, (p->n + 1) * sizeof(*sorted));
     cfx_status st = sorted ? sort_partition(m, p, id, sorted)
-                           : no_memory(m->f.err);
+                           : cfx_no_memory(m->f.err);
     cfx_buf_init(&name, m->f.ctx);
     cfx_buf_puts(&name, prefix);
     cfx_buf_int(&name, id);
     if (!st && name.failed)
-        st = no_memory(m->f.err);
+        st = cfx_no_memory(m->f.err);
     if (!st)
         st = fuse(&m->f, &fused, gm, sorted, p->n, cfx_buf_str(&name), tuple);
     if (!st)
@@ -642,5 +638,5 @@ cfx_status cfx_partitions_trim(cfx_partitions *p,
         trim(&p->item[i], mark, non_compute, sorted);
     cfx_free(p->ctx, mark, ids * sizeof(*mark));
     cfx_free(p->ctx, sorted, ids * sizeof(*sorted));
-    return mark && sorted ? CFX_OK : no_memory(err);
+    return mark && sorted ? CFX_OK : cfx_no_memory(err);
 }

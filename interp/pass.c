@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "base/util.h"
 
 #define PASS(name) extern const cfx_pass cfx_pass__##name;
 #include "passes/passes.def"
@@ -48,11 +49,6 @@ static registry *registry_of(cfx_context *ctx)
 {
     return cfx_context_slot(ctx, CFX_SLOT_PASSES, registry_make,
                             registry_free);
-}
-
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
 }
 
 static bool is_named(const cfx_pass *p, const char *name)
@@ -103,7 +99,7 @@ static cfx_status add(cfx_context *ctx, registry *r, const cfx_pass *pass,
         void *p = cfx_realloc(ctx, r->pass, r->cap * sizeof(*r->pass),
                               cap * sizeof(*r->pass));
         if (!p)
-            return no_memory(err);
+            return cfx_no_memory(err);
         r->pass = p;
         r->cap = cap;
     }
@@ -122,7 +118,7 @@ cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
         return st;
     registry *r = registry_of(ctx);
     if (!r)
-        return no_memory(err);
+        return cfx_no_memory(err);
     pthread_mutex_lock(&r->lock);
     st = add(ctx, r, pass, err);
     pthread_mutex_unlock(&r->lock);

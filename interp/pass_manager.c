@@ -36,11 +36,6 @@ struct cfx_pass_manager {
     list entries, constraints, checks;
 };
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 static entry *entry_at(const cfx_pass_manager *pm, size_t i)
 {
     return (entry *)pm->entries.item + i;
@@ -65,7 +60,7 @@ static cfx_status list_add(cfx_context *ctx, list *l, const void *item,
                            size_t size, cfx_error *err)
 {
     if (!list_reserve(ctx, l, size))
-        return no_memory(err);
+        return cfx_no_memory(err);
     memcpy((char *)l->item + l->n++ * size, item, size);
     return CFX_OK;
 }
@@ -90,7 +85,7 @@ cfx_status cfx_pass_manager_new(cfx_pass_manager **out, cfx_context *ctx,
                         options->size, sizeof(*options));
     cfx_pass_manager *pm = cfx_calloc(ctx, 1, sizeof(*pm));
     if (!pm)
-        return no_memory(err);
+        return cfx_no_memory(err);
     pm->ctx = ctx;
     if (options)
         pm->o = *options;
@@ -142,7 +137,7 @@ static cfx_status entry_make(entry *e, cfx_context *ctx, const char *text,
     e->size = len + 1;
     e->text = cfx_alloc(ctx, e->size);
     if (!e->text)
-        return no_memory(err);
+        return cfx_no_memory(err);
     memcpy(e->text, text, len);
     e->text[len] = '\0';
     return CFX_OK;

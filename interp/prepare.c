@@ -13,11 +13,6 @@
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Holes ---- */
 
 struct holes {
@@ -33,7 +28,7 @@ static cfx_status add_hole(struct holes *h, cfx_value *at)
         uint32_t cap = h->cap ? 2 * h->cap : 2;
         patch *p = cfx_arena_alloc(&h->self->arena, cap * sizeof(*p));
         if (!p)
-            return no_memory(h->err);
+            return cfx_no_memory(h->err);
         if (h->n)
             memcpy(p, h->list, h->n * sizeof(*p));
         h->list = p;
@@ -56,7 +51,7 @@ static cfx_status open_value(struct holes *h, cfx_value *at)
     size_t bytes = sizeof(*s) + n * sizeof(cfx_value);
     cfx_seq *copy = cfx_arena_alloc(&h->self->arena, bytes);
     if (!copy)
-        return no_memory(h->err);
+        return cfx_no_memory(h->err);
     memcpy(copy, s, bytes);
     copy->refs = 0;
     at->u.seq = copy;
@@ -73,7 +68,7 @@ static cfx_status open_values(struct holes *h, const cfx_value *from,
 {
     cfx_value *v = cfx_arena_alloc(&h->self->arena, n * sizeof(*v) + 1);
     if (!v)
-        return no_memory(h->err);
+        return cfx_no_memory(h->err);
     if (n)
         memcpy(v, from, n * sizeof(*v));
     for (size_t i = 0; i < n; i++) {
@@ -110,7 +105,7 @@ static cfx_status prepare_candidate(struct cfx_interp_self *self,
     c->in = cfx_arena_alloc(&self->arena,
                             (size_t)s->nparams * sizeof(*c->in) + 1);
     if (!c->in)
-        return no_memory(err);
+        return cfx_no_memory(err);
     for (int k = 0; k < s->nparams && !st; k++) {
         const cfx_param *p = &s->params[k];
         c->in[k] = b->in[k];
@@ -118,7 +113,7 @@ static cfx_status prepare_candidate(struct cfx_interp_self *self,
         st = open_value(&h, &c->in[k]);
     }
     if (!st && owned && !(c->owned = cfx_arena_alloc(&self->arena, owned)))
-        st = no_memory(err);
+        st = cfx_no_memory(err);
     if (st)
         return st;
     if (owned)
@@ -153,7 +148,7 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     cfx_status st = cfx_bind(&b, self->ctx, &one, n->args, n->nargs, n->kwargs,
                              n->nkwargs, &e);
     if (st == CFX_ENOMEM)
-        return no_memory(err);
+        return cfx_no_memory(err);
     if (st) {
         if (!first->code)
             *first = e;
@@ -179,7 +174,7 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
     s->candidate = cfx_arena_alloc(&self->arena,
                                    count * sizeof(*s->candidate));
     if (!s->candidate)
-        return no_memory(err);
+        return cfx_no_memory(err);
     cfx_error first = {0};
     bool settled = true;
     for (const cfx_target *t = chain; t && settled; t = t->next) {
@@ -245,7 +240,7 @@ static cfx_status find_last_uses(struct cfx_interp_self *self, cfx_error *err)
 {
     bool *seen = cfx_calloc(self->ctx, self->nids + 1, sizeof(*seen));
     if (!seen)
-        return no_memory(err);
+        return cfx_no_memory(err);
     cfx_status st = CFX_OK;
     for (size_t i = self->nsteps; i-- > 0 && !st;) {
         step *s = &self->step[i];
@@ -253,7 +248,7 @@ static cfx_status find_last_uses(struct cfx_interp_self *self, cfx_error *err)
         s->drop = cfx_arena_alloc(&self->arena,
                                   (n->ninputs + 1) * sizeof(*s->drop));
         if (!s->drop) {
-            st = no_memory(err);
+            st = cfx_no_memory(err);
             break;
         }
         for (uint32_t k = 0; k < n->ninputs; k++) {
@@ -279,7 +274,7 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
                                sizeof(*self->step_of));
     self->env = cfx_calloc(self->ctx, self->nids + 1, sizeof(*self->env));
     if (!self->step || !self->step_of || !self->env)
-        return no_memory(err);
+        return cfx_no_memory(err);
     for (cfx_node *at = cfx_graph_first(it->graph); at;
          at = cfx_node_next(at)) {
         step *s = &self->step[self->nsteps++];

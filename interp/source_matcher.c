@@ -86,11 +86,6 @@ static size_t source_of(const cfx_grouping *by, const cfx_node *n,
 
 /* ---- The first walk ---- */
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 static bool grow(cfx_source_partitions *out)
 {
     if (out->n < out->room)
@@ -138,7 +133,7 @@ static cfx_status group(cfx_grouping *by, cfx_error *err)
             continue;
         uint32_t p = partition_of(by, source, name);
         if (!p)
-            return no_memory(err);
+            return cfx_no_memory(err);
         by->of[n->id] = p;
     }
     return CFX_OK;
@@ -254,7 +249,7 @@ static cfx_status collect(cfx_grouping *by, cfx_error *err)
     if (ok)
         fill(by, order, count);
     cfx_free(ctx, order, (count + 1) * sizeof(*order));
-    return ok ? CFX_OK : no_memory(err);
+    return ok ? CFX_OK : cfx_no_memory(err);
 }
 
 static void filter(cfx_source_partitions *out,
@@ -287,7 +282,7 @@ cfx_status cfx_get_source_partitions(
     cfx_arena_init(&by.keys, ctx);
     by.of = cfx_calloc(ctx, 1, size);
     by.seen = cfx_calloc(ctx, 1, size);
-    cfx_status st = by.of && by.seen ? group(&by, err) : no_memory(err);
+    cfx_status st = by.of && by.seen ? group(&by, err) : cfx_no_memory(err);
     if (!st)
         st = collect(&by, err);
     if (!st && keep)

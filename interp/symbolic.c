@@ -10,11 +10,6 @@
 #include "interp/tracer_impl.h"
 #include "nn/module_impl.h"
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 cfx_value cfx_ph(void)
 {
     return cfx_value_of_node(NULL);
@@ -54,7 +49,7 @@ static cfx_status check_leaf(cfx_tracer *t, const char *param,
     cfx_value message = text.failed ? cfx_none()
                                     : cfx_str(s, cfx_buf_str(&text));
     if (text.failed)
-        no_memory(&s->error);
+        cfx_no_memory(&s->error);
     cfx_buf_release(&text);
     cfx_value args[] = {proxy, is};
     if (is.kind == CFX_NONE) {
@@ -214,7 +209,7 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
     cfx_value *in = cfx_calloc(s->ctx, n + 1, sizeof(*in));
     const char *p = params + strspn(params, " ");
     if (!in)
-        return no_memory(&s->error);
+        return cfx_no_memory(&s->error);
     for (size_t i = 0; i < n && p; i++)
         p = read_param(t, params, p, i, &in[i]);
     if (p)
@@ -288,7 +283,7 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
     *out = NULL;
     if (!item) {
         cfx_graph_free(graph);
-        return no_memory(err);
+        return cfx_no_memory(err);
     }
     for (const cfx_node *at = cfx_graph_first(graph); at;
          at = cfx_node_next(at))
@@ -422,7 +417,7 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
                         : (size_t)m->forward->nparams;
     cfx_value *in = cfx_calloc(s->ctx, n + 1, sizeof(*in));
     if (!in)
-        return no_memory(&s->error);
+        return cfx_no_memory(&s->error);
     cfx_status st = m->graph ? graph_body(t, m->graph, in, &n)
                              : forward_body(t, m->forward, in);
     cfx_spelling c = {.args = in, .nargs = n};

@@ -1,6 +1,6 @@
 /*
- * failing_alloc.h -- an allocator that counts what it gave, and fails when it is
- * told to.
+ * failing_alloc.h -- an allocator that counts what it gave, and fails when it
+ * is told to.
  */
 #ifndef CFX_FAILING_ALLOC_H
 #define CFX_FAILING_ALLOC_H

@@ -22,10 +22,10 @@
  * something before it is defined are moved behind it, and a match that earlier
  * replacements have put on a cycle is left alone. Where something writes to
  * what the match reads before the first user comes, the copy stands directly
- * behind the match; a match in whose midst that happens is left alone. A pattern may return its
- * placeholders, or a node twice; both may leave placeholders unused. New nodes
- * inherit the provenance of what they replace (cfx_node_inherit). Code is
- * never generated as a side effect.
+ * behind the match; a match in whose midst that happens is left alone. A
+ * pattern may return its placeholders, or a node twice; both may leave
+ * placeholders unused. New nodes inherit the provenance of what they replace
+ * (cfx_node_inherit). Code is never generated as a side effect.
  *
  * When it fails, each match is either replaced as a whole or untouched (but
  * for the order of the nodes around it), and the graph is well-formed; what is

@@ -131,8 +131,8 @@ static bool can_merge(merger *m, layer *l, cfx_node *n)
 {
     const char *path = n->target.u.str->text;
     return n->op == CFX_CALL_MODULE &&
-           !m->looked_at[cfx_memory__class(&m->memory, n->id)] && cfx_layer__find(l, m->p, n) &&
-           l->module && l->kind == LAYER_LINEAR && n->nargs == 1 &&
+           !m->looked_at[cfx_memory__class(&m->memory, n->id)] &&
+           cfx_layer__find(l, m->p, n) && l->module && l->kind == LAYER_LINEAR && n->nargs == 1 &&
            !n->nkwargs && n->args[0].kind == CFX_NODE &&
            !strcmp(cfx_module_class_name(l->module), "Linear") &&
            !strchr(last_atom(path), '-') && strlen(path) < NAME_ROOM / 2 &&

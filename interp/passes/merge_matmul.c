@@ -5,8 +5,8 @@
  *     a @ w, b @ w   ->   split(cat([a, b]) @ w, [rows of a, rows of b])
  *
  * That is right where w is a matrix and the others have two axes or more, as
- * many each, and agree on all but the first. It must be known: from what
- * nodes have in their meta, and from parameters; with `assume`, what is not known is
+ * many each, and agree on all but the first. It must be known: from what nodes
+ * have in their meta, and from parameters; with `assume`, what is not known is
  * taken to be so (torch asks nothing). None may depend on another, also not by
  * way of others that were merged; what does is left out (torch looks six steps
  * back, and leaves all). Nothing between them may have effects, since nodes are

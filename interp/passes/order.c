@@ -5,6 +5,8 @@
  */
 #include "passes/memory.h"
 
+#include "base/util.h"
+
 /* A reader in the list of its class; `next`: index + 1, or 0. */
 typedef struct reader {
     cfx_node *n;
@@ -22,11 +24,6 @@ typedef struct ordering {
     cfx_error *err;
 } ordering;
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 static cfx_status add_pair(ordering *o, cfx_node *before, cfx_node *after)
 {
     cfx_order_pairs *p = o->out;
@@ -37,7 +34,7 @@ static cfx_status add_pair(ordering *o, cfx_node *before, cfx_node *after)
         void *more = cfx_realloc(p->ctx, p->item, p->room * sizeof(*p->item),
                                  room * sizeof(*p->item));
         if (!more)
-            return no_memory(o->err);
+            return cfx_no_memory(o->err);
         p->item = more;
         p->room = room;
     }
@@ -99,7 +96,7 @@ static cfx_status prepare(ordering *o, const cfx_graph *g)
     o->writer = cfx_calloc(ctx, n, sizeof(cfx_node *));
     o->readers = cfx_calloc(ctx, n, sizeof(*o->readers));
     o->pool = cfx_calloc(ctx, o->room, sizeof(*o->pool));
-    return o->writer && o->readers && o->pool ? CFX_OK : no_memory(o->err);
+    return o->writer && o->readers && o->pool ? CFX_OK : cfx_no_memory(o->err);
 }
 
 static bool any_written(const cfx_memory *m)

@@ -125,6 +125,10 @@ char *cfx_arena_strdup(cfx_arena *a, const char *s, size_t len);
 /* cfx_fail for functions that take their arguments from another. */
 cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
                      va_list ap) CFX_PRINTF(3, 0);
+CFX_INLINE cfx_status cfx_no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
 
 /* ---- Numbers ---- */
 

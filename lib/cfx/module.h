@@ -107,9 +107,9 @@ CFX_API void cfx_module_train(cfx_module *m, bool training);
 /* ---- The tree ---- */
 
 /* Add a child at the end, or replace the one of that name in its place; takes
- * the reference, also on failure. Fails with CFX_EINVAL for a name that is empty
- * or has a dot, for a child that has a parent (cfx_module_copy makes another of
- * it: torch.fx shares modules) or that m is part of; CFX_ENOMEM. */
+ * the reference, also on failure. Fails with CFX_EINVAL for a name that is
+ * empty or has a dot, for a child that has a parent (cfx_module_copy makes
+ * another of it: torch.fx shares modules) or that m is part of; CFX_ENOMEM. */
 CFX_API cfx_status cfx_module_add_take(cfx_module *m, const char *name,
                                        cfx_module *child, cfx_error *err);
 CFX_API size_t cfx_module_nchildren(const cfx_module *m);

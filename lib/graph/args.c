@@ -138,7 +138,7 @@ static cfx_status check_distinct(const cfx_args_copy *to, const cfx_value *v,
         const cfx_string *key = v[2 * i].u.str;
         bool added = false;
         if (!cfx_map_put(&seen, key->text, key->len, &added))
-            st = cfx_graph__no_memory(err);
+            st = cfx_no_memory(err);
         else if (!added)
             st = twice(to, v[2 * i], err);
     }

@@ -34,7 +34,7 @@ static cfx_status make_prefix(construction *c, const char **path,
         cfx_buf_clear(&c->atom);
         cfx_buf_add(&c->atom, *path, n);
         if (c->atom.failed)
-            return cfx_graph__no_memory(c->err);
+            return cfx_no_memory(c->err);
         cfx_module *child = cfx_module__child_named(at, *path, n);
         cfx_status st = CFX_OK;
         if (!child)
@@ -165,7 +165,7 @@ static cfx_status copy_named(construction *c, const cfx_graph *g)
     cfx_status st = CFX_OK;
     naming *all = cfx_calloc(g->ctx, g->len + 1, sizeof(*all));
     if (!all)
-        return cfx_graph__no_memory(c->err);
+        return cfx_no_memory(c->err);
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
         if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR) {
             all[len] = (naming){n, count_dots(n->target.u.str->text), len};
@@ -239,7 +239,7 @@ cfx_status cfx_graph_module_from_dict_take(cfx_module **out, cfx_context *ctx,
         if (e)
             e->v.p = (void *)&items[i];
         else
-            st = cfx_graph__no_memory(err);
+            st = cfx_no_memory(err);
     }
     if (!st) {
         st = construct(out, &c, graph, err);

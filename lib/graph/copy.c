@@ -114,7 +114,7 @@ cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
         return st;
     cfx_node_map_init(&map, g);
     st = cfx_names_reserve(&to->names, g->len)
-             ? copy_nodes(to, g, &map, err) : cfx_graph__no_memory(err);
+             ? copy_nodes(to, g, &map, err) : cfx_no_memory(err);
     cfx_node_map_release(&map);
     if (st)
         cfx_graph_free(to);
@@ -141,7 +141,7 @@ static cfx_status list_nodes(inserting *in, cfx_error *err)
     in->room = in->from->len + 1;
     in->node = cfx_calloc(in->from->ctx, in->room, sizeof(*in->node));
     if (!in->node)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     for (cfx_node *n = cfx_graph_first(in->from); n; n = cfx_node_next(n))
         if (n->op == CFX_OUTPUT)
             in->output = in->output ? in->output : n;

@@ -119,7 +119,7 @@ static cfx_status graph_effects(const cfx_graph *g, cfx_effects *out,
     uint32_t *origins = cfx_calloc(g->ctx, ids, sizeof(*origins));
     *out = (cfx_effects){.writes = 0};
     cfx_status st = origins ? walk(g, origins, out, depth, err)
-                            : cfx_graph__no_memory(err);
+                            : cfx_no_memory(err);
     cfx_free(g->ctx, origins, ids * sizeof(*origins));
     return st;
 }
@@ -306,7 +306,7 @@ static cfx_status add_bound(const cfx_node *n, const cfx_target *t,
     cfx_status st = cfx_bind(&b, n->graph->ctx, &alone, n->args, n->nargs,
                              n->kwargs, n->nkwargs, NULL);
     if (st == CFX_ENOMEM)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     if (st)
         return CFX_EINVAL;
     const cfx_call call = {
@@ -351,7 +351,7 @@ static cfx_status call_effects(const cfx_node *n, cfx_effects *out, int depth,
     cfx_status st = cfx_target__find(&t, n->graph->ctx, n->target.u.str->text,
                                      n->op == CFX_CALL_METHOD, NULL);
     if (st == CFX_ENOMEM)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     if (st)
         *out = unknown_effects(n);
     else if ((st = bound_effects(n, t, out, err)))
@@ -384,7 +384,7 @@ static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
     st = cfx_bind_schema(&b, n->graph->ctx, m->forward, n->args, n->nargs,
                          n->kwargs, n->nkwargs, NULL);
     if (st == CFX_ENOMEM)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     if (st)
         *out = cfx_graph__worst;
     else

@@ -64,7 +64,7 @@ cfx_status cfx_graph_new(cfx_graph **out, cfx_context *ctx, cfx_error *err)
 {
     cfx_graph *g = cfx_calloc(ctx, 1, sizeof(*g));
     if (!g)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     g->ctx = ctx;
     g->root = (cfx_node){
         .graph = g,
@@ -311,14 +311,14 @@ static cfx_node *make_in_place(cfx_graph *g, const cfx_node_spec *spec,
 {
     cfx_node *n = next_node(g);
     if (!n) {
-        cfx_graph__no_memory(err);
+        cfx_no_memory(err);
         return NULL;
     }
     *n = (cfx_node){.graph = g};
     if (!fill(n, spec, err)) {
         if (enter(g, n, spec))
             return n;
-        cfx_graph__no_memory(err);
+        cfx_no_memory(err);
     }
     discard(n);
     return NULL;
@@ -336,7 +336,7 @@ static cfx_node *make_outside(cfx_graph *g, const cfx_node_spec *spec,
             if (enter(g, n, spec))
                 return n;
         }
-        cfx_graph__no_memory(err);
+        cfx_no_memory(err);
     }
     discard(&filled);
     return NULL;

@@ -166,11 +166,6 @@ CFX_INLINE void cfx_graph__forget_effects(cfx_graph *g)
 /* Give back args, kwargs and inputs. */
 void cfx_node__drop_args(cfx_node *n);
 
-CFX_INLINE cfx_status cfx_graph__no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 /* Rename a node; if it is the one made last, as if it had been made with that
  * name: the one it had is free again. */
 cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,

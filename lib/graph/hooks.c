@@ -18,7 +18,7 @@ cfx_status cfx_graph_add_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
     cfx_hooks *made = cfx_alloc(g->ctx, sizeof(*made));
     cfx_hooks **last = &g->hooks;
     if (!made)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     *made = (cfx_hooks){.hooks = hooks, .data = data};
     while (*last)
         last = &(*last)->next;

@@ -84,7 +84,7 @@ static cfx_status check_target(const cfx_graph *g, const cfx_node *n,
         cfx_buf_clear(atom);
         cfx_buf_add(atom, l.at, len);
         if (atom->failed)
-            return cfx_graph__no_memory(err);
+            return cfx_no_memory(err);
         cfx_status st = follow(&l, len ? atom->s : "", err);
         if (st || !l.at[len])
             return st;

@@ -40,7 +40,7 @@ static cfx_status resize(cfx_node *n, uint32_t len, uint32_t i,
     cfx_seq *old = nold ? n->meta.u.seq : NULL;
     cfx_seq *dict = cfx_store_alloc(store, dict_size(len));
     if (!dict)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     *dict = (cfx_seq){.len = 2 * len, .ctx = n->graph->ctx};
     for (uint32_t from = 0, to = 0; from < nold; from++)
         if (len >= nold || from != i)

@@ -168,7 +168,7 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v,
     cfx_value *wide = widen(store, old, n->nargs, i, 1);
     if (!wide) {
         cfx_store_drop(store, fresh);
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     }
     wide[i] = fresh;
     n->args = wide;
@@ -195,7 +195,7 @@ static cfx_status append_kwarg(cfx_node *n, cfx_value key, cfx_value v,
     size_t count = 2 * (size_t)n->nkwargs;
     cfx_value *old = n->kwargs;
     cfx_value *wide = widen(store, old, count, count, 2);
-    cfx_status st = wide ? CFX_OK : cfx_graph__no_memory(err);
+    cfx_status st = wide ? CFX_OK : cfx_no_memory(err);
     if (wide) {
         wide[count] = key;
         wide[count + 1] = v;
@@ -296,7 +296,7 @@ cfx_status cfx_node_rename(cfx_node *n, const char *candidate, cfx_error *err)
     const char *name = cfx_names_create(&n->graph->names, candidate,
                                         strlen(candidate), false);
     if (!name)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     *cfx_names_user(n->name) = NULL;
     take_name(n, name);
     return CFX_OK;
@@ -311,7 +311,7 @@ cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
     const char *name = cfx_names_replace(&n->graph->names, n->name, candidate,
                                          strlen(candidate));
     if (!name)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     take_name(n, name);
     return CFX_OK;
 }

@@ -37,7 +37,7 @@ cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
                                    map->room * sizeof(*value),
                                    room * sizeof(*value));
     if (!value)
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     for (size_t i = map->room; i < room; i++)
         value[i] = CFX_NOTHING;
     map->value = value;

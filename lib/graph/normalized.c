@@ -20,7 +20,7 @@ static cfx_status find_signature(const cfx_node *n, const cfx_schema **out,
     if (!st)
         *out = b.target->variant;
     cfx_bound_release(&b);
-    return st == CFX_ENOMEM ? cfx_graph__no_memory(err) : CFX_OK;
+    return st == CFX_ENOMEM ? cfx_no_memory(err) : CFX_OK;
 }
 
 static cfx_status signature_of(const cfx_node *n, const cfx_schema **out,
@@ -74,7 +74,7 @@ static cfx_status write(const cfx_node *n, const cfx_schema *s,
     cfx_value_unref(*args);
     cfx_value_unref(*kwargs);
     *args = *kwargs = CFX_NOTHING;
-    return cfx_graph__no_memory(err);
+    return cfx_no_memory(err);
 }
 
 cfx_status cfx_node_normalized_arguments(const cfx_node *n, bool only_kwargs,
@@ -96,7 +96,7 @@ cfx_status cfx_node_normalized_arguments(const cfx_node *n, bool only_kwargs,
         st = write(n, s, b.in, only_kwargs ? 0 : npositional, args, kwargs,
                    err);
     else
-        st = st == CFX_ENOMEM ? cfx_graph__no_memory(err) : CFX_OK;
+        st = st == CFX_ENOMEM ? cfx_no_memory(err) : CFX_OK;
     cfx_bound_release(&b);
     return st;
 }

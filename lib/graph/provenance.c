@@ -56,7 +56,7 @@ static cfx_status add_origins(cfx_node *n, const cfx_node *from,
         add_new(&seen, all, &len, items, more))
         list = cfx_list_new(ctx, len, all);
     cfx_status st = list.kind ? cfx_node_set_meta(n, "from_node", list, err)
-                              : cfx_graph__no_memory(err);
+                              : cfx_no_memory(err);
     cfx_map_release(&seen);
     cfx_free(ctx, all, (have + more) * sizeof(*all));
     cfx_value_unref(list);

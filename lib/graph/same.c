@@ -17,7 +17,7 @@ static cfx_status places_init(places *p, const cfx_graph *g, cfx_error *err)
 {
     *p = (places){.g = g, .next = 1};
     p->of = cfx_calloc(g->ctx, (size_t)g->ids + 1, sizeof(*p->of));
-    return p->of ? CFX_OK : cfx_graph__no_memory(err);
+    return p->of ? CFX_OK : cfx_no_memory(err);
 }
 
 static void places_release(places *p)

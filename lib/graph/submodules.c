@@ -99,7 +99,7 @@ static cfx_status add_at(cfx_module *m, const char *path, cfx_buf *atom,
     for (size_t n; path[n = strcspn(path, ".")] && !st; path += n + 1) {
         cfx_buf_clear(atom);
         cfx_buf_add(atom, path, n);
-        st = atom->failed ? cfx_graph__no_memory(err)
+        st = atom->failed ? cfx_no_memory(err)
                           : enter(&m, n ? atom->s : "", err);
     }
     if (!st && cfx_module_state(m, path))

@@ -50,12 +50,12 @@ cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
     g->seen_len = 0;
     if (!see_values(g, n->args, n->nargs) ||
         !see_values(g, n->kwargs, 2 * (size_t)n->nkwargs))
-        return cfx_graph__no_memory(err);
+        return cfx_no_memory(err);
     *room = fresh ? NULL : n->inputs;
     if (g->seen_len <= (fresh ? 0 : n->room))
         return CFX_OK;
     *room = cfx_store_alloc(&g->store, g->seen_len * sizeof(**room));
-    return *room ? CFX_OK : cfx_graph__no_memory(err);
+    return *room ? CFX_OK : cfx_no_memory(err);
 }
 
 /* ---- Linking ---- */

@@ -7,11 +7,6 @@
 
 #include "base/atomic.h"
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Life ---- */
 
 static char *copy_text(cfx_context *ctx, const char *s, size_t *size)
@@ -89,7 +84,7 @@ static cfx_status make(cfx_module **out, cfx_context *ctx,
 {
     cfx_module *m = cfx_calloc(ctx, 1, sizeof(*m));
     if (!m)
-        return no_memory(err);
+        return cfx_no_memory(err);
     m->refs = 1;
     m->ctx = ctx;
     m->type = type;
@@ -99,7 +94,7 @@ static cfx_status make(cfx_module **out, cfx_context *ctx,
     m->name = copy_text(ctx, "", &m->name_size);
     if (!m->class_name || !m->name) {
         free_tree(m);
-        return no_memory(err);
+        return cfx_no_memory(err);
     }
     *out = m;
     return CFX_OK;
@@ -208,7 +203,7 @@ static cfx_status set_name(cfx_module *m, const char *name, cfx_error *err)
     size_t size;
     char *copy = copy_text(m->ctx, name, &size);
     if (!copy)
-        return no_memory(err);
+        return cfx_no_memory(err);
     cfx_free(m->ctx, m->name, m->name_size);
     m->name = copy;
     m->name_size = size;
@@ -238,12 +233,12 @@ static cfx_status attach(cfx_module *m, const char *name, cfx_module *child,
     cfx_map_entry *e = cfx_map_get(&m->children, name, strlen(name));
     cfx_module *old = e ? e->v.p : NULL;
     if (!old && !reserve_children(m))
-        return no_memory(err);
+        return cfx_no_memory(err);
     if (old)
         cfx_map_remove(&m->children, name, strlen(name));
     e = cfx_map_put(&m->children, child->name, strlen(child->name), NULL);
     if (!e)
-        return no_memory(err);
+        return cfx_no_memory(err);
     e->v.p = child;
     cfx_module__forget_effects(m);
     child->parent = m;
@@ -466,7 +461,7 @@ static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
                               cap * sizeof(*m->state));
         if (!p) {
             cfx_tensor_unref(t);
-            return no_memory(err);
+            return cfx_no_memory(err);
         }
         m->state = p;
         m->state_cap = cap;
@@ -475,7 +470,7 @@ static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
     char *copy = copy_text(m->ctx, name, &size);
     if (!copy) {
         cfx_tensor_unref(t);
-        return no_memory(err);
+        return cfx_no_memory(err);
     }
     m->state[m->nstate++] = (cfx_state){copy, t, is_buffer, true};
     if (index_states(m))
@@ -485,7 +480,7 @@ static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
     m->nstate--;
     cfx_free(m->ctx, copy, size);
     cfx_tensor_unref(t);
-    return no_memory(err);
+    return cfx_no_memory(err);
 }
 
 cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,

@@ -23,17 +23,12 @@ typedef struct registry {
     size_t n, cap;
 } registry;
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 static cfx_status add_name(registry *r, const char *name, size_t len,
                            const cfx_module_type *type, cfx_error *err)
 {
     cfx_map_entry *e = cfx_map_put(&r->names, name, len, NULL);
     if (!e)
-        return no_memory(err);
+        return cfx_no_memory(err);
     e->v.p = (void *)type;
     return CFX_OK;
 }
@@ -46,7 +41,7 @@ static cfx_status add_type(registry *r, const cfx_module_type *type,
         void *p = cfx_realloc(r->ctx, r->types, r->cap * sizeof(*r->types),
                               cap * sizeof(*r->types));
         if (!p)
-            return no_memory(err);
+            return cfx_no_memory(err);
         r->types = p;
         r->cap = cap;
     }
@@ -108,7 +103,7 @@ cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
     registry *r = registry_of(ctx);
     *out = NULL;
     if (!r)
-        return no_memory(err);
+        return cfx_no_memory(err);
     pthread_mutex_lock(&r->lock);
     cfx_map_entry *e = cfx_map_get(&r->names, name, strlen(name));
     *out = e ? e->v.p : NULL;
@@ -131,7 +126,7 @@ cfx_status cfx_register_module_type(cfx_context *ctx,
     const cfx_schema *constructor, *forward;
     registry *r = registry_of(ctx);
     if (!r)
-        return no_memory(err);
+        return cfx_no_memory(err);
     cfx_status st = cfx_module_type__schemas(ctx, type, &constructor,
                                              &forward, err);
     if (st)

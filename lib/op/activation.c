@@ -47,10 +47,10 @@ static cfx_status activation_run(cfx_call *call)
 
 ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run, cfx_unary_same,
            "max(x, 0).")
-ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run, cfx_unary_only_float,
-           "x * sigmoid(x).")
-ACTIVATION(mish, MISH, "", "", cfx_cost_5_1, activation_run, cfx_unary_only_float,
-           "x * tanh(softplus(x)).")
+ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run,
+           cfx_unary_only_float, "x * sigmoid(x).")
+ACTIVATION(mish, MISH, "", "", cfx_cost_5_1, activation_run,
+           cfx_unary_only_float, "x * tanh(softplus(x)).")
 ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_3_0, activation_run,
            cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_4_0, activation_run,

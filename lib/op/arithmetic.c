@@ -250,7 +250,7 @@ static cfx_status clamp_run(cfx_call *call)
         .doc = "Each element, kept between two bounds.",                      \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
         .infer = clamp_infer,                                                 \
-        .cost = cfx_cost_0_0,                                                      \
+        .cost = cfx_cost_0_0,                                                 \
         .run = clamp_run,                                                     \
         .next = next_,                                                        \
     };
@@ -275,8 +275,8 @@ CLAMP(cfx_op__clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) "
         .doc = "Each element, kept from passing a bound.",                    \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
         .code = code_,                                                        \
-        .infer = cfx_binary_same,                                                  \
-        .cost = cfx_cost_0_0,                                                      \
+        .infer = cfx_binary_same,                                             \
+        .cost = cfx_cost_0_0,                                                 \
         .run = name##_run,                                                    \
     };
 

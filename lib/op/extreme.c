@@ -284,9 +284,10 @@ static cfx_status topk_run(cfx_call *call)
         return CFX_ENOMEM;
     cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), in->rank, &axis);
     cfx_axis_split s = cfx_loop_split(in, axis);
-    cfx_kernel_topk(call->ctx, (cfx_dtype)in->dtype, cfx_call_bool(call, LARGEST),
-             call->out[0]->data, call->out[1]->data, in->data, s.outer, s.n,
-             s.inner, cfx_call_int(call, K), call->work);
+    cfx_kernel_topk(call->ctx, (cfx_dtype)in->dtype,
+                    cfx_call_bool(call, LARGEST), call->out[0]->data,
+                    call->out[1]->data, in->data, s.outer, s.n, s.inner,
+                    cfx_call_int(call, K), call->work);
     cfx_tensor_unref(in);
     return CFX_OK;
 }

@@ -24,11 +24,6 @@ typedef struct registry {
     const cfx_op *user; /* being registered; NULL for the built-in ones */
 } registry;
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 static bool of_chain(const cfx_op *op, const cfx_op *member)
 {
     while (op && op != member)
@@ -45,10 +40,10 @@ static cfx_status add_target(registry *r, const char *name, size_t len,
     cfx_target *new = cfx_arena_alloc(&r->arena, sizeof(*new));
     char *copy = cfx_arena_strdup(&r->arena, name, len);
     if (!new || !copy)
-        return no_memory(err);
+        return cfx_no_memory(err);
     cfx_map_entry *e = cfx_map_put(&r->names, copy, len, NULL);
     if (!e)
-        return no_memory(err);
+        return cfx_no_memory(err);
     t.name = e->key;
     t.method = !strncmp(name, "Tensor.", 7);
     cfx_target *head = e->v.p, *last = NULL;
@@ -132,7 +127,7 @@ static cfx_status add_op(registry *r, const cfx_op *op, cfx_error *err)
         void *p = cfx_realloc(r->ctx, r->ops, r->cap * sizeof(*r->ops),
                               cap * sizeof(*r->ops));
         if (!p)
-            return no_memory(err);
+            return cfx_no_memory(err);
         r->ops = p;
         r->cap = cap;
     }
@@ -192,7 +187,7 @@ static cfx_status schema_of(registry *r, const char *text, bool full_name,
 {
     cfx_map_entry *e = cfx_map_put(&r->schemas, text, strlen(text), NULL);
     if (!e)
-        return no_memory(err);
+        return cfx_no_memory(err);
     if (!e->v.p) {
         cfx_schema *s;
         cfx_status st = cfx_schema__read(&s, &r->arena, text, full_name,
@@ -233,7 +228,7 @@ static cfx_status find(const cfx_target **out, cfx_context *ctx,
     registry *r = registry_of(ctx);
     *out = NULL;
     if (!r)
-        return no_memory(err);
+        return cfx_no_memory(err);
     if (a + b >= sizeof(buf))
         return CFX_OK;
     memcpy(buf, prefix, a);
@@ -317,7 +312,7 @@ cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op, cfx_error *err)
 {
     registry *r = registry_of(ctx);
     if (!r)
-        return no_memory(err);
+        return cfx_no_memory(err);
     pthread_mutex_lock(&r->lock);
     cfx_status st = add_user_op(r, op, err);
     pthread_mutex_unlock(&r->lock);
@@ -348,7 +343,7 @@ cfx_status cfx_schema_parse(const cfx_schema **out, cfx_context *ctx,
 {
     registry *r = registry_of(ctx);
     if (!r)
-        return no_memory(err);
+        return cfx_no_memory(err);
     pthread_mutex_lock(&r->lock);
     cfx_status st = schema_of(r, text, false, false, out, err);
     pthread_mutex_unlock(&r->lock);

@@ -44,7 +44,8 @@ static cfx_status softmax_run(cfx_call *call)
         return CFX_ENOMEM;
     cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
     cfx_axis_split s = cfx_loop_split(y, axis);
-    (call->op->code == LOG_SOFTMAX ? cfx_kernel_log_softmax : cfx_kernel_softmax)(
+    (call->op->code == LOG_SOFTMAX ? cfx_kernel_log_softmax
+                                   : cfx_kernel_softmax)(
         call->ctx, (cfx_dtype)y->dtype, y->data, in->data, s.outer, s.n,
         s.inner);
     cfx_tensor_unref(in);

@@ -46,11 +46,14 @@ static cfx_status unary_run(cfx_call *call)
         .run = unary_run,                                                     \
     };
 
-UNARY(sign, SIGN, cfx_unary_same, cfx_cost_0_0, "-1, 0 or 1, as the element's sign.")
-UNARY(square, SQUARE, cfx_unary_same, cfx_cost_1_0, "The square of each element.")
+UNARY(sign, SIGN, cfx_unary_same, cfx_cost_0_0,
+      "-1, 0 or 1, as the element's sign.")
+UNARY(square, SQUARE, cfx_unary_same, cfx_cost_1_0,
+      "The square of each element.")
 UNARY(floor, FLOOR, cfx_unary_same, cfx_cost_1_0, "Round down.")
 UNARY(ceil, CEIL, cfx_unary_same, cfx_cost_1_0, "Round up.")
-UNARY(frac, FRAC, cfx_unary_only_float, cfx_cost_1_0, "What is behind the point.")
+UNARY(frac, FRAC, cfx_unary_only_float, cfx_cost_1_0,
+      "What is behind the point.")
 
 UNARY(exp, EXP, cfx_unary_float, cfx_cost_1_1, "e to each element.")
 UNARY(exp2, EXP2, cfx_unary_float, cfx_cost_1_1, "2 to each element.")
