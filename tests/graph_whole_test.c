@@ -10,7 +10,7 @@
 START_TEST(edits_reuse_the_memory_of_what_they_replace)
 {
     cfx_node *x = input("x"), *y = input("y"), *n = call("f", x, NULL);
-    size_t held = 0;
+    size_t used_before = 0;
     char text[64];
     for (int i = 0; i < 100000; i++) {
         snprintf(text, sizeof(text), "text %d", i);
@@ -29,9 +29,9 @@ START_TEST(edits_reuse_the_memory_of_what_they_replace)
         cfx_value_unref(args[1]);
         cfx_value_unref(s);
         if (i == 1000)
-            held = cfx_context_memory(ctx);
+            used_before = cfx_context_memory(ctx);
     }
-    ck_assert_uint_eq(cfx_context_memory(ctx), held);
+    ck_assert_uint_eq(cfx_context_memory(ctx), used_before);
     check_graph(g);
 }
 END_TEST
@@ -43,7 +43,7 @@ START_TEST(failures_leave_no_memory_behind)
     cfx_value list = cfx_list_new(ctx, 2, items);
     cfx_value args[] = {list, text, node(x), CFX_NOTHING};
     cfx_value kwargs[] = {text, list, text, list};
-    size_t held = 0;
+    size_t used_before = 0;
     for (int i = 0; i < 20000; i++) {
         ck_assert_ptr_null(cfx_graph_call_function(g, "f", args, 4, NULL, 0,
                                                    &err));
@@ -54,9 +54,9 @@ START_TEST(failures_leave_no_memory_behind)
         must(cfx_node_set_meta(x, "key", list, &err) == CFX_EINVAL);
         must(cfx_node_insert_arg(x, 9, list, &err) == CFX_EINVAL);
         if (i == 100)
-            held = cfx_context_memory(ctx);
+            used_before = cfx_context_memory(ctx);
     }
-    ck_assert_uint_eq(cfx_context_memory(ctx), held);
+    ck_assert_uint_eq(cfx_context_memory(ctx), used_before);
     cfx_value_unref(list);
     cfx_value_unref(text);
     check_graph(g);

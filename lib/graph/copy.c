@@ -73,33 +73,49 @@ cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
 
 /* ---- A graph ---- */
 
-static cfx_status check_inputs(const cfx_node *n, const cfx_node_map *map,
-                               cfx_error *err)
+static cfx_status used_too_early(const cfx_node *n, uint32_t i, cfx_error *err)
+{
+    return cfx_fail(err, CFX_EGRAPH, "Argument '%s' of Node '%s' was used"
+                    " before it has been defined! Please check that Nodes in"
+                    " the graph are topologically ordered",
+                    n->inputs[i].input->name, n->name);
+}
+
+static cfx_value copy_of(void *user, cfx_node *n)
+{
+    cfx_node *const *copy = user;
+    return copy[n->id] ? cfx_value_of_node(copy[n->id]) : CFX_NOTHING;
+}
+
+static cfx_status check_order(const cfx_node *n, cfx_node *const *copy,
+                              cfx_error *err)
 {
     for (uint32_t i = 0; i < n->ninputs; i++)
-        if (cfx_node_map_get(map, n->inputs[i].input).kind == CFX_ABSENT)
-            return cfx_fail(err, CFX_EGRAPH,
-                            "Argument '%s' of Node '%s' was used before it"
-                            " has been defined! Please check that Nodes in"
-                            " the graph are topologically ordered",
-                            n->inputs[i].input->name, n->name);
+        if (!copy[n->inputs[i].input->id])
+            return used_too_early(n, i, err);
     return CFX_OK;
 }
 
-/* Names are legal and differ, so that the namespace gives them again. */
+/* Names are legal and differ, so that the namespace gives them again. copy[id]
+ * becomes the copy of the node of that id. */
 static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
-                             cfx_node_map *map, cfx_error *err)
+                             cfx_node **copy, cfx_error *err)
 {
     cfx_error why;
     why.code = CFX_OK;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        cfx_status st = check_inputs(n, map, err);
+        cfx_status st = check_order(n, copy, err);
         if (st)
             return st;
-        cfx_node *copy = cfx_graph_node_copy_mapped(to, n, map, &why);
-        if (!copy)
+        cfx_node_spec spec = spec_of(n);
+        spec.map = copy_of;
+        spec.user = copy;
+        spec.steady = true;
+        cfx_node *made = cfx_graph__make(to, &spec, &why);
+        if (!made)
             return cfx_fail(err, why.code, "%s", why.text);
-        copy->id = n->id;
+        made->id = n->id;
+        copy[n->id] = made;
     }
     to->ids = g->ids;
     return CFX_OK;
@@ -108,14 +124,14 @@ static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
 cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
 {
     cfx_graph *to;
-    cfx_node_map map;
     cfx_status st = cfx_graph_new(&to, g->ctx, err);
     if (st)
         return st;
-    cfx_node_map_init(&map, g);
-    st = cfx_names_reserve(&to->names, g->len)
-             ? copy_nodes(to, g, &map, err) : cfx_no_memory(err);
-    cfx_node_map_release(&map);
+    size_t ids = (size_t)g->ids + 1;
+    cfx_node **copy = cfx_calloc(g->ctx, ids, sizeof(*copy));
+    st = copy && cfx_names_reserve(&to->names, g->len)
+             ? copy_nodes(to, g, copy, err) : cfx_no_memory(err);
+    cfx_free(g->ctx, copy, ids * sizeof(*copy));
     if (st)
         cfx_graph_free(to);
     else
@@ -134,6 +150,15 @@ typedef struct inserting {
     cfx_node **node;
     size_t room, len, done;
 } inserting;
+
+static cfx_status check_inputs(const cfx_node *n, const cfx_node_map *map,
+                               cfx_error *err)
+{
+    for (uint32_t i = 0; i < n->ninputs; i++)
+        if (cfx_node_map_get(map, n->inputs[i].input).kind == CFX_ABSENT)
+            return used_too_early(n, i, err);
+    return CFX_OK;
+}
 
 /* The list is made first: the two graphs may be one. */
 static cfx_status list_nodes(inserting *in, cfx_error *err)

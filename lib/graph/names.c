@@ -150,9 +150,13 @@ static bool is_upper(char c)
     return c >= 'A' && c <= 'Z';
 }
 
+/* Letters, digits and the underscore, as 128 bits. */
 static bool is_word(char c)
 {
-    return is_lower(c) || is_upper(c) || is_digit(c) || c == '_';
+    static const uint64_t words[2] = {UINT64_C(0x03FF000000000000),
+                                      UINT64_C(0x07FFFFFE87FFFFFE)};
+    unsigned u = (unsigned char)c;
+    return u < 128 && words[u >> 6] >> (u & 63) & 1;
 }
 
 /* Write the identifier nearest to a candidate into the buffer. */
