@@ -96,8 +96,8 @@ static cfx_status check_order(const cfx_node *n, cfx_node *const *copy,
     return CFX_OK;
 }
 
-/* Names are legal and differ, so that the namespace gives them again. copy[id]
- * becomes the copy of the node of that id. */
+/* Names differ, so that the namespace gives them again. copy[id] becomes the
+ * copy of the node of that id. */
 static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
                              cfx_node **copy, cfx_error *err)
 {
@@ -110,7 +110,7 @@ static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
         cfx_node_spec spec = spec_of(n);
         spec.map = copy_of;
         spec.user = copy;
-        spec.steady = true;
+        spec.steady = spec.again = true;
         cfx_node *made = cfx_graph__make(to, &spec, &why);
         if (!made)
             return cfx_fail(err, why.code, "%s", why.text);

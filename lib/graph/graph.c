@@ -237,6 +237,8 @@ static const char *make_name(cfx_graph *g, const cfx_node *n,
                              const cfx_node_spec *spec)
 {
     const cfx_string *target = n->target.u.str;
+    if (spec->again)
+        return cfx_names_again(&g->names, spec->name);
     return spec->name ? cfx_names_create(&g->names, spec->name,
                                          strlen(spec->name), false)
                       : cfx_names_of_target(&g->names, spec->op, target->text,

@@ -54,6 +54,7 @@ typedef struct cfx_node_spec {
     cfx_value (*map)(void *user, cfx_node *n);
     void *user;
     bool steady;             /* it edits nothing and gives the same again */
+    bool again;              /* `name` is that of a node of another graph */
 } cfx_node_spec;
 
 /* Make one at the insert point; NULL on failure. */

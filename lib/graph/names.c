@@ -345,13 +345,11 @@ static cfx_map_entry *put_itself(cfx_names *names, bool legal, bool *taken)
     return *taken ? NULL : entry;
 }
 
-const char *cfx_names_create(cfx_names *names, const char *candidate,
-                             size_t len, bool any)
+/* Make a name of the candidate in the buffer, which is an identifier. */
+static const char *create(cfx_names *names, bool any)
 {
-    cfx_buf *buf = &names->buf;
+    const cfx_buf *buf = &names->buf;
     int64_t number;
-    if (!write_identifier(buf, candidate, len))
-        return NULL;
     size_t base_len = split(buf->s, buf->len, &number);
     cfx_names_base *base = base_of(names, buf->s, base_len);
     bool plain = number < 0, taken = plain && !any && base && base->taken;
@@ -375,6 +373,22 @@ static void take_back(cfx_names *names)
     cfx_map_remove(&names->used, names->last, strlen(names->last));
     if (names->last_base)
         names->last_base->count = names->last_count;
+}
+
+const char *cfx_names_create(cfx_names *names, const char *candidate,
+                             size_t len, bool any)
+{
+    return write_identifier(&names->buf, candidate, len) ? create(names, any)
+                                                         : NULL;
+}
+
+const char *cfx_names_again(cfx_names *names, const char *name)
+{
+    cfx_buf *buf = &names->buf;
+    buf->failed = false;
+    cfx_buf_clear(buf);
+    cfx_buf_puts(buf, name);
+    return buf->failed ? NULL : create(names, true);
 }
 
 const char *cfx_names_replace(cfx_names *names, const char *old,

@@ -41,6 +41,9 @@ bool cfx_names_reserve(cfx_names *names, size_t len);
 const char *cfx_names_create(cfx_names *names, const char *candidate,
                              size_t len, bool any);
 
+/* The same for a name that another namespace has given. */
+const char *cfx_names_again(cfx_names *names, const char *name);
+
 /* The name of a node that brings none, made from its target. */
 const char *cfx_names_of_target(cfx_names *names, cfx_opcode op,
                                 const char *target, size_t len);
