@@ -223,8 +223,8 @@ START_TEST(effects_of_most_modules_are_found)
     static const char *const pure[] = {
         "AdaptiveAvgPool2d", "AvgPool2d", "Conv2d", "Conv1d", "Linear",
         "Bilinear", "Embedding", "EmbeddingBag", "LSTM", "GRU", "RNN",
-        "LSTMCell", "LayerNorm", "GroupNorm", "MaxPool2d", "MaxUnpool2d",
-        "Softmax", "GELU", "PReLU", "PixelShuffle", "Flatten",
+        "LSTMCell", "LayerNorm", "GroupNorm", "MaxPool2d", "Softmax",
+        "GELU", "PReLU", "PixelShuffle", "Flatten",
         "Unflatten", "ZeroPad2d", "CosineSimilarity", "Fold", "Unfold",
         "InstanceNorm2d", "TransformerEncoderLayer", "Identity",
     };
@@ -233,8 +233,7 @@ START_TEST(effects_of_most_modules_are_found)
         cfx_module *root = new_root(), *m;
         const cfx_module_type *t = cfx_find_module_type(ctx, pure[i]);
         cfx_value args[] = {cfx_int(2), cfx_int(2), cfx_int(2)};
-        if (!t)
-            continue;
+        ck_assert_msg(t, "%s", pure[i]);
         size_t n = 0;
         while (n <= 3 && cfx_module_new(&m, ctx, t, NULL, args, n, NULL, 0,
                                         NULL))

@@ -100,6 +100,7 @@ AM_TESTS_ENVIRONMENT = srcdir='$(srcdir)'; export srcdir; \
 	CFX_ZOO='$(builddir)/zoo'; export CFX_ZOO; \
 	CFX='$(builddir)/cfx'; export CFX; \
 	CC='$(CC)'; export CC; \
+	CFX_LDFLAGS='$(SANITIZE_FLAGS)'; export CFX_LDFLAGS; \
 	CFX_EMULATOR='$(CFX_EMULATOR)'; export CFX_EMULATOR; \
 	CK_FORK=$${CFX_EMULATOR:+no}; export CK_FORK; \
 	CK_TIMEOUT_MULTIPLIER=20; export CK_TIMEOUT_MULTIPLIER;
