@@ -31,7 +31,7 @@ libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
 
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h
-libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_text.c \
+libcfx_all_la_SOURCES += %reldir%/pass.c %reldir%/pass_impl.h %reldir%/pass_text.c \
 	%reldir%/pass_manager.c %reldir%/observer.c
 
 include $(srcdir)/%reldir%/passes/local.mk

@@ -9,6 +9,7 @@
 
 #include "base/context.h"
 #include "base/util.h"
+#include "interp/pass_impl.h"
 
 #define PASS(name) extern const cfx_pass cfx_pass__##name;
 #include "passes/passes.def"
@@ -131,6 +132,35 @@ const cfx_schema *cfx_pass_schema(cfx_context *ctx, const cfx_pass *pass)
     return cfx_schema_parse(&schema, ctx, pass->schema, NULL) ? NULL : schema;
 }
 
+cfx_status cfx_pass__begin(cfx_pass_call *p, cfx_module *gm, cfx_error *own,
+                           cfx_error *err)
+{
+    *p = (cfx_pass_call){
+        .ctx = cfx_module_context(gm),
+        .gm = gm,
+        .graph = cfx_graph_module_graph(gm),
+        .err = err ? err : own,
+    };
+    return p->graph ? CFX_OK
+                    : cfx_fail(err, CFX_EINVAL, "a %s has no graph",
+                               cfx_module_class_name(gm));
+}
+
+bool cfx_pass__lists(cfx_value list, const char *word)
+{
+    for (uint32_t i = 0; i < list.u.seq->len; i++)
+        if (!strcmp(list.u.seq->item[i].u.str->text, word))
+            return true;
+    return false;
+}
+
+bool cfx_pass__lists_node(void *user, const cfx_node *n)
+{
+    const cfx_value *list = user;
+    return cfx_pass__lists(*list, n->name) ||
+           cfx_pass__lists(*list, n->target.u.str->text);
+}
+
 /* ---- Applying ---- */
 
 static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
@@ -138,23 +168,18 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
                             size_t *changed, cfx_error *err)
 {
     cfx_error own = {0};
-    cfx_pass_call call = {
-        .ctx = cfx_module_context(gm),
-        .gm = gm,
-        .graph = cfx_graph_module_graph(gm),
-        .in = in,
-        .reverse = reverse,
-        .err = err ? err : &own,
-    };
-    if (!call.graph)
-        return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
-                        cfx_module_class_name(gm));
+    cfx_pass_call call;
+    cfx_status st = cfx_pass__begin(&call, gm, &own, err);
+    if (st)
+        return st;
+    call.in = in;
+    call.reverse = reverse;
     if (reverse && !(pass->flags & CFX_PASS_REVERSIBLE))
         return cfx_fail(err, CFX_EINVAL, "the pass '%s' is not reversible",
                         schema->name);
     cfx_graph *before = call.graph;
     cfx_insert_point at = cfx_graph_inserting_after(before, NULL);
-    cfx_status st = pass->run(&call);
+    st = pass->run(&call);
     if (cfx_graph_module_graph(gm) == before)
         cfx_graph_restore(before, at);
     if (changed)

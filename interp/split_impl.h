@@ -47,6 +47,10 @@ cfx_status cfx_split__sort_nodes(splitter *s);
 cfx_status cfx_split__carve(splitter *s);
 /* The parent: new, or gm itself. */
 cfx_status cfx_split__parent(splitter *s, cfx_module **out);
+/* A new one, by what makes its graph and what gives it the children. */
+cfx_status cfx_split__new_parent(
+    splitter *s, cfx_status (*make)(splitter *s, cfx_carving *c),
+    cfx_status (*give)(splitter *s, cfx_module *to), cfx_module **out);
 cfx_status cfx_split__in_place(splitter *s);
 
 /* The pairs of n strings as a dict; takes the references, also on failure. */

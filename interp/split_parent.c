@@ -117,26 +117,33 @@ static cfx_status give_children(splitter *s, cfx_module *to)
     return st;
 }
 
-cfx_status cfx_split__parent(splitter *s, cfx_module **out)
+cfx_status cfx_split__new_parent(
+    splitter *s, cfx_status (*make)(splitter *s, cfx_carving *c),
+    cfx_status (*give)(splitter *s, cfx_module *to), cfx_module **out)
 {
     cfx_carving c = {.env = s->env, .err = s->err};
     cfx_module *gm = NULL;
     cfx_status st = cfx_graph_new(&c.to, s->ctx, s->err);
     if (st)
         return st;
-    st = make_graph(s, &c);
+    st = make(s, &c);
     if (st) {
         cfx_graph_free(c.to);
         return st;
     }
     st = cfx_carve__module_take(&gm, s->gm, c.to, "GraphModule", s->err);
     if (!st)
-        st = give_children(s, gm);
+        st = give(s, gm);
     if (st)
         cfx_module_unref(gm);
     else
         *out = gm;
     return st;
+}
+
+cfx_status cfx_split__parent(splitter *s, cfx_module **out)
+{
+    return cfx_split__new_parent(s, make_graph, give_children, out);
 }
 
 /* ---- In place ---- */

@@ -281,28 +281,6 @@ static cfx_status give_children(splitter *s, cfx_module *to)
     return st;
 }
 
-static cfx_status join(splitter *s, cfx_module **out)
-{
-    cfx_carving c = {.env = s->env, .err = s->err};
-    cfx_module *gm = NULL;
-    cfx_status st = cfx_graph_new(&c.to, s->ctx, s->err);
-    if (st)
-        return st;
-    st = make_parent(s, &c);
-    if (st) {
-        cfx_graph_free(c.to);
-        return st;
-    }
-    st = cfx_carve__module_take(&gm, s->gm, c.to, "GraphModule", s->err);
-    if (!st)
-        st = give_children(s, gm);
-    if (st)
-        cfx_module_unref(gm);
-    else
-        *out = gm;
-    return st;
-}
-
 /* ---- The public function ---- */
 
 cfx_status cfx_split_by_tags(cfx_module **out, const cfx_module *gm,
@@ -329,7 +307,7 @@ cfx_status cfx_split_by_tags(cfx_module **out, const cfx_module *gm,
     if (!st)
         st = named;
     if (!st)
-        st = join(&t.s, out);
+        st = cfx_split__new_parent(&t.s, make_parent, give_children, out);
     if (!st && t.s.o.qualname_map)
         *t.s.o.qualname_map = cfx_value_ref(names);
     else if (t.s.o.qualname_map)

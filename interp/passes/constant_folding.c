@@ -12,6 +12,7 @@
 
 #include <string.h>
 
+#include "interp/pass_impl.h"
 #include "passes/memory.h"
 #include "passes/retrace.h"
 
@@ -309,16 +310,11 @@ cfx_status cfx_fold_constants(cfx_module *gm, const cfx_fold_options *options,
 {
     static const cfx_fold_options none = {.size = sizeof(none)};
     cfx_error own = {0};
-    cfx_pass_call p = {
-        .ctx = cfx_module_context(gm),
-        .gm = gm,
-        .graph = cfx_graph_module_graph(gm),
-        .err = err ? err : &own,
-    };
-    if (!p.graph)
-        return cfx_fail(err, CFX_EINVAL, "a %s has no graph",
-                        cfx_module_class_name(gm));
-    cfx_status st = fold(&p, options ? options : &none);
+    cfx_pass_call p;
+    cfx_status st = cfx_pass__begin(&p, gm, &own, err);
+    if (st)
+        return st;
+    st = fold(&p, options ? options : &none);
     if (changed)
         *changed = p.changed;
     return st;
@@ -326,24 +322,12 @@ cfx_status cfx_fold_constants(cfx_module *gm, const cfx_fold_options *options,
 
 /* ---- The pass ---- */
 
-/* Is the node's target or name in the list of the option? */
-static bool is_listed(void *user, const cfx_node *n)
-{
-    const cfx_value *list = user;
-    for (uint32_t i = 0; i < list->u.seq->len; i++) {
-        const char *word = list->u.seq->item[i].u.str->text;
-        if (!strcmp(word, n->name) || !strcmp(word, n->target.u.str->text))
-            return true;
-    }
-    return false;
-}
-
 static cfx_status constant_folding_run(cfx_pass_call *p)
 {
     cfx_value skip = p->in[0];
     const cfx_fold_options o = {
         .size = sizeof(o),
-        .skip = skip.u.seq->len ? is_listed : NULL,
+        .skip = skip.u.seq->len ? cfx_pass__lists_node : NULL,
         .user = &skip,
         .max_bytes = p->in[1].kind == CFX_INT ? p->in[1].u.i : 0,
     };

@@ -6,8 +6,7 @@
  * whose forward cannot be traced (one that branches on a shape that is not
  * known) stays.
  */
-#include <string.h>
-
+#include "interp/pass_impl.h"
 #include "passes/retrace.h"
 
 static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
@@ -25,14 +24,6 @@ static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_own(s, out);
 }
 
-static bool is_listed(cfx_value list, const char *word)
-{
-    for (uint32_t i = 0; i < list.u.seq->len; i++)
-        if (!strcmp(list.u.seq->item[i].u.str->text, word))
-            return true;
-    return false;
-}
-
 /* By the name of its class, or by its path; all where neither is given. */
 static bool is_chosen(const cfx_pass_call *p, const cfx_node *n)
 {
@@ -42,8 +33,8 @@ static bool is_chosen(const cfx_pass_call *p, const cfx_node *n)
     if (!m)
         return false;
     return (!types.u.seq->len && !paths.u.seq->len) ||
-           is_listed(types, cfx_module_class_name(m)) ||
-           is_listed(paths, path);
+           cfx_pass__lists(types, cfx_module_class_name(m)) ||
+           cfx_pass__lists(paths, path);
 }
 
 static cfx_status inline_modules_run(cfx_pass_call *p)
