@@ -1,6 +1,7 @@
 /*
  * case -- read, run and compare operator cases.
  */
+#define _POSIX_C_SOURCE 200809L
 #include "tests/case.h"
 
 #include <ctype.h>
@@ -12,6 +13,28 @@
 #include <cfx/text.h>
 
 #include "base/util.h"
+
+/* ---- Files ---- */
+
+bool case_lines(const char *file, const char *only, case_line_fn *fn,
+                void *user)
+{
+    FILE *f = fopen(file, "r");
+    char *line = NULL;
+    size_t cap = 0;
+    if (!f) {
+        perror(file);
+        return false;
+    }
+    for (int number = 1; getline(&line, &cap, f) > 0; number++) {
+        line[strcspn(line, "\n")] = '\0';
+        if (!only || strstr(line, only))
+            fn(user, file, number, line);
+    }
+    free(line);
+    fclose(f);
+    return true;
+}
 
 /* ---- Reading ---- */
 

@@ -27,6 +27,13 @@ typedef struct op_case {
     size_t ntensors;
 } op_case;
 
+/* Call fn for each line of a file, or for those that hold the text `only`. False,
+ * with the reason on stderr, if it cannot be read. */
+typedef void case_line_fn(void *user, const char *file, int number,
+                          const char *line);
+bool case_lines(const char *file, const char *only, case_line_fn *fn,
+                void *user);
+
 /* Read the text of a case; in a meta scope its tensors are metas. False, with a
  * sentence in why, if it is malformed or names a module type that there is
  * none of. Free with case_release. */

@@ -5,20 +5,25 @@
 #ifndef CFX_FAILING_ALLOC_H
 #define CFX_FAILING_ALLOC_H
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 #include <cfx/compiler.h>
 
 /* Allocations until failure; negative: no end. */
 CFX_UNUSED static long allowed = -1;
+/* One has failed. */
+CFX_UNUSED static bool refused;
 /* Bytes that were not given back. */
 CFX_UNUSED static long held;
 
 CFX_INLINE void *test_alloc(void *user, size_t size, size_t align)
 {
     (void)user;
-    if (!allowed)
+    if (!allowed) {
+        refused = true;
         return NULL;
+    }
     if (allowed > 0)
         allowed--;
     held += (long)size;

@@ -2,6 +2,7 @@
  * matcher_beyond_test -- patterns that torch.fx does not have, what is no
  * pattern, large ones, and lack of memory.
  */
+#include "failing_alloc.h"
 #include "matcher_test.h"
 
 /* ---- Beyond torch.fx ---- */
@@ -309,33 +310,11 @@ END_TEST
 
 /* ---- Memory ---- */
 
-typedef struct failing {
-    int left;                /* allocations until all fail; negative: none */
-    bool failed;
-} failing;
-
-static void *alloc(void *user, size_t size, size_t align)
-{
-    failing *f = user;
-    if (f->left == 0) {
-        f->failed = true;
-        return NULL;
-    }
-    f->left -= f->left > 0;
-    return aligned_alloc(align, (size + align - 1) / align * align);
-}
-
-static void dealloc(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
-
 START_TEST(every_lack_of_memory_is_told)
 {
-    failing f = {-1, false};
-    cfx_options o = {.size = sizeof(o), .allocator = {alloc, dealloc, &f}};
+    allowed = -1;
+    cfx_options o = {.size = sizeof(o),
+                     .allocator = {test_alloc, test_free, NULL}};
     cfx_context_free(ctx);
     ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), CFX_OK);
     cfx_match_options mo = {.size = sizeof(mo), .commutative = true,
@@ -348,15 +327,16 @@ START_TEST(every_lack_of_memory_is_told)
                         " b = torch.softmax(a, d, l) | (b, a, {'r': r})");
     bool again = true;
     for (int n = 0; again; n++) {
-        f = (failing){n, false};
+        allowed = n;
+        refused = false;
         err = (cfx_error){0};
         cfx_status st = cfx_matcher_new(&matcher, pattern, &mo, &err);
         if (!st)
             st = cfx_matcher_match(matcher, graph, &found, &err);
         else
             matcher = NULL;
-        again = f.failed;
-        f.left = -1;
+        again = refused;
+        allowed = -1;
         ck_assert_msg(st == (again ? CFX_ENOMEM : CFX_OK), "%d: %d", n, st);
         ck_assert_uint_eq(again ? 1 : found.n, 1);
         cfx_matches_release(&found);

@@ -136,8 +136,12 @@ static const cfx_scope_class watched = {
     .call_op = watched_call,
 };
 
-static void check_line(cfx_context *ctx, const char *line)
+static void check_line(void *user, const char *path, int line_number,
+                       const char *line)
 {
+    cfx_context *ctx = user;
+    file = path;
+    number = line_number;
     const char *tab = strchr(line, '\t');
     char why[3000] = "";
     op_case c;
@@ -151,27 +155,6 @@ static void check_line(cfx_context *ctx, const char *line)
     cfx_scope_release(&s);
 }
 
-static void check_file(cfx_context *ctx, const char *only)
-{
-    FILE *f = fopen(file, "r");
-    char *line = NULL;
-    size_t cap = 0;
-    number = 0;
-    if (!f) {
-        perror(file);
-        failed++;
-        return;
-    }
-    while (getline(&line, &cap, f) > 0) {
-        line[strcspn(line, "\n")] = '\0';
-        number++;
-        if (!only || strstr(line, only))
-            check_line(ctx, line);
-    }
-    free(line);
-    fclose(f);
-}
-
 int main(int argc, char **argv)
 {
     const char *only = NULL;
@@ -182,12 +165,10 @@ int main(int argc, char **argv)
         return 1;
     }
     for (int i = 1; i < argc; i++) {
-        if (!strcmp(argv[i], "-k") && i + 1 < argc) {
+        if (!strcmp(argv[i], "-k") && i + 1 < argc)
             only = argv[++i];
-        } else {
-            file = argv[i];
-            check_file(ctx, only);
-        }
+        else if (!case_lines(argv[i], only, check_line, ctx))
+            failed++;
     }
     cfx_context_free(ctx);
     printf("%d passed, %d failed\n", passed, failed);

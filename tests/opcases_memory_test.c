@@ -77,46 +77,42 @@ static bool check_case(cfx_context *ctx, const char *line, size_t len,
     return ok;
 }
 
-static void check_file(cfx_context *ctx, const char *path, int *passed,
-                       int *wrong)
+struct counts {
+    cfx_context *ctx;
+    int passed, wrong;
+};
+
+static void check_line(void *user, const char *file, int number,
+                       const char *line)
 {
-    FILE *f = fopen(path, "r");
-    char *line = NULL, why[512];
-    size_t cap = 0;
-    if (!f) {
-        perror(path);
-        ++*wrong;
+    struct counts *n = user;
+    char why[512] = "";
+    size_t len = strcspn(line, "\t");
+    if (check_case(n->ctx, line, len, why, sizeof(why))) {
+        n->passed++;
         return;
     }
-    while (getline(&line, &cap, f) > 0) {
-        size_t len = strcspn(line, "\t");
-        *why = '\0';
-        bool ok = check_case(ctx, line, len, why, sizeof(why));
-        ++*(ok ? passed : wrong);
-        if (!ok)
-            printf("%s: %.*s\n    %s\n", path, (int)len, line, why);
-    }
-    free(line);
-    fclose(f);
+    n->wrong++;
+    printf("%s:%d: %.*s\n    %s\n", file, number, (int)len, line, why);
 }
 
 int main(int argc, char **argv)
 {
-    int passed = 0, wrong = 0;
-    cfx_context *ctx;
+    struct counts n = {0};
     cfx_error err = {0};
     cfx_options options = {
         .size = sizeof(options),
         .allocator = {test_alloc, test_free, NULL},
         .threads = 1,
     };
-    if (cfx_context_new(&ctx, &options, &err)) {
+    if (cfx_context_new(&n.ctx, &options, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
     for (int i = 1; i < argc; i++)
-        check_file(ctx, argv[i], &passed, &wrong);
-    cfx_context_free(ctx);
-    printf("%d passed, %d failed\n", passed, wrong);
-    return wrong || !passed;
+        if (!case_lines(argv[i], NULL, check_line, &n))
+            n.wrong++;
+    cfx_context_free(n.ctx);
+    printf("%d passed, %d failed\n", n.passed, n.wrong);
+    return n.wrong || !n.passed;
 }

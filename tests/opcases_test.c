@@ -10,7 +10,10 @@
 
 #include "tests/case.h"
 
-struct counts { int passed, failed; };
+struct counts {
+    cfx_context *ctx;
+    int passed, failed;
+};
 
 static void report(struct counts *n, bool ok, const char *file, int line,
                    const char *text, const char *why)
@@ -61,9 +64,11 @@ static void check_meta(cfx_context *ctx, struct counts *n, const char *file,
     cfx_scope_release(&s);
 }
 
-static void check_line(cfx_context *ctx, struct counts *n, const char *file,
-                       int number, const char *line)
+static void check_line(void *user, const char *file, int number,
+                       const char *line)
 {
+    struct counts *n = user;
+    cfx_context *ctx = n->ctx;
     const char *tab = strchr(line, '\t');
     char why[3000] = "";
     op_case c;
@@ -85,45 +90,22 @@ static void check_line(cfx_context *ctx, struct counts *n, const char *file,
     cfx_scope_release(&s);
 }
 
-static void check_file(cfx_context *ctx, struct counts *n, const char *path,
-                       const char *only)
-{
-    FILE *f = fopen(path, "r");
-    char *line = NULL;
-    size_t cap = 0;
-    int number = 0;
-    if (!f) {
-        perror(path);
-        n->failed++;
-        return;
-    }
-    while (getline(&line, &cap, f) > 0) {
-        line[strcspn(line, "\n")] = '\0';
-        number++;
-        if (!only || strstr(line, only))
-            check_line(ctx, n, path, number, line);
-    }
-    free(line);
-    fclose(f);
-}
-
 int main(int argc, char **argv)
 {
     struct counts n = {0};
     const char *only = NULL;
-    cfx_context *ctx;
     cfx_error err = {0};
-    if (cfx_context_new(&ctx, NULL, &err)) {
+    if (cfx_context_new(&n.ctx, NULL, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return 1;
     }
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-k") && i + 1 < argc)
             only = argv[++i];
-        else
-            check_file(ctx, &n, argv[i], only);
+        else if (!case_lines(argv[i], only, check_line, &n))
+            n.failed++;
     }
-    cfx_context_free(ctx);
+    cfx_context_free(n.ctx);
     printf("%d passed, %d failed\n", n.passed, n.failed);
     return n.failed || !n.passed;
 }

@@ -330,8 +330,12 @@ static void learn_call(struct walk *w, const char *line, const op_case *c)
     cfx_bound_release(&b);
 }
 
-static void learn_line(struct walk *w, const char *line)
+static void learn_line(void *user, const char *file, int number,
+                       const char *line)
 {
+    struct walk *w = user;
+    (void)file;
+    (void)number;
     char why[256];
     op_case c;
     cfx_scope s;
@@ -373,24 +377,6 @@ static void mark(struct walk *w, const cfx_target *t, const char *param)
 {
     for (; t; t = t->next)
         mark_one(w, t->variant, param);
-}
-
-static void learn_file(struct walk *w, const char *path)
-{
-    FILE *f = fopen(path, "r");
-    char *line = NULL;
-    size_t cap = 0;
-    if (!f) {
-        perror(path);
-        w->failed++;
-        return;
-    }
-    while (getline(&line, &cap, f) > 0) {
-        line[strcspn(line, "\n")] = '\0';
-        learn_line(w, line);
-    }
-    free(line);
-    fclose(f);
 }
 
 /* A case of the list above: it fails, and says so of the parameter. */
@@ -567,7 +553,7 @@ int main(int argc, char **argv)
         return 1;
     }
     for (int i = 1; i < argc; i++)
-        learn_file(&w, argv[i]);
+        w.failed += !case_lines(argv[i], NULL, learn_line, &w);
     for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
         learn_refused(&w, refused[i].param, refused[i].line);
     snprintf(path, sizeof(path), "%s/lib/cfx/ops.h", dir ? dir : ".");

@@ -2,6 +2,7 @@
  * rewriter_beyond_test -- replacing where torch.fx is in error, in random
  * graphs, in large ones, and without memory.
  */
+#include "failing_alloc.h"
 #include "rewriter_test.h"
 
 /* ---- Where torch.fx is in error ---- */
@@ -293,33 +294,11 @@ START_TEST(a_thousand_matches_of_a_large_graph)
 }
 END_TEST
 
-typedef struct failing {
-    int left;                /* allocations until all fail; negative: none */
-    bool failed;
-} failing;
-
-static void *alloc(void *user, size_t size, size_t align)
-{
-    failing *f = user;
-    if (f->left == 0) {
-        f->failed = true;
-        return NULL;
-    }
-    f->left -= f->left > 0;
-    return aligned_alloc(align, (size + align - 1) / align * align);
-}
-
-static void dealloc(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
-
 START_TEST(every_lack_of_memory_leaves_a_graph_in_order)
 {
-    failing f = {-1, false};
-    cfx_options o = {.size = sizeof(o), .allocator = {alloc, dealloc, &f}};
+    allowed = -1;
+    cfx_options o = {.size = sizeof(o),
+                     .allocator = {test_alloc, test_free, NULL}};
     cfx_context_free(ctx);
     ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), CFX_OK);
     bool again = true;
@@ -339,12 +318,13 @@ START_TEST(every_lack_of_memory_leaves_a_graph_in_order)
                        " m = torch.mul(l, w) | p = torch.neg(b) | (m, p)");
         pattern = new_graph(ctx, "a b | r = torch.relu(a) | o = torch.neg(b) |"
                             " (r, o)");
-        f = (failing){n, false};
+        allowed = n;
+        refused = false;
         cfx_status st = cfx_replace_pattern(gm, pattern,
                                             cfx_graph_module_graph(with), NULL,
                                             &replaced, &err);
-        again = f.failed;
-        f.left = -1;
+        again = refused;
+        allowed = -1;
         ck_assert_msg(st == (again ? CFX_ENOMEM : CFX_OK), "%d: %d", n, st);
         ck_assert_msg(!cfx_graph_lint(graph(), &err), "%d: %s", n, err.text);
         cfx_module_unref(with);

@@ -9,6 +9,7 @@
 #include <cfx/text.h>
 #include <cfx/tracer.h>
 
+#include "failing_alloc.h"
 #include "rewrite_test.h"
 
 static cfx_context *ctx;
@@ -265,30 +266,10 @@ START_TEST(traced_modules_are_found_again)
 }
 END_TEST
 
-static int left = -1;
-static bool failed;
-
-static void *alloc(void *user, size_t size, size_t align)
-{
-    (void)user;
-    if (left == 0) {
-        failed = true;
-        return NULL;
-    }
-    left -= left > 0;
-    return aligned_alloc(align, (size + align - 1) / align * align);
-}
-
-static void dealloc(void *user, void *p, size_t size)
-{
-    (void)user;
-    (void)size;
-    free(p);
-}
-
 START_TEST(every_lack_of_memory_is_told)
 {
-    cfx_options o = {.size = sizeof(o), .allocator = {alloc, dealloc, NULL}};
+    cfx_options o = {.size = sizeof(o),
+                     .allocator = {test_alloc, test_free, NULL}};
     const char *wanted[] = {"Linear"};
     cfx_context_free(ctx);
     ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), CFX_OK);
@@ -296,12 +277,12 @@ START_TEST(every_lack_of_memory_is_told)
     mark("source_fn_stack", "[('l1', 'torch.nn.Linear')]", "w1 b1 t1 a1");
     bool again = true;
     for (int n = 0; again; n++) {
-        left = n;
-        failed = false;
+        allowed = n;
+        refused = false;
         cfx_status st = cfx_get_source_partitions(&found, graph, wanted, 1,
                                                   NULL, NULL, &err);
-        again = failed;
-        left = -1;
+        again = refused;
+        allowed = -1;
         ck_assert_msg(st == (again ? CFX_ENOMEM : CFX_OK), "%d: %d", n, st);
         cfx_source_partitions_release(&found);
     }
