@@ -200,3 +200,24 @@ if HAVE_CHECK
 check_PROGRAMS += tests/shape_types_test
 TESTS += tests/shape_types_test
 endif
+
+# Shapes without numbers, cost, machine, memory, reports: a block each.
+if HAVE_CHECK
+SHAPE_TESTS =
+# -- extents
+
+# -- shapes
+
+# -- rules of shapes, operator by operator
+
+# -- cost
+
+# -- machine
+
+# -- memory
+
+# -- reports
+
+check_PROGRAMS += $(SHAPE_TESTS)
+TESTS += $(SHAPE_TESTS)
+endif
