@@ -214,6 +214,8 @@ SHAPE_TESTS =
 
 # -- machine
 SHAPE_TESTS += tests/machine_test
+dist_check_SCRIPTS += %reldir%/machine.sh
+TESTS += %reldir%/machine.sh
 
 # -- memory
 
