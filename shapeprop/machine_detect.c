@@ -66,7 +66,7 @@ static void tidy(char *s)
 
 static void processor_name(char name[CFX_MACHINE_TEXT])
 {
-    unsigned max = __get_cpuid_max(0x80000000, NULL);
+    unsigned max = (unsigned)__get_cpuid_max(0x80000000, NULL);
     unsigned r[12];
 
     name[0] = '\0';

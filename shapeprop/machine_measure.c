@@ -111,7 +111,7 @@ static bool choose_rounds(team *t, double took)
     double round = took / (double)t->rounds;
     int64_t did = t->rounds;
 
-    if (!t->best_round || round < t->best_round)
+    if (!(t->best_round > 0) || round < t->best_round)
         t->best_round = round;
     if (t->stride)
         return true;
