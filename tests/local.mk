@@ -214,6 +214,7 @@ SHAPE_TESTS =
 # -- cost
 
 # -- machine
+SHAPE_TESTS += tests/machine_test
 
 # -- memory
 
