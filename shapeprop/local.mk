@@ -7,5 +7,6 @@
 # The machine.
 
 # Memory.
+dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
 
 # Reports.
