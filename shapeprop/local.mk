@@ -14,6 +14,7 @@ libmachine_la_CPPFLAGS = $(AM_CPPFLAGS) \
 libcfx_all_la_LIBADD += libmachine.la
 
 # Memory.
+dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
 
 # Reports. The page is made from the files in report/.
 dist_cfxinclude_HEADERS += %reldir%/cfx/report.h
