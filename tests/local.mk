@@ -227,3 +227,7 @@ SHAPE_TESTS += tests/machine_test
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
+
+# cfx shapes.
+dist_check_SCRIPTS += %reldir%/shapes.sh
+TESTS += %reldir%/shapes.sh
