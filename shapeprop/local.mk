@@ -3,6 +3,9 @@
 # Shapes.
 
 # Cost.
+dist_cfxinclude_HEADERS += %reldir%/cfx/cost.h
+libcfx_all_la_SOURCES += %reldir%/cost.c %reldir%/cost_groups.c \
+	%reldir%/cost_impl.h %reldir%/cost_weights.c
 
 # The machine.
 
