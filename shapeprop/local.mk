@@ -7,8 +7,31 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/cost.h
 libcfx_all_la_SOURCES += %reldir%/cost.c %reldir%/cost_groups.c \
 	%reldir%/cost_impl.h %reldir%/cost_weights.c
 
-# The machine.
+# The machine. Descriptions of others are found where they are installed.
+dist_cfxinclude_HEADERS += %reldir%/cfx/machine.h
+noinst_LTLIBRARIES += libmachine.la
+libmachine_la_SOURCES = %reldir%/machine.c %reldir%/machine_impl.h \
+	%reldir%/machine_json.c %reldir%/machine_find.c
+libmachine_la_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DCFX_MACHINES_DIR='"$(pkgdatadir)/machines"'
+libcfx_all_la_LIBADD += libmachine.la
 
 # Memory.
+dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
 
-# Reports.
+# Reports. The page is made from the files in report/.
+dist_cfxinclude_HEADERS += %reldir%/cfx/report.h
+libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_read.c \
+	%reldir%/report_draw.c %reldir%/report_html.c
+nodist_libcfx_all_la_SOURCES += %reldir%/report_page.c
+CLEANFILES += %reldir%/report_page.c
+REPORT_PAGE = %reldir%/report/report.html
+REPORT_PAGE_PARTS =
+EXTRA_DIST += %reldir%/report/page.awk $(REPORT_PAGE) $(REPORT_PAGE_PARTS)
+
+%reldir%/report_page.c: %reldir%/report/page.awk $(REPORT_PAGE) \
+		$(REPORT_PAGE_PARTS)
+	$(AM_V_GEN)$(MKDIR_P) %reldir% && LC_ALL=C $(AWK) \
+		-v dir=$(srcdir)/%reldir%/report \
+		-f $(srcdir)/%reldir%/report/page.awk \
+		$(srcdir)/$(REPORT_PAGE) > $@.tmp && mv $@.tmp $@
