@@ -30,15 +30,15 @@ const char *cfx_cost_operator(const cfx_node *n, const cfx_module *gm)
 
 /* ---- Sums ---- */
 
-static cfx_cost_sum no_sum(void)
+cfx_cost_sum cfx_cost__no_sum(void)
 {
     cfx_dim zero = cfx_dim_int(0);
     return (cfx_cost_sum){.cost = cfx_cost__none(), .parameters = zero,
                           .parameter_bytes = zero, .buffer_bytes = zero};
 }
 
-static void add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
-                       const cfx_cost_weight *w)
+void cfx_cost__add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
+                          const cfx_cost_weight *w)
 {
     cfx_dim n = cfx_dim_int(1), bytes;
     for (int i = 0; i < w->tensor->rank; i++)
@@ -89,13 +89,13 @@ cfx_status cfx_cost_prop_total(cfx_cost_sum *out, const cfx_cost_prop *p,
     cfx_shape_env *env = p->self->scope.env;
     reading *r;
     size_t n, cap;
-    *out = no_sum();
+    *out = cfx_cost__no_sum();
     cfx_status st = sort_weights(&r, &n, &cap, p, err);
     if (st)
         return st;
     for (size_t i = 0; i < n; i++)
         if (!i || r[i].w.tensor != r[i - 1].w.tensor)
-            add_tensor(env, out, &r[i].w);
+            cfx_cost__add_tensor(env, out, &r[i].w);
     cfx_free(p->self->scope.ctx, r, (cap + 1) * sizeof(*r));
     for (size_t i = 0; i < p->nnodes; i++)
         cfx_cost_add(env, &out->cost, &p->node[i].cost);
@@ -123,7 +123,7 @@ static cfx_status sum_weights(cfx_cost_groups *g, const cfx_cost_prop *p,
         for (int64_t k = g->of[r[i].row]; k >= 0 && stamp[k] != turn;
              k = g->group[k].parent) {
             stamp[k] = turn;
-            add_tensor(env, &g->group[k].sum, &r[i].w);
+            cfx_cost__add_tensor(env, &g->group[k].sum, &r[i].w);
         }
     }
     if (!st)
@@ -168,7 +168,7 @@ static int64_t group_of(cfx_cost_groups *g, const char *key, int64_t parent)
         int depth = parent < 0 ? 0 : g->group[parent].depth + 1;
         g->group[g->n] = (cfx_cost_group){.key = key, .depth = depth,
                                           .parent = parent,
-                                          .sum = no_sum()};
+                                          .sum = cfx_cost__no_sum()};
         e->v.u = g->n++;
     }
     return (int64_t)e->v.u;

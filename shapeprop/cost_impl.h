@@ -35,6 +35,10 @@ struct cfx_cost_self {
 };
 
 cfx_cost cfx_cost__none(void);
+cfx_cost_sum cfx_cost__no_sum(void);
+/* Add what a weight has to a sum: elements, bytes. */
+void cfx_cost__add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
+                          const cfx_cost_weight *w);
 /* The tensor whose slices a call of a graph goes over; or absent. */
 cfx_value cfx_cost__slices(const cfx_call *call);
 
