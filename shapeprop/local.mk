@@ -9,6 +9,18 @@ libcfx_all_la_SOURCES += %reldir%/shape_prop.c %reldir%/shape_scope.c \
 	%reldir%/shape_json.c
 
 # Cost.
+dist_cfxinclude_HEADERS += %reldir%/cfx/cost.h
+libcfx_all_la_SOURCES += %reldir%/cost.c %reldir%/cost_groups.c \
+	%reldir%/cost_impl.h %reldir%/cost_weights.c
+
+# Rooflines.
+dist_cfxinclude_HEADERS += %reldir%/cfx/roofline.h
+libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/roofline.c \
+	%reldir%/roofline_columns.c %reldir%/roofline_floor.c \
+	%reldir%/roofline_impl.h %reldir%/roofline_measure.c \
+	%reldir%/roofline_rows.c \
+	%reldir%/roofline_table.h %reldir%/roofline_text.c \
+	%reldir%/roofline_totals.c
 
 # The machine. Descriptions of others are found where they are installed.
 dist_cfxinclude_HEADERS += %reldir%/cfx/machine.h
