@@ -8,5 +8,8 @@
 
 # Memory.
 dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
+libcfx_all_la_SOURCES += %reldir%/memory_impl.h %reldir%/memory_plan.c \
+	%reldir%/memory_walk.c %reldir%/memory_place.c \
+	%reldir%/memory_sweep.c %reldir%/memory_run.c
 
 # Reports.

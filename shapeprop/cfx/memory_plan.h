@@ -62,7 +62,8 @@ typedef struct cfx_memory_block {
     const cfx_node *node;  /* of the graph that was planned: where it is made */
     const cfx_op *op;      /* whose call made it; NULL of inputs and state */
     bool leaves;           /* it is, or is a part of, the result of the run */
-    bool from_data;        /* only the data tell its size: not planned */
+    bool from_data;        /* only the data tell its size, or who makes it:
+                              not planned */
     uint32_t first, last;  /* the calls between which it lives, both counted */
     const cfx_node *until; /* the node whose call is the last */
     int32_t alias_of;      /* the number of the block that it lies in, or -1 */
