@@ -10,6 +10,7 @@
 #include "memory_impl.h"
 
 #include "base/atomic.h"
+#include "op/loop.h"
 #include "op/op_impl.h"
 #include "tensor/storage.h"
 
@@ -322,39 +323,64 @@ static cfx_status look_at_item(walk *w, cfx_call *call, cfx_value v)
     return st ? st : made_by_call(w, v.u.tensor, call->err);
 }
 
+/* A row-major twin, unless it is that already. */
+static cfx_status look_at_twin(walk *w, cfx_call *call, const cfx_tensor *t)
+{
+    cfx_dim n = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype));
+    uint32_t at;
+    if (cfx_tensor_is_contiguous(t))
+        return CFX_OK;
+    for (int i = 0; i < t->rank; i++)
+        n = cfx_dim_mul(w->p->env, n, t->shape[i]);
+    return add_block(w, CFX_BLOCK_SCRATCH, n, &at, call->err);
+}
+
+static cfx_status look_at_twins(walk *w, cfx_call *call)
+{
+    cfx_status st = CFX_OK;
+    for (int k = 0; call->op->flags & CFX_OP__ROWS &&
+                    k < call->schema->nparams && !st; k++)
+        if (call->in[k].kind == CFX_TENSOR)
+            st = look_at_twin(w, call, call->in[k].u.tensor);
+    for (int i = 0; call->op->flags & CFX_OP__ROWS_OUT && i < call->nout && !st;
+         i++)
+        st = look_at_twin(w, call, call->out[i]);
+    return st;
+}
+
 /* Scratch memory lives as long as the call. */
-static cfx_status look_at_scratch(walk *w, cfx_call *call, uint32_t *scratch,
-                                  bool *has)
+static cfx_status look_at_scratch(walk *w, cfx_call *call)
 {
     size_t bytes = 0;
-    if (call->op->workspace && scratch_is_known(call))
+    uint32_t at;
+    cfx_status st = look_at_twins(w, call);
+    if (!st && call->op->workspace && scratch_is_known(call))
         bytes = call->op->workspace(call);
-    *has = bytes;
     return bytes ? add_block(w, CFX_BLOCK_SCRATCH,
-                             cfx_dim_int((int64_t)bytes), scratch, call->err)
-                 : CFX_OK;
+                             cfx_dim_int((int64_t)bytes), &at, call->err)
+                 : st;
 }
 
 /* The same blocks that cfx_call_eager would ask for, in its order. */
 static cfx_status look_at_call(cfx_call *call, void *user)
 {
     walk *w = user;
-    bool straight = cfx_call__writes_straight(call), has = false;
+    bool straight = cfx_call__writes_straight(call);
     cfx_status st = add_call(w, call->op, call->err);
-    uint32_t scratch = 0;
     for (int i = 0; i < call->nout && !straight && !st; i++)
         st = look_at_out(w, call, i, call->inplace ? CFX_BLOCK_SCRATCH
                                                    : CFX_BLOCK_RESULT);
     if (!st && cfx_value_is_seq(call->result))
         for (uint32_t i = 0; i < call->result.u.seq->len && !st; i++)
             st = look_at_item(w, call, call->result.u.seq->item[i]);
+    size_t scratch = w->p->nblocks;
     if (!st && call->op->run)
-        st = look_at_scratch(w, call, &scratch, &has);
+        st = look_at_scratch(w, call);
     if (st)
         return st;
     count_live(w);
-    if (has)
-        end_block(w, scratch);
+    for (; scratch < w->p->nblocks; scratch++)
+        end_block(w, (uint32_t)scratch);
     return CFX_OK;
 }
 
