@@ -44,6 +44,7 @@
 #define CFX_MEMORY_PLAN_H
 
 #include <cfx/interp.h>
+#include <cfx/text.h>
 
 typedef struct cfx_memory_plan cfx_memory_plan;
 
@@ -127,6 +128,13 @@ CFX_API const cfx_memory_block *cfx_memory_plan_at(const cfx_memory_plan *plan,
 
 /* How many calls of operators there are. */
 CFX_API uint32_t cfx_memory_plan_calls(const cfx_memory_plan *plan);
+
+/* The plan as text: a table, with sums below it; CSV; or JSON, "cfx.memory/1". */
+typedef enum cfx_memory_text {
+    CFX_MEMORY_TABLE, CFX_MEMORY_CSV, CFX_MEMORY_JSON
+} cfx_memory_text;
+CFX_API cfx_status cfx_print_memory(cfx_sink to, const cfx_memory_plan *plan,
+                                    cfx_memory_text format, cfx_error *err);
 
 /* ---- Runs in the arena ---- */
 
