@@ -67,6 +67,10 @@ endif
 
 # Memory.
 dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
+libcfx_all_la_SOURCES += %reldir%/memory_impl.h %reldir%/memory_plan.c \
+	%reldir%/memory_walk.c %reldir%/memory_place.c \
+	%reldir%/memory_sweep.c %reldir%/memory_run.c \
+	%reldir%/memory_text.c
 
 # Reports. The page is made from the files in report/.
 dist_cfxinclude_HEADERS += %reldir%/cfx/report.h

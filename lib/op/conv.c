@@ -346,6 +346,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };                                                                       \
@@ -360,6 +361,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
         .next = &conv##n##d_padding,                                         \
@@ -376,6 +378,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n | TRANSPOSED,                                              \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };
