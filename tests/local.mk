@@ -207,6 +207,7 @@ SHAPE_TESTS =
 # -- extents
 
 # -- shapes
+SHAPE_TESTS += tests/shape_prop_test
 
 # -- rules of shapes, operator by operator
 
