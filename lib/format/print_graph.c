@@ -43,10 +43,9 @@ static const char *kind_of_shape(cfx_value v)
 /* The type's text, if a node has one. */
 static const cfx_string *type_of(const cfx_node *n)
 {
-    if (n->type.kind == CFX_ABSENT ||
-        (n->op == CFX_PLACEHOLDER && !n->type.u.str->len))
+    if (!n->type || (n->op == CFX_PLACEHOLDER && !n->type->len))
         return NULL;
-    return n->type.u.str;
+    return n->type;
 }
 
 /* A type that would be taken for what stands before shapes is quoted. */
@@ -160,9 +159,9 @@ static void print_output(const cfx_values *v, const cfx_node *n)
         str.style = CFX_STYLE_STR;
     cfx_out_puts(v->out, "return ");
     cfx_print__value(&str, n->nargs ? n->args[0] : cfx_none());
-    if (lossless && n->type.kind != CFX_ABSENT) {
+    if (lossless && n->type) {
         cfx_out_puts(v->out, " -> ");
-        cfx_print__quoted(v->out, n->type.u.str->text, n->type.u.str->len);
+        cfx_print__quoted(v->out, n->type->text, n->type->len);
     }
     if (lossless && strcmp(n->name, "output")) {
         cfx_out_puts(v->out, " as %");
