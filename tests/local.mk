@@ -210,6 +210,7 @@ SHAPE_TESTS =
 # -- extents
 
 # -- shapes
+SHAPE_TESTS += tests/shape_prop_test
 
 # -- rules of shapes, operator by operator
 check_PROGRAMS += tests/shape_walk_test
