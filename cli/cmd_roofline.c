@@ -49,7 +49,7 @@ static const cli_option options[] = {
      "parameters, weights, intensity, ridge, bound, level, algorithm, floor, "
      "seconds, gflops, bandwidth, efficiency, share, live",
      AT(columns)},
-    {CLI_TEXT, 'f', "format", "FORMAT", "text (default), markdown or csv",
+    {CLI_TEXT, 'f', "format", "FORMAT", "text (default), markdown, csv or json",
      AT(format)},
     {0},
 };
@@ -66,6 +66,7 @@ static const struct format {
     {"text", cfx_roofline_print},
     {"markdown", cfx_roofline_print_markdown},
     {"csv", cfx_roofline_print_csv},
+    {"json", cfx_roofline_print_json},
 };
 
 static const struct format *find_format(const char *name)

@@ -61,6 +61,20 @@ typedef struct cfx_roofline_node {
     cfx_dim live_bytes;     /* of all values while it runs */
 } cfx_roofline_node;
 
+/* From that value of a symbol on a node has another bound. */
+typedef struct cfx_turn {
+    size_t row;
+    int64_t at;
+    cfx_bound_by before, after;
+} cfx_turn;
+
+/* All of it for one value of a symbol. */
+typedef struct cfx_roofline_point {
+    int64_t at;
+    double macs, flops, bytes, peak_bytes, floor; /* negative: not known */
+    double floor_of[CFX_NBOUNDS]; /* of the nodes with that bound */
+} cfx_roofline_point;
+
 /* Of several nodes. */
 typedef struct cfx_roofline_sum {
     cfx_cost_sum cost;
@@ -84,6 +98,11 @@ typedef struct cfx_roofline {
     cfx_cost_groups modules, operators;
     cfx_roofline_sum *module_sum, *operator_sum;
     cfx_roofline_sum bound_sum[CFX_NBOUNDS];
+    /* What cfx_roofline_follow and cfx_roofline_sweep found, along `symbol`. */
+    char symbol[64];
+    size_t nturns, npoints;
+    cfx_turn *turn;         /* by row, then by value */
+    cfx_roofline_point *point;
     struct cfx_roofline_self *self;
 } cfx_roofline;
 
@@ -120,6 +139,33 @@ CFX_API cfx_status cfx_roofline_measure(cfx_roofline *r,
                                                          size_t done,
                                                          size_t total),
                                         void *user, cfx_error *err);
+
+/* ---- Where extents are symbols ---- */
+
+/* Gives the value of a symbol; false where it has none. */
+typedef bool cfx_symbol_fn(void *user, const char *name, int64_t *v);
+
+/* The floors with numbers for the symbols, one a node of the graph. Rows whose
+ * counts stay unknown are CFX_BOUND_UNKNOWN. Fails with CFX_EINVAL where there
+ * is no machine, CFX_ENOMEM. */
+CFX_API cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
+                                   cfx_symbol_fn *value, void *user,
+                                   cfx_error *err);
+
+/* Where nodes turn from one bound to another as one symbol goes from `from` to
+ * `to`, all others having numbers in the graph already; sets r->turn. Between
+ * values that are tried (all up to 64, from there on every tenth part more) a
+ * node is taken to turn once at most. Fails as cfx_roofline_at. */
+CFX_API cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
+                                       int64_t from, int64_t to,
+                                       cfx_error *err);
+
+/* The sums for from, from + step, ... up to `to`; with `factor` above 1 each
+ * is so many times the one before instead. Sets r->point. Fails with
+ * CFX_EINVAL for more than 10,000 points or a step below 1, CFX_ENOMEM. */
+CFX_API cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
+                                      int64_t from, int64_t to, int64_t step,
+                                      int64_t factor, cfx_error *err);
 
 /* floor / seconds; negative where one of them is not known. */
 CFX_API double cfx_roofline_efficiency(const cfx_roofline_node *n);
@@ -162,6 +208,11 @@ CFX_API cfx_status cfx_roofline_print_markdown(cfx_sink to,
 CFX_API cfx_status cfx_roofline_print_csv(cfx_sink to, const cfx_roofline *r,
                                           const cfx_roofline_view *view,
                                           cfx_error *err);
+/* A document of the schema "cfx.roofline/1": all nodes, modules, operators. Of
+ * the view only `model` is read. */
+CFX_API cfx_status cfx_roofline_print_json(cfx_sink to, const cfx_roofline *r,
+                                           const cfx_roofline_view *view,
+                                           cfx_error *err);
 
 /* The columns there are: name i and what it says, or NULL. */
 CFX_API const char *cfx_roofline_column(size_t i, const char **title);
