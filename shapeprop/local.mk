@@ -1,6 +1,12 @@
 # What is known of a graph without running it, and what a run is held against.
 
 # Shapes.
+dist_cfxinclude_HEADERS += %reldir%/cfx/shape_prop.h
+libcfx_all_la_SOURCES += %reldir%/shape_prop.c %reldir%/shape_scope.c \
+	%reldir%/node_path.c %reldir%/json_value.c %reldir%/json_value.h \
+	%reldir%/symbols.c %reldir%/symbols.h %reldir%/shape_match.c \
+	%reldir%/shape_rows.c %reldir%/shape_rows.h %reldir%/shape_table.c \
+	%reldir%/shape_json.c
 
 # Cost.
 dist_cfxinclude_HEADERS += %reldir%/cfx/cost.h
@@ -37,7 +43,13 @@ libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_read.c \
 nodist_libcfx_all_la_SOURCES += %reldir%/report_page.c
 CLEANFILES += %reldir%/report_page.c
 REPORT_PAGE = %reldir%/report/report.html
-REPORT_PAGE_PARTS =
+REPORT_PAGE_PARTS = %reldir%/report/report.css %reldir%/report/format.js \
+	%reldir%/report/data.js %reldir%/report/state.js \
+	%reldir%/report/draw.js %reldir%/report/ceilings.js \
+	%reldir%/report/summary.js \
+	%reldir%/report/roofline.js %reldir%/report/modules.js \
+	%reldir%/report/memory.js %reldir%/report/table.js \
+	%reldir%/report/main.js
 EXTRA_DIST += %reldir%/report/page.awk $(REPORT_PAGE) $(REPORT_PAGE_PARTS)
 
 %reldir%/report_page.c: %reldir%/report/page.awk $(REPORT_PAGE) \

@@ -210,6 +210,10 @@ SHAPE_TESTS =
 # -- shapes
 
 # -- rules of shapes, operator by operator
+check_PROGRAMS += tests/shape_walk_test
+tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
+	%reldir%/walk.h %reldir%/mutant.c %reldir%/mutant_text.c \
+	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
 
@@ -223,3 +227,7 @@ SHAPE_TESTS += tests/machine_test
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
+
+# cfx shapes.
+dist_check_SCRIPTS += %reldir%/shapes.sh
+TESTS += %reldir%/shapes.sh

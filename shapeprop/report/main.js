@@ -1,0 +1,61 @@
+/* main.js -- put the parts together. */
+
+function drawTheme() {
+  const root = document.documentElement;
+  const use = theme => { root.dataset.theme = theme; };
+  let kept = "auto";
+  /* Files that are opened without a server may have no storage. */
+  try {
+    kept = localStorage.getItem("cfx-theme") ?? "auto";
+  } catch { /* then it is not kept */ }
+  use(kept);
+  for (const radio of byId("theme").querySelectorAll("input")) {
+    radio.checked = radio.value === kept;
+    radio.onchange = () => {
+      use(radio.value);
+      try {
+        localStorage.setItem("cfx-theme", radio.value);
+      } catch { /* as above */ }
+    };
+  }
+}
+
+function drawPictures() {
+  drawRoofline();
+  drawModules();
+  drawMemory();
+}
+
+/* Pictures are as wide as their place. */
+function followWidth() {
+  let width = byId("page").clientWidth;
+  new ResizeObserver(() => {
+    if (byId("page").clientWidth === width)
+      return;
+    width = byId("page").clientWidth;
+    drawPictures();
+  }).observe(byId("page"));
+}
+
+byId("page").hidden = false;
+drawTheme();
+drawHead();
+drawTotals();
+drawMachine();
+drawSymbols();
+drawFilters();
+drawOperators();
+drawApart();
+drawMeasures();
+drawPictures();
+drawTable();
+followWidth();
+onFilter.push(showMatching, drawModules, showTable);
+onSelect.push(showRing, showDetail, markModules, showMemoryChoice,
+  showSelectedRow);
+/* On paper there is nothing to scroll or to open. */
+addEventListener("beforeprint", () => {
+  makeRows(2000);
+  byId("machine").open = true;
+});
+document.documentElement.dataset.ready = "";

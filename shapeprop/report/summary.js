@@ -1,0 +1,187 @@
+/* summary.js -- the head of the page: what was run, where, and what it took;
+ * the filters. */
+
+function inputText([name, v]) {
+  return name + " = " + (typeof v === "object" ? shapeText(v) : String(v));
+}
+
+function drawHead() {
+  const threads = machine.threads;
+  const where = [machine.name, threads ? countOf(threads, "thread") : ""]
+    .filter(Boolean).join(", ");
+  const inputs = Object.entries(report.inputs ?? {}).map(inputText);
+  byId("model").textContent = report.model ?? "Roofline report";
+  byId("subtitle").textContent = [...inputs, where].filter(Boolean)
+    .join(" · ");
+}
+
+/* ---- What one should know first ---- */
+
+/* "53 nodes with 88.3 % of the time are bound by compute, 121 with ..." */
+function boundsText() {
+  const parts = ["compute", "memory"].flatMap(bound => {
+    const list = nodes.filter(n => n.bound === bound);
+    const part = ratio(total("time", list), totalTime);
+    return list.length && part !== null
+      ? [[list.length, percent(part), bound]] : [];
+  });
+  return parts.map(([n, part, bound], i) => i
+    ? `${integer(n)} with ${part} by ${bound}`
+    : `${countOf(n, "node")} with ${part} of the time ` +
+      `${n === 1 ? "is" : "are"} bound by ${bound}`).join(", ");
+}
+
+function findings() {
+  const t = report.total ?? {}, text = [];
+  const all = isNumber(t.flops) ? t.flops : total("flops");
+  if (!nodes.length)
+    return ["The graph has no nodes."];
+  if (symbolic)
+    return ["Costs are formulas of the symbols in the inputs."];
+  if (measured)
+    text.push(`A run took ${seconds(totalTime)} for ${flop(all)}: ` +
+      `${quantity(all / totalTime, "FLOP/s")}` +
+      (peaks.length ? `, ${percent(all / totalTime / peaks[0].rate)} of the ` +
+        `${peaks[0].name} peak.` : "."));
+  const floor = isNumber(t.floor_seconds) ? t.floor_seconds : total("floor");
+  if (floor > 0 && measured)
+    text.push(`The machine would allow ${seconds(floor)}, ` +
+      `${percent(floor / totalTime)} of that.`);
+  else if (floor > 0)
+    text.push(`A run takes at least ${seconds(floor)} on this machine; it ` +
+      "was not measured.");
+  const bounds = boundsText();
+  return bounds ? [...text, bounds + "."] : text;
+}
+
+function drawTotals() {
+  const t = report.total ?? {};
+  const moved = sum(orNull(t.bytes_read), orNull(t.bytes_written));
+  const cards = [
+    [measured ? "Time" : "Least time",
+      seconds(measured ? t.seconds ?? totalTime : t.floor_seconds),
+      measured ? "floor " + seconds(t.floor_seconds) : "sum of the floors"],
+    ["Arithmetic", flop(t.flops), shown(t.macs, v => quantity(v, "MAC"))],
+    ["Moved", bytes(moved),
+      `${bytes(t.bytes_read)} read, ${bytes(t.bytes_written)} written`],
+    ["Parameters", shown(t.parameters, v => quantity(v, "")),
+      bytes(t.parameter_bytes)],
+    ["Peak memory", bytes(t.peak_memory_bytes), "of results alive at a time"],
+    ["Nodes", integer(nodes.length),
+      countOf(operators.length, "operator")],
+  ];
+  byId("finding").textContent = findings().join(" ");
+  byId("totals").replaceChildren(...cards.map(([name, value, more]) =>
+    html("div", {}, html("dt", {}, name), html("dd", {}, value),
+      html("dd", { class: "more" }, more.includes("–") ? "\u00a0" : more))));
+}
+
+/* ---- The machine, symbols and guards ---- */
+
+function smallTable(caption, head, rows) {
+  return html("table", { class: "small" },
+    html("caption", {}, caption),
+    html("thead", {}, html("tr", {},
+      ...head.map(h => html("th", { scope: "col" }, h)))),
+    html("tbody", {}, ...rows.map(([first, ...rest]) => html("tr", {},
+      html("th", { scope: "row" }, first),
+      ...rest.map(v => html("td", {}, v))))));
+}
+
+function drawMachine() {
+  const box = byId("machine"), memory = levels.at(-1);
+  const brief = [...peaks.map(p => `${p.name} ${quantity(p.rate, "FLOP/s")}`),
+    ...memory ? [`${memory.name} ${quantity(memory.rate, "B/s")}`] : []];
+  box.hidden = !allPeaks.length && !levels.length;
+  const rate = v => shown(v, x => quantity(x, "B/s"));
+  box.replaceChildren(
+    html("summary", {}, "Machine: " + brief.join(", ")),
+    html("div", { class: "tables" },
+      smallTable("Peak of arithmetic", ["Type", "FLOP/s"],
+        allPeaks.map(p => [p.name, quantity(p.rate, "FLOP/s")])),
+      smallTable("Memory", ["Level", "Size", "Read", "Write", "Triad"],
+        levels.map(({ name, raw }) => [name, bytes(raw.bytes),
+          rate(raw.read_bytes_per_second), rate(raw.write_bytes_per_second),
+          rate(raw.triad_bytes_per_second)]))));
+}
+
+function rangeText(s) {
+  return `${shown(s?.min, String)} to ${s?.max ?? "any"}`;
+}
+
+function drawSymbols() {
+  const symbols = Object.entries(report.symbols ?? {});
+  const guards = report.guards ?? [];
+  byId("symbols").replaceChildren(
+    ...symbols.length ? [smallTable("Symbols", ["Symbol", "Range"],
+      symbols.map(([name, s]) => [name, rangeText(s)]))] : [],
+    ...guards.length ? [html("div", {}, html("p", {}, "It holds where"),
+      html("ul", {}, ...guards.map(g => html("li", {}, html("code", {},
+        typeof g === "string" ? g : JSON.stringify(g))))))] : []);
+}
+
+/* ---- Filters ---- */
+
+function drawChoices(id, all, values) {
+  byId(id).replaceChildren(html("option", { value: "" }, all),
+    ...values.map(v => html("option", { value: v }, v)));
+}
+
+function showFilters() {
+  byId("filter-text").value = filter.text;
+  byId("filter-operator").value = filter.operator;
+  byId("filter-bound").value = filter.bound;
+  byId("filter-module").hidden = !filter.module;
+  byId("filter-module").textContent = `in ${filter.module} ×`;
+  byId("filter-module").setAttribute("aria-label",
+    `Only module ${filter.module}: remove this filter`);
+  byId("filter-reset").hidden = !isFiltered();
+  const time = ratio(total("time", [...matching]), totalTime);
+  byId("filter-count").textContent = isFiltered()
+    ? `${integer(matching.size)} of ${countOf(nodes.length, "node")}` +
+      (time === null ? "" : `, ${percent(time)} of the time`)
+    : countOf(nodes.length, "node");
+}
+
+function drawFilters() {
+  drawChoices("filter-operator", "All operators", operators.map(o => o.name));
+  drawChoices("filter-bound", "All bounds",
+    [...new Set(nodes.map(n => n.bound))].filter(Boolean).sort());
+  byId("filter-text").oninput = e => setFilter({ text: e.target.value });
+  byId("filter-operator").onchange =
+    e => setFilter({ operator: e.target.value });
+  byId("filter-bound").onchange = e => setFilter({ bound: e.target.value });
+  byId("filter-module").onclick = () => setFilter({ module: "" });
+  byId("filters").onsubmit = e => e.preventDefault();
+  byId("filters").onreset = e => {
+    e.preventDefault();
+    setFilter({ text: "", operator: "", bound: "", module: "" });
+  };
+  onFilter.push(showFilters);
+  showFilters();
+}
+
+/* ---- Operators: the legend of all marks, and a filter too ---- */
+
+function operatorButton(o) {
+  const share = ratio(o.time, totalTime);
+  return html("button", { type: "button", "aria-pressed": "false",
+    "data-operator": o.name, style: `--share: ${(share ?? 0) * 100}%` },
+    markIcon(o.look), html("span", { class: "name" }, o.name),
+    html("span", { class: "count" }, "×\u2009" + integer(o.nodes)),
+    html("span", { class: "share" }, share === null ? "" : percent(share)));
+}
+
+function drawOperators() {
+  const box = byId("operators");
+  box.replaceChildren(html("h3", {}, "Operators", html("span", {},
+    totalTime > 0 ? (measured ? "share of time" : "share of least time")
+      : "")), html("div", {}, ...operators.map(operatorButton)));
+  box.onclick = e => {
+    const name = e.target.closest("button")?.dataset.operator;
+    if (name !== undefined)
+      setFilter({ operator: filter.operator === name ? "" : name });
+  };
+  onFilter.push(() => box.querySelectorAll("button").forEach(b =>
+    b.setAttribute("aria-pressed", b.dataset.operator === filter.operator)));
+}
