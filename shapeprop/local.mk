@@ -20,7 +20,6 @@ libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/roofline.c \
 	%reldir%/roofline_impl.h %reldir%/roofline_json.c \
 	%reldir%/roofline_json.h %reldir%/roofline_measure.c \
 	%reldir%/roofline_rows.c %reldir%/roofline_symbol.c \
-	\
 	%reldir%/roofline_table.h %reldir%/roofline_text.c \
 	%reldir%/roofline_totals.c
 

@@ -198,6 +198,52 @@ static cfx_json_object total(const cfx_roofline *r)
     return o;
 }
 
+/* ---- Along a symbol ---- */
+
+static json_t *turns(const cfx_roofline *r)
+{
+    json_t *a = json_array();
+    for (size_t i = 0; a && i < r->nturns; i++) {
+        const cfx_turn *t = &r->turn[i];
+        cfx_json_object o = object();
+        put_text(&o, "node", r->node[t->row].cost->node->name);
+        put_text(&o, "symbol", r->symbol);
+        put(&o, "from", json_integer(t->at));
+        put_text(&o, "bound", cfx_bound_names[t->after]);
+        put_text(&o, "bound_before", cfx_bound_names[t->before]);
+        append(&a, o);
+    }
+    return a;
+}
+
+/* Counts are whole numbers; negative ones are not known. */
+static void put_whole(cfx_json_object *o, const char *key, double x)
+{
+    put_dim(o, key, x < 0 || x > (double)CFX_DIM_MAX
+                        ? CFX_DIM_BAD : cfx_dim_int((int64_t)x));
+}
+
+static json_t *sweep(const cfx_roofline *r)
+{
+    json_t *a = json_array();
+    for (size_t i = 0; a && i < r->npoints; i++) {
+        const cfx_roofline_point *p = &r->point[i];
+        cfx_json_object o = object();
+        put(&o, r->symbol, json_integer(p->at));
+        put_whole(&o, "macs", p->macs);
+        put_whole(&o, "flops", p->flops);
+        put_whole(&o, "bytes", p->bytes);
+        put_whole(&o, "peak_memory_bytes", p->peak_bytes);
+        put_real(&o, "floor_seconds", p->floor);
+        put_real(&o, "compute_bound_seconds",
+                 p->floor < 0 ? -1 : p->floor_of[CFX_BOUND_COMPUTE]);
+        put_real(&o, "memory_bound_seconds",
+                 p->floor < 0 ? -1 : p->floor_of[CFX_BOUND_MEMORY]);
+        append(&a, o);
+    }
+    return a;
+}
+
 /* ---- The machine ---- */
 
 static double or_unknown(double x)
@@ -270,6 +316,10 @@ json_t *cfx_roofline__json(const cfx_roofline *r, const char *model)
     put(&o, "operators", operators(r));
     put(&o, "bounds", bounds(r));
     put(&o, "total", total(r).json);
+    if (r->nturns)
+        put(&o, "turning_points", turns(r));
+    if (r->npoints)
+        put(&o, "sweep", sweep(r));
     return o.json;
 }
 

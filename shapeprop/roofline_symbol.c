@@ -2,8 +2,9 @@
  * roofline_symbol -- floors along a symbol: turning points, curves.
  */
 #include "shapeprop/roofline_impl.h"
+#include "shapeprop/symbols.h"
 
-enum { EACH_UP_TO = 64, MOST_POINTS = 10000 };
+enum { EACH_UP_TO = 64, FOLLOW_UP_TO = 4096, MOST_POINTS = 10000 };
 
 typedef struct setting {
     const char *name;
@@ -102,6 +103,8 @@ static cfx_status follow(following *f, int64_t from, int64_t to, uint8_t *a,
                          uint8_t *b, cfx_error *err)
 {
     cfx_status st = bounds_at(f, from, a, err);
+    for (size_t i = 0; i < f->r->nnodes && !st; i++)
+        f->r->node[i].first = (cfx_bound_by)a[i];
     for (int64_t v = from; v < to && !st;) {
         int64_t next = to - v < step_from(v) ? to : v + step_from(v);
         st = bounds_at(f, next, b, err);
@@ -133,7 +136,7 @@ static void sort_turns(cfx_roofline *r)
     }
 }
 
-cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
+static cfx_status follow_range(cfx_roofline *r, const char *symbol,
                                int64_t from, int64_t to, cfx_error *err)
 {
     following f = {.r = r, .symbol = symbol, .size = r->nnodes + 1,
@@ -150,6 +153,40 @@ cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
     cfx_free(r->ctx, a, f.size);
     cfx_free(r->ctx, b, f.size);
     return st;
+}
+
+/* The symbol of that name, or the only one. */
+static cfx_status find_symbol(cfx_symbol_facts *out, const cfx_roofline *r,
+                              const char *symbol, cfx_error *err)
+{
+    cfx_symbol_facts f;
+    size_t at = 0, n = 0;
+    while (r->env && cfx_symbols__next(r->env, &at, &f)) {
+        if (symbol && strcmp(f.name, symbol))
+            continue;
+        *out = f;
+        n++;
+    }
+    if (symbol && !n)
+        return cfx_fail(err, CFX_EINVAL, "there is no symbol %s", symbol);
+    return n == 1 ? CFX_OK
+                  : cfx_fail(err, CFX_EINVAL, "turning points are along one "
+                             "symbol, and there are %zu", n);
+}
+
+cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
+                               int64_t from, int64_t to, cfx_error *err)
+{
+    cfx_symbol_facts s = {.name = ""};
+    cfx_status st = find_symbol(&s, r, symbol, err);
+    if (st)
+        return st;
+    if (!from)
+        from = s.has_min && s.min > 1 ? s.min : 1;
+    if (!to)
+        to = s.has_max && s.max < FOLLOW_UP_TO ? s.max
+             : from < FOLLOW_UP_TO ? FOLLOW_UP_TO : from;
+    return follow_range(r, s.name, from, to, err);
 }
 
 /* ---- Curves ---- */

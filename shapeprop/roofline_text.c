@@ -233,12 +233,18 @@ static const char *usual_columns(const cfx_roofline *r,
 {
     if (v->columns)
         return v->columns;
+    if (v->by == CFX_BY_POINT)
+        return "name,macs,flops,bytes,intensity,floor,computing,live";
+    if (v->by == CFX_BY_NODE && !r->known)
+        return "name,type,shape,macs,flops,bytes,bound";
     if (v->by == CFX_BY_NODE)
         return r->runs ? "name,type,shape,macs,flops,bytes,intensity,bound,"
                          "level,floor,seconds,gflops,bandwidth,efficiency,"
                          "share"
                        : "name,type,shape,macs,flops,bytes,intensity,bound,"
                          "level,floor,share";
+    if (!r->known)
+        return "name,type,nodes,macs,flops,bytes";
     return v->by == CFX_BY_MODULE
                ? "name,type,nodes,parameters,macs,flops,bytes,intensity,floor,"
                  "seconds,gflops,efficiency,share"
@@ -269,8 +275,8 @@ static cfx_status put_tables(cfx_buf *b, const cfx_roofline *r,
     cfx_status st = put(b, r, view, usual_columns(r, view), fn, err);
     v.columns = v.sort = NULL;
     v.top = 0;
-    for (v.by = CFX_BY_OPERATOR; !st && v.parts && v.by <= CFX_BY_BOUND;
-         v.by++) {
+    cfx_roofline_by last = r->known ? CFX_BY_BOUND : CFX_BY_OPERATOR;
+    for (v.by = CFX_BY_OPERATOR; !st && v.parts && v.by <= last; v.by++) {
         cfx_buf_putc(b, '\n');
         st = put(b, r, &v, usual_columns(r, &v), fn, err);
     }
@@ -284,6 +290,7 @@ cfx_status cfx_roofline_print(cfx_sink to, const cfx_roofline *r,
     cfx_buf_init(&b, r->ctx);
     cfx_roofline__put_machine(&b, r, view);
     cfx_status st = put_tables(&b, r, view, put_table, err);
+    cfx_roofline__put_turns(&b, r);
     cfx_buf_putc(&b, '\n');
     cfx_roofline__put_totals(&b, r);
     return finish(&b, to, st, err);
@@ -310,9 +317,11 @@ cfx_status cfx_roofline_print_csv(cfx_sink to, const cfx_roofline *r,
         "name,type,nodes,macs,flops,ops,transcendental,read,written,bytes,"
         "parameters,weights,intensity,floor,seconds,gflops,bandwidth,"
         "efficiency,share";
-    const char *columns = view->columns ? view->columns
-                          : view->by == CFX_BY_NODE ? all : sums;
+    const char *columns = view->by == CFX_BY_NODE    ? all
+                          : view->by == CFX_BY_POINT ? usual_columns(r, view)
+                                                     : sums;
     cfx_buf b;
     cfx_buf_init(&b, r->ctx);
+    columns = view->columns ? view->columns : columns;
     return finish(&b, to, put(&b, r, view, columns, put_csv, err), err);
 }

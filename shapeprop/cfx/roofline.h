@@ -59,6 +59,7 @@ typedef struct cfx_roofline_node {
     cfx_floor floor;
     double seconds;         /* the median of the runs; 0: not measured */
     cfx_dim live_bytes;     /* of all values while it runs */
+    cfx_bound_by first;     /* of cfx_roofline_follow: where it begins */
 } cfx_roofline_node;
 
 /* From that value of a symbol on a node has another bound. */
@@ -153,9 +154,11 @@ CFX_API cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
                                    cfx_error *err);
 
 /* Where nodes turn from one bound to another as one symbol goes from `from` to
- * `to`, all others having numbers in the graph already; sets r->turn. Between
- * values that are tried (all up to 64, from there on every tenth part more) a
- * node is taken to turn once at most. Fails as cfx_roofline_at. */
+ * `to`, all others having numbers in the graph already; sets r->turn. 0 for
+ * them is the symbol's range, up to 4096; NULL for its name the only symbol
+ * there is. Between values that are tried (all up to 64, from there on every
+ * tenth part more) a node is taken to turn once at most. Fails with CFX_EINVAL
+ * where there is no such symbol, or more than one, and as cfx_roofline_at. */
 CFX_API cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
                                        int64_t from, int64_t to,
                                        cfx_error *err);
@@ -177,7 +180,8 @@ CFX_API double cfx_roofline_share(const cfx_roofline *r,
 /* ---- Printing ---- */
 
 typedef enum cfx_roofline_by {
-    CFX_BY_NODE, CFX_BY_MODULE, CFX_BY_OPERATOR, CFX_BY_BOUND
+    CFX_BY_NODE, CFX_BY_MODULE, CFX_BY_OPERATOR, CFX_BY_BOUND,
+    CFX_BY_POINT            /* of a sweep */
 } cfx_roofline_by;
 
 /* What of a report is printed; zeroed for nodes in the graph's order. */
