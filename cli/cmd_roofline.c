@@ -55,7 +55,10 @@ static const cli_option options[] = {
      "parameters, weights, intensity, ridge, bound, level, algorithm, floor, "
      "seconds, gflops, bandwidth, efficiency, share, live",
      AT(columns)},
-    {CLI_TEXT, 'f', "format", "FORMAT", "text (default), markdown, csv or json",
+    {CLI_TEXT, 'f', "format", "FORMAT", "text (default); markdown, csv; json; "
+     "html: a page with the roofline drawn; svg: the roofline alone; dot: the "
+     "graph for Graphviz, nodes the darker the more time they take; trace: for "
+     "Perfetto",
      AT(format)},
     {0},
 };
@@ -73,6 +76,10 @@ static const struct format {
     {"markdown", cfx_roofline_print_markdown},
     {"csv", cfx_roofline_print_csv},
     {"json", cfx_roofline_print_json},
+    {"html", cfx_roofline_print_html},
+    {"svg", cfx_roofline_print_svg},
+    {"dot", cfx_roofline_print_dot},
+    {"trace", cfx_roofline_print_trace},
 };
 
 static const struct format *find_format(const char *name)

@@ -260,7 +260,7 @@ const cfx_column cfx_columns[] = {
     {"op", "op", "op", true, 90, get_op},
     {"target", "target", "target", true, 80, get_target},
     {"module", "module_path", "module", true, 80, get_module},
-    {"type", "type", "operator", true, 30, get_type},
+    {"type", "type", "type", true, 30, get_type},
     {"nodes", "nodes", "nodes", false, 20, get_nodes},
     {"shape", "shape", "result", true, 40, get_shape},
     {"dtype", "dtype", "type", true, 60, get_dtype},

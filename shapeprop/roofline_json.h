@@ -6,6 +6,7 @@
 
 #include <jansson.h>
 
+#include "shapeprop/json_value.h"
 #include "shapeprop/roofline_impl.h"
 
 /* One being made; NULL after lack of memory. */

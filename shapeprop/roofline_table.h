@@ -79,6 +79,10 @@ cfx_status cfx_table__make(cfx_table *t, const cfx_roofline *r,
                            const char *columns, cfx_error *err);
 void cfx_table__release(cfx_table *t);
 
+/* Write what was gathered, unless something has failed, and give it back. */
+cfx_status cfx_roofline__finish(cfx_buf *b, cfx_sink to, cfx_status st,
+                                cfx_error *err);
+
 /* Lines above and below a table. */
 void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
                                const cfx_roofline_view *view);

@@ -218,6 +218,25 @@ CFX_API cfx_status cfx_roofline_print_json(cfx_sink to, const cfx_roofline *r,
                                            const cfx_roofline_view *view,
                                            cfx_error *err);
 
+/* That document as a page and as a picture: cfx/report.h. */
+CFX_API cfx_status cfx_roofline_print_html(cfx_sink to, const cfx_roofline *r,
+                                           const cfx_roofline_view *view,
+                                           cfx_error *err);
+CFX_API cfx_status cfx_roofline_print_svg(cfx_sink to, const cfx_roofline *r,
+                                          const cfx_roofline_view *view,
+                                          cfx_error *err);
+
+/* The graph for Graphviz, nodes the darker the larger their share of the time;
+ * and trace events, which Perfetto and Chrome open: nodes one behind the other
+ * in their modules, as long as they took, else as their floors. Of the view
+ * nothing is read. */
+CFX_API cfx_status cfx_roofline_print_dot(cfx_sink to, const cfx_roofline *r,
+                                          const cfx_roofline_view *view,
+                                          cfx_error *err);
+CFX_API cfx_status cfx_roofline_print_trace(cfx_sink to, const cfx_roofline *r,
+                                            const cfx_roofline_view *view,
+                                            cfx_error *err);
+
 /* The columns there are: name i and what it says, or NULL. */
 CFX_API const char *cfx_roofline_column(size_t i, const char **title);
 
