@@ -237,6 +237,24 @@ CFX_API cfx_status cfx_roofline_print_trace(cfx_sink to, const cfx_roofline *r,
                                             const cfx_roofline_view *view,
                                             cfx_error *err);
 
+typedef enum cfx_roofline_format {
+    CFX_ROOFLINE_TEXT, CFX_ROOFLINE_MARKDOWN, CFX_ROOFLINE_CSV,
+    CFX_ROOFLINE_JSON
+} cfx_roofline_format;
+
+/*
+ * What changed against another report, which is given as its document: the
+ * nodes that differ, known by their names, and the totals. Measured times
+ * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1". Fails
+ * with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as the sink
+ * does.
+ */
+CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
+                                        const char *json, size_t len,
+                                        cfx_roofline_format format,
+                                        const cfx_roofline_view *view,
+                                        cfx_error *err);
+
 /* The columns there are: name i and what it says, or NULL. */
 CFX_API const char *cfx_roofline_column(size_t i, const char **title);
 
