@@ -15,10 +15,14 @@ libcfx_all_la_SOURCES += %reldir%/cost.c %reldir%/cost_groups.c \
 
 # Rooflines.
 dist_cfxinclude_HEADERS += %reldir%/cfx/roofline.h
-libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/roofline.c \
-	%reldir%/roofline_columns.c %reldir%/roofline_floor.c \
-	%reldir%/roofline_impl.h %reldir%/roofline_measure.c \
-	%reldir%/roofline_rows.c \
+libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/grid.c %reldir%/grid.h \
+	%reldir%/roofline.c \
+	%reldir%/roofline_columns.c %reldir%/roofline_compare.c \
+	%reldir%/roofline_dot.c \
+	%reldir%/roofline_floor.c %reldir%/roofline_trace.c \
+	%reldir%/roofline_impl.h %reldir%/roofline_json.c \
+	%reldir%/roofline_json.h %reldir%/roofline_measure.c \
+	%reldir%/roofline_rows.c %reldir%/roofline_symbol.c \
 	%reldir%/roofline_table.h %reldir%/roofline_text.c \
 	%reldir%/roofline_totals.c
 
