@@ -115,6 +115,9 @@ static cfx_status check_numbers(cfx_call *call, const struct conv *c)
         return cfx_call_fail(call, CFX_EINVAL,
                              "non-positive groups is not supported");
     for (int i = 0; i < c->spatial; i++) {
+        if (!positive(call, c->w->shape[i + 2]))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "kernel size should be greater than zero");
         if (!positive(call, c->stride[i]))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "non-positive stride is not supported");
@@ -155,6 +158,13 @@ static cfx_status check_channels(cfx_call *call, const struct conv *c)
     cfx_dim want = c->transposed
                        ? c->w->shape[0]
                        : cfx_dim_mul(call->env, c->w->shape[1], c->groups);
+    if (!cfx_dim_le(call->env, c->groups, c->w->shape[0])) {
+        cfx_dim_format(c->groups, s, sizeof(s));
+        cfx_dim_format(c->w->shape[0], t, sizeof(t));
+        return cfx_call_fail(call, CFX_ESHAPE, "Given groups=%s, expected "
+                             "weight to be at least %s at dimension 0, but it "
+                             "has %s", s, s, t);
+    }
     cfx_dim grouped = cfx_dim_mod(call->env, c->w->shape[0], c->groups);
     if (!cfx_dim_eq(call->env, grouped, cfx_dim_int(0)))
         return cfx_call_fail(call, CFX_ESHAPE, "the channels of the weight "

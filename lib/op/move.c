@@ -390,14 +390,17 @@ const cfx_op cfx_op__pixel_unshuffle = {
 static cfx_status channel_shuffle_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int64_t groups = cfx_call_int(call, 1);
+    cfx_dim groups = cfx_value_dim(call->in[1]);
+    char text[64];
     if (x->rank < 3)
         return cfx_call_fail(call, CFX_ESHAPE, "expects input with > 2 dims, "
                              "but got input with rank %d", x->rank);
-    if (groups < 1 || !divides(call, cfx_dim_int(groups), x->shape[1]))
+    if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups) ||
+        !divides(call, groups, x->shape[1])) {
+        cfx_dim_format(groups, text, sizeof(text));
         return cfx_call_fail(call, CFX_EINVAL, "Number of channels must be "
-                             "divisible by groups, which are %lld",
-                             (long long)groups);
+                             "divisible by groups, which are %s", text);
+    }
     return pixels_out(call, x->shape);
 }
 
