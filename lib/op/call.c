@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/op_impl.h"
 #include "tensor/storage.h"
@@ -379,50 +380,13 @@ static cfx_status finish(cfx_call *call, cfx_status st, cfx_value *out)
 
 /* ---- Costs ---- */
 
-static cfx_dim bytes_of(const cfx_call *call, const cfx_tensor *t)
-{
-    cfx_dim n = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype));
-    for (int i = 0; i < t->rank; i++)
-        if (!cfx_dim_is(t->stride[i], 0))
-            n = cfx_dim_mul(call->env, n, t->shape[i]);
-    return n;
-}
-
-/* Views are free; all else reads its tensors and writes its results. */
-static void count_bytes(const cfx_call *call, cfx_cost *cost)
-{
-    if (!call->op->run)
-        return;
-    for (int k = 0; k < call->schema->nparams; k++) {
-        const cfx_value v = call->in[k];
-        uint32_t n = v.kind == CFX_TENSOR ? 1
-                     : cfx_value_is_seq(v) ? v.u.seq->len : 0;
-        for (uint32_t i = 0; i < n; i++) {
-            cfx_value one = v.kind == CFX_TENSOR ? v : v.u.seq->item[i];
-            if (one.kind == CFX_TENSOR)
-                cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read,
-                                               bytes_of(call, one.u.tensor));
-        }
-    }
-    for (int i = 0; i < call->nout; i++)
-        if (!call->alias[i])
-            cost->bytes_written = cfx_dim_add(call->env, cost->bytes_written,
-                                              bytes_of(call, call->out[i]));
-    cfx_value list = call->result;
-    for (uint32_t i = 0; cfx_value_is_seq(list) && i < list.u.seq->len; i++)
-        if (list.u.seq->item[i].kind == CFX_TENSOR)
-            cost->bytes_written = cfx_dim_add(
-                call->env, cost->bytes_written,
-                bytes_of(call, list.u.seq->item[i].u.tensor));
-}
-
 static cfx_status find_cost(cfx_call *call, void *user)
 {
     cfx_cost *cost = user;
-    if (call->op->cost)
-        call->op->cost(call, cost);
-    if (cfx_dim_is(cost->bytes_read, 0) && cfx_dim_is(cost->bytes_written, 0))
-        count_bytes(call, cost);
+    cfx_cost_rule *rule = cfx_op__cost(call->ctx, call->op);
+    if (rule)
+        rule(call, cost);
+    cfx_cost__fill(call, cost);
     return CFX_OK;
 }
 
@@ -452,7 +416,7 @@ cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
-    *cost = (cfx_cost){zero, zero, zero, zero, zero, NULL};
+    *cost = (cfx_cost){zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD, NULL};
     return cfx_call__look(call, find_cost, cost, out);
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kernel/conv.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -280,6 +281,24 @@ static const char *algorithm(const cfx_call *call)
     return cfx_conv_algorithm(&k);
 }
 
+/* Of the input what windows see; weight and bias. */
+static cfx_dim bytes_read(const cfx_call *call)
+{
+    cfx_cost_axis axis[MAX_SPATIAL];
+    struct conv c;
+    if (read_conv((cfx_call *)call, &c))
+        return CFX_DIM_BAD;
+    for (int i = 0; i < c.spatial; i++) {
+        int at = c.x->rank - c.spatial + i;
+        axis[i] = (cfx_cost_axis){c.x->shape[at], call->out[0]->shape[at],
+                                  c.w->shape[i + 2], c.stride[i], c.pad[i],
+                                  c.dilation[i]};
+    }
+    cfx_dim n = cfx_cost_windows(call, c.x, axis, c.spatial);
+    n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c.w));
+    return c.b ? cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c.b)) : n;
+}
+
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *w = cfx_call_tensor(call, 1);
@@ -292,6 +311,8 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
     if (cfx_call_has(call, 2))
         cost->ops = y;
     cost->algorithm = algorithm(call);
+    if (!transposed)
+        cost->bytes_read = bytes_read(call);
 }
 
 /* ---- Running ---- */

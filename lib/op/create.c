@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
@@ -128,6 +129,7 @@ static cfx_status sized_infer(cfx_call *call)
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = sized_infer,                                                 \
+        .cost = cfx_cost_created,                                             \
         .run = constant_run,                                                  \
     };
 
@@ -156,6 +158,7 @@ const cfx_op cfx_op__full = {
     .aliases = "torch.full aten.full.default",
     .doc = "One number, with the given extents.",
     .infer = full_infer,
+    .cost = cfx_cost_created,
     .run = full_run,
 };
 
@@ -184,6 +187,7 @@ const cfx_op cfx_op__empty_strided = {
     .aliases = "torch.empty_strided aten.empty_strided.default",
     .doc = "A new tensor of the given extents and strides; zeros here.",
     .infer = strided_infer,
+    .cost = cfx_cost_created,
     .run = constant_run,
 };
 
@@ -225,6 +229,7 @@ const cfx_op cfx_op__empty_permuted = {
     .aliases = "torch.empty_permuted aten.empty_permuted.default",
     .doc = "A new tensor with its axes in that order in memory; zeros here.",
     .infer = permuted_infer,
+    .cost = cfx_cost_created,
     .run = constant_run,
 };
 
@@ -245,6 +250,7 @@ static cfx_status like_infer(cfx_call *call)
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = like_infer,                                                  \
+        .cost = cfx_cost_created,                                             \
         .run = constant_run,                                                  \
     };
 
@@ -268,6 +274,7 @@ const cfx_op cfx_op__full_like = {
     .aliases = "torch.full_like aten.full_like.default",
     .doc = "One number, with the extents of another tensor.",
     .infer = full_like_infer,
+    .cost = cfx_cost_created,
     .run = full_run,
 };
 
@@ -289,6 +296,7 @@ static cfx_status new_infer(cfx_call *call)
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = new_infer,                                                   \
+        .cost = cfx_cost_created,                                             \
         .run = constant_run,                                                  \
     };
 
@@ -317,6 +325,7 @@ const cfx_op cfx_op__new_full = {
     .aliases = "Tensor.new_full aten.new_full.default",
     .doc = "One number of the type of another tensor.",
     .infer = new_full_infer,
+    .cost = cfx_cost_created,
     .run = new_full_run,
 };
 

@@ -8,6 +8,7 @@
  */
 #include "kernel/index.h"
 #include "kernel/reduce.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -207,7 +208,11 @@ static cfx_status scan_infer(cfx_call *call)
 
 static void scan_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 1, 0);
+    const cfx_tensor *y = call->out[0];
+    int64_t axis = cfx_call_int(call, 1);
+    uint32_t mask = y->rank ? 1u << (axis < 0 ? axis + y->rank : axis) : 0;
+    cost->ops = cfx_cost_sum(call, 1, cfx_cost_numel(call, y), -1,
+                             cfx_cost_rows(call, y, mask));
 }
 
 static cfx_status scan_run(cfx_call *call)

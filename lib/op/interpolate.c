@@ -14,6 +14,7 @@
 
 #include "kernel/pool.h"
 #include "kernel/resample.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -246,6 +247,10 @@ static void interpolate_cost(const cfx_call *call, cfx_cost *cost)
         cfx_cost_pointwise(call, cost, 2 << r.spatial, 0);
     else if (r.mode == CFX_RESAMPLE_CUBIC)
         cfx_cost_pointwise(call, cost, 32, 0);
+    else /* nearest: one element for each output */
+        cost->bytes_read = cfx_dim_min(
+            call->env, cfx_cost_bytes_of(call, r.x),
+            cfx_cost_sized(call, cfx_cost_numel(call, call->out[0]), r.x));
 }
 
 /* ---- Running ---- */

@@ -9,6 +9,7 @@
  *         division; maxima: none.
  */
 #include "kernel/pool.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -180,10 +181,26 @@ static cfx_status pool_infer(cfx_call *call)
     return st ? st : give(call, p.x, shape);
 }
 
+/* Of the input what windows see. */
+static void window_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_axis axis[MAX_SPATIAL];
+    struct pool p;
+    read_pool(call, &p);
+    for (int i = 0; i < p.spatial; i++) {
+        int at = p.x->rank - p.spatial + i;
+        axis[i] = (cfx_cost_axis){p.x->shape[at], call->out[0]->shape[at],
+                                  p.kernel[i], p.stride[i], p.pad[i],
+                                  p.dilation[i]};
+    }
+    cost->bytes_read = cfx_cost_windows(call, p.x, axis, p.spatial);
+}
+
 static void average_cost(const cfx_call *call, cfx_cost *cost)
 {
     struct pool p;
     cfx_dim n = cfx_cost_numel(call, call->out[0]), window = cfx_dim_int(1);
+    window_cost(call, cost);
     read_pool(call, &p);
     for (int i = 0; i < p.spatial; i++)
         window = cfx_dim_mul(call->env, window, p.kernel[i]);
@@ -343,6 +360,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | INDICES,                                                  \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant max_pool##n##d_variants[] = {                    \
@@ -355,6 +373,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n,                                                            \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__avg_pool##n##d = {                                   \

@@ -87,13 +87,11 @@ cfx_status cfx_binary_bool(cfx_call *call)
 COST(0, 0)
 COST(1, 0)
 COST(1, 1)
-COST(3, 0)
+COST(2, 1)
 COST(3, 1)
 COST(3, 2)
-COST(4, 0)
 COST(4, 2)
-COST(5, 1)
-COST(8, 1)
+COST(4, 3)
 
 /* ---- run ---- */
 

@@ -34,10 +34,8 @@ cfx_status cfx_binary_bool(cfx_call *call);
 
 /* ---- cost: cfx_cost_STEPS_TRANSCENDENTAL ---- */
 
-typedef void cfx_cost_rule(const cfx_call *call, cfx_cost *cost);
-cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_3_0,
-    cfx_cost_3_1, cfx_cost_3_2, cfx_cost_4_0, cfx_cost_4_2, cfx_cost_5_1,
-    cfx_cost_8_1;
+cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_2_1,
+    cfx_cost_3_1, cfx_cost_3_2, cfx_cost_4_2, cfx_cost_4_3;
 
 /* ---- run ---- */
 

@@ -118,7 +118,7 @@ UNARY_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
            "torch.tanh torch.nn.functional.tanh Tensor.tanh "
            "aten.tanh.default",
            NULL, "The hyperbolic tangent.")
-UNARY_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_1_1,
+UNARY_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
            "torch.sigmoid torch.nn.functional.sigmoid torch.expit "
            "Tensor.sigmoid aten.sigmoid.default",
            NULL, "1 / (1 + exp(-x)).")
