@@ -357,7 +357,7 @@ cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
-    *cost = (cfx_cost){zero, zero, zero, zero, zero, NULL};
+    *cost = (cfx_cost){zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD, NULL};
     return infer_only(call, cost, out);
 }
 
