@@ -218,6 +218,7 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
+SHAPE_TESTS += tests/own_cost_test
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
 check_PROGRAMS += tests/cost_rules_test
