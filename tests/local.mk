@@ -219,10 +219,15 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
+SHAPE_TESTS += tests/own_cost_test
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
-dist_check_SCRIPTS += %reldir%/costs_zoo.sh
-TESTS += %reldir%/costs_zoo.sh
+check_PROGRAMS += tests/cost_rules_test
+tests_cost_rules_test_SOURCES = %reldir%/cost_rules_test.c $(CASE_SOURCES) \
+	$(ZOO_SOURCES)
+dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
+TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
+EXTRA_DIST += shapeprop/COSTS.md
 
 # -- machine
 SHAPE_TESTS += tests/machine_test
@@ -240,3 +245,8 @@ endif
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh
 TESTS += %reldir%/shapes.sh
+
+# The table of costs, anew from the rules.
+.PHONY: costs
+costs: tests/cost_rules_test
+	tests/cost_rules_test $(srcdir)/shapeprop/COSTS.md --write

@@ -112,7 +112,7 @@ static void attention_cost(const cfx_call *call, cfx_cost *cost)
                              cfx_dim_add(call->env, q->shape[q->rank - 1],
                                          v->shape[v->rank - 1]));
     bool sum = mask && mask->dtype != CFX_BOOL;
-    cost->ops = cfx_cost_sum(call, 5 + sum, weights, -1, rows);
+    cost->ops = cfx_cost_linear(call, 5 + sum, weights, -1, rows);
     cost->transcendental = cfx_dim_mul(call->env, weights, cfx_dim_int(2));
 }
 

@@ -93,9 +93,9 @@ static void distance_cost(const cfx_call *call, cfx_cost *cost)
     /* A difference; its square or absolute value; a power; their sum, but for
      * counts and maxima; and the root of that. */
     bool sums = !isinf(p);
-    cost->ops = cfx_cost_sum(call, 1 + (p != 0) + power + sums, all,
+    cost->ops = cfx_cost_linear(call, 1 + (p != 0) + power + sums, all,
                              root - sums, n);
-    cost->transcendental = cfx_cost_sum(call, power, all, root, n);
+    cost->transcendental = cfx_cost_linear(call, power, all, root, n);
 }
 
 /* A row-major factor, spread over the batch of the result. */

@@ -211,7 +211,7 @@ static void scan_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_tensor *y = call->out[0];
     int64_t axis = cfx_call_int(call, 1);
     uint32_t mask = y->rank ? 1u << (axis < 0 ? axis + y->rank : axis) : 0;
-    cost->ops = cfx_cost_sum(call, 1, cfx_cost_numel(call, y), -1,
+    cost->ops = cfx_cost_linear(call, 1, cfx_cost_numel(call, y), -1,
                              cfx_cost_rows(call, y, mask));
 }
 

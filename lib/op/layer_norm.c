@@ -43,7 +43,7 @@ static void group_cost(const cfx_call *call, cfx_cost *cost)
 static void rms_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_dim rows = rows_normalized(call);
-    cost->ops = cfx_cost_sum(call, 3 + cfx_call_has(call, 2),
+    cost->ops = cfx_cost_linear(call, 3 + cfx_call_has(call, 2),
                              cfx_cost_numel(call, call->out[0]), 3, rows);
     cost->transcendental = cfx_dim_mul(call->env, rows, cfx_dim_int(3));
 }

@@ -121,7 +121,7 @@ static void var_cost(const cfx_call *call, cfx_cost *cost)
     bool root = RED_OF(call->op->code) == CFX_RED_STD;
     cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
     cfx_dim groups = cfx_cost_numel(call, call->out[0]);
-    cost->ops = cfx_cost_sum(call, 4, n, root, groups);
+    cost->ops = cfx_cost_linear(call, 4, n, root, groups);
     cost->transcendental = cfx_dim_mul(call->env, groups,
                                        cfx_dim_int(2 + root));
 }
@@ -131,7 +131,7 @@ static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
     cfx_dim groups = cfx_cost_numel(call, call->out[0]);
-    cost->ops = cfx_cost_sum(call, 3, n, 1, groups);
+    cost->ops = cfx_cost_linear(call, 3, n, 1, groups);
     cost->transcendental = cfx_dim_add(call->env, n, groups);
 }
 
@@ -331,8 +331,8 @@ static void norm_cost(const cfx_call *call, cfx_cost *cost)
         cost->ops = n;
         return;
     }
-    cost->ops = cfx_cost_sum(call, 2 + power - (p == 0), n, root - 1, groups);
-    cost->transcendental = cfx_cost_sum(call, power, n, root, groups);
+    cost->ops = cfx_cost_linear(call, 2 + power - (p == 0), n, root - 1, groups);
+    cost->transcendental = cfx_cost_linear(call, power, n, root, groups);
 }
 
 static cfx_status norm_run(cfx_call *call)

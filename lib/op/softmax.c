@@ -38,8 +38,8 @@ static void softmax_cost(const cfx_call *call, cfx_cost *cost)
     int64_t axis = cfx_call_int(call, 1);
     uint32_t mask = y->rank ? 1u << (axis < 0 ? axis + y->rank : axis) : 0;
     cfx_dim n = cfx_cost_numel(call, y), rows = cfx_cost_rows(call, y, mask);
-    cost->ops = cfx_cost_sum(call, 4, n, log_ ? 0 : -1, rows);
-    cost->transcendental = cfx_cost_sum(call, log_ ? 1 : 2, n, log_, rows);
+    cost->ops = cfx_cost_linear(call, 4, n, log_ ? 0 : -1, rows);
+    cost->transcendental = cfx_cost_linear(call, log_ ? 1 : 2, n, log_, rows);
 }
 
 static cfx_status softmax_run(cfx_call *call)
