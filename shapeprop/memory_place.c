@@ -17,7 +17,7 @@
 
 /* Pairs of blocks that all passes together may look at. Some nanoseconds
  * each; a fixed number, so that a plan does not depend on the machine. */
-enum { MOST_PAIRS = 4000000, MOST_ROUNDS = 400 };
+enum { MOST_PAIRS = 4000000, MOST_ROUNDS = 100 };
 
 /* ---- The largest live set ---- */
 
