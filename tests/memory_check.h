@@ -71,7 +71,8 @@ CFX_INLINE bool replay_call(memory_check *c, const cfx_memory_plan *p,
     long long now = 0, live = 0;
     for (uint32_t i = 0; i < n; i++) {
         const cfx_memory_block *b = cfx_memory_plan_at(p, i);
-        if (!is_made_block(b) || b->from_data || b->first > at || b->last < at)
+        if (!is_made_block(b) || !cfx_dim_is_int(b->bytes) ||
+            b->first > at || b->last < at)
             continue;
         live += cfx_dim_value(b->bytes);
         if (b->offset < 0)

@@ -236,7 +236,8 @@ int main(int argc, char **argv)
     while (d && (e = readdir(d))) {
         char name[256];
         size_t len = strlen(e->d_name);
-        if (len < 4 || len >= sizeof(name) || strcmp(e->d_name + len - 3, ".fx"))
+        if (len < 4 || len >= sizeof(name) ||
+            strcmp(e->d_name + len - 3, ".fx"))
             continue;
         snprintf(name, sizeof(name), "%.*s", (int)len - 3, e->d_name);
         check_plans(name, 1 + n % 4);
