@@ -72,7 +72,7 @@ static cfx_status print_graph(cfx_sink to, const cfx_shape_prop *p, int depth,
                               cfx_error *err)
 {
     (void)depth;
-    return cfx_print_model(to, p->base.module, true, err);
+    return cfx_print_annotated(to, p->base.module, err);
 }
 
 static cfx_status print_readable(cfx_sink to, const cfx_shape_prop *p,
