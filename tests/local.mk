@@ -233,8 +233,8 @@ TESTS += %reldir%/machine.sh
 check_PROGRAMS += tests/memory_zoo_test
 tests_memory_zoo_test_SOURCES = %reldir%/memory_zoo_test.c \
 	%reldir%/memory_check.h $(ZOO_SOURCES)
-dist_check_SCRIPTS += %reldir%/memory_zoo.sh
-TESTS += %reldir%/memory_zoo.sh
+dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
 SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test
 tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
 	%reldir%/memory_check.h
