@@ -235,6 +235,14 @@ dist_check_SCRIPTS += %reldir%/machine.sh
 TESTS += %reldir%/machine.sh
 
 # -- memory
+check_PROGRAMS += tests/memory_zoo_test
+tests_memory_zoo_test_SOURCES = %reldir%/memory_zoo_test.c \
+	%reldir%/memory_check.h $(ZOO_SOURCES)
+dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test
+tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
+	%reldir%/memory_check.h
 
 # -- reports
 
