@@ -216,6 +216,8 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
+SHAPE_TESTS += tests/cost_test tests/roofline_test
+EXTRA_DIST += %reldir%/cost_test.h
 
 # -- machine
 SHAPE_TESTS += tests/machine_test
