@@ -375,6 +375,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };                                                                       \
@@ -389,6 +390,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
         .next = &conv##n##d_padding,                                         \
@@ -405,6 +407,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n | TRANSPOSED,                                              \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };
