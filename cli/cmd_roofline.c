@@ -143,7 +143,7 @@ static cfx_status find_machine(cfx_machine **out, cli *c, const char *name,
                                cfx_error *err)
 {
     return name ? cfx_machine_find(out, c->ctx, name, err)
-                : cfx_machine_cached(out, c->ctx, false, err);
+                : cfx_machine_cached(out, c->ctx, false, 0, err);
 }
 
 /* "N=1..64", with ":STEP" or "*FACTOR" behind it. */
