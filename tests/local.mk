@@ -239,6 +239,10 @@ check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
 
+# cfx roofline.
+dist_check_SCRIPTS += %reldir%/roofline.sh
+TESTS += %reldir%/roofline.sh
+
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh
 TESTS += %reldir%/shapes.sh

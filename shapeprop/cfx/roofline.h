@@ -99,8 +99,9 @@ typedef struct cfx_roofline {
     cfx_cost_groups modules, operators;
     cfx_roofline_sum *module_sum, *operator_sum;
     cfx_roofline_sum bound_sum[CFX_NBOUNDS];
-    /* What cfx_roofline_follow and cfx_roofline_sweep found, along `symbol`. */
-    char symbol[64];
+    /* What cfx_roofline_follow found along `symbol`, cfx_roofline_sweep along
+     * `swept`. */
+    char symbol[64], swept[64];
     size_t nturns, npoints;
     cfx_turn *turn;         /* by row, then by value */
     cfx_roofline_point *point;
