@@ -246,9 +246,9 @@ typedef enum cfx_roofline_format {
 /*
  * What changed against another report, which is given as its document: the
  * nodes that differ, known by their names, and the totals. Measured times
- * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1". Fails
- * with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as the sink
- * does.
+ * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1".
+ * Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as
+ * the sink does.
  */
 CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
                                         const char *json, size_t len,
