@@ -33,7 +33,7 @@ static const cli_option options[] = {
     {CLI_TEXT, 0, "sweep", "NAME=RANGE",
      "a row for each value of a symbol: N=1..64, N=1..64:8 (steps of 8), "
      "N=1..1024*2 (each twice the one before)", AT(sweep)},
-    {CLI_TEXT, 0, "machine", "FILE",
+    {CLI_TEXT, 'm', "machine", "FILE",
      "the machine that floors are for: a file that cfx machine wrote, or the "
      "name of one that comes with cfx (default: this one, measured once)",
      AT(machine)},
@@ -54,7 +54,7 @@ static const cli_option options[] = {
      "what is told of each: name, op, target, module, type, nodes, shape, "
      "dtype, macs, flops, ops, transcendental, read, written, bytes, "
      "parameters, weights, intensity, ridge, bound, level, algorithm, floor, "
-     "seconds, gflops, bandwidth, efficiency, share, live",
+     "seconds, gflops, bandwidth, efficiency, share, computing, live",
      AT(columns)},
     {CLI_TEXT, 0, "against", "OTHER",
      "tell what changed against another report (the JSON of an earlier one), "
@@ -143,7 +143,7 @@ static cfx_status find_machine(cfx_machine **out, cli *c, const char *name,
                                cfx_error *err)
 {
     return name ? cfx_machine_find(out, c->ctx, name, err)
-                : cfx_fail(err, CFX_EINVAL, "no machine (--machine FILE)");
+                : cfx_machine_cached(out, c->ctx, false, 0, err);
 }
 
 /* "N=1..64", with ":STEP" or "*FACTOR" behind it. */
@@ -197,6 +197,16 @@ static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
     return rc;
 }
 
+/* On a terminal only. */
+static void show_progress(void *user, size_t done, size_t total)
+{
+    (void)user;
+    if (done < total)
+        fprintf(stderr, "\rmeasuring: %zu of %zu ", done, total);
+    else
+        fprintf(stderr, "\r%*s\r", 40, "");
+}
+
 /* Measured on inputs with numbers. */
 static cfx_status measure(cfx_roofline *r, cli *c,
                           const struct roofline_options *o, cfx_error *err)
@@ -209,7 +219,8 @@ static cfx_status measure(cfx_roofline *r, cli *c,
                         "numbers (--set gives them)");
     rc = cli_inputs_make(&in, c, r->gm, &o->inputs, o->seed.value, err);
     if (!rc)
-        rc = cfx_roofline_measure(r, in.value, in.n, o->runs, NULL, NULL, err);
+        rc = cfx_roofline_measure(r, in.value, in.n, o->runs,
+                                  isatty(2) ? show_progress : NULL, NULL, err);
     cli_inputs_release(&in);
     return rc;
 }
@@ -470,6 +481,10 @@ const cli_command cli_command_roofline = {
     .name = "roofline",
     .args = "MODEL",
     .summary = "Tell where a model's time must go, and where it goes",
+    .details = "A floor is the least time that a machine needs for a node: of "
+               "its operations, or of the bytes that it moves through the "
+               "caches. With symbols for extents, counts are formulas. "
+               "--measure tells the times beside the floors.",
     .options = options,
     .size = sizeof(struct roofline_options),
     .min_args = 1,

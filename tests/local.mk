@@ -220,6 +220,9 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 
 # -- cost
 SHAPE_TESTS += tests/own_cost_test
+
+SHAPE_TESTS += tests/cost_test tests/roofline_test
+EXTRA_DIST += %reldir%/cost_test.h
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
 check_PROGRAMS += tests/cost_rules_test
@@ -249,6 +252,10 @@ tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
+
+# cfx roofline.
+dist_check_SCRIPTS += %reldir%/roofline.sh
+TESTS += %reldir%/roofline.sh
 
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh

@@ -99,8 +99,9 @@ typedef struct cfx_roofline {
     cfx_cost_groups modules, operators;
     cfx_roofline_sum *module_sum, *operator_sum;
     cfx_roofline_sum bound_sum[CFX_NBOUNDS];
-    /* What cfx_roofline_follow and cfx_roofline_sweep found, along `symbol`. */
-    char symbol[64];
+    /* What cfx_roofline_follow found along `symbol`, cfx_roofline_sweep along
+     * `swept`. */
+    char symbol[64], swept[64];
     size_t nturns, npoints;
     cfx_turn *turn;         /* by row, then by value */
     cfx_roofline_point *point;
@@ -245,9 +246,9 @@ typedef enum cfx_roofline_format {
 /*
  * What changed against another report, which is given as its document: the
  * nodes that differ, known by their names, and the totals. Measured times
- * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1". Fails
- * with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as the sink
- * does.
+ * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1".
+ * Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as
+ * the sink does.
  */
 CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
                                         const char *json, size_t len,
