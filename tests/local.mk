@@ -217,7 +217,14 @@ SHAPE_TESTS =
 # -- memory
 
 # -- reports
-
+SHAPE_TESTS += tests/report_test
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
+
+# Reports in a browser.
+check_PROGRAMS += tests/report_page
+dist_check_SCRIPTS += %reldir%/report_browser.sh
+TESTS += %reldir%/report_browser.sh
+EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
+	%reldir%/report_documents.py

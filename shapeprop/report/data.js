@@ -4,7 +4,8 @@ const LOOKS = 8; /* operators that are told apart; the last are the rest */
 
 const report = JSON.parse(document.getElementById("document").textContent);
 
-const isNumber = v => typeof v === "number" && Number.isFinite(v);
+/* Larger ones have no sums. */
+const isNumber = v => typeof v === "number" && Math.abs(v) < 1e300;
 const orNull = v => v === undefined ? null : v;
 
 /* A sum, a formula where one of the two is one, null where one is missing. */
@@ -118,3 +119,8 @@ const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})
   .sort((a, b) => b.rate - a.rate);
 const usedPeaks = allPeaks.filter(p => nodes.some(n => n.dtype === p.name));
 const peaks = usedPeaks.length ? usedPeaks : allPeaks;
+
+/* The peak for most of the arithmetic. */
+const mainPeak = peaks
+  .map(p => [p, total("flops", nodes.filter(n => n.dtype === p.name))])
+  .sort((a, b) => b[1] - a[1])[0]?.[0];

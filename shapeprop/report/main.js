@@ -20,20 +20,25 @@ function drawTheme() {
   }
 }
 
+/* All widths are asked for before anything is drawn: to ask for one lays the
+ * page out. */
 function drawPictures() {
-  drawRoofline();
+  const [roofline, modules, memory] = ["roofline", "modules", "memory"]
+    .map(id => byId(id).clientWidth);
+  modulesWidth = modules;
+  drawRoofline(roofline);
   drawModules();
-  drawMemory();
+  drawMemory(memory);
 }
 
 /* Pictures are as wide as their place. */
 function followWidth() {
-  let width = byId("page").clientWidth;
-  new ResizeObserver(() => {
-    if (byId("page").clientWidth === width)
-      return;
-    width = byId("page").clientWidth;
-    drawPictures();
+  let width = 0;
+  new ResizeObserver(([page]) => {
+    const now = Math.round(page.contentRect.width);
+    if (width && now !== width)
+      drawPictures();
+    width = now;
   }).observe(byId("page"));
 }
 

@@ -94,10 +94,10 @@ function followMemory(picture, x, y, box) {
   };
 }
 
-function drawMemory() {
-  const place = byId("memory"), width = Math.max(place.clientWidth, 280);
+function drawMemory(room) {
+  const place = byId("memory"), width = Math.max(room, 280);
   const most = alive.length ? peakNode().live : 0;
-  if (!(most > 0)) {
+  if (!(most >= 1)) {
     place.replaceChildren(html("p", { class: "note" },
       nodes.some(n => typeof n.live === "string")
         ? "What is alive is a formula at each node; it stands in the table."
@@ -122,7 +122,8 @@ function drawMemory() {
       svg("text", { class: "tick", x: box.left - 8, y: y(v) + 4,
         "text-anchor": "end" }, bytes(v))]),
     svg("path", { class: "area", d: area }),
-    svg("path", { class: "line", d: line }),
+    svg("path", { class: alive.length > width / 2 ? "line many" : "line",
+      d: line }),
     svg("path", { class: "cross" }), svg("path", { class: "cross chosen" }),
     ...drawPeak(box, x, y));
   followMemory(picture, x, y, box);

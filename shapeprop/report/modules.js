@@ -95,7 +95,7 @@ function lookOfModule(m) {
 function makeBox({ m, left, width, depth }, current, pixels) {
   const look = lookOfModule(m), [of, , format] = measure;
   const value = format(within(m, of)), room = width * pixels - 10;
-  const name = textWidth(m.name), fits = name < room || room > 46;
+  const name = textWidth(m.name), fits = room > Math.min(name, Math.max(40, name / 2));
   const box = html("div", { role: "treeitem", tabindex: current ? 0 : -1,
     "aria-level": depth + 1, class: look === null ? "" : "leaf k" + look,
     "aria-label": [m.name, m.type, value].filter(Boolean).join(", "),
@@ -106,6 +106,8 @@ function makeBox({ m, left, width, depth }, current, pixels) {
   box.module = m;
   return box;
 }
+
+let modulesWidth = 0; /* pixels */
 
 function drawModules() {
   const boxes = byId("modules"), found = [];
@@ -123,7 +125,7 @@ function drawModules() {
   const depth = Math.max(...found.map(f => f.depth)) + 1;
   const list = html("div", { role: "tree", "aria-labelledby":
     "modules-title", style: `height: ${depth * ROW}px` },
-    ...found.map(f => makeBox(f, f.m === top, boxes.clientWidth)));
+    ...found.map(f => makeBox(f, f.m === top, modulesWidth)));
   list.onclick = e => enter(e.target.closest("[role=treeitem]"));
   list.onkeydown = stepModules;
   list.onpointermove = e => {

@@ -41,8 +41,8 @@ function findings() {
   if (measured)
     text.push(`A run took ${seconds(totalTime)} for ${flop(all)}: ` +
       `${quantity(all / totalTime, "FLOP/s")}` +
-      (peaks.length ? `, ${percent(all / totalTime / peaks[0].rate)} of the ` +
-        `${peaks[0].name} peak.` : "."));
+      (mainPeak ? `, ${percent(all / totalTime / mainPeak.rate)} of the ` +
+        `${mainPeak.name} peak.` : "."));
   const floor = isNumber(t.floor_seconds) ? t.floor_seconds : total("floor");
   if (floor > 0 && measured)
     text.push(`The machine would allow ${seconds(floor)}, ` +
@@ -54,26 +54,32 @@ function findings() {
   return bounds ? [...text, bounds + "."] : text;
 }
 
-function drawTotals() {
-  const t = report.total ?? {};
-  const moved = sum(orNull(t.bytes_read), orNull(t.bytes_written));
-  const cards = [
-    [measured ? "Time" : "Least time",
-      seconds(measured ? t.seconds ?? totalTime : t.floor_seconds),
-      measured ? "floor " + seconds(t.floor_seconds) : "sum of the floors"],
+/* [name, what it is, more about it]; without what is not known. */
+function cards() {
+  const t = { ...report.total };
+  for (const [key, of] of [["flops", "flops"], ["macs", "macs"],
+    ["bytes_read", "read"], ["bytes_written", "written"]])
+    t[key] ??= symbolic || !nodes.length ? null : total(of);
+  const floor = seconds(t.floor_seconds);
+  return [
+    measured ? ["Time", seconds(t.seconds ?? totalTime), "floor " + floor]
+      : ["Least time", floor, "sum of the floors"],
     ["Arithmetic", flop(t.flops), shown(t.macs, v => quantity(v, "MAC"))],
-    ["Moved", bytes(moved),
+    ["Moved", bytes(sum(orNull(t.bytes_read), orNull(t.bytes_written))),
       `${bytes(t.bytes_read)} read, ${bytes(t.bytes_written)} written`],
     ["Parameters", shown(t.parameters, v => quantity(v, "")),
       bytes(t.parameter_bytes)],
     ["Peak memory", bytes(t.peak_memory_bytes), "of results alive at a time"],
-    ["Nodes", integer(nodes.length),
-      countOf(operators.length, "operator")],
-  ];
+    ["Nodes", integer(nodes.length), countOf(operators.length, "operator")],
+  ].filter(([, value]) => value !== "–");
+}
+
+function drawTotals() {
   byId("finding").textContent = findings().join(" ");
-  byId("totals").replaceChildren(...cards.map(([name, value, more]) =>
-    html("div", {}, html("dt", {}, name), html("dd", {}, value),
-      html("dd", { class: "more" }, more.includes("–") ? "\u00a0" : more))));
+  byId("totals").replaceChildren(...cards().map(([name, value, more]) =>
+    html("div", {}, html("dt", {}, name), html("dd", {
+      class: value.length > 14 ? "formula" : null }, value),
+      html("dd", { class: "more" }, more.includes("–") ? "" : more))));
 }
 
 /* ---- The machine, symbols and guards ---- */
@@ -174,6 +180,7 @@ function operatorButton(o) {
 
 function drawOperators() {
   const box = byId("operators");
+  box.hidden = !operators.length;
   box.replaceChildren(html("h3", {}, "Operators", html("span", {},
     totalTime > 0 ? (measured ? "share of time" : "share of least time")
       : "")), html("div", {}, ...operators.map(operatorButton)));
