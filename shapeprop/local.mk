@@ -10,8 +10,10 @@
 
 # Reports. The page is made from the files in report/.
 dist_cfxinclude_HEADERS += %reldir%/cfx/report.h
-libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_read.c \
-	%reldir%/report_draw.c %reldir%/report_html.c
+libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_plot.h \
+	%reldir%/report_read.c %reldir%/report_text.c \
+	%reldir%/report_ceiling.c %reldir%/report_draw.c \
+	%reldir%/report_html.c
 nodist_libcfx_all_la_SOURCES += %reldir%/report_page.c
 CLEANFILES += %reldir%/report_page.c
 REPORT_PAGE = %reldir%/report/report.html

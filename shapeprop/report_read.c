@@ -218,6 +218,8 @@ static bool read_node(cfx_report *r, cfx_report_node *n, const json_t *node)
         .time = member(node, r->measured ? "seconds" : "floor_seconds"),
         .efficiency = member(node, "efficiency"),
     };
+    if (n->time > 0)
+        r->time += n->time;
     if (is_formula(node, "flops") || is_formula(node, "bytes_read") ||
         is_formula(node, "bytes_written"))
         r->symbolic = true;
@@ -312,6 +314,8 @@ static bool read_peaks(cfx_report *r, const json_t *peaks, bool all)
         return read_peaks(r, peaks, true);
     if (r->npeaks > 1)
         qsort(r->peak, r->npeaks, sizeof(*r->peak), by_rate);
+    if (r->npeaks > CFX_REPORT_CEILINGS)
+        r->npeaks = CFX_REPORT_CEILINGS;
     return true;
 }
 
@@ -342,6 +346,8 @@ static bool read_levels(cfx_report *r, const json_t *levels)
     }
     if (r->nlevels > 1)
         qsort(r->level, r->nlevels, sizeof(*r->level), by_rate);
+    if (r->nlevels > CFX_REPORT_CEILINGS)
+        r->nlevels = CFX_REPORT_CEILINGS;
     return true;
 }
 

@@ -218,6 +218,7 @@ SHAPE_TESTS =
 
 # -- reports
 SHAPE_TESTS += tests/report_test
+tests_report_test_SOURCES = %reldir%/report_test.c $(SECTION_SOURCES)
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif

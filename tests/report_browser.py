@@ -424,6 +424,7 @@ def main(report_page, path):
             page = make(name, change(document))
             b.open(page)
             quiet(b, name)
+            same(f"{name}: no text is cut off", cut_off(b), [])
             for width in (1200, 400):
                 b.resize(width, 900)
                 b.settle()

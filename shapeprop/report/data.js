@@ -110,13 +110,15 @@ function bandwidthOf(level) {
 const levels = (machine.levels ?? [])
   .map(l => ({ name: l.level ?? "?", rate: bandwidthOf(l), raw: l }))
   .filter(l => isNumber(l.rate))
-  .sort((a, b) => b.rate - a.rate);
+  .sort((a, b) => b.rate - a.rate)
+  .slice(0, 16);
 
 /* Peaks of the data types that the nodes compute in; else all. */
 const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})
   .filter(([, rate]) => rate > 0)
   .map(([name, rate]) => ({ name, rate }))
-  .sort((a, b) => b.rate - a.rate);
+  .sort((a, b) => b.rate - a.rate)
+  .slice(0, 16);
 const usedPeaks = allPeaks.filter(p => nodes.some(n => n.dtype === p.name));
 const peaks = usedPeaks.length ? usedPeaks : allPeaks;
 

@@ -20,27 +20,26 @@ function drawTheme() {
   }
 }
 
+let drawnWidth = 0;
+
 /* All widths are asked for before anything is drawn: to ask for one lays the
  * page out. */
 function drawPictures() {
-  const [roofline, modules, memory] = ["roofline", "modules", "memory"]
-    .map(id => byId(id).clientWidth);
+  const [page, roofline, modules, memory] =
+    ["page", "roofline", "modules", "memory"].map(id => byId(id).clientWidth);
+  drawnWidth = page;
   modulesWidth = modules;
   drawRoofline(roofline);
   drawModules();
   drawMemory(memory);
 }
 
-/* Pictures are as wide as their place. */
-function followWidth() {
-  let width = 0;
-  new ResizeObserver(([page]) => {
-    const now = Math.round(page.contentRect.width);
-    if (width && now !== width)
-      drawPictures();
-    width = now;
-  }).observe(byId("page"));
-}
+/* Pictures are as wide as their place. A page may be drawn before it has any
+ * width at all. */
+const followWidth = () => new ResizeObserver(() => {
+  if (byId("page").clientWidth !== drawnWidth)
+    drawPictures();
+}).observe(byId("page"));
 
 byId("page").hidden = false;
 drawTheme();

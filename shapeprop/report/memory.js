@@ -42,11 +42,15 @@ function curve(x, y) {
 
 function drawPeak(box, x, y) {
   const n = peakNode(), at = (x(n.index) + x(n.index + 1)) / 2;
-  const label = `peak ${bytes(n.live)}, ${n.name}`;
-  const fits = at + 10 + textWidth(label) < box.right;
+  /* On that side of it where there is more room. */
+  const after = at < (box.left + box.right) / 2;
+  const room = (after ? box.right - at : at) / textWidth("m") - 24;
+  const name = n.name.length < room ? n.name
+    : n.name.slice(0, Math.max(1, room)) + "…";
   return [svg("circle", { class: "peak", cx: at, cy: y(n.live), r: 3.5 }),
-    svg("text", { class: "halo", x: fits ? at + 8 : at - 8,
-      y: y(n.live) - 7, "text-anchor": fits ? "start" : "end" }, label)];
+    svg("text", { class: "halo", x: after ? at + 8 : at - 8,
+      y: y(n.live) - 7, "text-anchor": after ? "start" : "end" },
+      `peak ${bytes(n.live)}, ${name}`)];
 }
 
 function tellMemory(index, x, y, box, picture) {

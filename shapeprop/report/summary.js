@@ -36,7 +36,7 @@ function findings() {
   const all = isNumber(t.flops) ? t.flops : total("flops");
   if (!nodes.length)
     return ["The graph has no nodes."];
-  if (symbolic)
+  if (symbolic && !totalTime)
     return ["Costs are formulas of the symbols in the inputs."];
   if (measured)
     text.push(`A run took ${seconds(totalTime)} for ${flop(all)}: ` +
