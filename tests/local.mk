@@ -113,7 +113,8 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 clean-local:
 	rm -rf zoo random_graphs-*.script
 
-EXTRA_DIST += %reldir%/control_test.h %reldir%/failing_alloc.h \
+EXTRA_DIST += %reldir%/accelerator_test.h %reldir%/control_test.h %reldir%/counted.h \
+	%reldir%/failing_alloc.h \
 	%reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
 	%reldir%/golden
@@ -188,7 +189,7 @@ TESTS += %reldir%/graph_script.sh
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
 FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test \
-	tests/accelerator_test
+	tests/accelerator_test tests/accelerator_golden_test
 tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
@@ -209,10 +210,15 @@ SHAPE_TESTS =
 # -- shapes
 
 # -- rules of shapes, operator by operator
+check_PROGRAMS += tests/shape_walk_test
+tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
+	%reldir%/walk.h %reldir%/mutant.c %reldir%/mutant_text.c \
+	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
 
 # -- machine
+SHAPE_TESTS += tests/machine_test
 
 # -- memory
 
@@ -229,3 +235,7 @@ dist_check_SCRIPTS += %reldir%/report_browser.sh
 TESTS += %reldir%/report_browser.sh
 EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
 	%reldir%/report_documents.py
+
+# cfx shapes.
+dist_check_SCRIPTS += %reldir%/shapes.sh
+TESTS += %reldir%/shapes.sh

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #include "base/context.h"
+#include "base/util.h"
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
@@ -488,6 +489,63 @@ void cfx_block_free(cfx_context *ctx, void *p, size_t size)
     } else {
         free_small(h, p, size);
     }
+}
+
+/* ---- Memory that is aligned more than allocators promise ---- */
+
+static bool is_span(const cfx_heap *h, size_t size)
+{
+    return !h->direct && size >= SPAN_MIN;
+}
+
+/* What an allocator of the caller's gives is taken larger, and remembered
+ * behind what is used. */
+static void *alloc_within(cfx_heap *h, size_t size, size_t align)
+{
+    size_t whole = size + align + sizeof(void *);
+    if (!take(h, whole))
+        return NULL;
+    char *p = alloc_taken(h, whole, BLOCK_ALIGN), *at = p;
+    if (!p)
+        return NULL;
+    at += (align - (uintptr_t)p % align) % align;
+    memcpy(at + size, &p, sizeof(p));
+    return at;
+}
+
+static void free_within(cfx_heap *h, char *at, size_t size, size_t align)
+{
+    size_t whole = size + align + sizeof(void *);
+    void *p;
+    memcpy(&p, at + size, sizeof(p));
+    untake(h, whole);
+    h->from.free(h->from.user, p, whole);
+}
+
+void *cfx_aligned_alloc(cfx_context *ctx, size_t size, size_t align)
+{
+    cfx_heap *h = &ctx->heap;
+    assert(size && align >= BLOCK_ALIGN && align <= CFX_SPAN);
+    if (size > ALLOC_MAX)
+        return NULL;
+    if (is_span(h, size))
+        return cfx_block_alloc(ctx, size);
+    if (h->from.alloc != default_alloc)
+        return alloc_within(h, size, align);
+    return take(h, size) ? alloc_taken(h, size, align) : NULL;
+}
+
+void cfx_aligned_free(cfx_context *ctx, void *p, size_t size, size_t align)
+{
+    cfx_heap *h = &ctx->heap;
+    if (!p)
+        return;
+    if (is_span(h, size))
+        cfx_block_free(ctx, p, size);
+    else if (h->from.alloc != default_alloc)
+        free_within(h, p, size, align);
+    else
+        cfx_free(ctx, p, size);
 }
 
 size_t cfx_context_memory(const cfx_context *ctx)

@@ -63,6 +63,10 @@ CFX_INLINE void cfx_pages_free(cfx_context *ctx, void *p, size_t size)
         cfx_block_free(ctx, p, size);
 }
 
+/* The same, aligned to a power of two, at most 4096. */
+void *cfx_aligned_alloc(cfx_context *ctx, size_t size, size_t align);
+void cfx_aligned_free(cfx_context *ctx, void *p, size_t size, size_t align);
+
 /* ---- A map from text to a pointer or number. Keys are not copied. ---- */
 
 typedef struct cfx_map_entry {

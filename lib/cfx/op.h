@@ -88,6 +88,9 @@ struct cfx_cost {
     cfx_dim ops;            /* other arithmetic, one a step and element */
     cfx_dim transcendental; /* those of ops that are exp, sqrt, division */
     cfx_dim bytes_read, bytes_written;
+    /* A constant name where `run` takes a way that needs fewer operations than
+     * are counted ("winograd"); NULL: the direct one. */
+    const char *algorithm;
 };
 
 enum {

@@ -36,6 +36,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/repr.c \
 	%reldir%/repr.h \
 	%reldir%/safetensors.c \
+	%reldir%/shape_text.c \
 	%reldir%/sharded.c \
 	%reldir%/sink.c \
 	%reldir%/unicode.c \

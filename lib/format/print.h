@@ -86,6 +86,10 @@ void cfx_print__word(cfx_out *o, const char *s, const char *stop,
 
 /* "f32[2, 3]"; with `stride`, its strides and device too. */
 void cfx_print__type(cfx_out *o, const cfx_tensor *t, bool stride);
+/* "N + 1" */
+void cfx_print__dim(cfx_out *o, cfx_dim d);
+/* A value as shapes are written: cfx_print_shape. */
+void cfx_print__shape(cfx_out *o, cfx_value v, bool stride, cfx_error *err);
 /* "[2, 3]" */
 void cfx_print__extents(cfx_out *o, int rank, const cfx_dim *d);
 

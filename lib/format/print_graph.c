@@ -35,9 +35,8 @@ static void print_type(cfx_out *o, const cfx_node *n, bool meta, bool lossless)
         cfx_out_puts(o, "Tensor \"");
         cfx_print__type(o, t.u.tensor, true);
         cfx_out_putc(o, '"');
-    } else if (n->type.kind != CFX_ABSENT &&
-               (n->op != CFX_PLACEHOLDER || n->type.u.str->len)) {
-        cfx_print__word(o, n->type.u.str->text, "#=\n", lossless);
+    } else if (n->type && (n->op != CFX_PLACEHOLDER || n->type->len)) {
+        cfx_print__word(o, n->type->text, "#=\n", lossless);
         cfx_out_putc(o, ' ');
     }
 }
@@ -92,9 +91,9 @@ static void print_output(const cfx_values *v, const cfx_node *n)
         str.style = CFX_STYLE_STR;
     cfx_out_puts(v->out, "return ");
     cfx_print__value(&str, n->nargs ? n->args[0] : cfx_none());
-    if (lossless && n->type.kind != CFX_ABSENT) {
+    if (lossless && n->type) {
         cfx_out_puts(v->out, " -> ");
-        cfx_print__quoted(v->out, n->type.u.str->text, n->type.u.str->len);
+        cfx_print__quoted(v->out, n->type->text, n->type->len);
     }
     if (lossless && strcmp(n->name, "output")) {
         cfx_out_puts(v->out, " as %");

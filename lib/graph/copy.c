@@ -14,7 +14,7 @@ static cfx_node_spec spec_of(const cfx_node *n)
         .nargs = n->nargs,
         .nkwargs = n->nkwargs,
         .name = n->name,
-        .type = n->type.kind == CFX_STR ? n->type.u.str->text : NULL,
+        .type = n->type ? n->type->text : NULL,
         .meta = n->meta,
     };
 }

@@ -32,7 +32,7 @@ static cfx_status is_needed(const sweeping *s, const cfx_node *n, bool *needed,
                             cfx_error *err)
 {
     cfx_effects e;
-    *needed = n->first_user || n->op == CFX_PLACEHOLDER ||
+    *needed = n->nusers || n->op == CFX_PLACEHOLDER ||
               n->op == CFX_OUTPUT;
     if (*needed)
         return CFX_OK;

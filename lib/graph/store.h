@@ -44,6 +44,11 @@ void cfx_store_free(cfx_store *store, void *p, size_t size);
 cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
                           const char *text, size_t len, cfx_error *err);
 
+/* The same alone; NULL may be dropped. */
+cfx_status cfx_store_string(cfx_store *store, cfx_string **out,
+                            const char *text, size_t len, cfx_error *err);
+void cfx_store_drop_string(cfx_store *store, cfx_string *s);
+
 /* What copying asks about nodes: the value, in the store, that takes the place
  * of n, which stands in `depth` aggregates. */
 typedef struct cfx_store_nodes {

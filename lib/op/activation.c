@@ -45,8 +45,8 @@ static cfx_status activation_run(cfx_call *call)
         .run = run_,                                                          \
     };
 
-ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run, cfx_unary_same,
-           "max(x, 0).")
+ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run,
+           cfx_unary_no_bool, "max(x, 0).")
 ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run,
            cfx_unary_only_float, "x * sigmoid(x).")
 ACTIVATION(mish, MISH, "", "", cfx_cost_5_1, activation_run,
@@ -80,7 +80,7 @@ static cfx_status relu6_run(cfx_call *call)
                         3, NULL);
 }
 
-ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_run, cfx_unary_same,
+ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_run, cfx_unary_no_bool,
            "min(max(x, 0), 6).")
 
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */

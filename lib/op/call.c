@@ -394,7 +394,7 @@ cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
-    *cost = (cfx_cost){zero, zero, zero, zero, zero};
+    *cost = (cfx_cost){zero, zero, zero, zero, zero, NULL};
     return infer_only(call, cost, out);
 }
 

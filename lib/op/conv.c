@@ -49,7 +49,7 @@ static cfx_status read_padding(cfx_call *call, struct conv *c)
         return cfx_call_fail(call, CFX_EINVAL, "padding must be 'same', "
                              "'valid' or numbers, not '%s'", word);
     for (int i = 0; c->same && i < c->spatial; i++) {
-        if (!cfx_dim_is(c->stride[i], 1))
+        if (!cfx_dim_eq(call->env, c->stride[i], cfx_dim_int(1)))
             return cfx_call_fail(call, CFX_EINVAL, "padding='same' is not "
                                  "supported for strided convolutions");
         cfx_dim window = cfx_dim_sub(call->env, c->w->shape[i + 2],
@@ -91,34 +91,40 @@ static cfx_status read_conv(cfx_call *call, struct conv *c)
     return read_padding(call, c);
 }
 
-static bool positive(cfx_dim d)
+static bool positive(const cfx_call *call, cfx_dim d)
 {
-    return !cfx_dim_is_int(d) || cfx_dim_value(d) > 0;
+    return cfx_dim_lt(call->env, cfx_dim_int(0), d);
 }
 
-static bool not_negative(cfx_dim d)
+static bool not_negative(const cfx_call *call, cfx_dim d)
 {
-    return !cfx_dim_is_int(d) || cfx_dim_value(d) >= 0;
+    return cfx_dim_le(call->env, cfx_dim_int(0), d);
+}
+
+/* What is added at the end must be less than a step or the gap in a window. */
+static bool fits_more(const cfx_call *call, const struct conv *c, int i)
+{
+    return not_negative(call, c->more[i]) &&
+           cfx_dim_lt(call->env, c->more[i],
+                      cfx_dim_max(call->env, c->stride[i], c->dilation[i]));
 }
 
 static cfx_status check_numbers(cfx_call *call, const struct conv *c)
 {
-    if (!positive(c->groups))
+    if (!positive(call, c->groups))
         return cfx_call_fail(call, CFX_EINVAL,
                              "non-positive groups is not supported");
     for (int i = 0; i < c->spatial; i++) {
-        if (!positive(c->stride[i]))
+        if (!positive(call, c->stride[i]))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "non-positive stride is not supported");
-        if (!not_negative(c->pad[i]))
+        if (!not_negative(call, c->pad[i]))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "negative padding is not supported");
-        if (!positive(c->dilation[i]))
+        if (!positive(call, c->dilation[i]))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "dilation should be greater than zero");
-        if (c->transposed && (!not_negative(c->more[i]) ||
-            (cfx_dim_known_le(call->env, c->stride[i], c->more[i]) &&
-             cfx_dim_known_le(call->env, c->dilation[i], c->more[i]))))
+        if (c->transposed && !fits_more(call, c, i))
             return cfx_call_fail(call, CFX_EINVAL, "output padding must be "
                                  "smaller than either stride or dilation");
     }

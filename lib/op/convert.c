@@ -71,11 +71,13 @@ static cfx_status check_device(cfx_call *call, int k)
                          "only 'cpu'", v.u.str->text);
 }
 
-static bool has_format(const cfx_tensor *x, cfx_memory_format format)
+static bool has_format(const cfx_call *call, const cfx_tensor *x,
+                       cfx_memory_format format)
 {
     cfx_view v;
     cfx_view_begin(&v, x);
-    return format == CFX_PRESERVE_FORMAT || cfx_view_format(&v) == format;
+    return format == CFX_PRESERVE_FORMAT ||
+           cfx_view_format(call->env, &v) == format;
 }
 
 static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
@@ -85,7 +87,7 @@ static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
     cfx_status st = check_format(call, format, x->rank);
     if (st)
         return st;
-    if (!copy && x->dtype == dtype && has_format(x, format))
+    if (!copy && x->dtype == dtype && has_format(call, x, format))
         return cfx_call_out_same(call, 0);
     return out_as(call, dtype, format);
 }

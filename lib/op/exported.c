@@ -70,7 +70,7 @@ CFX_COMPOSITE(native_group_norm)
 
 const cfx_op cfx_op__native_group_norm = {
     .schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, "
-              "SymInt N, SymInt C, SymInt HxW, int group, float eps) -> "
+              "SymInt N, SymInt C, SymInt HxW, SymInt group, float eps) -> "
               "(Tensor, Tensor, Tensor)",
     .aliases = "torch.native_group_norm aten.native_group_norm.default",
     .doc = "group_norm, with the means and reciprocal deviations of groups.",

@@ -264,7 +264,7 @@ static cfx_status flat_view(cfx_call *call, const cfx_tensor *t,
                             cfx_tensor **out)
 {
     cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape), step;
-    if (!cfx_infer_view(call->env, t, 1, &n, &step))
+    if (cfx_infer_view(call->env, t, 1, &n, &step, true) != CFX_A_VIEW)
         return cfx_call_fail(call, CFX_EINVAL, "view size is not compatible "
                              "with input tensor's size and stride (at least "
                              "one dimension spans across two contiguous "

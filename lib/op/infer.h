@@ -44,10 +44,12 @@ int cfx_infer_reduced(const cfx_tensor *x, uint32_t mask, bool keepdim,
 /* Product of extents. */
 cfx_dim cfx_infer_numel(cfx_shape_env *env, int rank, const cfx_dim *shape);
 
-/* Strides with which `shape` (of as many elements) views the memory of x;
- * false if there are none. */
-bool cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
-                    const cfx_dim *shape, cfx_dim *stride);
+/* Are there strides with which `shape` (of as many elements) views the memory
+ * of x? Symbols do not always tell; `guards` allows to ask of them. */
+typedef enum cfx_viewable { CFX_NO_VIEW, CFX_A_VIEW, CFX_VIEW_UNKNOWN }
+    cfx_viewable;
+cfx_viewable cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
+                            const cfx_dim *shape, cfx_dim *stride, bool guards);
 
 /* A shape from the list that parameter k is, in which one -1 stands for what
  * `numel` elements leave. */

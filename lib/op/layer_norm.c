@@ -230,7 +230,8 @@ static cfx_status check_channels(cfx_call *call, const cfx_tensor *x,
 static cfx_status group_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int64_t groups = cfx_call_int(call, 1);
+    cfx_dim groups = cfx_value_dim(call->in[1]);
+    char text[64];
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (st)
         return st;
@@ -238,14 +239,14 @@ static cfx_status group_norm_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "Expected at least 2 "
                              "dimensions for input tensor but received %d",
                              x->rank);
-    if (groups < 1)
+    if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups))
         return cfx_call_fail(call, CFX_EINVAL, "num_groups must be positive");
-    if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, x->shape[1],
-                                           cfx_dim_int(groups)),
+    cfx_dim_format(groups, text, sizeof(text));
+    if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, x->shape[1], groups),
                     cfx_dim_int(0)))
         return cfx_call_fail(call, CFX_ESHAPE, "Expected number of channels "
-                             "in input to be divisible by num_groups, %lld",
-                             (long long)groups);
+                             "in input to be divisible by num_groups, %s",
+                             text);
     st = check_channels(call, x, 2);
     return st ? st : cfx_call_out_like(call, x);
 }
@@ -289,9 +290,9 @@ static cfx_status group_norm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__group_norm = {
-    .schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, "
-              "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) "
-              "-> Tensor",
+    .schema = "group_norm(Tensor input, SymInt num_groups, Tensor? "
+              "weight=None, Tensor? bias=None, float eps=1e-05, bool "
+              "cudnn_enabled=True) -> Tensor",
     .aliases = "torch.group_norm torch.nn.functional.group_norm "
                "aten.group_norm.default",
     .doc = "Normalize over groups of channels.",

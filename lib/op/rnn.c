@@ -100,6 +100,13 @@ static cfx_status check_weights(cfx_call *call, const struct rnn *r)
                                cfx_dim_int(gates_of(call->op->code)));
     cfx_dim in = r->x->shape[r->x->rank - 1];
     cfx_status st = CFX_OK;
+    if (!r->proj && !cfx_dim_eq(call->env, r->hidden, r->out)) {
+        char h[64], w[64];
+        cfx_dim_format(r->hidden, h, sizeof(h));
+        cfx_dim_format(r->out, w, sizeof(w));
+        st = cfx_call_fail(call, CFX_ESHAPE, "w_ih has gates of %s rows, w_hh "
+                           "has %s columns", h, w);
+    }
     for (int l = 0; l < r->layers && !st; l++) {
         cfx_dim ih[] = {rows, in}, hh[] = {rows, r->out};
         cfx_dim hr[] = {r->out, r->hidden};

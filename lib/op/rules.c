@@ -21,6 +21,13 @@ cfx_status cfx_unary_only_float(cfx_call *call)
     return st ? st : cfx_unary_same(call);
 }
 
+cfx_status cfx_unary_no_bool(cfx_call *call)
+{
+    if (own_type(call) == CFX_BOOL)
+        return cfx_infer_refuse(call, CFX_BOOL);
+    return cfx_unary_same(call);
+}
+
 cfx_status cfx_unary_float(cfx_call *call)
 {
     return cfx_infer_pointwise(call, 0, 1, cfx_infer_float_type(call, 0, 1));
