@@ -47,7 +47,8 @@ REPORT_PAGE_PARTS = %reldir%/report/report.css %reldir%/report/format.js \
 	%reldir%/report/data.js %reldir%/report/state.js \
 	%reldir%/report/draw.js %reldir%/report/ceilings.js \
 	%reldir%/report/summary.js \
-	%reldir%/report/roofline.js %reldir%/report/modules.js \
+	%reldir%/report/roofline.js %reldir%/report/sweep.js \
+	%reldir%/report/modules.js \
 	%reldir%/report/memory.js %reldir%/report/table.js \
 	%reldir%/report/main.js
 EXTRA_DIST += %reldir%/report/page.awk $(REPORT_PAGE) $(REPORT_PAGE_PARTS)

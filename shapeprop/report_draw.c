@@ -307,11 +307,12 @@ static void put_missing(cfx_plot *p, double y)
 static void put_title(cfx_plot *p)
 {
     const cfx_report *r = p->r;
+    const char *name = r->model ? cfx_report__short_name(r->model) : "Roofline";
     cfx_out_puts(p->out, "<title>");
-    cfx_plot__string(p->out, r->model ? r->model : "Model");
-    cfx_out_puts(p->out, ": roofline</title>\n");
+    cfx_plot__string(p->out, name);
+    cfx_out_puts(p->out, "</title>\n");
     cfx_plot__begin_text(p->out, "title", left, 30, NULL);
-    cfx_plot__string(p->out, r->model ? r->model : "Roofline");
+    cfx_plot__string(p->out, name);
     cfx_out_puts(p->out, "</text>\n");
     cfx_plot__begin_text(p->out, "quiet", left, 50, NULL);
     cfx_plot__string(p->out, r->machine ? r->machine : "no machine");

@@ -69,6 +69,9 @@ cfx_status cfx_report__read(cfx_report *report, cfx_context *ctx,
                             const char *json, size_t len, cfx_error *err);
 void cfx_report__release(cfx_report *report);
 
+/* A model's name without the folders before it, where it is a file. */
+const char *cfx_report__short_name(const char *model);
+
 /* Text with what has a meaning in XML and HTML escaped. */
 void cfx_report__put_text(cfx_out *o, const char *s, size_t len);
 

@@ -111,16 +111,18 @@ static const char *operator_of(const json_t *node, const cfx_map *types,
     const char *op = text_member(node, "op");
     const char *target = text_member(node, "target");
     const char *name = text_member(node, "operator");
-    if (!name && op && target && !strcmp(op, "call_module")) {
-        const cfx_map_entry *e = cfx_map_get(types, target, strlen(target));
-        name = e ? e->v.p : NULL;
+    op = op ? op : "";
+    name = name ? name : target ? target : "";
+    if (!strcmp(op, "call_module")) {
+        const cfx_map_entry *e =
+            target ? cfx_map_get(types, target, strlen(target)) : NULL;
+        if (e && name == target)
+            name = e->v.p;
     }
-    if (!name && op && target && begins(op, "call_"))
-        return short_target(target, len);
-    if (!name)
-        name = op ? op : "";
-    *len = strlen(name);
-    return name;
+    if (begins(op, "call_"))
+        return short_target(name, len);
+    *len = strlen(op);
+    return op;
 }
 
 /* The types of modules, by path. */
@@ -319,16 +321,12 @@ static bool read_peaks(cfx_report *r, const json_t *peaks, bool all)
     return true;
 }
 
-/* The bandwidth that floors are reckoned with. */
+/* The best that was seen of a level: nothing moves more. */
 static double bandwidth(const json_t *level)
 {
-    static const char *const keys[] = {"triad_bytes_per_second",
-                                       "read_bytes_per_second",
-                                       "write_bytes_per_second"};
-    double v = NAN;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !(v > 0); i++)
-        v = member(level, keys[i]);
-    return v;
+    double best = member(level, "read_bytes_per_second");
+    best = fmax(best, member(level, "write_bytes_per_second"));
+    return fmax(best, member(level, "triad_bytes_per_second"));
 }
 
 static bool read_levels(cfx_report *r, const json_t *levels)

@@ -30,6 +30,12 @@ void cfx_report__put_text(cfx_out *o, const char *s, size_t len)
     }
 }
 
+const char *cfx_report__short_name(const char *model)
+{
+    const char *slash = strrchr(model, '/');
+    return slash && slash[1] ? slash + 1 : model;
+}
+
 void cfx_plot__string(cfx_out *o, const char *s)
 {
     cfx_report__put_text(o, s, strlen(s));

@@ -32,6 +32,21 @@ def symbolic(document):
     return d
 
 
+def swept(document):
+    d = symbolic(document)
+    for n in d["nodes"]:
+        n["bound"] = None
+    d["turning_points"] = [
+        {"node": "conv1", "symbol": "N", "from": 3, "bound": "compute",
+         "bound_before": "memory"}]
+    d["sweep"] = [
+        {"N": n, "macs": 4e9 * n, "flops": 8e9 * n, "bytes": 1e8 + 3e8 * n,
+         "peak_memory_bytes": 9633792 * n, "floor_seconds": .09 * n + .005,
+         "compute_bound_seconds": .08 * n, "memory_bound_seconds":
+         .01 * n + .005} for n in (1, 2, 4, 8, 16, 32, 64)]
+    return d
+
+
 def empty(_):
     return {"schema": "cfx.roofline/1", "nodes": []}
 
@@ -116,4 +131,5 @@ def large(document, count=5000):
     return d
 
 
-ALL = (unmeasured, symbolic, empty, one, hostile, extreme, operators, large)
+ALL = (unmeasured, symbolic, swept, empty, one, hostile, extreme, operators,
+       large)

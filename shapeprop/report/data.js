@@ -29,12 +29,11 @@ function shortTarget(target) {
 }
 
 function operatorOf(raw) {
-  if (raw.operator)
-    return String(raw.operator);
-  if (raw.op === "call_module" && typeOf.get(raw.target))
-    return typeOf.get(raw.target);
-  if (raw.target && String(raw.op).startsWith("call_"))
-    return shortTarget(String(raw.target));
+  if (raw.op === "call_module")
+    return raw.operator ?? typeOf.get(raw.target) ??
+      shortTarget(String(raw.target ?? ""));
+  if (String(raw.op).startsWith("call_"))
+    return shortTarget(String(raw.operator ?? raw.target ?? ""));
   return raw.op ?? "";
 }
 
@@ -66,6 +65,14 @@ function makeNode(raw, index) {
 }
 
 const nodes = report.nodes.map(makeNode);
+
+/* Where a node's bound changes along a symbol, that is its bound. */
+for (const t of report.turning_points ?? []) {
+  const n = nodes.find(m => m.name === t.node);
+  if (n)
+    n.bound = (n.bound || t.bound_before) +
+      `, ${t.bound} from ${t.symbol} = ${t.from}`;
+}
 const measured = nodes.some(n => isNumber(n.took) && n.took > 0);
 const symbolic = nodes.some(n =>
   [n.flops, n.read, n.written].some(v => typeof v === "string"));
@@ -101,21 +108,25 @@ const lookOfNode = n => lookOf.get(n.operator);
 
 const machine = report.machine ?? {};
 
-/* The bandwidth that floors are reckoned with. */
+/* Without the folders before it, where it is a file. */
+const modelName = String(report.model ?? "").split("/").at(-1) ||
+  "Roofline report";
+
+/* The best that was seen of a level: nothing moves more. */
 function bandwidthOf(level) {
-  return [level.triad_bytes_per_second, level.read_bytes_per_second,
-    level.write_bytes_per_second].find(v => v > 0);
+  return Math.max(0, ...["read", "write", "triad"]
+    .map(way => level[way + "_bytes_per_second"]).filter(isNumber));
 }
 
 const levels = (machine.levels ?? [])
   .map(l => ({ name: l.level ?? "?", rate: bandwidthOf(l), raw: l }))
-  .filter(l => isNumber(l.rate))
+  .filter(l => l.rate > 0)
   .sort((a, b) => b.rate - a.rate)
   .slice(0, 16);
 
 /* Peaks of the data types that the nodes compute in; else all. */
 const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})
-  .filter(([, rate]) => rate > 0)
+  .filter(([, rate]) => isNumber(rate) && rate > 0)
   .map(([name, rate]) => ({ name, rate }))
   .sort((a, b) => b.rate - a.rate)
   .slice(0, 16);

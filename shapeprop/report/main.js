@@ -30,6 +30,7 @@ function drawPictures() {
   drawnWidth = page;
   modulesWidth = modules;
   drawRoofline(roofline);
+  drawSweep(modules);
   drawModules();
   drawMemory(memory);
 }
@@ -50,6 +51,7 @@ drawSymbols();
 drawFilters();
 drawOperators();
 drawApart();
+drawSweepChoice();
 drawMeasures();
 drawPictures();
 drawTable();

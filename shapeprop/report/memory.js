@@ -7,17 +7,24 @@ function peakNode() {
   return alive.reduce((best, n) => n.live > best.live ? n : best, alive[0]);
 }
 
-/* Runs of nodes in the same module below the root. */
-function stretches() {
+/* Runs of nodes in the same module, so deep in the tree. */
+function stretchesAt(depth) {
   const found = [];
   for (const n of alive) {
-    const name = n.path.split(".")[0], last = found.at(-1);
+    const name = n.path.split(".").slice(0, depth).join(".");
+    const last = found.at(-1);
     if (last && last.name === name)
       last.to = n.index + 1;
     else
       found.push({ name, from: n.index, to: n.index + 1 });
   }
   return found;
+}
+
+/* As high in the tree as tells something: where no module has most nodes. */
+function stretches() {
+  const tells = list => !list.some(s => s.to - s.from > alive.length * .7);
+  return [1, 2, 3].map(stretchesAt).find(tells) ?? stretchesAt(1);
 }
 
 function drawStretches(box, x) {
@@ -125,7 +132,7 @@ function drawMemory(room) {
       svg("path", { class: "grid", d: `M${box.left} ${y(v)}H${box.right}` }),
       svg("text", { class: "tick", x: box.left - 8, y: y(v) + 4,
         "text-anchor": "end" }, bytes(v))]),
-    svg("path", { class: "area", d: area }),
+    svg("path", { class: "area k0", d: area }),
     svg("path", { class: alive.length > width / 2 ? "line many" : "line",
       d: line }),
     svg("path", { class: "cross" }), svg("path", { class: "cross chosen" }),

@@ -20,7 +20,7 @@ const isBox = n => n.op !== "placeholder" && n.op !== "output" &&
   n.path !== n.target;
 
 function growTree() {
-  const root = makeModule("", report.model ?? "model", null);
+  const root = makeModule("", modelName, null);
   for (const n of nodes) {
     let at = root;
     for (const part of n.path ? n.path.split(".") : []) {
@@ -187,16 +187,7 @@ function markModules() {
   }
 }
 
-function drawMeasures() {
-  const choice = byId("measure");
-  choice.hidden = MEASURES.length < 2;
-  choice.append(...MEASURES.map(m => {
-    const radio = html("input", { type: "radio", name: "measure",
-      value: m[0], checked: m === measure });
-    radio.onchange = () => {
-      measure = m;
-      drawModules();
-    };
-    return html("label", {}, radio, html("span", {}, m[1]));
-  }));
-}
+const drawMeasures = () => drawChoice("measure", MEASURES, m => {
+  measure = m;
+  drawModules();
+});

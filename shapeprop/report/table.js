@@ -37,7 +37,7 @@ const COLUMNS = [
   ["share", "Share", n => percent(n.share), true],
   ["live", "Alive", n => bytes(n.live), false],
 ].map(([key, title, text, atFirst]) => ({ key, title, text,
-  shown: atFirst && nodes.some(n => n[key] !== null && n[key] !== ""),
+  shown: atFirst && (key === "index" || nodes.some(n => n[key])),
   words: nodes.every(n => typeof n[key] === "string"),
 }));
 const mostShare = nodes.reduce((most, n) => Math.max(most, n.share ?? 0), 0);
