@@ -8,7 +8,7 @@
  * seen from below for the slopes of the memory, from the right for the peaks
  * of arithmetic.
  */
-#include "report_plot.h"
+#include "shapeprop/report_plot.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  * nothing is told by colour alone. They are in a style sheet that has a second
  * part for dark screens.
  */
-#include "report_plot.h"
+#include "shapeprop/report_plot.h"
 
 #include <math.h>
 

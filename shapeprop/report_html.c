@@ -7,7 +7,7 @@
  * `<`, which in JSON stands only in strings, where it can be written as an
  * escape.
  */
-#include "report_impl.h"
+#include "shapeprop/report_impl.h"
 
 static void put_json(cfx_out *o, const char *s, size_t len)
 {

@@ -4,7 +4,7 @@
 #ifndef CFX_REPORT_PLOT_H
 #define CFX_REPORT_PLOT_H
 
-#include "report_impl.h"
+#include "shapeprop/report_impl.h"
 
 /* ---- Text in SVG; coordinates have one decimal ---- */
 

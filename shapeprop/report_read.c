@@ -5,7 +5,7 @@
  * the document may have left out what it did not know, so that what is missing
  * is not an error, but an array in place of an object is.
  */
-#include "report_impl.h"
+#include "shapeprop/report_impl.h"
 
 #include <math.h>
 #include <stdlib.h>

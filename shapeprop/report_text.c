@@ -1,7 +1,7 @@
 /*
  * report_text -- text and numbers in SVG, the same in every locale.
  */
-#include "report_plot.h"
+#include "shapeprop/report_plot.h"
 
 #include <math.h>
 

@@ -15,7 +15,7 @@
 #include "base/util.h"
 #include "failing_alloc.h"
 #include "format/print.h"
-#include "report_impl.h"
+#include "shapeprop/report_impl.h"
 #include "sections.h"
 
 typedef cfx_status print_fn(cfx_sink to, cfx_context *ctx, const char *json,

@@ -116,7 +116,7 @@ function factsOf(n) {
     ["arithmetic", flop(n.flops)],
     ["bytes", bytes(n.moved)],
     ["intensity", shown(n.intensity, v => rounded(v) + "\u00a0FLOP/byte")],
-    ["bound", n.bound + (n.level ? " (" + n.level + ")" : "")],
+    ["bound", n.bound], ["level", n.level],
     ["floor", seconds(n.floor)],
     ["time", seconds(n.took)],
     ["rate", shown(n.rate, v => quantity(v, "FLOP/s"))],

@@ -37,6 +37,13 @@ const percent = v => shown(v, x =>
 const seconds = v => shown(v, x => quantity(x, "s"));
 const flop = v => shown(v, x => quantity(x, "FLOP"));
 const bytes = v => shown(v, x => quantity(x, "B"));
+
+/* Caches are measured in powers of two: "32 KiB". */
+const capacity = v => shown(v, x => {
+  const i = Math.max(0, Math.min(4, Math.floor(Math.log2(x) / 10)));
+  return rounded(x / 1024 ** i) + "\u00a0" + ["", "Ki", "Mi", "Gi", "Ti"][i] +
+    "B";
+});
 const plain = v => shown(v, rounded);
 const grouped = new Intl.NumberFormat("en"); /* 1,234,567 */
 const integer = v => shown(v, x => grouped.format(x));

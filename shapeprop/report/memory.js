@@ -27,11 +27,13 @@ function stretches() {
   return [1, 2, 3].map(stretchesAt).find(tells) ?? stretchesAt(1);
 }
 
+/* Every second one that is wide enough is shaded. */
 function drawStretches(box, x) {
-  return stretches().flatMap(({ name, from, to }, i) => {
+  const wide = stretches().filter(s => x(s.to) - x(s.from) > 12);
+  return wide.flatMap(({ name, from, to }, i) => {
     const room = x(to) - x(from);
     return [
-      i % 2 && room > 12 ? svg("rect", { class: "band", x: x(from), y: box.top,
+      i % 2 ? svg("rect", { class: "band", x: x(from), y: box.top,
         width: room, height: box.bottom - box.top }) : "",
       name && textWidth(name) < room - 4 ? svg("text", { class: "tick",
         x: (x(from) + x(to)) / 2, y: box.bottom + 17,

@@ -165,6 +165,15 @@ function drawColumns() {
     };
     return html("label", {}, check, c.key === "index" ? "Number" : c.title);
   }));
+  /* A click anywhere else, or Escape, closes the list. */
+  addEventListener("click", e => {
+    if (!byId("columns").contains(e.target))
+      byId("columns").open = false;
+  });
+  byId("columns").onkeydown = e => {
+    if (e.key === "Escape")
+      byId("columns").open = false;
+  };
 }
 
 function drawTable() {
