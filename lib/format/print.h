@@ -109,6 +109,11 @@ void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta);
 /* A target of call_function as torch.fx prints it. */
 const char *cfx_print__target(const cfx_node *n);
 
+/* What stands before the shape of a node that has no type of its own, by what
+ * came out of it. */
+enum { CFX_SHAPE_KINDS = 4 };
+extern const char *const cfx_print__shape_kinds[CFX_SHAPE_KINDS];
+
 /* ---- Code ---- */
 
 /* A class in print_readable; zeroed for `.code`. */

@@ -72,13 +72,19 @@ static cfx_status check_mask(cfx_call *call, const cfx_index_plan *p, int axis,
     return CFX_OK;
 }
 
+/* May the numbers of a tensor decide on a shape? */
+static bool has_numbers(const cfx_call *call, const cfx_tensor *t)
+{
+    return t->data && (!call->meta || call->known);
+}
+
 /* The places of those that are not 0, a column for each axis of the mask.
  * Without numbers their count is a symbol. */
 static cfx_status mask_places(cfx_call *call, const cfx_tensor *mask,
                               cfx_tensor **places)
 {
     cfx_dim shape[2] = {cfx_dim_int(0), cfx_dim_int(mask->rank)};
-    if (call->meta || !mask->data) {
+    if (!has_numbers(call, mask)) {
         cfx_status st = cfx_index_unknown(call, &shape[0]);
         return st ? st : cfx_call_new(call, places, CFX_I64, 2, shape);
     }
@@ -165,7 +171,7 @@ static cfx_status add_condition(cfx_call *call, cfx_index_plan *p, int axis,
 static cfx_status add_number(cfx_call *call, cfx_index_plan *p, int *axis,
                              const cfx_tensor *t)
 {
-    bool known = t->data && !call->meta;
+    bool known = has_numbers(call, t);
     if (is_mask(t))
         return known ? add_condition(call, p, (*axis)++,
                                      *(const uint8_t *)t->data != 0)
