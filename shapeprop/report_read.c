@@ -329,6 +329,30 @@ static double bandwidth(const json_t *level)
     return fmax(best, member(level, "triad_bytes_per_second"));
 }
 
+/* Levels that are equally fast are one ceiling: "L1, L2". */
+static bool join_levels(cfx_report *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->nlevels; i++) {
+        cfx_report_ceiling *last = &r->level[n ? n - 1 : 0];
+        const cfx_report_ceiling *c = &r->level[i];
+        if (!n || c->rate <= last->rate * 0.99) {
+            r->level[n++] = *c;
+            continue;
+        }
+        size_t a = strlen(last->name), b = strlen(c->name);
+        char *name = cfx_arena_alloc(&r->arena, a + b + 3);
+        if (!name)
+            return false;
+        memcpy(name, last->name, a);
+        memcpy(name + a, ", ", 2);
+        memcpy(name + a + 2, c->name, b + 1);
+        last->name = name;
+    }
+    r->nlevels = n;
+    return true;
+}
+
 static bool read_levels(cfx_report *r, const json_t *levels)
 {
     size_t n = json_array_size(levels);
@@ -346,7 +370,7 @@ static bool read_levels(cfx_report *r, const json_t *levels)
         qsort(r->level, r->nlevels, sizeof(*r->level), by_rate);
     if (r->nlevels > CFX_REPORT_CEILINGS)
         r->nlevels = CFX_REPORT_CEILINGS;
-    return true;
+    return join_levels(r);
 }
 
 static bool read_machine(cfx_report *r)

@@ -1,6 +1,7 @@
-"""Drive reports in a headless browser: report_browser.py REPORT_PAGE JSON
+"""Drive reports in a headless browser: report_browser.py REPORT_PAGE JSON [HTML]
 
-REPORT_PAGE turns a document into a page. What is seen can be kept: with
+HTML is a page that cfx roofline made of resnet50, REPORT_PAGE turns a
+document into a page. What is seen can be kept: with
 CFX_PICTURES=DIR, pictures of all pages are written there.
 """
 import json
@@ -403,6 +404,29 @@ OTHERS = {"swept": try_sweep, "symbolic": try_symbolic, "hostile": try_hostile,
           "large": try_large}
 
 
+def try_real(b, page):
+    """A page that cfx roofline made of a whole model, measured."""
+    b.open(page)
+    quiet(b, "cfx roofline")
+    document = json.loads(text(b, "#document"))
+    placed = [n for n in document["nodes"] if n["flops"] and n["seconds"]]
+    same("cfx roofline: a mark a node", count(b, "#marks .mark"), len(placed))
+    same("cfx roofline: a row a node", b.run(
+        "document.querySelector('#nodes table').ariaRowCount"),
+        str(len(document["nodes"]) + 1))
+    same("cfx roofline: its MACs", document["total"]["macs"], 4089184256)
+    for part in ("resnet50", "8.21\u00a0GFLOP", "4.09\u00a0GMAC",
+                 "25.6\u00a0M"):
+        claim(f"cfx roofline: {part} is told", part in text(b, "#page"))
+    try_sorting(b)
+    for width in (1200, 400):
+        b.resize(width, 900)
+        b.settle()
+        same(f"cfx roofline: no text on another at {width}", overlapping(b),
+             [])
+        same(f"cfx roofline: no text is cut off at {width}", cut_off(b), [])
+
+
 def keep(b, page, name):
     """Pictures for people to look at."""
     where = os.environ.get("CFX_PICTURES")
@@ -415,7 +439,7 @@ def keep(b, page, name):
     b.media()
 
 
-def main(report_page, path):
+def main(report_page, path, real=None):
     with open(path) as f:
         document = json.load(f)
     b = browser.Browser(browser.find())
@@ -430,6 +454,9 @@ def main(report_page, path):
         page = make("whole", document)
         try_whole(b, page, document)
         keep(b, page, "whole")
+        if real:
+            try_real(b, real)
+            keep(b, real, "real")
         for change in report_documents.ALL:
             name = change.__name__
             page = make(name, change(document))

@@ -155,6 +155,20 @@ START_TEST(a_mark_stands_where_its_numbers_say)
 }
 END_TEST
 
+START_TEST(equal_levels_are_one_ceiling)
+{
+    const char *s = print(
+        cfx_report_svg,
+        "{\"schema\": \"cfx.roofline/1\", \"nodes\": [], \"machine\": "
+        "{\"levels\": [{\"level\": \"L2\", \"read_bytes_per_second\": 5e10},"
+        "{\"level\": \"L1\", \"read_bytes_per_second\": 5e10}, {\"level\": "
+        "\"memory\", \"write_bytes_per_second\": 1e10}]}}");
+    ck_assert_uint_eq(count(s, "class=\"roof\""), 2);
+    assert_has(s, ">L1, L2 50\u00a0GB/s<");
+    assert_has(s, ">memory 10\u00a0GB/s<");
+}
+END_TEST
+
 START_TEST(without_times_marks_stand_on_the_roof)
 {
     const char *s = print(cfx_report_svg,
@@ -464,6 +478,7 @@ int main(void)
     TCase *c = tcase_create("report");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_add_test(c, a_mark_stands_where_its_numbers_say);
+    tcase_add_test(c, equal_levels_are_one_ceiling);
     tcase_add_test(c, without_times_marks_stand_on_the_roof);
     tcase_add_test(c, what_cannot_be_drawn_is_counted);
     tcase_add_test(c, a_picture_of_nothing_says_so);

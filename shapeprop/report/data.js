@@ -118,11 +118,21 @@ function bandwidthOf(level) {
     .map(way => level[way + "_bytes_per_second"]).filter(isNumber));
 }
 
-const levels = (machine.levels ?? [])
+const levelsKnown = (machine.levels ?? [])
   .map(l => ({ name: l.level ?? "?", rate: bandwidthOf(l), raw: l }))
   .filter(l => l.rate > 0)
   .sort((a, b) => b.rate - a.rate)
   .slice(0, 16);
+
+/* Levels that are equally fast are one ceiling. */
+const levels = [];
+for (const { name, rate } of levelsKnown) {
+  const last = levels.at(-1);
+  if (last && rate > last.rate * .99)
+    last.name += ", " + name;
+  else
+    levels.push({ name, rate });
+}
 
 /* Peaks of the data types that the nodes compute in; else all. */
 const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})

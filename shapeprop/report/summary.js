@@ -129,7 +129,7 @@ function drawMachine() {
       smallTable("Peak of arithmetic", ["Type", "FLOP/s"],
         allPeaks.map(p => [p.name, quantity(p.rate, "FLOP/s")])),
       smallTable("Memory", ["Level", "Size", "Read", "Write", "Triad"],
-        levels.map(({ name, raw }) => [name, capacity(raw.bytes),
+        levelsKnown.map(({ name, raw }) => [name, capacity(raw.bytes),
           rate(raw.read_bytes_per_second), rate(raw.write_bytes_per_second),
           rate(raw.triad_bytes_per_second)]))));
 }
