@@ -248,7 +248,8 @@ tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
 	%reldir%/memory_check.h
 
 # -- reports
-
+SHAPE_TESTS += tests/report_test
+tests_report_test_SOURCES = %reldir%/report_test.c $(SECTION_SOURCES)
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
@@ -256,6 +257,13 @@ endif
 # cfx roofline.
 dist_check_SCRIPTS += %reldir%/roofline.sh
 TESTS += %reldir%/roofline.sh
+
+# Reports in a browser.
+check_PROGRAMS += tests/report_page
+dist_check_SCRIPTS += %reldir%/report_browser.sh
+TESTS += %reldir%/report_browser.sh
+EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
+	%reldir%/report_documents.py
 
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh
