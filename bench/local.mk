@@ -13,6 +13,10 @@ bench_graphs_SOURCES = %reldir%/graphs.c %reldir%/peer.c %reldir%/time.c \
 	%reldir%/bench.h
 bench_graphs_LDADD = libcfx.la
 
+noinst_PROGRAMS += bench-shapes
+bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
+bench_shapes_LDADD = libcfx.la
+
 EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
 	%reldir%/rows.txt \
 	%reldir%/peak.sh
@@ -32,3 +36,9 @@ bench: bench-walk bench-speed zoo/unpacked
 bench-of-graphs: bench-graphs
 	./bench-graphs $${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/graphs_peer.py"} \
 		$(GRAPH_FLAGS)
+
+# Shapes without numbers: a run of the program, walks of resnet50.
+.PHONY: bench-of-shapes
+bench-of-shapes: bench-shapes cfx zoo/unpacked
+	./bench-shapes $(SHAPE_FLAGS) ./cfx $(srcdir)/models/resnet18.fx \
+		'x=f32[N,3,H,W]' "$${CFX_ZOO:-zoo}/resnet50.fx"

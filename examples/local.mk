@@ -24,4 +24,8 @@ decompose_relu_LDADD = libcfx.la
 own_module_SOURCES = %reldir%/own_module.c
 own_module_LDADD = libcfx.la
 
+noinst_PROGRAMS += shapes-example
+shapes_example_SOURCES = %reldir%/shapes.c
+shapes_example_LDADD = libcfx.la
+
 EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c

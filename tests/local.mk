@@ -130,16 +130,18 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, the folders that cfx
-# convert makes of them, and random edits of random graphs, with a PyTorch that
+# All models of the zoo, every element of every node, the shapes of all nodes in
+# two layouts, the folders that cfx convert makes of them, and random edits of random graphs, with a PyTorch that
 # is here: make check-pytorch PYTHON=... one that has torch. PARTS="models",
 # "folders" or "graphs" does one of them; MODELS names some, SEEDS gives others
 # than 1.
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models folders graphs}; do case $$part in \
+	for part in $${PARTS:-models shapes folders graphs}; do case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	shapes) $${PYTHON:-python3} $$oracle/shapes.py ./cfx zoo $(MODELS) || \
 		status=1;; \
 	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
 		status=1;; \
