@@ -18,6 +18,7 @@ static cfx_error err;
 
 static void setup(void)
 {
+    memset(&err, 0, sizeof(err));
     ck_assert_int_eq(cfx_context_new(&ctx, NULL, NULL), CFX_OK);
     ck_assert_int_eq(cfx_shape_env_new(&env, ctx, NULL), CFX_OK);
 }
@@ -333,6 +334,11 @@ static const struct {
      CALL("r", "torch.relu", "%s"), "f32[3, N]", "r", "f32[u0]"},
     {X METHOD("i", "item", "%x") CALL("e", "torch.zeros", "(%i, 2)"), "i64[]",
      "e", "f32[u0, 2]"},
+    {X CALL("m", "torch.max", "%x") METHOD("i", "item", "%m")
+     CALL("d", "operator.truediv", "%x, %i"), "f32[N]", "d", "f32[N]"},
+    {X METHOD("l", "tolist", "%x") CALL("z", "torch.zeros", "%l"), "i64[2]",
+     "z", "f32[u0, u1]"},
+    {X METHOD("l", "tolist", "%x"), "f32[1, 2]", "l", "[[nan, nan]]"},
     /* A tensor that was written to is no longer known. */
     {X CALL("t", "torch.tensor", "[1, 0, 1]")
      CALL("f", "operator.setitem", "%t, 0, 0")
