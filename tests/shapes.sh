@@ -149,6 +149,10 @@ is 'which node, on what, where' 1 \
 is 'an input that is missing' 1 "the input 'x' is missing" "$m"
 is 'a symbol that is not there' 1 '^cfx: .*--set M: no input has this symbol' \
     "$m" -i 'x=f32[N,3,64,64]' --set M=2
+is 'a range' 0 '^symbols: 2 <= N <= 64, 1 <= H <= 224$' \
+    "$m" -i 'x=f32[N,3,H,224]' --set N=2..64 --set H=..224
+is 'a symbol that is set twice' 1 'N=2..: it is set already$' "$m" \
+    -i 'x=f32[N,3,64,64]' --set N=1 --set N=2..
 is 'a range that is none' 1 '^cfx: .*--set N=2..1: should be' "$m" \
     -i 'x=f32[N,3,64,64]' --set N=2..1
 is 'a shape that is none' 1 '^cfx: .*input x: ' "$m" -i 'x=f32[N,3'
