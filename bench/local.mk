@@ -16,6 +16,10 @@ bench_limits_SOURCES = %reldir%/machine.c %reldir%/time.c %reldir%/bench.h
 bench_limits_CFLAGS = $(AM_CFLAGS) -O3
 bench_limits_LDADD = libcfx.la $(BLAS_LIBS)
 
+noinst_PROGRAMS += bench-shapes
+bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
+bench_shapes_LDADD = libcfx.la
+
 EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
 	%reldir%/rows.txt \
 	%reldir%/peak.sh
@@ -41,3 +45,9 @@ bench-of-graphs: bench-graphs
 bench-machine: bench-limits
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-limits \
 		$(LIMITS_FLAGS)
+
+# Shapes without numbers: a run of the program, walks of resnet50.
+.PHONY: bench-of-shapes
+bench-of-shapes: bench-shapes cfx zoo/unpacked
+	./bench-shapes $(SHAPE_FLAGS) ./cfx $(srcdir)/models/resnet18.fx \
+		'x=f32[N,3,H,W]' "$${CFX_ZOO:-zoo}/resnet50.fx"
