@@ -210,9 +210,8 @@ typedef struct cfx_names_base {
 static cfx_names_base **recent_place(const cfx_names *names, const char *text,
                                      size_t len)
 {
-    size_t key = len * 7 + (unsigned char)text[len / 2] * 5u +
-                 (len ? (unsigned char)text[len - 1] : 0u);
-    return (cfx_names_base **)&names->recent[key % CFX_NAMES_RECENT];
+    size_t place = cfx_text_place(text, len, CFX_NAMES_RECENT);
+    return (cfx_names_base **)&names->recent[place];
 }
 
 static cfx_names_base *base_of(const cfx_names *names, const char *text,
@@ -359,18 +358,15 @@ static const char *keep(cfx_names *names, const char **place, const wanted *w,
 /* Make the buffer `base_NUMBER`, of which `base` characters stand in it. */
 static bool write_number(cfx_buf *buf, size_t base, uint64_t number)
 {
-    size_t digits = 1;
-    for (uint64_t n = number; n >= 10; n /= 10)
-        digits++;
+    char text[24];
+    size_t at = sizeof(text);
+    do
+        text[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    text[--at] = '_';
     buf->len = base;
-    if (!cfx_buf_reserve(buf, digits + 1))
-        return false;
-    buf->len = base + digits + 1;
-    buf->s[base] = '_';
-    for (char *at = buf->s + buf->len; digits--; number /= 10)
-        *--at = (char)('0' + number % 10);
-    buf->s[buf->len] = '\0';
-    return true;
+    cfx_buf_add(buf, text + at, sizeof(text) - at);
+    return !buf->failed;
 }
 
 static uint64_t round_up(uint64_t number)
@@ -611,14 +607,12 @@ typedef struct cfx_names_target {
     char text[CFX_NAMES_TARGET];
 } cfx_names_target;
 
-static cfx_names_target *place_of(cfx_names *names, cfx_opcode op,
-                                  const char *target, size_t len)
+static cfx_names_target *place_of(cfx_names *names, const char *target,
+                                  size_t len)
 {
     if (!names->target || !len || len > CFX_NAMES_TARGET)
         return NULL;
-    size_t key = len * 7 + (unsigned char)target[len / 2] * 5u +
-                 (unsigned char)target[len - 1] + (size_t)op * 3;
-    return &names->target[key % CFX_NAMES_TARGETS];
+    return &names->target[cfx_text_place(target, len, CFX_NAMES_TARGETS)];
 }
 
 /* Remember the base, for another time. */
@@ -630,12 +624,12 @@ static void remember(cfx_names *names, cfx_opcode op, const char *target,
         memcmp(base->text, names->candidate.s, base->len))
         return;
     if (!names->target) {
-        size_t size = CFX_NAMES_TARGETS * sizeof(*names->target);
+        size_t size = sizeof(*names->target) << CFX_NAMES_TARGETS;
         names->target = cfx_arena_alloc(&names->memory, size);
         if (names->target)
             memset(names->target, 0, size);
     }
-    cfx_names_target *t = place_of(names, op, target, len);
+    cfx_names_target *t = place_of(names, target, len);
     if (!t)
         return;
     t->base = base;
@@ -647,7 +641,7 @@ static void remember(cfx_names *names, cfx_opcode op, const char *target,
 const char *cfx_names_of_target(cfx_names *names, cfx_opcode op,
                                 const char *target, size_t len)
 {
-    const cfx_names_target *t = place_of(names, op, target, len);
+    const cfx_names_target *t = place_of(names, target, len);
     cfx_buf *buf = &names->buf;
     if (t && t->base && t->op == op && t->len == len &&
         !memcmp(t->text, target, len)) {

@@ -11,19 +11,16 @@
 
 #include "base/util.h"
 
-/* Targets that are remembered, how long they may be, and bases. */
-enum {
-    CFX_NAMES_TARGETS = 64,
-    CFX_NAMES_TARGET = 46,
-    CFX_NAMES_RECENT = 16
-};
+/* Targets and bases that are remembered, as powers of two, and how long a
+ * target may be. */
+enum { CFX_NAMES_TARGETS = 6, CFX_NAMES_RECENT = 4, CFX_NAMES_TARGET = 46 };
 
 typedef struct cfx_names {
     cfx_arena memory;
     char *at, *end;       /* where the next text goes */
     cfx_map used;         /* the names, but for most of those with a number */
     cfx_map bases;        /* base -> cfx_names_base, once it has a number */
-    struct cfx_names_base *recent[CFX_NAMES_RECENT]; /* some, or NULL */
+    struct cfx_names_base *recent[1 << CFX_NAMES_RECENT]; /* some, or NULL */
     cfx_map skips;        /* a used name -> a number to go on searching at */
     cfx_buf buf, candidate;
     struct cfx_names_target *target;
