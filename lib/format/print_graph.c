@@ -11,7 +11,8 @@
 const char *cfx_print__target(const cfx_node *n)
 {
     const char *t = n->target.u.str->text;
-    bool private = n->op == CFX_CALL_FUNCTION && !strncmp(t, "_operator.", 10);
+    bool private = n->op == CFX_CALL_FUNCTION && *t == '_' &&
+                   !strncmp(t, "_operator.", 10);
     return private ? t + 1 : t;
 }
 
