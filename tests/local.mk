@@ -205,6 +205,7 @@ endif
 if HAVE_CHECK
 SHAPE_TESTS =
 # -- extents
+SHAPE_TESTS += tests/dim_property_test
 
 # -- shapes
 
