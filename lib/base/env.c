@@ -76,24 +76,51 @@ bool cfx_env_reserve(cfx_context *ctx, void *array, size_t *cap, size_t len,
 
 const cfx_known *cfx_env_known(const cfx_shape_env *env, const cfx_expr *s)
 {
-    if (!env || (uint64_t)s->c >= env->known_cap)
+    if (!env || s->c < env->known_from ||
+        (uint64_t)(s->c - env->known_from) >= env->known_cap)
         return NULL;
-    const cfx_known *k = &env->known[s->c];
+    const cfx_known *k = &env->known[s->c - env->known_from];
     return cfx_dim_is_bad(k->symbol) ? NULL : k;
+}
+
+static void know_nothing(cfx_known *k, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        k[i] = (cfx_known){CFX_DIM_BAD, {-CFX_INF, CFX_INF}, CFX_DIM_BAD, 1, 0,
+                           false};
+}
+
+/* Make the table begin with a number less than the first. */
+static bool know_before(cfx_shape_env *env, int64_t number)
+{
+    size_t more = (size_t)(env->known_from - number), old = env->known_cap;
+    cfx_known *k = cfx_alloc(env->ctx, (old + more) * sizeof(*k));
+    if (!k)
+        return false;
+    know_nothing(k, more);
+    memcpy(k + more, env->known, old * sizeof(*k));
+    cfx_free(env->ctx, env->known, old * sizeof(*k));
+    env->known = k;
+    env->known_cap = old + more;
+    env->known_from = number;
+    return true;
 }
 
 cfx_known *cfx_env_know(cfx_shape_env *env, cfx_dim symbol)
 {
-    size_t i = (size_t)cfx_expr_of(symbol)->c, old = env->known_cap;
+    int64_t number = cfx_expr_of(symbol)->c;
+    if (!env->known_cap)
+        env->known_from = number;
+    if (number < env->known_from && !know_before(env, number))
+        return NULL;
+    size_t i = (size_t)(number - env->known_from), old = env->known_cap;
     if (!cfx_env_reserve(env->ctx, &env->known, &env->known_cap, i,
                          sizeof(*env->known)))
         return NULL;
-    for (; old < env->known_cap; old++)
-        env->known[old] = (cfx_known){
-            CFX_DIM_BAD, {-CFX_INF, CFX_INF}, CFX_DIM_BAD, 1, 0, false};
+    know_nothing(env->known + old, env->known_cap - old);
     cfx_undo *u = env->undo;
     if (u && u->n < sizeof(u->known) / sizeof(*u->known)) {
-        u->known[u->n].i = i;
+        u->known[u->n].symbol = symbol;
         u->known[u->n++].was = env->known[i];
     } else if (u) {
         u->overflow = true;
@@ -234,7 +261,8 @@ static cfx_dim resolve_symbol(cfx_subst *s, cfx_dim symbol)
 {
     const cfx_expr *e = cfx_expr_of(symbol);
     cfx_shape_env *env = s->env;
-    cfx_known *k = cfx_env_known(env, e) ? &env->known[e->c] : NULL;
+    cfx_known *k = cfx_env_known(env, e)
+                       ? &env->known[e->c - env->known_from] : NULL;
     if (!k || cfx_dim_is_bad(k->equals) || s->depth > RESOLVE_DEPTH_MAX)
         return symbol;
     s->depth++;

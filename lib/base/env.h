@@ -40,15 +40,16 @@ typedef struct cfx_undo {
     uint64_t replaced;
     bool overflow;
     size_t n;
-    struct { size_t i; cfx_known was; } known[32];
+    struct { cfx_dim symbol; cfx_known was; } known[32];
 } cfx_undo;
 
 struct cfx_shape_env {
     cfx_context *ctx;
     cfx_exprs *table;
     pthread_mutex_t lock; /* taken again by whoever has it */
-    cfx_known *known;     /* by the number of the symbol */
+    cfx_known *known;     /* by the number of the symbol, less the first */
     size_t known_cap;
+    int64_t known_from;
     cfx_dim *symbol;      /* in the order in which they came */
     size_t symbols, symbol_cap;
     size_t equalities;    /* how often symbols got an `equals` or `every` */

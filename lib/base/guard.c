@@ -325,8 +325,10 @@ static bool is_consistent(cfx_shape_env *env)
 
 static void take_back(cfx_shape_env *env, const cfx_undo *u)
 {
-    for (size_t i = u->n; i-- > 0;)
-        env->known[u->known[i].i] = u->known[i].was;
+    for (size_t i = u->n; i-- > 0;) {
+        int64_t number = cfx_expr_of(u->known[i].symbol)->c;
+        env->known[number - env->known_from] = u->known[i].was;
+    }
     env->facts = u->facts;
     env->equalities = u->equalities;
     env->replaced = u->replaced;
