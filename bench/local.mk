@@ -20,6 +20,19 @@ noinst_PROGRAMS += bench-shapes
 bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
 bench_shapes_LDADD = libcfx.la
 
+noinst_PROGRAMS += bench-shapes
+bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
+bench_shapes_LDADD = libcfx.la
+EXTRA_DIST += %reldir%/shapes_peer.py
+
+# SHAPES_FLAGS: options of bench-shapes, such as -m NAME of a model.
+.PHONY: bench-of-shapes
+bench-of-shapes: bench-shapes zoo/unpacked
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-shapes \
+		-z "$${CFX_ZOO:-zoo}" \
+		$${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/shapes_peer.py"} \
+		$(SHAPES_FLAGS)
+
 EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
 	%reldir%/rows.txt \
 	%reldir%/peak.sh
