@@ -1,7 +1,7 @@
 # Measurements: `make bench`, with PYTHON=... one that has torch.
 
 noinst_PROGRAMS += bench-walk bench-load bench-speed \
-	bench-graphs
+	bench-graphs bench-limits
 bench_walk_SOURCES = %reldir%/walk.c %reldir%/time.c %reldir%/bench.h
 bench_walk_LDADD = libcfx.la
 bench_load_SOURCES = %reldir%/load.c
@@ -12,6 +12,9 @@ bench_speed_LDADD = libcfx.la $(BLAS_LIBS)
 bench_graphs_SOURCES = %reldir%/graphs.c %reldir%/peer.c %reldir%/time.c \
 	%reldir%/bench.h
 bench_graphs_LDADD = libcfx.la
+bench_limits_SOURCES = %reldir%/machine.c %reldir%/time.c %reldir%/bench.h
+bench_limits_CFLAGS = $(AM_CFLAGS) -O3
+bench_limits_LDADD = libcfx.la $(BLAS_LIBS)
 
 noinst_PROGRAMS += bench-shapes
 bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
@@ -42,3 +45,9 @@ bench-of-graphs: bench-graphs
 bench-of-shapes: bench-shapes cfx zoo/unpacked
 	./bench-shapes $(SHAPE_FLAGS) ./cfx $(srcdir)/models/resnet18.fx \
 		'x=f32[N,3,H,W]' "$${CFX_ZOO:-zoo}/resnet50.fx"
+
+# What cfx machine measures, held against others; LIMITS_FLAGS: -c.
+.PHONY: bench-machine
+bench-machine: bench-limits
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-limits \
+		$(LIMITS_FLAGS)

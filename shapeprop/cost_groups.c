@@ -73,7 +73,7 @@ static cfx_status sort_weights(reading **out, size_t *n, size_t *cap,
     *n = *cap = 0;
     for (size_t i = 0; i < p->nnodes; i++)
         *cap += p->node[i].nweights;
-    *out = cfx_calloc(p->self->scope.ctx, *cap + 1, sizeof(**out));
+    *out = cfx_calloc(p->self->scope.base.ctx, *cap + 1, sizeof(**out));
     if (!*out)
         return cfx_no_memory(err);
     for (size_t i = 0; i < p->nnodes; i++)
@@ -86,7 +86,7 @@ static cfx_status sort_weights(reading **out, size_t *n, size_t *cap,
 cfx_status cfx_cost_prop_total(cfx_cost_sum *out, const cfx_cost_prop *p,
                                cfx_error *err)
 {
-    cfx_shape_env *env = p->self->scope.env;
+    cfx_shape_env *env = p->self->scope.base.env;
     reading *r;
     size_t n, cap;
     *out = cfx_cost__no_sum();
@@ -96,7 +96,7 @@ cfx_status cfx_cost_prop_total(cfx_cost_sum *out, const cfx_cost_prop *p,
     for (size_t i = 0; i < n; i++)
         if (!i || r[i].w.tensor != r[i - 1].w.tensor)
             cfx_cost__add_tensor(env, out, &r[i].w);
-    cfx_free(p->self->scope.ctx, r, (cap + 1) * sizeof(*r));
+    cfx_free(p->self->scope.base.ctx, r, (cap + 1) * sizeof(*r));
     for (size_t i = 0; i < p->nnodes; i++)
         cfx_cost_add(env, &out->cost, &p->node[i].cost);
     out->nodes = p->nnodes;
@@ -113,7 +113,7 @@ static cfx_cost_group *around(const cfx_cost_groups *g, int64_t i)
 static cfx_status sum_weights(cfx_cost_groups *g, const cfx_cost_prop *p,
                               cfx_error *err)
 {
-    cfx_shape_env *env = p->self->scope.env;
+    cfx_shape_env *env = p->self->scope.base.env;
     reading *r;
     size_t n, cap, *stamp = cfx_calloc(g->ctx, g->n + 1, sizeof(*stamp));
     cfx_status st = stamp ? sort_weights(&r, &n, &cap, p, err)
@@ -137,7 +137,7 @@ static void sum_costs(cfx_cost_groups *g, const cfx_cost_prop *p)
     cfx_cost_group *k;
     for (size_t i = 0; i < p->nnodes; i++)
         for (k = around(g, g->of[i]); k; k = around(g, k->parent)) {
-            cfx_cost_add(p->self->scope.env, &k->sum.cost, &p->node[i].cost);
+            cfx_cost_add(p->self->scope.base.env, &k->sum.cost, &p->node[i].cost);
             k->sum.nodes++;
         }
 }
@@ -183,7 +183,7 @@ static cfx_status group_operators(cfx_cost_groups *g, const cfx_cost_prop *p,
         if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
             n->op == CFX_GET_ATTR)
             continue;
-        g->of[i] = group_of(g, cfx_cost_operator(n, p->base.module), -1);
+        g->of[i] = group_of(g, cfx_cost_operator(n, p->base.base.module), -1);
         if (g->of[i] < 0)
             return cfx_no_memory(err);
     }
@@ -208,7 +208,7 @@ static int64_t group_of_call(cfx_cost_groups *g, const cfx_cost_prop *p,
                              const cfx_node *n, int64_t parent)
 {
     const char *path = n->target.u.str->text;
-    const cfx_module *m = cfx_module_at(p->base.module, path);
+    const cfx_module *m = cfx_module_at(p->base.base.module, path);
     int64_t at = parent < 0 ? -1 : group_of(g, path, parent);
     if (at >= 0 && m)
         g->group[at].type = cfx_module_class_name(m);
@@ -219,7 +219,7 @@ static cfx_status group_modules(cfx_cost_groups *g, const cfx_cost_prop *p,
                                 cfx_error *err)
 {
     cfx_drawing *d = &g->names->drawing;
-    cfx_status st = cfx_drawing_init(d, p->base.module, NULL, err);
+    cfx_status st = cfx_drawing_init(d, p->base.base.module, NULL, err);
     for (size_t i = 0; i < p->nnodes && !st; i++) {
         const cfx_node *n = p->node[i].node;
         uint32_t cluster = n->graph == d->graph ? d->cluster[d->index[n->id]]
@@ -236,7 +236,7 @@ static cfx_status group_modules(cfx_cost_groups *g, const cfx_cost_prop *p,
 cfx_status cfx_cost_groups_make(cfx_cost_groups *g, const cfx_cost_prop *p,
                                 cfx_cost_by by, cfx_error *err)
 {
-    cfx_context *ctx = p->self->scope.ctx;
+    cfx_context *ctx = p->self->scope.base.ctx;
     *g = (cfx_cost_groups){.ctx = ctx, .nnodes = p->nnodes};
     g->of = cfx_calloc(ctx, p->nnodes + 1, sizeof(*g->of));
     g->names = cfx_calloc(ctx, 1, sizeof(*g->names));

@@ -1,6 +1,7 @@
 /*
  * machine_find -- the descriptions that come with cfx, by name.
  */
+#define _GNU_SOURCE 1
 #include "machine_impl.h"
 
 #include <dirent.h>

@@ -244,6 +244,8 @@ void cfx_roofline_free(cfx_roofline *r)
     cfx_cost_groups_release(&r->modules);
     cfx_cost_groups_release(&r->operators);
     cfx_free(r->ctx, r->node, (r->nnodes + 1) * sizeof(*r->node));
+    cfx_free(r->ctx, r->turn, r->self->turn_cap * sizeof(*r->turn));
+    cfx_free(r->ctx, r->point, r->npoints * sizeof(*r->point));
     cfx_flow__release(&r->self->flow);
     cfx_cost_prop_release(&r->self->costs);
     cfx_free(r->ctx, r->self, sizeof(*r->self));

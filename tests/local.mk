@@ -130,15 +130,16 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, the shapes of all nodes in
-# two layouts, the folders that cfx convert makes of them, and random edits of random graphs, with a PyTorch that
-# is here: make check-pytorch PYTHON=... one that has torch. PARTS="models",
-# "folders" or "graphs" does one of them; MODELS names some, SEEDS gives others
+# All models of the zoo: every element of every node, the shapes of all nodes in
+# two layouts, the folders that cfx convert makes of them; random edits of random
+# graphs, and multiply-adds; with a PyTorch that is here: make check-pytorch
+# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs" or
+# "costs" does one of them; MODELS names some, SEEDS gives others
 # than 1.
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked tests/graph_script
+check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models shapes folders graphs}; do case $$part in \
+	for part in $${PARTS:-models shapes folders graphs costs}; do case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
 		status=1;; \
 	shapes) $${PYTHON:-python3} $$oracle/shapes.py ./cfx zoo $(MODELS) || \
@@ -148,6 +149,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script
 	graphs) for seed in $${SEEDS:-1}; do \
 		$${PYTHON:-python3} $$oracle/random_graphs.py \
 			tests/graph_script -s $$seed || status=1; done;; \
+	costs) $${PYTHON:-python3} $$oracle/costs.py zoo \
+		tests/costs_zoo_test $(MODELS) || status=1;; \
 	*) echo "no part $$part"; status=1;; \
 	esac; done; exit $$status
 
@@ -219,9 +222,15 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
+check_PROGRAMS += tests/costs_zoo_test
+tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
+dist_check_SCRIPTS += %reldir%/costs_zoo.sh
+TESTS += %reldir%/costs_zoo.sh
 
 # -- machine
 SHAPE_TESTS += tests/machine_test
+dist_check_SCRIPTS += %reldir%/machine.sh
+TESTS += %reldir%/machine.sh
 
 # -- memory
 

@@ -1,10 +1,13 @@
 /*
- * machine_test -- descriptions of machines: read, refused, written, asked.
+ * machine_test -- descriptions of machines: read, refused, written, asked; and
+ * this machine, measured.
  */
+#define _GNU_SOURCE 1
 #include <cfx/machine.h>
 
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -366,7 +369,149 @@ START_TEST(what_a_level_holds_grows_with_the_threads)
 }
 END_TEST
 
+/* ---- What comes with cfx ---- */
+
+static const char *source_folder(void)
+{
+    static char path[1024];
+    const char *src = getenv("srcdir");
+
+    snprintf(path, sizeof(path), "%s/shapeprop/machines", src ? src : ".");
+    return path;
+}
+
+START_TEST(machines_that_come_with_cfx_are_found_by_name)
+{
+    static const char *const name[] = {"raspberry-pi-5", "epyc-9654",
+                                       "nvidia-a100"};
+    char path[2048];
+    cfx_machine *m;
+
+    setenv("CFX_MACHINES", source_folder(), 1);
+    for (int i = 0; i < 3; i++) {
+        cfx_status rc = cfx_machine_find(&m, ctx, name[i], &error);
+        ck_assert_msg(rc == CFX_OK, "%s", error.text);
+        ck_assert_ptr_nonnull(m->comment);
+        cfx_machine_free(m);
+        snprintf(path, sizeof(path), "%s/%s.json", source_folder(), name[i]);
+        ck_assert_int_eq(cfx_machine_find(&m, ctx, path, NULL), CFX_OK);
+        cfx_machine_free(m);
+    }
+    ck_assert_int_eq(cfx_machine_find(&m, ctx, "abacus", &error), CFX_ENAME);
+    ck_assert_str_eq(error.text, "there is no machine 'abacus', nor a file of "
+                     "that name (there are epyc-9654, nvidia-a100, "
+                     "raspberry-pi-5)");
+    ck_assert_int_eq(cfx_machine_find(&m, ctx, "", NULL), CFX_EIO);
+    ck_assert_int_eq(cfx_machine_find(&m, ctx, ".", NULL), CFX_EIO);
+    ck_assert_int_eq(cfx_machine_find(&m, ctx, ".hidden", NULL), CFX_ENAME);
+    ck_assert_int_eq(cfx_machine_find(&m, ctx, "../machines/x", NULL),
+                     CFX_EIO);
+}
+END_TEST
+
+/* ---- Measuring ---- */
+
+static void check_measured(const cfx_machine *m)
+{
+    ck_assert_int_eq(m->rates[0].threads, 1);
+    for (int i = 0; i < m->nrates; i++) {
+        const cfx_machine_rates *r = &m->rates[i];
+        ck_assert(!i || r->threads > r[-1].threads);
+        ck_assert_double_gt(r->peak[CFX_MACHINE_FLOAT64], 0);
+        ck_assert_double_ge(r->peak[CFX_MACHINE_BFLOAT16],
+                            r->peak[CFX_MACHINE_FLOAT32]);
+        ck_assert_double_gt(r->peak[CFX_MACHINE_INT8], 0);
+        ck_assert_int_ge(r->nlevels, 2);
+        for (int k = 0; k < r->nlevels; k++) {
+            const cfx_machine_level *l = &r->level[k];
+            ck_assert_double_gt(l->read, 0);
+            ck_assert_double_gt(l->write, 0);
+            ck_assert_double_gt(l->triad, 0);
+            ck_assert(l->spread >= 0 && l->spread < 1);
+        }
+        ck_assert_str_eq(r->level[0].name, "L1");
+        ck_assert_str_eq(r->level[r->nlevels - 1].name, "memory");
+    }
+}
+
+/* What is measured is also read back: the reader checks it. */
+START_TEST(this_machine_is_measured)
+{
+    cfx_machine *m, *again;
+    char *text = NULL;
+    size_t size = 0;
+    cfx_status rc = cfx_machine_measure(&m, ctx, 0.1, &error);
+
+    ck_assert_msg(rc == CFX_OK, "%s", error.text);
+    check_measured(m);
+    FILE *f = open_memstream(&text, &size);
+    ck_assert_int_eq(cfx_print_machine(cfx_sink_file(f), m, NULL), CFX_OK);
+    fclose(f);
+    rc = cfx_machine_parse(&again, ctx, text, size, &error);
+    ck_assert_msg(rc == CFX_OK, "%s", error.text);
+    ck_assert_mem_eq(m->rates, again->rates, sizeof(*m->rates));
+    cfx_machine_free(again);
+    cfx_machine_free(m);
+    free(text);
+}
+END_TEST
+
+START_TEST(every_level_of_instructions_is_measured)
+{
+    for (int cpu = CFX_CPU_PLAIN; cpu <= CFX_CPU_AVX512; cpu++) {
+        const cfx_options o = {.size = sizeof(o), .cpu = (cfx_cpu)cpu,
+                               .threads = 1};
+        cfx_context *own;
+        cfx_machine *m;
+        if (cfx_context_new(&own, &o, NULL))
+            continue;
+        ck_assert_int_eq(cfx_machine_measure(&m, own, 0.05, NULL), CFX_OK);
+        check_measured(m);
+        cfx_machine_free(m);
+        cfx_context_free(own);
+    }
+}
+END_TEST
+
+START_TEST(measuring_can_be_cancelled_and_limited)
+{
+    const cfx_options small = {.size = sizeof(small), .max_memory = 1 << 20};
+    cfx_context *own;
+    cfx_machine *m;
+
+    ck_assert_int_eq(cfx_context_new(&own, &small, NULL), CFX_OK);
+    ck_assert_int_eq(cfx_machine_measure(&m, own, 0.1, NULL), CFX_ENOMEM);
+    cfx_context_free(own);
+    cfx_context_cancel(ctx);
+    ck_assert_int_eq(cfx_machine_measure(&m, ctx, 0, NULL), CFX_ECANCEL);
+    ck_assert_int_eq(cfx_machine_measure(&m, ctx, -1, NULL), CFX_EINVAL);
+}
+END_TEST
+
 /* ---- Faults ---- */
+
+START_TEST(measuring_survives_when_memory_is_lacking)
+{
+    cfx_options o = {.size = sizeof(o), .threads = 1,
+                     .allocator = {test_alloc, test_free, NULL}};
+    cfx_context *poor;
+    cfx_machine *m = NULL;
+    cfx_status rc = CFX_ENOMEM;
+
+    for (long n = 0; rc && n < 300; n++) {
+        allowed = -1;
+        ck_assert_int_eq(cfx_context_new(&poor, &o, NULL), CFX_OK);
+        allowed = n;
+        rc = cfx_machine_measure(&m, poor, 0.001, NULL);
+        allowed = -1;
+        ck_assert(rc == CFX_OK || rc == CFX_ENOMEM);
+        cfx_machine_free(m);
+        cfx_context_free(poor);
+        ck_assert_int_eq(held, 0);
+    }
+    ck_assert_int_eq(rc, CFX_OK);
+}
+END_TEST
 
 START_TEST(reading_survives_when_memory_is_lacking)
 {
@@ -409,7 +554,12 @@ static Suite *machine_suite(void)
     tcase_add_test(t, rates_are_those_of_the_nearest_number_of_threads);
     tcase_add_test(t, types_without_a_peak_take_that_of_others);
     tcase_add_test(t, what_a_level_holds_grows_with_the_threads);
+    tcase_add_test(t, machines_that_come_with_cfx_are_found_by_name);
     tcase_add_test(t, reading_survives_when_memory_is_lacking);
+    tcase_add_test(t, this_machine_is_measured);
+    tcase_add_test(t, every_level_of_instructions_is_measured);
+    tcase_add_test(t, measuring_can_be_cancelled_and_limited);
+    tcase_add_test(t, measuring_survives_when_memory_is_lacking);
     suite_add_tcase(s, t);
     return s;
 }

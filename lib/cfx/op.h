@@ -175,6 +175,7 @@ struct cfx_call {
     cfx_value result;        /* of rules whose result is no tensor */
     void *work;
     size_t work_size;
+    cfx_context *work_ctx;   /* where it comes from; NULL: ctx */
 };
 
 CFX_BEGIN_DECLS

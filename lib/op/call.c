@@ -59,8 +59,8 @@ cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
                              const cfx_dim *shape, const cfx_dim *stride,
                              cfx_dim offset)
 {
-    return cfx_tensor_view(out, cfx_call_tensor(call, k), rank, shape, stride,
-                           offset, call->err);
+    return cfx_tensor__view(out, call->ctx, cfx_call_tensor(call, k), rank,
+                            shape, stride, offset, call->err);
 }
 
 /* Will numbers be computed into it? Then a result gets its memory at once. */
@@ -89,7 +89,8 @@ cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
     cfx_tensor *t;
     if (!is_computed(call) || cfx_tensor_is_meta(like))
         return cfx_call_out(call, dtype, like->rank, like->shape);
-    cfx_status st = cfx_tensor__empty_rows(&t, like, dtype, call->err);
+    cfx_status st = cfx_tensor__empty_rows(&t, call->ctx, like, dtype,
+                                           call->err);
     return st ? st : add_out(call, t, 0);
 }
 
@@ -193,17 +194,24 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
  * argument is another view of the same memory. */
 static bool writes_straight(const cfx_call *call, const cfx_tensor *self)
 {
+    /* Metas have no address, but an offset. */
     if (!(call->op->flags & CFX_OP_POINTWISE) || call->nout != 1 ||
         !same_layout(call->out[0], self))
         return false;
     for (int k = 1; k < call->schema->nparams; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (t && cfx_tensor_shares(t, self) &&
-            (t->data != self->data || !same_layout(t, self) ||
-             t->rank != self->rank))
+            (t->data != self->data || !cfx_dim_same(t->offset, self->offset) ||
+             !same_layout(t, self) || t->rank != self->rank))
             return false;
     }
     return true;
+}
+
+bool cfx_call__writes_straight(const cfx_call *call)
+{
+    const cfx_tensor *self = cfx_call_tensor(call, 0);
+    return call->inplace && self && writes_straight(call, self);
 }
 
 /* ---- Running ---- */
@@ -231,8 +239,9 @@ static cfx_status allocate(cfx_call *call)
 static cfx_status compute(cfx_call *call)
 {
     size_t bytes = call->op->workspace ? call->op->workspace(call) : 0;
+    cfx_context *from = call->work_ctx ? call->work_ctx : call->ctx;
     if (bytes) {
-        call->work = cfx_block_alloc(call->ctx, bytes);
+        call->work = cfx_block_alloc(from, bytes);
         call->work_size = bytes;
         if (!call->work)
             return cfx_call_fail(call, CFX_ENOMEM,
@@ -241,7 +250,7 @@ static cfx_status compute(cfx_call *call)
     }
     cfx_status st = call->op->run(call);
     if (bytes)
-        cfx_block_free(call->ctx, call->work, bytes);
+        cfx_block_free(from, call->work, bytes);
     call->work = NULL;
     return st;
 }
@@ -364,19 +373,25 @@ static void count_bytes(const cfx_call *call, cfx_cost *cost)
                 bytes_of(call, list.u.seq->item[i].u.tensor));
 }
 
-/* infer, then what follows from it: the cost, and that a call that writes gives
- * its first argument. */
-static cfx_status infer_only(cfx_call *call, cfx_cost *cost, cfx_value *out)
+static cfx_status find_cost(cfx_call *call, void *user)
+{
+    cfx_cost *cost = user;
+    if (call->op->cost)
+        call->op->cost(call, cost);
+    if (cfx_dim_is(cost->bytes_read, 0) && cfx_dim_is(cost->bytes_written, 0))
+        count_bytes(call, cost);
+    return CFX_OK;
+}
+
+/* infer, then what somebody wants to know of it, and that a call that writes
+ * gives its first argument. */
+cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
+                          cfx_value *out)
 {
     call->meta = true;
     cfx_status st = call->op->infer(call);
-    if (!st && cost) {
-        if (call->op->cost)
-            call->op->cost(call, cost);
-        if (cfx_dim_is(cost->bytes_read, 0) &&
-            cfx_dim_is(cost->bytes_written, 0))
-            count_bytes(call, cost);
-    }
+    if (!st && look)
+        st = look(call, user);
     if (!st && call->inplace) {
         cfx_tensor *self = cfx_call_tensor(call, 0);
         st = check_inplace(call, self);
@@ -388,14 +403,14 @@ static cfx_status infer_only(cfx_call *call, cfx_cost *cost, cfx_value *out)
 
 cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 {
-    return infer_only(call, NULL, out);
+    return cfx_call__look(call, NULL, NULL, out);
 }
 
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
     *cost = (cfx_cost){zero, zero, zero, zero, zero, NULL};
-    return infer_only(call, cost, out);
+    return cfx_call__look(call, find_cost, cost, out);
 }
 
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)

@@ -257,6 +257,34 @@ static cfx_status conv_infer(cfx_call *call)
                                 stride);
 }
 
+static void plan(const cfx_call *call, const struct conv *c, cfx_conv *k);
+
+static bool is_known(const cfx_tensor *t)
+{
+    bool known = true;
+    for (int i = 0; i < t->rank; i++)
+        known = known && cfx_dim_is_int(t->shape[i]);
+    return known;
+}
+
+/* What the kernel says of shapes that are numbers. */
+static const char *algorithm(const cfx_call *call)
+{
+    struct conv c;
+    cfx_conv k;
+    if (!is_known(cfx_call_tensor(call, 0)) ||
+        !is_known(cfx_call_tensor(call, 1)) || !is_known(call->out[0]) ||
+        read_conv((cfx_call *)call, &c) || c.transposed ||
+        !cfx_dim_is_int(c.groups))
+        return NULL;
+    for (int i = 0; i < c.spatial; i++)
+        if (!cfx_dim_is_int(c.stride[i]) || !cfx_dim_is_int(c.pad[i]) ||
+            !cfx_dim_is_int(c.dilation[i]))
+            return NULL;
+    plan(call, &c, &k);
+    return cfx_conv_algorithm(&k);
+}
+
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *w = cfx_call_tensor(call, 1);
@@ -268,6 +296,7 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
         cost->macs = cfx_dim_mul(call->env, cost->macs, w->shape[i]);
     if (cfx_call_has(call, 2))
         cost->ops = y;
+    cost->algorithm = algorithm(call);
 }
 
 /* ---- Running ---- */
@@ -361,6 +390,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };                                                                       \
@@ -375,6 +405,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
         .next = &conv##n##d_padding,                                         \
@@ -391,6 +422,7 @@ static cfx_status conv_run(cfx_call *call)
         .code = n | TRANSPOSED,                                              \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };

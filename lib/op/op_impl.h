@@ -41,6 +41,16 @@ enum { CFX_OP__GRAPHS = 1 << 16 };
 cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
                               const cfx_tensor *like);
 
+/* As cfx_call_meta; `look` sees the results as infer left them, before they are
+ * wrapped, or given up for the argument that they are written to. */
+typedef cfx_status cfx_call_look(cfx_call *call, void *user);
+cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
+                          cfx_value *out);
+
+/* Of a call that was inferred: is its result computed straight into its first
+ * argument? */
+bool cfx_call__writes_straight(const cfx_call *call);
+
 /* Give back what infer left in a call that failed or was not wrapped. */
 void cfx_call__clear(cfx_call *call);
 

@@ -328,6 +328,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The maximum of each window, and where it lies.",              \
         .code = n | INDICES,                                                  \
         .infer = pool_infer,                                                  \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant max_pool##n##d_variants[] = {                    \
@@ -339,6 +340,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The maximum of each window.",                                 \
         .code = n,                                                            \
         .infer = pool_infer,                                                  \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__avg_pool##n##d = {                                   \
@@ -353,6 +355,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | AVERAGE,                                                  \
         .infer = pool_infer,                                                  \
         .cost = average_cost,                                                 \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__adaptive_avg_pool##n##d = {                          \
@@ -367,6 +370,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | AVERAGE | ADAPTIVE,                                       \
         .infer = adaptive_infer,                                              \
         .cost = adaptive_cost,                                                \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_one[] = {                \
@@ -378,6 +382,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The maxima of windows that cover the input evenly.",          \
         .code = n | ADAPTIVE,                                                 \
         .infer = adaptive_infer,                                              \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_pair[] = {               \
@@ -392,6 +397,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The same, and where they lie.",                               \
         .code = n | ADAPTIVE | INDICES,                                       \
         .infer = adaptive_infer,                                              \
+        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
         .run = pool_run,                                                      \
     };
 

@@ -6,7 +6,7 @@
  * here, or read from a file that describes any other.
  *
  *     cfx_machine *m;
- *     if (cfx_machine_cached(&m, ctx, &err))
+ *     if (cfx_machine_cached(&m, ctx, false, 0, &err))
  *         return 1;
  *     const cfx_machine_rates *r = cfx_machine_for(m, 2);
  *     double floor = flops / cfx_machine_peak(r, CFX_F32);
@@ -20,9 +20,9 @@
  *                      registers, two operations each; at the plain level what
  *                      the compiler makes of x * y + z
  *   bfloat16           products of pairs summed up in float32 where the
- *                      processor has them (vdpbf16ps, bfdot); otherwise as
- *                      kernels do it: elements are converted to float32, in a
- *                      product of matrices once for each panel of rows
+ *                      processor has them (vdpbf16ps, bfdot); otherwise the
+ *                      peak of float32, to which kernels convert elements, in
+ *                      products of matrices once for any number of uses
  *   int8               products of four summed up in int32 where the processor
  *                      has them (vpdpbusd, sdot); otherwise products of pairs
  *                      of 16 bits. A multiply-add is two operations here too
@@ -133,6 +133,30 @@ CFX_API cfx_status cfx_print_machine(cfx_sink to, const cfx_machine *m,
 
 /* NULL is allowed. */
 CFX_API void cfx_machine_free(cfx_machine *m);
+
+/* ---- From this machine ---- */
+
+/*
+ * Measure the machine at 1, 2, ... threads, up to one for each processor that
+ * this process may run on (above 8 only powers of two, and all), and with no
+ * better instructions than the context's. `seconds` is about what it may take
+ * altogether; 0: 8. It has threads of its own meanwhile. Fails
+ * with CFX_ENOMEM, and when the context is cancelled or out of time.
+ */
+CFX_API cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
+                                       double seconds, cfx_error *err);
+
+/*
+ * What was measured before, from the user's cache folder ($XDG_CACHE_HOME/cfx,
+ * else ~/.cache/cfx), where it is of this processor, its number of cores and
+ * the context's level; otherwise measured, after a message (CFX_NOTE) that
+ * says so, and kept there. A folder that cannot be written is a warning, no
+ * failure. With `again` it is measured in any case; `seconds` is for measuring.
+ * Fails as that does.
+ */
+CFX_API cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
+                                      bool again, double seconds,
+                                      cfx_error *err);
 
 /* ---- Questions. They never fail. ---- */
 
