@@ -211,6 +211,7 @@ endif
 if HAVE_CHECK
 SHAPE_TESTS =
 # -- extents
+SHAPE_TESTS += tests/dim_property_test
 
 # -- shapes
 SHAPE_TESTS += tests/shape_prop_test
