@@ -16,6 +16,11 @@ bench_limits_SOURCES = %reldir%/machine.c %reldir%/time.c %reldir%/bench.h
 bench_limits_CFLAGS = $(AM_CFLAGS) -O3
 bench_limits_LDADD = libcfx.la $(BLAS_LIBS)
 
+# ZOO_SOURCES: tests/local.mk.
+noinst_PROGRAMS += bench-roofline
+bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)
+bench_roofline_LDADD = libcfx.la $(JANSSON_LIBS)
+
 EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
 	%reldir%/rows.txt \
 	%reldir%/peak.sh
@@ -41,3 +46,12 @@ bench-of-graphs: bench-graphs
 bench-machine: bench-limits
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-limits \
 		$(LIMITS_FLAGS)
+
+# Floors against runs of the whole zoo; MODELS names some, ROOFLINE_FLAGS: -n.
+.PHONY: bench-of-rooflines
+bench-of-rooflines: bench-roofline zoo/unpacked
+	@zoo=$${CFX_ZOO:-zoo}; status=0; for t in 1 2; do \
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-roofline -t $$t \
+		$(ROOFLINE_FLAGS) $$zoo $(srcdir)/tests/golden/zoo \
+		$${MODELS:-$$(cd $$zoo && ls *.fx | sed 's/\.fx$$//')} || \
+		status=1; done; exit $$status
