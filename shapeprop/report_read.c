@@ -5,7 +5,7 @@
  * the document may have left out what it did not know, so that what is missing
  * is not an error, but an array in place of an object is.
  */
-#include "report_impl.h"
+#include "shapeprop/report_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -111,16 +111,18 @@ static const char *operator_of(const json_t *node, const cfx_map *types,
     const char *op = text_member(node, "op");
     const char *target = text_member(node, "target");
     const char *name = text_member(node, "operator");
-    if (!name && op && target && !strcmp(op, "call_module")) {
-        const cfx_map_entry *e = cfx_map_get(types, target, strlen(target));
-        name = e ? e->v.p : NULL;
+    op = op ? op : "";
+    name = name ? name : target ? target : "";
+    if (!strcmp(op, "call_module")) {
+        const cfx_map_entry *e =
+            target ? cfx_map_get(types, target, strlen(target)) : NULL;
+        if (e && name == target)
+            name = e->v.p;
     }
-    if (!name && op && target && begins(op, "call_"))
-        return short_target(target, len);
-    if (!name)
-        name = op ? op : "";
-    *len = strlen(name);
-    return name;
+    if (begins(op, "call_"))
+        return short_target(name, len);
+    *len = strlen(op);
+    return op;
 }
 
 /* The types of modules, by path. */
@@ -218,6 +220,8 @@ static bool read_node(cfx_report *r, cfx_report_node *n, const json_t *node)
         .time = member(node, r->measured ? "seconds" : "floor_seconds"),
         .efficiency = member(node, "efficiency"),
     };
+    if (n->time > 0)
+        r->time += n->time;
     if (is_formula(node, "flops") || is_formula(node, "bytes_read") ||
         is_formula(node, "bytes_written"))
         r->symbolic = true;
@@ -312,19 +316,41 @@ static bool read_peaks(cfx_report *r, const json_t *peaks, bool all)
         return read_peaks(r, peaks, true);
     if (r->npeaks > 1)
         qsort(r->peak, r->npeaks, sizeof(*r->peak), by_rate);
+    if (r->npeaks > CFX_REPORT_CEILINGS)
+        r->npeaks = CFX_REPORT_CEILINGS;
     return true;
 }
 
-/* The bandwidth that floors are reckoned with. */
+/* The best that was seen of a level: nothing moves more. */
 static double bandwidth(const json_t *level)
 {
-    static const char *const keys[] = {"triad_bytes_per_second",
-                                       "read_bytes_per_second",
-                                       "write_bytes_per_second"};
-    double v = NAN;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !(v > 0); i++)
-        v = member(level, keys[i]);
-    return v;
+    double best = member(level, "read_bytes_per_second");
+    best = fmax(best, member(level, "write_bytes_per_second"));
+    return fmax(best, member(level, "triad_bytes_per_second"));
+}
+
+/* Levels that are equally fast are one ceiling: "L1, L2". */
+static bool join_levels(cfx_report *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->nlevels; i++) {
+        cfx_report_ceiling *last = &r->level[n ? n - 1 : 0];
+        const cfx_report_ceiling *c = &r->level[i];
+        if (!n || c->rate <= last->rate * 0.99) {
+            r->level[n++] = *c;
+            continue;
+        }
+        size_t a = strlen(last->name), b = strlen(c->name);
+        char *name = cfx_arena_alloc(&r->arena, a + b + 3);
+        if (!name)
+            return false;
+        memcpy(name, last->name, a);
+        memcpy(name + a, ", ", 2);
+        memcpy(name + a + 2, c->name, b + 1);
+        last->name = name;
+    }
+    r->nlevels = n;
+    return true;
 }
 
 static bool read_levels(cfx_report *r, const json_t *levels)
@@ -342,7 +368,9 @@ static bool read_levels(cfx_report *r, const json_t *levels)
     }
     if (r->nlevels > 1)
         qsort(r->level, r->nlevels, sizeof(*r->level), by_rate);
-    return true;
+    if (r->nlevels > CFX_REPORT_CEILINGS)
+        r->nlevels = CFX_REPORT_CEILINGS;
+    return join_levels(r);
 }
 
 static bool read_machine(cfx_report *r)

@@ -219,12 +219,18 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
+SHAPE_TESTS += tests/own_cost_test
+
 SHAPE_TESTS += tests/cost_test tests/roofline_test
 EXTRA_DIST += %reldir%/cost_test.h
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
-dist_check_SCRIPTS += %reldir%/costs_zoo.sh
-TESTS += %reldir%/costs_zoo.sh
+check_PROGRAMS += tests/cost_rules_test
+tests_cost_rules_test_SOURCES = %reldir%/cost_rules_test.c $(CASE_SOURCES) \
+	$(ZOO_SOURCES)
+dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
+TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
+EXTRA_DIST += shapeprop/COSTS.md
 
 # -- machine
 SHAPE_TESTS += tests/machine_test
@@ -232,9 +238,18 @@ dist_check_SCRIPTS += %reldir%/machine.sh
 TESTS += %reldir%/machine.sh
 
 # -- memory
+check_PROGRAMS += tests/memory_zoo_test
+tests_memory_zoo_test_SOURCES = %reldir%/memory_zoo_test.c \
+	%reldir%/memory_check.h $(ZOO_SOURCES)
+dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test
+tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
+	%reldir%/memory_check.h
 
 # -- reports
-
+SHAPE_TESTS += tests/report_test
+tests_report_test_SOURCES = %reldir%/report_test.c $(SECTION_SOURCES)
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
@@ -243,6 +258,18 @@ endif
 dist_check_SCRIPTS += %reldir%/roofline.sh
 TESTS += %reldir%/roofline.sh
 
+# Reports in a browser.
+check_PROGRAMS += tests/report_page
+dist_check_SCRIPTS += %reldir%/report_browser.sh
+TESTS += %reldir%/report_browser.sh
+EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
+	%reldir%/report_documents.py
+
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh
 TESTS += %reldir%/shapes.sh
+
+# The table of costs, anew from the rules.
+.PHONY: costs
+costs: tests/cost_rules_test
+	tests/cost_rules_test $(srcdir)/shapeprop/COSTS.md --write

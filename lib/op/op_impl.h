@@ -26,6 +26,9 @@ void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
 cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
                             const char *name, bool method, cfx_error *err);
 
+/* The rule that counts calls of an operator, or NULL. */
+cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op);
+
 /* ---- Binding ---- */
 
 /* Check that bound values fit their parameters, where nodes stood at binding
