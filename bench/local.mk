@@ -20,18 +20,10 @@ noinst_PROGRAMS += bench-shapes
 bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
 bench_shapes_LDADD = libcfx.la
 
-noinst_PROGRAMS += bench-shapes
-bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
-bench_shapes_LDADD = libcfx.la
-EXTRA_DIST += %reldir%/shapes_peer.py
-
-# SHAPES_FLAGS: options of bench-shapes, such as -m NAME of a model.
-.PHONY: bench-of-shapes
-bench-of-shapes: bench-shapes zoo/unpacked
-	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-shapes \
-		-z "$${CFX_ZOO:-zoo}" \
-		$${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/shapes_peer.py"} \
-		$(SHAPES_FLAGS)
+# ZOO_SOURCES: tests/local.mk.
+noinst_PROGRAMS += bench-roofline
+bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)
+bench_roofline_LDADD = libcfx.la $(JANSSON_LIBS)
 
 EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
 	%reldir%/rows.txt \
@@ -64,3 +56,12 @@ bench-machine: bench-limits
 bench-of-shapes: bench-shapes cfx zoo/unpacked
 	./bench-shapes $(SHAPE_FLAGS) ./cfx $(srcdir)/models/resnet18.fx \
 		'x=f32[N,3,H,W]' "$${CFX_ZOO:-zoo}/resnet50.fx"
+
+# Floors against runs of the whole zoo; MODELS names some, ROOFLINE_FLAGS: -n.
+.PHONY: bench-of-rooflines
+bench-of-rooflines: bench-roofline zoo/unpacked
+	@zoo=$${CFX_ZOO:-zoo}; status=0; for t in 1 2; do \
+	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-roofline -t $$t \
+		$(ROOFLINE_FLAGS) $$zoo $(srcdir)/tests/golden/zoo \
+		$${MODELS:-$$(cd $$zoo && ls *.fx | sed 's/\.fx$$//')} || \
+		status=1; done; exit $$status

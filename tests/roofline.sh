@@ -117,9 +117,19 @@ is 'measured' 0 '^measured +.* \(median of 3 runs; efficiency ' digits.fx \
 also 'what was reached' '^name .* time +FLOP/s +B/s +eff\. +share$'
 is 'measured from a seed' 0 '^measured ' resnet18.fx -i 'x=f32[1,3,32,32]' \
     $round --measure --runs 1 --random-weights 1
+is 'measured with numbers for symbols' 0 '^measured ' digits.fx \
+    -i 'x=f32[N,1,8,8]' --set N=2 $round --measure --runs 1
+cat >nonzero.fx <<'EOF'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %nonzero : [num_users=1] = call_function[target=torch.nonzero](args = (%x,), kwargs = {})
+    return nonzero
+EOF
+is 'measured though only the data tell a size' 0 '^measured ' nonzero.fx \
+    -i 'f32[6]' $round --measure --runs 1
 is 'no weights' 1 '^cfx: resnet18.fx: .*missing weight' resnet18.fx -i "$x" \
     $round --measure
-is 'no numbers' 1 '^cfx: digits.fx: --measure needs extents that are numbers' \
+is 'no numbers' 1 '^cfx: digits.fx: input x: --measure needs extents that are numbers' \
     digits.fx -i 'x=f32[N,1,8,8]' $round --measure
 
 # ---- Against another ----

@@ -130,9 +130,9 @@ CFX_API void cfx_roofline_free(cfx_roofline *r);
 
 /*
  * Run the graph for its times: some runs to warm up, then `runs` of them (0:
- * as many as fit into a second, at least 5), and set the medians. Weights need
- * numbers, inputs are as for cfx_interp_run. `progress` may be NULL. Fails as
- * the run does, and with CFX_EINVAL where extents are symbols.
+ * as many as fit into a second, at least 5), and set the medians. Weights and
+ * inputs need numbers; they are the same in all runs, also where the graph
+ * writes to them. `progress` may be NULL. Fails as the run does.
  */
 CFX_API cfx_status cfx_roofline_measure(cfx_roofline *r,
                                         const cfx_value *inputs,
