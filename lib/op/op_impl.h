@@ -32,6 +32,13 @@ cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
  * time and values stand now. Gives the first that does not, or -1. */
 int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
 
+/* Bind arguments that stand in the schema's order, absent ones taking their
+ * defaults; *st and b as of cfx_bind. False, and nothing done, where cfx_bind
+ * has to look at what they are. */
+bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *schema,
+                       const cfx_value *args, size_t n, cfx_error *err,
+                       cfx_status *st);
+
 /* ---- Calls ---- */
 
 /* In an operator's flags: its arguments are graphs; see control.c. */
