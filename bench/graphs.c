@@ -119,6 +119,13 @@ static cfx_status run_build(work *w)
 static cfx_status run_iterate(work *w)
 {
     for (cfx_node *n = cfx_graph_first(w->g); n; n = cfx_node_next(n))
+        w->seen++;
+    return CFX_OK;
+}
+
+static cfx_status run_read_op(work *w)
+{
+    for (cfx_node *n = cfx_graph_first(w->g); n; n = cfx_node_next(n))
         w->seen += n->op;
     return CFX_OK;
 }
@@ -185,6 +192,7 @@ static const struct row {
 } rows[] = {
     {"build", NOTHING, run_build},
     {"iterate", GRAPH, run_iterate},
+    {"read_op", GRAPH, run_read_op},
     {"lint", GRAPH, run_lint},
     {"print", GRAPH, run_print},
     {"parse", TEXT, run_parse},

@@ -44,6 +44,11 @@ def module(size):
 
 
 def iterate(g):
+    for _ in g.nodes:
+        pass
+
+
+def read_op(g):
     for n in g.nodes:
         n.op
 
@@ -66,6 +71,7 @@ def replacement(x):
 ROWS = {
     "build": (lambda size: size, build),
     "iterate": (build, iterate),
+    "read_op": (build, read_op),
     "lint": (build, Graph.lint),
     "print": (build, str),
     "parse": (lambda size: pickle.dumps(module(size)), pickle.loads),

@@ -1,144 +1,154 @@
 /*
- * shapes -- how long the shapes of a whole model take, without its numbers:
- * a walk in a meta scope with integers for extents, and one with symbols.
+ * bench-shapes -- what shapes without numbers cost: a walk, and a whole run of
+ * the program.
  *
- * Each run has another batch size (or symbols of other names, so that no
- * expression is there already), and makes and releases its interpreter. The
- * peer is told to do the same with the same text.
+ *     bench-shapes [-n RUNS] CFX MODEL.fx INPUT MODEL2.fx
+ *
+ * `CFX shapes MODEL -i INPUT` is started as a process of its own and waited
+ * for. MODEL2 is walked within this process, for images of 224 by 224: each
+ * time with another number of them, the interpreter made and released again.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <fcntl.h>
 #include <unistd.h>
 
-#include <cfx/text.h>
+#include <cfx/file.h>
+#include <cfx/shape_prop.h>
 
 #include "bench.h"
 
-enum { TEXT_MAX_ = 1 << 20, RUNS_MAX = 10000 };
+enum { MOST_RUNS = 2000 };
 
-typedef struct bench {
-    cfx_context *ctx;
-    cfx_module *gm;
-    cfx_error err;
-    bool symbolic;
-    const char *only;     /* rows with this in their names */
-} bench;
+static double took[MOST_RUNS];
 
-static cfx_dim symbol(cfx_shape_env *env, char letter, int run)
+static void tell(const char *what, int n)
 {
-    char name[32];
-    snprintf(name, sizeof(name), "%c%d", letter, run);
-    return cfx_dim_symbol(env, name, 1);
+    double median = bench_median(took, n);
+    printf("%-44s %9.1f us, fastest %9.1f\n", what, 1e6 * median,
+           1e6 * took[0]);
 }
 
-/* One propagation, and everything that is made for it. */
-static cfx_status propagate(bench *b, int run)
+/* ---- The program ---- */
+
+static bool start_once(char *const *command)
 {
-    cfx_scope s;
-    cfx_shape_env *env = NULL;
-    cfx_tensor *x = NULL;
-    cfx_value out = cfx_none();
-    cfx_interp it = {0};
-    cfx_interp_options o = {.size = sizeof(o), .scope = &s};
-    cfx_dim size = cfx_dim_int(224);
-    cfx_dim shape[] = {cfx_dim_int(1 + run), cfx_dim_int(3), size, size};
-    cfx_status st = CFX_OK;
-    if (b->symbolic) {
-        st = cfx_shape_env_new(&env, b->ctx, &b->err);
-        if (st)
-            return st;
-        shape[0] = symbol(env, 'N', run);
-        shape[2] = symbol(env, 'H', run);
-        shape[3] = symbol(env, 'W', run);
+    int status = 1;
+    pid_t pid = fork();
+    if (!pid) {
+        int null = open("/dev/null", O_WRONLY);
+        dup2(null, STDOUT_FILENO);
+        dup2(null, STDERR_FILENO);
+        execv(command[0], command);
+        _exit(127);
     }
-    cfx_scope_init(&s, &cfx_meta_class, b->ctx, env);
-    st = cfx_tensor_meta(&x, b->ctx, CFX_F32, 4, shape, NULL, &b->err);
+    return pid > 0 && waitpid(pid, &status, 0) == pid && !status;
+}
+
+static bool time_program(char *cfx, char *model, char *input, int runs)
+{
+    char shapes[] = "shapes", option[] = "-i";
+    char *const command[] = {cfx, shapes, model, option, input, NULL};
+    for (int i = 0; i < runs; i++) {
+        double start = bench_now(false);
+        if (!start_once(command))
+            return false;
+        took[i] = bench_now(false) - start;
+    }
+    tell("cfx shapes, start to exit", runs);
+    return true;
+}
+
+/* ---- Walks ---- */
+
+typedef struct walk {
+    cfx_module *gm;
+    cfx_context *ctx;
+    cfx_error err;
+    bool symbols, annotate;
+    int64_t batch;
+} walk;
+
+static cfx_status walk_once(walk *w)
+{
+    cfx_shape_env *env = NULL;
+    cfx_shape_prop p = {.env = NULL};
+    cfx_tensor *x = NULL;
+    cfx_value y = CFX_NOTHING;
+    cfx_dim shape[] = {cfx_dim_int(++w->batch), cfx_dim_int(3),
+                       cfx_dim_int(224), cfx_dim_int(224)};
+    cfx_status st = cfx_shape_env_new(&env, w->ctx, &w->err);
+    if (!st && w->symbols) {
+        static const char *const names[] = {"N", NULL, "H", "W"};
+        for (int i = 0; i < 4; i++)
+            if (names[i])
+                shape[i] = cfx_dim_symbol(env, names[i], 1);
+    }
     if (!st)
-        st = cfx_interp_init_with(&it, &cfx_interp_base, b->gm, &o, &b->err);
+        st = cfx_tensor_meta(&x, w->ctx, CFX_F32, 4, shape, NULL, &w->err);
+    if (!st) {
+        const cfx_shape_prop_options o = {.size = sizeof(o), .env = env,
+                                          .no_meta = !w->annotate};
+        st = cfx_shape_prop_init(&p, NULL, w->gm, &o, &w->err);
+    }
     if (!st)
-        st = cfx_interp_run(&it, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
-                            &out, &b->err);
-    cfx_value_unref(out);
+        st = cfx_interp_run(&p.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1,
+                            &y, &w->err);
+    cfx_value_unref(y);
     cfx_tensor_unref(x);
-    cfx_interp_release(&it);
-    cfx_scope_release(&s);
+    cfx_interp_release(&p.base);
     cfx_shape_env_free(env);
     return st;
 }
 
-static bool time_runs(bench *b, const char *name, int runs)
+static bool time_walk(walk *w, const char *what, int runs)
 {
-    static double seconds[RUNS_MAX];
-    if (b->only && !strstr(name, b->only))
-        return true;
-    for (int i = 0; i < runs; i++) {
+    for (int i = -3; i < runs; i++) {
         double start = bench_now(false);
-        if (propagate(b, i)) {
-            fprintf(stderr, "bench-shapes: %s\n", b->err.text);
+        if (walk_once(w))
             return false;
-        }
-        seconds[i] = bench_now(false) - start;
+        if (i >= 0)
+            took[i] = bench_now(false) - start;
     }
-    double median = bench_median(seconds, runs);
-    printf("%-28s %10.1f us   least %10.1f us\n", name, 1e6 * median,
-           1e6 * seconds[0]);
+    tell(what, runs);
     return true;
 }
 
-static bool open_model(bench *b, const char *path)
+static bool time_walks(const char *model, int runs)
 {
-    static char text[TEXT_MAX_];
-    cfx_options options = {.size = sizeof(options), .threads = 1};
-    FILE *f = fopen(path, "rb");
-    size_t n = f ? fread(text, 1, sizeof(text), f) : 0;
-    if (f)
-        fclose(f);
-    if (!n || n == sizeof(text)) {
-        fprintf(stderr, "bench-shapes: %s cannot be read\n", path);
-        return false;
-    }
-    if (cfx_context_new(&b->ctx, &options, &b->err) ||
-        cfx_parse_model(&b->gm, b->ctx, text, n, path, &b->err)) {
-        fprintf(stderr, "bench-shapes: %s\n", b->err.text);
-        return false;
-    }
-    return true;
+    walk w = {.gm = NULL};
+    const cfx_load_options load = {.size = sizeof(load), .no_weights = true};
+    bool ok = !cfx_context_new(&w.ctx, NULL, &w.err) &&
+              !cfx_model_load(&w.gm, w.ctx, model, &load, &w.err);
+    ok = ok && time_walk(&w, "ShapeProp, numbers", runs);
+    w.annotate = true;
+    ok = ok && time_walk(&w, "ShapeProp, numbers, into the nodes' meta", runs);
+    w.symbols = true;
+    ok = ok && time_walk(&w, "ShapeProp, symbols, into the nodes' meta", runs);
+    w.annotate = false;
+    ok = ok && time_walk(&w, "ShapeProp, symbols", runs);
+    if (!ok)
+        fprintf(stderr, "bench-shapes: %s\n", w.err.text);
+    cfx_module_unref(w.gm);
+    cfx_context_free(w.ctx);
+    return ok;
 }
 
 int main(int argc, char **argv)
 {
-    const char *zoo = "zoo", *name = "resnet50", *peer = NULL;
-    int runs = 201, c;
-    char path[BENCH_TEXT], command[2 * BENCH_TEXT];
-    bench b = {0};
-    while ((c = getopt(argc, argv, "z:m:n:p:k:")) != -1) {
-        if (c == 'z')
-            zoo = optarg;
-        else if (c == 'm')
-            name = optarg;
-        else if (c == 'n')
-            runs = atoi(optarg);
-        else if (c == 'p')
-            peer = optarg;
-        else if (c == 'k')
-            b.only = optarg;
-        else
-            return 2;
+    int runs = 200;
+    if (argc > 2 && !strcmp(argv[1], "-n")) {
+        runs = atoi(argv[2]);
+        argv += 2;
+        argc -= 2;
     }
-    runs = runs < 1 ? 1 : runs > RUNS_MAX ? RUNS_MAX : runs;
-    snprintf(path, sizeof(path), "%s/%s.fx", zoo, name);
-    bool ok = open_model(&b, path);
-    printf("%s\n", ok ? path : "");
-    ok = ok && time_runs(&b, "x=f32[i,3,224,224]", runs);
-    b.symbolic = true;
-    ok = ok && time_runs(&b, "x=f32[N,3,H,W]", runs);
-    cfx_module_unref(b.gm);
-    cfx_context_free(b.ctx);
-    fflush(stdout);
-    if (ok && peer) {
-        snprintf(command, sizeof(command), "%s %s", peer, path);
-        ok = system(command) == 0;
+    if (argc != 5 || runs < 1 || runs > MOST_RUNS) {
+        fprintf(stderr, "usage: bench-shapes [-n RUNS] CFX MODEL.fx INPUT "
+                "MODEL2.fx\n");
+        return 2;
     }
-    return !ok;
+    return !time_program(argv[1], argv[2], argv[3], runs) ||
+           !time_walks(argv[4], runs);
 }

@@ -101,4 +101,53 @@ void cli_inputs_release(cli_inputs *in);
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
 
+/* Is it a tensor in a file, FILE.npy or FILE.npz:KEY? */
+bool cli_value_is_file(const char *text);
+
+/* Inputs whose values another function makes of their texts. */
+typedef cfx_status cli_make_fn(void *user, cfx_value *out, const char *text,
+                               const char *name, cfx_error *err);
+cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
+                              const cli_list *texts, cli_make_fn *make,
+                              void *user, cfx_error *err);
+
+/* ---- shape_input.c: inputs without numbers ---- */
+
+/* What --set says of symbols: NAME=N, NAME=MIN..MAX. */
+typedef struct cli_symbol {
+    char name[64];
+    int64_t min, max;   /* equal: the symbol is that number */
+    bool used;          /* there is an input that has it */
+} cli_symbol;
+
+typedef struct cli_symbols {
+    cfx_shape_env *env;
+    cli_symbol *item;
+    int n;
+} cli_symbols;
+
+/* Read the texts of --set and make an environment of it; release it, also on
+ * failure. */
+cfx_status cli_symbols_make(cli_symbols *s, cfx_context *ctx,
+                            const cli_list *set, cfx_error *err);
+void cli_symbols_release(cli_symbols *s);
+
+/* A shape with its symbols: "f32[N,3,H,W]", numbers in the places of those that
+ * are set. A new reference. */
+cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
+                          const char *text, cfx_error *err);
+
+/* cfx shapes --memory: the memory that a run with such inputs takes, as text,
+ * json or csv. */
+cfx_status cli_print_memory(cli *c, cfx_module *gm,
+                            const cli_inputs *in, const cli_symbols *s,
+                            const char *format, cfx_error *err);
+
+/* As cli_inputs_make, but tensors are metas: of a file's type and shape, of a
+ * type and shape that may have symbols. Fails for a symbol that is set and that
+ * no input has. */
+cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
+                           const cli_list *texts, cli_symbols *s,
+                           cfx_error *err);
+
 #endif

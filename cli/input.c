@@ -146,6 +146,11 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
     return CFX_OK;
 }
 
+bool cli_value_is_file(const char *text)
+{
+    return find_key(text) || ends_with(text, ".npy");
+}
+
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err)
 {
@@ -213,9 +218,9 @@ static size_t name_length(const char *text)
     return n && text[n] == '=' ? n : 0;
 }
 
-static cfx_status take_input(cli_inputs *in, const cli *c,
-                             const cfx_node **list, const char *text,
-                             uint64_t seed, cfx_error *err)
+static cfx_status take_input(cli_inputs *in, const cfx_node **list,
+                             const char *text, cli_make_fn *make, void *user,
+                             cfx_error *err)
 {
     size_t len = name_length(text), i = 0;
     char names[512];
@@ -237,8 +242,7 @@ static cfx_status take_input(cli_inputs *in, const cli *c,
     if (!cfx_value_is_absent(in->value[i]))
         return cfx_fail(err, CFX_EINVAL, "the input '%s' is given twice",
                         name_of(list[i]));
-    cfx_status rc = cli_value_make(&in->value[i], c, text, name_of(list[i]),
-                                   seed, err);
+    cfx_status rc = make(user, &in->value[i], text, name_of(list[i]), err);
     if (rc)
         cfx_fail_at(err, "input %s", name_of(list[i]));
     return rc;
@@ -269,9 +273,9 @@ static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
     return CFX_OK;
 }
 
-cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
-                           const cli_list *texts, uint64_t seed,
-                           cfx_error *err)
+cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
+                              const cli_list *texts, cli_make_fn *make,
+                              void *user, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(gm);
     size_t n = 0, i = 0;
@@ -291,13 +295,35 @@ cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
     }
     in->n = i;
     for (int k = 0; k < texts->n && !rc; k++)
-        rc = take_input(in, c, list, texts->item[k], seed, err);
+        rc = take_input(in, list, texts->item[k], make, user, err);
     if (!rc)
         rc = add_defaults(in, list, err);
     free(list);
     if (rc)
         cli_inputs_release(in);
     return rc;
+}
+
+struct filling {
+    const cli *c;
+    uint64_t seed;
+};
+
+static cfx_status make_value(void *user, cfx_value *out, const char *text,
+                             const char *name, cfx_error *err)
+{
+    const struct filling *f = user;
+
+    return cli_value_make(out, f->c, text, name, f->seed, err);
+}
+
+cfx_status cli_inputs_make(cli_inputs *in, const cli *c, const cfx_module *gm,
+                           const cli_list *texts, uint64_t seed,
+                           cfx_error *err)
+{
+    struct filling f = {c, seed};
+
+    return cli_inputs_make_by(in, gm, texts, make_value, &f, err);
 }
 
 void cli_inputs_release(cli_inputs *in)

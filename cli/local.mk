@@ -6,8 +6,11 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/cmd_run.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \
+    %reldir%/cmd_roofline.c %reldir%/cmd_machine.c \
     %reldir%/cmd_transform.c %reldir%/cmd_passes.c \
-    %reldir%/save.c %reldir%/save.h
+    %reldir%/save.c %reldir%/save.h \
+    %reldir%/shape_input.c %reldir%/cmd_shapes.c \
+    %reldir%/shapes_memory.c
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library where it is linked statically.
 cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic

@@ -58,8 +58,7 @@ cfx_status cfx_carve__node(cfx_carving *c, const cfx_node *n,
         .op = how->placeholder ? CFX_PLACEHOLDER : (cfx_opcode)n->op,
         .target = how->target ? how->target : n->target.u.str->text,
         .name = how->name,
-        .type = n->type.kind == CFX_STR && !how->plain ? n->type.u.str->text
-                                                       : NULL,
+        .type = n->type && !how->plain ? n->type->text : NULL,
         .map = in_env,
         .user = c->env,
     };

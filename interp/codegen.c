@@ -256,7 +256,7 @@ static void put_signature(cgen *c, const cgen_unit *u)
 
 static void begin_statement(cgen *c, const cfx_node *n, bool named)
 {
-    if (n->type.kind == CFX_STR)
+    if (n->type)
         cfx_out_puts(c->out, "cfx_annotate(s, ");
     if (named) {
         cfx_out_puts(c->out, "cfx_named(s, ");
@@ -268,9 +268,9 @@ static void begin_statement(cgen *c, const cfx_node *n, bool named)
 static void end_statement(cgen *c, const cfx_node *n, bool named)
 {
     cfx_out_puts(c->out, named ? ")" : "");
-    if (n->type.kind == CFX_STR) {
+    if (n->type) {
         cfx_out_puts(c->out, ", ");
-        cgen_literal(c, n->type.u.str->text, n->type.u.str->len);
+        cgen_literal(c, n->type->text, n->type->len);
         cfx_out_putc(c->out, ')');
     }
     cfx_out_puts(c->out, ";\n");
@@ -292,7 +292,7 @@ static void put_drops(cgen *c, const cfx_node *n)
 static void put_param_statement(cgen *c, const cfx_node *n)
 {
     bool named = must_say_name(c, n);
-    if (named || n->type.kind == CFX_STR) {
+    if (named || n->type) {
         cfx_out_puts(c->out, "    ");
         cfx_out_puts(c->out, c->name[n->id]);
         cfx_out_puts(c->out, " = ");

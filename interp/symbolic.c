@@ -378,8 +378,8 @@ static cfx_status graph_body(cfx_tracer *t, const cfx_graph *g, cfx_value *in,
         if (at->op == CFX_PLACEHOLDER) {
             in[*n] = parameter(t, *n, at->target.u.str->text,
                                at->nargs ? at->args[0] : CFX_NOTHING);
-            if (in[*n].kind == CFX_NODE && at->type.kind)
-                cfx_node_set_type(in[*n].u.node, at->type.u.str->text,
+            if (in[*n].kind == CFX_NODE && at->type)
+                cfx_node_set_type(in[*n].u.node, at->type->text,
                                   &t->base.error);
             ++*n;
         }

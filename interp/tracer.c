@@ -357,7 +357,7 @@ cfx_value cfx_annotate(cfx_scope *s, cfx_value v, const char *type)
 {
     if (cfx_scope_failed(s) || v.kind != CFX_NODE || !v.u.node)
         return v;
-    if (v.u.node->type.kind)
+    if (v.u.node->type)
         return cfx_scope_fail(s, CFX_EINVAL, "Tried to annotate a value that "
                               "already had a type on it! Existing type is %s "
                               "and new type is %s. This could happen if you "
@@ -365,7 +365,7 @@ cfx_value cfx_annotate(cfx_scope *s, cfx_value v, const char *type)
                               "(in which case you should use the type slot on "
                               "the function signature) or you called annotate "
                               "on the same value twice",
-                              v.u.node->type.u.str->text, type);
+                              v.u.node->type->text, type);
     cfx_node_set_type(v.u.node, type, &s->error);
     return v;
 }

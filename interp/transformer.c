@@ -44,8 +44,8 @@ static cfx_status keep(cfx_tracer *t, cfx_node *n, const cfx_node *from,
     cfx_status st = CFX_OK;
     const cfx_seq *meta = from->meta.kind == CFX_DICT ? from->meta.u.seq
                                                       : NULL;
-    if (from->type.kind)
-        st = cfx_node_set_type(n, from->type.u.str->text, err);
+    if (from->type)
+        st = cfx_node_set_type(n, from->type->text, err);
     for (uint32_t i = 0; meta && i < meta->len && !st; i += 2) {
         const char *key = meta->item[i].u.str->text;
         if ((facts || !is_fact(key)) &&

@@ -1,11 +1,103 @@
 # What is known of a graph without running it, and what a run is held against.
 
 # Shapes.
+dist_cfxinclude_HEADERS += %reldir%/cfx/shape_prop.h
+libcfx_all_la_SOURCES += %reldir%/shape_prop.c %reldir%/shape_scope.c \
+	%reldir%/node_path.c %reldir%/json_value.c %reldir%/json_value.h \
+	%reldir%/symbols.c %reldir%/symbols.h %reldir%/shape_match.c \
+	%reldir%/shape_rows.c %reldir%/shape_rows.h %reldir%/shape_table.c \
+	%reldir%/shape_json.c
 
 # Cost.
+dist_cfxinclude_HEADERS += %reldir%/cfx/cost.h
+libcfx_all_la_SOURCES += %reldir%/cost.c %reldir%/cost_groups.c \
+	%reldir%/cost_impl.h %reldir%/cost_weights.c
 
-# The machine.
+# Rooflines.
+dist_cfxinclude_HEADERS += %reldir%/cfx/roofline.h
+libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/grid.c %reldir%/grid.h \
+	%reldir%/roofline.c \
+	%reldir%/roofline_columns.c %reldir%/roofline_compare.c \
+	%reldir%/roofline_dot.c \
+	%reldir%/roofline_floor.c %reldir%/roofline_trace.c \
+	%reldir%/roofline_impl.h %reldir%/roofline_json.c \
+	%reldir%/roofline_json.h %reldir%/roofline_measure.c \
+	%reldir%/roofline_rows.c %reldir%/roofline_symbol.c \
+	%reldir%/roofline_table.h %reldir%/roofline_text.c \
+	%reldir%/roofline_totals.c
+
+# The machine. Descriptions of others are found where they are installed.
+dist_cfxinclude_HEADERS += %reldir%/cfx/machine.h
+noinst_LTLIBRARIES += libmachine.la
+libmachine_la_SOURCES = %reldir%/machine.c %reldir%/machine_impl.h \
+	%reldir%/machine_json.c %reldir%/machine_find.c \
+	%reldir%/machine_detect.c %reldir%/machine_measure.c \
+	%reldir%/machine_cached.c %reldir%/machine_loops.h
+libmachine_la_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DCFX_MACHINES_DIR='"$(machinesdir)"'
+libcfx_all_la_LIBADD += libmachine.la
+
+machinesdir = $(pkgdatadir)/machines
+dist_machines_DATA = %reldir%/machines/epyc-9654.json \
+	%reldir%/machines/nvidia-a100.json \
+	%reldir%/machines/raspberry-pi-5.json
+
+# The loops that are timed, for each level of instructions.
+MACHINE_CFLAGS = $(AM_CFLAGS) -fno-math-errno -fno-trapping-math \
+	-ffp-contract=fast
+noinst_LTLIBRARIES += libmachine_plain.la
+libmachine_plain_la_SOURCES = %reldir%/machine_level.c
+libmachine_plain_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=plain
+libmachine_plain_la_CFLAGS = $(MACHINE_CFLAGS)
+libcfx_all_la_LIBADD += libmachine_plain.la
+if CFX_X86_64
+noinst_LTLIBRARIES += libmachine_avx2.la libmachine_avx512.la
+libmachine_avx2_la_SOURCES = %reldir%/machine_level.c
+libmachine_avx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=avx2
+libmachine_avx2_la_CFLAGS = $(MACHINE_CFLAGS) -mavx2 -mfma
+libmachine_avx512_la_SOURCES = %reldir%/machine_level.c
+libmachine_avx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=avx512
+libmachine_avx512_la_CFLAGS = $(MACHINE_CFLAGS) -mavx512f -mavx512bw \
+	-mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
+libcfx_all_la_LIBADD += libmachine_avx2.la libmachine_avx512.la
+endif
+if CFX_AARCH64
+noinst_LTLIBRARIES += libmachine_neon.la
+libmachine_neon_la_SOURCES = %reldir%/machine_level.c
+libmachine_neon_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=neon
+libmachine_neon_la_CFLAGS = $(MACHINE_CFLAGS)
+libcfx_all_la_LIBADD += libmachine_neon.la
+endif
 
 # Memory.
+dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
+libcfx_all_la_SOURCES += %reldir%/memory_impl.h %reldir%/memory_plan.c \
+	%reldir%/memory_walk.c %reldir%/memory_place.c \
+	%reldir%/memory_sweep.c %reldir%/memory_run.c \
+	%reldir%/memory_text.c
 
-# Reports.
+# Reports. The page is made from the files in report/.
+dist_cfxinclude_HEADERS += %reldir%/cfx/report.h
+libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_plot.h \
+	%reldir%/report_read.c %reldir%/report_text.c \
+	%reldir%/report_ceiling.c %reldir%/report_draw.c \
+	%reldir%/report_html.c
+nodist_libcfx_all_la_SOURCES += %reldir%/report_page.c
+CLEANFILES += %reldir%/report_page.c
+REPORT_PAGE = %reldir%/report/report.html
+REPORT_PAGE_PARTS = %reldir%/report/report.css %reldir%/report/format.js \
+	%reldir%/report/data.js %reldir%/report/state.js \
+	%reldir%/report/draw.js %reldir%/report/ceilings.js \
+	%reldir%/report/summary.js \
+	%reldir%/report/roofline.js %reldir%/report/sweep.js \
+	%reldir%/report/modules.js \
+	%reldir%/report/memory.js %reldir%/report/table.js \
+	%reldir%/report/main.js
+EXTRA_DIST += %reldir%/report/page.awk $(REPORT_PAGE) $(REPORT_PAGE_PARTS)
+
+%reldir%/report_page.c: %reldir%/report/page.awk $(REPORT_PAGE) \
+		$(REPORT_PAGE_PARTS)
+	$(AM_V_GEN)$(MKDIR_P) %reldir% && LC_ALL=C $(AWK) \
+		-v dir=$(srcdir)/%reldir%/report \
+		-f $(srcdir)/%reldir%/report/page.awk \
+		$(srcdir)/$(REPORT_PAGE) > $@.tmp && mv $@.tmp $@

@@ -5,6 +5,7 @@
 #define _GNU_SOURCE 1
 #include <check.h>
 #include <float.h>
+#include <limits.h>
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -569,6 +570,36 @@ END_TEST
 
 /* ---- Arenas ---- */
 
+/* The allocator of a caller promises 64 bytes only. */
+START_TEST(aligned_memory_is_aligned_whatever_gives_it)
+{
+    counter c = {.fail_at = LONG_MAX};
+    cfx_options options[] = {{.size = sizeof(cfx_options)}, counted(&c)};
+    for (int i = 0; i < 2; i++) {
+        cfx_context *of;
+        ck_assert_int_eq(cfx_context_new(&of, &options[i], &err), CFX_OK);
+        for (size_t size = 2048; size <= 2048 * 1024; size *= 2) {
+            void *p = cfx_aligned_alloc(of, size, 2048);
+            ck_assert_ptr_nonnull(p);
+            ck_assert_uint_eq((uintptr_t)p % 2048, 0);
+            memset(p, 0x5A, size);
+            ck_assert_uint_ge(cfx_context_memory(of), size);
+            cfx_aligned_free(of, p, size, 2048);
+            ck_assert_uint_eq(cfx_context_memory(of), 0);
+        }
+        c.fail_at = c.calls;
+        if (i)
+            ck_assert_ptr_null(cfx_aligned_alloc(of, 2048, 2048));
+        ck_assert_ptr_null(cfx_aligned_alloc(of, SIZE_MAX / 2, 2048));
+        ck_assert_uint_eq(cfx_context_memory(of), 0);
+        c.fail_at = LONG_MAX;
+        cfx_aligned_free(of, NULL, 2048, 2048);
+        cfx_context_free(of);
+    }
+    ck_assert_int_eq(c.held, 0);
+}
+END_TEST
+
 START_TEST(arena_pieces_are_aligned_and_apart)
 {
     cfx_arena a;
@@ -626,6 +657,7 @@ static Suite *base_suite(void)
     tcase_add_test(t, map_finds_what_was_put_and_not_removed);
     tcase_add_test(t, map_compares_lengths_and_bytes);
     tcase_add_test(t, map_is_unchanged_when_it_cannot_grow);
+    tcase_add_test(t, aligned_memory_is_aligned_whatever_gives_it);
     tcase_add_test(t, arena_pieces_are_aligned_and_apart);
     suite_add_tcase(s, t);
     return s;

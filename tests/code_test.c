@@ -13,7 +13,7 @@
 #include <cfx/text.h>
 
 #include "base/util.h"
-#include "failing_alloc.h"
+#include "counted.h"
 #include "format/print.h"
 #include "sections.h"
 
@@ -22,20 +22,13 @@ static cfx_error err;
 
 static void setup(void)
 {
-    cfx_options options = {
-        .size = sizeof(options),
-        .allocator = {test_alloc, test_free, NULL},
-        .threads = 1,
-    };
-    allowed = -1;
     memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(cfx_context_new(&ctx, &options, &err), CFX_OK);
+    ctx = counted_context();
 }
 
 static void teardown(void)
 {
-    cfx_context_free(ctx);
-    ck_assert_int_eq(held, 0);
+    free_counted(ctx);
 }
 
 /* ---- Transforms and code generators ---- */

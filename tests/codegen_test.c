@@ -17,7 +17,7 @@
 
 #include "base/util.h"
 #include "compile.h"
-#include "failing_alloc.h"
+#include "counted.h"
 #include "format/print.h"
 #include "sections.h"
 
@@ -26,28 +26,13 @@ static cfx_error err;
 
 static void setup(void)
 {
-    cfx_options options = {
-        .size = sizeof(options),
-        .allocator = {test_alloc, test_free, NULL},
-        .threads = 1,
-    };
-    allowed = -1;
     memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(cfx_context_new(&ctx, &options, &err), CFX_OK);
+    ctx = counted_context();
 }
 
 static void teardown(void)
 {
-    cfx_context_free(ctx);
-    ck_assert_int_eq(held, 0);
-}
-
-static cfx_module *parse(const char *s)
-{
-    cfx_module *gm = NULL;
-    if (cfx_parse_model(&gm, ctx, s, strlen(s), "case.fx", &err))
-        ck_abort_msg("%s", err.text);
-    return gm;
+    free_counted(ctx);
 }
 
 /* ---- There and back ---- */
@@ -142,7 +127,7 @@ static void check_file(const char *name)
     snprintf(path, sizeof(path), "golden/code/%s", name);
     char *text = read_file(data_path(path), &len);
     split(text, "==== ", s, 16);
-    cfx_module *gm = parse(s[0].text);
+    cfx_module *gm = parsed(ctx, s[0].text);
     check_back(name, gm);
     cfx_module_unref(gm);
     free(text);
@@ -194,7 +179,7 @@ static const char names[] =
 
 START_TEST(names_that_c_knows_are_changed_and_kept)
 {
-    cfx_module *gm = parse(names);
+    cfx_module *gm = parsed(ctx, names);
     cfx_buf b;
     cfx_buf_init(&b, ctx);
     ck_assert_int_eq(cfx_print_c(cfx_sink_buf(&b), gm, NULL, &err), CFX_OK);
@@ -228,7 +213,7 @@ static const char defaults[] =
 
 START_TEST(defaults_are_taken_when_nothing_is_given)
 {
-    cfx_module *gm = parse(defaults);
+    cfx_module *gm = parsed(ctx, defaults);
     compiled_file f;
     cfx_tensor *x;
     cfx_value in[2], y;
@@ -296,7 +281,7 @@ static const char nested[] =
 
 START_TEST(graphs_within_modules_are_built_too)
 {
-    cfx_module *gm = parse(nested), *built = NULL;
+    cfx_module *gm = parsed(ctx, nested), *built = NULL;
     compiled_file f;
     cfx_buf a, b;
     cfx_buf_init(&a, ctx);
@@ -355,7 +340,7 @@ static const char twice[] =
 
 START_TEST(recompiled_modules_run_what_was_compiled)
 {
-    cfx_module *gm = parse(twice);
+    cfx_module *gm = parsed(ctx, twice);
     cfx_value x = one_float(3), y;
     cfx_compile_options how = {.size = sizeof(how),
                                .flags = compile_flags()};
@@ -386,7 +371,7 @@ END_TEST
 
 START_TEST(a_missing_compiler_is_an_error)
 {
-    cfx_module *gm = parse(twice);
+    cfx_module *gm = parsed(ctx, twice);
     cfx_compile_options how = {.size = sizeof(how),
                                .compiler = "/nonexistent/cc -O2"};
     ck_assert_int_eq(cfx_graph_module_recompile(gm, &how, &err), CFX_EIO);
@@ -404,7 +389,7 @@ END_TEST
 START_TEST(temporary_files_are_removed)
 {
     char dir[] = "/tmp/cfx-test-XXXXXX", keep[64];
-    cfx_module *gm = parse(twice);
+    cfx_module *gm = parsed(ctx, twice);
     ck_assert_ptr_nonnull(mkdtemp(dir));
     setenv("TMPDIR", dir, 1);
     snprintf(keep, sizeof(keep), "%s/kept.c", dir);
@@ -425,7 +410,7 @@ END_TEST
 
 START_TEST(what_has_no_c_text_is_refused)
 {
-    cfx_module *gm = parse(twice);
+    cfx_module *gm = parsed(ctx, twice);
     cfx_node *add = cfx_graph_find(cfx_graph_module_graph(gm), "add");
     cfx_value x = one_float(1);
     cfx_buf b;
@@ -444,7 +429,7 @@ static const char *const texts[] = {names, defaults, nested};
 
 START_TEST(each_failed_allocation_is_told)
 {
-    cfx_module *gm = parse(texts[_i]);
+    cfx_module *gm = parsed(ctx, texts[_i]);
     for (long n = 0;; n = n < 100 ? n + 1 : n + 7) {
         cfx_buf b;
         cfx_buf_init(&b, ctx);
@@ -464,7 +449,7 @@ END_TEST
 
 START_TEST(each_failed_allocation_of_compiled_code_is_told)
 {
-    cfx_module *gm = parse(nested), *m, *traced;
+    cfx_module *gm = parsed(ctx, nested), *m, *traced;
     compiled_file f;
     ck_assert_msg(compile_module(&f, gm, &err), "%s", f.why);
     for (long n = 0;; n++) {
@@ -495,7 +480,7 @@ static cfx_status refuse(void *user, const char *s, size_t len)
 
 START_TEST(a_sink_may_refuse)
 {
-    cfx_module *gm = parse(names);
+    cfx_module *gm = parsed(ctx, names);
     for (int n = 0; n < 2; n++) {
         int calls = n;
         ck_assert_int_eq(cfx_print_c((cfx_sink){refuse, &calls}, gm, NULL,

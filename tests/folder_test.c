@@ -13,7 +13,7 @@
 #include <cfx/file.h>
 
 #include "base/util.h"
-#include "failing_alloc.h"
+#include "counted.h"
 #include "format/print.h"
 #include "sections.h"
 
@@ -31,15 +31,9 @@ static void parse(const char *s)
 
 static void setup(void)
 {
-    cfx_options options = {
-        .size = sizeof(options),
-        .allocator = {test_alloc, test_free, NULL},
-        .threads = 1,
-    };
     size_t len;
-    allowed = -1;
     memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(cfx_context_new(&ctx, &options, &err), CFX_OK);
+    ctx = counted_context();
     char *text = read_file(data_path("golden/folder/children.fx"), &len);
     parse(text);
     free(text);
@@ -49,8 +43,7 @@ static void teardown(void)
 {
     cfx_module_unref(gm);
     gm = NULL;
-    cfx_context_free(ctx);
-    ck_assert_int_eq(held, 0);
+    free_counted(ctx);
 }
 
 /* The text, or what was said against it. */

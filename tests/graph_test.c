@@ -21,7 +21,7 @@ START_TEST(nodes_hold_what_they_were_given)
     ck_assert_int_eq(n->op, CFX_CALL_FUNCTION);
     ck_assert_str_eq(n->name, "joined");
     ck_assert_str_eq(n->target.u.str->text, "torch.cat");
-    ck_assert_str_eq(n->type.u.str->text, "torch.Tensor");
+    ck_assert_str_eq(n->type->text, "torch.Tensor");
     ck_assert_uint_eq(n->nargs, 2);
     ck_assert_uint_eq(n->nkwargs, 1);
     ck_assert_int_eq(n->args[0].kind, CFX_LIST);
@@ -243,6 +243,27 @@ START_TEST(walks_go_on_where_nodes_are_erased_or_inserted)
 }
 END_TEST
 
+/* Many blocks of nodes: every erased one leads to those that are left. */
+START_TEST(walks_from_erased_nodes_find_what_is_left)
+{
+    enum { N = 3000 };
+    cfx_node *n[N];
+    for (int i = 0; i < N; i++)
+        n[i] = call("n", NULL);
+    for (int i = 0, k = 0; i < N; i++, k = (k + 1237) % N)
+        if (k % 100)
+            assert_ok(cfx_graph_erase_node(g, n[k], &err));
+    check_graph(g);
+    for (int i = 0; i < N; i++) {
+        int next = i / 100 * 100 + 100, prev = (i + 99) / 100 * 100 - 100;
+        ck_assert_ptr_eq(cfx_node_next(n[i]), next < N ? n[next] : NULL);
+        ck_assert_ptr_eq(cfx_node_prev(n[i]), prev >= 0 ? n[prev] : NULL);
+    }
+    ck_assert_ptr_eq(cfx_graph_first(g), n[0]);
+    ck_assert_ptr_eq(cfx_graph_last(g), n[N - 100]);
+}
+END_TEST
+
 /* ---- Uses ---- */
 
 START_TEST(users_are_counted_once_and_in_order)
@@ -387,9 +408,9 @@ START_TEST(arguments_may_be_set_from_the_node_itself)
     assert_ok(cfx_node_set_args(n, n->args, 1, &err));
     assert_ok(cfx_node_set_type(n, n->target.u.str->text, &err));
     assert_ok(cfx_node_set_target(n, n->target.u.str->text, &err));
-    ck_assert_str_eq(n->type.u.str->text, "a text of some length");
+    ck_assert_str_eq(n->type->text, "a text of some length");
     assert_ok(cfx_node_set_type(n, NULL, &err));
-    ck_assert(cfx_value_is_absent(n->type));
+    ck_assert(!n->type);
     assert_ok(cfx_node_set_op(n, CFX_CALL_METHOD, "relu", &err));
     ck_assert_int_eq(n->op, CFX_CALL_METHOD);
     ck_assert_int_eq(cfx_node_set_target(n, "", &err), CFX_EINVAL);
@@ -511,6 +532,7 @@ static void add_tests(TCase *c)
     tcase_add_test(c, insert_points_outlive_their_node);
     tcase_add_test(c, nodes_move_before_and_after_others);
     tcase_add_test(c, walks_go_on_where_nodes_are_erased_or_inserted);
+    tcase_add_test(c, walks_from_erased_nodes_find_what_is_left);
     tcase_add_test(c, users_are_counted_once_and_in_order);
     tcase_add_test(c, inputs_are_distinct_and_in_order_of_args_then_kwargs);
     tcase_add_test(c, users_move_to_the_end_as_in_torch);

@@ -196,14 +196,16 @@ CFX_INLINE size_t check_users(const cfx_node *n)
     uint32_t count = 0;
     const cfx_use *last = NULL;
     for (const cfx_use *u = n->first_user; u; last = u, u = u->next) {
-        must_eq(u->prev, last);
+        if (last)
+            must_eq(u->prev, last);
         must_eq(u->input, n);
         must(!u->user->erased);
         must_eq(&u->user->inputs[u - u->user->inputs], u);
         must((size_t)(u - u->user->inputs) < u->user->ninputs);
         count++;
     }
-    must_eq(n->last_user, last);
+    if (last)
+        must_eq(n->first_user->prev, last);
     must_eq(n->nusers, count);
     return count;
 }

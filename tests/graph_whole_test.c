@@ -139,7 +139,7 @@ START_TEST(copies_are_equal_and_independent)
     ck_assert_ptr_ne(z, y);
     ck_assert_ptr_eq(z->args[1].u.node, cfx_graph_first(copy));
     ck_assert(cfx_value_equal(z->kwargs[1], y->kwargs[1]));
-    ck_assert_str_eq(z->type.u.str->text, "int");
+    ck_assert_str_eq(z->type->text, "int");
     ck_assert_int_eq(cfx_node_meta(z, "tag").u.i, 3);
     assert_ok(cfx_graph_erase_node(copy, cfx_graph_last(copy), &err));
     assert_ok(cfx_graph_erase_node(copy, z, &err));

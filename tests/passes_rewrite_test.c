@@ -79,7 +79,7 @@ START_TEST(new_nodes_inherit_from_the_module_call)
     v = cfx_node_meta(node("fc_weight"), "from_node");
     ck_assert(cfx_value_is_seq(v));
     ck_assert_str_eq(v.u.seq->item[0].u.str->text, "y");
-    ck_assert_str_eq(node("linear")->type.u.str->text, "torch.Tensor");
+    ck_assert_str_eq(node("linear")->type->text, "torch.Tensor");
 }
 END_TEST
 
@@ -272,7 +272,7 @@ START_TEST(canonical_graphs_keep_meta_and_types)
     apply("canonicalize");
     ck_assert_uint_eq(changed, 1);
     ck_assert_int_eq(cfx_node_meta(node("neg"), "k").u.i, 3);
-    ck_assert_str_eq(node("neg")->type.u.str->text, "torch.Tensor");
+    ck_assert_str_eq(node("neg")->type->text, "torch.Tensor");
     ck_assert_ptr_eq(cfx_graph_owning_module(g), gm);
 }
 END_TEST

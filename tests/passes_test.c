@@ -470,7 +470,7 @@ START_TEST(normalize_args_preserve_meta_and_type)
     assert_ok(cfx_node_set_meta(node("a"), "my_key", cfx_int(7), &err));
     apply("normalize");
     ck_assert_int_eq(node("a")->op, CFX_CALL_FUNCTION);
-    ck_assert_str_eq(node("a")->type.u.str->text, "torch.Tensor");
+    ck_assert_str_eq(node("a")->type->text, "torch.Tensor");
     ck_assert_int_eq(cfx_node_meta(node("a"), "my_key").u.i, 7);
 }
 END_TEST
@@ -495,8 +495,8 @@ END_TEST
 
 static const char *type_of(const char *name)
 {
-    cfx_value type = node(name)->type;
-    return type.kind == CFX_STR ? type.u.str->text : "";
+    const cfx_string *type = node(name)->type;
+    return type ? type->text : "";
 }
 
 START_TEST(annotate_returns_with_schema)

@@ -14,7 +14,7 @@
 #include <cfx/picture.h>
 
 #include "base/util.h"
-#include "failing_alloc.h"
+#include "counted.h"
 #include "format/print.h"
 #include "sections.h"
 
@@ -24,29 +24,20 @@ static cfx_buf text;
 
 static void setup(void)
 {
-    cfx_options options = {
-        .size = sizeof(options),
-        .allocator = {test_alloc, test_free, NULL},
-        .threads = 1,
-    };
-    allowed = -1;
     memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(cfx_context_new(&ctx, &options, &err), CFX_OK);
+    ctx = counted_context();
     cfx_buf_init(&text, ctx);
 }
 
 static void teardown(void)
 {
     cfx_buf_release(&text);
-    cfx_context_free(ctx);
-    ck_assert_int_eq(held, 0);
+    free_counted(ctx);
 }
 
 static cfx_module *parse(const char *s)
 {
-    cfx_module *gm = NULL;
-    if (cfx_parse_model(&gm, ctx, s, strlen(s), "case.fx", &err))
-        ck_abort_msg("%s", err.text);
+    cfx_module *gm = parsed(ctx, s);
     add_types(gm, ctx);
     return gm;
 }

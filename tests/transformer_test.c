@@ -86,8 +86,8 @@ START_TEST(transformer_noop)
     assert_meta("mul", "stack_trace", "File: here:1");
     assert_meta("weight", "nn_module_stack", "fc");
     assert_meta("output", "tag", "result");
-    ck_assert_str_eq(node("x")->type.u.str->text, "torch.Tensor");
-    ck_assert_str_eq(node("my_add")->type.u.str->text, "int");
+    ck_assert_str_eq(node("x")->type->text, "torch.Tensor");
+    ck_assert_str_eq(node("my_add")->type->text, "int");
     cfx_module_unref(net);
 }
 END_TEST

@@ -103,15 +103,14 @@ static cfx_status annotate(cfx_pass_call *p, cfx_node *n, cfx_buf *text)
 {
     const cfx_node *from = n->args[0].u.node;
     piece type;
-    if (from->type.kind != CFX_STR ||
-        !item_type(from->type.u.str->text, n->args[1], &type))
+    if (!from->type ||
+        !item_type(from->type->text, n->args[1], &type))
         return CFX_OK;
     cfx_buf_clear(text);
     cfx_buf_add(text, type.at, type.len);
     if (text->failed)
         return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
-    if (n->type.kind == CFX_STR &&
-        !strcmp(n->type.u.str->text, cfx_buf_str(text)))
+    if (n->type && !strcmp(n->type->text, cfx_buf_str(text)))
         return CFX_OK;
     p->changed++;
     return cfx_node_set_type(n, cfx_buf_str(text), p->err);

@@ -129,7 +129,7 @@ static cfx_status annotate_returns_run(cfx_pass_call *p)
     cfx_status st = cfx_graph_kinds__init(&kinds, p->graph, false, p->err);
     for (cfx_node *n = st ? NULL : cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n))
-        if (n->type.kind == CFX_ABSENT)
+        if (!n->type)
             st = annotate(p, &kinds, n);
     cfx_graph_kinds__release(&kinds);
     return st;

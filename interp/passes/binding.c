@@ -221,7 +221,7 @@ static cfx_status add_result(void *user, const cfx_target *t,
 
 static cfx_kinds of_type(const cfx_node *n)
 {
-    const char *type = n->type.kind == CFX_STR ? n->type.u.str->text : "";
+    const char *type = n->type ? n->type->text : "";
     if (!strcmp(type, "torch.Tensor"))
         return CFX_TENSOR_KIND;
     if (!strcmp(type, "int"))
@@ -242,7 +242,7 @@ static bool has_tensor_meta(const cfx_node *n)
 static cfx_kinds of_placeholder(const cfx_node *n, bool tensors)
 {
     bool star = *n->target.u.str->text == '*';
-    if (tensors && !star && n->type.kind == CFX_ABSENT && !n->nargs)
+    if (tensors && !star && !n->type && !n->nargs)
         return CFX_TENSOR_KIND;
     return of_type(n);
 }

@@ -81,8 +81,7 @@ static bool find_type(cfx_pass_call *p, const bool *is_tensor,
         return known.kind == CFX_TENSOR;
     switch (n->op) {
     case CFX_PLACEHOLDER:
-        return n->type.kind != CFX_STR ||
-               strstr(n->type.u.str->text, "Tensor");
+        return !n->type || strstr(n->type->text, "Tensor");
     case CFX_GET_ATTR:
     case CFX_CALL_MODULE:
         return true;

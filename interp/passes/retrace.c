@@ -92,8 +92,8 @@ cfx_status cfx_node__keep_meta(cfx_node *to, const cfx_node *from,
         if (v.kind)
             st = cfx_node_set_meta(to, keys[i], v, err);
     }
-    if (!st && from->type.kind == CFX_STR && to->type.kind == CFX_ABSENT)
-        st = cfx_node_set_type(to, from->type.u.str->text, err);
+    if (!st && from->type && !to->type)
+        st = cfx_node_set_type(to, from->type->text, err);
     return st;
 }
 

@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 
 #include "base/context.h"
+#include "base/util.h"
 
 #ifdef __has_feature
 #if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer)
@@ -451,12 +452,25 @@ static void free_span(cfx_heap *h, void *p, size_t size)
 
 /* ---- Blocks ---- */
 
+static void *alloc_direct(cfx_heap *h, size_t size)
+{
+    return take(h, size) ? alloc_taken(h, size, BLOCK_ALIGN) : NULL;
+}
+
+void *cfx_head_alloc(cfx_context *ctx, size_t size)
+{
+    return ctx->heap.source ? alloc_direct(&ctx->heap, size)
+                            : cfx_block_alloc(ctx, size);
+}
+
 void *cfx_block_alloc(cfx_context *ctx, size_t size)
 {
     cfx_heap *h = &ctx->heap;
     size += !size;
-    if (h->direct)
-        return take(h, size) ? alloc_taken(h, size, BLOCK_ALIGN) : NULL;
+    if (h->direct) {
+        void *p = h->source ? h->source->take(h->source->user, size) : NULL;
+        return p ? p : alloc_direct(h, size);
+    }
     if (size > ALLOC_MAX)
         return NULL;
     if (size >= SPAN_MIN) {
@@ -481,6 +495,8 @@ void cfx_block_free(cfx_context *ctx, void *p, size_t size)
     cfx_heap *h = &ctx->heap;
     size += !size;
     if (h->direct) {
+        if (h->source && h->source->give(h->source->user, p, size))
+            return;
         untake(h, size);
         h->from.free(h->from.user, p, size);
     } else if (size >= SPAN_MIN) {
@@ -488,6 +504,63 @@ void cfx_block_free(cfx_context *ctx, void *p, size_t size)
     } else {
         free_small(h, p, size);
     }
+}
+
+/* ---- Memory that is aligned more than allocators promise ---- */
+
+static bool is_span(const cfx_heap *h, size_t size)
+{
+    return !h->direct && size >= SPAN_MIN;
+}
+
+/* What an allocator of the caller's gives is taken larger, and remembered
+ * behind what is used. */
+static void *alloc_within(cfx_heap *h, size_t size, size_t align)
+{
+    size_t whole = size + align + sizeof(void *);
+    if (!take(h, whole))
+        return NULL;
+    char *p = alloc_taken(h, whole, BLOCK_ALIGN), *at = p;
+    if (!p)
+        return NULL;
+    at += (align - (uintptr_t)p % align) % align;
+    memcpy(at + size, &p, sizeof(p));
+    return at;
+}
+
+static void free_within(cfx_heap *h, char *at, size_t size, size_t align)
+{
+    size_t whole = size + align + sizeof(void *);
+    void *p;
+    memcpy(&p, at + size, sizeof(p));
+    untake(h, whole);
+    h->from.free(h->from.user, p, whole);
+}
+
+void *cfx_aligned_alloc(cfx_context *ctx, size_t size, size_t align)
+{
+    cfx_heap *h = &ctx->heap;
+    assert(size && align >= BLOCK_ALIGN && align <= CFX_SPAN);
+    if (size > ALLOC_MAX)
+        return NULL;
+    if (is_span(h, size))
+        return cfx_block_alloc(ctx, size);
+    if (h->from.alloc != default_alloc)
+        return alloc_within(h, size, align);
+    return take(h, size) ? alloc_taken(h, size, align) : NULL;
+}
+
+void cfx_aligned_free(cfx_context *ctx, void *p, size_t size, size_t align)
+{
+    cfx_heap *h = &ctx->heap;
+    if (!p)
+        return;
+    if (is_span(h, size))
+        cfx_block_free(ctx, p, size);
+    else if (h->from.alloc != default_alloc)
+        free_within(h, p, size, align);
+    else
+        cfx_free(ctx, p, size);
 }
 
 size_t cfx_context_memory(const cfx_context *ctx)

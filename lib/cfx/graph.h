@@ -34,7 +34,8 @@ typedef struct cfx_graph cfx_graph;
 typedef struct cfx_node cfx_node;
 struct cfx_module;
 
-/* One use of a node by another; private but for the iterators below. */
+/* One use of a node by another; private but for the iterators below. Of the
+ * first user of a node, prev is the last. */
 typedef struct cfx_use {
     cfx_node *input, *user;
     struct cfx_use *prev, *next; /* of the input's users */
@@ -42,28 +43,45 @@ typedef struct cfx_use {
 
 /*
  * Read it freely; write it through functions only. What a walk needs comes
- * first, in one cache line. Pointers to arguments are good until the node is
- * edited.
+ * first, in one cache line; the links to the nodes before and behind are
+ * elsewhere. Pointers to arguments are good until the node is edited.
  */
 struct cfx_node {
-    cfx_node *next, *prev;   /* private: use cfx_node_next */
-    uint64_t order;          /* label: smaller comes earlier */
     uint32_t id;             /* below cfx_graph_ids(), unique in the graph */
     uint8_t op;              /* cfx_opcode */
     bool erased;
+    uint64_t order;          /* label: smaller comes earlier */
     cfx_graph *graph;
     const char *name;
     cfx_value target;        /* a str */
+    cfx_use *inputs;         /* distinct nodes in args, then kwargs */
+    uint32_t ninputs, nusers;
     cfx_value *args;
     cfx_value *kwargs;       /* key and value in turn */
     uint32_t nargs, nkwargs; /* a key and its value count as one */
-    uint32_t ninputs, nusers;
-    cfx_use *inputs;         /* distinct nodes in args, then kwargs */
-    cfx_use *first_user, *last_user;
-    cfx_value type;          /* type expression, a str; or absent */
+    cfx_use *first_user;
+    cfx_string *type;        /* type expression, or NULL */
     cfx_value meta;          /* a dict; or absent */
     uint32_t slot, room;     /* private */
 };
+
+/*
+ * Private: nodes lie in blocks, aligned to their size, which begin with the
+ * links of their nodes, so that a walk reads these alone. They are addresses
+ * of nodes, NULL at the ends, with a bit for "this node is erased".
+ */
+typedef struct cfx_node_links {
+    uintptr_t next, prev;
+} cfx_node_links;
+
+enum { CFX_NODE_BLOCK = 2048, CFX_NODE_ERASED = 1 };
+
+CFX_INLINE cfx_node_links *cfx_node_links_of(const cfx_node *n)
+{
+    enum { RATIO = sizeof(cfx_node) / sizeof(cfx_node_links) };
+    uintptr_t at = (uintptr_t)n, place = at % CFX_NODE_BLOCK;
+    return (cfx_node_links *)(at - place + place / RATIO);
+}
 
 CFX_BEGIN_DECLS
 
@@ -93,18 +111,19 @@ CFX_API cfx_node *cfx_node_prev_(const cfx_node *n);
 
 CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
 {
-    if (CFX_UNLIKELY(n->erased))
-        return cfx_node_next_(n);
+    const cfx_node_links *at = cfx_node_links_of(n);
     /* Most nodes lie where they come in the list. */
-    CFX_PREFETCH(n + 32);
-    return n->next->op < CFX_NOPCODES ? n->next : NULL;
+    CFX_PREFETCH((const void *)((uintptr_t)at + 2 * CFX_NODE_BLOCK));
+    return CFX_UNLIKELY(at->next & CFX_NODE_ERASED) ? cfx_node_next_(n)
+                                                    : (cfx_node *)at->next;
 }
 
 CFX_INLINE cfx_node *cfx_node_prev(const cfx_node *n)
 {
-    if (CFX_UNLIKELY(n->erased))
-        return cfx_node_prev_(n);
-    return n->prev->op < CFX_NOPCODES ? n->prev : NULL;
+    const cfx_node_links *at = cfx_node_links_of(n);
+    CFX_PREFETCH((const void *)((uintptr_t)at - 2 * CFX_NODE_BLOCK));
+    return CFX_UNLIKELY(at->prev & CFX_NODE_ERASED) ? cfx_node_prev_(n)
+                                                    : (cfx_node *)at->prev;
 }
 
 /* The output node, or NULL. */

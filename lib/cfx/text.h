@@ -166,6 +166,12 @@ CFX_API cfx_status cfx_print_value(cfx_sink to, cfx_value v,
 CFX_API cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm,
                                    bool lossless, cfx_error *err);
 
+/* The superset with the shapes that nodes have in meta (val, tensor_meta,
+ * example_value), as torch's include_tensor_metadata prints them, which come
+ * back as tensor_meta. */
+CFX_API cfx_status cfx_print_annotated(cfx_sink to, const cfx_module *gm,
+                                       cfx_error *err);
+
 /*
  * Read a model's text into a GraphModule; `name` is used in messages
  * ("m.fx:12:40: ..."). A text without a tree gives an empty root. Notes on
@@ -182,6 +188,20 @@ CFX_API cfx_status cfx_parse_model(cfx_module **out, cfx_context *ctx,
  * Bare words become CFX_NAME. A new reference. */
 CFX_API cfx_status cfx_parse_value(cfx_value *out, cfx_context *ctx,
                                    const char *text, size_t len,
+                                   cfx_error *err);
+
+/*
+ * Shapes as text: "f32[N, 3, 224, 224]"; with strides, and maybe a device,
+ * which is not kept, "f32[2, 4][4, 1]cpu". Extents and integers are
+ * expressions over symbols ("2*N + 1"). Of several values "(f32[2], i64[2])",
+ * "[f32[2], N]", "{'a': f32[2]}"; what else a value may be as Python writes it.
+ * Reading gives metas, in a new reference, and makes the symbols in `env`;
+ * where that is NULL there are none. Fails with CFX_EPARSE, CFX_ESHAPE, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_parse_shape(cfx_value *out, cfx_context *ctx,
+                                   cfx_shape_env *env, const char *text,
+                                   size_t len, cfx_error *err);
+CFX_API cfx_status cfx_print_shape(cfx_sink to, cfx_value v, bool stride,
                                    cfx_error *err);
 
 CFX_END_DECLS

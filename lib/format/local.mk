@@ -12,6 +12,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/lexer.c \
 	%reldir%/lexer.h \
 	%reldir%/load.c \
+	%reldir%/load_tensors.c \
 	%reldir%/npy.c \
 	%reldir%/npz.c \
 	%reldir%/print.h \
@@ -36,6 +37,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/repr.c \
 	%reldir%/repr.h \
 	%reldir%/safetensors.c \
+	%reldir%/shape_text.c \
 	%reldir%/sharded.c \
 	%reldir%/sink.c \
 	%reldir%/unicode.c \

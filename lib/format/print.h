@@ -86,6 +86,10 @@ void cfx_print__word(cfx_out *o, const char *s, const char *stop,
 
 /* "f32[2, 3]"; with `stride`, its strides and device too. */
 void cfx_print__type(cfx_out *o, const cfx_tensor *t, bool stride);
+/* "N + 1" */
+void cfx_print__dim(cfx_out *o, cfx_dim d);
+/* A value as shapes are written: cfx_print_shape. */
+void cfx_print__shape(cfx_out *o, cfx_value v, bool stride, cfx_error *err);
 /* "[2, 3]" */
 void cfx_print__extents(cfx_out *o, int rank, const cfx_dim *d);
 
@@ -104,6 +108,11 @@ void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta);
 
 /* A target of call_function as torch.fx prints it. */
 const char *cfx_print__target(const cfx_node *n);
+
+/* What stands before the shape of a node that has no type of its own, by what
+ * came out of it. */
+enum { CFX_SHAPE_KINDS = 4 };
+extern const char *const cfx_print__shape_kinds[CFX_SHAPE_KINDS];
 
 /* ---- Code ---- */
 
@@ -154,15 +163,10 @@ cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
 /* Of the same type and shape, and both a parameter or both a buffer. */
 bool cfx_model__same_state(const cfx_state *a, const cfx_state *b);
 
-/*
- * Visit each tensor that stands in the arguments of a model's graphs, once,
- * with the name that the superset gives it ("%tensor0"), under which the
- * weights file has it. Stops at the first that does not return CFX_OK.
- */
-cfx_status cfx_model__visit_tensors(const cfx_module *gm,
-                                    cfx_status (*fn)(void *user,
-                                                     const char *name,
-                                                     cfx_tensor *t),
-                                    void *user, cfx_error *err);
+/* Put the tensors of that map, by their names, in the place of those in the
+ * arguments that have the names; what was put leaves the map. Fails with
+ * CFX_ENAME where one is left, CFX_ESHAPE where types differ, CFX_ENOMEM. */
+cfx_status cfx_model__fill_tensors(cfx_module *gm, cfx_map *by_name,
+                                   cfx_error *err);
 
 #endif

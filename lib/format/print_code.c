@@ -61,9 +61,9 @@ static void put_annotation(cfx_coder *c, const cfx_node *n)
         cfx_out_puts(c->out, ": \"Sym(");
         cfx_print__value(&plain, v);
         cfx_out_puts(c->out, ")\"");
-    } else if (n->type.kind != CFX_ABSENT) {
+    } else if (n->type) {
         cfx_out_puts(c->out, " : ");
-        cfx_coder__type(c, n->type.u.str->text);
+        cfx_coder__type(c, n->type->text);
     }
 }
 
@@ -387,10 +387,10 @@ static void put_output(cfx_coder *c, const cfx_node *n)
     cfx_value v = n->nargs ? n->args[0] : cfx_none();
     cfx_value descs = c->how->expanded_def ? cfx_node_meta(n, "desc")
                                            : CFX_NOTHING;
-    if (n->type.kind != CFX_ABSENT) {
+    if (n->type) {
         cfx_out out, *body = write_to(c, &out, &c->type);
         cfx_out_puts(&out, " -> ");
-        cfx_coder__type(c, n->type.u.str->text);
+        cfx_coder__type(c, n->type->text);
         write_back(c, body);
     }
     if (c->how->codegen && c->how->codegen->end) {

@@ -139,7 +139,7 @@ static void print_complex(cfx_out *o, double re, double im, int style)
     }
 }
 
-static void print_dim(cfx_out *o, cfx_dim d)
+void cfx_print__dim(cfx_out *o, cfx_dim d)
 {
     char text[512];
     size_t n = cfx_dim_format(d, text, sizeof(text));
@@ -155,7 +155,7 @@ void cfx_print__extents(cfx_out *o, int rank, const cfx_dim *d)
         if (cfx_dim_is_int(d[i]))
             cfx_out_int(o, cfx_dim_value(d[i]));
         else
-            print_dim(o, d[i]);
+            cfx_print__dim(o, d[i]);
     }
     cfx_out_putc(o, ']');
 }
@@ -176,7 +176,7 @@ static void print_meta_tensor(cfx_out *o, const cfx_tensor *t)
     for (int i = 0; i < t->rank; i++) {
         if (i)
             cfx_out_puts(o, ", ");
-        print_dim(o, t->shape[i]);
+        cfx_print__dim(o, t->shape[i]);
     }
     cfx_out_puts(o, t->rank == 1 ? ",)" : ")");
     if (t->dtype != CFX_F32 && t->dtype != CFX_I64 && t->dtype != CFX_BOOL) {
@@ -435,7 +435,7 @@ static void print_at(const cfx_values *p, cfx_value v, int style, int depth)
         if (style == CFX_STYLE_LOSSLESS)
             refuse(p, v);
         else if (v.kind == CFX_SYMINT)
-            print_dim(p->out, v.u.dim);
+            cfx_print__dim(p->out, v.u.dim);
         else
             cfx_out_puts(p->out, cfx_module_class_name(v.u.module));
         break;

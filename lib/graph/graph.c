@@ -14,41 +14,55 @@ const char *const cfx_opcode_names[CFX_NOPCODES] = {
     [CFX_OUTPUT] = "output",
 };
 
-/* ---- Nodes lie in blocks, each twice as large as the one before ---- */
+/* ---- Nodes lie in rows of blocks, each twice as long as the one before ---- */
 
-enum { FIRST_BLOCK = 16, LARGEST_BLOCK = 4096 };
-
-struct cfx_node_block {
-    cfx_node_block *next;
-    uint32_t used, room;
-    uint64_t unused[6];      /* what a walk looks at lies in one line */
-    cfx_node node[];
+enum {
+    PLACES = CFX_NODE_BLOCK / sizeof(cfx_node),
+    /* Where the links of all places would be there are no nodes. */
+    FIRST = (PLACES * sizeof(cfx_node_links) + sizeof(cfx_node) - 1) /
+            sizeof(cfx_node),
+    PER_BLOCK = PLACES - FIRST,
+    LONGEST_ROW = 1024 * 1024 / CFX_NODE_BLOCK
 };
 
-static_assert(sizeof(cfx_node_block) % 64 == 0 &&
-              sizeof(cfx_node) % 32 == 0 && offsetof(cfx_node, graph) <= 32,
-              "a line of the cache has the links of a node");
+/* Stands at the start of a row, where the links of no nodes would be. */
+struct cfx_node_block {
+    cfx_node_block *next;    /* the row before */
+    uint32_t used, blocks;   /* how many nodes, of how many blocks */
+};
 
-static size_t block_size(uint32_t room)
+static_assert(sizeof(cfx_node) % sizeof(cfx_node_links) == 0 &&
+              sizeof(cfx_node_block) <= FIRST * sizeof(cfx_node_links) &&
+              (sizeof(void *) != 8 || sizeof(cfx_node) == 128),
+              "links are found from the place of a node in its block");
+
+static cfx_node *node_at(const cfx_node_block *row, uint32_t i)
 {
-    return sizeof(cfx_node_block) + room * sizeof(cfx_node);
+    char *block = (char *)(uintptr_t)row +
+                  (size_t)(i / PER_BLOCK) * CFX_NODE_BLOCK;
+    return (cfx_node *)(void *)block + FIRST + i % PER_BLOCK;
+}
+
+static size_t row_size(uint32_t blocks)
+{
+    return (size_t)blocks * CFX_NODE_BLOCK;
 }
 
 /* Memory for a node: the same again until it is taken. */
 static cfx_node *next_node(cfx_graph *g)
 {
-    cfx_node_block *block = g->blocks;
-    if (!block || block->used == block->room) {
-        uint32_t room = !block ? FIRST_BLOCK : 2 * block->room;
-        if (room > LARGEST_BLOCK)
-            room = LARGEST_BLOCK;
-        block = cfx_pages_alloc(g->ctx, block_size(room));
-        if (!block)
+    cfx_node_block *row = g->blocks;
+    if (!row || row->used == row->blocks * PER_BLOCK) {
+        uint32_t blocks = !row ? 1 : 2 * row->blocks;
+        if (blocks > LONGEST_ROW)
+            blocks = LONGEST_ROW;
+        row = cfx_aligned_alloc(g->ctx, row_size(blocks), CFX_NODE_BLOCK);
+        if (!row)
             return NULL;
-        *block = (cfx_node_block){.next = g->blocks, .room = room};
-        g->blocks = block;
+        *row = (cfx_node_block){.next = g->blocks, .blocks = blocks};
+        g->blocks = row;
     }
-    return &block->node[block->used];
+    return node_at(row, row->used);
 }
 
 static void take_node(cfx_graph *g)
@@ -66,14 +80,6 @@ cfx_status cfx_graph_new(cfx_graph **out, cfx_context *ctx, cfx_error *err)
     if (!g)
         return cfx_no_memory(err);
     g->ctx = ctx;
-    g->root = (cfx_node){
-        .graph = g,
-        .prev = &g->root,
-        .next = &g->root,
-        .name = "",
-        .op = CFX_NOPCODES,
-    };
-    g->point.node = &g->root;
     cfx_names_init(&g->names, ctx);
     cfx_store_init(&g->store, ctx);
     *out = g;
@@ -85,7 +91,7 @@ static void drop_counted(cfx_graph *g)
 {
     for (cfx_node_block *b = g->blocks; b; b = b->next)
         for (uint32_t i = 0; i < b->used && g->store.counted; i++) {
-            cfx_node *n = &b->node[i];
+            cfx_node *n = node_at(b, i);
             cfx_store_drop_array(&g->store, n->args, n->nargs);
             cfx_store_drop_array(&g->store, n->kwargs,
                                  2 * (size_t)n->nkwargs);
@@ -99,9 +105,10 @@ void cfx_graph_free(cfx_graph *g)
         return;
     drop_counted(g);
     while (g->blocks) {
-        cfx_node_block *block = g->blocks;
-        g->blocks = block->next;
-        cfx_pages_free(g->ctx, block, block_size(block->room));
+        cfx_node_block *row = g->blocks;
+        g->blocks = row->next;
+        cfx_aligned_free(g->ctx, row, row_size(row->blocks),
+                         CFX_NODE_BLOCK);
     }
     cfx_graph__free_hooks(g);
     cfx_free(g->ctx, g->seen, g->seen_room * sizeof(*g->seen));
@@ -139,35 +146,36 @@ uint32_t cfx_graph_ids(const cfx_graph *g)
 
 /* ---- Walking ---- */
 
-static cfx_node *shown(const cfx_node *n)
-{
-    return n == &n->graph->root ? NULL : (cfx_node *)n;
-}
-
 cfx_node *cfx_graph_first(const cfx_graph *g)
 {
-    return shown(g->root.next);
+    return (cfx_node *)g->ends.next;
 }
 
 cfx_node *cfx_graph_last(const cfx_graph *g)
 {
-    return shown(g->root.prev);
+    return (cfx_node *)g->ends.prev;
 }
 
 /* The links of an erased node lead to where it was; if what is there was
  * erased too, that was later, and its links lead on. */
 cfx_node *cfx_node_next_(const cfx_node *n)
 {
-    while (n->next->erased)
-        n = n->next;
-    return shown(n->next);
+    uintptr_t at;
+    do {
+        at = cfx_node_links_of(n)->next & ~(uintptr_t)CFX_NODE_ERASED;
+        n = (const cfx_node *)at;
+    } while (n && n->erased);
+    return (cfx_node *)at;
 }
 
 cfx_node *cfx_node_prev_(const cfx_node *n)
 {
-    while (n->prev->erased)
-        n = n->prev;
-    return shown(n->prev);
+    uintptr_t at;
+    do {
+        at = cfx_node_links_of(n)->prev & ~(uintptr_t)CFX_NODE_ERASED;
+        n = (const cfx_node *)at;
+    } while (n && n->erased);
+    return (cfx_node *)at;
 }
 
 cfx_node *cfx_graph_output_node(const cfx_graph *g)
@@ -186,7 +194,7 @@ cfx_node *cfx_graph_find(const cfx_graph *g, const char *name)
 
 static cfx_insert_point set_point(cfx_graph *g, cfx_node *n, bool after)
 {
-    assert(n->graph == g);
+    assert(!n || n->graph == g);
     cfx_insert_point old = g->point;
     g->point = (cfx_insert_point){.node = n, .after = after};
     return old;
@@ -194,17 +202,17 @@ static cfx_insert_point set_point(cfx_graph *g, cfx_node *n, bool after)
 
 cfx_insert_point cfx_graph_inserting_before(cfx_graph *g, cfx_node *n)
 {
-    return n ? set_point(g, n, false) : set_point(g, &g->root, true);
+    return set_point(g, n, !n);
 }
 
 cfx_insert_point cfx_graph_inserting_after(cfx_graph *g, cfx_node *n)
 {
-    return n ? set_point(g, n, true) : set_point(g, &g->root, false);
+    return set_point(g, n, n != NULL);
 }
 
 void cfx_graph_restore(cfx_graph *g, cfx_insert_point at)
 {
-    set_point(g, at.node ? at.node : &g->root, at.after);
+    set_point(g, at.node, at.after);
 }
 
 /* Before an erased node is before the one that followed it, and after it is
@@ -212,8 +220,9 @@ void cfx_graph_restore(cfx_graph *g, cfx_insert_point at)
 static void link_at_point(cfx_graph *g, cfx_node *n)
 {
     cfx_insert_point *at = &g->point;
-    while (at->node->erased)
-        at->node = at->after ? at->node->prev : at->node->next;
+    if (at->node && at->node->erased)
+        at->node = at->after ? cfx_node_prev_(at->node)
+                             : cfx_node_next_(at->node);
     cfx_graph__link(n, at->node, at->after);
 }
 
@@ -260,8 +269,8 @@ static cfx_status fill(cfx_node *n, const cfx_node_spec *spec, cfx_error *err)
     cfx_status st = cfx_store_text(store, &n->target, CFX_STR, spec->target,
                                    strlen(spec->target), err);
     if (!st && spec->type)
-        st = cfx_store_text(store, &n->type, CFX_STR, spec->type,
-                            strlen(spec->type), err);
+        st = cfx_store_string(store, &n->type, spec->type, strlen(spec->type),
+                              err);
     if (!st)
         st = cfx_graph__copy_args(&to, &n->args, spec->args, spec->nargs, err);
     if (st)
@@ -283,7 +292,7 @@ static void discard(cfx_node *n)
     cfx_store *store = &n->graph->store;
     cfx_node__drop_args(n);
     cfx_store_drop(store, n->meta);
-    cfx_store_drop(store, n->type);
+    cfx_store_drop_string(store, n->type);
     cfx_store_drop(store, n->target);
 }
 

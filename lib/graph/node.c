@@ -236,35 +236,31 @@ cfx_status cfx_node_update_kwarg(cfx_node *n, const char *key, cfx_value v,
 
 /* ---- Target, type, name ---- */
 
-/* Let *place be the text; NULL: absent. */
-static cfx_status set_text(cfx_node *n, cfx_value *place, const char *text,
+static cfx_status text_for(cfx_node *n, cfx_string **out, const char *text,
                            cfx_error *err)
 {
-    cfx_value old = *place, fresh = CFX_NOTHING;
     cfx_status st = check_live(n, err);
-    if (!st && text)
-        st = cfx_store_text(store_of(n), &fresh, CFX_STR, text, strlen(text),
-                            err);
-    if (st)
-        return st;
-    *place = fresh;
-    cfx_store_drop(store_of(n), old);
-    cfx_graph__forget_effects(n->graph);
-    return CFX_OK;
+    return st ? st : cfx_store_string(store_of(n), out, text, strlen(text),
+                                      err);
 }
 
 cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, const char *target,
                            cfx_error *err)
 {
+    cfx_string *fresh;
     if ((unsigned)op >= CFX_NOPCODES)
         return cfx_fail(err, CFX_EINVAL, "%d is no opcode", (int)op);
     if (!target || !*target)
         return cfx_fail(err, CFX_EINVAL, "a %s needs a target",
                         cfx_opcode_names[op]);
-    cfx_status st = set_text(n, &n->target, target, err);
-    if (!st)
-        n->op = (uint8_t)op;
-    return st;
+    cfx_status st = text_for(n, &fresh, target, err);
+    if (st)
+        return st;
+    cfx_store_drop(store_of(n), n->target);
+    n->target.u.str = fresh;
+    n->op = (uint8_t)op;
+    cfx_graph__forget_effects(n->graph);
+    return CFX_OK;
 }
 
 cfx_status cfx_node_set_target(cfx_node *n, const char *target, cfx_error *err)
@@ -274,7 +270,13 @@ cfx_status cfx_node_set_target(cfx_node *n, const char *target, cfx_error *err)
 
 cfx_status cfx_node_set_type(cfx_node *n, const char *type, cfx_error *err)
 {
-    return set_text(n, &n->type, type, err);
+    cfx_string *fresh = NULL;
+    cfx_status st = type ? text_for(n, &fresh, type, err) : check_live(n, err);
+    if (st)
+        return st;
+    cfx_store_drop_string(store_of(n), n->type);
+    n->type = fresh;
+    return CFX_OK;
 }
 
 /* Those who watch hear of it before it happens. */
@@ -458,7 +460,7 @@ cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)
     }
     cfx_graph__tell(CFX_ERASED, n);
     cfx_graph__unlink(n);
-    n->erased = true;
+    cfx_graph__mark_erased(n);
     g->len--;
     *cfx_names_user(n->name) = NULL;
     cfx_node__drop_args(n);

@@ -22,9 +22,14 @@
 #define END_STEP ((uint64_t)1 << 32)
 #define STEP ((uint64_t)1 << 10)
 
-static bool is_root(const cfx_node *n)
+static cfx_node *next_of(const cfx_node *n)
 {
-    return n == &n->graph->root;
+    return (cfx_node *)cfx_node_links_of(n)->next;
+}
+
+static cfx_node *prev_of(const cfx_node *n)
+{
+    return (cfx_node *)cfx_node_links_of(n)->prev;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -37,7 +42,7 @@ static void spread(cfx_node *first, uint64_t count, uint64_t low,
                    uint64_t size)
 {
     uint64_t gap = size / count, label = low + gap / 2;
-    for (; count--; first = first->next, label += gap)
+    for (; count--; first = next_of(first), label += gap)
         first->order = label;
 }
 
@@ -46,17 +51,18 @@ static void relabel(cfx_node *n)
 {
     const double shrink = 2 / 1.4;
     cfx_node *first = n, *last = n;
-    uint64_t at = is_root(n->prev) ? n->next->order : n->prev->order;
+    uint64_t at = (prev_of(n) ? prev_of(n) : next_of(n))->order;
     uint64_t count = 1, low = 0, size = 2;
     double limit = shrink;
     for (int bits = 1; bits < 64; bits++, size *= 2, limit *= shrink) {
+        cfx_node *beside;
         low = at & ~(size - 1);
-        while (!is_root(first->prev) && first->prev->order >= low) {
-            first = first->prev;
+        while ((beside = prev_of(first)) && beside->order >= low) {
+            first = beside;
             count++;
         }
-        while (!is_root(last->next) && last->next->order - low < size) {
-            last = last->next;
+        while ((beside = next_of(last)) && beside->order - low < size) {
+            last = beside;
             count++;
         }
         if ((double)count < limit && size / count >= 4)
@@ -68,17 +74,17 @@ static void relabel(cfx_node *n)
 /* Give n, which is in the list, a label between those of its neighbours. */
 static void label(cfx_node *n, bool after)
 {
-    bool at_start = is_root(n->prev), at_end = is_root(n->next);
-    uint64_t low = at_start ? 0 : n->prev->order;
-    uint64_t high = at_end ? UINT64_MAX : n->next->order;
+    const cfx_node *prev = prev_of(n), *next = next_of(n);
+    uint64_t low = prev ? prev->order : 0;
+    uint64_t high = next ? next->order : UINT64_MAX;
     uint64_t half = (high - low) / 2;
-    if (at_start && at_end)
+    if (!prev && !next)
         n->order = MIDDLE;
     else if (!half)
         relabel(n);
-    else if (at_end)
+    else if (!next)
         n->order = low + least(half, END_STEP);
-    else if (at_start)
+    else if (!prev)
         n->order = high - least(half, END_STEP);
     else if (after)
         n->order = high - least(half, STEP);
@@ -86,17 +92,35 @@ static void label(cfx_node *n, bool after)
         n->order = low + least(half, STEP);
 }
 
+/* The links that say what comes behind n, or, for NULL, first; before n, or
+ * last. */
+static cfx_node_links *links_of(cfx_graph *g, uintptr_t n)
+{
+    return n ? cfx_node_links_of((const cfx_node *)n) : &g->ends;
+}
+
 void cfx_graph__link(cfx_node *n, cfx_node *at, bool after)
 {
-    n->prev = after ? at : at->prev;
-    n->next = after ? at->next : at;
-    n->prev->next = n;
-    n->next->prev = n;
+    cfx_graph *g = n->graph;
+    cfx_node_links *links = cfx_node_links_of(n);
+    links->prev = after ? (uintptr_t)at : links_of(g, (uintptr_t)at)->prev;
+    links->next = after ? links_of(g, (uintptr_t)at)->next : (uintptr_t)at;
+    links_of(g, links->prev)->next = (uintptr_t)n;
+    links_of(g, links->next)->prev = (uintptr_t)n;
     label(n, after);
 }
 
 void cfx_graph__unlink(cfx_node *n)
 {
-    n->prev->next = n->next;
-    n->next->prev = n->prev;
+    const cfx_node_links *links = cfx_node_links_of(n);
+    links_of(n->graph, links->prev)->next = links->next;
+    links_of(n->graph, links->next)->prev = links->prev;
+}
+
+void cfx_graph__mark_erased(cfx_node *n)
+{
+    cfx_node_links *links = cfx_node_links_of(n);
+    links->prev |= CFX_NODE_ERASED;
+    links->next |= CFX_NODE_ERASED;
+    n->erased = true;
 }

@@ -70,12 +70,18 @@ static bool same_items(const cfx_value *v, const cfx_value *w, size_t n,
     return true;
 }
 
+static cfx_value type_of(const cfx_node *n)
+{
+    return n->type ? (cfx_value){.kind = CFX_STR, .u.str = n->type}
+                   : CFX_NOTHING;
+}
+
 bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
                     const void *user)
 {
     return m->op == n->op && m->nargs == n->nargs &&
            m->nkwargs == n->nkwargs && cfx_value_equal(m->target, n->target) &&
-           cfx_value_equal(m->type, n->type) &&
+           cfx_value_equal(type_of(m), type_of(n)) &&
            same_items(m->args, n->args, m->nargs, same, user) &&
            same_items(m->kwargs, n->kwargs, 2 * (size_t)m->nkwargs, same,
                       user);
@@ -196,7 +202,7 @@ static uint64_t add_node(const places *p, uint64_t h, const cfx_node *n)
 {
     h = add(h, n->op);
     h = add_value(p, h, n->target);
-    h = add_value(p, h, n->type);
+    h = add_value(p, h, type_of(n));
     h = add(h, n->nargs);
     for (uint32_t i = 0; i < n->nargs; i++)
         h = add_value(p, h, n->args[i]);

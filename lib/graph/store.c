@@ -101,13 +101,11 @@ static cfx_string *new_string(cfx_store *store, const char *text, size_t len)
 static cfx_string **recent_place(cfx_store *store, const char *text,
                                  size_t len)
 {
-    size_t key = len * 7 + (unsigned char)text[len / 2] * 5u +
-                 (len ? (unsigned char)text[len - 1] : 0u);
-    return &store->recent[key % CFX_STORE_RECENT];
+    return &store->recent[cfx_text_place(text, len, CFX_STORE_RECENT)];
 }
 
-cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
-                          const char *text, size_t len, cfx_error *err)
+cfx_status cfx_store_string(cfx_store *store, cfx_string **out,
+                            const char *text, size_t len, cfx_error *err)
 {
     cfx_string **recent = recent_place(store, text, len), *s = *recent;
     if (!s || s->len != len || memcmp(s->text, text, len)) {
@@ -121,14 +119,24 @@ cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
         *recent = s;
     }
     ++*values_of(s);
-    *out = (cfx_value){.kind = (uint8_t)kind, .u.str = s};
+    *out = s;
     return CFX_OK;
 }
 
-static void drop_string(cfx_store *store, cfx_string *s)
+cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
+                          const char *text, size_t len, cfx_error *err)
 {
-    uint64_t *values = values_of(s);
-    if (--*values)
+    cfx_string *s;
+    cfx_status st = cfx_store_string(store, &s, text, len, err);
+    if (!st)
+        *out = (cfx_value){.kind = (uint8_t)kind, .u.str = s};
+    return st;
+}
+
+void cfx_store_drop_string(cfx_store *store, cfx_string *s)
+{
+    uint64_t *values = s ? values_of(s) : NULL;
+    if (!s || --*values)
         return;
     cfx_string **recent = recent_place(store, s->text, s->len);
     if (*recent == s)
@@ -307,7 +315,7 @@ void cfx_store_drop(cfx_store *store, cfx_value v)
     case CFX_DEVICE:
     case CFX_LAYOUT:
     case CFX_NAME:
-        drop_string(store, v.u.str);
+        cfx_store_drop_string(store, v.u.str);
         break;
     case CFX_COMPLEX:
     case CFX_SLICE:

@@ -17,7 +17,7 @@
 enum {
     CFX_STORE_SMALL = 32,
     CFX_STORE_CLASSES = CFX_STORE_SMALL + 64,
-    CFX_STORE_RECENT = 64
+    CFX_STORE_RECENT = 6  /* as a power of two */
 };
 
 typedef struct cfx_store_block {
@@ -27,7 +27,7 @@ typedef struct cfx_store_block {
 typedef struct cfx_store {
     cfx_arena arena;
     cfx_map strings;      /* the texts */
-    cfx_string *recent[CFX_STORE_RECENT]; /* some of them, or NULL */
+    cfx_string *recent[1 << CFX_STORE_RECENT]; /* some of them, or NULL */
     size_t counted;       /* references to objects of others */
     cfx_store_block *spare[CFX_STORE_CLASSES];
 } cfx_store;
@@ -43,6 +43,11 @@ void cfx_store_free(cfx_store *store, void *p, size_t size);
 /* A string of that kind. Fails with CFX_ENOMEM. */
 cfx_status cfx_store_text(cfx_store *store, cfx_value *out, cfx_kind kind,
                           const char *text, size_t len, cfx_error *err);
+
+/* The same alone; NULL may be dropped. */
+cfx_status cfx_store_string(cfx_store *store, cfx_string **out,
+                            const char *text, size_t len, cfx_error *err);
+void cfx_store_drop_string(cfx_store *store, cfx_string *s);
 
 /* What copying asks about nodes: the value, in the store, that takes the place
  * of n, which stands in `depth` aggregates. */

@@ -60,30 +60,33 @@ cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
 
 /* ---- Linking ---- */
 
+/* The last user is found from the first. */
 static void link_use(cfx_use *use)
 {
     cfx_node *input = use->input;
+    cfx_use *first = input->first_user;
     use->next = NULL;
-    use->prev = input->last_user;
-    if (use->prev)
+    if (first) {
+        use->prev = first->prev;
         use->prev->next = use;
-    else
-        input->first_user = use;
-    input->last_user = use;
+        first->prev = use;
+    } else {
+        input->first_user = use->prev = use;
+    }
     input->nusers++;
 }
 
 static void unlink_use(cfx_use *use)
 {
     cfx_node *input = use->input;
-    if (use->prev)
-        use->prev->next = use->next;
-    else
+    if (use == input->first_user)
         input->first_user = use->next;
+    else
+        use->prev->next = use->next;
     if (use->next)
         use->next->prev = use->prev;
-    else
-        input->last_user = use->prev;
+    else if (input->first_user)
+        input->first_user->prev = use->prev;
     input->nusers--;
 }
 
@@ -120,16 +123,14 @@ void cfx_graph__take_inputs(cfx_node *n, cfx_use *room)
 /* Let `to`, which is in no list, stand where `from` stood. */
 static void replace_use(cfx_use *to, const cfx_use *from)
 {
-    to->prev = from->prev;
+    cfx_use **first = &to->input->first_user;
+    to->prev = from->prev == from ? to : from->prev;
     to->next = from->next;
-    if (to->prev)
+    if (*first == from)
+        *first = to;
+    else
         to->prev->next = to;
-    else
-        to->input->first_user = to;
-    if (to->next)
-        to->next->prev = to;
-    else
-        to->input->last_user = to;
+    (to->next ? to->next : *first)->prev = to;
 }
 
 void cfx_graph__add_inputs(cfx_node *n, cfx_use *room)

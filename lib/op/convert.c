@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/view.h"
@@ -71,11 +72,13 @@ static cfx_status check_device(cfx_call *call, int k)
                          "only 'cpu'", v.u.str->text);
 }
 
-static bool has_format(const cfx_tensor *x, cfx_memory_format format)
+static bool has_format(const cfx_call *call, const cfx_tensor *x,
+                       cfx_memory_format format)
 {
     cfx_view v;
     cfx_view_begin(&v, x);
-    return format == CFX_PRESERVE_FORMAT || cfx_view_format(&v) == format;
+    return format == CFX_PRESERVE_FORMAT ||
+           cfx_view_format(call->env, &v) == format;
 }
 
 static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
@@ -85,7 +88,7 @@ static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
     cfx_status st = check_format(call, format, x->rank);
     if (st)
         return st;
-    if (!copy && x->dtype == dtype && has_format(x, format))
+    if (!copy && x->dtype == dtype && has_format(call, x, format))
         return cfx_call_out_same(call, 0);
     return out_as(call, dtype, format);
 }
@@ -118,6 +121,7 @@ static const cfx_op to_other = {
     .doc = "The numbers in the type of another tensor.",
     .code = OTHER,
     .infer = to_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -128,6 +132,7 @@ static const cfx_op to_device = {
     .doc = "The numbers on a device and in a type.",
     .code = DEVICE,
     .infer = to_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
     .next = &to_other,
 };
@@ -138,6 +143,7 @@ const cfx_op cfx_op__to = {
     .doc = "The numbers in another type.",
     .code = DTYPE,
     .infer = to_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
     .next = &to_device,
 };
@@ -153,6 +159,7 @@ const cfx_op cfx_op__type_as = {
     .aliases = "Tensor.type_as aten.type_as.default",
     .doc = "The numbers in the type of another tensor.",
     .infer = type_as_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -168,6 +175,7 @@ const cfx_op cfx_op__type = {
     .aliases = "Tensor.type",
     .doc = "The numbers in another type.",
     .infer = type_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -216,6 +224,7 @@ const cfx_op cfx_op__to_copy = {
     .doc = "A copy in another type or memory format.",
     .code = 1,
     .infer = to_copy_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -227,6 +236,7 @@ const cfx_op cfx_op__to_layout = {
     .aliases = "aten.to.dtype_layout Tensor.to",
     .doc = "The numbers in another type or memory format.",
     .infer = to_copy_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -246,6 +256,7 @@ static cfx_status named_infer(cfx_call *call)
         .doc = "The numbers as " #dtype ".",                                  \
         .code = CFX_##dtype,                                                  \
         .infer = named_infer,                                                 \
+        .cost = cfx_cost_first,                                               \
         .run = copy_run,                                                      \
     };
 
@@ -272,6 +283,7 @@ const cfx_op cfx_op__to_cpu = {
     .aliases = "Tensor.cpu",
     .doc = "The tensor itself: the processor is the only device.",
     .infer = cpu_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -301,6 +313,7 @@ const cfx_op cfx_op__contiguous = {
          "-> Tensor", NULL}, {NULL, NULL}},
     .doc = "The elements without gaps in the order of a memory format.",
     .infer = contiguous_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -318,6 +331,7 @@ const cfx_op cfx_op__clone = {
                "aten.alias_copy.default copy.copy copy.deepcopy",
     .doc = "A copy.",
     .infer = clone_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 

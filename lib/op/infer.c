@@ -118,12 +118,15 @@ struct operands {
     const cfx_tensor *t[8];
 };
 
-static bool same_dims(const cfx_tensor *t, int rank, const cfx_dim *shape)
+/* Also where a guard says that they are. */
+static bool same_dims(cfx_shape_env *env, const cfx_tensor *t, int rank,
+                      const cfx_dim *shape)
 {
     if (t->rank != rank)
         return false;
     for (int i = 0; i < rank; i++)
-        if (!cfx_dim_same(t->shape[i], shape[i]))
+        if (!cfx_dim_same(t->shape[i], shape[i]) &&
+            (!env || !cfx_dim_known_eq(env, t->shape[i], shape[i])))
             return false;
     return true;
 }
@@ -211,7 +214,7 @@ static cfx_status pointwise_out(cfx_call *call, const struct operands *o,
 {
     bool same = true, contiguous = true, strides = true;
     for (int i = 0; i < o->n; i++) {
-        same &= same_dims(o->t[i], o->rank, o->shape);
+        same &= same_dims(call->env, o->t[i], o->rank, o->shape);
         contiguous &= cfx_tensor_is_contiguous(o->t[i]);
         strides &= same && i ? same_strides(o->t[i], o->t[0]) : true;
     }
@@ -235,7 +238,7 @@ static const cfx_tensor *common_rows(const cfx_call *call, int from, int to)
         if (!t)
             continue;
         if (!cfx_tensor_is_contiguous(t) ||
-            (first && !same_dims(t, first->rank, first->shape)))
+            (first && !same_dims(NULL, t, first->rank, first->shape)))
             return NULL;
         if (!first)
             first = t;

@@ -22,6 +22,10 @@ cfx_status cfx_infer_need_float(cfx_call *call, cfx_dtype type);
 /* What a number alone is: bool, int64 or float32. */
 cfx_dtype cfx_value_dtype(cfx_value v);
 
+/* Fail for a tensor that is to be written to where several of its elements lie
+ * in one place. */
+cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t);
+
 /* ---- Shapes ---- */
 
 /* Broadcast `shape` (of *rank) with another; PyTorch's sentence on failure. */
@@ -44,10 +48,12 @@ int cfx_infer_reduced(const cfx_tensor *x, uint32_t mask, bool keepdim,
 /* Product of extents. */
 cfx_dim cfx_infer_numel(cfx_shape_env *env, int rank, const cfx_dim *shape);
 
-/* Strides with which `shape` (of as many elements) views the memory of x;
- * false if there are none. */
-bool cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
-                    const cfx_dim *shape, cfx_dim *stride);
+/* Are there strides with which `shape` (of as many elements) views the memory
+ * of x? Symbols do not always tell; `guards` allows to ask of them. */
+typedef enum cfx_viewable { CFX_NO_VIEW, CFX_A_VIEW, CFX_VIEW_UNKNOWN }
+    cfx_viewable;
+cfx_viewable cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
+                            const cfx_dim *shape, cfx_dim *stride, bool guards);
 
 /* A shape from the list that parameter k is, in which one -1 stands for what
  * `numel` elements leave. */

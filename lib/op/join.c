@@ -34,6 +34,11 @@ static cfx_status part_of(cfx_call *call, int i, int dim, cfx_view *v)
     cfx_view_begin(v, tensor_at(call, i));
     switch (call->op->code) {
     case STACK:
+        if (v->rank != tensor_at(call, 0)->rank)
+            return cfx_call_fail(call, CFX_ESHAPE, "stack expects each tensor "
+                                 "to be equal size, but tensor 0 has rank %d, "
+                                 "tensor %d has %d",
+                                 tensor_at(call, 0)->rank, i, v->rank);
         return cfx_view_unsqueeze(call, v, dim);
     case HSTACK:
         return at_least(call, v, 1);
@@ -151,9 +156,9 @@ static cfx_memory_format format_of(const cfx_call *call, int i, int dim,
     const cfx_tensor *t = tensor_at(call, i);
     cfx_view v;
     if (call->op->code != STACK || dim >= t->rank)
-        return cfx_view_format(part);
+        return cfx_view_format(call->env, part);
     cfx_view_begin(&v, t);
-    return cfx_view_format(&v);
+    return cfx_view_format(call->env, &v);
 }
 
 static cfx_status join_infer(cfx_call *call)

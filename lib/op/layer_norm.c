@@ -11,17 +11,41 @@
 #include <float.h>
 
 #include "kernel/norm.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
-static void norm_cost(const cfx_call *call, cfx_cost *cost)
+/* As many as there are rows of the last axes. */
+static cfx_dim rows_normalized(const cfx_call *call)
 {
-    cfx_cost_pointwise(call, cost, 7, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return cfx_infer_numel(call->env, x->rank - cfx_call_len(call, 1),
+                           x->shape);
 }
 
+static void norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_normalize(call, cost, rows_normalized(call),
+                       cfx_call_has(call, 2), cfx_call_has(call, 3));
+}
+
+static void group_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim groups = cfx_dim_mul(call->env, x->shape[0],
+                                 cfx_value_dim(call->in[1]));
+    cfx_cost_normalize(call, cost, groups, cfx_call_has(call, 2),
+                       cfx_call_has(call, 3));
+}
+
+/* Of a row of n: n squares, a sum of n - 1, a division, eps, a root, its
+ * reciprocal, n products; and n more where there is a weight. */
 static void rms_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 4, 0);
+    cfx_dim rows = rows_normalized(call);
+    cost->ops = cfx_cost_linear(call, 3 + cfx_call_has(call, 2),
+                             cfx_cost_numel(call, call->out[0]), 3, rows);
+    cost->transcendental = cfx_dim_mul(call->env, rows, cfx_dim_int(3));
 }
 
 /* The list of parameter 1 must end the input's shape, and be that of the
@@ -134,6 +158,7 @@ const cfx_op cfx_op__layer_norm = {
     .doc = "Normalize over the last axes.",
     .infer = layer_norm_infer,
     .cost = norm_cost,
+    .flags = CFX_OP__ROWS,
     .run = layer_norm_run,
 };
 
@@ -230,7 +255,8 @@ static cfx_status check_channels(cfx_call *call, const cfx_tensor *x,
 static cfx_status group_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int64_t groups = cfx_call_int(call, 1);
+    cfx_dim groups = cfx_value_dim(call->in[1]);
+    char text[64];
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (st)
         return st;
@@ -238,14 +264,14 @@ static cfx_status group_norm_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "Expected at least 2 "
                              "dimensions for input tensor but received %d",
                              x->rank);
-    if (groups < 1)
+    if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups))
         return cfx_call_fail(call, CFX_EINVAL, "num_groups must be positive");
-    if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, x->shape[1],
-                                           cfx_dim_int(groups)),
+    cfx_dim_format(groups, text, sizeof(text));
+    if (!cfx_dim_eq(call->env, cfx_dim_mod(call->env, x->shape[1], groups),
                     cfx_dim_int(0)))
         return cfx_call_fail(call, CFX_ESHAPE, "Expected number of channels "
-                             "in input to be divisible by num_groups, %lld",
-                             (long long)groups);
+                             "in input to be divisible by num_groups, %s",
+                             text);
     st = check_channels(call, x, 2);
     return st ? st : cfx_call_out_like(call, x);
 }
@@ -289,13 +315,14 @@ static cfx_status group_norm_run(cfx_call *call)
 }
 
 const cfx_op cfx_op__group_norm = {
-    .schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, "
-              "Tensor? bias=None, float eps=1e-05, bool cudnn_enabled=True) "
-              "-> Tensor",
+    .schema = "group_norm(Tensor input, SymInt num_groups, Tensor? "
+              "weight=None, Tensor? bias=None, float eps=1e-05, bool "
+              "cudnn_enabled=True) -> Tensor",
     .aliases = "torch.group_norm torch.nn.functional.group_norm "
                "aten.group_norm.default",
     .doc = "Normalize over groups of channels.",
     .infer = group_norm_infer,
-    .cost = norm_cost,
+    .cost = group_cost,
+    .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,
     .run = group_norm_run,
 };

@@ -331,8 +331,10 @@ static cfx_status log_infer(cfx_call *call)
     cfx_status st = function_infer(call);
     if (st || !cfx_call_has(call, 1))
         return st;
+    if (call->in[1].kind == CFX_SYMINT)
+        return unsupported(call);
     double base = cfx_call_double(call, 1), below = log(base);
-    if (call->in[1].kind == CFX_SYMINT || !(base > 0) || below == 0)
+    if (!(base > 0) || below == 0)
         return cfx_call_fail(call, CFX_EINVAL, "math domain error");
     return give(call, cfx_num(call->result.u.f / below));
 }

@@ -26,6 +26,9 @@ void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
 cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
                             const char *name, bool method, cfx_error *err);
 
+/* The rule that counts calls of an operator, or NULL. */
+cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op);
+
 /* ---- Binding ---- */
 
 /* Check that bound values fit their parameters, where nodes stood at binding
@@ -47,6 +50,16 @@ enum { CFX_OP__GRAPHS = 1 << 16 };
 /* cfx_call_out with the extents of `like`: a short way where it is row-major. */
 cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
                               const cfx_tensor *like);
+
+/* As cfx_call_meta; `look` sees the results as infer left them, before they are
+ * wrapped, or given up for the argument that they are written to. */
+typedef cfx_status cfx_call_look(cfx_call *call, void *user);
+cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
+                          cfx_value *out);
+
+/* Of a call that was inferred: is its result computed straight into its first
+ * argument? */
+bool cfx_call__writes_straight(const cfx_call *call);
 
 /* Give back what infer left in a call that failed or was not wrapped. */
 void cfx_call__clear(cfx_call *call);

@@ -98,6 +98,15 @@ static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
                 : "Padding value causes wrapping around more than once: %s "
                   "at dimension %d of extent %s", s, axis, t);
     }
+    /* What goes round is what negative paddings leave. */
+    cfx_dim none = cfx_dim_int(0);
+    cfx_dim left = cfx_dim_add(
+        call->env, extent,
+        cfx_dim_add(call->env, cfx_dim_min(call->env, before, none),
+                    cfx_dim_min(call->env, after, none)));
+    if (mode == CFX_PAD_CIRCULAR && !cfx_dim_lt(call->env, none, left))
+        return cfx_call_fail(call, CFX_ESHAPE, "negative padding leaves "
+                             "nothing of dimension %d", axis);
     return CFX_OK;
 }
 
@@ -149,6 +158,9 @@ static cfx_status pad_infer(cfx_call *call)
         st = pad_shape(call, x, mode, shape);
     if (st)
         return st;
+    if (x->dtype == CFX_BOOL && (mode == CFX_PAD_REFLECT ||
+                                 mode == CFX_PAD_REPLICATE))
+        return cfx_infer_refuse(call, CFX_BOOL);
     if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     bool last = x->flags & CFX_TENSOR_CHANNELS_LAST &&

@@ -32,6 +32,11 @@ typedef struct registry {
     /* Operators that were asked for, by address: read without the lock, never
      * changed once set. */
     _Atomic(const known_op *) known[KNOWN_SLOTS];
+    struct own_cost {   /* rules in place of operators' own */
+        const cfx_op *op;
+        cfx_cost_rule *rule;
+    } *costs;
+    size_t ncosts, costs_cap;
 } registry;
 
 static bool of_chain(const cfx_op *op, const cfx_op *member)
@@ -164,6 +169,7 @@ static void registry_free(cfx_context *ctx, void *p)
     cfx_map_release(&r->schemas);
     cfx_arena_release(&r->arena);
     cfx_free(ctx, r->ops, r->cap * sizeof(*r->ops));
+    cfx_free(ctx, r->costs, r->costs_cap * sizeof(*r->costs));
     pthread_mutex_destroy(&r->lock);
     cfx_free(ctx, r, sizeof(*r));
 }
@@ -327,6 +333,57 @@ cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op, cfx_error *err)
     cfx_status st = add_user_op(r, op, err);
     pthread_mutex_unlock(&r->lock);
     return st;
+}
+
+static struct own_cost *own_cost(const registry *r, const cfx_op *op)
+{
+    for (size_t i = 0; i < r->ncosts; i++)
+        if (r->costs[i].op == op)
+            return &r->costs[i];
+    return NULL;
+}
+
+static cfx_status set_cost(registry *r, const cfx_op *op, cfx_cost_rule *rule,
+                           cfx_error *err)
+{
+    struct own_cost *at = own_cost(r, op);
+    if (!rule) {
+        if (at)
+            *at = r->costs[--r->ncosts];
+        return CFX_OK;
+    }
+    if (!at && r->ncosts == r->costs_cap) {
+        size_t cap = r->costs_cap ? 2 * r->costs_cap : 8;
+        void *p = cfx_realloc(r->ctx, r->costs, r->costs_cap * sizeof(*at),
+                              cap * sizeof(*at));
+        if (!p)
+            return cfx_no_memory(err);
+        r->costs = p;
+        r->costs_cap = cap;
+    }
+    if (!at)
+        at = &r->costs[r->ncosts++];
+    *at = (struct own_cost){op, rule};
+    return CFX_OK;
+}
+
+cfx_status cfx_set_cost(cfx_context *ctx, const cfx_op *op,
+                        cfx_cost_rule *rule, cfx_error *err)
+{
+    registry *r = registry_of(ctx);
+    if (!r)
+        return cfx_no_memory(err);
+    pthread_mutex_lock(&r->lock);
+    cfx_status st = set_cost(r, op, rule, err);
+    pthread_mutex_unlock(&r->lock);
+    return st;
+}
+
+cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op)
+{
+    registry *r = registry_of(ctx);
+    const struct own_cost *own = r && r->ncosts ? own_cost(r, op) : NULL;
+    return own ? own->rule : op->cost;
 }
 
 const cfx_op *cfx_op_at(cfx_context *ctx, size_t i)

@@ -23,7 +23,7 @@ struct type_name {
 
 static const struct type_name type_names[] = {
     {"Tensor", CFX_T_TENSOR, 1u << CFX_TENSOR},
-    {"int", CFX_T_INT, 1u << CFX_INT | 1u << CFX_SYMINT},
+    {"int", CFX_T_INT, 1u << CFX_INT}, /* no symbol: an axis, a mode */
     {"SymInt", CFX_T_INT, 1u << CFX_INT | 1u << CFX_SYMINT},
     {"float", CFX_T_FLOAT, 1u << CFX_FLOAT | 1u << CFX_INT},
     {"bool", CFX_T_BOOL, 1u << CFX_BOOL_VALUE},

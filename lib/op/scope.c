@@ -177,10 +177,12 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     call.in = in;
     call.inplace = inplace;
     call.meta = false;
+    call.known = false;
     call.nout = 0;
     call.result = CFX_NOTHING;
     call.work = NULL;
     call.work_size = 0;
+    call.work_ctx = NULL;
     return s->cls->call_op(s, &call, out);
 }
 

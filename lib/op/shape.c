@@ -6,54 +6,126 @@
  * copy, and view refuses.
  */
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
 /* ---- Which strides a view would have ---- */
 
-/*
- * Strides of `shape` over the memory of x, as at::detail::computeStride finds
- * them: axes of x that lie without gaps behind each other form a chunk, and
- * the new axes must fill chunk by chunk. False if there are none.
- */
-bool cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
-                    const cfx_dim *shape, cfx_dim *stride)
+/* Strides of new axes are found from the last one on; `at` is the next. Where
+ * nothing but a view will do, guards may say so. */
+struct filling {
+    cfx_shape_env *env;
+    bool guards;
+    const cfx_dim *shape;
+    cfx_dim *stride;
+    int at;
+};
+
+/* Axis `at` is one of a chunk that lies `base` apart, outside of `filled`. */
+static cfx_dim place_axis(struct filling *f, cfx_dim filled, cfx_dim base)
 {
-    cfx_dim one = cfx_dim_int(1), chunk = one, filled = one;
-    cfx_dim base = x->rank ? x->stride[x->rank - 1] : one;
-    int at = rank - 1;
-    /* An axis of extent 1 may have any stride, and hands it on. */
-    bool plain = !x->rank || cfx_dim_is(base, 1) ||
+    f->stride[f->at] = cfx_dim_mul(f->env, filled, base);
+    return cfx_dim_mul(f->env, filled, f->shape[f->at--]);
+}
+
+static int axes_left(const struct filling *f)
+{
+    int n = 0;
+    for (int i = 0; i <= f->at; i++)
+        n += !cfx_dim_is(f->shape[i], 1);
+    return n;
+}
+
+/*
+ * Let new axes fill a chunk of that many elements, of which `chunks` remain,
+ * this one counted. The last takes what is left, for all elements are as many.
+ * Where symbols do not tell where a chunk ends, and there are just as many
+ * axes as chunks, each is taken to be one.
+ */
+static cfx_viewable fill_chunk(struct filling *f, cfx_dim chunk, cfx_dim base,
+                               int chunks)
+{
+    cfx_dim filled = cfx_dim_int(1);
+    bool one_each = axes_left(f) == chunks, placed = false;
+    while (f->at >= 0 && (chunks == 1 || cfx_dim_is(f->shape[f->at], 1) ||
+                          (!cfx_dim_known_eq(f->env, filled, chunk) &&
+                           !cfx_dim_known_le(f->env, chunk, filled)))) {
+        bool is_one = cfx_dim_is(f->shape[f->at], 1);
+        if (placed && one_each && !is_one && chunks > 1)
+            break;
+        placed |= !is_one;
+        filled = place_axis(f, filled, base);
+    }
+    if (chunks == 1 || cfx_dim_known_eq(f->env, filled, chunk))
+        return CFX_A_VIEW;
+    if (cfx_dim_is_int(filled) && cfx_dim_is_int(chunk))
+        return CFX_NO_VIEW;
+    if (!one_each || !f->guards)
+        return CFX_VIEW_UNKNOWN;
+    return cfx_dim_eq(f->env, filled, chunk) ? CFX_A_VIEW : CFX_NO_VIEW;
+}
+
+/* Do axes i - 1 and i of x lie without a gap, `size` elements of i and what is
+ * within it being `base` apart? An axis of extent 1 may lie anywhere. */
+static bool joins(cfx_shape_env *env, const cfx_tensor *x, int i, cfx_dim size,
+                  cfx_dim base)
+{
+    return cfx_dim_is(x->shape[i - 1], 1) ||
+           cfx_dim_known_eq(env, x->stride[i - 1],
+                            cfx_dim_mul(env, size, base));
+}
+
+/* Cut x into chunks, from the last one on: how many elements each has, and how
+ * far they lie apart. */
+static int chunks_of(cfx_shape_env *env, const cfx_tensor *x, cfx_dim *size,
+                     cfx_dim *base)
+{
+    int n = 0;
+    size[0] = cfx_dim_int(1);
+    base[0] = x->rank ? x->stride[x->rank - 1] : size[0];
+    for (int i = x->rank - 1; i >= 0; i--) {
+        size[n] = cfx_dim_mul(env, size[n], x->shape[i]);
+        if (i == 0 || joins(env, x, i, size[n], base[n]))
+            continue;
+        base[++n] = x->stride[i - 1];
+        size[n] = cfx_dim_int(1);
+    }
+    return n + 1;
+}
+
+/* Row-major strides view what is row-major, but where an axis of extent 1
+ * hands on another stride. */
+static bool is_plain(const cfx_tensor *x)
+{
+    bool plain = !x->rank || cfx_dim_is(x->stride[x->rank - 1], 1) ||
                  !cfx_dim_is(x->shape[x->rank - 1], 1);
     for (int i = 0; i < x->rank; i++)
         plain = plain || cfx_dim_is(x->shape[i], 0);
-    if (plain && cfx_tensor_is_contiguous(x)) {
+    return plain && cfx_tensor_is_contiguous(x);
+}
+
+/*
+ * Strides as at::detail::computeStride finds them: axes of x that lie without
+ * gaps behind each other form a chunk, and the new axes must fill chunk by
+ * chunk.
+ */
+cfx_viewable cfx_infer_view(cfx_shape_env *env, const cfx_tensor *x, int rank,
+                            const cfx_dim *shape, cfx_dim *stride, bool guards)
+{
+    cfx_dim size[CFX_MAX_RANK + 1], base[CFX_MAX_RANK + 1];
+    struct filling f = {env, guards, shape, stride, rank - 1};
+    if (is_plain(x)) {
         cfx_strides_of(env, CFX_CONTIGUOUS_FORMAT, rank, shape, stride);
-        return true;
+        return CFX_A_VIEW;
     }
-    for (int i = x->rank - 1; i >= 0; i--) {
-        chunk = cfx_dim_mul(env, chunk, x->shape[i]);
-        bool ends = i == 0 ||
-                    (!cfx_dim_is(x->shape[i - 1], 1) &&
-                     !cfx_dim_known_eq(env, x->stride[i - 1],
-                                       cfx_dim_mul(env, chunk, base)));
-        if (!ends)
-            continue;
-        while (at >= 0 && (cfx_dim_is(shape[at], 1) ||
-                           (!cfx_dim_same(filled, chunk) &&
-                            !cfx_dim_known_le(env, chunk, filled)))) {
-            stride[at] = cfx_dim_mul(env, filled, base);
-            filled = cfx_dim_mul(env, filled, shape[at]);
-            at--;
-        }
-        if (!cfx_dim_known_eq(env, filled, chunk))
-            return false;
-        if (i > 0) {
-            base = x->stride[i - 1];
-            filled = chunk = one;
-        }
+    int n = chunks_of(env, x, size, base);
+    for (int i = 0; i < n; i++) {
+        cfx_viewable found = fill_chunk(&f, size[i], base[i], n - i);
+        if (found != CFX_A_VIEW)
+            return found;
     }
-    return at < 0;
+    return CFX_A_VIEW;
 }
 
 /* ---- Sizes with a -1 ---- */
@@ -106,14 +178,36 @@ cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,
     return CFX_OK;
 }
 
-/* A view where there can be one, else a new tensor (to be copied into). */
+/* A view where there can be one, else a new tensor (to be copied into): also
+ * where symbols do not tell. */
 static cfx_status view_or_copy(cfx_call *call, int rank, const cfx_dim *shape)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_dim stride[CFX_MAX_RANK];
-    if (cfx_infer_view(call->env, x, rank, shape, stride))
+    if (cfx_infer_view(call->env, x, rank, shape, stride, false) ==
+        CFX_A_VIEW)
         return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
+}
+
+static cfx_status view_only(cfx_call *call, int rank, const cfx_dim *shape)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim stride[CFX_MAX_RANK];
+    switch (cfx_infer_view(call->env, x, rank, shape, stride, true)) {
+    case CFX_A_VIEW:
+        return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
+    case CFX_VIEW_UNKNOWN:
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "whether the size is "
+                             "compatible with the strides depends on symbols; "
+                             "reshape copies where it is not");
+    case CFX_NO_VIEW:
+        break;
+    }
+    return cfx_call_fail(call, CFX_EINVAL, "view size is not compatible with "
+                         "input tensor's size and stride (at least one "
+                         "dimension spans across two contiguous subspaces). "
+                         "Use .reshape(...) instead.");
 }
 
 /* Copy in the order of the elements, unless the result is a view. */
@@ -148,13 +242,12 @@ static cfx_status reshape_infer(cfx_call *call)
 
 static cfx_status view_infer(cfx_call *call)
 {
-    cfx_status st = reshape_infer(call);
-    if (!st && !call->alias[0])
-        st = cfx_call_fail(call, CFX_EINVAL, "view size is not compatible "
-                           "with input tensor's size and stride (at least one "
-                           "dimension spans across two contiguous subspaces)."
-                           " Use .reshape(...) instead.");
-    return st;
+    cfx_dim shape[CFX_MAX_RANK];
+    int rank;
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim numel = cfx_infer_numel(call->env, x->rank, x->shape);
+    cfx_status st = cfx_infer_size(call, 1, numel, &rank, shape);
+    return st ? st : view_only(call, rank, shape);
 }
 
 const cfx_op cfx_op__view = {
@@ -210,27 +303,29 @@ const cfx_op cfx_op__flatten = {
 
 /* ---- As another tensor ---- */
 
-static cfx_status reshape_as_infer(cfx_call *call)
+static cfx_status check_numel(cfx_call *call)
 {
     cfx_shape_env *env = call->env;
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     const cfx_tensor *like = cfx_call_tensor(call, 1);
     cfx_dim numel = cfx_infer_numel(env, x->rank, x->shape);
-    if (!cfx_dim_eq(env, numel, cfx_infer_numel(env, like->rank,
-                                                like->shape)))
-        return invalid(call, numel);
-    return view_or_copy(call, like->rank, like->shape);
+    return cfx_dim_eq(env, numel, cfx_infer_numel(env, like->rank,
+                                                  like->shape))
+               ? CFX_OK : invalid(call, numel);
+}
+
+static cfx_status reshape_as_infer(cfx_call *call)
+{
+    const cfx_tensor *like = cfx_call_tensor(call, 1);
+    cfx_status st = check_numel(call);
+    return st ? st : view_or_copy(call, like->rank, like->shape);
 }
 
 static cfx_status view_as_infer(cfx_call *call)
 {
-    cfx_status st = reshape_as_infer(call);
-    if (!st && !call->alias[0])
-        st = cfx_call_fail(call, CFX_EINVAL, "view size is not compatible "
-                           "with input tensor's size and stride (at least one "
-                           "dimension spans across two contiguous subspaces)."
-                           " Use .reshape(...) instead.");
-    return st;
+    const cfx_tensor *like = cfx_call_tensor(call, 1);
+    cfx_status st = check_numel(call);
+    return st ? st : view_only(call, like->rank, like->shape);
 }
 
 const cfx_op cfx_op__reshape_as = {
@@ -238,6 +333,7 @@ const cfx_op cfx_op__reshape_as = {
     .aliases = "Tensor.reshape_as aten.reshape_as.default",
     .doc = "The same elements in the shape of another tensor.",
     .infer = reshape_as_infer,
+    .cost = cfx_cost_first,
     .run = reshape_run,
 };
 
@@ -268,6 +364,22 @@ const cfx_op cfx_op__ravel = {
     .run = reshape_run,
 };
 
+/* Parts of an axis of x, where symbols do not tell how it lies to others. */
+static void split_strides(cfx_call *call, int axis, int n, cfx_dim *stride,
+                          const cfx_dim *shape)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim step = x->rank ? x->stride[axis] : cfx_dim_int(1);
+    for (int i = 0; i < axis; i++)
+        stride[i] = x->stride[i];
+    for (int i = axis + n - 1; i >= axis; i--) {
+        stride[i] = step;
+        step = cfx_dim_mul(call->env, step, shape[i]);
+    }
+    for (int i = axis + 1; i < x->rank; i++)
+        stride[i + n - 1] = x->stride[i];
+}
+
 static cfx_status unflatten_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
@@ -290,9 +402,9 @@ static cfx_status unflatten_infer(cfx_call *call)
         shape[rank++] = part[i];
     for (int i = axis + 1; i < x->rank; i++)
         shape[rank++] = x->shape[i];
-    if (!cfx_infer_view(call->env, x, rank, shape, stride))
-        return cfx_call_fail(call, CFX_ESHAPE, "the axis cannot be viewed in "
-                             "parts");
+    if (cfx_infer_view(call->env, x, rank, shape, stride, false) !=
+        CFX_A_VIEW)
+        split_strides(call, axis, n, stride, shape);
     return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
 }
 

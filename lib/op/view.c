@@ -147,7 +147,7 @@ cfx_status cfx_view_slice(cfx_call *call, cfx_view *v, int axis,
     if (cfx_dim_is_bad(by) || cfx_dim_is_bad(from) || cfx_dim_is_bad(to))
         return cfx_call_fail(call, CFX_EINVAL,
                              "slice indices must be integers or None");
-    if (!cfx_dim_is_int(by) || cfx_dim_value(by) < 1)
+    if (!cfx_dim_lt(env, zero, by))
         return cfx_call_fail(call, CFX_EINVAL,
                              "slice step must be greater than zero");
     from = cfx_view_clip(env, from, n);
@@ -245,7 +245,8 @@ void cfx_view_copy(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
  * Unlike a contiguous tensor this one may have gaps, and of shapes for which
  * both orders have the same strides only row-major ones are meant.
  */
-static bool strides_like(const cfx_view *v, const int *order)
+static bool strides_like(cfx_shape_env *env, const cfx_view *v,
+                         const int *order)
 {
     cfx_dim least = cfx_dim_int(0);
     if (cfx_dim_is(v->stride[1], 0))
@@ -256,22 +257,22 @@ static bool strides_like(const cfx_view *v, const int *order)
         if (cfx_dim_is(v->shape[d], 0))
             return false;
         if (!cfx_dim_same(stride, least) &&
-            !cfx_dim_known_le(NULL, least, stride))
+            !cfx_dim_known_le(env, least, stride))
             return false;
         if (d == 0 && cfx_dim_same(least, v->stride[1]))
             return false;
         least = cfx_dim_is(v->shape[d], 1)
-                    ? stride : cfx_dim_mul(NULL, stride, v->shape[d]);
+                    ? stride : cfx_dim_mul(env, stride, v->shape[d]);
     }
     return true;
 }
 
-cfx_memory_format cfx_view_format(const cfx_view *v)
+cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v)
 {
     static const int last_2d[] = {1, 3, 2, 0}, last_3d[] = {1, 4, 3, 2, 0};
-    if (v->rank == 4 && strides_like(v, last_2d))
+    if (v->rank == 4 && strides_like(env, v, last_2d))
         return CFX_CHANNELS_LAST;
-    if (v->rank == 5 && strides_like(v, last_3d))
+    if (v->rank == 5 && strides_like(env, v, last_3d))
         return CFX_CHANNELS_LAST_3D;
     return CFX_CONTIGUOUS_FORMAT;
 }

@@ -52,7 +52,7 @@ cfx_status cfx_view_out_strided_like(cfx_call *call, int k);
 
 /* PyTorch's suggest_memory_format: the order that the strides fall in, if that
  * is the channels' last. */
-cfx_memory_format cfx_view_format(const cfx_view *v);
+cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v);
 
 /* What is the same as an extent, made at least 0 and at most n after counting
  * negative ones from the end. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""shapes_peer -- torch's side of bench-shapes.
+"""propagation_peer -- torch's side of bench-propagation.
 
-    shapes_peer.py MODEL.fx
+    propagation_peer.py MODEL.fx
 
 Propagates the shapes of a model as torch does without numbers: ShapeProp on the
 meta device, and FakeTensorProp; each run with another batch size. Prints the

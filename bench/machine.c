@@ -1,0 +1,231 @@
+/*
+ * bench-limits -- what cfx measures of this machine, held against others.
+ *
+ * OpenBLAS's product of matrices of 2048 is a lower bound of the peak. The
+ * triad is written as STREAM writes it, over arrays of four times the last
+ * cache each, by threads of its own, with the compiler's stores; and once more
+ * with stores past the caches, which STREAM leaves to the compiler. The best of
+ * all repeats counts, as in STREAM. With -c their time is that on the
+ * processors, evenly divided, which a busy machine allows to compare.
+ */
+#define _GNU_SOURCE 1
+#include <pthread.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cfx/machine.h>
+
+#include "bench.h"
+
+#ifdef HAVE_CBLAS
+#include <cblas.h>
+#endif
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
+
+enum { MAX_THREADS = 64, REPEATS = 40, N = 2048 };
+
+static bool on_processors;
+
+/* Seconds that one of so many threads has had. */
+static double now(int threads)
+{
+    return bench_now(on_processors) / (on_processors ? threads : 1);
+}
+
+/* ---- OpenBLAS's product ---- */
+
+#ifdef HAVE_CBLAS
+
+#pragma weak openblas_set_num_threads
+void openblas_set_num_threads(int n);
+
+/* Operations a second, the best of all; 0 where it cannot be told. */
+static double product(int threads)
+{
+    float *x = malloc((size_t)3 * N * N * sizeof(*x));
+    double best = 0;
+
+    for (size_t i = 0; x && i < (size_t)3 * N * N; i++)
+        x[i] = (float)(i % 17) - 8;
+    if (openblas_set_num_threads)
+        openblas_set_num_threads(threads);
+    for (int k = 0; x && openblas_set_num_threads && k < REPEATS; k++) {
+        double began = now(threads);
+        cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, x,
+                    N, x + (size_t)N * N, N, 0, x + (size_t)2 * N * N, N);
+        double rate = 2.0 * N * N * N / (now(threads) - began);
+        best = rate > best ? rate : best;
+    }
+    free(x);
+    return best;
+}
+
+#else
+
+static double product(int threads)
+{
+    (void)threads;
+    return 0;
+}
+
+#endif
+
+/* ---- STREAM's triad ---- */
+
+typedef struct stream {
+    double *a, *b, *c;
+    size_t n;
+    int threads;
+    bool past;
+    pthread_barrier_t barrier;
+    double seconds; /* of the best repeat */
+} stream;
+
+typedef struct stream_thread {
+    stream *s;
+    int who;
+    pthread_t thread;
+} stream_thread;
+
+static void triad(double *restrict a, const double *restrict b,
+                  const double *restrict c, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        a[i] = b[i] + 3.0 * c[i];
+}
+
+#if defined(__SSE2__)
+static void triad_past(double *a, const double *b, const double *c, size_t n)
+{
+    for (size_t i = 0; i < n; i += 2)
+        _mm_stream_pd(a + i, _mm_add_pd(_mm_load_pd(b + i),
+                                        _mm_mul_pd(_mm_set1_pd(3),
+                                                   _mm_load_pd(c + i))));
+    _mm_sfence();
+}
+#else
+#define triad_past triad
+#endif
+
+static void stay_on(int processor)
+{
+    cpu_set_t set;
+
+    CPU_ZERO(&set);
+    CPU_SET((size_t)processor, &set);
+    sched_setaffinity(0, sizeof(set), &set);
+}
+
+static void *stream_main(void *arg)
+{
+    stream_thread *t = arg;
+    stream *s = t->s;
+    size_t part = s->n / (size_t)s->threads / 8 * 8;
+    size_t at = part * (size_t)t->who;
+
+    stay_on(t->who);
+    for (size_t i = at; i < at + part; i++) {
+        s->a[i] = 0;
+        s->b[i] = 2;
+        s->c[i] = 1;
+    }
+    for (int k = 0; k < REPEATS; k++) {
+        pthread_barrier_wait(&s->barrier);
+        double began = now(s->threads);
+        (s->past ? triad_past : triad)(s->a + at, s->b + at, s->c + at, part);
+        pthread_barrier_wait(&s->barrier);
+        double took = now(s->threads) - began;
+        if (!t->who && (k == 1 || (k > 1 && took < s->seconds)))
+            s->seconds = took;
+    }
+    return NULL;
+}
+
+/* Bytes a second; 0 where threads or memory cannot be had. */
+static double stream_triad(int threads, size_t bytes, bool past)
+{
+    stream s = {.n = bytes / sizeof(double), .threads = threads, .past = past};
+    stream_thread t[MAX_THREADS];
+    size_t all = s.n / (size_t)threads / 8 * 8 * (size_t)threads;
+
+    s.a = aligned_alloc(64, bytes);
+    s.b = aligned_alloc(64, bytes);
+    s.c = aligned_alloc(64, bytes);
+    bool ok = s.a && s.b && s.c &&
+              !pthread_barrier_init(&s.barrier, NULL, (unsigned)threads);
+    for (int i = 0; i < threads && ok; i++) {
+        t[i] = (stream_thread){.s = &s, .who = i};
+        if (pthread_create(&t[i].thread, NULL, stream_main, &t[i])) {
+            perror("pthread_create");
+            exit(1);
+        }
+    }
+    for (int i = 0; i < threads && ok; i++)
+        pthread_join(t[i].thread, NULL);
+    double sum = ok ? s.a[0] + s.a[all - 1] : 0; /* so that it is needed */
+    free(s.a);
+    free(s.b);
+    free(s.c);
+    return ok && sum == 10 ? 24.0 * (double)all / s.seconds : 0;
+}
+
+/* ---- The table ---- */
+
+static void print_row(int threads, const char *what, double cfx,
+                      const char *whose, double other)
+{
+    printf("| %d | %s | %.1f | %s | %.1f | %.3f |\n", threads, what, cfx / 1e9,
+           whose, other / 1e9, other / cfx);
+    fflush(stdout);
+}
+
+static const cfx_machine_level *level_before_memory(const cfx_machine_rates *r)
+{
+    return &r->level[r->nlevels > 1 ? r->nlevels - 2 : 0];
+}
+
+static void compare(const cfx_machine_rates *r)
+{
+    double most = product(r->threads);
+    const cfx_machine_level *memory = &r->level[r->nlevels - 1];
+    size_t bytes = 4 * (size_t)level_before_memory(r)->bytes / 64 * 64;
+
+    if (most > 0)
+        print_row(r->threads, "float32, GFLOP/s",
+                  r->peak[CFX_MACHINE_FLOAT32], "OpenBLAS", most);
+    double plain = stream_triad(r->threads, bytes, false);
+    double past = stream_triad(r->threads, bytes, true);
+    print_row(r->threads, "triad, GB/s", memory->triad, "STREAM's loop",
+              plain);
+    print_row(r->threads, "triad, GB/s", memory->triad,
+              "past the caches", past);
+}
+
+int main(int argc, char **argv)
+{
+    cfx_error err = {0};
+    cfx_context *ctx;
+    cfx_machine *m;
+
+    on_processors = argc == 2 && !strcmp(argv[1], "-c");
+    if (argc > 1 && !on_processors) {
+        fprintf(stderr, "usage: bench-limits [-c]\n");
+        return 2;
+    }
+    if (cfx_context_new(&ctx, NULL, &err) ||
+        cfx_machine_measure(&m, ctx, 0, &err)) {
+        fprintf(stderr, "bench-limits: %s\n", err.text);
+        return 1;
+    }
+    printf("%s\n\n| threads | what | cfx | other | other's | ratio |\n"
+           "|---|---|---|---|---|---|\n", m->name);
+    for (int i = 0; i < m->nrates && m->rates[i].threads <= MAX_THREADS; i++)
+        compare(&m->rates[i]);
+    cfx_machine_free(m);
+    cfx_context_free(ctx);
+    return 0;
+}

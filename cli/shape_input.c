@@ -1,0 +1,201 @@
+/*
+ * shape_input -- NAME=VALUE of command lines to inputs without numbers.
+ *
+ * A symbol that is set to a number never becomes one: the number is put in its
+ * place in the text.
+ */
+#include "cli.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- --set ---- */
+
+static size_t name_length(const char *s)
+{
+    size_t n = 0;
+
+    while (isalpha((unsigned char)s[n]) || s[n] == '_' ||
+           (n && isdigit((unsigned char)s[n])))
+        n++;
+    return n;
+}
+
+/* An extent; *end is left behind it. */
+static bool read_extent(const char *s, int64_t *out, char **end)
+{
+    errno = 0;
+    *out = strtoll(s, end, 10);
+    return *end > s && isdigit((unsigned char)*s) && !errno &&
+           *out <= CFX_DIM_MAX;
+}
+
+/* "4", "2..64", "2.." or "..64". */
+static bool read_range(const char *s, cli_symbol *out)
+{
+    char *end = (char *)(uintptr_t)s;
+
+    out->min = 1;
+    out->max = CFX_DIM_MAX;
+    if (strncmp(s, "..", 2) && !read_extent(s, &out->min, &end))
+        return false;
+    if (end > s && !*end) {
+        out->max = out->min;
+        return true;
+    }
+    if (strncmp(end, "..", 2))
+        return false;
+    s = end + 2;
+    if (*s && (!read_extent(s, &out->max, &end) || *end))
+        return false;
+    return out->min <= out->max;
+}
+
+static cli_symbol *find_symbol(const cli_symbols *s, const char *name,
+                               size_t len)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (!strncmp(s->item[i].name, name, len) && !s->item[i].name[len])
+            return &s->item[i];
+    }
+    return NULL;
+}
+
+static cfx_status read_set(const cli_symbols *s, cli_symbol *out,
+                           const char *text, cfx_error *err)
+{
+    size_t n = name_length(text);
+
+    *out = (cli_symbol){.min = 1};
+    if (!n || n >= sizeof(out->name) || text[n] != '=' ||
+        !read_range(text + n + 1, out))
+        return cfx_fail(err, CFX_EINVAL, "--set %s: should be NAME=4 or "
+                        "NAME=2..64", text);
+    if (find_symbol(s, text, n))
+        return cfx_fail(err, CFX_EINVAL, "--set %s: it is set already", text);
+    memcpy(out->name, text, n);
+    return CFX_OK;
+}
+
+static cfx_status declare(cli_symbols *s, const cli_symbol *symbol,
+                          cfx_error *err)
+{
+    if (symbol->min == symbol->max)
+        return CFX_OK;
+    cfx_dim d = cfx_dim_symbol(s->env, symbol->name, symbol->min);
+    if (cfx_dim_is_bad(d))
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    if (symbol->max < CFX_DIM_MAX &&
+        !cfx_dim_le(s->env, d, cfx_dim_int(symbol->max)))
+        return cfx_fail(err, CFX_EINVAL, "--set %s: contradicts another",
+                        symbol->name);
+    return CFX_OK;
+}
+
+cfx_status cli_symbols_make(cli_symbols *s, cfx_context *ctx,
+                            const cli_list *set, cfx_error *err)
+{
+    *s = (cli_symbols){.item = calloc((size_t)set->n + 1, sizeof(*s->item))};
+    cfx_status rc = s->item ? cfx_shape_env_new(&s->env, ctx, err)
+                            : cfx_fail(err, CFX_ENOMEM, "out of memory");
+
+    for (int i = 0; i < set->n && !rc; i++) {
+        rc = read_set(s, &s->item[s->n], set->item[i], err);
+        if (!rc)
+            rc = declare(s, &s->item[s->n++], err);
+    }
+    return rc;
+}
+
+void cli_symbols_release(cli_symbols *s)
+{
+    cfx_shape_env_free(s->env);
+    free(s->item);
+    *s = (cli_symbols){0};
+}
+
+/* ---- Shapes ---- */
+
+/* The text with numbers for symbols that are set, for free(); NULL on lack of
+ * memory. What begins a type ("f32[") or stands in quotes is no symbol. */
+static char *put_numbers(cli_symbols *s, const char *text)
+{
+    enum { DIGITS = 24 };
+    size_t len = strlen(text), at = 0;
+    char *out = malloc(len * DIGITS + 1), quote = '\0';
+
+    if (!out)
+        return NULL;
+    while (*text) {
+        size_t n = quote || *text == '.' ? 0 : name_length(text);
+        cli_symbol *symbol = n && text[n] != '[' ? find_symbol(s, text, n)
+                                                 : NULL;
+        if (symbol)
+            symbol->used = true;
+        if (symbol && symbol->min == symbol->max) {
+            at += (size_t)snprintf(out + at, DIGITS, "%lld",
+                                   (long long)symbol->min);
+            text += n;
+            continue;
+        }
+        if (!quote && (*text == '\'' || *text == '"'))
+            quote = *text;
+        else if (*text == quote)
+            quote = '\0';
+        n = n ? n : 1;
+        memcpy(out + at, text, n);
+        at += n;
+        text += n;
+    }
+    out[at] = '\0';
+    return out;
+}
+
+cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
+                          const char *text, cfx_error *err)
+{
+    char *full = put_numbers(s, text);
+
+    *out = CFX_NOTHING;
+    if (!full)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = cfx_parse_shape(out, ctx, s->env, full, strlen(full), err);
+    free(full);
+    return rc;
+}
+
+/* ---- Inputs ---- */
+
+struct making {
+    const cli *c;
+    cli_symbols *s;
+};
+
+static cfx_status make_shape(void *user, cfx_value *out, const char *text,
+                             const char *name, cfx_error *err)
+{
+    const struct making *m = user;
+
+    if (cli_value_is_file(text))
+        return cli_value_make(out, m->c, text, name, 0, err);
+    return cli_shape_make(out, m->c->ctx, m->s, text, err);
+}
+
+cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
+                           const cli_list *texts, cli_symbols *s,
+                           cfx_error *err)
+{
+    struct making m = {c, s};
+    cfx_status rc = cli_inputs_make_by(in, gm, texts, make_shape, &m, err);
+
+    for (int i = 0; i < s->n && !rc; i++) {
+        if (!s->item[i].used)
+            rc = cfx_fail(err, CFX_ENAME, "--set %s: no input has this symbol",
+                          s->item[i].name);
+    }
+    if (rc)
+        cli_inputs_release(in);
+    return rc;
+}

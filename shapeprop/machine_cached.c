@@ -1,0 +1,124 @@
+/*
+ * machine_cached -- what was measured before, in the user's cache folder.
+ *
+ * The file's name tells processor, cores and level of instructions, and so does
+ * its text: a folder may be shared by several machines, and what is of
+ * another one, of another version, or cannot be read is measured again.
+ */
+#include "machine_impl.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+#include "base/context.h"
+
+/* ---- Where ---- */
+
+/* Folders by the rules of freedesktop.org: an absolute $XDG_CACHE_HOME, else
+ * .cache in $HOME. False where there is neither. */
+static bool add_folder(cfx_buf *b)
+{
+    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+
+    if (cache && cache[0] == '/')
+        cfx_buf_printf(b, "%s/cfx", cache);
+    else if (home && home[0] == '/')
+        cfx_buf_printf(b, "%s/.cache/cfx", home);
+    else
+        return false;
+    return true;
+}
+
+/* "machine-intel-r-xeon-r-8-avx512.json" */
+static void add_file(cfx_buf *b, const cfx_machine_hardware *hw, cfx_cpu cpu)
+{
+    cfx_buf_puts(b, "/machine-");
+    for (const char *s = hw->name; *s; s++) {
+        if (isalnum((unsigned char)*s))
+            cfx_buf_putc(b, (char)tolower((unsigned char)*s));
+        else if (b->s && b->s[b->len - 1] != '-')
+            cfx_buf_putc(b, '-');
+    }
+    cfx_buf_printf(b, "%s%d-%s.json",
+                   b->s && b->s[b->len - 1] == '-' ? "" : "-", hw->cores,
+                   cfx_cpu_name(cpu));
+}
+
+/* Make the folders that lead to a file, for the user alone. */
+static void make_folders(char *path)
+{
+    for (char *slash = strchr(path + 1, '/'); slash;
+         slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        mkdir(path, 0700); /* what fails is told when the file is opened */
+        *slash = '/';
+    }
+}
+
+/* ---- Reading and keeping ---- */
+
+static bool same(const char *a, const char *b)
+{
+    return a && b && !strcmp(a, b);
+}
+
+/* What is in the file, if it is what would be measured now. */
+static cfx_machine *read_kept(cfx_context *ctx, const char *path,
+                              const cfx_machine_hardware *hw)
+{
+    char instructions[CFX_MACHINE_TEXT];
+    cfx_machine *m;
+
+    if (cfx_machine_read(&m, ctx, path, NULL))
+        return NULL;
+    cfx_machine__instructions(instructions, cfx_machine__loops(ctx->cpu));
+    if (same(m->name, hw->name) && m->cores == hw->cores &&
+        same(m->instructions, instructions) &&
+        same(m->comment, cfx_machine__measured_by()))
+        return m;
+    cfx_machine_free(m);
+    return NULL;
+}
+
+static void keep(const cfx_machine *m, char *path)
+{
+    cfx_error err = {0};
+
+    make_folders(path);
+    if (cfx_machine_write(path, m, &err))
+        cfx_message(m->ctx, CFX_WARNING, "what was measured is not kept: %s",
+                    err.text);
+}
+
+cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx, bool again,
+                              double seconds, cfx_error *err)
+{
+    cfx_machine_hardware hw;
+    cfx_status rc = CFX_OK;
+    cfx_buf path;
+
+    *out = NULL;
+    cfx_machine__detect(&hw);
+    cfx_buf_init(&path, ctx);
+    bool folder = add_folder(&path);
+    if (folder)
+        add_file(&path, &hw, ctx->cpu);
+    if (path.failed)
+        rc = cfx_no_memory(err);
+    else if (folder && !again)
+        *out = read_kept(ctx, path.s, &hw);
+    if (!rc && !*out) {
+        cfx_message(ctx, CFX_NOTE, "measuring this machine, which takes some "
+                    "%g seconds%s%s",
+                    seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
+                    folder ? " and is kept in " : "",
+                    folder ? path.s : "");
+        rc = cfx_machine_measure(out, ctx, seconds, err);
+        if (!rc && folder)
+            keep(*out, path.s);
+    }
+    cfx_buf_release(&path);
+    return rc;
+}

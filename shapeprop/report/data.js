@@ -1,0 +1,149 @@
+/* data.js -- the document, and what follows from it. */
+
+const LOOKS = 8; /* operators that are told apart; the last are the rest */
+
+const report = JSON.parse(document.getElementById("document").textContent);
+
+/* Larger ones have no sums. */
+const isNumber = v => typeof v === "number" && Math.abs(v) < 1e300;
+const orNull = v => v === undefined ? null : v;
+
+/* A sum, a formula where one of the two is one, null where one is missing. */
+function sum(a, b) {
+  if (isNumber(a) && isNumber(b))
+    return a + b;
+  if (a === null || b === null)
+    return null;
+  return a === 0 || a === "0" ? b : b === 0 || b === "0" ? a : a + " + " + b;
+}
+
+const ratio = (a, b) => isNumber(a) && isNumber(b) && b > 0 ? a / b : null;
+
+const typeOf = new Map((report.modules ?? []).map(m => [m.path, m.type]));
+
+/* "linear" of torch.nn.functional.linear, "conv2d" of aten.conv2d.default. */
+function shortTarget(target) {
+  const parts = target.split(".");
+  const overloaded = /^(aten|torch\.ops)\./.test(target);
+  return parts.at(overloaded && parts.length > 1 ? -2 : -1) || target;
+}
+
+function operatorOf(raw) {
+  if (raw.op === "call_module")
+    return raw.operator ?? typeOf.get(raw.target) ??
+      shortTarget(String(raw.target ?? ""));
+  if (String(raw.op).startsWith("call_"))
+    return shortTarget(String(raw.operator ?? raw.target ?? ""));
+  return raw.op ?? "";
+}
+
+/* The module that a node runs in, or that it is the call of. */
+function pathOf(raw) {
+  const path = String(raw.module_path ?? ""), target = String(raw.target ?? "");
+  const inside = raw.op === "call_module" &&
+    (path === "" || target.startsWith(path + "."));
+  return inside ? target : path;
+}
+
+function makeNode(raw, index) {
+  const read = orNull(raw.bytes_read), written = orNull(raw.bytes_written);
+  const moved = sum(read, written), flops = orNull(raw.flops);
+  const took = orNull(raw.seconds), floor = orNull(raw.floor_seconds);
+  return {
+    index, raw, name: raw.name, op: raw.op ?? "",
+    target: String(raw.target ?? ""), path: pathOf(raw),
+    operator: operatorOf(raw), shape: shapeText(raw.value),
+    dtype: raw.dtype ?? raw.value?.dtype ?? "",
+    flops, macs: orNull(raw.macs), ops: orNull(raw.ops),
+    transcendental: orNull(raw.transcendental), read, written, moved,
+    intensity: orNull(raw.intensity) ?? ratio(flops, moved),
+    ridge: orNull(raw.ridge), bound: raw.bound ?? "", level: raw.level ?? "",
+    algorithm: raw.algorithm ?? "", floor, took,
+    rate: ratio(flops, took), bandwidth: ratio(moved, took),
+    efficiency: orNull(raw.efficiency), live: orNull(raw.live_bytes),
+  };
+}
+
+const nodes = report.nodes.map(makeNode);
+
+/* Where a node's bound changes along a symbol, that is its bound. */
+for (const t of report.turning_points ?? []) {
+  const n = nodes.find(m => m.name === t.node);
+  if (n)
+    n.bound = (n.bound || t.bound_before) +
+      `, ${t.bound} from ${t.symbol} = ${t.from}`;
+}
+const measured = nodes.some(n => isNumber(n.took) && n.took > 0);
+const symbolic = nodes.some(n =>
+  [n.flops, n.read, n.written].some(v => typeof v === "string"));
+const timeName = measured ? "Time" : "Least time";
+
+/* Where a node stands in the plot; null: nowhere, for that reason. */
+for (const n of nodes) {
+  n.time = measured ? n.took : n.floor;
+  const x = ratio(n.flops, n.moved), y = ratio(n.flops, n.time);
+  n.place = x > 0 && y > 0 && Number.isFinite(x) && Number.isFinite(y)
+    ? { x, y } : null;
+  n.why = n.place ? "" : n.flops === 0 ? "without arithmetic"
+    : n.moved === 0 ? "without bytes" : "whose costs are no numbers";
+}
+
+const total = (of, list = nodes) =>
+  list.reduce((t, n) => isNumber(n[of]) ? t + n[of] : t, 0);
+const totalTime = total("time");
+for (const n of nodes)
+  n.share = ratio(n.time, totalTime);
+
+/* Operators by falling time; those without any by falling number of nodes. */
+const operators = [...Map.groupBy(nodes, n => n.operator)]
+  .map(([name, list]) => ({
+    name, nodes: list.length, time: total("time", list),
+    flops: total("flops", list), placed: list.some(n => n.place),
+  }))
+  .sort((a, b) => b.placed - a.placed || b.time - a.time ||
+    b.flops - a.flops || b.nodes - a.nodes || (a.name < b.name ? -1 : 1));
+operators.forEach((o, i) => o.look = Math.min(i, LOOKS - 1));
+const lookOf = new Map(operators.map(o => [o.name, o.look]));
+const lookOfNode = n => lookOf.get(n.operator);
+
+const machine = report.machine ?? {};
+
+/* Without the folders before it, where it is a file. */
+const modelName = String(report.model ?? "").split("/").at(-1) ||
+  "Roofline report";
+
+/* The best that was seen of a level: nothing moves more. */
+function bandwidthOf(level) {
+  return Math.max(0, ...["read", "write", "triad"]
+    .map(way => level[way + "_bytes_per_second"]).filter(isNumber));
+}
+
+const levelsKnown = (machine.levels ?? [])
+  .map(l => ({ name: l.level ?? "?", rate: bandwidthOf(l), raw: l }))
+  .filter(l => l.rate > 0)
+  .sort((a, b) => b.rate - a.rate)
+  .slice(0, 16);
+
+/* Levels that are equally fast are one ceiling. */
+const levels = [];
+for (const { name, rate } of levelsKnown) {
+  const last = levels.at(-1);
+  if (last && rate > last.rate * .99)
+    last.name += ", " + name;
+  else
+    levels.push({ name, rate });
+}
+
+/* Peaks of the data types that the nodes compute in; else all. */
+const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})
+  .filter(([, rate]) => isNumber(rate) && rate > 0)
+  .map(([name, rate]) => ({ name, rate }))
+  .sort((a, b) => b.rate - a.rate)
+  .slice(0, 16);
+const usedPeaks = allPeaks.filter(p => nodes.some(n => n.dtype === p.name));
+const peaks = usedPeaks.length ? usedPeaks : allPeaks;
+
+/* The peak for most of the arithmetic. */
+const mainPeak = peaks
+  .map(p => [p, total("flops", nodes.filter(n => n.dtype === p.name))])
+  .sort((a, b) => b[1] - a[1])[0]?.[0];

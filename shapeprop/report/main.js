@@ -1,0 +1,67 @@
+/* main.js -- put the parts together. */
+
+function drawTheme() {
+  const root = document.documentElement;
+  const use = theme => { root.dataset.theme = theme; };
+  let kept = "auto";
+  /* Files that are opened without a server may have no storage. */
+  try {
+    kept = localStorage.getItem("cfx-theme") ?? "auto";
+  } catch { /* then it is not kept */ }
+  use(kept);
+  for (const radio of byId("theme").querySelectorAll("input")) {
+    radio.checked = radio.value === kept;
+    radio.onchange = () => {
+      use(radio.value);
+      try {
+        localStorage.setItem("cfx-theme", radio.value);
+      } catch { /* as above */ }
+    };
+  }
+}
+
+let drawnWidth = 0;
+
+/* All widths are asked for before anything is drawn: to ask for one lays the
+ * page out. */
+function drawPictures() {
+  const [page, roofline, modules, memory] =
+    ["page", "roofline", "modules", "memory"].map(id => byId(id).clientWidth);
+  drawnWidth = page;
+  modulesWidth = modules;
+  drawRoofline(roofline);
+  drawSweep(modules);
+  drawModules();
+  drawMemory(memory);
+}
+
+/* Pictures are as wide as their place. A page may be drawn before it has any
+ * width at all. */
+const followWidth = () => new ResizeObserver(() => {
+  if (byId("page").clientWidth !== drawnWidth)
+    drawPictures();
+}).observe(byId("page"));
+
+byId("page").hidden = false;
+drawTheme();
+drawHead();
+drawTotals();
+drawMachine();
+drawSymbols();
+drawFilters();
+drawOperators();
+drawApart();
+drawSweepChoice();
+drawMeasures();
+drawPictures();
+drawTable();
+followWidth();
+onFilter.push(showMatching, drawModules, showTable);
+onSelect.push(showRing, showDetail, markModules, showMemoryChoice,
+  showSelectedRow);
+/* On paper there is nothing to scroll or to open. */
+addEventListener("beforeprint", () => {
+  makeRows(2000);
+  byId("machine").open = true;
+});
+document.documentElement.dataset.ready = "";

@@ -1,0 +1,217 @@
+/*
+ * roofline -- a walk for costs, the floors that follow, and their sums.
+ */
+#include <cfx/memory_plan.h>
+
+#include "shapeprop/roofline_impl.h"
+
+const char *const cfx_bound_names[CFX_NBOUNDS] = {"unknown", "free", "compute",
+                                                  "memory"};
+
+/* ---- Live memory ---- */
+
+static cfx_status find_live(cfx_roofline *r, const cfx_value *inputs,
+                            size_t ninputs, cfx_error *err)
+{
+    const cfx_memory_plan_options o = {.size = sizeof(o), .env = r->env};
+    cfx_memory_plan *plan;
+    cfx_status st = cfx_memory_plan_new(&plan, r->gm, inputs, ninputs, &o,
+                                        err);
+    if (st)
+        return st;
+    for (size_t i = 0; i < r->nnodes; i++)
+        r->node[i].live_bytes = cfx_memory_plan_live(plan,
+                                                     r->node[i].cost->node);
+    r->peak_bytes = cfx_memory_plan_peak(plan, NULL);
+    cfx_memory_plan_free(plan);
+    return CFX_OK;
+}
+
+/* ---- Sums ---- */
+
+static void add_times(cfx_roofline_sum *s, const cfx_roofline_node *n)
+{
+    if (n->floor.bound == CFX_BOUND_UNKNOWN)
+        s->floor = -1;
+    else if (s->floor >= 0)
+        s->floor += n->floor.seconds;
+    s->seconds += n->seconds;
+}
+
+static void sum_groups(const cfx_roofline *r, const cfx_cost_groups *g,
+                       cfx_roofline_sum *sum)
+{
+    for (size_t i = 0; i < g->n; i++)
+        sum[i] = (cfx_roofline_sum){.cost = g->group[i].sum};
+    for (size_t i = 0; i < r->nnodes; i++)
+        for (int64_t k = g->of[i]; k >= 0; k = g->group[k].parent)
+            add_times(&sum[k], &r->node[i]);
+}
+
+void cfx_roofline__sum(cfx_roofline *r)
+{
+    r->total.floor = r->total.seconds = 0;
+    for (int b = 0; b < CFX_NBOUNDS; b++)
+        r->bound_sum[b] = (cfx_roofline_sum){.cost = cfx_cost__no_sum()};
+    for (size_t i = 0; i < r->nnodes; i++) {
+        const cfx_roofline_node *n = &r->node[i];
+        cfx_roofline_sum *of_bound = &r->bound_sum[n->floor.bound];
+        add_times(&r->total, n);
+        add_times(of_bound, n);
+        cfx_cost_add(r->env, &of_bound->cost.cost, &n->cost->cost);
+        of_bound->cost.nodes++;
+    }
+    sum_groups(r, &r->modules, r->module_sum);
+    sum_groups(r, &r->operators, r->operator_sum);
+}
+
+double cfx_roofline_efficiency(const cfx_roofline_node *n)
+{
+    bool known = n->floor.bound == CFX_BOUND_COMPUTE ||
+                 n->floor.bound == CFX_BOUND_MEMORY;
+    return known && n->seconds > 0 ? n->floor.seconds / n->seconds : -1;
+}
+
+double cfx_roofline_share(const cfx_roofline *r, const cfx_roofline_node *n)
+{
+    if (r->runs)
+        return r->total.seconds > 0 ? n->seconds / r->total.seconds : 0;
+    if (!r->rates || r->total.floor < 0)
+        return -1;
+    return r->total.floor > 0 ? n->floor.seconds / r->total.floor : 0;
+}
+
+/* ---- Life ---- */
+
+static bool is_known(const cfx_cost *c)
+{
+    return cfx_dim_is_int(c->macs) && cfx_dim_is_int(c->ops) &&
+           cfx_dim_is_int(c->bytes_read) && cfx_dim_is_int(c->bytes_written);
+}
+
+static cfx_status fill_nodes(cfx_roofline *r, cfx_error *err)
+{
+    const cfx_cost_prop *costs = &r->self->costs;
+    r->node = cfx_calloc(r->ctx, costs->nnodes + 1, sizeof(*r->node));
+    if (!r->node)
+        return cfx_no_memory(err);
+    r->nnodes = costs->nnodes;
+    r->known = true;
+    for (size_t i = 0; i < r->nnodes; i++) {
+        cfx_roofline_node *n = &r->node[i];
+        n->cost = &costs->node[i];
+        n->flops = cfx_cost_flops(r->env, &n->cost->cost);
+        n->bytes = cfx_cost_bytes(r->env, &n->cost->cost);
+        n->floor.level = -1;
+        r->known = r->known && is_known(&n->cost->cost);
+    }
+    return CFX_OK;
+}
+
+static cfx_status fill_floors(cfx_roofline *r, cfx_error *err)
+{
+    size_t size = (r->nnodes + 1) * sizeof(cfx_floor);
+    cfx_floor *floor = r->rates ? cfx_alloc(r->ctx, size) : NULL;
+    if (!r->rates)
+        return CFX_OK;
+    if (!floor)
+        return cfx_no_memory(err);
+    cfx_status st = cfx_floor__find(floor, &r->self->flow, r->rates, NULL,
+                                    NULL, err);
+    for (size_t i = 0; i < r->nnodes && !st; i++)
+        r->node[i].floor = floor[i];
+    cfx_free(r->ctx, floor, size);
+    return st;
+}
+
+static cfx_status fill_groups(cfx_roofline *r, cfx_error *err)
+{
+    const cfx_cost_prop *costs = &r->self->costs;
+    cfx_status st = cfx_cost_prop_total(&r->total.cost, costs, err);
+    if (!st)
+        st = cfx_cost_groups_make(&r->modules, costs, CFX_COST_BY_MODULE, err);
+    if (!st)
+        st = cfx_cost_groups_make(&r->operators, costs, CFX_COST_BY_OPERATOR,
+                                  err);
+    if (st)
+        return st;
+    r->module_sum = cfx_calloc(r->ctx, r->modules.n + 1,
+                               sizeof(*r->module_sum));
+    r->operator_sum = cfx_calloc(r->ctx, r->operators.n + 1,
+                                 sizeof(*r->operator_sum));
+    return r->module_sum && r->operator_sum ? CFX_OK : cfx_no_memory(err);
+}
+
+static cfx_status fill(cfx_roofline *r, const cfx_value *inputs,
+                       size_t ninputs, const cfx_roofline_options *o,
+                       cfx_error *err)
+{
+    cfx_cost_prop *costs = &r->self->costs;
+    cfx_status st = cfx_cost_prop_init(costs, o->cost, r->gm, o->env, err);
+    if (!st)
+        st = cfx_cost_prop_run(costs, inputs, ninputs, err);
+    if (!st)
+        st = fill_nodes(r, err);
+    if (!st)
+        st = cfx_flow__make(&r->self->flow, costs, err);
+    if (!st)
+        st = find_live(r, inputs, ninputs, err);
+    if (!st)
+        st = fill_floors(r, err);
+    if (!st)
+        st = fill_groups(r, err);
+    if (!st)
+        cfx_roofline__sum(r);
+    return st;
+}
+
+cfx_status cfx_roofline_new(cfx_roofline **out, cfx_module *gm,
+                            const cfx_value *inputs, size_t ninputs,
+                            const cfx_roofline_options *options,
+                            cfx_error *err)
+{
+    static const cfx_roofline_options none = {.size = sizeof(none)};
+    const cfx_roofline_options *o = options ? options : &none;
+    cfx_context *ctx = cfx_module_context(gm);
+    cfx_roofline *r = cfx_calloc(ctx, 1, sizeof(*r));
+    *out = NULL;
+    if (r)
+        r->self = cfx_calloc(ctx, 1, sizeof(*r->self));
+    if (!r || !r->self) {
+        cfx_free(ctx, r, sizeof(*r));
+        return cfx_no_memory(err);
+    }
+    r->ctx = ctx;
+    r->gm = gm;
+    r->env = o->env;
+    r->machine = o->machine;
+    if (o->machine)
+        r->rates = cfx_machine_for(o->machine,
+                                   o->threads ? o->threads
+                                              : cfx_context_threads(ctx));
+    cfx_status st = fill(r, inputs, ninputs, o, err);
+    if (st)
+        cfx_roofline_free(r);
+    else
+        *out = r;
+    return st;
+}
+
+void cfx_roofline_free(cfx_roofline *r)
+{
+    if (!r)
+        return;
+    cfx_free(r->ctx, r->module_sum,
+             (r->modules.n + 1) * sizeof(*r->module_sum));
+    cfx_free(r->ctx, r->operator_sum,
+             (r->operators.n + 1) * sizeof(*r->operator_sum));
+    cfx_cost_groups_release(&r->modules);
+    cfx_cost_groups_release(&r->operators);
+    cfx_free(r->ctx, r->node, (r->nnodes + 1) * sizeof(*r->node));
+    cfx_free(r->ctx, r->turn, r->self->turn_cap * sizeof(*r->turn));
+    cfx_free(r->ctx, r->point, r->npoints * sizeof(*r->point));
+    cfx_flow__release(&r->self->flow);
+    cfx_cost_prop_release(&r->self->costs);
+    cfx_free(r->ctx, r->self, sizeof(*r->self));
+    cfx_free(r->ctx, r, sizeof(*r));
+}

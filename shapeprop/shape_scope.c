@@ -1,0 +1,217 @@
+/*
+ * shape_scope -- a meta scope in which small tensors keep their values.
+ *
+ * A tensor that has data is known. A call on known tensors alone is computed,
+ * if it makes few elements; its result is then known too. Nothing is ever
+ * written into known data, since a module may own it: what a call writes to is
+ * put down as written, and counts as unknown from then on.
+ */
+#include <cfx/shape_prop.h>
+
+#include "base/util.h"
+#include "op/op_impl.h"
+
+static cfx_shape_scope *downcast(cfx_scope *s)
+{
+    return (cfx_shape_scope *)s;
+}
+
+/* ---- What is known ---- */
+
+static bool is_written(const cfx_shape_scope *s, const cfx_tensor *t)
+{
+    for (size_t i = 0; i < s->nwritten; i++)
+        if (cfx_tensor_shares(s->written[i], t))
+            return true;
+    return false;
+}
+
+static bool has_few(const cfx_tensor *t)
+{
+    int64_t n = 1;
+    for (int i = 0; i < t->rank; i++) {
+        if (!cfx_dim_is_int(t->shape[i]))
+            return false;
+        int64_t extent = cfx_dim_value(t->shape[i]);
+        if (extent > CFX_KNOWN_MAX)
+            return false;
+        n *= extent;
+        if (n > CFX_KNOWN_MAX)
+            return false;
+    }
+    return true;
+}
+
+static cfx_status unknown(void *user, cfx_value v)
+{
+    const cfx_shape_scope *s = user;
+    if (v.kind == CFX_TENSOR)
+        return cfx_tensor_is_meta(v.u.tensor) || !has_few(v.u.tensor) ||
+                       is_written(s, v.u.tensor) ? CFX_EUSER : CFX_OK;
+    return v.kind == CFX_SYMINT || v.kind == CFX_NODE || v.kind == CFX_MODULE
+               ? CFX_EUSER : CFX_OK;
+}
+
+/* Numbers and known tensors alone? A meta among the first is the usual case. */
+static bool is_known(cfx_shape_scope *s, const cfx_call *call)
+{
+    for (int k = 0; k < call->schema->nparams; k++)
+        if (cfx_value_visit(call->in[k], unknown, s))
+            return false;
+    return true;
+}
+
+static cfx_status unknown_and_few(void *user, cfx_value v)
+{
+    bool *any = user;
+    if (v.kind != CFX_TENSOR)
+        return CFX_OK;
+    *any |= cfx_tensor_is_meta(v.u.tensor);
+    return has_few(v.u.tensor) ? CFX_OK : CFX_EUSER;
+}
+
+/* A result that has tensors without data, all of them small? */
+static bool is_worth_computing(cfx_value v)
+{
+    bool any = false;
+    return !cfx_value_visit(v, unknown_and_few, &any) && any;
+}
+
+/* ---- What is written to ---- */
+
+static cfx_status forget(cfx_shape_scope *s, cfx_call *call, cfx_tensor *t)
+{
+    if (cfx_tensor_is_meta(t) || is_written(s, t))
+        return CFX_OK;
+    if (s->nwritten == s->cap) {
+        size_t cap = s->cap ? 2 * s->cap : 8;
+        void *p = cfx_realloc(s->base.ctx, s->written,
+                              s->cap * sizeof(*s->written),
+                              cap * sizeof(*s->written));
+        if (!p)
+            return cfx_no_memory(call->err);
+        s->written = p;
+        s->cap = cap;
+    }
+    s->written[s->nwritten++] = cfx_tensor_ref(t);
+    return CFX_OK;
+}
+
+static bool writes(const cfx_call *call)
+{
+    bool any = call->inplace;
+    for (int k = 0; k < call->schema->nparams && !any; k++)
+        any = call->schema->params[k].writes;
+    return any;
+}
+
+static cfx_status forget_written(cfx_shape_scope *s, cfx_call *call)
+{
+    cfx_status st = CFX_OK;
+    for (int k = 0; k < call->schema->nparams && !st; k++)
+        if ((call->schema->params[k].writes || (call->inplace && !k)) &&
+            call->in[k].kind == CFX_TENSOR)
+            st = forget(s, call, call->in[k].u.tensor);
+    return st;
+}
+
+/* ---- Calls ---- */
+
+/* Rules may look at data where there are some: not at those written to. */
+static cfx_status without_data(void *user, cfx_value v, cfx_value *out)
+{
+    cfx_shape_scope *s = user;
+    cfx_tensor *t;
+    if (v.kind != CFX_TENSOR || cfx_tensor_is_meta(v.u.tensor) ||
+        !is_written(s, v.u.tensor)) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    cfx_status st = cfx_tensor_meta(&t, s->base.ctx,
+                                    (cfx_dtype)v.u.tensor->dtype,
+                                    v.u.tensor->rank, v.u.tensor->shape,
+                                    v.u.tensor->stride, &s->base.error);
+    if (!st)
+        *out = cfx_value_of_tensor(t);
+    return st;
+}
+
+static cfx_status propagate(cfx_shape_scope *s, cfx_call *call, cfx_value *out)
+{
+    cfx_value in[CFX_MAX_PARAMS];
+    const cfx_value *given = call->in;
+    int n = 0;
+    cfx_status st = CFX_OK;
+    call->known = true;
+    if (CFX_LIKELY(!s->nwritten))
+        return cfx_call_meta(call, out);
+    for (; n < call->schema->nparams && !st; n += !st) {
+        in[n] = given[n];
+        st = cfx_value_map(&in[n], call->ctx, given[n], without_data, s,
+                           call->err);
+    }
+    call->in = in;
+    if (!st)
+        st = cfx_call_meta(call, out);
+    call->in = given;
+    while (n--)
+        cfx_value_unref(in[n]);
+    return st;
+}
+
+cfx_status cfx_shape_scope_known(cfx_shape_scope *s, cfx_call *call,
+                                 cfx_value *out, bool *done)
+{
+    const uint32_t never = CFX_OP_RANDOM | CFX_OP_EFFECT | CFX_OP__GRAPHS;
+    *done = false;
+    if (CFX_UNLIKELY(writes(call)))
+        return forget_written(s, call);
+    if (call->op->flags & never || !call->op->run || !is_known(s, call))
+        return CFX_OK;
+    *done = true;
+    if (call->op->flags & CFX_OP_OWN_RESULT)
+        return cfx_call_eager(call, out);
+    cfx_call again = *call;
+    cfx_status st = cfx_call_meta(&again, out);
+    if (st || !is_worth_computing(*out))
+        return st;
+    cfx_value_unref(*out);
+    return cfx_call_eager(call, out);
+}
+
+static cfx_status shape_call_op(cfx_scope *base, cfx_call *call,
+                                cfx_value *out)
+{
+    cfx_shape_scope *s = downcast(base);
+    bool done;
+    if (CFX_UNLIKELY(cfx_op_takes_graphs(call->op)))
+        return cfx_scope_call_control(base, call, out);
+    cfx_status st = cfx_shape_scope_known(s, call, out, &done);
+    return st || done ? st : propagate(s, call, out);
+}
+
+const cfx_scope_class cfx_shape_scope_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "shapes",
+    .call_op = shape_call_op,
+};
+
+/* ---- Life ---- */
+
+void cfx_shape_scope_init(cfx_shape_scope *s, const cfx_scope_class *cls,
+                          cfx_context *ctx, cfx_shape_env *env)
+{
+    *s = (cfx_shape_scope){.nwritten = 0};
+    cfx_scope_init(&s->base, cls ? cls : &cfx_shape_scope_class, ctx, env);
+}
+
+void cfx_shape_scope_release(cfx_shape_scope *s)
+{
+    if (!s->base.ctx)
+        return;
+    for (size_t i = 0; i < s->nwritten; i++)
+        cfx_tensor_unref(s->written[i]);
+    cfx_free(s->base.ctx, s->written, s->cap * sizeof(*s->written));
+    cfx_scope_release(&s->base);
+    *s = (cfx_shape_scope){.nwritten = 0};
+}
