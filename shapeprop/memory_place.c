@@ -15,9 +15,10 @@
 
 #include <stdlib.h>
 
-/* Pairs of blocks that all passes together may look at. Some nanoseconds
- * each; a fixed number, so that a plan does not depend on the machine. */
-enum { MOST_PAIRS = 4000000, MOST_ROUNDS = 400 };
+/* Pairs of blocks that all passes together may look at, and as many more for
+ * each block. Some nanoseconds each; counted, so that a plan does not depend on
+ * the machine. */
+enum { MOST_PAIRS = 4000000, MORE_PAIRS = 64, MOST_ROUNDS = 100 };
 
 /* ---- The largest live set ---- */
 
@@ -69,6 +70,8 @@ typedef struct placing {
     int64_t *best;           /* offsets of the best pass */
     int64_t height;          /* of it */
     int64_t pairs;           /* still to be looked at */
+    int64_t ceiling;         /* the highest gap ends here, and fills from above;
+                                0: there is none */
 } placing;
 
 static void set_placed(placing *p, uint32_t i, bool placed)
@@ -146,6 +149,9 @@ static int64_t best_gap(const placing *p, int64_t bytes)
         if (p->taken[i].to > end)
             end = p->taken[i].to;
     }
+    int64_t room = p->ceiling - end;
+    if (end && room >= bytes && room < least)
+        return p->ceiling - bytes;
     return best < 0 ? end : best;
 }
 
@@ -198,6 +204,11 @@ static int64_t length(const cfx_memory_span *s)
     return (int64_t)s->last - s->first + 1;
 }
 
+static int64_t by_time(const cfx_memory_span *s)
+{
+    return -(int64_t)s->first;
+}
+
 static int64_t by_size(const cfx_memory_span *s)
 {
     return s->bytes;
@@ -213,10 +224,17 @@ static int64_t by_area(const cfx_memory_span *s)
     return s->bytes / CFX_MEMORY_ALIGN * length(s);
 }
 
-static bool try_order(placing *p, int64_t (*key)(const cfx_memory_span *s))
+/* From a ceiling, a chain fills both ends of the arena in turn. */
+typedef struct pass {
+    int64_t (*key)(const cfx_memory_span *s);
+    bool ceiling;
+} pass;
+
+static bool try_order(placing *p, const pass *how, int64_t bound)
 {
+    p->ceiling = how->ceiling ? bound : 0;
     for (size_t i = 0; i < p->n; i++)
-        p->order[i] = (rank){key(&p->span[i]), (uint32_t)i};
+        p->order[i] = (rank){how->key(&p->span[i]), (uint32_t)i};
     return place_all(p) >= 0;
 }
 
@@ -236,15 +254,16 @@ static void improve(placing *p, int64_t bound)
 
 static void try_orders(placing *p, int64_t bound)
 {
-    static int64_t (*const keys[])(const cfx_memory_span *s) = {
-        by_size, by_area, by_length,
+    static const pass passes[] = {
+        {by_time, true}, {by_size, false}, {by_size, true}, {by_area, false},
+        {by_length, true},
     };
-    size_t n = sizeof(keys) / sizeof(*keys);
+    size_t n = sizeof(passes) / sizeof(*passes);
     for (size_t i = 0; i < n && p->height > bound; i++)
-        if (!try_order(p, keys[i]))
+        if (!try_order(p, &passes[i], bound))
             return;
     for (size_t i = 0; i < n && p->height > bound; i++) {
-        if (!try_order(p, keys[i]))
+        if (!try_order(p, &passes[i], bound))
             return;
         improve(p, bound);
     }
@@ -307,7 +326,8 @@ cfx_status cfx_memory__place(cfx_memory_span *span, size_t n, uint32_t end,
                              int64_t bound, int64_t *size, cfx_context *ctx,
                              cfx_error *err)
 {
-    placing p = {.ctx = ctx, .n = n, .height = INT64_MAX, .pairs = MOST_PAIRS};
+    placing p = {.ctx = ctx, .n = n, .height = INT64_MAX,
+                 .pairs = MOST_PAIRS + MORE_PAIRS * (int64_t)n};
     cfx_status st = init(&p, span) ? CFX_OK : cfx_no_memory(err);
     *size = 0;
     if (!st)

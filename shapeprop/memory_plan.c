@@ -23,11 +23,6 @@ static bool is_placed(const cfx_memory_plan *p, const cfx_memory_block *b)
     return is_made(b) && !b->leaves && !b->from_data && !p->symbolic;
 }
 
-static const cfx_node *output_of(const cfx_graph *g)
-{
-    return cfx_graph_output_node(g);
-}
-
 static void add_to(cfx_memory_plan *p, cfx_dim *sum, cfx_dim bytes)
 {
     if (p->symbolic || cfx_dim_is_int(bytes))
@@ -50,8 +45,10 @@ static void finish_blocks(cfx_memory_plan *p)
             add_to(p, &p->state, b->bytes);
         else if (is_made(b) && b->leaves)
             add_to(p, &p->results, b->bytes);
-        b->until = b->leaves || !p->ncalls ? output_of(p->graph)
-                                           : p->call[b->last].outer;
+        bool stays = b->leaves || b->kind == CFX_BLOCK_INPUT ||
+                     b->kind == CFX_BLOCK_STATE || !p->ncalls;
+        b->until = stays ? cfx_graph_output_node(p->graph)
+                         : p->call[b->last].outer;
     }
 }
 

@@ -3,10 +3,11 @@
  *
  * The scope makes its calls in a context of its own, beside that of the plan:
  * what asks for numbers is given the place that is planned for the call in
- * progress, by its size; what is small (what tells of tensors, lists) comes from
- * lists of its own, which fill in the first run. Nobody is trusted: a place is
- * given only while nothing else lives there, so that a run which does not go as
- * planned, or whose values somebody holds on to, gets other memory instead.
+ * progress, by its size; what is small (what tells of tensors, lists) comes
+ * from lists of its own, which fill in the first run. Nobody is trusted: a
+ * place is given only while nothing else lives there, so that a run which does
+ * not go as planned, or whose values somebody holds on to, gets other memory
+ * instead.
  *
  * A tensor that was made here needs the context beside for as long as it lives:
  * each piece of memory that is not given back holds it, as the scope does.

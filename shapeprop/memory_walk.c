@@ -2,10 +2,10 @@
  * memory_walk -- what a run would ask of memory, by a walk that computes
  * nothing.
  *
- * Its tensors are metas with a storage that has no numbers (cfx_tensor__pretend):
- * views share it, and it tells when the last of them is gone. So lives begin and
- * end here as they do in a run: the same interpreter and the same modules hold
- * on to values and let them go.
+ * Its tensors are metas with a storage that has no numbers
+ * (cfx_tensor__pretend): views share it, and it tells when the last of them is
+ * gone. So lives begin and end here as they do in a run: the same interpreter
+ * and the same modules hold on to values and let them go.
  */
 #include "memory_impl.h"
 

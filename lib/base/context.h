@@ -81,9 +81,10 @@ void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
                        cfx_slot_free *free);
 
 /*
- * A context beside another: it has a heap of its own, and all else (registries,
- * threads, limits, random numbers) is the other's, which must outlive it. Blocks
- * are asked of `source`. Give it back when all of its memory has been.
+ * A context beside another: it has a heap of its own, and all else
+ * (registries, threads, limits, random numbers) is the other's, which must
+ * outlive it. Blocks are asked of `source`. Give it back when all of its memory
+ * has been.
  */
 cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
                                const cfx_allocator *from,

@@ -33,7 +33,7 @@ cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis);
 /* In the flags of operators of which this holds, for those who count scratch
  * memory (bits above those of op_impl.h). */
 enum {
-    CFX_OP__ROWS = 1 << 17,    /* `run` copies arguments that are not row-major */
+    CFX_OP__ROWS = 1 << 17,    /* `run` copies what is not row-major */
     CFX_OP__ROWS_OUT = 1 << 18 /* and computes such results apart */
 };
 

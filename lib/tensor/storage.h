@@ -34,8 +34,8 @@ cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
 
 /*
  * Give a meta a storage that has no numbers: it is a meta still, of extents
- * that may be symbols, but what views it shares the storage, and `release(user)`
- * is called when the last of them is gone. Never fails.
+ * that may be symbols, but what views it shares the storage, and
+ * `release(user)` is called when the last of them is gone. Never fails.
  */
 void cfx_tensor__pretend(cfx_tensor *t, void (*release)(void *user),
                          void *user);

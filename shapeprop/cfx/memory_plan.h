@@ -75,7 +75,7 @@ typedef struct cfx_memory_block {
 typedef struct cfx_memory_plan_options {
     size_t size;            /* sizeof(cfx_memory_plan_options) */
     const cfx_graph *graph; /* another graph over the same module */
-    cfx_shape_env *env;     /* of symbols in the inputs; must outlive the plan */
+    cfx_shape_env *env;     /* of symbols in the inputs; outlives the plan */
 } cfx_memory_plan_options;
 
 CFX_BEGIN_DECLS
@@ -129,7 +129,8 @@ CFX_API const cfx_memory_block *cfx_memory_plan_at(const cfx_memory_plan *plan,
 /* How many calls of operators there are. */
 CFX_API uint32_t cfx_memory_plan_calls(const cfx_memory_plan *plan);
 
-/* The plan as text: a table, with sums below it; CSV; or JSON, "cfx.memory/1". */
+/* The plan as text: a table, with sums below it; CSV; or JSON,
+ * "cfx.memory/1". */
 typedef enum cfx_memory_text {
     CFX_MEMORY_TABLE, CFX_MEMORY_CSV, CFX_MEMORY_JSON
 } cfx_memory_text;
