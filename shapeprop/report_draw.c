@@ -124,7 +124,8 @@ static void put_x_axis(cfx_plot *p)
         put_intensity(p->out, log);
         cfx_out_puts(p->out, "</text>\n");
     }
-    cfx_plot__begin_text(p->out, "quiet", (left + right) / 2, bottom + 40, "middle");
+    cfx_plot__begin_text(p->out, "quiet", (left + right) / 2, bottom + 40,
+                         "middle");
     cfx_out_puts(p->out, "arithmetic intensity, FLOP/byte</text>\n");
 }
 
@@ -180,7 +181,7 @@ static void put_mark(cfx_out *o, uint32_t kind, double x, double y, double r)
     }
     for (int i = 0; i < s->n; i++)
         cfx_plot__point(o, i ? "L" : "M", x + s->corner[i][0] * r,
-                  y + s->corner[i][1] * r);
+                        y + s->corner[i][1] * r);
     cfx_out_puts(o, "z\"");
 }
 

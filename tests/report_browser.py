@@ -1,8 +1,10 @@
-"""Drive reports in a headless browser: report_browser.py REPORT_PAGE JSON [HTML]
+"""Drive reports in a headless browser.
 
-HTML is a page that cfx roofline made of resnet50, REPORT_PAGE turns a
-document into a page. What is seen can be kept: with
-CFX_PICTURES=DIR, pictures of all pages are written there.
+    report_browser.py REPORT_PAGE JSON [HTML]
+
+REPORT_PAGE turns a document into a page, JSON is one, and HTML is a page that
+cfx roofline made of resnet50. With CFX_PICTURES=DIR pictures of all pages are
+written there.
 """
 import json
 import os
@@ -68,7 +70,8 @@ def overlapping(b):
         const found = [];
         for (const svg of document.querySelectorAll('.plot svg')) {
             const texts = [...svg.querySelectorAll('text')]
-                .filter(t => !t.getAttribute('transform')?.match(/rotate\\(-[1-9]/))
+                .filter(t => !/rotate\\(-[1-9]/.test(
+                    t.getAttribute('transform')))
                 .map(t => [t.textContent, t.getBoundingClientRect()]);
             texts.forEach(([s, a], i) => texts.slice(i + 1)
                 .forEach(([t, b]) => {
@@ -331,7 +334,8 @@ def try_without_script(b, page):
 def try_whole(b, page, document):
     b.open(page)
     quiet(b, "resnet50")
-    same("the title", b.run("document.title.trim()"), "resnet50 \u2013 roofline")
+    same("the title", b.run("document.title.trim()"),
+         "resnet50 \u2013 roofline")
     try_marks(b, document)
     try_sorting(b)
     try_filters(b, document)

@@ -22,12 +22,7 @@ function drawTheme() {
 
 let drawnWidth = 0;
 
-/* All widths are asked for before anything is drawn: to ask for one lays the
- * page out. */
-function drawPictures() {
-  const [page, roofline, modules, memory] =
-    ["page", "roofline", "modules", "memory"].map(id => byId(id).clientWidth);
-  drawnWidth = page;
+function drawPictures(roofline, modules, memory) {
   modulesWidth = modules;
   drawRoofline(roofline);
   drawSweep(modules);
@@ -35,12 +30,31 @@ function drawPictures() {
   drawMemory(memory);
 }
 
+/* All widths are asked for before anything is drawn: to ask for one lays the
+ * page out. */
+function drawToFit() {
+  drawnWidth = byId("page").clientWidth;
+  drawPictures(...["roofline", "modules", "memory"]
+    .map(id => byId(id).clientWidth));
+}
+
 /* Pictures are as wide as their place. A page may be drawn before it has any
  * width at all. */
 const followWidth = () => new ResizeObserver(() => {
   if (byId("page").clientWidth !== drawnWidth)
-    drawPictures();
+    drawToFit();
 }).observe(byId("page"));
+
+/* On paper, which is so wide, there is nothing to scroll or to open. */
+function followPrinting() {
+  const paper = 688;
+  addEventListener("beforeprint", () => {
+    makeRows(2000);
+    byId("machine").open = true;
+    drawPictures(paper, paper, paper);
+  });
+  addEventListener("afterprint", drawToFit);
+}
 
 byId("page").hidden = false;
 drawTheme();
@@ -53,15 +67,10 @@ drawOperators();
 drawApart();
 drawSweepChoice();
 drawMeasures();
-drawPictures();
+drawToFit();
 drawTable();
 followWidth();
+followPrinting();
 onFilter.push(showMatching, drawModules, showTable);
 onSelect.push(showRing, showDetail, markModules, showMemoryChoice,
   showSelectedRow);
-/* On paper there is nothing to scroll or to open. */
-addEventListener("beforeprint", () => {
-  makeRows(2000);
-  byId("machine").open = true;
-});
-document.documentElement.dataset.ready = "";

@@ -10,6 +10,8 @@ let measure = MEASURES[0];
 
 /* ---- The tree: modules in the order in which they run ---- */
 
+const DEEPEST = 64;
+
 function makeModule(path, name, parent) {
   return { path, name, parent, children: [], nodes: [], node: null,
     byName: new Map(), sums: new Map(), type: typeOf.get(path) ?? "" };
@@ -23,7 +25,7 @@ function growTree() {
   const root = makeModule("", modelName, null);
   for (const n of nodes) {
     let at = root;
-    for (const part of n.path ? n.path.split(".") : []) {
+    for (const part of n.path ? n.path.split(".", DEEPEST) : []) {
       let child = at.byName.get(part);
       if (!child) {
         child = makeModule(at.path ? at.path + "." + part : part, part, at);
@@ -95,7 +97,9 @@ function lookOfModule(m) {
 function makeBox({ m, left, width, depth }, current, pixels) {
   const look = lookOfModule(m), [of, , format] = measure;
   const value = format(within(m, of)), room = width * pixels - 10;
-  const name = textWidth(m.name), fits = room > Math.min(name, Math.max(40, name / 2));
+  /* Half of a name will do, where that is some letters. */
+  const name = textWidth(m.name), least = Math.max(40, name / 2);
+  const fits = room > Math.min(name, least);
   const box = html("div", { role: "treeitem", tabindex: current ? 0 : -1,
     "aria-level": depth + 1, class: look === null ? "" : "leaf k" + look,
     "aria-label": [m.name, m.type, value].filter(Boolean).join(", "),
