@@ -237,7 +237,8 @@ static void run_go(struct run *r, const cfx_bound *b)
     r->out = r->status ? cfx_none() : out;
     snprintf(r->error, sizeof(r->error), "%s",
              r->status ? r->s.error.text : "");
-    bool lacking = r->status == CFX_ENOMEM && r->s.cls == &cfx_meta_class;
+    bool lacking = r->status == CFX_ENOMEM && r->s.cls == &cfx_meta_class &&
+                   !r->w->wild;
     if (r->status && (!*r->error || lacking))
         disagree(r->w, "fails without a sentence: %s", r->error);
 }
@@ -735,7 +736,7 @@ void walk_try(walk_case *w, cfx_context *ctx, const char *text)
     op_case c;
     cfx_scope s;
     cfx_bound b = {0};
-    *w = (walk_case){.ok = true};
+    *w = (walk_case){.ok = true, .wild = true};
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     if (case_read(&c, &s, text, strlen(text), w->why, sizeof(w->why)) &&
         bind(w, &b, ctx, &c) && !c.only_made) {
