@@ -329,7 +329,8 @@ static void change_int(mutant *m, uint64_t *state)
         v->i = mutant_below(state, 16) - 6;
         break;
     default:
-        v->i = v->i % 64 * 2;
+        v->i = pick(m, state, MUTANT_TENSOR) ? v->i % 64 * 2
+                                             : mutant_below(state, 300);
         break;
     }
 }

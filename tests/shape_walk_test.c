@@ -218,7 +218,8 @@ static void walk_subject(struct walk *w, struct subject *s)
     memset(w->seen, 0, sizeof(w->seen));
     if (cfx_context_new(&w->ctx, &opts, NULL))
         abort();
-    int cases = CASES * w->times, accepted = ACCEPTED * w->times;
+    int cases = (w->wild ? CASES / 2 : CASES) * w->times;
+    int accepted = ACCEPTED * w->times;
     for (int try = 0; s->seeds && try < TRIES * cases &&
                       (s->cases < cases || (s->accepted < accepted &&
                                             !w->wild)); try++) {
@@ -250,14 +251,17 @@ static const char *excuse(const struct subject *s)
 static void judge(struct walk *w, struct subject *s)
 {
     bool enough = s->cases >= CASES * w->times &&
-                  (s->accepted >= ACCEPTED * w->times || w->wild);
+                  s->accepted >= ACCEPTED * w->times;
     const char *why = excuse(s);
+    /* Some have no integer that could be degenerate. */
+    if (w->wild)
+        enough = s->cases > 0 && !why;
     w->cases += s->cases;
     w->accepted += s->accepted;
     w->failed += s->failed;
     if (s->failed > SHOWN)
         printf("%s: %d more\n", s->name, s->failed - SHOWN);
-    if (!enough != (why != NULL)) {
+    if (!enough != (why != NULL) && !(w->wild && why)) {
         printf("%s: %d cases, %d accepted, %s\n", s->name, s->cases,
                s->accepted, why ? "and is excused" : "which is not enough");
         w->failed++;
@@ -324,12 +328,13 @@ int main(int argc, char **argv)
     }
     printf("%d operators, %d module types: %lld cases, %lld accepted\n", ops,
            w.n - ops, (long long)w.cases, (long long)w.accepted);
-    printf("of ranks 0 to 5: %lld %lld %lld %lld %lld %lld; with extents of 0: "
-           "%lld, of 1: %lld; not row-major: %lld\n", (long long)w.by_rank[0],
-           (long long)w.by_rank[1], (long long)w.by_rank[2],
-           (long long)w.by_rank[3], (long long)w.by_rank[4],
-           (long long)w.by_rank[5], (long long)w.zero, (long long)w.one,
-           (long long)w.strided);
+    if (!w.wild)
+        printf("of ranks 0 to 5: %lld %lld %lld %lld %lld %lld; with extents "
+               "of 0: %lld, of 1: %lld; not row-major: %lld\n",
+               (long long)w.by_rank[0], (long long)w.by_rank[1],
+               (long long)w.by_rank[2], (long long)w.by_rank[3],
+               (long long)w.by_rank[4], (long long)w.by_rank[5],
+               (long long)w.zero, (long long)w.one, (long long)w.strided);
     printf("%lld passed, %lld failed\n", (long long)(w.cases - w.failed),
            (long long)w.failed);
     return w.failed || !w.cases;
