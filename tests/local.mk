@@ -222,6 +222,9 @@ check_PROGRAMS += tests/shape_walk_test
 tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 	%reldir%/walk.h %reldir%/mutant.c %reldir%/mutant_text.c \
 	%reldir%/mutant.h $(CASE_SOURCES)
+WALKS = %reldir%/shape_walk.sh %reldir%/shape_wild.sh
+dist_check_SCRIPTS += $(WALKS)
+TESTS += $(WALKS)
 
 # -- cost
 SHAPE_TESTS += tests/own_cost_test

@@ -329,7 +329,8 @@ static void change_int(mutant *m, uint64_t *state)
         v->i = mutant_below(state, 16) - 6;
         break;
     default:
-        v->i = v->i % 64 * 2;
+        v->i = pick(m, state, MUTANT_TENSOR) ? v->i % 64 * 2
+                                             : mutant_below(state, 300);
         break;
     }
 }
@@ -419,7 +420,7 @@ void mutant_spoil(mutant *m, uint64_t *state)
         0, 0, -1, -1, 1, 2, -2, INT64_MIN, INT64_MAX, INT64_MIN + 1,
         (int64_t)1 << 61, -((int64_t)1 << 61), (int64_t)1 << 31,
         ((int64_t)1 << 31) - 1, -((int64_t)1 << 31), (int64_t)1 << 32,
-        (int64_t)1 << 62, ((int64_t)1 << 61) - 1, (int64_t)1 << 40, 65536,
+        (int64_t)1 << 62, ((int64_t)1 << 61) - 1, (int64_t)1 << 40, 300,
     };
     mutant_node *v = pick(m, state, MUTANT_INT);
     if (v)

@@ -237,7 +237,8 @@ static void run_go(struct run *r, const cfx_bound *b)
     r->out = r->status ? cfx_none() : out;
     snprintf(r->error, sizeof(r->error), "%s",
              r->status ? r->s.error.text : "");
-    bool lacking = r->status == CFX_ENOMEM && r->s.cls == &cfx_meta_class;
+    bool lacking = r->status == CFX_ENOMEM && r->s.cls == &cfx_meta_class &&
+                   !r->w->wild;
     if (r->status && (!*r->error || lacking))
         disagree(r->w, "fails without a sentence: %s", r->error);
 }
@@ -295,20 +296,22 @@ static void type_of(const cfx_tensor *t, char *buf, size_t size)
 
 /*
  * Where symbols are, strides may differ on axes of extent 1, and where an
- * extent that is computed becomes 0. A symbol that stands for 1 hides that an
- * argument in another order is row-major too: then nothing is asked of them.
+ * extent that is computed becomes 0. An extent that comes to 1, or an empty
+ * tensor, hides that what is in another order is row-major too: then nothing is
+ * asked of them.
  */
 static bool same_strides(const struct run *r, struct unbacked *u,
                          const cfx_tensor *have, const cfx_tensor *want)
 {
-    if (r->has_one && r->w->bent)
+    if (r->w->bent && r->w->zero && r->how == SYMBOLS)
         return true;
     for (int i = 0; i < want->rank; i++)
-        if (!cfx_dim_is_int(have->shape[i]) && cfx_dim_is(want->shape[i], 0))
+        if (!cfx_dim_is_int(have->shape[i]) &&
+            (cfx_dim_is(want->shape[i], 0) ||
+             (r->w->bent && cfx_dim_is(want->shape[i], 1))))
             return true;
     for (int i = 0; i < want->rank; i++) {
-        bool one = cfx_dim_is(want->shape[i], 1) &&
-                   (r->has_one || !cfx_dim_is_int(have->shape[i]));
+        bool one = cfx_dim_is(want->shape[i], 1) && r->how == SYMBOLS;
         if (!one && !stands_for(u, have->stride[i],
                                 cfx_tensor_stride(want, i)))
             return false;
@@ -625,7 +628,9 @@ void walk_bind(walk_case *w, cfx_context *ctx, const char *text)
 static void choose(struct run *sym, const char *text)
 {
     uint64_t chance = hash(text);
-    sym->ones = mutant_chance(&chance, 2);
+    /* A symbol that stands for 1 hides that what is in another order is
+     * row-major too. */
+    sym->ones = mutant_chance(&chance, 2) && !sym->w->bent;
     sym->apart = mutant_chance(&chance, 3);
     sym->numbers = mutant_chance(&chance, 2);
     sym->chance = chance;
@@ -735,7 +740,7 @@ void walk_try(walk_case *w, cfx_context *ctx, const char *text)
     op_case c;
     cfx_scope s;
     cfx_bound b = {0};
-    *w = (walk_case){.ok = true};
+    *w = (walk_case){.ok = true, .wild = true};
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     if (case_read(&c, &s, text, strlen(text), w->why, sizeof(w->why)) &&
         bind(w, &b, ctx, &c) && !c.only_made) {

@@ -20,6 +20,7 @@ typedef struct walk_case {
     bool unknown;                /* only numbers tell the result */
     bool counted;                /* symbols do not tell how many there are */
     bool ok;
+    bool wild;                   /* numbers are out of all bounds */
     int rank;                    /* the highest of the arguments */
     bool zero, one, strided;     /* of their extents and strides */
     bool bent;                   /* a stride is not that of row-major order */

@@ -7,6 +7,9 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
+/* More would only take time to refuse. */
+enum { MAX_LAYERS = 1024 };
+
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
 
@@ -66,6 +69,10 @@ static cfx_status check(cfx_module *self, cfx_error *err)
     if (cfx_attr_int(self, "num_layers") < 1)
         return cfx_fail(err, CFX_EINVAL,
                         "num_layers must be greater than zero");
+    if (cfx_attr_int(self, "num_layers") > MAX_LAYERS)
+        return cfx_fail(err, CFX_EINVAL, "%lld layers are more than %d",
+                        (long long)cfx_attr_int(self, "num_layers"),
+                        MAX_LAYERS);
     if (proj < 0 || (proj && proj >= cfx_attr_int(self, "hidden_size")))
         return cfx_fail(err, CFX_EINVAL,
                         "proj_size has to be smaller than hidden_size");

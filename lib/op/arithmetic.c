@@ -139,7 +139,7 @@ static cfx_status rsub_run(cfx_call *call)
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = -alpha.u.f;
     else
-        alpha.u.i = -alpha.u.i;
+        alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
     cfx_value in[] = {call->in[1], call->in[0], alpha};
     return cfx_loop_run(call, CFX_PW_ADD_SCALED,
                         (cfx_dtype)call->out[0]->dtype, in, 3, NULL);

@@ -168,6 +168,24 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
                             ? 0 : cfx_tensor_stride(mask, mask->rank - 1);
 }
 
+/* The kernel wants the last axis to lie side by side. */
+static bool is_ready(const cfx_tensor *t)
+{
+    return cfx_tensor_stride(t, t->rank - 1) == 1 || extent(t, 1) == 1;
+}
+
+/* The strides that a row-major copy of t would have. */
+static void copied_strides(const cfx_tensor *t, int64_t *stride)
+{
+    int64_t step = extent(t, 1);
+    for (int i = 2; i >= 0; i--) {
+        int at = t->rank - 4 + i;
+        stride[i] = at < 0 || cfx_tensor_size(t, at) == 1 ? 0 : step;
+        if (at >= 0 && cfx_tensor_size(t, at))
+            step *= cfx_tensor_size(t, at);
+    }
+}
+
 static size_t attention_workspace(const cfx_call *call)
 {
     cfx_tensor *in[3];
@@ -175,18 +193,20 @@ static size_t attention_workspace(const cfx_call *call)
     for (int i = 0; i < 3; i++)
         in[i] = cfx_call_tensor(call, i);
     plan(call, in, &a);
+    int64_t *const stride[] = {a.q_stride, a.k_stride, a.v_stride};
+    for (int i = 0; i < 3; i++)
+        if (!is_ready(in[i]))
+            copied_strides(in[i], stride[i]);
     return cfx_attention_workspace(call->ctx, &a);
 }
 
-/* The kernel wants the last axis to lie side by side. */
 static cfx_status attention_run(cfx_call *call)
 {
     cfx_tensor *in[3] = {NULL};
     cfx_status st = CFX_OK;
     for (int i = 0; i < 3 && !st; i++) {
         cfx_tensor *t = cfx_call_tensor(call, i);
-        in[i] = cfx_tensor_stride(t, t->rank - 1) == 1 || extent(t, 1) == 1
-                    ? cfx_tensor_ref(t) : cfx_loop_contiguous(call, t);
+        in[i] = is_ready(t) ? cfx_tensor_ref(t) : cfx_loop_contiguous(call, t);
         if (!in[i])
             st = CFX_ENOMEM;
     }

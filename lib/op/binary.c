@@ -40,10 +40,15 @@ static cfx_status scaled_run(cfx_call *call)
     if (is_one(alpha))
         return cfx_loop_run(call, (cfx_pw)call->op->code, type, call->in, 2,
                             NULL);
+    /* Of bools: either, or the first where the second is taken 0 times. */
+    if (type == CFX_BOOL) {
+        cfx_value both[] = {call->in[0], call->in[alpha.u.i ? 1 : 0]};
+        return cfx_loop_run(call, CFX_PW_ADD, type, both, 2, NULL);
+    }
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = sub ? -alpha.u.f : alpha.u.f;
-    else
-        alpha.u.i = sub ? -alpha.u.i : alpha.u.i;
+    else if (sub)
+        alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
     cfx_value in[] = {call->in[0], call->in[1], alpha};
     return cfx_loop_run(call, CFX_PW_ADD_SCALED, type, in, 3, NULL);
 }

@@ -20,6 +20,8 @@ static cfx_dim number(const cfx_call *call, int which, int axis)
     cfx_value v = call->in[k];
     if (!cfx_value_is_seq(v))
         return cfx_value_dim(v);
+    if (!v.u.seq->len)
+        return CFX_DIM_BAD;
     return cfx_value_dim(v.u.seq->item[v.u.seq->len > 1 ? axis : 0]);
 }
 

@@ -74,10 +74,9 @@ static cfx_gemm product(const cfx_call *call, const void *x, const void *w,
     int64_t m = n ? cfx_tensor_numel(y) / n : 0;
     cfx_gemm g = cfx_gemm_linear((cfx_dtype)y->dtype, m, n, k, x, w, b,
                                  y->data);
-    if (weight->rank == 2) {
-        g.b_row = cfx_tensor_stride(weight, 1);
+    g.b_row = cfx_tensor_stride(weight, weight->rank - 1);
+    if (weight->rank == 2)
         g.b_col = cfx_tensor_stride(weight, 0);
-    }
     return g;
 }
 

@@ -85,6 +85,9 @@ cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
 {
     const cfx_tensor *y = call->out[0];
     const void *data[CFX_ITER_OPERANDS - 1];
+    if (!cfx_pointwise_has(code, type))
+        return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
+                             cfx_dtypes[type].name);
     int64_t few = one_row(y, code, type, in, n, data);
     if (few >= 0 && few <= CFX_POINTWISE_FEW)
         return cfx_pointwise_row(call->ctx, code, type, y->data, data, few,

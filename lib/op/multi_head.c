@@ -118,7 +118,7 @@ static cfx_value merge_masks(cfx_scope *s, const cfx_multi_head *m,
     mask = additive(s, mask, like);
     if (!is_none(mask) && cfx_rank(s, mask) == 3)
         mask = CFX_CALL(s, "torch.reshape", mask,
-                        cfx_tuple(s, cfx_int(-1), cfx_int(m->heads),
+                        cfx_tuple(s, m->batch, cfx_int(m->heads),
                                   cfx_size(s, mask, 1), cfx_size(s, mask, 2)));
     if (is_none(padding))
         return mask;

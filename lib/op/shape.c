@@ -364,20 +364,27 @@ const cfx_op cfx_op__ravel = {
     .run = reshape_run,
 };
 
-/* Parts of an axis of x, where symbols do not tell how it lies to others. */
+/* Strides of x with an axis in parts, where symbols do not tell how these lie
+ * to the others: first those of a view of the same shape. */
 static void split_strides(cfx_call *call, int axis, int n, cfx_dim *stride,
                           const cfx_dim *shape)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim step = x->rank ? x->stride[axis] : cfx_dim_int(1);
+    cfx_dim own[CFX_MAX_RANK], step = cfx_dim_int(1);
+    if (cfx_infer_view(call->env, x, x->rank, x->shape, own, false) !=
+        CFX_A_VIEW)
+        for (int i = 0; i < x->rank; i++)
+            own[i] = x->stride[i];
     for (int i = 0; i < axis; i++)
-        stride[i] = x->stride[i];
+        stride[i] = own[i];
+    if (x->rank)
+        step = own[axis];
     for (int i = axis + n - 1; i >= axis; i--) {
         stride[i] = step;
         step = cfx_dim_mul(call->env, step, shape[i]);
     }
     for (int i = axis + 1; i < x->rank; i++)
-        stride[i + n - 1] = x->stride[i];
+        stride[i + n - 1] = own[i];
 }
 
 static cfx_status unflatten_infer(cfx_call *call)

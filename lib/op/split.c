@@ -230,7 +230,7 @@ static cfx_status split_sections(cfx_call *call, int axis, int64_t sections)
     if (sections < 1)
         return cfx_call_fail(call, CFX_EINVAL, "number of sections must be "
                              "larger than 0, got %lld", (long long)sections);
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis], from = cfx_dim_int(0);
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
     cfx_dim by = cfx_dim_int(sections), one = cfx_dim_int(1);
     cfx_dim size = cfx_dim_floordiv(env, n, by), more = cfx_dim_mod(env, n,
                                                                     by);
@@ -242,9 +242,10 @@ static cfx_status split_sections(cfx_call *call, int axis, int64_t sections)
         cfx_dim rest = cfx_dim_sub(env, more, cfx_dim_int(i));
         cfx_dim extra = cfx_dim_min(env, one, cfx_dim_max(env,
                                     cfx_dim_int(0), rest));
-        cfx_dim length = cfx_dim_add(env, size, extra);
-        st = add_range(&p, axis, from, length);
-        from = cfx_dim_add(env, from, length);
+        cfx_dim at = cfx_dim_int(i);
+        cfx_dim from = cfx_dim_add(env, cfx_dim_mul(env, at, size),
+                                   cfx_dim_min(env, at, more));
+        st = add_range(&p, axis, from, cfx_dim_add(env, size, extra));
     }
     return end_parts(&p, st);
 }

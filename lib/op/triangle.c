@@ -85,18 +85,31 @@ static int64_t near_offset(int64_t offset, int64_t rows, int64_t cols)
     return offset > cols ? cols : offset < -rows - 1 ? -rows - 1 : offset;
 }
 
+static int64_t within(int64_t v, int64_t lo, int64_t hi)
+{
+    return v < lo ? lo : v > hi ? hi : v;
+}
+
+/* Places on and below a diagonal: rows without any, rows of 1, 2, ... more than
+ * the one before, rows that are full. All are less than 2^62. */
+static int64_t count_lower(int64_t rows, int64_t cols, int64_t offset)
+{
+    int64_t first = within(-offset, 0, rows);
+    int64_t full = within(cols - offset - 1, first, rows);
+    int64_t n = full - first;
+    return n * (first + offset + 1) + n * (n - 1) / 2 + (rows - full) * cols;
+}
+
 static cfx_status indices_infer(cfx_call *call)
 {
     int64_t rows = cfx_call_int(call, 0), cols = cfx_call_int(call, 1);
-    int64_t count = 0, from, to;
     cfx_status st = check_area(call, rows, cols);
     if (st)
         return st;
     int64_t offset = near_offset(cfx_call_int(call, 2), rows, cols);
-    for (int64_t i = 0; i < rows; i++) {
-        row_range(call->op->code, i, cols, offset, &from, &to);
-        count += to - from;
-    }
+    bool upper = call->op->code;
+    int64_t count = count_lower(rows, cols, offset - upper);
+    count = upper ? rows * cols - count : count;
     cfx_dim shape[] = {cfx_dim_int(2), cfx_dim_int(count)};
     return cfx_call_out(call, cfx_call_dtype(call, 3, CFX_I64), 2, shape);
 }
@@ -110,7 +123,8 @@ static cfx_status indices_run(cfx_call *call)
     cfx_dtype type = (cfx_dtype)y->dtype;
     size_t size = cfx_dtype_size(type);
     char *p = y->data;
-    for (int64_t i = 0; i < rows; i++) {
+    int64_t first = call->op->code ? 0 : within(-offset, 0, rows);
+    for (int64_t i = first; at < n; i++) {
         row_range(call->op->code, i, cols, offset, &from, &to);
         for (int64_t j = from; j < to; j++, at++) {
             cfx_element_set_int(type, p + (size_t)at * size, i);
