@@ -137,6 +137,12 @@ void cli_symbols_release(cli_symbols *s);
 cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
                           const char *text, cfx_error *err);
 
+/* cfx shapes --memory: the memory that a run with such inputs takes, as text,
+ * json or csv. */
+cfx_status cli_print_memory(cli *c, cfx_module *gm,
+                            const cli_inputs *in, const cli_symbols *s,
+                            const char *format, cfx_error *err);
+
 /* As cli_inputs_make, but tensors are metas: of a file's type and shape, of a
  * type and shape that may have symbols. Fails for a symbol that is set and that
  * no input has. */

@@ -2,6 +2,7 @@
  * cfx run -- run a model on inputs.
  */
 #include <cfx/check_finite.h>
+#include <cfx/memory_plan.h>
 #include <cfx/trace.h>
 
 #include <stdlib.h>
@@ -16,7 +17,7 @@ struct run_options {
     const char *directory;
     int top, repeat;
     cli_seed seed;
-    bool trace, check_finite;
+    bool trace, check_finite, arena;
 };
 
 static const cli_option options[] = {
@@ -43,6 +44,10 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "check-finite", NULL,
      "fail at the first node that gives a NaN or an infinity",
      offsetof(struct run_options, check_finite)},
+    {CLI_FLAG, 0, "arena", NULL,
+     "have all values in one block of memory, each at its planned place (see "
+     "cfx shapes --memory)",
+     offsetof(struct run_options, arena)},
     {CLI_COUNT, 0, "repeat", "N", "run N times and tell how long it took",
      offsetof(struct run_options, repeat)},
     {0},
@@ -65,6 +70,8 @@ struct walk {
     cfx_interp_class saving; /* its super is the class that was chosen */
     struct save *save;
     int nsaves;
+    cfx_memory_plan *plan; /* with --arena */
+    cfx_planned_scope scope;
 };
 
 static struct walk *downcast(cfx_interp *it)
@@ -115,8 +122,12 @@ static cfx_status find_saves(struct walk *w, const cli_list *texts,
 
 /* The class is made here, since its super is the user's choice. */
 static cfx_status walk_init(struct walk *w, cfx_module *gm,
-                            const struct run_options *o, cfx_error *err)
+                            const cli_inputs *in, const struct run_options *o,
+                            cfx_error *err)
 {
+    cfx_interp_options how = {.size = sizeof(how)};
+    cfx_status rc = CFX_OK;
+
     w->saving = (cfx_interp_class){
         .size = sizeof(w->saving),
         .name = "save",
@@ -127,14 +138,35 @@ static cfx_status walk_init(struct walk *w, cfx_module *gm,
     };
     if (o->trace)
         w->u.trace.to = stderr;
-    cfx_status rc = cfx_interp_init(&w->u.base, &w->saving, gm, err);
+    if (o->arena) {
+        rc = cfx_memory_plan_new(&w->plan, gm, in->value, in->n, NULL, err);
+        if (!rc)
+            rc = cfx_planned_scope_init(&w->scope, w->plan, err);
+        how.scope = &w->scope.base;
+    }
+    if (!rc)
+        rc = cfx_interp_init_with(&w->u.base, &w->saving, gm, &how, err);
     return rc ? rc : find_saves(w, &o->saves, err);
 }
 
 static void walk_release(struct walk *w)
 {
     cfx_interp_release(&w->u.base);
+    cfx_planned_scope_release(&w->scope);
+    cfx_memory_plan_free(w->plan);
     free(w->save);
+}
+
+/* What was asked for that the plan does not have. */
+static void tell_misses(const struct walk *w, cfx_context *ctx)
+{
+    cfx_planned_counts n = cfx_planned_scope_counts(&w->scope);
+
+    if (n.missed)
+        cfx_message(ctx, CFX_NOTE, "--arena: %llu of %llu blocks (%llu bytes) "
+                    "are not in the arena", (unsigned long long)n.missed,
+                    (unsigned long long)(n.placed + n.missed),
+                    (unsigned long long)n.missed_bytes);
 }
 
 static double now(void)
@@ -275,10 +307,11 @@ static cfx_status run_model(cli *c, const struct run_options *o,
         cfx_fail_at(err, "%s", path);
         return rc;
     }
-    rc = walk_init(&w, gm, o, err);
+    rc = walk_init(&w, gm, &in, o, err);
     if (!rc)
         rc = run_often(&w, &in, o->repeat ? o->repeat : 1, &result, c->out,
                        err);
+    tell_misses(&w, c->ctx);
     if (rc)
         explain(c, err, path);
     else

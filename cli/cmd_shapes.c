@@ -13,6 +13,7 @@ struct shapes_options {
     cli_list inputs, set, asserts;
     const char *format;
     int depth;
+    bool memory;
 };
 
 static const cli_option options[] = {
@@ -37,6 +38,10 @@ static const cli_option options[] = {
     {CLI_COUNT, 0, "depth", "K",
      "text, json, csv: show modules that lie K deep, not what is in them",
      offsetof(struct shapes_options, depth)},
+    {CLI_FLAG, 0, "memory", NULL,
+     "text, json, csv: show the blocks of memory that a run takes instead: how "
+     "long each lives, and its place in one arena",
+     offsetof(struct shapes_options, memory)},
     {0},
 };
 
@@ -67,7 +72,7 @@ static cfx_status print_graph(cfx_sink to, const cfx_shape_prop *p, int depth,
                               cfx_error *err)
 {
     (void)depth;
-    return cfx_print_model(to, p->base.module, true, err);
+    return cfx_print_annotated(to, p->base.module, err);
 }
 
 static cfx_status print_readable(cfx_sink to, const cfx_shape_prop *p,
@@ -174,6 +179,12 @@ static cfx_status propagate(cli *c, cfx_module *gm,
 
     if (!rc)
         rc = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
+    if (!rc && o->memory) {
+        rc = cli_print_memory(c, gm, &in, &symbols, o->format, err);
+        cli_inputs_release(&in);
+        cli_symbols_release(&symbols);
+        return rc;
+    }
     if (!rc) {
         const cfx_shape_prop_options how = {
             .size = sizeof(how), .env = symbols.env, .keep_values = true,
@@ -206,7 +217,12 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)nargs;
     if (!format)
         return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
-    cfx_status rc = cli_load(c, &gm, args[0], false, &err);
+    if (o->memory && (format->meta || o->depth || o->asserts.n))
+        return cli_usage(c, "--memory goes with --format text, json or csv, "
+                         "and without --depth and --assert");
+    /* Where there are weights, they tell the shapes of what the text only
+     * names, and small tables their numbers. */
+    cfx_status rc = cli_load(c, &gm, args[0], true, &err);
     if (!rc) {
         rc = propagate(c, gm, o, format, &err);
         if (rc)
@@ -220,7 +236,8 @@ const cli_command cli_command_shapes = {
     .name = "shapes",
     .args = "MODEL",
     .summary = "Tell what comes out of each node, for any size of the inputs",
-    .details = "Nothing is computed, and no weights are needed. Extents may be "
+    .details = "Nothing is computed, and no weights are needed, but where a "
+               "parameter's shape stands nowhere else. Extents may be "
                "symbols. Behind the table stand the ranges of the symbols, and "
                "guards: facts that the model needs of them.",
     .options = options,

@@ -9,7 +9,8 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/cmd_roofline.c %reldir%/cmd_machine.c \
     %reldir%/cmd_transform.c %reldir%/cmd_passes.c \
     %reldir%/save.c %reldir%/save.h \
-    %reldir%/shape_input.c %reldir%/cmd_shapes.c
+    %reldir%/shape_input.c %reldir%/cmd_shapes.c \
+    %reldir%/shapes_memory.c
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library where it is linked statically.
 cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic

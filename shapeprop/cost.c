@@ -113,7 +113,7 @@ static cfx_dtype type_of(const cfx_call *call, cfx_value out)
 static void add_call(struct cfx_cost_self *self, const cfx_call *call,
                      const cfx_cost *cost, cfx_value out)
 {
-    cfx_shape_env *env = self->scope.env;
+    cfx_shape_env *env = self->scope.base.env;
     cfx_cost_node *row = self->row;
     cfx_dim flops = cfx_cost_flops(env, cost);
     int64_t size = known(flops);
@@ -138,11 +138,11 @@ static cfx_status call_control(struct cfx_cost_self *self, cfx_call *call,
 {
     cfx_cost_frame frame = {.around = self->frame, .call = call,
                             .sum = {cfx_cost__none(), cfx_cost__none()}};
-    cfx_shape_env *env = self->scope.env;
+    cfx_shape_env *env = self->scope.base.env;
     cfx_cost *around = self->sum;
     self->frame = &frame;
     self->sum = &frame.sum[0];
-    cfx_status st = cfx_scope_call_control(&self->scope, call, out);
+    cfx_status st = cfx_scope_call_control(&self->scope.base, call, out);
     self->frame = frame.around;
     self->sum = around;
     if (st)
@@ -173,7 +173,7 @@ cfx_value cfx_cost__slices(const cfx_call *call)
 static void choose_branch(struct cfx_cost_self *self)
 {
     cfx_cost_frame *f = self->frame;
-    const cfx_node *n = self->scope.node;
+    const cfx_node *n = self->scope.base.node;
     if (!f || !n || strcmp(f->call->schema->name, "cond"))
         return;
     cfx_value other = f->call->in[2];
@@ -186,12 +186,22 @@ static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
     struct cfx_cost_self *self = scope_downcast(s);
     cfx_cost cost = cfx_cost__none();
+    cfx_call same = *call;
+    cfx_value meta = CFX_NOTHING;
+    bool done;
     choose_branch(self);
     if (cfx_op_takes_graphs(call->op))
         return call_control(self, call, out);
-    cfx_status st = self->call_cost(self->prop, call, &cost, out);
+    cfx_status st = cfx_shape_scope_known(&self->scope, call, out, &done);
+    if (!done && !st)
+        st = self->call_cost(self->prop, call, &cost, out);
+    else if (!st) /* what is known by value is no cheaper */
+        st = self->call_cost(self->prop, &same, &cost, &meta);
+    cfx_value_unref(meta);
     if (!st)
         add_call(self, call, &cost, *out);
+    else if (done)
+        cfx_value_unref(*out);
     return st;
 }
 
@@ -247,19 +257,24 @@ static cfx_status cost_run_node(cfx_interp *it, const cfx_node *n,
     self->nweights = 0;
     cfx_status st = CFX_SUPER(&cfx_cost_prop_default.base, run_node)(it, n,
                                                                      out);
-    if (!st)
-        st = cfx_cost__node_weights(p, row, *out);
     if (st)
         return st;
     row->value = cfx_value_ref(*out);
-    return self->node_cost(p, row);
+    st = cfx_cost__node_weights(p, row);
+    if (!st)
+        st = self->node_cost(p, row);
+    if (st) {
+        cfx_value_unref(*out);
+        *out = CFX_NOTHING;
+    }
+    return st;
 }
 
 const cfx_cost_prop_class cfx_cost_prop_default = {
     .base = {
         .size = sizeof(cfx_cost_prop_class),
         .name = "cost",
-        .super = &cfx_interp_base,
+        .super = &cfx_shape_prop_class,
         .run_node = cost_run_node,
     },
     .call_cost = default_call_cost,
@@ -279,7 +294,7 @@ static cfx_status make_rows(cfx_cost_prop *p, const cfx_graph *g,
                             cfx_error *err)
 {
     struct cfx_cost_self *self = p->self;
-    cfx_context *ctx = self->scope.ctx;
+    cfx_context *ctx = self->scope.base.ctx;
     size_t n = cfx_graph_len(g);
     self->nids = cfx_graph_ids(g);
     self->nrows = n;
@@ -308,29 +323,30 @@ cfx_status cfx_cost_prop_init(cfx_cost_prop *p, const cfx_cost_prop_class *cls,
     if (!cls)
         cls = &cfx_cost_prop_default;
     p->self = self;
-    cfx_scope_init(&self->scope, &cost_scope_class, ctx, env);
+    cfx_shape_scope_init(&self->scope, &cost_scope_class, ctx, env);
     cfx_arena_init(&self->arena, ctx);
     self->prop = p;
     self->call_cost = with(cls, offsetof(cfx_cost_prop_class, call_cost))
                           ->call_cost;
     self->node_cost = with(cls, offsetof(cfx_cost_prop_class, node_cost))
                           ->node_cost;
-    cfx_interp_options options = {.size = sizeof(options),
-                                  .scope = &self->scope};
-    cfx_status st = cfx_interp_init_with(&p->base, &cls->base, gm, &options,
-                                         err);
-    return st ? st : make_rows(p, p->base.graph, err);
+    const cfx_shape_prop_options options = {
+        .size = sizeof(options), .env = env, .scope = &self->scope.base,
+        .no_meta = true, .check = true};
+    cfx_status st = cfx_shape_prop_init(&p->base, &cls->base, gm, &options,
+                                        err);
+    return st ? st : make_rows(p, p->base.base.graph, err);
 }
 
 void cfx_cost_prop_release(cfx_cost_prop *p)
 {
     struct cfx_cost_self *self = p->self;
-    cfx_interp_release(&p->base);
+    cfx_interp_release(&p->base.base);
     if (self) {
-        cfx_context *ctx = self->scope.ctx;
+        cfx_context *ctx = self->scope.base.ctx;
         for (size_t i = 0; i < p->nnodes; i++)
             cfx_value_unref(p->node[i].value);
-        cfx_scope_release(&self->scope);
+        cfx_shape_scope_release(&self->scope);
         cfx_arena_release(&self->arena);
         cfx_free(ctx, self->weights, self->cap * sizeof(*self->weights));
         cfx_free(ctx, p->node, (self->nrows + 1) * sizeof(*p->node));
@@ -347,10 +363,11 @@ cfx_status cfx_cost_prop_run(cfx_cost_prop *p, const cfx_value *inputs,
 {
     cfx_value result = CFX_NOTHING;
     cfx_arena_release(&p->self->arena);
-    cfx_arena_init(&p->self->arena, p->self->scope.ctx);
+    cfx_arena_init(&p->self->arena, p->self->scope.base.ctx);
     for (size_t i = 0; i < p->nnodes; i++)
         clear_row(&p->node[i]);
-    cfx_status st = cfx_interp_run(&p->base, inputs, ninputs, &result, err);
+    cfx_status st = cfx_interp_run(&p->base.base, inputs, ninputs, &result,
+                                   err);
     cfx_value_unref(result);
     return st;
 }
@@ -358,6 +375,6 @@ cfx_status cfx_cost_prop_run(cfx_cost_prop *p, const cfx_value *inputs,
 const cfx_cost_node *cfx_cost_prop_of(const cfx_cost_prop *p,
                                       const cfx_node *n)
 {
-    return n->graph == p->base.graph && n->id < p->self->nids
+    return n->graph == p->base.base.graph && n->id < p->self->nids
                ? &p->node[p->self->row_of[n->id]] : NULL;
 }

@@ -17,7 +17,7 @@ typedef struct cfx_cost_frame {
 
 /* The scope comes first: its hooks cast. */
 struct cfx_cost_self {
-    cfx_scope scope;
+    cfx_shape_scope scope;
     cfx_cost_prop *prop;
     cfx_status (*call_cost)(cfx_cost_prop *p, cfx_call *call, cfx_cost *cost,
                             cfx_value *out);
@@ -46,7 +46,6 @@ cfx_value cfx_cost__slices(const cfx_call *call);
  * memory. */
 bool cfx_cost__add_weight(struct cfx_cost_self *self, const cfx_state *state);
 /* Add what the node's target names, and keep what was noted. */
-cfx_status cfx_cost__node_weights(cfx_cost_prop *p, cfx_cost_node *row,
-                                  cfx_value out);
+cfx_status cfx_cost__node_weights(cfx_cost_prop *p, cfx_cost_node *row);
 
 #endif

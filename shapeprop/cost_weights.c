@@ -13,7 +13,7 @@ bool cfx_cost__add_weight(struct cfx_cost_self *self, const cfx_state *state)
             return true;
     if (self->nweights == self->cap) {
         size_t cap = self->cap ? 2 * self->cap : 16;
-        void *p = cfx_realloc(self->scope.ctx, self->weights,
+        void *p = cfx_realloc(self->scope.base.ctx, self->weights,
                               self->cap * sizeof(*self->weights),
                               cap * sizeof(*self->weights));
         if (!p)
@@ -53,7 +53,7 @@ static const cfx_state *state_at(const cfx_module *root, const char *path)
 
 static bool add_target(cfx_cost_prop *p, const cfx_node *n, cfx_value out)
 {
-    const cfx_module *root = p->base.module, *m = NULL;
+    const cfx_module *root = p->base.base.module, *m = NULL;
     if (n->op == CFX_GET_ATTR && out.kind == CFX_TENSOR) {
         const cfx_state *s = state_at(root, n->target.u.str->text);
         return !s || !s->tensor || cfx_cost__add_weight(p->self, s);
@@ -67,18 +67,17 @@ static bool add_target(cfx_cost_prop *p, const cfx_node *n, cfx_value out)
     return add_below(p->self, m);
 }
 
-cfx_status cfx_cost__node_weights(cfx_cost_prop *p, cfx_cost_node *row,
-                                  cfx_value out)
+cfx_status cfx_cost__node_weights(cfx_cost_prop *p, cfx_cost_node *row)
 {
     struct cfx_cost_self *self = p->self;
-    if (!add_target(p, row->node, out))
-        return cfx_no_memory(p->base.err);
+    if (!add_target(p, row->node, row->value))
+        return cfx_no_memory(p->base.base.err);
     if (!self->nweights)
         return CFX_OK;
     size_t size = self->nweights * sizeof(*self->weights);
     cfx_cost_weight *kept = cfx_arena_alloc(&self->arena, size);
     if (!kept)
-        return cfx_no_memory(p->base.err);
+        return cfx_no_memory(p->base.base.err);
     memcpy(kept, self->weights, size);
     row->weight = kept;
     row->nweights = self->nweights;

@@ -197,7 +197,7 @@ static bool add_row(cfx_flow *f, uint32_t row)
 cfx_status cfx_flow__make(cfx_flow *f, const cfx_cost_prop *costs,
                           cfx_error *err)
 {
-    cfx_scope *s = costs->base.scope;
+    cfx_scope *s = costs->base.base.scope;
     *f = (cfx_flow){.ctx = s->ctx, .env = s->env, .costs = costs,
                     .nrows = costs->nnodes};
     cfx_map_init(&f->weights, f->ctx);

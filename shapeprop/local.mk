@@ -15,10 +15,14 @@ libcfx_all_la_SOURCES += %reldir%/cost.c %reldir%/cost_groups.c \
 
 # Rooflines.
 dist_cfxinclude_HEADERS += %reldir%/cfx/roofline.h
-libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/roofline.c \
-	%reldir%/roofline_columns.c %reldir%/roofline_floor.c \
-	%reldir%/roofline_impl.h %reldir%/roofline_measure.c \
-	%reldir%/roofline_rows.c \
+libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/grid.c %reldir%/grid.h \
+	%reldir%/roofline.c \
+	%reldir%/roofline_columns.c %reldir%/roofline_compare.c \
+	%reldir%/roofline_dot.c \
+	%reldir%/roofline_floor.c %reldir%/roofline_trace.c \
+	%reldir%/roofline_impl.h %reldir%/roofline_json.c \
+	%reldir%/roofline_json.h %reldir%/roofline_measure.c \
+	%reldir%/roofline_rows.c %reldir%/roofline_symbol.c \
 	%reldir%/roofline_table.h %reldir%/roofline_text.c \
 	%reldir%/roofline_totals.c
 
@@ -70,11 +74,17 @@ endif
 
 # Memory.
 dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
+libcfx_all_la_SOURCES += %reldir%/memory_impl.h %reldir%/memory_plan.c \
+	%reldir%/memory_walk.c %reldir%/memory_place.c \
+	%reldir%/memory_sweep.c %reldir%/memory_run.c \
+	%reldir%/memory_text.c
 
 # Reports. The page is made from the files in report/.
 dist_cfxinclude_HEADERS += %reldir%/cfx/report.h
-libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_read.c \
-	%reldir%/report_draw.c %reldir%/report_html.c
+libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_plot.h \
+	%reldir%/report_read.c %reldir%/report_text.c \
+	%reldir%/report_ceiling.c %reldir%/report_draw.c \
+	%reldir%/report_html.c
 nodist_libcfx_all_la_SOURCES += %reldir%/report_page.c
 CLEANFILES += %reldir%/report_page.c
 REPORT_PAGE = %reldir%/report/report.html
@@ -82,7 +92,8 @@ REPORT_PAGE_PARTS = %reldir%/report/report.css %reldir%/report/format.js \
 	%reldir%/report/data.js %reldir%/report/state.js \
 	%reldir%/report/draw.js %reldir%/report/ceilings.js \
 	%reldir%/report/summary.js \
-	%reldir%/report/roofline.js %reldir%/report/modules.js \
+	%reldir%/report/roofline.js %reldir%/report/sweep.js \
+	%reldir%/report/modules.js \
 	%reldir%/report/memory.js %reldir%/report/table.js \
 	%reldir%/report/main.js
 EXTRA_DIST += %reldir%/report/page.awk $(REPORT_PAGE) $(REPORT_PAGE_PARTS)

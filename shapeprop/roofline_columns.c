@@ -74,13 +74,29 @@ GET(nodes)
     set_dim(c, CFX_CELL_NUMBER, cfx_dim_int((int64_t)row->nodes));
 }
 
+struct writing {
+    char *at;
+    size_t len, room;
+};
+
+static cfx_status write_part(void *user, const char *text, size_t len)
+{
+    struct writing *w = user;
+    size_t n = len < w->room - w->len ? len : w->room - w->len;
+    memcpy(w->at + w->len, text, n);
+    w->len += n;
+    w->at[w->len] = '\0';
+    return CFX_OK;
+}
+
 GET(shape)
 {
+    struct writing w = {c->text, 0, sizeof(c->text) - 1};
     (void)r;
-    if (!row->node || row->node->cost->value.kind != CFX_TENSOR)
+    if (!row->node || cfx_value_is_none(row->node->cost->value) ||
+        cfx_print_shape((cfx_sink){write_part, &w}, row->node->cost->value,
+                        false, NULL))
         return;
-    cfx_tensor_format_type(row->node->cost->value.u.tensor, c->text,
-                           sizeof(c->text));
     c->kind = CFX_CELL_TEXT;
 }
 
@@ -125,7 +141,12 @@ GET(intensity)
         set_x(c, CFX_CELL_NUMBER, bytes > 0 ? flops / bytes : -1);
         return;
     }
-    if (cfx_dim_format(row->flops, top, sizeof(top)) >= sizeof(top) ||
+    if (flops == 0) {
+        set_x(c, CFX_CELL_NUMBER, 0);
+        return;
+    }
+    if (cfx_dim_is_bad(row->flops) || cfx_dim_is_bad(row->bytes) ||
+        cfx_dim_format(row->flops, top, sizeof(top)) >= sizeof(top) ||
         cfx_dim_format(row->bytes, bottom, sizeof(bottom)) >= sizeof(bottom))
         return;
     snprintf(c->text, sizeof(c->text), "(%s)/(%s)", top, bottom);
@@ -140,10 +161,28 @@ static bool has_floor(const cfx_roofline *r, const cfx_table_row *row)
            row->node->floor.bound != CFX_BOUND_UNKNOWN;
 }
 
+/* "memory, compute from N=21": of what is not known until N is. */
+static void follow_bound(const cfx_roofline *r, const cfx_table_row *row,
+                         cfx_cell *c)
+{
+    size_t at = (size_t)(row->node - r->node), len;
+    set_text(c, cfx_bound_names[row->node->first]);
+    for (size_t i = 0; i < r->nturns; i++) {
+        if (r->turn[i].row != at)
+            continue;
+        len = strlen(c->text);
+        snprintf(c->text + len, sizeof(c->text) - len, ", %s from %s=%lld",
+                 cfx_bound_names[r->turn[i].after], r->symbol,
+                 (long long)r->turn[i].at);
+    }
+}
+
 GET(bound)
 {
     if (has_floor(r, row))
         set_text(c, cfx_bound_names[row->node->floor.bound]);
+    else if (row->node && row->node->first)
+        follow_bound(r, row, c);
 }
 
 GET(level)
@@ -209,19 +248,20 @@ GET(share)
     set_x(c, CFX_CELL_FRACTION, row->share);
 }
 
-GET(live)
+GET(computing)
 {
     (void)r;
-    if (row->node)
-        set_dim(c, CFX_CELL_BYTES, row->node->live_bytes);
+    set_x(c, CFX_CELL_FRACTION, row->computing);
 }
+
+COUNT(live, CFX_CELL_BYTES, row->live)
 
 const cfx_column cfx_columns[] = {
     {"name", "name", "name", true, 0, get_name},
     {"op", "op", "op", true, 90, get_op},
     {"target", "target", "target", true, 80, get_target},
     {"module", "module_path", "module", true, 80, get_module},
-    {"type", "type", "operator", true, 30, get_type},
+    {"type", "type", "type", true, 30, get_type},
     {"nodes", "nodes", "nodes", false, 20, get_nodes},
     {"shape", "shape", "result", true, 40, get_shape},
     {"dtype", "dtype", "type", true, 60, get_dtype},
@@ -246,6 +286,7 @@ const cfx_column cfx_columns[] = {
     {"bandwidth", "bytes_per_second", "B/s", false, 32, get_bandwidth},
     {"efficiency", "efficiency", "eff.", false, 6, get_efficiency},
     {"share", "share", "share", false, 8, get_share},
+    {"computing", "compute_bound", "compute", false, 36, get_computing},
     {"live", "live_bytes", "live", false, 60, get_live},
 };
 const size_t cfx_ncolumns = sizeof(cfx_columns) / sizeof(*cfx_columns);

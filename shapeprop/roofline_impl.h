@@ -46,11 +46,8 @@ cfx_status cfx_flow__make(cfx_flow *f, const cfx_cost_prop *costs,
                           cfx_error *err);
 void cfx_flow__release(cfx_flow *f);
 
-/* How symbols get values; NULL where there are none. */
-typedef bool cfx_symbol_fn(void *user, const char *name, int64_t *v);
-
 /* The floors of all rows, one each; rows whose counts are not known are
- * CFX_BOUND_UNKNOWN. */
+ * CFX_BOUND_UNKNOWN. `value` may be NULL. */
 cfx_status cfx_floor__find(cfx_floor *floor, const cfx_flow *f,
                            const cfx_machine_rates *rates,
                            cfx_symbol_fn *value, void *user, cfx_error *err);
@@ -58,6 +55,7 @@ cfx_status cfx_floor__find(cfx_floor *floor, const cfx_flow *f,
 struct cfx_roofline_self {
     cfx_cost_prop costs;
     cfx_flow flow;
+    size_t turn_cap;
 };
 
 /* Fill in all sums, of costs, floors and times. */

@@ -3,6 +3,7 @@
  */
 #include "shapeprop/roofline_table.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 /* ---- Rows ---- */
@@ -17,7 +18,8 @@ static cfx_table_row node_row(const cfx_roofline *r, size_t i)
         .cost = &n->cost->cost, .flops = n->flops, .bytes = n->bytes,
         .parameters = zero, .parameter_bytes = zero,
         .floor = n->floor.bound == CFX_BOUND_UNKNOWN ? -1 : n->floor.seconds,
-        .seconds = n->seconds, .share = cfx_roofline_share(r, n), .node = n};
+        .seconds = n->seconds, .share = cfx_roofline_share(r, n),
+        .computing = -1, .live = n->live_bytes, .node = n};
     for (size_t k = 0; k < n->cost->nweights; k++) {
         cfx_cost_sum sum = cfx_cost__no_sum();
         cfx_cost__add_tensor(r->env, &sum, &n->cost->weight[k]);
@@ -46,7 +48,8 @@ static cfx_table_row sum_row(const cfx_roofline *r, const cfx_roofline_sum *s,
         .bytes = cfx_cost_bytes(r->env, &s->cost.cost),
         .parameters = s->cost.parameters,
         .parameter_bytes = s->cost.parameter_bytes,
-        .floor = s->floor, .seconds = s->seconds, .share = share_of(r, s)};
+        .floor = s->floor, .seconds = s->seconds, .share = share_of(r, s),
+        .computing = -1, .live = CFX_DIM_BAD};
 }
 
 static void add_row(cfx_table *t, cfx_table_row row)
@@ -70,7 +73,47 @@ static void add_modules(cfx_table *t)
     }
 }
 
-static void add_rows(cfx_table *t)
+/* Counts of numbers are exact as doubles; what is not known is bad. */
+static cfx_dim count(double x)
+{
+    return x < 0 || x > (double)CFX_DIM_MAX ? CFX_DIM_BAD
+                                            : cfx_dim_int((int64_t)x);
+}
+
+static bool add_point(cfx_table *t, const cfx_roofline_point *p)
+{
+    char name[96];
+    int len = snprintf(name, sizeof(name), "%s=%lld", t->r->swept,
+                       (long long)p->at);
+    char *kept = cfx_arena_strdup(&t->arena, name, (size_t)len);
+    cfx_cost *cost = cfx_arena_alloc(&t->arena, sizeof(*cost));
+    if (!kept || !cost)
+        return false;
+    *cost = (cfx_cost){.macs = count(p->macs), .ops = CFX_DIM_BAD,
+                       .transcendental = CFX_DIM_BAD,
+                       .bytes_read = CFX_DIM_BAD,
+                       .bytes_written = CFX_DIM_BAD};
+    add_row(t, (cfx_table_row){
+        .name = kept, .nodes = t->r->nnodes, .cost = cost,
+        .flops = count(p->flops), .bytes = count(p->bytes),
+        .parameters = t->r->total.cost.parameters,
+        .parameter_bytes = t->r->total.cost.parameter_bytes,
+        .floor = p->floor, .share = -1,
+        .computing = p->floor > 0
+                         ? p->floor_of[CFX_BOUND_COMPUTE] / p->floor : -1,
+        .live = count(p->peak_bytes)});
+    return true;
+}
+
+static bool add_points(cfx_table *t)
+{
+    for (size_t i = 0; i < t->r->npoints; i++)
+        if (!add_point(t, &t->r->point[i]))
+            return false;
+    return true;
+}
+
+static bool add_rows(cfx_table *t)
 {
     const cfx_roofline *r = t->r;
     switch (t->view->by) {
@@ -91,13 +134,17 @@ static void add_rows(cfx_table *t)
             if (r->bound_sum[i].cost.nodes)
                 add_row(t, sum_row(r, &r->bound_sum[i], cfx_bound_names[i]));
         break;
+    case CFX_BY_POINT:
+        return add_points(t);
     }
+    return true;
 }
 
 static size_t count_rows(const cfx_table *t)
 {
     size_t n = CFX_NBOUNDS;
     n = t->r->nnodes > n ? t->r->nnodes : n;
+    n = t->r->npoints > n ? t->r->npoints : n;
     return t->r->modules.n > n ? t->r->modules.n : n;
 }
 
@@ -170,14 +217,14 @@ cfx_status cfx_table__make(cfx_table *t, const cfx_roofline *r,
                            cfx_error *err)
 {
     *t = (cfx_table){.r = r, .view = view};
+    cfx_arena_init(&t->arena, r->ctx);
     cfx_status st = choose_columns(t, columns, err);
     if (st)
         return st;
     t->cap = count_rows(t) + 1;
     t->row = cfx_calloc(r->ctx, t->cap, sizeof(*t->row));
-    if (!t->row)
+    if (!t->row || !add_rows(t))
         return cfx_no_memory(err);
-    add_rows(t);
     if (view->sort)
         st = sort_rows(t, err);
     t->nrows = view->top && view->top < t->all ? view->top : t->all;
@@ -188,5 +235,6 @@ void cfx_table__release(cfx_table *t)
 {
     if (t->row)
         cfx_free(t->r->ctx, t->row, t->cap * sizeof(*t->row));
+    cfx_arena_release(&t->arena);
     t->row = NULL;
 }

@@ -15,6 +15,8 @@ typedef struct cfx_table_row {
     const cfx_cost *cost;
     cfx_dim flops, bytes, parameters, parameter_bytes;
     double floor, seconds, share;
+    double computing;       /* the part of the floor that is bound by it */
+    cfx_dim live;
     const cfx_roofline_node *node; /* NULL: a sum */
     size_t order;
 } cfx_table_row;
@@ -69,6 +71,7 @@ typedef struct cfx_table {
     cfx_table_row *row;
     size_t ncolumns;
     const cfx_column *column[64];
+    cfx_arena arena;        /* names and costs of points */
 } cfx_table;
 
 cfx_status cfx_table__make(cfx_table *t, const cfx_roofline *r,
@@ -76,9 +79,15 @@ cfx_status cfx_table__make(cfx_table *t, const cfx_roofline *r,
                            const char *columns, cfx_error *err);
 void cfx_table__release(cfx_table *t);
 
+/* Write what was gathered, unless something has failed, and give it back. */
+cfx_status cfx_roofline__finish(cfx_buf *b, cfx_sink to, cfx_status st,
+                                cfx_error *err);
+
 /* Lines above and below a table. */
 void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
                                const cfx_roofline_view *view);
 void cfx_roofline__put_totals(cfx_buf *b, const cfx_roofline *r);
+/* "conv1 is compute-bound for N >= 3", a line each, after an empty one. */
+void cfx_roofline__put_turns(cfx_buf *b, const cfx_roofline *r);
 
 #endif

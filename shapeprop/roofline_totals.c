@@ -48,6 +48,31 @@ void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
         cfx_buf_putc(b, '\n');
 }
 
+/* ---- Turning points ---- */
+
+/* Of a node that turns once: from there on. Of others each turn. */
+void cfx_roofline__put_turns(cfx_buf *b, const cfx_roofline *r)
+{
+    for (size_t i = 0; i < r->nturns; i++) {
+        const cfx_turn *t = &r->turn[i];
+        bool more = i + 1 < r->nturns && r->turn[i + 1].row == t->row;
+        if (!i)
+            cfx_buf_putc(b, '\n');
+        cfx_buf_printf(b, "%s is %s-bound for %s >= %lld",
+                       r->node[t->row].cost->node->name,
+                       cfx_bound_names[t->after], r->symbol,
+                       (long long)t->at);
+        for (; more; more = i + 1 < r->nturns &&
+                            r->turn[i + 1].row == t->row) {
+            t = &r->turn[++i];
+            cfx_buf_printf(b, ", %s-bound for %s >= %lld",
+                           cfx_bound_names[t->after], r->symbol,
+                           (long long)t->at);
+        }
+        cfx_buf_putc(b, '\n');
+    }
+}
+
 /* ---- Totals ---- */
 
 /* 1,814,073,344 */
@@ -142,7 +167,7 @@ void cfx_roofline__put_totals(cfx_buf *b, const cfx_roofline *r)
     if (r->runs) {
         put_seconds(b, "measured", r->run_seconds);
         cfx_buf_printf(b, "  (median of %d run%s", r->runs, plural(r->runs));
-        if (r->rates && r->run_seconds > 0) {
+        if (r->rates && r->total.floor >= 0 && r->run_seconds > 0) {
             cfx_buf_puts(b, "; efficiency ");
             put_fraction(b, r->total.floor / r->run_seconds);
         }

@@ -212,33 +212,24 @@ static cfx_status match_value(cfx_shape_match *m, cfx_value have,
     return st;
 }
 
-static void add_shape(cfx_buf *to, cfx_value v, bool strides)
-{
-    cfx_print_shape(cfx_sink_buf(to), v, strides, NULL);
-}
-
 cfx_status cfx_shape_match_check(cfx_shape_match *m, const char *name,
                                  cfx_value have, cfx_value want, bool strides,
                                  cfx_error *err)
 {
-    bool same;
+    bool same, shapes;
     cfx_buf a, b;
-    cfx_status st = match_value(m, have, want, strides, &same);
+    cfx_status st = match_value(m, have, want, false, &shapes);
+    same = shapes;
+    if (!st && same && strides)
+        st = match_value(m, have, want, true, &same);
     if (st)
         return cfx_no_memory(err);
     if (same)
         return CFX_OK;
     cfx_buf_init(&a, m->ctx);
     cfx_buf_init(&b, m->ctx);
-    add_shape(&a, have, false);
-    add_shape(&b, want, false);
-    /* Only the strides differ: show them. */
-    if (strides && a.s && b.s && !strcmp(a.s, b.s)) {
-        cfx_buf_clear(&a);
-        cfx_buf_clear(&b);
-        add_shape(&a, have, true);
-        add_shape(&b, want, true);
-    }
+    cfx_print_shape(cfx_sink_buf(&a), have, shapes, NULL);
+    cfx_print_shape(cfx_sink_buf(&b), want, shapes, NULL);
     st = cfx_fail(err, CFX_ESHAPE, "%s is %.200s, not %.200s as asserted",
                   name, cfx_buf_str(&a), cfx_buf_str(&b));
     cfx_buf_release(&a);

@@ -142,6 +142,7 @@ static cfx_status propagate(cfx_shape_scope *s, cfx_call *call, cfx_value *out)
     const cfx_value *given = call->in;
     int n = 0;
     cfx_status st = CFX_OK;
+    call->known = true;
     if (CFX_LIKELY(!s->nwritten))
         return cfx_call_meta(call, out);
     for (; n < call->schema->nparams && !st; n += !st) {

@@ -130,16 +130,20 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, the folders that cfx
-# convert makes of them, random edits of random graphs, and multiply-adds, with a
-# PyTorch that is here: make check-pytorch PYTHON=... one that has torch.
-# PARTS="models", "folders", "graphs" or "costs" does one of them; MODELS names some, SEEDS gives others
+# All models of the zoo, every element of every node, the shapes of all nodes in
+# two layouts, the folders that cfx convert makes of them, random edits of random
+# graphs, and multiply-adds, with a PyTorch that is here: make check-pytorch
+# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs" or
+# "costs" does one of them; MODELS names some, SEEDS gives others
 # than 1.
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models folders graphs costs}; do case $$part in \
+	for part in $${PARTS:-models shapes folders graphs costs}; do \
+	case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	shapes) $${PYTHON:-python3} $$oracle/shapes.py ./cfx zoo $(MODELS) || \
 		status=1;; \
 	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
 		status=1;; \
@@ -208,8 +212,10 @@ endif
 if HAVE_CHECK
 SHAPE_TESTS =
 # -- extents
+SHAPE_TESTS += tests/dim_property_test
 
 # -- shapes
+SHAPE_TESTS += tests/shape_prop_test
 
 # -- rules of shapes, operator by operator
 check_PROGRAMS += tests/shape_walk_test
@@ -219,6 +225,9 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 
 # -- cost
 SHAPE_TESTS += tests/own_cost_test
+
+SHAPE_TESTS += tests/cost_test tests/roofline_test
+EXTRA_DIST += %reldir%/cost_test.h
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
 check_PROGRAMS += tests/cost_rules_test
@@ -233,12 +242,32 @@ dist_check_SCRIPTS += %reldir%/machine.sh
 TESTS += %reldir%/machine.sh
 
 # -- memory
+check_PROGRAMS += tests/memory_zoo_test
+tests_memory_zoo_test_SOURCES = %reldir%/memory_zoo_test.c \
+	%reldir%/memory_check.h $(ZOO_SOURCES)
+dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test
+tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
+	%reldir%/memory_check.h
 
 # -- reports
-
+SHAPE_TESTS += tests/report_test
+tests_report_test_SOURCES = %reldir%/report_test.c $(SECTION_SOURCES)
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
+
+# cfx roofline.
+dist_check_SCRIPTS += %reldir%/roofline.sh
+TESTS += %reldir%/roofline.sh
+
+# Reports in a browser.
+check_PROGRAMS += tests/report_page
+dist_check_SCRIPTS += %reldir%/report_browser.sh
+TESTS += %reldir%/report_browser.sh
+EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
+	%reldir%/report_documents.py
 
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh

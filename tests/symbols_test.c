@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cfx/interp.h>
+#include <cfx/shape_prop.h>
 
 #include "tests/zoo.h"
 
@@ -33,10 +33,15 @@ static void teardown(void)
 
 struct numbers { int64_t n, h, w; };
 
+static int64_t number_at(const struct numbers *k, char name)
+{
+    return name == 'N' ? k->n : name == 'H' ? k->h : k->w;
+}
+
 static bool number_of(void *user, const char *name, int64_t *v)
 {
     const struct numbers *k = user;
-    *v = *name == 'N' ? k->n : *name == 'H' ? k->h : k->w;
+    *v = number_at(k, *name);
     return strchr("NHW", *name) && !name[1];
 }
 
@@ -71,6 +76,8 @@ static cfx_status stop_at_tensor(void *user, cfx_value v)
     return v.kind == CFX_TENSOR ? CFX_EUSER : CFX_OK;
 }
 
+/* Of one image, steps along an axis of extent 1 are left out: what is known
+ * for any number of images need not be what that one has. */
 static void add_value(struct text *t, cfx_value v, struct numbers *k)
 {
     if (v.kind == CFX_TENSOR) {
@@ -80,7 +87,10 @@ static void add_value(struct text *t, cfx_value v, struct numbers *k)
             add(t, " %lld", (long long)value_of(x->shape[i], k));
         add(t, " @");
         for (int i = 0; i < x->rank; i++)
-            add(t, " %lld", (long long)value_of(x->stride[i], k));
+            if (k->n == 1 && value_of(x->shape[i], k) == 1)
+                add(t, " _");
+            else
+                add(t, " %lld", (long long)value_of(x->stride[i], k));
         add(t, "]");
     } else if (cfx_value_visit(v, stop_at_tensor, NULL)) {
         add(t, "(");
@@ -116,52 +126,28 @@ static void add_json(struct text *t, const json_t *j)
 
 /* ---- A walk that keeps the values of all nodes ---- */
 
-struct walk {
-    cfx_interp base;
-    cfx_value *of; /* by id of the node */
-};
-
-static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
-                                cfx_value *out);
-
-static const cfx_interp_class walk_class = {
-    .size = sizeof(cfx_interp_class),
-    .name = "walk",
-    .super = &cfx_interp_base,
-    .run_node = walk_run_node,
-};
-
-static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
-                                cfx_value *out)
-{
-    struct walk *w = (struct walk *)it;
-    cfx_status st = CFX_SUPER(&walk_class, run_node)(it, n, out);
-    if (!st)
-        w->of[n->id] = cfx_value_ref(*out);
-    return st;
-}
-
-/* All values of a model for an input of that shape. */
+/* All values of a model for an input of that shape, by id of the node. */
 static cfx_value *walk_model(cfx_module *gm, cfx_shape_env *env,
                              const cfx_dim *shape)
 {
-    cfx_scope s;
     cfx_tensor *x;
     cfx_value out;
-    struct walk w = {0};
-    cfx_interp_options o = {.size = sizeof(o), .scope = &s};
-    cfx_scope_init(&s, &cfx_meta_class, ctx, env);
-    w.of = calloc(cfx_graph_ids(cfx_graph_module_graph(gm)), sizeof(*w.of));
+    cfx_shape_prop p = {.env = NULL};
+    cfx_shape_prop_options o = {.size = sizeof(o), .env = env,
+                                .keep_values = true, .no_meta = true};
+    const cfx_graph *g = cfx_graph_module_graph(gm);
+    cfx_value *of = calloc(cfx_graph_ids(g), sizeof(*of));
     if (cfx_tensor_meta(&x, ctx, CFX_F32, 4, shape, NULL, &err) ||
-        cfx_interp_init_with(&w.base, &walk_class, gm, &o, &err) ||
-        cfx_interp_run(&w.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1, &out,
+        cfx_shape_prop_init(&p, NULL, gm, &o, &err) ||
+        cfx_interp_run(&p.base, (cfx_value[]){cfx_value_of_tensor(x)}, 1, &out,
                        &err))
         ck_abort_msg("%s", err.text);
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        of[n->id] = cfx_value_ref(cfx_interp_env(&p.base, n));
     cfx_value_unref(out);
     cfx_tensor_unref(x);
-    cfx_interp_release(&w.base);
-    cfx_scope_release(&s);
-    return w.of;
+    cfx_interp_release(&p.base);
+    return of;
 }
 
 static void forget(cfx_value *of, const cfx_graph *g)
@@ -182,13 +168,25 @@ static void assert_node(const char *model, const cfx_node *n, cfx_value v,
 
 /* ---- Against PyTorch ---- */
 
+/* Those that take images of any size, and those that do not. */
 static const char *const models[] = {
-    "alexnet", "resnet18", "resnet50", "mobilenet_v2", "mobilenet_v3_small",
-    "squeezenet1_1", "vgg11_bn", "regnet_x_400mf", "efficientnet_b0",
-    "inception_v3", "vit_b_16",
+    "alexnet", "efficientnet_b0", "efficientnet_b1", "efficientnet_b2",
+    "efficientnet_b3", "efficientnet_b4", "efficientnet_b5",
+    "efficientnet_b6", "efficientnet_b7", "inception_v3", "mobilenet_v2",
+    "mobilenet_v3_large", "mobilenet_v3_small", "regnet_x_16gf",
+    "regnet_x_1_6gf", "regnet_x_32gf", "regnet_x_3_2gf", "regnet_x_400mf",
+    "regnet_x_800mf", "regnet_x_8gf", "resnet101", "resnet152", "resnet18",
+    "resnet34", "resnet50", "resnext101_32x8d", "resnext101_64x4d",
+    "resnext50_32x4d", "squeezenet1_1", "vgg11", "vgg11_bn", "vgg13",
+    "vgg13_bn", "vgg16", "vgg16_bn", "vgg19", "vgg19_bn",
+    "vit_b_16", "vit_b_32", "vit_h_14", "vit_l_16", "vit_l_32",
 };
 
-enum { NMODELS = sizeof(models) / sizeof(models[0]) };
+enum {
+    NMODELS = sizeof(models) / sizeof(models[0]),
+    NFIXED = 5,
+    NANY = NMODELS - NFIXED
+};
 
 static json_t *read_shapes(const char *name)
 {
@@ -199,26 +197,17 @@ static json_t *read_shapes(const char *name)
     return j;
 }
 
-/* A model walked with N, and H and W too where `all`. */
-static void check_against_pytorch(const char *name, bool all)
+static void open_model(zoo_model *m, const char *name)
 {
-    zoo_model m = {0};
-    cfx_shape_env *env;
-    json_t *shapes = read_shapes(name);
-    const json_t *size = json_object_get(shapes, "input");
-    int64_t extent[4];
-    for (size_t i = 0; i < 4; i++)
-        extent[i] = json_integer_value(json_array_get(size, i));
-    struct numbers k = {extent[0], extent[2], extent[3]};
-    if (zoo_open(&m, ctx, place, digests, name, &err))
+    if (zoo_open(m, ctx, place, digests, name, &err))
         ck_abort_msg("%s: %s", name, err.text);
-    const cfx_graph *g = cfx_graph_module_graph(m.gm);
-    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
-    cfx_dim shape[] = {
-        cfx_dim_symbol(env, "N", 1), cfx_dim_int(extent[1]),
-        all ? cfx_dim_symbol(env, "H", 1) : cfx_dim_int(extent[2]),
-        all ? cfx_dim_symbol(env, "W", 1) : cfx_dim_int(extent[3])};
-    cfx_value *of = walk_model(m.gm, env, shape);
+}
+
+/* Every node of PyTorch's list has what it has there. */
+static void assert_nodes(const char *name, const cfx_graph *g,
+                         const cfx_value *of, const json_t *shapes,
+                         struct numbers *k)
+{
     int compared = 0;
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         struct text want = {.len = 0};
@@ -227,11 +216,36 @@ static void check_against_pytorch(const char *name, bool all)
         if (!entry)
             continue;
         add_json(&want, entry);
-        assert_node(name, n, of[n->id], &k, &want);
+        assert_node(name, n, of[n->id], k, &want);
         compared++;
     }
     ck_assert_int_ge(compared, (int)cfx_graph_len(g) - 1);
-    if (!all)
+}
+
+/* A model walked with the symbols that `which` names in the places of N, H and
+ * W. */
+static void check_against_pytorch(const char *name, const char *which)
+{
+    zoo_model m = {0};
+    cfx_shape_env *env;
+    json_t *shapes = read_shapes(name);
+    const json_t *size = json_object_get(shapes, "input");
+    cfx_dim shape[4];
+    int64_t extent[4];
+    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
+    for (size_t i = 0; i < 4; i++) {
+        char symbol[] = {"N\0HW"[i], '\0'};
+        extent[i] = json_integer_value(json_array_get(size, i));
+        shape[i] = *symbol && strstr(which, symbol)
+                       ? cfx_dim_symbol(env, symbol, 1)
+                       : cfx_dim_int(extent[i]);
+    }
+    struct numbers k = {extent[0], extent[2], extent[3]};
+    open_model(&m, name);
+    const cfx_graph *g = cfx_graph_module_graph(m.gm);
+    cfx_value *of = walk_model(m.gm, env, shape);
+    assert_nodes(name, g, of, shapes, &k);
+    if (!strstr(which, "H"))
         ck_assert_msg(!cfx_shape_env_guards(env), "%s: needs %s", name,
                       cfx_shape_env_guard(env, 0));
     forget(of, g);
@@ -240,45 +254,75 @@ static void check_against_pytorch(const char *name, bool all)
     json_decref(shapes);
 }
 
+START_TEST(shapes_are_those_of_pytorch)
+{
+    check_against_pytorch(models[_i], "");
+}
+END_TEST
+
 START_TEST(shapes_for_any_batch_are_those_of_pytorch)
 {
-    check_against_pytorch(models[_i], false);
+    check_against_pytorch(models[_i], "N");
+}
+END_TEST
+
+START_TEST(shapes_for_any_image_are_those_of_pytorch)
+{
+    check_against_pytorch(models[_i], "NHW");
 }
 END_TEST
 
 /* ---- Against walks with numbers ---- */
 
-/* Those that take images of any size. */
-static const char *const any_size[] = {
-    "resnet18", "resnet50", "mobilenet_v2", "squeezenet1_1",
-    "regnet_x_400mf", "efficientnet_b0",
-};
-
-enum { NANY = sizeof(any_size) / sizeof(any_size[0]) };
-
-START_TEST(shapes_for_any_image_are_those_of_pytorch)
+/* Does "A == B" hold, or "A >= B", ...? */
+static bool holds(cfx_shape_env *env, const char *guard, struct numbers *k)
 {
-    check_against_pytorch(any_size[_i], true);
+    char left[512], relation[8];
+    const char *right;
+    cfx_dim a, b;
+    size_t at = strcspn(guard, "=!<>");
+    snprintf(left, sizeof(left), "%.*s", (int)at, guard);
+    snprintf(relation, sizeof(relation), "%.*s",
+             (int)strspn(guard + at, "=!<>"), guard + at);
+    right = guard + at + strlen(relation);
+    if (cfx_dim_parse(&a, env, left, &err) ||
+        cfx_dim_parse(&b, env, right, &err))
+        ck_abort_msg("%s: %s", guard, err.text);
+    int64_t x = value_of(a, k), y = value_of(b, k);
+    return !strcmp(relation, "==")   ? x == y
+           : !strcmp(relation, "!=") ? x != y
+           : !strcmp(relation, "<=") ? x <= y
+           : !strcmp(relation, "<")  ? x < y
+           : !strcmp(relation, ">=") ? x >= y
+                                     : x > y;
 }
-END_TEST
 
-START_TEST(shapes_for_any_image_are_those_of_each_image)
+static void assert_guards_hold(const char *name, cfx_shape_env *env,
+                               struct numbers *k)
 {
-    static const struct numbers sizes[] = {
-        {1, 224, 224}, {3, 200, 161}, {7, 65, 97}, {2, 640, 479},
-    };
+    for (size_t i = 0; i < cfx_shape_env_guards(env); i++) {
+        char guard[512];
+        snprintf(guard, sizeof(guard), "%s", cfx_shape_env_guard(env, i));
+        ck_assert_msg(holds(env, guard, k), "%s: %s does not hold for %lld "
+                      "images of %lld by %lld", name, guard, (long long)k->n,
+                      (long long)k->h, (long long)k->w);
+    }
+}
+
+/* A walk for any size gives what walks with these sizes give. */
+static void check_against_numbers(const char *name,
+                                  const struct numbers sizes[5])
+{
     zoo_model m = {0};
     cfx_shape_env *env;
-    const char *name = any_size[_i];
-    if (zoo_open(&m, ctx, place, digests, name, &err))
-        ck_abort_msg("%s: %s", name, err.text);
+    open_model(&m, name);
     const cfx_graph *g = cfx_graph_module_graph(m.gm);
     ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
     cfx_dim shape[] = {cfx_dim_symbol(env, "N", 1), cfx_dim_int(3),
                        cfx_dim_symbol(env, "H", 1),
                        cfx_dim_symbol(env, "W", 1)};
     cfx_value *any = walk_model(m.gm, env, shape);
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+    for (size_t i = 0; i < 5; i++) {
         struct numbers k = sizes[i];
         cfx_dim fixed[] = {cfx_dim_int(k.n), cfx_dim_int(3), cfx_dim_int(k.h),
                            cfx_dim_int(k.w)};
@@ -288,9 +332,44 @@ START_TEST(shapes_for_any_image_are_those_of_each_image)
             add_value(&want, one[n->id], &k);
             assert_node(name, n, any[n->id], &k, &want);
         }
+        assert_guards_hold(name, env, &k);
         forget(one, g);
     }
     forget(any, g);
+    zoo_close(&m);
+    cfx_shape_env_free(env);
+}
+
+START_TEST(shapes_for_any_image_are_those_of_each_image)
+{
+    /* The smallest that all take is 75 by 75. */
+    static const struct numbers sizes[] = {
+        {1, 224, 224}, {3, 200, 161}, {7, 75, 97}, {2, 640, 479}, {1, 75, 75},
+    };
+    check_against_numbers(models[_i], sizes);
+}
+END_TEST
+
+START_TEST(image_transformers_need_their_image)
+{
+    static const struct numbers sizes[] = {
+        {1, 224, 224}, {2, 224, 224}, {3, 224, 224}, {16, 224, 224},
+        {1000, 224, 224},
+    };
+    zoo_model m = {0};
+    cfx_shape_env *env;
+    const char *name = models[NANY + _i];
+    check_against_numbers(name, sizes);
+    open_model(&m, name);
+    const cfx_graph *g = cfx_graph_module_graph(m.gm);
+    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, &err), CFX_OK);
+    cfx_dim shape[] = {cfx_dim_symbol(env, "N", 1), cfx_dim_int(3),
+                       cfx_dim_symbol(env, "H", 1),
+                       cfx_dim_symbol(env, "W", 1)};
+    forget(walk_model(m.gm, env, shape), g);
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 2);
+    ck_assert_str_eq(cfx_shape_env_guard(env, 0), "H == 224");
+    ck_assert_str_eq(cfx_shape_env_guard(env, 1), "W == 224");
     zoo_close(&m);
     cfx_shape_env_free(env);
 }
@@ -348,11 +427,13 @@ int main(void)
     TCase *c = tcase_create("symbols");
     tcase_add_checked_fixture(c, setup, teardown);
     tcase_set_timeout(c, 120);
+    tcase_add_loop_test(c, shapes_are_those_of_pytorch, 0, NMODELS);
     tcase_add_loop_test(c, shapes_for_any_batch_are_those_of_pytorch, 0,
                         NMODELS);
     tcase_add_loop_test(c, shapes_for_any_image_are_those_of_pytorch, 0, NANY);
     tcase_add_loop_test(c, shapes_for_any_image_are_those_of_each_image, 0,
                         NANY);
+    tcase_add_loop_test(c, image_transformers_need_their_image, 0, NFIXED);
     tcase_add_test(c, a_contradiction_names_the_node);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);

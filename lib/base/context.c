@@ -112,6 +112,7 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
         return cfx_fail(err, CFX_ENOMEM, "no memory for a context");
     memset(ctx, 0, sizeof(*ctx));
     cfx_heap_init(&ctx->heap, from, o.max_memory);
+    ctx->of = ctx;
     ctx->threads = threads;
     ctx->cpu = cpu;
     if (!cfx_pool_init(ctx)) {
@@ -146,9 +147,34 @@ void cfx_context_free(cfx_context *ctx)
     from.free(from.user, ctx, sizeof(*ctx));
 }
 
+cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
+                               const cfx_allocator *from,
+                               const cfx_heap_source *source, cfx_error *err)
+{
+    cfx_context *ctx = cfx_calloc(of, 1, sizeof(*ctx));
+    *out = ctx;
+    if (!ctx)
+        return cfx_fail(err, CFX_ENOMEM, "no memory for a context");
+    cfx_heap_init(&ctx->heap, from, 0);
+    ctx->heap.source = source;
+    ctx->of = of->of;
+    ctx->threads = of->threads;
+    ctx->cpu = of->cpu;
+    return CFX_OK;
+}
+
+void cfx_context__beside_free(cfx_context *ctx)
+{
+    if (!ctx)
+        return;
+    cfx_heap_release(&ctx->heap);
+    cfx_free(ctx->of, ctx, sizeof(*ctx));
+}
+
 void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
                        cfx_slot_free *free_)
 {
+    ctx = ctx->of;
     void *p = atomic_load_explicit(&ctx->slot[slot].p, memory_order_acquire);
     if (CFX_LIKELY(p))
         return p;
@@ -176,11 +202,13 @@ cfx_cpu cfx_context_cpu(const cfx_context *ctx)
 
 void cfx_context_cancel(cfx_context *ctx)
 {
+    ctx = ctx->of;
     atomic_store_explicit(&ctx->cancelled, 1, memory_order_relaxed);
 }
 
 cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err)
 {
+    ctx = ctx->of;
     if (atomic_load_explicit(&ctx->cancelled, memory_order_relaxed))
         return cfx_fail(err, CFX_ECANCEL, "cancelled");
     if (ctx->deadline != INT64_MAX && cfx_clock_ns() > ctx->deadline)
@@ -193,6 +221,7 @@ cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err)
 
 void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt, ...)
 {
+    ctx = ctx->of;
     if (!ctx->message)
         return;
     cfx_error line = {0};
@@ -207,6 +236,7 @@ void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt, ...)
 
 void cfx_context_seed(cfx_context *ctx, uint64_t seed)
 {
+    ctx = ctx->of;
     cfx_spin_lock(&ctx->random_lock);
     ctx->random_key = cfx_mix64(seed + UINT64_C(0x9E3779B97F4A7C15));
     ctx->random_counter = 0;
@@ -215,6 +245,7 @@ void cfx_context_seed(cfx_context *ctx, uint64_t seed)
 
 cfx_random cfx_context_random(cfx_context *ctx, uint64_t count)
 {
+    ctx = ctx->of;
     cfx_spin_lock(&ctx->random_lock);
     cfx_random r = {ctx->random_key, ctx->random_counter};
     ctx->random_counter += count;

@@ -46,6 +46,8 @@ typedef void cfx_slot_free(cfx_context *ctx, void *p);
 
 struct cfx_context {
     cfx_heap heap;
+    /* Whose all the rest is: its own, or that of the one it is beside. */
+    cfx_context *of;
     cfx_pool pool;
     int threads;
     cfx_cpu cpu;
@@ -77,6 +79,17 @@ struct cfx_context {
  */
 void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
                        cfx_slot_free *free);
+
+/*
+ * A context beside another: it has a heap of its own, and all else
+ * (registries, threads, limits, random numbers) is the other's, which must
+ * outlive it. Blocks are asked of `source`. Give it back when all of its memory
+ * has been.
+ */
+cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
+                               const cfx_allocator *from,
+                               const cfx_heap_source *source, cfx_error *err);
+void cfx_context__beside_free(cfx_context *ctx);
 
 /* The processors this thread may run on. */
 int cfx_cpu_count(void);

@@ -452,12 +452,25 @@ static void free_span(cfx_heap *h, void *p, size_t size)
 
 /* ---- Blocks ---- */
 
+static void *alloc_direct(cfx_heap *h, size_t size)
+{
+    return take(h, size) ? alloc_taken(h, size, BLOCK_ALIGN) : NULL;
+}
+
+void *cfx_head_alloc(cfx_context *ctx, size_t size)
+{
+    return ctx->heap.source ? alloc_direct(&ctx->heap, size)
+                            : cfx_block_alloc(ctx, size);
+}
+
 void *cfx_block_alloc(cfx_context *ctx, size_t size)
 {
     cfx_heap *h = &ctx->heap;
     size += !size;
-    if (h->direct)
-        return take(h, size) ? alloc_taken(h, size, BLOCK_ALIGN) : NULL;
+    if (h->direct) {
+        void *p = h->source ? h->source->take(h->source->user, size) : NULL;
+        return p ? p : alloc_direct(h, size);
+    }
     if (size > ALLOC_MAX)
         return NULL;
     if (size >= SPAN_MIN) {
@@ -482,6 +495,8 @@ void cfx_block_free(cfx_context *ctx, void *p, size_t size)
     cfx_heap *h = &ctx->heap;
     size += !size;
     if (h->direct) {
+        if (h->source && h->source->give(h->source->user, p, size))
+            return;
         untake(h, size);
         h->from.free(h->from.user, p, size);
     } else if (size >= SPAN_MIN) {

@@ -23,8 +23,20 @@ enum {
 typedef struct cfx_heap_free cfx_heap_free;
 typedef struct cfx_heap_slab cfx_heap_slab;
 
+/*
+ * Who is asked for blocks before the heap is: a plan that knows their places.
+ * `take` gives NULL where it has none, `give` false where it did not give this
+ * one; the heap does the same as ever then.
+ */
+typedef struct cfx_heap_source {
+    void *(*take)(void *user, size_t size);
+    bool (*give)(void *user, void *p, size_t size);
+    void *user;
+} cfx_heap_source;
+
 typedef struct cfx_heap {
     cfx_allocator from;
+    const cfx_heap_source *source; /* NULL: nobody; with `direct` only */
     bool direct;           /* keep nothing: every block is fresh */
     size_t limit;          /* 0: none */
     cfx_spinlock lock;
@@ -44,6 +56,10 @@ void cfx_heap_release(cfx_heap *h);
 
 /* Give back all free blocks that are not part of a slab. */
 void cfx_heap_trim(cfx_heap *h);
+
+/* A block that no source is asked for: what tells of tensors, beside their
+ * numbers. It is given back as others are. */
+void *cfx_head_alloc(cfx_context *ctx, size_t size);
 
 /* The size that a block of `size` bytes takes; 0: no class is that large. */
 size_t cfx_heap_round(size_t size);

@@ -251,6 +251,7 @@ static int index_of_self(const cfx_pool *p)
 void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                       cfx_parallel_fn *fn, void *arg)
 {
+    ctx = ctx->of;
     cfx_pool *p = &ctx->pool;
     if (grain < 1)
         grain = 1;

@@ -174,12 +174,15 @@ struct cfx_call {
     const cfx_value *in;
     bool inplace;            /* in[0] takes the result */
     bool meta;               /* nothing is to be computed */
+    bool known;              /* of a meta call: the data that tensors have are
+                                theirs, and rules may go by them */
     uint8_t nout;
     uint8_t alias[CFX_MAX_OUTS]; /* 1 + the parameter that out[i] views, or 0 */
     cfx_tensor *out[CFX_MAX_OUTS];
     cfx_value result;        /* of rules whose result is no tensor */
     void *work;
     size_t work_size;
+    cfx_context *work_ctx;   /* where it comes from; NULL: ctx */
 };
 
 CFX_BEGIN_DECLS

@@ -102,7 +102,7 @@ CFX_API cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base,
 CFX_API cfx_tensor *cfx_tensor_ref(const cfx_tensor *t);
 CFX_API void cfx_tensor_unref(cfx_tensor *t);
 
-CFX_INLINE bool cfx_tensor_is_meta(const cfx_tensor *t) { return !t->storage; }
+CFX_INLINE bool cfx_tensor_is_meta(const cfx_tensor *t) { return !t->data; }
 CFX_INLINE int64_t cfx_tensor_size(const cfx_tensor *t, int axis)
 {
     return cfx_dim_value(t->shape[axis]);

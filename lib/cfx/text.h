@@ -166,6 +166,12 @@ CFX_API cfx_status cfx_print_value(cfx_sink to, cfx_value v,
 CFX_API cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm,
                                    bool lossless, cfx_error *err);
 
+/* The superset with the shapes that nodes have in meta (val, tensor_meta,
+ * example_value), as torch's include_tensor_metadata prints them, which come
+ * back as tensor_meta. */
+CFX_API cfx_status cfx_print_annotated(cfx_sink to, const cfx_module *gm,
+                                       cfx_error *err);
+
 /*
  * Read a model's text into a GraphModule; `name` is used in messages
  * ("m.fx:12:40: ..."). A text without a tree gives an empty root. Notes on

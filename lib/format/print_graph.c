@@ -11,7 +11,8 @@
 const char *cfx_print__target(const cfx_node *n)
 {
     const char *t = n->target.u.str->text;
-    bool private = n->op == CFX_CALL_FUNCTION && !strncmp(t, "_operator.", 10);
+    bool private = n->op == CFX_CALL_FUNCTION && *t == '_' &&
+                   !strncmp(t, "_operator.", 10);
     return private ? t + 1 : t;
 }
 
@@ -26,17 +27,85 @@ cfx_value cfx_print__meta_value(const cfx_node *n)
     return CFX_NOTHING;
 }
 
-static void print_type(cfx_out *o, const cfx_node *n, bool meta, bool lossless)
+const char *const cfx_print__shape_kinds[] = {"Tensor", "tuple", "list",
+                                              "dict"};
+
+static const char *kind_of_shape(cfx_value v)
 {
-    cfx_value t = meta ? cfx_print__meta_value(n) : CFX_NOTHING;
+    switch ((cfx_kind)v.kind) {
+    case CFX_TENSOR: return cfx_print__shape_kinds[0];
+    case CFX_TUPLE: return cfx_print__shape_kinds[1];
+    case CFX_LIST: return cfx_print__shape_kinds[2];
+    case CFX_DICT: return cfx_print__shape_kinds[3];
+    default: return NULL;
+    }
+}
+
+/* The type's text, if a node has one. */
+static const cfx_string *type_of(const cfx_node *n)
+{
+    if (!n->type || (n->op == CFX_PLACEHOLDER && !n->type->len))
+        return NULL;
+    return n->type;
+}
+
+/* A type that would be taken for what stands before shapes is quoted. */
+static void print_own_type(cfx_out *o, const cfx_string *type, bool lossless,
+                           bool shape)
+{
+    bool quoted = false;
+    for (size_t i = 0; shape && i < CFX_SHAPE_KINDS; i++)
+        quoted |= !strcmp(type->text, cfx_print__shape_kinds[i]);
+    if (quoted)
+        cfx_print__quoted(o, type->text, type->len);
+    else
+        cfx_print__word(o, type->text, "#=\n", lossless);
+}
+
+/* A shape in double quotes, whatever stands in it. */
+static void print_annotation(const cfx_values *v, const cfx_node *n,
+                             cfx_value shape)
+{
+    cfx_out *o = v->out, inner;
+    cfx_buf text;
+    cfx_buf_init(&text, cfx_graph_context(n->graph));
+    cfx_out_init(&inner, cfx_sink_buf(&text));
+    cfx_print__shape(&inner, shape, true, v->err);
+    cfx_out_fail(o, cfx_out_finish(&inner, v->err));
+    cfx_out_putc(o, '"');
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.s[i] == '"' || text.s[i] == '\\')
+            cfx_out_putc(o, '\\');
+        cfx_out_putc(o, text.s[i]);
+    }
+    cfx_out_putc(o, '"');
+    cfx_buf_release(&text);
+}
+
+/* The superset annotates every node of which something is known, and keeps its
+ * type; PyTorch calls that give one tensor, and no type. */
+static void print_type(const cfx_values *v, const cfx_node *n, bool meta)
+{
+    cfx_out *o = v->out;
+    bool lossless = v->style == CFX_STYLE_LOSSLESS;
+    const cfx_string *type = type_of(n);
+    cfx_value shape = meta ? cfx_print__meta_value(n) : CFX_NOTHING;
+    const char *kind = kind_of_shape(shape);
     bool call = n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
                 n->op == CFX_CALL_MODULE;
-    if (call && t.kind == CFX_TENSOR) {
+    if (kind && lossless) {
+        if (type)
+            print_own_type(o, type, lossless, true);
+        else
+            cfx_out_puts(o, kind);
+        cfx_out_putc(o, ' ');
+        print_annotation(v, n, shape);
+    } else if (call && shape.kind == CFX_TENSOR) {
         cfx_out_puts(o, "Tensor \"");
-        cfx_print__type(o, t.u.tensor, true);
+        cfx_print__type(o, shape.u.tensor, true);
         cfx_out_putc(o, '"');
-    } else if (n->type && (n->op != CFX_PLACEHOLDER || n->type->len)) {
-        cfx_print__word(o, n->type->text, "#=\n", lossless);
+    } else if (type) {
+        print_own_type(o, type, lossless, false);
         cfx_out_putc(o, ' ');
     }
 }
@@ -101,20 +170,22 @@ static void print_output(const cfx_values *v, const cfx_node *n)
     }
 }
 
-/* What shape propagation found is found again: it is not user meta. */
-static bool is_derived(cfx_value key)
+/* What shape propagation found is found again: it is not user meta. Beside a
+ * shape, the type of it says nothing. */
+static bool is_derived(cfx_value key, bool annotated)
 {
-    return !strcmp(key.u.str->text, "tensor_meta");
+    return !strcmp(key.u.str->text, "tensor_meta") ||
+           (annotated && !strcmp(key.u.str->text, "type"));
 }
 
-static void print_meta(const cfx_values *v, const cfx_node *n)
+static void print_meta(const cfx_values *v, const cfx_node *n, bool annotated)
 {
     cfx_values plain = *v;
     const cfx_seq *d = n->meta.kind == CFX_DICT ? n->meta.u.seq : NULL;
     bool any = false;
     plain.tensor = NULL;
     for (uint32_t i = 0; d && i + 1 < d->len; i += 2) {
-        if (is_derived(d->item[i]))
+        if (is_derived(d->item[i], annotated))
             continue;
         cfx_out_puts(v->out, any ? ", " : " meta = {");
         any = true;
@@ -151,24 +222,28 @@ void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta)
         cfx_out_putc(v->out, '%');
         cfx_out_puts(v->out, n->name);
         cfx_out_puts(v->out, " : ");
-        print_type(v->out, n, meta, lossless);
+        print_type(v, n, meta);
         cfx_out_puts(v->out, "[num_users=");
         cfx_out_int(v->out, n->nusers);
         cfx_out_puts(v->out, "] = ");
         print_body(v, n);
     }
     if (lossless)
-        print_meta(v, n);
+        print_meta(v, n, meta);
 }
 
 void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta)
 {
+    bool output = false;
     cfx_out_puts(v->out, "():");
     for (const cfx_node *n = cfx_graph_first(g); n && !v->out->status;
          n = cfx_node_next(n)) {
         cfx_out_puts(v->out, "\n    ");
         cfx_print__node(v, n, meta);
+        output |= n->op == CFX_OUTPUT;
     }
+    if (v->style == CFX_STYLE_LOSSLESS && !output)
+        cfx_out_puts(v->out, "\n    pass");
 }
 
 cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g, bool meta,

@@ -5,6 +5,8 @@
  * `state:` of what the tree does not tell, and after the graph those of
  * modules that have one. README.md beside this file is its specification.
  */
+#include <cfx/file.h>
+
 #include "format/print.h"
 #include "nn/module_impl.h"
 
@@ -75,11 +77,10 @@ static cfx_status visit_graph(visitor *vis, const cfx_graph *g)
     return CFX_OK;
 }
 
-cfx_status cfx_model__visit_tensors(const cfx_module *gm,
-                                    cfx_status (*fn)(void *user,
-                                                     const char *name,
-                                                     cfx_tensor *t),
-                                    void *user, cfx_error *err)
+cfx_status cfx_model_visit_tensors(
+    const cfx_module *gm,
+    cfx_status (*fn)(void *user, const char *name, cfx_tensor *t), void *user,
+    cfx_error *err)
 {
     visitor vis = {.fn = fn, .user = user};
     cfx_status st = CFX_OK;
@@ -203,7 +204,8 @@ static void print_states(cfx_out *o, const cfx_module *m, bool *any,
 
 /* ---- The whole ---- */
 
-static void print_lossless(cfx_out *o, const cfx_module *gm, cfx_error *err)
+static void print_lossless(cfx_out *o, const cfx_module *gm, bool meta,
+                           cfx_error *err)
 {
     cfx_numbering numbers;
     bool any = false;
@@ -224,10 +226,16 @@ static void print_lossless(cfx_out *o, const cfx_module *gm, cfx_error *err)
         cfx_out_puts(o, m == gm ? "graph" : "\ngraph ");
         if (m != gm)
             print_path(o, m->parent, m->name);
-        cfx_print__graph(&v, m->graph, false);
+        cfx_print__graph(&v, m->graph, meta);
         cfx_out_putc(o, '\n');
     }
     cfx_numbering_release(&numbers);
+}
+
+static cfx_status no_graph(const cfx_module *gm, cfx_error *err)
+{
+    return cfx_fail(err, CFX_EINVAL, "%s has no graph",
+                    cfx_module_class_name(gm));
 }
 
 cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm, bool lossless,
@@ -236,11 +244,10 @@ cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm, bool lossless,
     cfx_out out;
     const cfx_graph *g = cfx_graph_module_graph(gm);
     if (!g)
-        return cfx_fail(err, CFX_EINVAL, "%s has no graph",
-                        cfx_module_class_name(gm));
+        return no_graph(gm, err);
     cfx_out_init(&out, to);
     if (lossless) {
-        print_lossless(&out, gm, err);
+        print_lossless(&out, gm, false, err);
     } else {
         cfx_print__tree(&out, gm, false, err);
         cfx_out_puts(&out, "\n\ngraph");
@@ -249,5 +256,16 @@ cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm, bool lossless,
                                        .err = err}, g, false);
         cfx_out_putc(&out, '\n');
     }
+    return cfx_out_finish(&out, err);
+}
+
+cfx_status cfx_print_annotated(cfx_sink to, const cfx_module *gm,
+                               cfx_error *err)
+{
+    cfx_out out;
+    if (!cfx_graph_module_graph(gm))
+        return no_graph(gm, err);
+    cfx_out_init(&out, to);
+    print_lossless(&out, gm, true, err);
     return cfx_out_finish(&out, err);
 }

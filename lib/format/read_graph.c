@@ -12,6 +12,7 @@
 #include <cfx/op.h>
 
 #include "format/reader.h"
+#include "format/print.h"
 #include "graph/graph_impl.h"
 #include "op/op_impl.h"
 
@@ -24,6 +25,8 @@ typedef struct graph_reader {
     cfx_opcode op;
     cfx_buf name, target, type;
     bool typed, done;
+    cfx_value shape;       /* by which the node is annotated; or absent */
+    cfx_shape_env *env;    /* of the symbols in shapes; made for the first */
 } graph_reader;
 
 /* ---- Helpers ---- */
@@ -273,7 +276,11 @@ static cfx_status lossless_body(graph_reader *gr, const char *s)
         st = push_call(gr, &lx, &kwargs);
     if (!st)
         st = make_node(gr, args, kwargs, &n);
-    return st ? st : read_meta(gr, &lx, n);
+    if (!st)
+        st = read_meta(gr, &lx, n);
+    if (!st && gr->shape.kind)
+        st = cfx_node_set_meta(n, "tensor_meta", gr->shape, r->err);
+    return st;
 }
 
 static cfx_status lossless_return(graph_reader *gr, const char *s)
@@ -456,24 +463,84 @@ static const char *users_end(const char *s, const char *end)
     return NULL;
 }
 
-/* The type between the name and the users. What stands in double quotes right
- * before the bracket is what ShapeProp found, and is not kept. */
-static cfx_status read_type(graph_reader *gr, const char *s, const char *end)
+/* A shape in double quotes; *lx stands at it. */
+static cfx_status read_annotation(graph_reader *gr, cfx_lexer *lx)
 {
     cfx_reader *r = gr->r;
-    gr->typed = false;
-    if (s == end || (end[-1] == '"' && !r->lossless))
-        return CFX_OK;
-    while (end > s && end[-1] == ' ')
-        end--;
-    gr->typed = end > s;
-    if (r->lossless && gr->typed && (*s == '\'' || *s == '"')) {
-        cfx_lexer lx;
+    const char *at = lx->text;
+    if (lx->token != CFX_TOKEN_STRING || *at != '"')
+        return cfx_read__unexpected(r, lx, "a type");
+    if (r->string.failed)
+        return cfx_reader_no_memory(r);
+    cfx_status st = gr->env ? CFX_OK
+                            : cfx_shape_env_new(&gr->env, r->ctx, r->err);
+    if (!st)
+        st = cfx_parse_shape(&gr->shape, r->ctx, gr->env,
+                             cfx_buf_str(&r->string), r->string.len, r->err);
+    if (st)
+        return cfx_reader_fail_at(r, at);
+    cfx_lexer_next(lx);
+    return lx->token == CFX_TOKEN_END
+               ? CFX_OK
+               : cfx_read__unexpected(r, lx, "'[num_users=...]'");
+}
+
+/* Does a word only tell what kind of shape follows? */
+static bool is_kind_of_shape(const char *s, const char *end)
+{
+    for (size_t i = 0; i < CFX_SHAPE_KINDS; i++) {
+        size_t n = strlen(cfx_print__shape_kinds[i]);
+        if ((size_t)(end - s) == n && !memcmp(s, cfx_print__shape_kinds[i], n))
+            return true;
+    }
+    return false;
+}
+
+/* A type, bare or in quotes, and maybe a shape in double quotes. Bare types
+ * have none. */
+static cfx_status read_lossless_type(graph_reader *gr, const char *s,
+                                     const char *end)
+{
+    cfx_reader *r = gr->r;
+    cfx_lexer lx;
+    cfx_status st;
+    const char *bare = s;
+    gr->typed = true;
+    if (*s == '\'' || *s == '"') {
         cfx_lexer_init(&lx, s, end, &r->string);
         if (lx.token != CFX_TOKEN_STRING)
             return cfx_read__unexpected(r, &lx, "a type");
-        return set_string(gr, &gr->type);
+        st = set_string(gr, &gr->type);
+        cfx_lexer_next(&lx);
+        return st || lx.token == CFX_TOKEN_END ? st
+                                               : read_annotation(gr, &lx);
     }
+    while (s < end && *s != '"')
+        s++;
+    const char *quote = s;
+    while (s > bare && s[-1] == ' ')
+        s--;
+    gr->typed = quote == end || !is_kind_of_shape(bare, s);
+    st = set_text(gr, &gr->type, bare, (size_t)(s - bare));
+    if (st || quote == end)
+        return st;
+    cfx_lexer_init(&lx, quote, end, &r->string);
+    return read_annotation(gr, &lx);
+}
+
+/* What stands between the name and the users. In PyTorch's text, what is in
+ * double quotes right before the bracket is what ShapeProp found, and is not
+ * kept. */
+static cfx_status read_type(graph_reader *gr, const char *s, const char *end)
+{
+    gr->typed = false;
+    if (s == end || (end[-1] == '"' && !gr->r->lossless))
+        return CFX_OK;
+    while (end > s && end[-1] == ' ')
+        end--;
+    if (gr->r->lossless && end > s)
+        return read_lossless_type(gr, s, end);
+    gr->typed = end > s;
     return set_text(gr, &gr->type, s, (size_t)(end - s));
 }
 
@@ -533,10 +600,17 @@ static cfx_status read_line(graph_reader *gr)
 {
     cfx_reader *r = gr->r;
     const char *s = gr->at;
-    if (gr->done)
+    if (r->lossless && cfx_starts(s, gr->line.end, "pass") &&
+        skip_blanks(s + 4, gr->line.end) == gr->line.end) {
+        gr->done = true;
+        return CFX_OK;
+    }
+    if (gr->done && !r->lossless)
         return cfx_reader_fail(r, s, CFX_EPARSE,
                                "the graph ended with its 'return'");
     gr->typed = false;
+    cfx_value_unref(gr->shape);
+    gr->shape = CFX_NOTHING;
     if (cfx_starts(s, gr->line.end, "return") &&
         (s + 6 == gr->line.end || s[6] == ' '))
         return read_return(gr, s + 6);
@@ -663,6 +737,8 @@ cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
     cfx_buf_release(&gr.name);
     cfx_buf_release(&gr.target);
     cfx_buf_release(&gr.type);
+    cfx_value_unref(gr.shape);
+    cfx_shape_env_free(gr.env);
     r->graph = NULL;
     if (st)
         cfx_graph_free(gr.g);

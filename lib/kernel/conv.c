@@ -37,6 +37,7 @@ cfx_conv3 cfx_conv3_make(const cfx_conv *c)
 /* ---- Methods ---- */
 
 typedef struct method {
+    const char *name; /* of one that needs fewer operations; or NULL */
     bool (*is)(const cfx_conv3 *c); /* NULL: any */
     size_t (*workspace)(const cfx_context *ctx, const cfx_conv3 *c);
     void (*run)(cfx_context *ctx, const cfx_conv3 *c, void *work);
@@ -44,10 +45,12 @@ typedef struct method {
 
 /* The first that can is taken. */
 static const method methods[] = {
-    {cfx_conv_is_product, cfx_conv_product_workspace, cfx_conv_product},
-    {cfx_conv_is_depthwise, cfx_conv_depthwise_workspace, cfx_conv_depthwise},
-    {cfx_conv_is_winograd, cfx_conv_winograd_workspace, cfx_conv_winograd},
-    {NULL, cfx_conv_windows_workspace, cfx_conv_windows},
+    {NULL, cfx_conv_is_product, cfx_conv_product_workspace, cfx_conv_product},
+    {NULL, cfx_conv_is_depthwise, cfx_conv_depthwise_workspace,
+     cfx_conv_depthwise},
+    {"winograd", cfx_conv_is_winograd, cfx_conv_winograd_workspace,
+     cfx_conv_winograd},
+    {NULL, NULL, cfx_conv_windows_workspace, cfx_conv_windows},
 };
 
 static const method *method_of(const cfx_conv3 *c)
@@ -157,6 +160,19 @@ size_t cfx_conv_workspace(const cfx_context *ctx, const cfx_conv *c)
     if (is_16_bit(c->dtype))
         return wide_workspace(ctx, &r, cfx_conv_workspace);
     return method_of(&r)->workspace(ctx, &r);
+}
+
+const char *cfx_conv_algorithm(const cfx_conv *c)
+{
+    cfx_conv3 r;
+    cfx_conv wide = *c;
+
+    if (!cfx_dtype_is_float(c->dtype))
+        return NULL;
+    if (is_16_bit(c->dtype))
+        wide.dtype = CFX_F32;
+    r = cfx_conv3_make(&wide);
+    return method_of(&r)->name;
 }
 
 void cfx_conv_run(cfx_context *ctx, const cfx_conv *c, void *workspace)

@@ -31,6 +31,10 @@ typedef struct cfx_conv {
 /* Scratch bytes; the pointers of `c` are not looked at. Never fails. */
 size_t cfx_conv_workspace(const cfx_context *ctx, const cfx_conv *c);
 
+/* The name of the way that cfx_conv_run takes if it needs fewer operations than
+ * the sum below has ("winograd"); NULL: it has as many. */
+const char *cfx_conv_algorithm(const cfx_conv *c);
+
 /* y[o] = bias + sum over i and the window of x[i] w[o][i]. Never fails. */
 void cfx_conv_run(cfx_context *ctx, const cfx_conv *c, void *workspace);
 

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "op/cost.h"
+#include "op/infer.h"
 #include "op/op_impl.h"
 #include "tensor/storage.h"
 
@@ -56,12 +57,31 @@ cfx_status cfx_call_new(cfx_call *call, cfx_tensor **out, cfx_dtype dtype,
                            call->err);
 }
 
+static bool all_known(int rank, const cfx_dim *shape, const cfx_dim *stride,
+                      cfx_dim offset)
+{
+    bool known = cfx_dim_is_int(offset);
+    for (int i = 0; i < rank; i++)
+        known = known && cfx_dim_is_int(shape[i]) && cfx_dim_is_int(stride[i]);
+    return known;
+}
+
+/* Among metas there may be tensors with numbers, such as weights; what symbols
+ * make of one is a meta. */
 cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
                              const cfx_dim *shape, const cfx_dim *stride,
                              cfx_dim offset)
 {
-    return cfx_tensor_view(out, cfx_call_tensor(call, k), rank, shape, stride,
-                           offset, call->err);
+    const cfx_tensor *base = cfx_call_tensor(call, k);
+    if (!call->meta || cfx_tensor_is_meta(base) ||
+        all_known(rank, shape, stride, offset))
+        return cfx_tensor__view(out, call->ctx, base, rank, shape, stride,
+                                offset, call->err);
+    cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)base->dtype,
+                                    rank, shape, stride, call->err);
+    if (!st)
+        (*out)->offset = offset;
+    return st;
 }
 
 /* Will numbers be computed into it? Then a result gets its memory at once. */
@@ -90,7 +110,8 @@ cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
     cfx_tensor *t;
     if (!is_computed(call) || cfx_tensor_is_meta(like))
         return cfx_call_out(call, dtype, like->rank, like->shape);
-    cfx_status st = cfx_tensor__empty_rows(&t, like, dtype, call->err);
+    cfx_status st = cfx_tensor__empty_rows(&t, call->ctx, like, dtype,
+                                           call->err);
     return st ? st : add_out(call, t, 0);
 }
 
@@ -169,6 +190,29 @@ static bool same_layout(const cfx_tensor *a, const cfx_tensor *b)
     return true;
 }
 
+/* Do several elements surely lie in one place? */
+static bool overlaps_itself(const cfx_tensor *t)
+{
+    bool several = false;
+    for (int i = 0; i < t->rank; i++) {
+        if (cfx_dim_is(t->shape[i], 0))
+            return false;
+        several |= cfx_dim_is(t->stride[i], 0) && !cfx_dim_is(t->shape[i], 1);
+    }
+    return several;
+}
+
+cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t)
+{
+    return overlaps_itself(t)
+               ? cfx_call_fail(call, CFX_EINVAL, "unsupported operation: more "
+                               "than one element of the written-to tensor "
+                               "refers to a single memory location. Please "
+                               "clone() the tensor before performing the "
+                               "operation.")
+               : CFX_OK;
+}
+
 /* PyTorch's canCast: a result may not go into a lesser category. */
 static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
 {
@@ -183,7 +227,7 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
                              "output type %s", cfx_dtypes[r->dtype].name,
                              cfx_dtypes[self->dtype].name);
     if (same_shape(call->env, r, self))
-        return CFX_OK;
+        return cfx_infer_written(call, self);
     cfx_tensor_format_type(self, have, sizeof(have));
     cfx_tensor_format_type(r, want, sizeof(want));
     return cfx_call_fail(call, CFX_ESHAPE, "output with shape %s doesn't "
@@ -194,17 +238,24 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
  * argument is another view of the same memory. */
 static bool writes_straight(const cfx_call *call, const cfx_tensor *self)
 {
+    /* Metas have no address, but an offset. */
     if (!(call->op->flags & CFX_OP_POINTWISE) || call->nout != 1 ||
         !same_layout(call->out[0], self))
         return false;
     for (int k = 1; k < call->schema->nparams; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (t && cfx_tensor_shares(t, self) &&
-            (t->data != self->data || !same_layout(t, self) ||
-             t->rank != self->rank))
+            (t->data != self->data || !cfx_dim_same(t->offset, self->offset) ||
+             !same_layout(t, self) || t->rank != self->rank))
             return false;
     }
     return true;
+}
+
+bool cfx_call__writes_straight(const cfx_call *call)
+{
+    const cfx_tensor *self = cfx_call_tensor(call, 0);
+    return call->inplace && self && writes_straight(call, self);
 }
 
 /* ---- Running ---- */
@@ -232,8 +283,9 @@ static cfx_status allocate(cfx_call *call)
 static cfx_status compute(cfx_call *call)
 {
     size_t bytes = call->op->workspace ? call->op->workspace(call) : 0;
+    cfx_context *from = call->work_ctx ? call->work_ctx : call->ctx;
     if (bytes) {
-        call->work = cfx_block_alloc(call->ctx, bytes);
+        call->work = cfx_block_alloc(from, bytes);
         call->work_size = bytes;
         if (!call->work)
             return cfx_call_fail(call, CFX_ENOMEM,
@@ -242,7 +294,7 @@ static cfx_status compute(cfx_call *call)
     }
     cfx_status st = call->op->run(call);
     if (bytes)
-        cfx_block_free(call->ctx, call->work, bytes);
+        cfx_block_free(from, call->work, bytes);
     call->work = NULL;
     return st;
 }
@@ -328,18 +380,25 @@ static cfx_status finish(cfx_call *call, cfx_status st, cfx_value *out)
 
 /* ---- Costs ---- */
 
-/* infer, then what follows from it: the cost, and that a call that writes gives
- * its first argument. */
-static cfx_status infer_only(cfx_call *call, cfx_cost *cost, cfx_value *out)
+static cfx_status find_cost(cfx_call *call, void *user)
+{
+    cfx_cost *cost = user;
+    cfx_cost_rule *rule = cfx_op__cost(call->ctx, call->op);
+    if (rule)
+        rule(call, cost);
+    cfx_cost__fill(call, cost);
+    return CFX_OK;
+}
+
+/* infer, then what somebody wants to know of it, and that a call that writes
+ * gives its first argument. */
+cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
+                          cfx_value *out)
 {
     call->meta = true;
     cfx_status st = call->op->infer(call);
-    if (!st && cost) {
-        cfx_cost_rule *rule = cfx_op__cost(call->ctx, call->op);
-        if (rule)
-            rule(call, cost);
-        cfx_cost__fill(call, cost);
-    }
+    if (!st && look)
+        st = look(call, user);
     if (!st && call->inplace) {
         cfx_tensor *self = cfx_call_tensor(call, 0);
         st = check_inplace(call, self);
@@ -351,14 +410,14 @@ static cfx_status infer_only(cfx_call *call, cfx_cost *cost, cfx_value *out)
 
 cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 {
-    return infer_only(call, NULL, out);
+    return cfx_call__look(call, NULL, NULL, out);
 }
 
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
     *cost = (cfx_cost){zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD, NULL};
-    return infer_only(call, cost, out);
+    return cfx_call__look(call, find_cost, cost, out);
 }
 
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)

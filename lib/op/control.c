@@ -27,7 +27,7 @@ cfx_status cfx_control__call(control *c, int k, const cfx_value *args,
     const cfx_param *p = &c->call->schema->params[k];
     cfx_value f = c->call->in[k];
     const cfx_graph_caller *caller = atomic_load_explicit(
-        &c->s->ctx->graph_caller, memory_order_relaxed);
+        &c->s->ctx->of->graph_caller, memory_order_relaxed);
     if (f.kind != CFX_MODULE || !caller)
         return cfx_call_fail(c->call, CFX_EINVAL, "argument '%s' must be a "
                              "graph, not %s", p->name,

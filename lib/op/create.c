@@ -204,7 +204,11 @@ static cfx_status permuted_infer(cfx_call *call)
         st = cfx_call_fail(call, CFX_EINVAL, "Number of dimensions in size "
                            "does not match the length of the physical_layout");
     for (int i = st ? -1 : rank - 1; i >= 0; i--) {
-        st = cfx_call_axis(call, cfx_call_item(call, 1, i).u.i, rank, &axis);
+        int64_t given = cfx_call_item(call, 1, i).u.i;
+        st = given < 0 ? cfx_call_fail(call, CFX_EINVAL, "physical_layout has "
+                                       "the negative axis %lld",
+                                       (long long)given)
+                       : cfx_call_axis(call, given, rank, &axis);
         if (!st && seen >> axis & 1)
             st = cfx_call_fail(call, CFX_EINVAL, "Duplicate dim not allowed");
         if (st)
@@ -461,6 +465,12 @@ static cfx_status space_infer(cfx_call *call)
     int k = call->op->code ? 4 : 3;
     cfx_dim n = cfx_value_dim(call->in[2]);
     cfx_status st = cfx_create_check(call, k);
+    for (int i = 0; i < 2 && !st; i++)
+        if (cfx_call_tensor(call, i) && cfx_call_tensor(call, i)->rank)
+            st = cfx_call_fail(call, CFX_ESHAPE, "only supports 0-dimensional "
+                               "start and end tensors, but got %s with %d "
+                               "dimensions", call->schema->params[i].name,
+                               cfx_call_tensor(call, i)->rank);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
         st = cfx_call_fail(call, CFX_EINVAL,
                            "number of steps must be non-negative");

@@ -25,6 +25,10 @@ static cfx_value convolution_build(cfx_scope *s, const cfx_call *call)
     if (n < 0 || n > 2)
         return cfx_scope_fail(s, CFX_ESHAPE, "convolution: weight should have "
                               "3 to 5 dimensions, but got %d", n + 3);
+    for (int i = 0; i < cfx_call_len(call, MORE); i++)
+        if (!cfx_dim_le(s->env, cfx_dim_int(0), cfx_call_dim(call, MORE, i)))
+            return cfx_scope_fail(s, CFX_EINVAL, "convolution: negative "
+                                  "output_padding is not supported");
     if (IN(TRANSPOSED).u.i)
         return CFX_CALL(s, name[1][n], IN(X), IN(W), IN(BIAS), IN(STRIDE),
                         IN(PADDING), IN(MORE), IN(GROUPS), IN(DILATION));
@@ -59,6 +63,15 @@ static cfx_value native_group_norm_build(cfx_scope *s, const cfx_call *call)
 {
     enum { X, WEIGHT, BIAS, BATCH, CHANNELS, INNER, GROUP, EPS };
     cfx_value axes = cfx_tuple(s, cfx_int(2));
+    const cfx_tensor *t = IN(X).u.tensor;
+    cfx_dim n = cfx_infer_numel(s->env, t->rank, t->shape);
+    cfx_dim told = cfx_dim_mul(
+        s->env, cfx_value_dim(IN(BATCH)),
+        cfx_dim_mul(s->env, cfx_value_dim(IN(CHANNELS)),
+                    cfx_value_dim(IN(INNER))));
+    if (!cfx_dim_eq(s->env, n, told))
+        return cfx_scope_fail(s, CFX_ESHAPE, "the input has not N * C * HxW "
+                              "elements");
     cfx_value y = CFX_CALL(s, "torch.group_norm", IN(X), IN(GROUP), IN(WEIGHT),
                            IN(BIAS), IN(EPS));
     cfx_value x = CFX_CALL(s, "torch.reshape", IN(X),

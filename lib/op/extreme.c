@@ -151,6 +151,8 @@ static cfx_status arg_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_dim shape[CFX_MAX_RANK];
     int rank = 0;
+    if (x->dtype == CFX_BOOL)
+        return cfx_infer_refuse(call, CFX_BOOL);
     if (cfx_call_has(call, DIM)) {
         cfx_status st = dim_shape(call, &rank, shape);
         return st ? st : cfx_call_out(call, CFX_I64, rank, shape);
@@ -257,6 +259,8 @@ static cfx_status topk_infer(cfx_call *call)
     int axis;
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), x->rank,
                                   &axis);
+    if (!st && x->dtype == CFX_BOOL)
+        st = cfx_infer_refuse(call, CFX_BOOL);
     if (st)
         return st;
     cfx_dim n = x->rank ? x->shape[axis] : cfx_dim_int(1);

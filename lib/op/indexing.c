@@ -72,13 +72,19 @@ static cfx_status check_mask(cfx_call *call, const cfx_index_plan *p, int axis,
     return CFX_OK;
 }
 
+/* May the numbers of a tensor decide on a shape? */
+static bool has_numbers(const cfx_call *call, const cfx_tensor *t)
+{
+    return t->data && (!call->meta || call->known);
+}
+
 /* The places of those that are not 0, a column for each axis of the mask.
  * Without numbers their count is a symbol. */
 static cfx_status mask_places(cfx_call *call, const cfx_tensor *mask,
                               cfx_tensor **places)
 {
     cfx_dim shape[2] = {cfx_dim_int(0), cfx_dim_int(mask->rank)};
-    if (call->meta || !mask->data) {
+    if (!has_numbers(call, mask)) {
         cfx_status st = cfx_index_unknown(call, &shape[0]);
         return st ? st : cfx_call_new(call, places, CFX_I64, 2, shape);
     }
@@ -161,11 +167,26 @@ static cfx_status add_condition(cfx_call *call, cfx_index_plan *p, int axis,
     return CFX_OK;
 }
 
+/* Where the view begins only the number tells. */
+static cfx_status select_somewhere(cfx_call *call, cfx_view *v, int axis)
+{
+    cfx_dim at;
+    if (call->env && !cfx_dim_is(v->shape[axis], 0)) {
+        cfx_status st = cfx_index_unknown(call, &at);
+        if (st)
+            return st;
+        v->offset = cfx_dim_add(call->env, v->offset,
+                                cfx_dim_mul(call->env, at, v->stride[axis]));
+    }
+    cfx_view_remove(v, axis);
+    return CFX_OK;
+}
+
 /* A tensor of one number: an int, or a condition. */
 static cfx_status add_number(cfx_call *call, cfx_index_plan *p, int *axis,
                              const cfx_tensor *t)
 {
-    bool known = t->data && !call->meta;
+    bool known = has_numbers(call, t);
     if (is_mask(t))
         return known ? add_condition(call, p, (*axis)++,
                                      *(const uint8_t *)t->data != 0)
@@ -173,11 +194,8 @@ static cfx_status add_number(cfx_call *call, cfx_index_plan *p, int *axis,
                                      "depends on the number of a tensor");
     if (*axis >= p->base.rank)
         return too_many(call);
-    /* Where the view begins is not known then, but nobody asks. */
-    if (!known) {
-        cfx_view_remove(&p->base, *axis);
-        return CFX_OK;
-    }
+    if (!known)
+        return select_somewhere(call, &p->base, *axis);
     int64_t i = cfx_element_int((cfx_dtype)t->dtype, t->data);
     return cfx_view_select(call, &p->base, *axis, cfx_dim_int(i));
 }

@@ -143,6 +143,8 @@ static cfx_status read_resize(cfx_call *call, struct resize *r)
                    r->mode == CFX_RESAMPLE_NEAREST_EXACT;
     if (!st && !cfx_dtype_is_float(type) && !(nearest && type == CFX_U8))
         st = cfx_infer_refuse(call, type);
+    if (!st && r->antialias && cfx_dtype_size(type) < 4)
+        st = cfx_infer_refuse(call, type);
     return st;
 }
 

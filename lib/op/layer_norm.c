@@ -158,6 +158,7 @@ const cfx_op cfx_op__layer_norm = {
     .doc = "Normalize over the last axes.",
     .infer = layer_norm_infer,
     .cost = norm_cost,
+    .flags = CFX_OP__ROWS,
     .run = layer_norm_run,
 };
 
@@ -322,5 +323,6 @@ const cfx_op cfx_op__group_norm = {
     .doc = "Normalize over groups of channels.",
     .infer = group_norm_infer,
     .cost = group_cost,
+    .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,
     .run = group_norm_run,
 };

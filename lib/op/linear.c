@@ -114,6 +114,7 @@ const cfx_op cfx_op__linear = {
     .doc = "input times the transposed weight, plus bias.",
     .infer = linear_infer,
     .cost = linear_cost,
+    .flags = CFX_OP__ROWS,
     .workspace = linear_workspace,
     .run = linear_run,
 };

@@ -108,20 +108,13 @@ cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis)
     return s;
 }
 
-cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t)
+/* A row-major copy, beside the call's results. */
+static cfx_tensor *copy_of(cfx_call *call, const cfx_tensor *t,
+                           cfx_dtype dtype)
 {
+    cfx_context *from = call->work_ctx ? call->work_ctx : call->ctx;
     cfx_tensor *out;
-    return cfx_tensor_contiguous(&out, t, call->err) ? NULL : out;
-}
-
-cfx_tensor *cfx_loop_contiguous_as(cfx_call *call, const cfx_tensor *t,
-                                   cfx_dtype dtype)
-{
-    cfx_tensor *out;
-    if (t->dtype == dtype)
-        return cfx_loop_contiguous(call, t);
-    if (cfx_tensor_meta(&out, call->ctx, dtype, t->rank, t->shape, NULL,
-                        call->err))
+    if (cfx_tensor_meta(&out, from, dtype, t->rank, t->shape, NULL, call->err))
         return NULL;
     if (cfx_tensor_alloc(out, call->err) ||
         cfx_tensor_copy(out, t, call->err)) {
@@ -129,4 +122,17 @@ cfx_tensor *cfx_loop_contiguous_as(cfx_call *call, const cfx_tensor *t,
         return NULL;
     }
     return out;
+}
+
+cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t)
+{
+    return cfx_tensor_is_contiguous(t)
+               ? cfx_tensor_ref(t) : copy_of(call, t, (cfx_dtype)t->dtype);
+}
+
+cfx_tensor *cfx_loop_contiguous_as(cfx_call *call, const cfx_tensor *t,
+                                   cfx_dtype dtype)
+{
+    return t->dtype == dtype ? cfx_loop_contiguous(call, t)
+                             : copy_of(call, t, dtype);
 }

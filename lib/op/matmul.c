@@ -229,6 +229,9 @@ static cfx_status addmm_infer(cfx_call *call)
         st = read_factors(call, MAT1, &f);
     if (st)
         return st;
+    if (a == 3 && !cfx_dim_eq(call->env, f.a->shape[0], f.b->shape[0]))
+        return cfx_call_fail(call, CFX_ESHAPE, "the batches of batch1 and "
+                             "batch2 are not of one size");
     if (c->dtype != f.a->dtype)
         return cfx_call_fail(call, CFX_EDTYPE, "self and mat2 must have the "
                              "same dtype, but got %s and %s",

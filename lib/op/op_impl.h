@@ -35,6 +35,13 @@ cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op);
  * time and values stand now. Gives the first that does not, or -1. */
 int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
 
+/* Bind arguments that stand in the schema's order, absent ones taking their
+ * defaults; *st and b as of cfx_bind. False, and nothing done, where cfx_bind
+ * has to look at what they are. */
+bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *schema,
+                       const cfx_value *args, size_t n, cfx_error *err,
+                       cfx_status *st);
+
 /* ---- Calls ---- */
 
 /* In an operator's flags: its arguments are graphs; see control.c. */
@@ -43,6 +50,16 @@ enum { CFX_OP__GRAPHS = 1 << 16 };
 /* cfx_call_out with the extents of `like`: a short way where it is row-major. */
 cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
                               const cfx_tensor *like);
+
+/* As cfx_call_meta; `look` sees the results as infer left them, before they are
+ * wrapped, or given up for the argument that they are written to. */
+typedef cfx_status cfx_call_look(cfx_call *call, void *user);
+cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
+                          cfx_value *out);
+
+/* Of a call that was inferred: is its result computed straight into its first
+ * argument? */
+bool cfx_call__writes_straight(const cfx_call *call);
 
 /* Give back what infer left in a call that failed or was not wrapped. */
 void cfx_call__clear(cfx_call *call);

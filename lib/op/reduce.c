@@ -344,6 +344,25 @@ static cfx_status norm_run(cfx_call *call)
     return run_with(call, red, p);
 }
 
+/* The least and the greatest of nothing are not defined. */
+static cfx_status check_identity(cfx_call *call, int k)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    uint32_t mask;
+    double p = call->in[k].kind == CFX_STR || !cfx_call_has(call, k)
+                   ? 2 : cfx_call_double(call, k);
+    if (!(p < 0 || p == INFINITY))
+        return CFX_OK;
+    cfx_status st = cfx_infer_axes(call, param(call, "dim"), x->rank, &mask);
+    for (int i = 0; i < x->rank && !st; i++)
+        if (mask >> i & 1 && !cfx_dim_ne(call->env, x->shape[i],
+                                         cfx_dim_int(0)))
+            st = cfx_call_fail(call, CFX_ESHAPE, "cannot compute the %g norm "
+                               "on dimension %d, which is empty: the "
+                               "operation does not have an identity", p, i);
+    return st;
+}
+
 static cfx_status norm_infer(cfx_call *call)
 {
     int k = param(call, "p");
@@ -355,7 +374,8 @@ static cfx_status norm_infer(cfx_call *call)
     if (k >= 0 && call->in[k].kind != CFX_STR && cfx_call_has(call, k) &&
         cfx_call_double(call, k) == 0)
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "p=0 is not supported");
-    return reduce_infer(call);
+    cfx_status st = check_identity(call, k < 0 ? param(call, "ord") : k);
+    return st ? st : reduce_infer(call);
 }
 
 const cfx_op cfx_op__linalg_vector_norm = {

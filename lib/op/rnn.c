@@ -249,9 +249,13 @@ static size_t rnn_workspace(const cfx_call *call)
     size_t most = 0;
     if (read_rnn((cfx_call *)call, &r))
         return 0;
-    for (int l = 0; l < r.layers && l < 2; l++) {
+    /* Of both orders that the input of a layer may have: time or the batch
+     * outermost. */
+    for (int i = 0; i < 2 * (r.layers < 2 ? 1 : 2); i++) {
         cfx_rnn k;
-        plan(call, &r, l, &k);
+        plan(call, &r, i / 2, &k);
+        k.x_stride[0] = k.input * (i % 2 ? 1 : k.batch);
+        k.x_stride[1] = k.input * (i % 2 ? k.time : 1);
         size_t n = cfx_rnn_workspace(call->ctx, &k);
         most = n > most ? n : most;
     }

@@ -105,6 +105,8 @@ SOFTMAX_OP(log_softmax, LOG_SOFTMAX, "The logarithm of softmax.")
         int axis;                                                             \
         cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank,   \
                                       &axis);                                 \
+        if (!st)                                                              \
+            st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);             \
         if (st)                                                               \
             return st;                                                        \
         if (cfx_call_bool(call, 2))                                           \

@@ -187,5 +187,5 @@ PART(select_scatter, SELECT, "int dim, SymInt index",
      "A copy with one element of an axis replaced.")
 PART(slice_scatter, SLICE, "int dim=0, SymInt? start=None, SymInt? end=None, "
      "SymInt step=1", "A copy with part of an axis replaced.")
-PART(diagonal_scatter, DIAGONAL, "int offset=0, int dim1=0, int dim2=1",
+PART(diagonal_scatter, DIAGONAL, "SymInt offset=0, int dim1=0, int dim2=1",
      "A copy with diagonals replaced.")

@@ -434,7 +434,7 @@ static cfx_status check(const cfx_tensor *dst, const cfx_tensor *src,
 
     for (int i = 0; same && i < dst->rank; i++)
         same = cfx_dim_same(dst->shape[i], src->shape[i]);
-    if (same && dst->storage && src->storage)
+    if (same && dst->data && src->data)
         return CFX_OK;
     cfx_tensor_format_type(dst, a, sizeof a);
     cfx_tensor_format_type(src, b, sizeof b);

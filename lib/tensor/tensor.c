@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "base/atomic.h"
+#include "base/context.h"
 #include "base/util.h"
 #include "tensor/storage.h"
 
@@ -311,7 +312,7 @@ static cfx_storage *home_of(const cfx_tensor *t)
 static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool home,
                         size_t block)
 {
-    char *p = cfx_block_alloc(ctx, block);
+    char *p = cfx_head_alloc(ctx, block);
     if (!p)
         return NULL;
 
@@ -449,7 +450,8 @@ static cfx_tensor *make_whole(cfx_context *ctx, cfx_dtype dtype, int rank,
                               size_t bytes, cfx_error *err)
 {
     size_t head = head_size(rank, true), at = round_up(head);
-    bool small = bytes <= SMALL;
+    /* Planned memory is for numbers alone. */
+    bool small = bytes <= SMALL && !ctx->heap.source;
     size_t block = small ? at + (bytes ? bytes : 1) : head;
     cfx_tensor *t = make(ctx, dtype, rank, true, block);
 
@@ -496,21 +498,21 @@ cfx_status cfx_tensor__empty(cfx_tensor **out, cfx_context *ctx,
 }
 
 /* Whose strides are exactly those of rows, they are copied of. */
-cfx_status cfx_tensor__empty_rows(cfx_tensor **out, const cfx_tensor *like,
-                                  cfx_dtype dtype, cfx_error *err)
+cfx_status cfx_tensor__empty_rows(cfx_tensor **out, cfx_context *ctx,
+                                  const cfx_tensor *like, cfx_dtype dtype,
+                                  cfx_error *err)
 {
     size_t size = cfx_dtype_size(dtype);
     int64_t n = 1;
 
     if (!(like->flags & CFX_TENSOR_EXACT))
-        return cfx_tensor__empty(out, like->ctx, dtype, like->rank,
+        return cfx_tensor__empty(out, ctx, dtype, like->rank,
                                  like->shape, NULL, err);
     for (int i = 0; i < like->rank; i++)
         n *= count_of(like->shape[i]);
     if (n > MAX_BYTES / 8)
         return fail_size(err, dtype, like->rank, like->shape);
-    cfx_tensor *t = make_whole(like->ctx, dtype, like->rank, (size_t)n * size,
-                               err);
+    cfx_tensor *t = make_whole(ctx, dtype, like->rank, (size_t)n * size, err);
     *out = t;
     if (!t)
         return CFX_ENOMEM;
@@ -647,6 +649,9 @@ static cfx_status find_data(void **out, const cfx_storage *storage,
     size_t size = cfx_dtype_size(dtype);
     size_t room = elements_in(storage->bytes, size);
 
+    *out = NULL;
+    if (!storage->data)
+        return CFX_OK;
     if (!s->known || !cfx_dim_is_int(offset))
         return cfx_fail(err, CFX_ESHAPE,
                         "a view of memory needs extents, strides and an "
@@ -666,9 +671,10 @@ static cfx_status find_data(void **out, const cfx_storage *storage,
     return CFX_OK;
 }
 
-cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
-                           const cfx_dim *shape, const cfx_dim *stride,
-                           cfx_dim offset, cfx_error *err)
+cfx_status cfx_tensor__view(cfx_tensor **out, cfx_context *ctx,
+                            const cfx_tensor *base, int rank,
+                            const cfx_dim *shape, const cfx_dim *stride,
+                            cfx_dim offset, cfx_error *err)
 {
     cfx_dtype dtype = (cfx_dtype)base->dtype;
     bool home = !base->storage;
@@ -688,7 +694,7 @@ cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
                                      err)))
         return status;
 
-    cfx_tensor *t = make(base->ctx, dtype, rank, home, head_size(rank, home));
+    cfx_tensor *t = make(ctx, dtype, rank, home, head_size(rank, home));
     if (!t)
         return no_memory(err, 0);
     set_axes(t, s.rows, shape, stride);
@@ -700,6 +706,55 @@ cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
     }
     *out = t;
     return CFX_OK;
+}
+
+cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
+                           const cfx_dim *shape, const cfx_dim *stride,
+                           cfx_dim offset, cfx_error *err)
+{
+    return cfx_tensor__view(out, base->ctx, base, rank, shape, stride, offset,
+                            err);
+}
+
+/* What symbols stand in cannot be surveyed. Where some order of the axes is
+ * row-major nothing lies between the elements. */
+static cfx_dim elements_of(const cfx_tensor *t, cfx_shape_env *env)
+{
+    bool dense = t->flags & CFX_TENSOR_DENSE;
+    cfx_dim n = cfx_dim_int(1), one = n;
+
+    for (int i = 0; i < t->rank; i++) {
+        if (dense)
+            n = cfx_dim_mul(env, n, t->shape[i]);
+        else
+            n = cfx_dim_add(env, n,
+                            cfx_dim_mul(env, t->stride[i],
+                                        cfx_dim_sub(env, t->shape[i], one)));
+    }
+    return n;
+}
+
+cfx_dim cfx_tensor__bytes(const cfx_tensor *t, cfx_shape_env *env)
+{
+    cfx_dtype dtype = (cfx_dtype)t->dtype;
+    cfx_dim size = cfx_dim_int((int64_t)cfx_dtype_size(dtype));
+    survey s;
+
+    if (!are_integers(t->rank, t->shape) || !are_integers(t->rank, t->stride))
+        return cfx_dim_mul(env, elements_of(t, env), size);
+    if (survey_of(&s, dtype, t->rank, t->shape, t->stride, NULL))
+        return CFX_DIM_BAD;
+    return s.reach ? cfx_dim_mul(env, cfx_dim_int(s.reach), size)
+                   : cfx_dim_int(ALIGN);
+}
+
+void cfx_tensor__pretend(cfx_tensor *t, void (*release)(void *user),
+                         void *user)
+{
+    assert(!t->storage && t->home);
+    settle(t, NULL, 0, head_size(t->rank, true));
+    t->storage->release = release;
+    t->storage->user = user;
 }
 
 cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,

@@ -1,11 +1,12 @@
 /*
  * cfx/cost.h -- what a graph costs, node by node, computing nothing.
  *
- * An interpreter over metas. The cost of a node is that of all operator calls
- * made for it: by a module's forward, by GraphModules that are called, by the
- * graphs of control flow (of cond the dearer branch, count by count; of map
- * and scan one round for each slice; of while_loop one round, since nobody
- * knows how many there are). Extents may be symbols, and then so are counts.
+ * ShapeProp that adds up, and leaves the nodes' meta alone. The cost of a node
+ * is that of all operator calls made for it: by a module's forward, by
+ * GraphModules that are called, by the graphs of control flow (of cond the
+ * dearer branch, count by count; of map and scan one round for each slice; of
+ * while_loop one round, since nobody knows how many there are). Extents may be
+ * symbols, and then so are counts.
  *
  *     cfx_cost_prop p = {0};
  *     cfx_cost_prop_init(&p, NULL, gm, NULL, &err);
@@ -40,7 +41,7 @@
 #ifndef CFX_COST_H
 #define CFX_COST_H
 
-#include <cfx/interp.h>
+#include <cfx/shape_prop.h>
 
 typedef struct cfx_cost_prop cfx_cost_prop;
 
@@ -81,7 +82,7 @@ typedef struct cfx_cost_prop_class {
 
 /* Subclasses have it first. */
 struct cfx_cost_prop {
-    cfx_interp base;
+    cfx_shape_prop base;
     size_t nnodes;
     cfx_cost_node *node;    /* in the order of the graph */
     struct cfx_cost_self *self;

@@ -44,6 +44,7 @@
 #define CFX_MEMORY_PLAN_H
 
 #include <cfx/interp.h>
+#include <cfx/text.h>
 
 typedef struct cfx_memory_plan cfx_memory_plan;
 
@@ -62,7 +63,8 @@ typedef struct cfx_memory_block {
     const cfx_node *node;  /* of the graph that was planned: where it is made */
     const cfx_op *op;      /* whose call made it; NULL of inputs and state */
     bool leaves;           /* it is, or is a part of, the result of the run */
-    bool from_data;        /* only the data tell its size: not planned */
+    bool from_data;        /* only the data tell its size, or who makes it:
+                              not planned */
     uint32_t first, last;  /* the calls between which it lives, both counted */
     const cfx_node *until; /* the node whose call is the last */
     int32_t alias_of;      /* the number of the block that it lies in, or -1 */
@@ -73,7 +75,7 @@ typedef struct cfx_memory_block {
 typedef struct cfx_memory_plan_options {
     size_t size;            /* sizeof(cfx_memory_plan_options) */
     const cfx_graph *graph; /* another graph over the same module */
-    cfx_shape_env *env;     /* of symbols in the inputs; must outlive the plan */
+    cfx_shape_env *env;     /* of symbols in the inputs; outlives the plan */
 } cfx_memory_plan_options;
 
 CFX_BEGIN_DECLS
@@ -126,6 +128,14 @@ CFX_API const cfx_memory_block *cfx_memory_plan_at(const cfx_memory_plan *plan,
 
 /* How many calls of operators there are. */
 CFX_API uint32_t cfx_memory_plan_calls(const cfx_memory_plan *plan);
+
+/* The plan as text: a table, with sums below it; CSV; or JSON,
+ * "cfx.memory/1". */
+typedef enum cfx_memory_text {
+    CFX_MEMORY_TABLE, CFX_MEMORY_CSV, CFX_MEMORY_JSON
+} cfx_memory_text;
+CFX_API cfx_status cfx_print_memory(cfx_sink to, const cfx_memory_plan *plan,
+                                    cfx_memory_text format, cfx_error *err);
 
 /* ---- Runs in the arena ---- */
 

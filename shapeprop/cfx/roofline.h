@@ -59,7 +59,22 @@ typedef struct cfx_roofline_node {
     cfx_floor floor;
     double seconds;         /* the median of the runs; 0: not measured */
     cfx_dim live_bytes;     /* of all values while it runs */
+    cfx_bound_by first;     /* of cfx_roofline_follow: where it begins */
 } cfx_roofline_node;
+
+/* From that value of a symbol on a node has another bound. */
+typedef struct cfx_turn {
+    size_t row;
+    int64_t at;
+    cfx_bound_by before, after;
+} cfx_turn;
+
+/* All of it for one value of a symbol. */
+typedef struct cfx_roofline_point {
+    int64_t at;
+    double macs, flops, bytes, peak_bytes, floor; /* negative: not known */
+    double floor_of[CFX_NBOUNDS]; /* of the nodes with that bound */
+} cfx_roofline_point;
 
 /* Of several nodes. */
 typedef struct cfx_roofline_sum {
@@ -84,6 +99,12 @@ typedef struct cfx_roofline {
     cfx_cost_groups modules, operators;
     cfx_roofline_sum *module_sum, *operator_sum;
     cfx_roofline_sum bound_sum[CFX_NBOUNDS];
+    /* What cfx_roofline_follow found along `symbol`, cfx_roofline_sweep along
+     * `swept`. */
+    char symbol[64], swept[64];
+    size_t nturns, npoints;
+    cfx_turn *turn;         /* by row, then by value */
+    cfx_roofline_point *point;
     struct cfx_roofline_self *self;
 } cfx_roofline;
 
@@ -109,9 +130,9 @@ CFX_API void cfx_roofline_free(cfx_roofline *r);
 
 /*
  * Run the graph for its times: some runs to warm up, then `runs` of them (0:
- * as many as fit into a second, at least 5), and set the medians. Weights need
- * numbers, inputs are as for cfx_interp_run. `progress` may be NULL. Fails as
- * the run does, and with CFX_EINVAL where extents are symbols.
+ * as many as fit into a second, at least 5), and set the medians. Weights and
+ * inputs need numbers; they are the same in all runs, also where the graph
+ * writes to them. `progress` may be NULL. Fails as the run does.
  */
 CFX_API cfx_status cfx_roofline_measure(cfx_roofline *r,
                                         const cfx_value *inputs,
@@ -120,6 +141,35 @@ CFX_API cfx_status cfx_roofline_measure(cfx_roofline *r,
                                                          size_t done,
                                                          size_t total),
                                         void *user, cfx_error *err);
+
+/* ---- Where extents are symbols ---- */
+
+/* Gives the value of a symbol; false where it has none. */
+typedef bool cfx_symbol_fn(void *user, const char *name, int64_t *v);
+
+/* The floors with numbers for the symbols, one a node of the graph. Rows whose
+ * counts stay unknown are CFX_BOUND_UNKNOWN. Fails with CFX_EINVAL where there
+ * is no machine, CFX_ENOMEM. */
+CFX_API cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
+                                   cfx_symbol_fn *value, void *user,
+                                   cfx_error *err);
+
+/* Where nodes turn from one bound to another as one symbol goes from `from` to
+ * `to`, all others having numbers in the graph already; sets r->turn. 0 for
+ * them is the symbol's range, up to 4096; NULL for its name the only symbol
+ * there is. Between values that are tried (all up to 64, from there on every
+ * tenth part more) a node is taken to turn once at most. Fails with CFX_EINVAL
+ * where there is no such symbol, or more than one, and as cfx_roofline_at. */
+CFX_API cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
+                                       int64_t from, int64_t to,
+                                       cfx_error *err);
+
+/* The sums for from, from + step, ... up to `to`; with `factor` above 1 each
+ * is so many times the one before instead. Sets r->point. Fails with
+ * CFX_EINVAL for more than 10,000 points or a step below 1, CFX_ENOMEM. */
+CFX_API cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
+                                      int64_t from, int64_t to, int64_t step,
+                                      int64_t factor, cfx_error *err);
 
 /* floor / seconds; negative where one of them is not known. */
 CFX_API double cfx_roofline_efficiency(const cfx_roofline_node *n);
@@ -131,7 +181,8 @@ CFX_API double cfx_roofline_share(const cfx_roofline *r,
 /* ---- Printing ---- */
 
 typedef enum cfx_roofline_by {
-    CFX_BY_NODE, CFX_BY_MODULE, CFX_BY_OPERATOR, CFX_BY_BOUND
+    CFX_BY_NODE, CFX_BY_MODULE, CFX_BY_OPERATOR, CFX_BY_BOUND,
+    CFX_BY_POINT            /* of a sweep */
 } cfx_roofline_by;
 
 /* What of a report is printed; zeroed for nodes in the graph's order. */
@@ -162,6 +213,48 @@ CFX_API cfx_status cfx_roofline_print_markdown(cfx_sink to,
 CFX_API cfx_status cfx_roofline_print_csv(cfx_sink to, const cfx_roofline *r,
                                           const cfx_roofline_view *view,
                                           cfx_error *err);
+/* A document of the schema "cfx.roofline/1": all nodes, modules, operators. Of
+ * the view only `model` is read. */
+CFX_API cfx_status cfx_roofline_print_json(cfx_sink to, const cfx_roofline *r,
+                                           const cfx_roofline_view *view,
+                                           cfx_error *err);
+
+/* That document as a page and as a picture: cfx/report.h. */
+CFX_API cfx_status cfx_roofline_print_html(cfx_sink to, const cfx_roofline *r,
+                                           const cfx_roofline_view *view,
+                                           cfx_error *err);
+CFX_API cfx_status cfx_roofline_print_svg(cfx_sink to, const cfx_roofline *r,
+                                          const cfx_roofline_view *view,
+                                          cfx_error *err);
+
+/* The graph for Graphviz, nodes the darker the larger their share of the time;
+ * and trace events, which Perfetto and Chrome open: nodes one behind the other
+ * in their modules, as long as they took, else as their floors. Of the view
+ * nothing is read. */
+CFX_API cfx_status cfx_roofline_print_dot(cfx_sink to, const cfx_roofline *r,
+                                          const cfx_roofline_view *view,
+                                          cfx_error *err);
+CFX_API cfx_status cfx_roofline_print_trace(cfx_sink to, const cfx_roofline *r,
+                                            const cfx_roofline_view *view,
+                                            cfx_error *err);
+
+typedef enum cfx_roofline_format {
+    CFX_ROOFLINE_TEXT, CFX_ROOFLINE_MARKDOWN, CFX_ROOFLINE_CSV,
+    CFX_ROOFLINE_JSON
+} cfx_roofline_format;
+
+/*
+ * What changed against another report, which is given as its document: the
+ * nodes that differ, known by their names, and the totals. Measured times
+ * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1".
+ * Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as
+ * the sink does.
+ */
+CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
+                                        const char *json, size_t len,
+                                        cfx_roofline_format format,
+                                        const cfx_roofline_view *view,
+                                        cfx_error *err);
 
 /* The columns there are: name i and what it says, or NULL. */
 CFX_API const char *cfx_roofline_column(size_t i, const char **title);

@@ -1,0 +1,72 @@
+/*
+ * memory_impl.h -- what is in a memory plan. Not installed.
+ */
+#ifndef CFX_MEMORY_IMPL_H
+#define CFX_MEMORY_IMPL_H
+
+#include <cfx/memory_plan.h>
+
+#include "base/util.h"
+
+/* Whoever plans in other units than these cannot be given by the heap. */
+enum { CFX_MEMORY_ALIGN = 64 };
+
+/* One call of an operator. The blocks that it asks for stand together. */
+typedef struct cfx_memory_call {
+    const cfx_node *node;  /* that is being run, perhaps of a graph within */
+    const cfx_node *outer; /* of the graph that is planned */
+    const cfx_op *op;
+    uint32_t block, nblocks;
+    bool leaves;           /* a tensor that it makes leaves the run */
+} cfx_memory_call;
+
+struct cfx_memory_plan {
+    cfx_context *ctx;
+    cfx_module *gm;
+    const cfx_graph *graph;
+    cfx_shape_env *env, *own_env;
+    bool symbolic;
+    cfx_memory_block *block;
+    size_t nblocks, block_cap;
+    cfx_memory_call *call;
+    size_t ncalls, call_cap;
+    cfx_dim *live;         /* by the id of nodes of `graph` */
+    uint32_t nids;
+    cfx_dim peak, inputs, state, results;
+    const cfx_node *peak_node;
+    int64_t arena, bound;
+    /* The calls by their nodes, for runs that make others or in another order:
+     * numbers of calls, sorted by node, then by number. */
+    uint32_t *by_node;
+};
+
+/* Find all blocks by a walk: memory_walk.c. */
+cfx_status cfx_memory__walk(cfx_memory_plan *p, const cfx_value *inputs,
+                            size_t ninputs, cfx_error *err);
+
+/* Blocks to be placed, and where: memory_place.c. Sizes are multiples of
+ * CFX_MEMORY_ALIGN, and times go up to below `end`. */
+typedef struct cfx_memory_span {
+    int64_t bytes, offset;
+    uint32_t first, last;
+} cfx_memory_span;
+
+/* The largest sum of sizes at one time. */
+cfx_status cfx_memory__bound(int64_t *bound, cfx_context *ctx,
+                             const cfx_memory_span *span, size_t n,
+                             uint32_t end, cfx_error *err);
+/* Find offsets; *size is the end of the highest. Fails with CFX_ENOMEM. */
+cfx_status cfx_memory__place(cfx_memory_span *span, size_t n, uint32_t end,
+                             int64_t bound, int64_t *size, cfx_context *ctx,
+                             cfx_error *err);
+
+/* The same as an allocator would that meets the blocks, sorted by `first`, in
+ * the order of time: memory_sweep.c. */
+cfx_status cfx_memory__sweep(cfx_memory_span *span, size_t n, uint32_t end,
+                             int64_t *size, cfx_context *ctx, cfx_error *err);
+
+/* The calls of a node, as places in `by_node`: from *from to below *to. */
+void cfx_memory__calls_of(const cfx_memory_plan *p, const cfx_node *n,
+                          size_t *from, size_t *to);
+
+#endif

@@ -1,0 +1,615 @@
+/*
+ * memory_walk -- what a run would ask of memory, by a walk that computes
+ * nothing.
+ *
+ * Its tensors are metas with a storage that has no numbers
+ * (cfx_tensor__pretend): views share it, and it tells when the last of them is
+ * gone. So lives begin and end here as they do in a run: the same interpreter
+ * and the same modules hold on to values and let them go.
+ */
+#include "memory_impl.h"
+
+#include "base/atomic.h"
+#include "op/loop.h"
+#include "op/op_impl.h"
+#include "tensor/storage.h"
+
+/* ---- The walk ---- */
+
+typedef struct walk {
+    cfx_scope scope;
+    cfx_interp it;
+    cfx_memory_plan *p;
+    cfx_arena arena;       /* what maps and storages point to */
+    cfx_map stand_ins;     /* by tensor: what stands in its place */
+    cfx_map makers;        /* by tensor: the number of the call, from 1 on */
+    cfx_dim live;          /* bytes, now */
+    const cfx_node *outer; /* the node of the graph that is planned */
+    cfx_dim most;          /* the most bytes that lived in its calls so far */
+    bool called;           /* it has made calls */
+} walk;
+
+/* A storage's block, and how its end is told. */
+typedef struct holder {
+    walk *w;
+    uint32_t block;
+} holder;
+
+static cfx_dim add(const walk *w, cfx_dim a, cfx_dim b)
+{
+    return cfx_dim_add(w->p->env, a, b);
+}
+
+static bool is_number(cfx_dim d)
+{
+    return cfx_dim_is_int(d) && !cfx_dim_is_bad(d);
+}
+
+/* A size that only the data tell is in no sum, unless all are expressions. */
+static bool is_counted(const cfx_memory_plan *p, const cfx_memory_block *b)
+{
+    return (b->kind == CFX_BLOCK_RESULT || b->kind == CFX_BLOCK_SCRATCH) &&
+           (p->symbolic || is_number(b->bytes));
+}
+
+static uint32_t last_call(const walk *w)
+{
+    return w->p->ncalls ? (uint32_t)w->p->ncalls - 1 : 0;
+}
+
+static void end_block(walk *w, uint32_t block)
+{
+    cfx_memory_block *b = &w->p->block[block];
+    b->last = last_call(w);
+    if (is_counted(w->p, b))
+        w->live = cfx_dim_sub(w->p->env, w->live, b->bytes);
+}
+
+static void end_holder(void *user)
+{
+    const holder *h = user;
+    end_block(h->w, h->block);
+}
+
+/* Room for one more. */
+static cfx_status grow(cfx_context *ctx, void **list, size_t n, size_t *cap,
+                       size_t size, cfx_error *err)
+{
+    if (n < *cap)
+        return CFX_OK;
+    size_t more = *cap ? 2 * *cap : 256;
+    void *p = more <= INT32_MAX
+                  ? cfx_realloc(ctx, *list, *cap * size, more * size) : NULL;
+    if (!p)
+        return cfx_no_memory(err);
+    *list = p;
+    *cap = more;
+    return CFX_OK;
+}
+
+static cfx_status add_block(walk *w, cfx_block_kind kind, cfx_dim bytes,
+                            uint32_t *at, cfx_error *err)
+{
+    cfx_memory_plan *p = w->p;
+    void *list = p->block;
+    cfx_status st = grow(p->ctx, &list, p->nblocks, &p->block_cap,
+                         sizeof(*p->block), err);
+    p->block = list;
+    if (st)
+        return st;
+    uint32_t k = (uint32_t)p->nblocks++;
+    cfx_memory_block *b = &p->block[k];
+    *b = (cfx_memory_block){
+        .kind = kind,
+        .node = w->outer,
+        .first = last_call(w),
+        .last = last_call(w),
+        .alias_of = -1,
+        .bytes = bytes,
+        .offset = -1,
+    };
+    if (kind == CFX_BLOCK_RESULT || kind == CFX_BLOCK_SCRATCH) {
+        cfx_memory_call *c = &p->call[p->ncalls - 1];
+        b->op = c->op;
+        b->from_data = !p->symbolic && !is_number(bytes);
+        if (!c->nblocks++)
+            c->block = k;
+    }
+    if (is_counted(p, b))
+        w->live = add(w, w->live, bytes);
+    *at = k;
+    return CFX_OK;
+}
+
+/* Let a meta have a storage that is a block of its own. */
+static cfx_status hold(walk *w, cfx_tensor *t, cfx_block_kind kind,
+                       cfx_error *err)
+{
+    holder *h = cfx_arena_alloc(&w->arena, sizeof(*h));
+    if (!h)
+        return cfx_no_memory(err);
+    h->w = w;
+    cfx_status st = add_block(w, kind, cfx_tensor__bytes(t, w->p->env),
+                              &h->block, err);
+    if (!st)
+        cfx_tensor__pretend(t, end_holder, h);
+    return st;
+}
+
+/* The block that a tensor lies in, or -1. */
+static int32_t block_of(const cfx_tensor *t)
+{
+    if (!t->storage || t->storage->release != end_holder)
+        return -1;
+    const holder *h = t->storage->user;
+    return (int32_t)h->block;
+}
+
+/* ---- What comes from outside ---- */
+
+static cfx_map_entry *put(walk *w, cfx_map *m, const cfx_tensor *t)
+{
+    cfx_map_entry *e = cfx_map_get(m, (const char *)&t, sizeof(t));
+    if (e)
+        return e;
+    const cfx_tensor **key = cfx_arena_alloc(&w->arena, sizeof(*key));
+    if (!key)
+        return NULL;
+    *key = t;
+    return cfx_map_put(m, (const char *)key, sizeof(t), NULL);
+}
+
+/* A tensor of the same shape whose storage is ours to watch. */
+static cfx_status stand_in(walk *w, const cfx_tensor *t, cfx_block_kind kind,
+                           cfx_tensor **out, cfx_error *err)
+{
+    cfx_map_entry *e = put(w, &w->stand_ins, t);
+    if (!e)
+        return cfx_no_memory(err);
+    if (!e->v.p) {
+        cfx_tensor *made;
+        cfx_status st = cfx_tensor_meta(&made, w->p->ctx, (cfx_dtype)t->dtype,
+                                        t->rank, t->shape, t->stride, err);
+        if (!st && (st = hold(w, made, kind, err)))
+            cfx_tensor_unref(made);
+        if (st)
+            return st;
+        made->flags = t->flags;
+        e->v.p = made;
+    }
+    *out = e->v.p;
+    return CFX_OK;
+}
+
+typedef struct replacing {
+    walk *w;
+    cfx_error *err;
+} replacing;
+
+static cfx_status replace_input(void *user, cfx_value v, cfx_value *out)
+{
+    const replacing *r = user;
+    cfx_tensor *t;
+    if (v.kind != CFX_TENSOR) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    cfx_status st = stand_in(r->w, v.u.tensor, CFX_BLOCK_INPUT, &t, r->err);
+    if (!st)
+        *out = cfx_value_ref(cfx_value_of_tensor(t));
+    return st;
+}
+
+static cfx_status replace_state(walk *w, cfx_value *v, cfx_error *err)
+{
+    if (v->kind != CFX_TENSOR)
+        return CFX_OK;
+    return stand_in(w, v->u.tensor, CFX_BLOCK_STATE, &v->u.tensor, err);
+}
+
+static cfx_status walk_get_attr(cfx_scope *s, struct cfx_module *m,
+                                const char *name, cfx_value *out)
+{
+    const cfx_state *state = cfx_module_state(m, name);
+    if (!state) {
+        cfx_scope_fail(s, CFX_ENAME, "%s has no parameter '%s'",
+                       cfx_module_class_name(m), name);
+        return s->error.code;
+    }
+    *out = state->tensor ? cfx_value_of_tensor(state->tensor) : cfx_none();
+    cfx_status st = replace_state((walk *)s, out, &s->error);
+    if (!st)
+        *out = cfx_value_ref(*out);
+    return st;
+}
+
+/* ---- Calls ---- */
+
+static cfx_status add_call(walk *w, const cfx_op *op, cfx_error *err)
+{
+    cfx_memory_plan *p = w->p;
+    void *list = p->call;
+    cfx_status st = grow(p->ctx, &list, p->ncalls, &p->call_cap,
+                         sizeof(*p->call), err);
+    p->call = list;
+    if (!st)
+        p->call[p->ncalls++] = (cfx_memory_call){
+            .node = w->scope.node,
+            .outer = w->outer,
+            .op = op,
+            .block = (uint32_t)p->nblocks,
+        };
+    return st;
+}
+
+/* What lives now does so during a call of the node. */
+static void count_live(walk *w)
+{
+    cfx_shape_env *env = w->p->env;
+    if (!w->called)
+        w->most = w->live;
+    else if (!cfx_dim_known_le(env, w->live, w->most))
+        w->most = cfx_dim_max(env, w->most, w->live);
+    w->called = true;
+}
+
+static bool is_known(const cfx_tensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is_int(t->shape[i]) || !cfx_dim_is_int(t->stride[i]))
+            return false;
+    return true;
+}
+
+static bool is_known_value(cfx_value v)
+{
+    return v.kind != CFX_SYMINT &&
+           (v.kind != CFX_TENSOR || is_known(v.u.tensor));
+}
+
+/* Rules that count scratch memory need numbers. */
+static bool scratch_is_known(const cfx_call *call)
+{
+    for (int k = 0; k < call->schema->nparams; k++) {
+        if (!is_known_value(call->in[k]))
+            return false;
+        for (int i = 0; i < cfx_call_len(call, k); i++)
+            if (!is_known_value(cfx_call_item(call, k, i)))
+                return false;
+    }
+    for (int i = 0; i < call->nout; i++)
+        if (!is_known(call->out[i]))
+            return false;
+    return true;
+}
+
+static cfx_status made_by_call(walk *w, const cfx_tensor *t, cfx_error *err)
+{
+    cfx_map_entry *e = put(w, &w->makers, t);
+    if (!e)
+        return cfx_no_memory(err);
+    e->v.u = w->p->ncalls;
+    return CFX_OK;
+}
+
+/* A view as another type begins without a storage. */
+static void share(cfx_tensor *t, const cfx_tensor *base)
+{
+    if (!base || !base->storage || t->storage)
+        return;
+    t->storage = base->storage;
+    cfx_ref_inc(&base->storage->refs);
+}
+
+static cfx_status look_at_out(walk *w, cfx_call *call, int i,
+                              cfx_block_kind kind)
+{
+    cfx_tensor *t = call->out[i];
+    cfx_status st = CFX_OK;
+    if (call->alias[i])
+        share(t, cfx_call_tensor(call, call->alias[i] - 1));
+    else if (!t->storage)
+        st = hold(w, t, kind, call->err);
+    return st ? st : made_by_call(w, t, call->err);
+}
+
+static cfx_status look_at_item(walk *w, cfx_call *call, cfx_value v)
+{
+    cfx_status st = CFX_OK;
+    if (v.kind != CFX_TENSOR)
+        return CFX_OK;
+    if (!v.u.tensor->storage && call->op->run)
+        st = hold(w, v.u.tensor, CFX_BLOCK_RESULT, call->err);
+    return st ? st : made_by_call(w, v.u.tensor, call->err);
+}
+
+/* A row-major twin, unless it is that already. */
+static cfx_status look_at_twin(walk *w, cfx_call *call, const cfx_tensor *t)
+{
+    cfx_dim n = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype));
+    uint32_t at;
+    if (cfx_tensor_is_contiguous(t))
+        return CFX_OK;
+    for (int i = 0; i < t->rank; i++)
+        n = cfx_dim_mul(w->p->env, n, t->shape[i]);
+    return add_block(w, CFX_BLOCK_SCRATCH, n, &at, call->err);
+}
+
+static cfx_status look_at_twins(walk *w, cfx_call *call)
+{
+    cfx_status st = CFX_OK;
+    for (int k = 0; call->op->flags & CFX_OP__ROWS &&
+                    k < call->schema->nparams && !st; k++)
+        if (call->in[k].kind == CFX_TENSOR)
+            st = look_at_twin(w, call, call->in[k].u.tensor);
+    for (int i = 0; call->op->flags & CFX_OP__ROWS_OUT && i < call->nout && !st;
+         i++)
+        st = look_at_twin(w, call, call->out[i]);
+    return st;
+}
+
+/* Scratch memory lives as long as the call. */
+static cfx_status look_at_scratch(walk *w, cfx_call *call)
+{
+    size_t bytes = 0;
+    uint32_t at;
+    cfx_status st = look_at_twins(w, call);
+    if (!st && call->op->workspace && scratch_is_known(call))
+        bytes = call->op->workspace(call);
+    return bytes ? add_block(w, CFX_BLOCK_SCRATCH,
+                             cfx_dim_int((int64_t)bytes), &at, call->err)
+                 : st;
+}
+
+/* The same blocks that cfx_call_eager would ask for, in its order. */
+static cfx_status look_at_call(cfx_call *call, void *user)
+{
+    walk *w = user;
+    bool straight = cfx_call__writes_straight(call);
+    cfx_status st = add_call(w, call->op, call->err);
+    for (int i = 0; i < call->nout && !straight && !st; i++)
+        st = look_at_out(w, call, i, call->inplace ? CFX_BLOCK_SCRATCH
+                                                   : CFX_BLOCK_RESULT);
+    if (!st && cfx_value_is_seq(call->result))
+        for (uint32_t i = 0; i < call->result.u.seq->len && !st; i++)
+            st = look_at_item(w, call, call->result.u.seq->item[i]);
+    size_t scratch = w->p->nblocks;
+    if (!st && call->op->run)
+        st = look_at_scratch(w, call);
+    if (st)
+        return st;
+    count_live(w);
+    for (; scratch < w->p->nblocks; scratch++)
+        end_block(w, (uint32_t)scratch);
+    return CFX_OK;
+}
+
+typedef struct merging {
+    walk *w;
+    cfx_error *err;
+} merging;
+
+/* What lives on behind control flow may be the result of it, and live longer
+ * than what was merged here of several. */
+static void leave_out(walk *w, size_t from)
+{
+    for (size_t i = from; i < w->p->nblocks; i++)
+        if (w->p->block[i].last == last_call(w))
+            w->p->block[i].from_data = true;
+}
+
+/* What comes of control flow is the result of whichever call the data choose:
+ * it takes memory, but nobody asks for it here. */
+static cfx_status hold_merged(void *user, cfx_value v)
+{
+    const merging *m = user;
+    if (v.kind != CFX_TENSOR || v.u.tensor->storage || !v.u.tensor->home)
+        return CFX_OK;
+    size_t at = m->w->p->nblocks;
+    cfx_status st = hold(m->w, v.u.tensor, CFX_BLOCK_RESULT, m->err);
+    if (!st)
+        m->w->p->block[at].from_data = true;
+    return st;
+}
+
+static cfx_status walk_call(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    walk *w = (walk *)s;
+    if (!(call->op->flags & CFX_OP__GRAPHS))
+        return cfx_call__look(call, look_at_call, w, out);
+    size_t from = w->p->nblocks;
+    cfx_status st = cfx_scope_call_control(s, call, out);
+    leave_out(w, from);
+    merging m = {w, call->err};
+    if (!st)
+        st = add_call(w, call->op, call->err);
+    if (!st)
+        st = cfx_value_visit(*out, hold_merged, &m);
+    if (!st)
+        count_live(w);
+    return st;
+}
+
+static const cfx_scope_class walk_scope = {
+    .size = sizeof(cfx_scope_class),
+    .name = "memory plan",
+    .call_op = walk_call,
+    .get_attr = walk_get_attr,
+};
+
+/* ---- Nodes ---- */
+
+static walk *walk_of(cfx_interp *it)
+{
+    return (walk *)(void *)((char *)it - offsetof(walk, it));
+}
+
+typedef struct naming {
+    walk *w;
+    const cfx_node *node;
+    cfx_error *err;
+} naming;
+
+/* A part of a node's value that lies in a block which another node made. */
+static cfx_status note_alias(void *user, cfx_value v)
+{
+    const naming *g = user;
+    walk *w = g->w;
+    int32_t of = v.kind == CFX_TENSOR ? block_of(v.u.tensor) : -1;
+    uint32_t at;
+    if (of < 0 || w->p->block[of].node == g->node)
+        return CFX_OK;
+    /* Inputs are made before the walk begins. */
+    if (!w->p->block[of].node) {
+        w->p->block[of].node = g->node;
+        return CFX_OK;
+    }
+    cfx_status st = add_block(w, CFX_BLOCK_ALIAS,
+                              cfx_tensor__bytes(v.u.tensor, w->p->env), &at,
+                              g->err);
+    if (!st)
+        w->p->block[at].alias_of = of;
+    return st;
+}
+
+static const cfx_interp_class walk_interp;
+
+static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
+                                cfx_value *out)
+{
+    walk *w = walk_of(it);
+    cfx_memory_plan *p = w->p;
+    w->outer = n;
+    w->called = false;
+    cfx_status st = CFX_SUPER(&walk_interp, run_node)(it, n, out);
+    if (st)
+        return st;
+    if (!w->called)
+        w->most = w->live;
+    p->live[n->id] = w->most;
+    if (!cfx_dim_known_le(p->env, w->most, p->peak)) {
+        p->peak_node = cfx_dim_known_le(p->env, p->peak, w->most) ? n : NULL;
+        p->peak = cfx_dim_max(p->env, p->peak, w->most);
+    }
+    naming g = {w, n, it->err};
+    if (n->op != CFX_OUTPUT)
+        st = cfx_value_visit(*out, note_alias, &g);
+    if (st)
+        cfx_value_unref(*out);
+    return st;
+}
+
+static cfx_status walk_fetch_attr(cfx_interp *it, const char *path,
+                                  cfx_value *out)
+{
+    cfx_status st = CFX_SUPER(&walk_interp, fetch_attr)(it, path, out);
+    if (st)
+        return st;
+    cfx_value v = *out;
+    st = replace_state(walk_of(it), &v, it->err);
+    if (!st)
+        v = cfx_value_ref(v);
+    cfx_value_unref(*out);
+    *out = st ? CFX_NOTHING : v;
+    return st;
+}
+
+static const cfx_interp_class walk_interp = {
+    .size = sizeof(cfx_interp_class),
+    .name = "memory plan",
+    .super = &cfx_interp_base,
+    .run_node = walk_run_node,
+    .fetch_attr = walk_fetch_attr,
+};
+
+/* ---- What leaves ---- */
+
+static cfx_status mark_leaving(void *user, cfx_value v)
+{
+    walk *w = user;
+    if (v.kind != CFX_TENSOR)
+        return CFX_OK;
+    const cfx_tensor *t = v.u.tensor;
+    cfx_map_entry *e = cfx_map_get(&w->makers, (const char *)&t, sizeof(t));
+    int32_t b = block_of(t);
+    if (e)
+        w->p->call[e->v.u - 1].leaves = true;
+    if (b >= 0 && w->p->block[b].op) {
+        w->p->block[b].leaves = true;
+        w->p->call[w->p->block[b].first].leaves = true;
+    }
+    return CFX_OK;
+}
+
+/* ---- The whole ---- */
+
+static cfx_status find_symbols(void *user, cfx_value v)
+{
+    (void)user;
+    return is_known_value(v) ? CFX_OK : CFX_ESHAPE;
+}
+
+static cfx_status replace_inputs(walk *w, const cfx_value *in, size_t n,
+                                 cfx_value *out, cfx_error *err)
+{
+    replacing r = {w, err};
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < n && !st; i++) {
+        w->p->symbolic |= cfx_value_visit(in[i], find_symbols, NULL) ==
+                          CFX_ESHAPE;
+        st = cfx_value_map(&out[i], w->p->ctx, in[i], replace_input, &r, err);
+    }
+    return st;
+}
+
+static cfx_status run(walk *w, const cfx_value *in, size_t n, cfx_error *err)
+{
+    cfx_memory_plan *p = w->p;
+    size_t size = (n + 1) * sizeof(cfx_value);
+    cfx_value *own = cfx_calloc(p->ctx, n + 1, sizeof(*own)), result;
+    cfx_interp_options options = {
+        .size = sizeof(options),
+        .graph = p->graph,
+        .scope = &w->scope,
+    };
+    cfx_status st = own ? CFX_OK : cfx_no_memory(err);
+    if (!st)
+        st = replace_inputs(w, in, n, own, err);
+    if (!st)
+        st = cfx_interp_init_with(&w->it, &walk_interp, p->gm, &options, err);
+    if (!st)
+        st = cfx_interp_run(&w->it, own, n, &result, err);
+    if (!st) {
+        st = cfx_value_visit(result, mark_leaving, w);
+        cfx_value_unref(result);
+    }
+    for (size_t i = 0; own && i < n; i++)
+        cfx_value_unref(own[i]);
+    cfx_free(p->ctx, own, size);
+    return st;
+}
+
+static void release(walk *w)
+{
+    cfx_interp_release(&w->it);
+    cfx_scope_release(&w->scope);
+    for (size_t i = 0; i < w->stand_ins.cap; i++)
+        if (w->stand_ins.entry[i].key)
+            cfx_tensor_unref(w->stand_ins.entry[i].v.p);
+    cfx_map_release(&w->stand_ins);
+    cfx_map_release(&w->makers);
+    cfx_arena_release(&w->arena);
+}
+
+cfx_status cfx_memory__walk(cfx_memory_plan *p, const cfx_value *inputs,
+                            size_t ninputs, cfx_error *err)
+{
+    walk w = {.p = p, .live = cfx_dim_int(0), .most = cfx_dim_int(0)};
+    cfx_arena_init(&w.arena, p->ctx);
+    cfx_map_init(&w.stand_ins, p->ctx);
+    cfx_map_init(&w.makers, p->ctx);
+    cfx_scope_init(&w.scope, &walk_scope, p->ctx, p->env);
+    cfx_status st = run(&w, inputs, ninputs, err);
+    release(&w);
+    return st;
+}

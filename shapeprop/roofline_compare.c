@@ -1,0 +1,406 @@
+/*
+ * roofline_compare -- two reports side by side, node by node and in total.
+ *
+ * Both are read from their documents, so that it does not matter when and
+ * where the other was made. Nodes are known by their names.
+ */
+#include <math.h>
+#include <stdio.h>
+
+#include "shapeprop/grid.h"
+#include "shapeprop/roofline_json.h"
+#include "shapeprop/roofline_table.h"
+
+typedef enum quantity {
+    MACS, FLOPS, READ, WRITTEN, LIVE, FLOOR, SECONDS, QUANTITIES
+} quantity;
+
+/* What is compared; a total has two more. */
+static const struct quantity_name {
+    const char *key, *total_key, *title;
+    const char *unit;
+} names[QUANTITIES] = {
+    {"macs", "macs", "MACs", ""},
+    {"flops", "flops", "FLOPs", ""},
+    {"bytes_read", "bytes_read", "read", "B"},
+    {"bytes_written", "bytes_written", "written", "B"},
+    {"live_bytes", "peak_memory_bytes", "live", "B"},
+    {"floor_seconds", "floor_seconds", "floor", "s"},
+    {"seconds", "seconds", "time", "s"},
+};
+
+/* One node, or the total; numbers that are not known are NaN. */
+typedef struct side {
+    const json_t *json;     /* NULL: it is not there */
+    double x[QUANTITIES];
+} side;
+
+typedef struct pair {
+    const char *name;
+    side now, was;
+} pair;
+
+typedef struct comparing {
+    cfx_context *ctx;
+    const json_t *now, *was;
+    pair *pair;
+    size_t n, cap;
+} comparing;
+
+static double number(const json_t *v)
+{
+    return json_is_number(v) ? json_number_value(v) : NAN;
+}
+
+static side read_side(const json_t *j, bool total)
+{
+    side s = {.json = j};
+    for (int q = 0; q < QUANTITIES; q++)
+        s.x[q] = number(json_object_get(j, total ? names[q].total_key
+                                                 : names[q].key));
+    return s;
+}
+
+/* ---- Pairs ---- */
+
+static const char *name_of(const json_t *node)
+{
+    const char *name = json_string_value(json_object_get(node, "name"));
+    return name ? name : "";
+}
+
+static bool map_nodes(cfx_map *map, const json_t *nodes)
+{
+    for (size_t i = 0; i < json_array_size(nodes); i++) {
+        const char *name = name_of(json_array_get(nodes, i));
+        cfx_map_entry *e = cfx_map_put(map, name, strlen(name), NULL);
+        if (!e)
+            return false;
+        e->v.u = i + 1;
+    }
+    return true;
+}
+
+/* Nodes of now in their order; those that are gone come last. */
+static cfx_status pair_up(comparing *c, cfx_error *err)
+{
+    const json_t *now = json_object_get(c->now, "nodes");
+    const json_t *was = json_object_get(c->was, "nodes");
+    size_t nnow = json_array_size(now), nwas = json_array_size(was);
+    cfx_map in_now, in_was;
+    cfx_map_init(&in_now, c->ctx);
+    cfx_map_init(&in_was, c->ctx);
+    c->cap = nnow + nwas + 1;
+    c->pair = cfx_calloc(c->ctx, c->cap, sizeof(*c->pair));
+    bool ok = c->pair && map_nodes(&in_now, now) && map_nodes(&in_was, was);
+    for (size_t i = 0; ok && i < nnow; i++) {
+        const json_t *n = json_array_get(now, i);
+        const cfx_map_entry *e = cfx_map_get(&in_was, name_of(n),
+                                             strlen(name_of(n)));
+        const json_t *w = e ? json_array_get(was, e->v.u - 1) : NULL;
+        c->pair[c->n++] = (pair){name_of(n), read_side(n, false),
+                                 read_side(w, false)};
+    }
+    for (size_t i = 0; ok && i < nwas; i++) {
+        const json_t *w = json_array_get(was, i);
+        if (!cfx_map_get(&in_now, name_of(w), strlen(name_of(w))))
+            c->pair[c->n++] = (pair){name_of(w), read_side(NULL, false),
+                                     read_side(w, false)};
+    }
+    cfx_map_release(&in_now);
+    cfx_map_release(&in_was);
+    return ok ? CFX_OK : cfx_no_memory(err);
+}
+
+/* Counts are exact; floors follow from them up to the last digits; what was
+ * measured differs each time. */
+static bool differs(quantity q, double a, double b)
+{
+    double most = fmax(fabs(a), fabs(b));
+    double slack = q == SECONDS ? 0.05 : q == FLOOR ? 1e-6 : 0;
+    if (isnan(a) || isnan(b))
+        return isnan(a) != isnan(b);
+    return fabs(a - b) > slack * most;
+}
+
+static bool changed(const pair *p)
+{
+    if (!p->now.json || !p->was.json)
+        return true;
+    for (int q = 0; q < QUANTITIES; q++)
+        if (differs((quantity)q, p->now.x[q], p->was.x[q]))
+            return true;
+    return !json_equal((json_t *)json_object_get(p->now.json, "value"),
+                       (json_t *)json_object_get(p->was.json, "value"));
+}
+
+/* ---- A table ---- */
+
+static void add_number(cfx_grid *g, double x, const char *unit)
+{
+    char text[32] = "";
+    if (!isnan(x))
+        cfx_human(text, sizeof(text), x, unit);
+    cfx_grid_add(g, text);
+}
+
+/* "+12.3%"; empty where one is not known. */
+static void add_change(cfx_grid *g, double now, double was)
+{
+    char text[48] = "", digits[32];
+    cfx_cell c = {.kind = CFX_CELL_FRACTION};
+    if (!isnan(now) && !isnan(was) && was > 0) {
+        c.x = now / was - 1;
+        c.x = fabs(c.x) < 0.0005 ? 0 : c.x;
+        cfx_cell__human(&c, digits, sizeof(digits));
+        snprintf(text, sizeof(text), "%s%s", c.x > 0 ? "+" : "", digits);
+    }
+    cfx_grid_add(g, text);
+}
+
+/* Measured times where both have them, else floors. */
+static quantity time_of(const pair *p)
+{
+    return isnan(p->now.x[SECONDS]) || isnan(p->was.x[SECONDS]) ? FLOOR
+                                                                : SECONDS;
+}
+
+/* Quantities that are the same in all rows shown have no column. */
+static void choose(const comparing *c, bool show[QUANTITIES])
+{
+    for (size_t i = 0; i < c->n; i++)
+        for (int q = 0; q < QUANTITIES; q++)
+            show[q] |= differs((quantity)q, c->pair[i].now.x[q],
+                               c->pair[i].was.x[q]);
+}
+
+static void add_pair(cfx_grid *g, const pair *p, const bool show[QUANTITIES])
+{
+    quantity t = time_of(p);
+    cfx_grid_add(g, p->name);
+    cfx_grid_add(g, !p->was.json ? "added" : !p->now.json ? "removed" : "");
+    for (int q = 0; q < QUANTITIES; q++)
+        if (show[q]) {
+            add_number(g, p->was.x[q], names[q].unit);
+            add_number(g, p->now.x[q], names[q].unit);
+        }
+    add_change(g, p->now.x[t], p->was.x[t]);
+}
+
+static void add_columns(cfx_grid *g, const bool show[QUANTITIES])
+{
+    cfx_grid_add_column(g, (cfx_grid_column){"name", "name", true, 0});
+    cfx_grid_add_column(g, (cfx_grid_column){"", "status", true, 5});
+    for (int q = 0; q < QUANTITIES; q++)
+        if (show[q]) {
+            char *key = cfx_arena_alloc(&g->arena, 64);
+            if (!key) {
+                g->failed = true;
+                return;
+            }
+            snprintf(key, 64, "%s_was", names[q].key);
+            cfx_grid_add_column(g, (cfx_grid_column){"was", key, false,
+                                                     30 - q});
+            cfx_grid_add_column(g, (cfx_grid_column){
+                names[q].title, names[q].key, false, 20 - q});
+        }
+    cfx_grid_add_column(g, (cfx_grid_column){"change", "change", false, 0});
+}
+
+typedef void put_fn(cfx_buf *b, const cfx_grid *g, int width);
+
+static bool put_pairs(cfx_buf *b, const comparing *c,
+                      const cfx_roofline_view *view, put_fn *fn)
+{
+    bool show[QUANTITIES] = {false};
+    size_t n = 0, all = 0;
+    cfx_grid g;
+    cfx_grid_init(&g, c->ctx);
+    choose(c, show);
+    add_columns(&g, show);
+    for (size_t i = 0; i < c->n; i++) {
+        if (!changed(&c->pair[i]))
+            continue;
+        all++;
+        if (!view->top || n < view->top) {
+            add_pair(&g, &c->pair[i], show);
+            n++;
+        }
+    }
+    if (n && !g.failed)
+        fn(b, &g, view->width);
+    if (n < all && fn == cfx_grid_put_text)
+        cfx_buf_printf(b, "(%zu of %zu)\n", n, all);
+    if (!all && fn == cfx_grid_put_text)
+        cfx_buf_puts(b, "no node changed\n");
+    bool ok = !g.failed;
+    cfx_grid_release(&g);
+    return ok;
+}
+
+static const char *text_of(const json_t *doc, const char *a, const char *b)
+{
+    const json_t *j = json_object_get(doc, a);
+    const char *s = json_string_value(b ? json_object_get(j, b) : j);
+    return s ? s : "-";
+}
+
+static bool put_totals(cfx_buf *b, const comparing *c, put_fn *fn)
+{
+    pair t = {"total", read_side(json_object_get(c->now, "total"), true),
+              read_side(json_object_get(c->was, "total"), true)};
+    cfx_grid g;
+    cfx_grid_init(&g, c->ctx);
+    cfx_grid_add_column(&g, (cfx_grid_column){"total", "total", true, 0});
+    cfx_grid_add_column(&g, (cfx_grid_column){"was", "was", false, 0});
+    cfx_grid_add_column(&g, (cfx_grid_column){"now", "now", false, 0});
+    cfx_grid_add_column(&g, (cfx_grid_column){"change", "change", false, 0});
+    for (int q = 0; q < QUANTITIES; q++) {
+        if (isnan(t.was.x[q]) && isnan(t.now.x[q]))
+            continue;
+        cfx_grid_add(&g, q == LIVE ? "peak live" : names[q].title);
+        add_number(&g, t.was.x[q], names[q].unit);
+        add_number(&g, t.now.x[q], names[q].unit);
+        add_change(&g, t.now.x[q], t.was.x[q]);
+    }
+    if (!g.failed)
+        fn(b, &g, 0);
+    bool ok = !g.failed;
+    cfx_grid_release(&g);
+    return ok;
+}
+
+static bool put_text(cfx_buf *b, const comparing *c,
+                     const cfx_roofline_view *view, put_fn *fn)
+{
+    if (fn == cfx_grid_put_csv)
+        return put_pairs(b, c, view, fn);
+    cfx_buf_printf(b, "now  %s on %s\nwas  %s on %s\n\n",
+                   text_of(c->now, "model", NULL),
+                   text_of(c->now, "machine", "name"),
+                   text_of(c->was, "model", NULL),
+                   text_of(c->was, "machine", "name"));
+    bool ok = put_pairs(b, c, view, fn);
+    cfx_buf_putc(b, '\n');
+    return put_totals(b, c, fn) && ok;
+}
+
+/* ---- JSON ---- */
+
+static bool set(json_t *to, const char *key, json_t *v)
+{
+    return !json_object_set_new(to, key, v);
+}
+
+static json_t *real_or_null(double x)
+{
+    return isnan(x)                                 ? json_null()
+           : x == floor(x) && fabs(x) < 9007199254740992.0
+               ? json_integer((json_int_t)x) : json_real(x);
+}
+
+static json_t *json_pair(const pair *p, const char *status, bool total)
+{
+    json_t *j = json_object();
+    bool ok = j && set(j, "name", cfx_json_text(p->name, strlen(p->name))) &&
+              set(j, "status", json_string(status));
+    for (int q = 0; q < QUANTITIES && ok; q++) {
+        json_t *both = json_object();
+        ok = both && set(both, "was", real_or_null(p->was.x[q])) &&
+             set(both, "now", real_or_null(p->now.x[q]));
+        ok = set(j, total ? names[q].total_key : names[q].key, both) && ok;
+    }
+    if (!ok) {
+        json_decref(j);
+        j = NULL;
+    }
+    return j;
+}
+
+static json_t *json_pairs(const comparing *c)
+{
+    json_t *a = json_array();
+    bool ok = a != NULL;
+    for (size_t i = 0; i < c->n && ok; i++) {
+        const pair *p = &c->pair[i];
+        const char *status = !p->was.json   ? "added"
+                             : !p->now.json ? "removed" : "changed";
+        if (changed(p))
+            ok = !json_array_append_new(a, json_pair(p, status, false));
+    }
+    if (!ok)
+        json_decref(a);
+    return ok ? a : NULL;
+}
+
+static cfx_status write_json(cfx_sink to, const comparing *c, cfx_error *err)
+{
+    pair t = {"total", read_side(json_object_get(c->now, "total"), true),
+              read_side(json_object_get(c->was, "total"), true)};
+    json_t *j = json_object();
+    json_t *machine_now = json_object_get(c->now, "machine");
+    json_t *machine_was = json_object_get(c->was, "machine");
+    bool ok = j && set(j, "schema", json_string("cfx.roofline.compared/1"));
+    ok = ok && set(j, "model", json_pack("{s:O?, s:O?}", "was",
+                                         json_object_get(c->was, "model"),
+                                         "now",
+                                         json_object_get(c->now, "model")));
+    ok = ok && set(j, "machine",
+                   json_pack("{s:O?, s:O?}", "was",
+                             json_object_get(machine_was, "name"), "now",
+                             json_object_get(machine_now, "name")));
+    ok = ok && set(j, "nodes", json_pairs(c)) &&
+         set(j, "total", json_pair(&t, "changed", true));
+    if (!ok) {
+        json_decref(j);
+        j = NULL;
+    }
+    return cfx_json__write(to, j, err);
+}
+
+/* ---- The whole ---- */
+
+static cfx_status read_document(json_t **out, const char *json, size_t len,
+                                cfx_error *err)
+{
+    json_error_t e;
+    *out = json_loadb(json, len, 0, &e);
+    if (!*out)
+        return cfx_fail(err, CFX_EPARSE, "%d:%d: %s", e.line, e.column,
+                        e.text);
+    const char *schema = json_string_value(json_object_get(*out, "schema"));
+    if (!schema || strcmp(schema, "cfx.roofline/1") ||
+        !json_is_array(json_object_get(*out, "nodes")))
+        return cfx_fail(err, CFX_EINVAL, "no document of the schema "
+                        "\"cfx.roofline/1\"");
+    return CFX_OK;
+}
+
+cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
+                                const char *json, size_t len,
+                                cfx_roofline_format format,
+                                const cfx_roofline_view *view, cfx_error *err)
+{
+    static put_fn *const put[] = {cfx_grid_put_text, cfx_grid_put_markdown,
+                                  cfx_grid_put_csv};
+    json_t *was = NULL, *now = cfx_roofline__json(r, view->model);
+    comparing c = {.ctx = r->ctx, .now = now};
+    cfx_status st = now ? read_document(&was, json, len, err)
+                        : cfx_no_memory(err);
+    c.was = was;
+    if (!st)
+        st = pair_up(&c, err);
+    if (!st && format == CFX_ROOFLINE_JSON) {
+        st = write_json(to, &c, err);
+    } else if (!st) {
+        cfx_buf b;
+        cfx_buf_init(&b, r->ctx);
+        if (!put_text(&b, &c, view, put[format]))
+            st = cfx_no_memory(err);
+        st = cfx_roofline__finish(&b, to, st, err);
+    }
+    cfx_free(r->ctx, c.pair, c.cap * sizeof(*c.pair));
+    json_decref(now);
+    json_decref(was);
+    return st;
+}
