@@ -26,6 +26,9 @@ libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/grid.c %reldir%/grid.h \
 	%reldir%/roofline_table.h %reldir%/roofline_text.c \
 	%reldir%/roofline_totals.c
 
+# What counts as what.
+EXTRA_DIST += %reldir%/COSTS.md
+
 # The machine. Descriptions of others are found where they are installed.
 dist_cfxinclude_HEADERS += %reldir%/cfx/machine.h
 noinst_LTLIBRARIES += libmachine.la

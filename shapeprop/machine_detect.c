@@ -195,10 +195,11 @@ static int64_t size_of(const char *text)
 /* Keep the list in order, and each cache larger than the one below it. */
 static void add_cache(cfx_machine_hardware *hw, cfx_machine_cache c)
 {
-    const cfx_machine_cache *last = &hw->cache[hw->ncaches - 1];
+    const cfx_machine_cache *last =
+        hw->ncaches ? &hw->cache[hw->ncaches - 1] : NULL;
 
     if (c.bytes < 1024 || hw->ncaches == CFX_MACHINE_CACHES ||
-        (hw->ncaches && (c.level <= last->level || c.bytes <= last->bytes)))
+        (last && (c.level <= last->level || c.bytes <= last->bytes)))
         return;
     hw->cache[hw->ncaches++] = c;
 }

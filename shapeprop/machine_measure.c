@@ -374,8 +374,8 @@ typedef struct plan {
     const cfx_machine_loops *loops;
     char *block;
     size_t size;
-    double seconds;    /* for all loops */
-    int64_t share_ns;  /* for each */
+    double seconds;    /* for everything */
+    int64_t began;
 } plan;
 
 static cfx_status own_context(cfx_context **out, cfx_context *ctx, int threads,
@@ -441,7 +441,7 @@ static cfx_status measure_with(const plan *p, team *t, cfx_machine_rates *r,
 }
 
 /* Measure `threads` threads; *had is false where so many cannot be had. */
-static cfx_status measure_count(const plan *p, int threads,
+static cfx_status measure_count(const plan *p, int threads, int64_t share_ns,
                                 cfx_machine_rates *r, bool *had,
                                 cfx_error *err)
 {
@@ -463,7 +463,7 @@ static cfx_status measure_count(const plan *p, int threads,
         t->sinks = (char *)(t->member + threads);
         t->block = p->block;
         t->slice = p->size / (size_t)threads / 4096 * 4096;
-        t->share_ns = p->share_ns;
+        t->share_ns = share_ns;
         rc = measure_with(p, t, r, had, err);
         cfx_block_free(ctx, t, sizeof(*t) + members + sinks);
     } else {
@@ -473,13 +473,16 @@ static cfx_status measure_count(const plan *p, int threads,
     return rc;
 }
 
-static int count_loops(const plan *p)
+/* How long each loop may take when so many counts are still to be measured;
+ * on a busy machine those before took longer than they should. */
+static int64_t share_of_rest(const plan *p, int counts)
 {
-    int n = 3 * p->hw.ncaches + 5;
+    int loops = 3 * p->hw.ncaches + 5;
+    double left = p->seconds * 1e9 - (double)(cfx_clock_ns() - p->began);
 
     for (const cfx_machine_arithmetic *a = p->loops->arithmetic; a->run; a++)
-        n += cfx_machine__has(a->needs);
-    return n;
+        loops += cfx_machine__has(a->needs);
+    return (int64_t)(fmax(left, p->seconds * 1e8) / (loops * counts));
 }
 
 static cfx_status name_all(cfx_machine_box *box, const plan *p,
@@ -506,7 +509,8 @@ static cfx_status measure_all(plan *p, cfx_machine_box *box, const int *count,
     if (!rc)
         rc = make_block(p, err);
     for (int i = 0; i < m->nrates && !rc; i++) {
-        rc = measure_count(p, count[i], &m->rates[i], &had, err);
+        rc = measure_count(p, count[i], share_of_rest(p, m->nrates - i),
+                           &m->rates[i], &had, err);
         if (!rc && !had && !i)
             rc = cfx_fail(err, CFX_ELIMIT, "no thread can be had");
         if (!had)
@@ -520,7 +524,8 @@ cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
                                double seconds, cfx_error *err)
 {
     plan p = {.ctx = ctx, .loops = cfx_machine__loops(ctx->cpu),
-              .seconds = seconds > 0 ? seconds : CFX_MACHINE_SECONDS};
+              .seconds = seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
+              .began = cfx_clock_ns()};
     int count[COUNTS];
 
     *out = NULL;
@@ -529,7 +534,6 @@ cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
                         seconds);
     cfx_machine__detect(&p.hw);
     int n = choose_counts(count, p.hw.cores);
-    p.share_ns = (int64_t)(p.seconds * 1e9 / (count_loops(&p) * n));
     cfx_machine_box *box = cfx_machine__new(ctx, n);
     if (!box)
         return cfx_no_memory(err);

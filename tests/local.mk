@@ -238,7 +238,6 @@ tests_cost_rules_test_SOURCES = %reldir%/cost_rules_test.c $(CASE_SOURCES) \
 	$(ZOO_SOURCES)
 dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
 TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
-EXTRA_DIST += shapeprop/COSTS.md
 
 # -- machine
 SHAPE_TESTS += tests/machine_test

@@ -4,8 +4,8 @@
  * shape   query (..., L, E), key (..., S, E), value (..., S, Ev): (..., L, Ev);
  *         the leading axes broadcast. With enable_gqa each head of key and
  *         value serves several of query.
- * cost    L * S * (E + Ev) multiply-adds for each batch and head; softmax 4
- *         steps a weight, of which an exp and a division.
+ * cost    L * S * (E + Ev) multiply-adds for each batch and head; a weight is
+ *         scaled, its mask added where that is no bool, and softmax.
  */
 #include <math.h>
 

@@ -3,7 +3,8 @@
  *
  * shape   that of the input (N, C, ...); the others have C elements.
  * cost    of the running statistics, two steps an element (they fold into one
- *         factor and one addend for each channel).
+ *         factor and one addend for each channel); of the input's own, that of
+ *         normalizing (cfx_cost_normalize).
  *
  * With training=True the statistics are those of the input itself; the running
  * ones, where given, are moved towards them by momentum.

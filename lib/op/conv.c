@@ -6,7 +6,8 @@
  *         weight (C, O/groups, k...); out = (in - 1) stride - 2 pad +
  *         dilation (k - 1) + output_padding + 1.
  * cost    multiply-adds: outputs times C/groups times the window; transposed:
- *         inputs times O/groups times the window. Bias an addition each.
+ *         inputs times O/groups times the window. Bias an addition each. Of
+ *         the input what windows see is read.
  */
 #include <string.h>
 

@@ -3,7 +3,7 @@
  *
  * shape   that of the argument; the argument itself where nothing changes.
  *         Strides are kept, made dense, or those of a memory format.
- * cost    no arithmetic; a copy.
+ * cost    no arithmetic; a copy, or nothing where the result is the argument.
  */
 #include <string.h>
 

@@ -4,8 +4,8 @@
  *
  * shape   cdist: (..., P, M) and (..., R, M) to (..., P, R); pdist: (N, M) to
  *         N (N - 1) / 2, the pairs above the diagonal.
- * cost    three steps for each pair and column (a difference, a power, a sum)
- *         and a root for each pair.
+ * cost    for each pair and column a difference, a square or an absolute value,
+ *         and a sum of n - 1; a root for each pair; other orders a power too.
  *
  * `compute_mode` chooses between two ways to the same numbers, a product of
  * matrices or the differences themselves; here it is always the latter, and

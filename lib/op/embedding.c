@@ -2,8 +2,9 @@
  * embedding -- rows of a table by their numbers, each or added up in bags.
  *
  * shape   (index..., d); of bags (bags, d).
- * cost    embedding: none; bags: an addition for each element but the first.
- *         Reads the rows taken.
+ * cost    embedding: none; bags: an addition for each element but the first, a
+ *         product where it is weighed, a division where it is a mean. Reads the
+ *         rows taken.
  */
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * extreme -- largest and smallest elements, and where they are; running sums.
  *
  * shape   along an axis: the argument's without it; scans: the argument's.
- * cost    comparisons are free; scans a step an element.
+ * cost    comparisons are free; scans of n elements n - 1 steps.
  *
  * NaN is larger and smaller than all else; of equal elements the first counts.
  */

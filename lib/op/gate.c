@@ -4,8 +4,7 @@
  *
  * shape   prelu: that of the argument; the weight has one element, or one for
  *         each channel (axis 1). glu: half of the extent along `dim`.
- * cost    prelu a product, glu three steps for each element, two of them an
- *         exp and a division.
+ * cost    prelu a product, glu four steps for each element, x / (1 + exp(-g)).
  */
 #include "kernel/pointwise.h"
 #include "op/infer.h"

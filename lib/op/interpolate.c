@@ -236,6 +236,21 @@ static cfx_status interpolate_infer(cfx_call *call)
                                 last ? stride : NULL);
 }
 
+/* Each output has so many neighbours; all of the input is read only where it
+ * has no more elements than these are. */
+static void count_neighbours(const cfx_call *call, cfx_cost *cost,
+                             const struct resize *r, int64_t n)
+{
+    cfx_dim y = cfx_cost_numel(call, call->out[0]);
+    cfx_dim seen = cfx_dim_mul(call->env, y, cfx_dim_int(n));
+    if (n > 1)
+        cfx_cost_pointwise(call, cost, (int)(2 * n), 0);
+    if (!r->antialias)
+        cost->bytes_read = cfx_dim_min(call->env,
+                                       cfx_cost_bytes_of(call, r->x),
+                                       cfx_cost_sized(call, seen, r->x));
+}
+
 static void interpolate_cost(const cfx_call *call, cfx_cost *cost)
 {
     struct resize r;
@@ -244,13 +259,10 @@ static void interpolate_cost(const cfx_call *call, cfx_cost *cost)
     if (r.mode == AREA)
         cost->ops = cfx_cost_numel(call, r.x);
     else if (r.mode == CFX_RESAMPLE_LINEAR)
-        cfx_cost_pointwise(call, cost, 2 << r.spatial, 0);
-    else if (r.mode == CFX_RESAMPLE_CUBIC)
-        cfx_cost_pointwise(call, cost, 32, 0);
-    else /* nearest: one element for each output */
-        cost->bytes_read = cfx_dim_min(
-            call->env, cfx_cost_bytes_of(call, r.x),
-            cfx_cost_sized(call, cfx_cost_numel(call, call->out[0]), r.x));
+        count_neighbours(call, cost, &r, 1 << r.spatial);
+    else
+        count_neighbours(call, cost, &r, r.mode == CFX_RESAMPLE_CUBIC ? 16
+                                                                      : 1);
 }
 
 /* ---- Running ---- */

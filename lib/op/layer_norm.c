@@ -4,9 +4,9 @@
  * instance_norm).
  *
  * shape   that of the input.
- * cost    mean, variance, and the affine map: layer and group norm 7 steps an
- *         element, of which none transcendental (one sqrt and one division a
- *         row are not counted); rms_norm 4.
+ * cost    mean, variance, and the affine map: layer and group norm 5 steps an
+ *         element and 3 a row or group (cfx_cost_normalize), rms_norm 3 and 3;
+ *         one more an element for each of weight and bias.
  */
 #include <float.h>
 

@@ -6,7 +6,7 @@
  *         still begins in the input or the padding in front of it. Adaptive:
  *         the given extents; None keeps the input's.
  * cost    averages: an addition less than the window for each output, and a
- *         division; maxima: none.
+ *         division; maxima: none. What windows see is read.
  */
 #include "kernel/pool.h"
 #include "op/cost.h"

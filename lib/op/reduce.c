@@ -2,8 +2,8 @@
  * reduce -- many elements to one: sums, means, extremes, norms.
  *
  * shape   the argument's without the reduced axes (of extent 1 with keepdim).
- * cost    a reduction of n elements n - 1 operations, here counted as n less
- *         the results; variances three times as many; extremes none.
+ * cost    a reduction of n elements n - 1 operations; extremes none; variances
+ *         and norms what their formulas add.
  */
 #include <math.h>
 #include <string.h>

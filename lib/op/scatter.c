@@ -3,7 +3,8 @@
  * that an index names: scatter, scatter_reduce, index_add and their kin.
  *
  * shape   that of the tensor; row-major.
- * cost    one operation for each element that is added or multiplied.
+ * cost    one operation for each element that is added or multiplied. Calls
+ *         that write touch only what the index names.
  */
 #include <math.h>
 #include <string.h>

@@ -2,8 +2,9 @@
  * softmax -- exp(x) over its sum along one axis, and the logarithm of it.
  *
  * shape   that of the argument.
- * cost    for each element a subtraction, an exp and a division; maxima are
- *         comparisons. A sum of n elements n - 1, here counted as n.
+ * cost    for each element a subtraction, an exp and a division, and their sum,
+ *         of n elements n - 1; the logarithm subtracts that of the sum instead.
+ *         Maxima are comparisons.
  */
 #include "kernel/norm.h"
 #include "op/cost.h"
