@@ -33,7 +33,7 @@ static const cli_option options[] = {
     {CLI_TEXT, 0, "sweep", "NAME=RANGE",
      "a row for each value of a symbol: N=1..64, N=1..64:8 (steps of 8), "
      "N=1..1024*2 (each twice the one before)", AT(sweep)},
-    {CLI_TEXT, 0, "machine", "FILE",
+    {CLI_TEXT, 'm', "machine", "FILE",
      "the machine that floors are for: a file that cfx machine wrote, or the "
      "name of one that comes with cfx (default: this one, measured once)",
      AT(machine)},
@@ -54,7 +54,7 @@ static const cli_option options[] = {
      "what is told of each: name, op, target, module, type, nodes, shape, "
      "dtype, macs, flops, ops, transcendental, read, written, bytes, "
      "parameters, weights, intensity, ridge, bound, level, algorithm, floor, "
-     "seconds, gflops, bandwidth, efficiency, share, live",
+     "seconds, gflops, bandwidth, efficiency, share, computing, live",
      AT(columns)},
     {CLI_TEXT, 0, "against", "OTHER",
      "tell what changed against another report (the JSON of an earlier one), "
@@ -143,7 +143,7 @@ static cfx_status find_machine(cfx_machine **out, cli *c, const char *name,
                                cfx_error *err)
 {
     return name ? cfx_machine_find(out, c->ctx, name, err)
-                : cfx_fail(err, CFX_EINVAL, "no machine (--machine FILE)");
+                : cfx_machine_cached(out, c->ctx, false, 0, err);
 }
 
 /* "N=1..64", with ":STEP" or "*FACTOR" behind it. */
@@ -197,19 +197,96 @@ static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
     return rc;
 }
 
-/* Measured on inputs with numbers. */
-static cfx_status measure(cfx_roofline *r, cli *c,
+/* On a terminal only. */
+static void show_progress(void *user, size_t done, size_t total)
+{
+    (void)user;
+    if (done < total)
+        fprintf(stderr, "\rmeasuring: %zu of %zu ", done, total);
+    else
+        fprintf(stderr, "\r%*s\r", 40, "");
+}
+
+/* ---- Inputs with numbers ---- */
+
+struct filling {
+    const cli *c;
+    const char *name;
+    uint64_t seed;
+    cfx_error *err;
+};
+
+static cfx_status needs_numbers(const struct filling *f)
+{
+    return cfx_fail(f->err, CFX_EINVAL, "input %s: --measure needs extents "
+                    "that are numbers (--set gives them)", f->name);
+}
+
+/* A tensor for a meta, filled as cfx run fills it. */
+static cfx_status fill_value(void *user, cfx_value v, cfx_value *out)
+{
+    const struct filling *f = user;
+    int64_t shape[CFX_MAX_RANK];
+    cfx_tensor *t;
+
+    *out = CFX_NOTHING;
+    if (v.kind == CFX_SYMINT)
+        return needs_numbers(f);
+    if (v.kind != CFX_TENSOR || !cfx_tensor_is_meta(v.u.tensor)) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    for (int i = 0; i < v.u.tensor->rank; i++) {
+        if (!cfx_dim_is_int(v.u.tensor->shape[i]))
+            return needs_numbers(f);
+        shape[i] = cfx_tensor_size(v.u.tensor, i);
+    }
+    cfx_status rc = cfx_tensor_new(&t, f->c->ctx,
+                                   (cfx_dtype)v.u.tensor->dtype,
+                                   v.u.tensor->rank, shape, f->err);
+    if (rc)
+        return rc;
+    rc = cfx_tensor_randomize(t, f->seed, f->name, f->err);
+    if (rc)
+        cfx_tensor_unref(t);
+    else
+        *out = cfx_value_of_tensor(t);
+    return rc;
+}
+
+/* One for each placeholder, in their order. */
+static cfx_status fill_inputs(cli_inputs *to, const cli *c,
+                              const cfx_module *gm, const cli_inputs *from,
+                              uint64_t seed, cfx_error *err)
+{
+    struct filling f = {c, NULL, seed, err};
+    const cfx_graph *g = cfx_graph_module_graph(gm);
+    cfx_status rc = CFX_OK;
+
+    to->value = calloc(from->n + 1, sizeof(*to->value));
+    if (!to->value)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    for (const cfx_node *n = cfx_graph_first(g); n && to->n < from->n && !rc;
+         n = cfx_node_next(n)) {
+        if (n->op != CFX_PLACEHOLDER)
+            continue;
+        f.name = n->name;
+        rc = cfx_value_map(&to->value[to->n], c->ctx, from->value[to->n],
+                           fill_value, &f, err);
+        to->n += !rc;
+    }
+    return rc;
+}
+
+static cfx_status measure(cfx_roofline *r, cli *c, const cli_inputs *shapes,
                           const struct roofline_options *o, cfx_error *err)
 {
     cli_inputs in = {0};
-    cfx_status rc;
+    cfx_status rc = fill_inputs(&in, c, r->gm, shapes, o->seed.value, err);
 
-    if (!r->known)
-        return cfx_fail(err, CFX_EINVAL, "--measure needs extents that are "
-                        "numbers (--set gives them)");
-    rc = cli_inputs_make(&in, c, r->gm, &o->inputs, o->seed.value, err);
     if (!rc)
-        rc = cfx_roofline_measure(r, in.value, in.n, o->runs, NULL, NULL, err);
+        rc = cfx_roofline_measure(r, in.value, in.n, o->runs,
+                                  isatty(2) ? show_progress : NULL, NULL, err);
     cli_inputs_release(&in);
     return rc;
 }
@@ -226,10 +303,12 @@ static cfx_status analyse(cfx_roofline **out, cli *c,
 
     if (!rc)
         rc = cfx_roofline_new(out, gm, in.value, in.n, &how, err);
-    cli_inputs_release(&in);
     if (!rc)
         rc = follow(*out, o, err);
-    return rc || !o->measure ? rc : measure(*out, c, o, err);
+    if (!rc && o->measure)
+        rc = measure(*out, c, &in, o, err);
+    cli_inputs_release(&in);
+    return rc;
 }
 
 /* ---- Bounds for tests ---- */
@@ -470,6 +549,10 @@ const cli_command cli_command_roofline = {
     .name = "roofline",
     .args = "MODEL",
     .summary = "Tell where a model's time must go, and where it goes",
+    .details = "A floor is the least time that a machine needs for a node: of "
+               "its operations, or of the bytes that it moves through the "
+               "caches. With symbols for extents, counts are formulas. "
+               "--measure tells the times beside the floors.",
     .options = options,
     .size = sizeof(struct roofline_options),
     .min_args = 1,

@@ -366,7 +366,8 @@ cfx_status cfx_cost_prop_run(cfx_cost_prop *p, const cfx_value *inputs,
     cfx_arena_init(&p->self->arena, p->self->scope.base.ctx);
     for (size_t i = 0; i < p->nnodes; i++)
         clear_row(&p->node[i]);
-    cfx_status st = cfx_interp_run(&p->base.base, inputs, ninputs, &result, err);
+    cfx_status st = cfx_interp_run(&p->base.base, inputs, ninputs, &result,
+                                   err);
     cfx_value_unref(result);
     return st;
 }

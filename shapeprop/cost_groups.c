@@ -7,12 +7,11 @@
  */
 #include <stdlib.h>
 
-#include "format/drawing.h"
 #include "shapeprop/cost_impl.h"
 
 /* What keys are made of. */
 struct cfx_cost_names {
-    cfx_drawing drawing;
+    cfx_arena arena;
     cfx_map by_key;         /* index of a group */
 };
 
@@ -134,10 +133,11 @@ static cfx_status sum_weights(cfx_cost_groups *g, const cfx_cost_prop *p,
 
 static void sum_costs(cfx_cost_groups *g, const cfx_cost_prop *p)
 {
+    cfx_shape_env *env = p->self->scope.base.env;
     cfx_cost_group *k;
     for (size_t i = 0; i < p->nnodes; i++)
         for (k = around(g, g->of[i]); k; k = around(g, k->parent)) {
-            cfx_cost_add(p->self->scope.base.env, &k->sum.cost, &p->node[i].cost);
+            cfx_cost_add(env, &k->sum.cost, &p->node[i].cost);
             k->sum.nodes++;
         }
 }
@@ -157,79 +157,81 @@ static bool grow(cfx_cost_groups *g)
 }
 
 /* The group of a key, or -1 on lack of memory. */
-static int64_t group_of(cfx_cost_groups *g, const char *key, int64_t parent)
+static int64_t group_of(cfx_cost_groups *g, const char *key, size_t len,
+                        int64_t parent, bool *added)
 {
-    bool added;
-    cfx_map_entry *e = cfx_map_put(&g->names->by_key, key, strlen(key),
-                                   &added);
-    if (!e || !grow(g))
+    cfx_map_entry *e = cfx_map_get(&g->names->by_key, key, len);
+    *added = !e;
+    if (e)
+        return (int64_t)e->v.u;
+    char *kept = cfx_arena_strdup(&g->names->arena, key, len);
+    if (!kept || !grow(g))
         return -1;
-    if (added) {
-        int depth = parent < 0 ? 0 : g->group[parent].depth + 1;
-        g->group[g->n] = (cfx_cost_group){.key = key, .depth = depth,
-                                          .parent = parent,
-                                          .sum = cfx_cost__no_sum()};
-        e->v.u = g->n++;
-    }
-    return (int64_t)e->v.u;
+    e = cfx_map_put(&g->names->by_key, kept, len, NULL);
+    if (!e)
+        return -1;
+    g->group[g->n] = (cfx_cost_group){
+        .key = kept, .parent = parent, .sum = cfx_cost__no_sum(),
+        .depth = parent < 0 ? 0 : g->group[parent].depth + 1};
+    e->v.u = g->n;
+    return (int64_t)g->n++;
 }
 
 static cfx_status group_operators(cfx_cost_groups *g, const cfx_cost_prop *p,
                                   cfx_error *err)
 {
+    bool added;
     for (size_t i = 0; i < p->nnodes; i++) {
         const cfx_node *n = p->node[i].node;
+        const char *key = cfx_cost_operator(n, p->base.base.module);
         g->of[i] = -1;
         if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
             n->op == CFX_GET_ATTR)
             continue;
-        g->of[i] = group_of(g, cfx_cost_operator(n, p->base.base.module), -1);
+        g->of[i] = group_of(g, key, strlen(key), -1, &added);
         if (g->of[i] < 0)
             return cfx_no_memory(err);
     }
     return CFX_OK;
 }
 
-/* The clusters of pictures are the modules that nodes were made in. */
-static int64_t group_of_cluster(cfx_cost_groups *g, uint32_t i)
+/* The group of a path, after those of all that it begins with. */
+static int64_t group_of_path(cfx_cost_groups *g, const cfx_module *root,
+                             const cfx_node_path *p)
 {
-    const cfx_drawing *d = &g->names->drawing;
-    const cfx_cluster *c = &d->clusters[i];
-    int64_t parent = i ? group_of_cluster(g, c->parent) : -1;
-    int64_t at = i && parent < 0 ? -1 : group_of(g, c->path, parent);
-    if (at >= 0 && c->module)
-        g->group[at].type = cfx_module_class_name(c->module);
-    return at;
-}
-
-/* Below the module in whose forward it is called; under several names it is
- * one of the same type. */
-static int64_t group_of_call(cfx_cost_groups *g, const cfx_cost_prop *p,
-                             const cfx_node *n, int64_t parent)
-{
-    const char *path = n->target.u.str->text;
-    const cfx_module *m = cfx_module_at(p->base.base.module, path);
-    int64_t at = parent < 0 ? -1 : group_of(g, path, parent);
-    if (at >= 0 && m)
-        g->group[at].type = cfx_module_class_name(m);
+    bool added;
+    int64_t at = group_of(g, "", 0, -1, &added);
+    if (at >= 0 && added)
+        g->group[at].type = cfx_module_class_name(root);
+    for (size_t i = 1; i <= p->len && at >= 0; i++) {
+        if (i < p->len && p->path[i] != '.')
+            continue;
+        at = group_of(g, p->path, i, at, &added);
+        const cfx_module *m = at >= 0 && added
+                                  ? cfx_module_at(root, g->group[at].key)
+                                  : NULL;
+        if (m)
+            g->group[at].type = cfx_module_class_name(m);
+    }
     return at;
 }
 
 static cfx_status group_modules(cfx_cost_groups *g, const cfx_cost_prop *p,
                                 cfx_error *err)
 {
-    cfx_drawing *d = &g->names->drawing;
-    cfx_status st = cfx_drawing_init(d, p->base.base.module, NULL, err);
+    const cfx_graph *graph = p->base.base.graph;
+    size_t size = cfx_graph_ids(graph) * sizeof(cfx_node_path);
+    cfx_node_path *path = cfx_alloc(g->ctx, size);
+    cfx_status st = path ? CFX_OK : cfx_no_memory(err);
+    if (!st)
+        cfx_graph_node_paths(graph, path);
     for (size_t i = 0; i < p->nnodes && !st; i++) {
-        const cfx_node *n = p->node[i].node;
-        uint32_t cluster = n->graph == d->graph ? d->cluster[d->index[n->id]]
-                                                : 0;
-        g->of[i] = group_of_cluster(g, cluster);
-        if (n->op == CFX_CALL_MODULE)
-            g->of[i] = group_of_call(g, p, n, g->of[i]);
+        g->of[i] = group_of_path(g, p->base.base.module,
+                                 &path[p->node[i].node->id]);
         if (g->of[i] < 0)
             st = cfx_no_memory(err);
     }
+    cfx_free(g->ctx, path, size);
     return st;
 }
 
@@ -240,8 +242,10 @@ cfx_status cfx_cost_groups_make(cfx_cost_groups *g, const cfx_cost_prop *p,
     *g = (cfx_cost_groups){.ctx = ctx, .nnodes = p->nnodes};
     g->of = cfx_calloc(ctx, p->nnodes + 1, sizeof(*g->of));
     g->names = cfx_calloc(ctx, 1, sizeof(*g->names));
-    if (g->names)
+    if (g->names) {
         cfx_map_init(&g->names->by_key, ctx);
+        cfx_arena_init(&g->names->arena, ctx);
+    }
     cfx_status st = !g->of || !g->names ? cfx_no_memory(err)
                     : by == CFX_COST_BY_MODULE ? group_modules(g, p, err)
                                                : group_operators(g, p, err);
@@ -257,7 +261,7 @@ cfx_status cfx_cost_groups_make(cfx_cost_groups *g, const cfx_cost_prop *p,
 void cfx_cost_groups_release(cfx_cost_groups *g)
 {
     if (g->names) {
-        cfx_drawing_release(&g->names->drawing);
+        cfx_arena_release(&g->names->arena);
         cfx_map_release(&g->names->by_key);
         cfx_free(g->ctx, g->names, sizeof(*g->names));
     }

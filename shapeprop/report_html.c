@@ -7,7 +7,7 @@
  * `<`, which in JSON stands only in strings, where it can be written as an
  * escape.
  */
-#include "report_impl.h"
+#include "shapeprop/report_impl.h"
 
 static void put_json(cfx_out *o, const char *s, size_t len)
 {
@@ -26,6 +26,7 @@ static void put_json(cfx_out *o, const char *s, size_t len)
 static void put_title(cfx_out *o, const char *model)
 {
     if (model) {
+        model = cfx_report__short_name(model);
         cfx_report__put_text(o, model, strlen(model));
         cfx_out_puts(o, " \u2013 roofline\n");
     } else {

@@ -22,10 +22,14 @@ typedef struct cfx_report_node {
     const char *what;         /* it does: its operator or module type */
     size_t what_len;
     uint32_t kind;            /* index of the same in `kind` */
+    double x, y, r;           /* where it is drawn */
 } cfx_report_node;
 
 /* So many operators are told apart, the last of which stands for the rest. */
 enum { CFX_REPORT_LOOKS = 8 };
+
+/* So many peaks, and levels, are drawn at most. */
+enum { CFX_REPORT_CEILINGS = 16 };
 
 /* An operator or a module type, and what its nodes take. */
 typedef struct cfx_report_kind {
@@ -51,18 +55,22 @@ typedef struct cfx_report {
     bool symbolic;       /* some node's cost is a formula */
     cfx_report_node *node; /* by falling time */
     size_t nnodes;
+    double time; /* of all nodes, also of those that cannot be drawn */
     /* The nodes that cannot be drawn, and why: each counts once. */
     size_t no_flops, no_bytes, no_number;
     cfx_report_kind *kind; /* by falling time */
     size_t nkinds;
     cfx_report_ceiling *peak, *level; /* by falling rate */
-    size_t npeaks, nlevels;
+    size_t npeaks, nlevels;           /* at most CFX_REPORT_CEILINGS */
 } cfx_report;
 
 /* `report` need not be zeroed. Release it in any case. */
 cfx_status cfx_report__read(cfx_report *report, cfx_context *ctx,
                             const char *json, size_t len, cfx_error *err);
 void cfx_report__release(cfx_report *report);
+
+/* A model's name without the folders before it, where it is a file. */
+const char *cfx_report__short_name(const char *model);
 
 /* Text with what has a meaning in XML and HTML escaped. */
 void cfx_report__put_text(cfx_out *o, const char *s, size_t len);
@@ -71,7 +79,7 @@ void cfx_report__put_text(cfx_out *o, const char *s, size_t len);
 void cfx_report__put_quantity(cfx_out *o, double v, const char *unit);
 
 /* Draw what was read: an <svg> element. */
-void cfx_report__draw(cfx_out *o, const cfx_report *report);
+void cfx_report__draw(cfx_out *o, cfx_report *report);
 
 /* The page in lines. One that begins with "%%" stands for what only a
  * document tells. NULL ends them. Made from the files in report/. */

@@ -5,7 +5,7 @@
  * the document may have left out what it did not know, so that what is missing
  * is not an error, but an array in place of an object is.
  */
-#include "report_impl.h"
+#include "shapeprop/report_impl.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,56 +28,62 @@ static const char *text_member(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-static cfx_status check_array(const json_t *v, const char *what,
-                              cfx_error *err)
+/* What a member is, unless it is missing or null. */
+typedef enum shape { OBJECT, ARRAY, OBJECTS /* an array of them */ } shape;
+
+static cfx_status check_member(const json_t *in, const char *key, shape want,
+                               cfx_error *err)
 {
-    if (v && !json_is_null(v) && !json_is_array(v))
-        return cfx_fail(err, CFX_EINVAL, "'%s' is no array", what);
-    for (size_t i = 0; i < json_array_size(v); i++)
+    const json_t *v = json_object_get(in, key);
+    if (!v || json_is_null(v))
+        return CFX_OK;
+    if (want == OBJECT)
+        return json_is_object(v) ? CFX_OK
+                                 : cfx_fail(err, CFX_EINVAL,
+                                            "'%s' is no object", key);
+    if (!json_is_array(v))
+        return cfx_fail(err, CFX_EINVAL, "'%s' is no array", key);
+    for (size_t i = 0; want == OBJECTS && i < json_array_size(v); i++)
         if (!json_is_object(json_array_get(v, i)))
             return cfx_fail(err, CFX_EINVAL, "item %zu of '%s' is no object",
-                            i, what);
+                            i, key);
     return CFX_OK;
 }
 
-static cfx_status check_object(const json_t *v, const char *what,
-                               cfx_error *err)
+static cfx_status check_nodes(const json_t *nodes, cfx_error *err)
 {
-    if (v && !json_is_null(v) && !json_is_object(v))
-        return cfx_fail(err, CFX_EINVAL, "'%s' is no object", what);
+    if (!json_is_array(nodes))
+        return cfx_fail(err, CFX_EINVAL, "'nodes' is no array");
+    for (size_t i = 0; i < json_array_size(nodes); i++)
+        if (!text_member(json_array_get(nodes, i), "name"))
+            return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
+                            i);
     return CFX_OK;
 }
 
 static cfx_status check_document(const json_t *json, cfx_error *err)
 {
+    static const struct { const char *key; shape shape; } members[] = {
+        {"inputs", OBJECT}, {"symbols", OBJECT}, {"guards", ARRAY},
+        {"machine", OBJECT}, {"nodes", OBJECTS}, {"modules", OBJECTS},
+        {"total", OBJECT}, {"turning_points", OBJECTS}, {"sweep", OBJECTS},
+    };
+    const json_t *machine = json_object_get(json, "machine");
     const char *schema = text_member(json, "schema");
-    if (!json_is_object(json) || !schema)
+    cfx_status st = CFX_OK;
+    if (!schema)
         return cfx_fail(err, CFX_EINVAL, "no document of the schema "
                         "\"cfx.roofline/1\"");
     if (strcmp(schema, "cfx.roofline/1"))
         return cfx_fail(err, CFX_EINVAL, "the document's schema is \"%s\", not "
                         "\"cfx.roofline/1\"", schema);
-    const json_t *machine = json_object_get(json, "machine");
-    const json_t *nodes = json_object_get(json, "nodes");
-    if (!json_is_array(nodes))
-        return cfx_fail(err, CFX_EINVAL, "'nodes' is no array");
-    cfx_status st = check_array(nodes, "nodes", err);
+    for (size_t i = 0; !st && i < sizeof(members) / sizeof(*members); i++)
+        st = check_member(json, members[i].key, members[i].shape, err);
     if (!st)
-        st = check_array(json_object_get(json, "modules"), "modules", err);
+        st = check_member(machine, "levels", OBJECTS, err);
     if (!st)
-        st = check_object(json_object_get(json, "total"), "total", err);
-    if (!st)
-        st = check_object(machine, "machine", err);
-    if (!st)
-        st = check_array(json_object_get(machine, "levels"), "levels", err);
-    if (!st)
-        st = check_object(json_object_get(machine, "peak_flops_per_second"),
-                          "peak_flops_per_second", err);
-    for (size_t i = 0; !st && i < json_array_size(nodes); i++)
-        if (!text_member(json_array_get(nodes, i), "name"))
-            st = cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
-                          i);
-    return st;
+        st = check_member(machine, "peak_flops_per_second", OBJECT, err);
+    return st ? st : check_nodes(json_object_get(json, "nodes"), err);
 }
 
 /* ---- Operators ---- */
@@ -111,16 +117,18 @@ static const char *operator_of(const json_t *node, const cfx_map *types,
     const char *op = text_member(node, "op");
     const char *target = text_member(node, "target");
     const char *name = text_member(node, "operator");
-    if (!name && op && target && !strcmp(op, "call_module")) {
-        const cfx_map_entry *e = cfx_map_get(types, target, strlen(target));
-        name = e ? e->v.p : NULL;
+    op = op ? op : "";
+    name = name ? name : target ? target : "";
+    if (!strcmp(op, "call_module")) {
+        const cfx_map_entry *e =
+            target ? cfx_map_get(types, target, strlen(target)) : NULL;
+        if (e && name == target)
+            name = e->v.p;
     }
-    if (!name && op && target && begins(op, "call_"))
-        return short_target(target, len);
-    if (!name)
-        name = op ? op : "";
-    *len = strlen(name);
-    return name;
+    if (begins(op, "call_"))
+        return short_target(name, len);
+    *len = strlen(op);
+    return op;
 }
 
 /* The types of modules, by path. */
@@ -218,6 +226,8 @@ static bool read_node(cfx_report *r, cfx_report_node *n, const json_t *node)
         .time = member(node, r->measured ? "seconds" : "floor_seconds"),
         .efficiency = member(node, "efficiency"),
     };
+    if (n->time > 0)
+        r->time += n->time;
     if (is_formula(node, "flops") || is_formula(node, "bytes_read") ||
         is_formula(node, "bytes_written"))
         r->symbolic = true;
@@ -312,19 +322,41 @@ static bool read_peaks(cfx_report *r, const json_t *peaks, bool all)
         return read_peaks(r, peaks, true);
     if (r->npeaks > 1)
         qsort(r->peak, r->npeaks, sizeof(*r->peak), by_rate);
+    if (r->npeaks > CFX_REPORT_CEILINGS)
+        r->npeaks = CFX_REPORT_CEILINGS;
     return true;
 }
 
-/* The bandwidth that floors are reckoned with. */
+/* The best that was seen of a level: nothing moves more. */
 static double bandwidth(const json_t *level)
 {
-    static const char *const keys[] = {"triad_bytes_per_second",
-                                       "read_bytes_per_second",
-                                       "write_bytes_per_second"};
-    double v = NAN;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !(v > 0); i++)
-        v = member(level, keys[i]);
-    return v;
+    double best = member(level, "read_bytes_per_second");
+    best = fmax(best, member(level, "write_bytes_per_second"));
+    return fmax(best, member(level, "triad_bytes_per_second"));
+}
+
+/* Levels that are equally fast are one ceiling: "L1, L2". */
+static bool join_levels(cfx_report *r)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < r->nlevels; i++) {
+        cfx_report_ceiling *last = &r->level[n ? n - 1 : 0];
+        const cfx_report_ceiling *c = &r->level[i];
+        if (!n || c->rate <= last->rate * 0.99) {
+            r->level[n++] = *c;
+            continue;
+        }
+        size_t a = strlen(last->name), b = strlen(c->name);
+        char *name = cfx_arena_alloc(&r->arena, a + b + 3);
+        if (!name)
+            return false;
+        memcpy(name, last->name, a);
+        memcpy(name + a, ", ", 2);
+        memcpy(name + a + 2, c->name, b + 1);
+        last->name = name;
+    }
+    r->nlevels = n;
+    return true;
 }
 
 static bool read_levels(cfx_report *r, const json_t *levels)
@@ -342,7 +374,9 @@ static bool read_levels(cfx_report *r, const json_t *levels)
     }
     if (r->nlevels > 1)
         qsort(r->level, r->nlevels, sizeof(*r->level), by_rate);
-    return true;
+    if (r->nlevels > CFX_REPORT_CEILINGS)
+        r->nlevels = CFX_REPORT_CEILINGS;
+    return join_levels(r);
 }
 
 static bool read_machine(cfx_report *r)

@@ -1,6 +1,8 @@
 /*
  * roofline -- a walk for costs, the floors that follow, and their sums.
  */
+#include <cfx/memory_plan.h>
+
 #include "shapeprop/roofline_impl.h"
 
 const char *const cfx_bound_names[CFX_NBOUNDS] = {"unknown", "free", "compute",
@@ -8,58 +10,20 @@ const char *const cfx_bound_names[CFX_NBOUNDS] = {"unknown", "free", "compute",
 
 /* ---- Live memory ---- */
 
-static cfx_dim larger(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+static cfx_status find_live(cfx_roofline *r, const cfx_value *inputs,
+                            size_t ninputs, cfx_error *err)
 {
-    return cfx_dim_known_le(env, b, a)   ? a
-           : cfx_dim_known_le(env, a, b) ? b : cfx_dim_max(env, a, b);
-}
-
-/* Of values that the run makes. They live from the row that makes them to the
- * last that reads them. */
-typedef struct living {
-    const cfx_flow *f;
-    bool *there;            /* by buffer */
-    cfx_dim bytes;
-} living;
-
-static void begin(living *l, uint32_t buffer)
-{
-    const cfx_buffer *b = &l->f->buffer[buffer];
-    if (b->kept || l->there[buffer])
-        return;
-    l->there[buffer] = true;
-    l->bytes = cfx_dim_add(l->f->env, l->bytes, b->bytes);
-}
-
-static void end(living *l, uint32_t buffer, size_t row)
-{
-    const cfx_buffer *b = &l->f->buffer[buffer];
-    if (b->end != row || !l->there[buffer])
-        return;
-    l->there[buffer] = false;
-    l->bytes = cfx_dim_sub(l->f->env, l->bytes, b->bytes);
-}
-
-static cfx_status find_live(cfx_roofline *r, cfx_error *err)
-{
-    const cfx_flow *f = &r->self->flow;
-    living l = {f, cfx_calloc(r->ctx, f->nbuffers + 1, sizeof(bool)),
-                cfx_dim_int(0)};
-    if (!l.there)
-        return cfx_no_memory(err);
-    r->peak_bytes = l.bytes;
-    for (size_t i = 0; i < f->nrows; i++) {
-        const cfx_flow_row *row = &f->row[i];
-        if (row->buffer != CFX_NO_BUFFER)
-            begin(&l, row->buffer);
-        r->node[i].live_bytes = l.bytes;
-        r->peak_bytes = larger(r->env, r->peak_bytes, l.bytes);
-        for (uint32_t k = 0; k < row->count; k++)
-            end(&l, f->reading[row->first + k].buffer, i);
-        if (row->buffer != CFX_NO_BUFFER)
-            end(&l, row->buffer, i);
-    }
-    cfx_free(r->ctx, l.there, (f->nbuffers + 1) * sizeof(bool));
+    const cfx_memory_plan_options o = {.size = sizeof(o), .env = r->env};
+    cfx_memory_plan *plan;
+    cfx_status st = cfx_memory_plan_new(&plan, r->gm, inputs, ninputs, &o,
+                                        err);
+    if (st)
+        return st;
+    for (size_t i = 0; i < r->nnodes; i++)
+        r->node[i].live_bytes = cfx_memory_plan_live(plan,
+                                                     r->node[i].cost->node);
+    r->peak_bytes = cfx_memory_plan_peak(plan, NULL);
+    cfx_memory_plan_free(plan);
     return CFX_OK;
 }
 
@@ -191,7 +155,7 @@ static cfx_status fill(cfx_roofline *r, const cfx_value *inputs,
     if (!st)
         st = cfx_flow__make(&r->self->flow, costs, err);
     if (!st)
-        st = find_live(r, err);
+        st = find_live(r, inputs, ninputs, err);
     if (!st)
         st = fill_floors(r, err);
     if (!st)

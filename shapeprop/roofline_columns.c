@@ -145,7 +145,8 @@ GET(intensity)
         set_x(c, CFX_CELL_NUMBER, 0);
         return;
     }
-    if (cfx_dim_format(row->flops, top, sizeof(top)) >= sizeof(top) ||
+    if (cfx_dim_is_bad(row->flops) || cfx_dim_is_bad(row->bytes) ||
+        cfx_dim_format(row->flops, top, sizeof(top)) >= sizeof(top) ||
         cfx_dim_format(row->bytes, bottom, sizeof(bottom)) >= sizeof(bottom))
         return;
     snprintf(c->text, sizeof(c->text), "(%s)/(%s)", top, bottom);

@@ -2,15 +2,22 @@
  * roofline_floor -- the least time of each row.
  *
  * The caches are followed as one stack of buffers by last use. What lies
- * deeper in it than a level holds has to come from beyond that level. The walk
- * goes round twice, and the second round counts: weights and inputs are then
- * where a run before would have left them.
+ * deeper in it than a level holds has to come from beyond that level. Memory
+ * that was given back stays where it is until a new value takes it, what was
+ * given back last first. The walk goes round twice, and the second round
+ * counts: weights and inputs are then where a run before would have left them.
  */
 #include <math.h>
 
 #include "shapeprop/roofline_impl.h"
 
 /* ---- The stack ---- */
+
+/* Memory that no value is in. */
+typedef struct spare {
+    size_t time;            /* of its last use */
+    int64_t bytes;
+} spare;
 
 /* Bytes by time of last use, as a tree of sums (Fenwick's). */
 typedef struct stack {
@@ -19,6 +26,8 @@ typedef struct stack {
     size_t now;
     size_t *last;           /* by buffer: its time, 0: not in the stack */
     int64_t *held;          /* by buffer: bytes it has there */
+    spare *spare;           /* the last one is taken first */
+    size_t nspare;
 } stack;
 
 static void add_at(stack *s, size_t time, int64_t bytes)
@@ -43,19 +52,33 @@ static int64_t depth(const stack *s, uint32_t buffer)
     return sum_to(s, s->now) - sum_to(s, s->last[buffer]);
 }
 
-static void forget(stack *s, uint32_t buffer)
+static void use(stack *s, uint32_t buffer, int64_t bytes)
 {
     if (s->last[buffer])
         add_at(s, s->last[buffer], -s->held[buffer]);
-    s->last[buffer] = 0;
-}
-
-static void use(stack *s, uint32_t buffer, int64_t bytes)
-{
-    forget(s, buffer);
     s->last[buffer] = ++s->now;
     s->held[buffer] = bytes;
     add_at(s, s->now, bytes);
+}
+
+static void give_back(stack *s, uint32_t buffer)
+{
+    if (s->last[buffer])
+        s->spare[s->nspare++] = (spare){s->last[buffer], s->held[buffer]};
+    s->last[buffer] = 0;
+}
+
+/* A new value is in memory that was given back, as far as there is any. */
+static void take(stack *s, int64_t bytes)
+{
+    while (bytes > 0 && s->nspare) {
+        spare *last = &s->spare[s->nspare - 1];
+        int64_t part = last->bytes < bytes ? last->bytes : bytes;
+        add_at(s, last->time, -part);
+        last->bytes -= part;
+        bytes -= part;
+        s->nspare -= !last->bytes;
+    }
 }
 
 /* ---- Numbers ---- */
@@ -148,18 +171,15 @@ static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
     }
 }
 
-static double rate_or(double a, double b, double c)
-{
-    return a > 0 ? a : b > 0 ? b : c;
-}
-
 /* Reads and writes may go on at once; both together are no more than the best
- * that was seen of the level. */
+ * that was seen of the level. Two of three bytes of a triad are read. */
 static double level_seconds(const cfx_machine_level *l, double read,
                             double written)
 {
-    double in = rate_or(l->read, l->triad, l->write);
-    double out = rate_or(l->write, l->triad, l->read);
+    double in = fmax(l->read, l->triad * 2 / 3);
+    double out = fmax(l->write, l->triad / 3);
+    in = in > 0 ? in : l->write;
+    out = out > 0 ? out : in;
     double both = fmax(fmax(in, out), l->triad);
     return fmax(fmax(read / in, written / out), (read + written) / both);
 }
@@ -224,12 +244,19 @@ static void use_row(finding *g, size_t i)
     for (uint32_t k = 0; k < row->count && touches; k++)
         if (g->bytes[r[k].buffer] > 0)
             use(&g->stack, r[k].buffer, g->bytes[r[k].buffer]);
-    if (touches && row->buffer != CFX_NO_BUFFER && g->bytes[row->buffer] > 0)
+    if (touches && row->buffer != CFX_NO_BUFFER &&
+        g->bytes[row->buffer] > 0) {
+        if (!g->stack.last[row->buffer])
+            take(&g->stack, g->bytes[row->buffer]);
         use(&g->stack, row->buffer, g->bytes[row->buffer]);
+    }
     for (uint32_t k = 0; k < row->count; k++)
         if (g->f->buffer[r[k].buffer].end == i &&
             !g->f->buffer[r[k].buffer].kept)
-            forget(&g->stack, r[k].buffer);
+            give_back(&g->stack, r[k].buffer);
+    if (row->buffer != CFX_NO_BUFFER && g->f->buffer[row->buffer].end == i &&
+        !g->f->buffer[row->buffer].kept)
+        give_back(&g->stack, row->buffer);
 }
 
 static bool make_stack(stack *s, const cfx_flow *f)
@@ -238,7 +265,8 @@ static bool make_stack(stack *s, const cfx_flow *f)
     s->sum = cfx_calloc(f->ctx, s->len + 1, sizeof(*s->sum));
     s->last = cfx_calloc(f->ctx, f->nbuffers + 1, sizeof(*s->last));
     s->held = cfx_calloc(f->ctx, f->nbuffers + 1, sizeof(*s->held));
-    return s->sum && s->last && s->held;
+    s->spare = cfx_calloc(f->ctx, s->len + 1, sizeof(*s->spare));
+    return s->sum && s->last && s->held && s->spare;
 }
 
 static void free_stack(stack *s, const cfx_flow *f)
@@ -246,6 +274,7 @@ static void free_stack(stack *s, const cfx_flow *f)
     cfx_free(f->ctx, s->sum, (s->len + 1) * sizeof(*s->sum));
     cfx_free(f->ctx, s->last, (f->nbuffers + 1) * sizeof(*s->last));
     cfx_free(f->ctx, s->held, (f->nbuffers + 1) * sizeof(*s->held));
+    cfx_free(f->ctx, s->spare, (s->len + 1) * sizeof(*s->spare));
 }
 
 cfx_status cfx_floor__find(cfx_floor *floor, const cfx_flow *f,

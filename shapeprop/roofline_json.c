@@ -231,7 +231,7 @@ static json_t *sweep(const cfx_roofline *r)
     for (size_t i = 0; a && i < r->npoints; i++) {
         const cfx_roofline_point *p = &r->point[i];
         cfx_json_object o = object();
-        put(&o, r->symbol, json_integer(p->at));
+        put(&o, r->swept, json_integer(p->at));
         put_whole(&o, "macs", p->macs);
         put_whole(&o, "flops", p->flops);
         put_whole(&o, "bytes", p->bytes);

@@ -83,7 +83,7 @@ static cfx_dim count(double x)
 static bool add_point(cfx_table *t, const cfx_roofline_point *p)
 {
     char name[96];
-    int len = snprintf(name, sizeof(name), "%s=%lld", t->r->symbol,
+    int len = snprintf(name, sizeof(name), "%s=%lld", t->r->swept,
                        (long long)p->at);
     char *kept = cfx_arena_strdup(&t->arena, name, (size_t)len);
     cfx_cost *cost = cfx_arena_alloc(&t->arena, sizeof(*cost));

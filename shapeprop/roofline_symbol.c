@@ -116,12 +116,12 @@ static cfx_status follow(following *f, int64_t from, int64_t to, uint8_t *a,
     return st;
 }
 
-static void set_symbol(cfx_roofline *r, const char *symbol)
+static void set_symbol(char to[64], const char *symbol)
 {
     size_t n = strlen(symbol);
-    n = n < sizeof(r->symbol) ? n : sizeof(r->symbol) - 1;
-    memcpy(r->symbol, symbol, n);
-    r->symbol[n] = '\0';
+    n = n < 63 ? n : 63;
+    memcpy(to, symbol, n);
+    to[n] = '\0';
 }
 
 /* In the order of rows: what is found comes by value. */
@@ -144,7 +144,7 @@ static cfx_status follow_range(cfx_roofline *r, const char *symbol,
     uint8_t *a = cfx_alloc(r->ctx, f.size), *b = cfx_alloc(r->ctx, f.size);
     f.floor = cfx_alloc(r->ctx, f.size * sizeof(*f.floor));
     r->nturns = 0;
-    set_symbol(r, symbol);
+    set_symbol(r->symbol, symbol);
     cfx_status st = a && b && f.floor ? follow(&f, from, to, a, b, err)
                                       : cfx_no_memory(err);
     if (!st)
@@ -168,7 +168,7 @@ static cfx_status find_symbol(cfx_symbol_facts *out, const cfx_roofline *r,
         n++;
     }
     if (symbol && !n)
-        return cfx_fail(err, CFX_EINVAL, "there is no symbol %s", symbol);
+        return cfx_fail(err, CFX_EINVAL, "there is no symbol '%s'", symbol);
     return n == 1 ? CFX_OK
                   : cfx_fail(err, CFX_EINVAL, "turning points are along one "
                              "symbol, and there are %zu", n);
@@ -248,6 +248,10 @@ cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
 {
     size_t n = from < 1 || step < 1 ? 0 : count_points(from, to, step, factor);
     size_t size = (r->nnodes + 1) * sizeof(cfx_floor);
+    cfx_symbol_facts facts;
+    cfx_status st = find_symbol(&facts, r, symbol, err);
+    if (st)
+        return st;
     if (!n || n > MOST_POINTS)
         return cfx_fail(err, CFX_EINVAL, "a sweep has 1 to %d points",
                         MOST_POINTS);
@@ -255,9 +259,9 @@ cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
     cfx_free(r->ctx, r->point, r->npoints * sizeof(*r->point));
     r->npoints = 0;
     r->point = cfx_calloc(r->ctx, n, sizeof(*r->point));
-    cfx_status st = floor && r->point ? CFX_OK : cfx_no_memory(err);
+    st = floor && r->point ? CFX_OK : cfx_no_memory(err);
     r->npoints = r->point ? n : 0;
-    set_symbol(r, symbol);
+    set_symbol(r->swept, symbol);
     for (size_t i = 0; i < n && !st; i++) {
         r->point[i].at = from;
         st = find_point(r, &r->point[i], symbol, floor, err);

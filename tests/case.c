@@ -234,8 +234,48 @@ static void forget(struct reader *r, cfx_value *v)
     *v = cfx_own(r->s, cfx_value_of_tensor(meta));
 }
 
+/* Extents that may be expressions. */
+static bool read_dims(struct reader *r, char open, char close, cfx_dim *out,
+                      int *n)
+{
+    char text[128];
+    *n = 0;
+    if (!take(r, open))
+        return fail(r, "a bracket is missing");
+    while (!take(r, close)) {
+        const char stop[] = {',', close, '\0'};
+        skip(r);
+        size_t len = strcspn(r->at, stop);
+        snprintf(text, sizeof(text), "%.*s", (int)len, r->at);
+        if (*n == CFX_MAX_RANK || len >= sizeof(text) ||
+            cfx_dim_parse(&out[(*n)++], r->s->env, text, NULL))
+            return fail(r, "bad extents");
+        r->at += len;
+        take(r, ',');
+    }
+    return true;
+}
+
+static bool read_symbolic(struct reader *r, cfx_dtype type, cfx_value *out)
+{
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    int rank, n = -1;
+    cfx_tensor *t;
+    if (!read_dims(r, '[', ']', shape, &rank))
+        return false;
+    if (take(r, '@') && (!read_dims(r, '(', ')', stride, &n) || n != rank))
+        return fail(r, "bad strides");
+    if (cfx_tensor_meta(&t, r->s->ctx, type, rank, shape,
+                        n < 0 ? NULL : stride, NULL))
+        return fail(r, "cannot make the tensor");
+    *out = cfx_own(r->s, cfx_value_of_tensor(t));
+    return true;
+}
+
 static bool read_spec(struct reader *r, cfx_dtype type, cfx_value *out)
 {
+    if (r->s->env)
+        return read_symbolic(r, type, out);
     int64_t shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
     int rank, nstride;
     char name[16];
@@ -370,6 +410,11 @@ static bool read_named(struct reader *r, size_t n, cfx_value *out)
         cfx_parse_value(out, r->s->ctx, r->at, n, NULL) == CFX_OK) {
         *out = cfx_own(r->s, *out);
         known = out->kind != CFX_NAME;
+    }
+    cfx_dim d;
+    if (!known && r->s->env && !cfx_dim_parse(&d, r->s->env, name, NULL)) {
+        *out = cfx_value_of_dim(d);
+        known = true;
     }
     if (!known)
         return fail(r, "unknown word");

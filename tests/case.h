@@ -34,7 +34,8 @@ typedef void case_line_fn(void *user, const char *file, int number,
 bool case_lines(const char *file, const char *only, case_line_fn *fn,
                 void *user);
 
-/* Read the text of a case; in a meta scope its tensors are metas. False, with a
+/* Read the text of a case; in a meta scope its tensors are metas, and where that
+ * has an environment, extents are expressions of symbols. False, with a
  * sentence in why, if it is malformed or names a module type that there is
  * none of. Free with case_release. */
 bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,

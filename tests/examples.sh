@@ -43,6 +43,16 @@ is 'count_flops adds up' 0 "^call_module +$((2 * 360 * (9216 + 294912 + 5120))) 
 is 'count_flops needs no weights' 0 '^call_module +[1-9]' sh -c "
     cp '$m/digits.fx' here.fx &&
     '$build/count-flops' here.fx '$m/digits_images.npy'"
+cat >softmax.fx <<'END'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %softmax : [num_users=1] = call_function[target=torch.softmax](args = (%x, 1), kwargs = {})
+    return softmax
+END
+is 'own_cost counts exps as sixteen' 0 '^torch.softmax +3[34][0-9]\*N flops' \
+    "$build/own-cost" softmax.fx 'f32[N,10]'
+is 'own_cost tells what is wrong' 1 '^own_cost: none.fx: ' \
+    "$build/own-cost" none.fx 'f32[2]'
 is 'swap calls another function' 0 '^tensor' \
     "$build/swap" "$m/mymodule.fx" operator.add operator.sub
 is 'swap names what is unknown' 1 "unknown function 'nope'.*While executing %add" \
@@ -76,6 +86,13 @@ is 'decompose_relu changes no result' 0 '' sh -c "
     '$build/cfx' run decomposed.fx -i 'x=$m/digits_images.npy' -O a &&
     '$build/cfx' run '$m/digits.fx' -i 'x=$m/digits_images.npy' -O b &&
     cmp a/output.npy b/output.npy"
+is 'shapes adds up for any size' 0 \
+    '\*H\*N\*W .* bytes$' \
+    "$build/shapes-example" "$m/resnet18.fx" 'f32[N,3,H,W]'
+is 'shapes adds up' 0 '^[0-9]+\*N bytes$' \
+    "$build/shapes-example" "$m/resnet18.fx" 'f32[N,3,224,224]'
+is 'shapes names what does not fit' 1 'Conv2d of f32\[N, 1, 8, 8\] in conv1' \
+    "$build/shapes-example" "$m/resnet18.fx" 'f32[N,1,8,8]'
 is 'own_module runs' 0 '^eager: 2 by 4$' "$build/own-module"
 is 'own_module propagates shapes' 0 '^meta: 2 by 4$' \
     "$build/own-module"

@@ -130,16 +130,20 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, the folders that cfx
-# convert makes of them, random edits of random graphs, and multiply-adds, with a
-# PyTorch that is here: make check-pytorch PYTHON=... one that has torch.
-# PARTS="models", "folders", "graphs" or "costs" does one of them; MODELS names some, SEEDS gives others
+# All models of the zoo, every element of every node, the shapes of all nodes in
+# two layouts, the folders that cfx convert makes of them, random edits of random
+# graphs, and multiply-adds, with a PyTorch that is here: make check-pytorch
+# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs" or
+# "costs" does one of them; MODELS names some, SEEDS gives others
 # than 1.
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models folders graphs costs}; do case $$part in \
+	for part in $${PARTS:-models shapes folders graphs costs}; do \
+	case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	shapes) $${PYTHON:-python3} $$oracle/shapes.py ./cfx zoo $(MODELS) || \
 		status=1;; \
 	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
 		status=1;; \
@@ -208,6 +212,7 @@ endif
 if HAVE_CHECK
 SHAPE_TESTS =
 # -- extents
+SHAPE_TESTS += tests/dim_property_test
 
 # -- shapes
 SHAPE_TESTS += tests/shape_prop_test
@@ -219,10 +224,18 @@ tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
 	%reldir%/mutant.h $(CASE_SOURCES)
 
 # -- cost
+SHAPE_TESTS += tests/own_cost_test
+
+SHAPE_TESTS += tests/cost_test tests/roofline_test
+EXTRA_DIST += %reldir%/cost_test.h
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
-dist_check_SCRIPTS += %reldir%/costs_zoo.sh
-TESTS += %reldir%/costs_zoo.sh
+check_PROGRAMS += tests/cost_rules_test
+tests_cost_rules_test_SOURCES = %reldir%/cost_rules_test.c $(CASE_SOURCES) \
+	$(ZOO_SOURCES)
+dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
+TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
+EXTRA_DIST += shapeprop/COSTS.md
 
 # -- machine
 SHAPE_TESTS += tests/machine_test
@@ -240,11 +253,28 @@ tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
 	%reldir%/memory_check.h
 
 # -- reports
-
+SHAPE_TESTS += tests/report_test
+tests_report_test_SOURCES = %reldir%/report_test.c $(SECTION_SOURCES)
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
 
+# cfx roofline.
+dist_check_SCRIPTS += %reldir%/roofline.sh
+TESTS += %reldir%/roofline.sh
+
+# Reports in a browser.
+check_PROGRAMS += tests/report_page
+dist_check_SCRIPTS += %reldir%/report_browser.sh
+TESTS += %reldir%/report_browser.sh
+EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
+	%reldir%/report_documents.py
+
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh
 TESTS += %reldir%/shapes.sh
+
+# The table of costs, anew from the rules.
+.PHONY: costs
+costs: tests/cost_rules_test
+	tests/cost_rules_test $(srcdir)/shapeprop/COSTS.md --write

@@ -314,13 +314,13 @@ static void change_int(mutant *m, uint64_t *state)
         return;
     switch (mutant_below(state, 6)) {
     case 0:
-        v->i += 1;
+        v->i += v->i < INT64_MAX;
         break;
     case 1:
-        v->i -= 1;
+        v->i -= v->i > INT64_MIN;
         break;
     case 2:
-        v->i = -v->i - 1;
+        v->i = ~v->i;
         break;
     case 3:
         v->i = mutant_below(state, 4) - 1;

@@ -106,6 +106,14 @@ enum {
                                all others have their defaults */
 };
 
+/*
+ * Counts what a call costs, after infer, by arithmetic of extents. All counts
+ * are 0 at first, but bytes are CFX_DIM_BAD: where a rule leaves them so, they
+ * are those of all tensors that are read, or of all results, once each; none
+ * where the results are views. shapeprop/COSTS.md tells what counts as what.
+ */
+typedef void cfx_cost_rule(const cfx_call *call, cfx_cost *cost);
+
 /* Another signature under which the operator is called. */
 typedef struct cfx_variant {
     /* With a full name: "torch.nn.functional.embedding(Tensor input, ...)". */
@@ -130,9 +138,8 @@ struct cfx_op {
     int code;                    /* for rules that several operators share */
     /* Metas in, metas out. Sets the results, by cfx_call_out and its kin. */
     cfx_status (*infer)(cfx_call *call);
-    /* Counts what a call costs, after infer. NULL: no arithmetic. Bytes not
-     * set are those of all tensors, once each; of views none. */
-    void (*cost)(const cfx_call *call, cfx_cost *cost);
+    /* NULL: no arithmetic. */
+    cfx_cost_rule *cost;
     /* Scratch bytes that `run` is given in call->work. NULL: none. */
     size_t (*workspace)(const cfx_call *call);
     /* Computes call->out from the arguments; trusts infer. NULL: the results
@@ -273,8 +280,7 @@ CFX_API cfx_status cfx_call_meta(cfx_call *call, cfx_value *out);
  * failures, and call->op, schema and in must be bound. */
 CFX_API cfx_status cfx_call_eager(cfx_call *call, cfx_value *out);
 
-/* As cfx_call_meta, and what the call costs. Bytes that the operator's rule
- * does not set are those of all tensors that it reads and writes. */
+/* As cfx_call_meta, and what the call costs. */
 CFX_API cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost,
                                  cfx_value *out);
 
@@ -305,6 +311,26 @@ CFX_API const cfx_target *cfx_find_method(cfx_context *ctx, const char *name);
  * does not read, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op,
                                    cfx_error *err);
+
+/*
+ * Count calls of an operator by another rule in this context; NULL: by its own
+ * again. The rule may build on the operator's:
+ *
+ *     static void sparse_cost(const cfx_call *call, cfx_cost *cost)
+ *     {
+ *         call->op->cost(call, cost);
+ *         cost->macs = cfx_dim_floordiv(call->env, cost->macs,
+ *                                       cfx_dim_int(2));
+ *     }
+ *     ...
+ *     cfx_set_cost(ctx, cfx_find_function(ctx, "torch.mm")->op, sparse_cost,
+ *                  &err);
+ *
+ * Overloads are operators of their own. Not while another thread asks for
+ * costs in the same context. Fails with CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_set_cost(cfx_context *ctx, const cfx_op *op,
+                                cfx_cost_rule *rule, cfx_error *err);
 
 /* The i-th operator (first of its chain), or NULL after the last. */
 CFX_API const cfx_op *cfx_op_at(cfx_context *ctx, size_t i);

@@ -79,6 +79,15 @@ static double triangle(double x)
     return x < 1 ? 1 - x : 0;
 }
 
+/* A place far beyond all extents stays one, as an integer. */
+static int64_t whole(double at)
+{
+    const double far = 1e15;
+
+    return at > far ? (int64_t)far : at > -far ? (int64_t)at
+           : at <= -far ? -(int64_t)far : 0;
+}
+
 static int64_t nearest(const cfx_resample *r, double step, int a, int64_t i)
 {
     double at;
@@ -87,7 +96,7 @@ static int64_t nearest(const cfx_resample *r, double step, int a, int64_t i)
         at = as(r, step * (double)i);
     else
         at = as(r, source_of(r, step, i) + 0.5);
-    return max64(0, min64((int64_t)floor(at), r->in[a] - 1));
+    return max64(0, min64(whole(floor(at)), r->in[a] - 1));
 }
 
 static void weigh_linear(const cfx_resample *r, int a, double at,
@@ -95,7 +104,7 @@ static void weigh_linear(const cfx_resample *r, int a, double at,
 {
     double part;
 
-    *first = min64((int64_t)at, r->in[a] - 1);
+    *first = min64(whole(at), r->in[a] - 1);
     part = as(r, at - (double)*first);
     part = part < 0 ? 0 : part > 1 ? 1 : part;
     *count = *first + 1 < r->in[a] ? 2 : 1;
@@ -107,7 +116,7 @@ static void weigh_linear(const cfx_resample *r, int a, double at,
 static void weigh_cubic(const cfx_resample *r, int a, double at,
                         int64_t *first, int64_t *count, double *w)
 {
-    int64_t i = (int64_t)floor(at), n = r->in[a];
+    int64_t i = whole(floor(at)), n = r->in[a];
     double part = as(r, at - (double)i);
 
     *first = max64(0, min64(i - 1, n - 1));
@@ -126,16 +135,19 @@ static double reach_of(const cfx_resample *r, double step)
     return (r->mode == CFX_RESAMPLE_CUBIC ? 2 : 1) * (step >= 1 ? step : 1);
 }
 
+/* What lies wholly beyond the last input has no weight. */
 static void weigh_antialias(const cfx_resample *r, int a, double step,
-                            int64_t i, int64_t *first, int64_t *count,
-                            double *w)
+                            int64_t i, int64_t taps, int64_t *first,
+                            int64_t *count, double *w)
 {
     double center = step * ((double)i + 0.5), reach = reach_of(r, step);
     double shrink = step >= 1 ? 1 / step : 1, sum = 0;
 
-    *first = max64((int64_t)(center - reach + 0.5), 0);
-    *count = min64((int64_t)(center + reach + 0.5), r->in[a]) - *first;
-    *count = max64(*count, 0);
+    *first = min64(max64(whole(center - reach + 0.5), 0), r->in[a] - 1);
+    *count = min64(whole(center + reach + 0.5), r->in[a]) - *first;
+    *count = min64(max64(*count, 1), taps);
+    for (int64_t k = 0; k < taps; k++)
+        w[k] = 0;
     for (int64_t k = 0; k < *count; k++) {
         double x = ((double)(k + *first) - center + 0.5) * shrink;
         w[k] = r->mode == CFX_RESAMPLE_CUBIC ? cubic(x, -0.5) : triangle(x);
@@ -148,7 +160,7 @@ static void weigh_antialias(const cfx_resample *r, int a, double step,
 static int64_t taps_of(const cfx_resample *r, int a)
 {
     if (r->antialias && r->mode >= CFX_RESAMPLE_LINEAR)
-        return min64((int64_t)ceil(reach_of(r, step_of(r, a))) * 2 + 1,
+        return min64(whole(ceil(reach_of(r, step_of(r, a)))) * 2 + 1,
                      max64(r->in[a], 1));
     return r->mode == CFX_RESAMPLE_CUBIC ? 4
         : r->mode == CFX_RESAMPLE_LINEAR ? 2 : 1;
@@ -174,7 +186,7 @@ static axis make_axis(const cfx_resample *r, int a, char *at)
             count[i] = 1;
             w[0] = 1;
         } else if (r->antialias) {
-            weigh_antialias(r, a, step, i, &first[i], &count[i], w);
+            weigh_antialias(r, a, step, i, taps, &first[i], &count[i], w);
         } else if (r->mode == CFX_RESAMPLE_LINEAR) {
             weigh_linear(r, a, source_of(r, step, i), &first[i], &count[i], w);
         } else {

@@ -56,10 +56,11 @@ static bool check_rank(cfx_scope *s, cfx_module *self, const cfx_tensor *x)
 /* One value for each channel has no deviation. */
 static bool check_values(cfx_scope *s, const cfx_tensor *x)
 {
-    bool one = x;
+    cfx_dim n = cfx_dim_int(1);
     for (int i = 0; x && i < x->rank; i++)
-        one = one && (i == 1 || cfx_dim_is(x->shape[i], 1));
-    if (one)
+        if (i != 1)
+            n = cfx_dim_mul(s->env, n, x->shape[i]);
+    if (x && !cfx_dim_ne(s->env, n, cfx_dim_int(1)))
         cfx_scope_fail(s, CFX_EINVAL, "Expected more than 1 value per channel "
                        "when training");
     return !cfx_scope_failed(s);

@@ -49,11 +49,11 @@ ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run,
            cfx_unary_no_bool, "max(x, 0).")
 ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run,
            cfx_unary_only_float, "x * sigmoid(x).")
-ACTIVATION(mish, MISH, "", "", cfx_cost_5_1, activation_run,
+ACTIVATION(mish, MISH, "", "", cfx_cost_4_3, activation_run,
            cfx_unary_only_float, "x * tanh(softplus(x)).")
-ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_3_0, activation_run,
+ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_2_1, activation_run,
            cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
-ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_4_0, activation_run,
+ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_run,
            cfx_unary_only_float, "x * clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
            cfx_cost_1_0, activation_run, cfx_unary_only_float,
@@ -62,7 +62,7 @@ ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
            cfx_cost_0_0, activation_run, cfx_unary_only_float,
            "x, kept between two numbers.")
 OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
-             " torch.nn.functional.softplus", cfx_cost_5_1, activation_run,
+             " torch.nn.functional.softplus", cfx_cost_4_3, activation_run,
              cfx_unary_only_float,
              "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
              NULL)
@@ -91,7 +91,7 @@ static cfx_status selu_run(cfx_call *call)
     return cfx_unary_params(call, params);
 }
 
-ACTIVATION(selu, ELU, "", "", cfx_cost_3_2, selu_run, cfx_unary_only_float,
+ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_run, cfx_unary_only_float,
            "The scaled exponential linear unit.")
 
 static cfx_status celu_run(cfx_call *call)
@@ -108,7 +108,7 @@ static cfx_status celu_infer(cfx_call *call)
     return cfx_unary_only_float(call);
 }
 
-ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_4_2, celu_run,
+ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_3_2, celu_run,
            celu_infer, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
 
 /* elu's scales are ATen's only. */
@@ -127,7 +127,7 @@ const cfx_op cfx_op__elu = {
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_ELU,
     .infer = cfx_unary_only_float,
-    .cost = cfx_cost_3_2,
+    .cost = cfx_cost_2_1,
     .run = activation_run,
 };
 
@@ -140,6 +140,14 @@ static cfx_status gelu_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL, "approximate argument must be "
                              "either none or tanh.");
     return cfx_unary_only_float(call);
+}
+
+/* x / 2 * (1 + erf(x / sqrt(2))), or
+ * x / 2 * (1 + tanh(c * (x + d * x * x * x))): constants are products. */
+static void gelu_cost(const cfx_call *call, cfx_cost *cost)
+{
+    bool tanh_ = !strcmp(cfx_call_str(call, 1), "tanh");
+    cfx_cost_pointwise(call, cost, tanh_ ? 9 : 5, 1);
 }
 
 static cfx_status gelu_run(cfx_call *call)
@@ -155,6 +163,6 @@ const cfx_op cfx_op__gelu = {
     .doc = "x times the normal distribution's cumulative probability at x.",
     .flags = CFX_OP_POINTWISE,
     .infer = gelu_infer,
-    .cost = cfx_cost_8_1,
+    .cost = gelu_cost,
     .run = gelu_run,
 };

@@ -54,12 +54,12 @@ COMMUTING(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.fmax.default", NULL,
           "The greater of two, passing over NaN.")
 COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
           "The lesser of two, passing over NaN.")
-TWO(hypot, HYPOT, cfx_binary_float, cfx_cost_1_1, "aten.hypot.default", NULL,
-    "The length of (x, y).")
-TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_1_1,
+TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1,
+    "aten.hypot.default", NULL, "The length of (x, y).")
+TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
     "aten.xlogy.Tensor aten.xlogy.Scalar_Other", NULL,
     "x * log(y), and 0 where x is 0.")
-TWO(logaddexp, LOGADDEXP, cfx_binary_float, cfx_cost_1_1,
+TWO(logaddexp, LOGADDEXP, cfx_binary_only_float, cfx_cost_4_3,
     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
 COMMUTING(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
           "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
@@ -301,7 +301,10 @@ static cfx_status addcmul_run(cfx_call *call)
 
 static void three_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 3, call->op->code == CFX_PW_ADDCDIV);
+    bool lerp = call->op->code == CFX_PW_LERP;
+    bool scaled = lerp || cfx_value_number(call->in[3]) != 1;
+    cfx_cost_pointwise(call, cost, 2 + scaled,
+                       call->op->code == CFX_PW_ADDCDIV);
 }
 
 #define ADDC(name, code_, doc_)                                               \
@@ -320,6 +323,22 @@ static void three_cost(const cfx_call *call, cfx_cost *cost)
 ADDC(addcmul, CFX_PW_ADDCMUL, "self + value * tensor1 * tensor2.")
 ADDC(addcdiv, CFX_PW_ADDCDIV, "self + value * tensor1 / tensor2.")
 
+/* There is no promotion between tensors. */
+static cfx_status lerp_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    for (int k = 1; x && k < 3; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (t && t->dtype != x->dtype)
+            return cfx_call_fail(call, CFX_EDTYPE, "expected dtype %s for "
+                                 "'%s' but got dtype %s",
+                                 cfx_dtypes[x->dtype].name,
+                                 call->schema->params[k].name,
+                                 cfx_dtypes[t->dtype].name);
+    }
+    return three_infer(call);
+}
+
 static cfx_status lerp_run(cfx_call *call)
 {
     return run_code(call, CFX_PW_LERP, cfx_infer_type(call, 0, 2), 3);
@@ -331,7 +350,7 @@ const cfx_op cfx_op__lerp = {
     .doc = "self + weight * (end - self).",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
     .code = CFX_PW_LERP,
-    .infer = three_infer,
+    .infer = lerp_infer,
     .cost = three_cost,
     .run = lerp_run,
 };

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "kernel/attention.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -104,13 +105,14 @@ static void attention_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *q = cfx_call_tensor(call, QUERY);
     const cfx_tensor *v = cfx_call_tensor(call, VALUE);
-    const cfx_tensor *y = call->out[0];
+    const cfx_tensor *mask = cfx_call_tensor(call, MASK), *y = call->out[0];
     cfx_dim rows = cfx_infer_numel(call->env, y->rank - 1, y->shape);
     cfx_dim weights = cfx_dim_mul(call->env, rows, v->shape[v->rank - 2]);
     cost->macs = cfx_dim_mul(call->env, weights,
                              cfx_dim_add(call->env, q->shape[q->rank - 1],
                                          v->shape[v->rank - 1]));
-    cost->ops = cfx_dim_mul(call->env, weights, cfx_dim_int(4));
+    bool sum = mask && mask->dtype != CFX_BOOL;
+    cost->ops = cfx_cost_linear(call, 5 + sum, weights, -1, rows);
     cost->transcendental = cfx_dim_mul(call->env, weights, cfx_dim_int(2));
 }
 

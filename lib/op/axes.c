@@ -5,6 +5,7 @@
  * shape   a view; see each.
  * cost    nothing.
  */
+#include "op/indexing.h"
 #include "op/infer.h"
 #include "op/view.h"
 
@@ -209,7 +210,8 @@ static cfx_status out_of_range(cfx_call *call, cfx_dim start, cfx_dim length,
                          "dimension size (%s).", a, b, c);
 }
 
-static cfx_status narrow_to(cfx_call *call, cfx_dim start)
+/* `unknown` is where it begins besides, of which nothing is asked. */
+static cfx_status narrow_to(cfx_call *call, cfx_dim start, cfx_dim unknown)
 {
     cfx_shape_env *env = call->env;
     cfx_dim zero = cfx_dim_int(0), length = cfx_value_dim(call->in[3]);
@@ -228,6 +230,7 @@ static cfx_status narrow_to(cfx_call *call, cfx_dim start)
     if (!cfx_dim_le(env, zero, start) ||
         !cfx_dim_le(env, cfx_dim_add(env, start, length), n))
         return out_of_range(call, start, length, n);
+    start = cfx_dim_add(env, start, unknown);
     v.offset = cfx_dim_add(env, v.offset,
                            cfx_dim_mul(env, start, v.stride[axis]));
     v.shape[axis] = length;
@@ -236,7 +239,7 @@ static cfx_status narrow_to(cfx_call *call, cfx_dim start)
 
 static cfx_status narrow_infer(cfx_call *call)
 {
-    return narrow_to(call, cfx_value_dim(call->in[2]));
+    return narrow_to(call, cfx_value_dim(call->in[2]), cfx_dim_int(0));
 }
 
 /* Where it begins does not matter while there are no numbers. */
@@ -244,12 +247,17 @@ static cfx_status narrow_tensor_infer(cfx_call *call)
 {
     const cfx_tensor *t = cfx_call_tensor(call, 2);
     cfx_dtype type = (cfx_dtype)t->dtype;
+    cfx_dim zero = cfx_dim_int(0);
     if (t->rank || cfx_dtype_is_float(type) || type == CFX_BOOL)
         return cfx_call_fail(call, CFX_EINVAL, "start must be an 0-dim "
                              "integral Tensor.");
-    bool known = t->data && !call->meta;
-    return narrow_to(call, cfx_dim_int(known ? cfx_element_int(type, t->data)
-                                             : 0));
+    if (t->data && !call->meta)
+        return narrow_to(call, cfx_dim_int(cfx_element_int(type, t->data)),
+                         zero);
+    /* It is somewhere on the axis. */
+    cfx_dim at = zero;
+    cfx_status st = call->env ? cfx_index_unknown(call, &at) : CFX_OK;
+    return st ? st : narrow_to(call, zero, at);
 }
 
 static const cfx_op narrow_tensor = {
@@ -303,8 +311,8 @@ static cfx_status diagonal_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__diagonal = {
-    .schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) "
-              "-> Tensor(a)",
+    .schema = "diagonal(Tensor(a) self, SymInt offset=0, int dim1=0, int "
+              "dim2=1) -> Tensor(a)",
     .aliases = "torch.diagonal Tensor.diagonal aten.diagonal.default "
                "aten.diagonal_copy.default",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
@@ -312,8 +320,8 @@ const cfx_op cfx_op__diagonal = {
 };
 
 const cfx_op cfx_op__linalg_diagonal = {
-    .schema = "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int "
-              "dim2=-1) -> Tensor(a)",
+    .schema = "linalg_diagonal(Tensor(a) A, *, SymInt offset=0, int dim1=-2, "
+              "int dim2=-1) -> Tensor(a)",
     .aliases = "torch.linalg.diagonal aten.linalg_diagonal.default",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
     .infer = diagonal_infer,
@@ -358,8 +366,8 @@ static cfx_status unfold_infer(cfx_call *call)
 
 /* The name is that of the method; torch.nn.functional.unfold is another. */
 const cfx_op cfx_op__unfold_dim = {
-    .schema = "unfold_dim(Tensor(a) self, int dimension, int size, int step) "
-              "-> Tensor(a)",
+    .schema = "unfold_dim(Tensor(a) self, int dimension, SymInt size, SymInt "
+              "step) -> Tensor(a)",
     .aliases = "Tensor.unfold aten.unfold.default aten.unfold_copy.default",
     .doc = "Windows of an axis, as the last axis.",
     .infer = unfold_infer,

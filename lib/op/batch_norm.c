@@ -9,6 +9,7 @@
  * ones, where given, are moved towards them by momentum.
  */
 #include "kernel/norm.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -50,7 +51,19 @@ static cfx_status batch_norm_infer(cfx_call *call)
 
 static void batch_norm_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, cfx_call_bool(call, TRAINING) ? 6 : 2, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    if (!cfx_call_bool(call, TRAINING)) {
+        cfx_cost_pointwise(call, cost, 2, 0);
+        return;
+    }
+    cfx_cost_normalize(call, cost, x->shape[1], cfx_call_has(call, WEIGHT),
+                       cfx_call_has(call, BIAS));
+    cost->bytes_written = cfx_cost_bytes_of(call, call->out[0]);
+    for (int k = MEAN; k <= VAR; k++)
+        if (cfx_call_has(call, k))
+            cost->bytes_written = cfx_dim_add(
+                call->env, cost->bytes_written,
+                cfx_cost_bytes_of(call, cfx_call_tensor(call, k)));
 }
 
 /* Row-major versions of the arguments, the small ones of the type `stat`. */

@@ -8,6 +8,8 @@
  */
 #include <stdio.h>
 
+#include "op/cost.h"
+#include "op/infer.h"
 #include "op/op_impl.h"
 #include "tensor/storage.h"
 
@@ -55,12 +57,31 @@ cfx_status cfx_call_new(cfx_call *call, cfx_tensor **out, cfx_dtype dtype,
                            call->err);
 }
 
+static bool all_known(int rank, const cfx_dim *shape, const cfx_dim *stride,
+                      cfx_dim offset)
+{
+    bool known = cfx_dim_is_int(offset);
+    for (int i = 0; i < rank; i++)
+        known = known && cfx_dim_is_int(shape[i]) && cfx_dim_is_int(stride[i]);
+    return known;
+}
+
+/* Among metas there may be tensors with numbers, such as weights; what symbols
+ * make of one is a meta. */
 cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
                              const cfx_dim *shape, const cfx_dim *stride,
                              cfx_dim offset)
 {
-    return cfx_tensor__view(out, call->ctx, cfx_call_tensor(call, k), rank,
-                            shape, stride, offset, call->err);
+    const cfx_tensor *base = cfx_call_tensor(call, k);
+    if (!call->meta || cfx_tensor_is_meta(base) ||
+        all_known(rank, shape, stride, offset))
+        return cfx_tensor__view(out, call->ctx, base, rank, shape, stride,
+                                offset, call->err);
+    cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)base->dtype,
+                                    rank, shape, stride, call->err);
+    if (!st)
+        (*out)->offset = offset;
+    return st;
 }
 
 /* Will numbers be computed into it? Then a result gets its memory at once. */
@@ -169,6 +190,29 @@ static bool same_layout(const cfx_tensor *a, const cfx_tensor *b)
     return true;
 }
 
+/* Do several elements surely lie in one place? */
+static bool overlaps_itself(const cfx_tensor *t)
+{
+    bool several = false;
+    for (int i = 0; i < t->rank; i++) {
+        if (cfx_dim_is(t->shape[i], 0))
+            return false;
+        several |= cfx_dim_is(t->stride[i], 0) && !cfx_dim_is(t->shape[i], 1);
+    }
+    return several;
+}
+
+cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t)
+{
+    return overlaps_itself(t)
+               ? cfx_call_fail(call, CFX_EINVAL, "unsupported operation: more "
+                               "than one element of the written-to tensor "
+                               "refers to a single memory location. Please "
+                               "clone() the tensor before performing the "
+                               "operation.")
+               : CFX_OK;
+}
+
 /* PyTorch's canCast: a result may not go into a lesser category. */
 static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
 {
@@ -183,7 +227,7 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
                              "output type %s", cfx_dtypes[r->dtype].name,
                              cfx_dtypes[self->dtype].name);
     if (same_shape(call->env, r, self))
-        return CFX_OK;
+        return cfx_infer_written(call, self);
     cfx_tensor_format_type(self, have, sizeof(have));
     cfx_tensor_format_type(r, want, sizeof(want));
     return cfx_call_fail(call, CFX_ESHAPE, "output with shape %s doesn't "
@@ -336,50 +380,13 @@ static cfx_status finish(cfx_call *call, cfx_status st, cfx_value *out)
 
 /* ---- Costs ---- */
 
-static cfx_dim bytes_of(const cfx_call *call, const cfx_tensor *t)
-{
-    cfx_dim n = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype));
-    for (int i = 0; i < t->rank; i++)
-        if (!cfx_dim_is(t->stride[i], 0))
-            n = cfx_dim_mul(call->env, n, t->shape[i]);
-    return n;
-}
-
-/* Views are free; all else reads its tensors and writes its results. */
-static void count_bytes(const cfx_call *call, cfx_cost *cost)
-{
-    if (!call->op->run)
-        return;
-    for (int k = 0; k < call->schema->nparams; k++) {
-        const cfx_value v = call->in[k];
-        uint32_t n = v.kind == CFX_TENSOR ? 1
-                     : cfx_value_is_seq(v) ? v.u.seq->len : 0;
-        for (uint32_t i = 0; i < n; i++) {
-            cfx_value one = v.kind == CFX_TENSOR ? v : v.u.seq->item[i];
-            if (one.kind == CFX_TENSOR)
-                cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read,
-                                               bytes_of(call, one.u.tensor));
-        }
-    }
-    for (int i = 0; i < call->nout; i++)
-        if (!call->alias[i])
-            cost->bytes_written = cfx_dim_add(call->env, cost->bytes_written,
-                                              bytes_of(call, call->out[i]));
-    cfx_value list = call->result;
-    for (uint32_t i = 0; cfx_value_is_seq(list) && i < list.u.seq->len; i++)
-        if (list.u.seq->item[i].kind == CFX_TENSOR)
-            cost->bytes_written = cfx_dim_add(
-                call->env, cost->bytes_written,
-                bytes_of(call, list.u.seq->item[i].u.tensor));
-}
-
 static cfx_status find_cost(cfx_call *call, void *user)
 {
     cfx_cost *cost = user;
-    if (call->op->cost)
-        call->op->cost(call, cost);
-    if (cfx_dim_is(cost->bytes_read, 0) && cfx_dim_is(cost->bytes_written, 0))
-        count_bytes(call, cost);
+    cfx_cost_rule *rule = cfx_op__cost(call->ctx, call->op);
+    if (rule)
+        rule(call, cost);
+    cfx_cost__fill(call, cost);
     return CFX_OK;
 }
 
@@ -409,7 +416,7 @@ cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
-    *cost = (cfx_cost){zero, zero, zero, zero, zero, NULL};
+    *cost = (cfx_cost){zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD, NULL};
     return cfx_call__look(call, find_cost, cost, out);
 }
 

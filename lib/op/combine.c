@@ -130,7 +130,10 @@ static cfx_value vander_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value linalg_vander_build(cfx_scope *s, const cfx_call *call)
 {
-    if (call->in[1].kind == CFX_INT && call->in[1].u.i < 2)
+    const cfx_tensor *x = call->in[0].u.tensor;
+    cfx_dim n = cfx_value_is_none(call->in[1]) && x->rank
+                    ? x->shape[x->rank - 1] : cfx_value_dim(call->in[1]);
+    if (!cfx_dim_lt(s->env, cfx_dim_int(1), n))
         return cfx_scope_fail(s, CFX_EINVAL, "N must be greater than 1.");
     return powers(s, call->in[0], call->in[1], true);
 }

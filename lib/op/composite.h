@@ -23,13 +23,17 @@ cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build);
 
 /* The rules of an operator whose computation is NAME_build. */
 #define CFX_COMPOSITE(name)                                              \
-    static cfx_status name##_infer(cfx_call *call)                       \
-    {                                                                    \
-        return cfx_composite_infer(call, name##_build);                  \
-    }                                                                    \
+    CFX_COMPOSITE_BUT_COST(name)                                         \
     static void name##_cost(const cfx_call *call, cfx_cost *cost)        \
     {                                                                    \
         cfx_composite_cost(call, cost, name##_build);                    \
+    }
+
+/* The same without the cost: of those that compute something twice. */
+#define CFX_COMPOSITE_BUT_COST(name)                                     \
+    static cfx_status name##_infer(cfx_call *call)                       \
+    {                                                                    \
+        return cfx_composite_infer(call, name##_build);                  \
     }                                                                    \
     static cfx_status name##_run(cfx_call *call)                         \
     {                                                                    \

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "kernel/conv.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -115,6 +116,9 @@ static cfx_status check_numbers(cfx_call *call, const struct conv *c)
         return cfx_call_fail(call, CFX_EINVAL,
                              "non-positive groups is not supported");
     for (int i = 0; i < c->spatial; i++) {
+        if (!positive(call, c->w->shape[i + 2]))
+            return cfx_call_fail(call, CFX_ESHAPE,
+                                 "kernel size should be greater than zero");
         if (!positive(call, c->stride[i]))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "non-positive stride is not supported");
@@ -155,6 +159,13 @@ static cfx_status check_channels(cfx_call *call, const struct conv *c)
     cfx_dim want = c->transposed
                        ? c->w->shape[0]
                        : cfx_dim_mul(call->env, c->w->shape[1], c->groups);
+    if (!cfx_dim_le(call->env, c->groups, c->w->shape[0])) {
+        cfx_dim_format(c->groups, s, sizeof(s));
+        cfx_dim_format(c->w->shape[0], t, sizeof(t));
+        return cfx_call_fail(call, CFX_ESHAPE, "Given groups=%s, expected "
+                             "weight to be at least %s at dimension 0, but it "
+                             "has %s", s, s, t);
+    }
     cfx_dim grouped = cfx_dim_mod(call->env, c->w->shape[0], c->groups);
     if (!cfx_dim_eq(call->env, grouped, cfx_dim_int(0)))
         return cfx_call_fail(call, CFX_ESHAPE, "the channels of the weight "
@@ -219,6 +230,23 @@ static cfx_status out_shape(cfx_call *call, const struct conv *c,
     return CFX_OK;
 }
 
+/* The layout of the result, as that of arguments; channels_last_3d is kept by
+ * the kernels that PyTorch has for these types alone. */
+static cfx_memory_format format_of(const struct conv *c)
+{
+    unsigned flags = c->x->flags | c->w->flags;
+    bool plain = cfx_tensor_is_contiguous(c->x) &&
+                 cfx_tensor_is_contiguous(c->w);
+    if (plain || !c->batched)
+        return CFX_CONTIGUOUS_FORMAT;
+    if (c->spatial == 2 && flags & CFX_TENSOR_CHANNELS_LAST)
+        return CFX_CHANNELS_LAST;
+    if (c->spatial == 3 && flags & CFX_TENSOR_CHANNELS_LAST_3D &&
+        (c->x->dtype == CFX_F32 || c->x->dtype == CFX_BF16))
+        return CFX_CHANNELS_LAST_3D;
+    return CFX_CONTIGUOUS_FORMAT;
+}
+
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv c;
@@ -232,12 +260,10 @@ static cfx_status conv_infer(cfx_call *call)
         st = out_shape(call, &c, shape);
     if (st)
         return st;
-    bool last = (c.x->flags | c.w->flags) & CFX_TENSOR_CHANNELS_LAST;
-    bool plain = cfx_tensor_is_contiguous(c.x) && cfx_tensor_is_contiguous(
-                     c.w);
-    if (!last || plain || c.spatial != 2 || !c.batched)
+    cfx_memory_format format = format_of(&c);
+    if (format == CFX_CONTIGUOUS_FORMAT)
         return cfx_call_out(call, (cfx_dtype)c.x->dtype, c.x->rank, shape);
-    cfx_strides_of(call->env, CFX_CHANNELS_LAST, c.x->rank, shape, stride);
+    cfx_strides_of(call->env, format, c.x->rank, shape, stride);
     return cfx_call_out_strided(call, (cfx_dtype)c.x->dtype, c.x->rank, shape,
                                 stride);
 }
@@ -270,6 +296,24 @@ static const char *algorithm(const cfx_call *call)
     return cfx_conv_algorithm(&k);
 }
 
+/* Of the input what windows see; weight and bias. */
+static cfx_dim bytes_read(const cfx_call *call)
+{
+    cfx_cost_axis axis[MAX_SPATIAL];
+    struct conv c;
+    if (read_conv((cfx_call *)call, &c))
+        return CFX_DIM_BAD;
+    for (int i = 0; i < c.spatial; i++) {
+        int at = c.x->rank - c.spatial + i;
+        axis[i] = (cfx_cost_axis){c.x->shape[at], call->out[0]->shape[at],
+                                  c.w->shape[i + 2], c.stride[i], c.pad[i],
+                                  c.dilation[i]};
+    }
+    cfx_dim n = cfx_cost_windows(call, c.x, axis, c.spatial);
+    n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c.w));
+    return c.b ? cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c.b)) : n;
+}
+
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *w = cfx_call_tensor(call, 1);
@@ -282,6 +326,8 @@ static void conv_cost(const cfx_call *call, cfx_cost *cost)
     if (cfx_call_has(call, 2))
         cost->ops = y;
     cost->algorithm = algorithm(call);
+    if (!transposed)
+        cost->bytes_read = bytes_read(call);
 }
 
 /* ---- Running ---- */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/view.h"
@@ -120,6 +121,7 @@ static const cfx_op to_other = {
     .doc = "The numbers in the type of another tensor.",
     .code = OTHER,
     .infer = to_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -130,6 +132,7 @@ static const cfx_op to_device = {
     .doc = "The numbers on a device and in a type.",
     .code = DEVICE,
     .infer = to_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
     .next = &to_other,
 };
@@ -140,6 +143,7 @@ const cfx_op cfx_op__to = {
     .doc = "The numbers in another type.",
     .code = DTYPE,
     .infer = to_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
     .next = &to_device,
 };
@@ -155,6 +159,7 @@ const cfx_op cfx_op__type_as = {
     .aliases = "Tensor.type_as aten.type_as.default",
     .doc = "The numbers in the type of another tensor.",
     .infer = type_as_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -170,6 +175,7 @@ const cfx_op cfx_op__type = {
     .aliases = "Tensor.type",
     .doc = "The numbers in another type.",
     .infer = type_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -218,6 +224,7 @@ const cfx_op cfx_op__to_copy = {
     .doc = "A copy in another type or memory format.",
     .code = 1,
     .infer = to_copy_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -229,6 +236,7 @@ const cfx_op cfx_op__to_layout = {
     .aliases = "aten.to.dtype_layout Tensor.to",
     .doc = "The numbers in another type or memory format.",
     .infer = to_copy_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -248,6 +256,7 @@ static cfx_status named_infer(cfx_call *call)
         .doc = "The numbers as " #dtype ".",                                  \
         .code = CFX_##dtype,                                                  \
         .infer = named_infer,                                                 \
+        .cost = cfx_cost_first,                                               \
         .run = copy_run,                                                      \
     };
 
@@ -274,6 +283,7 @@ const cfx_op cfx_op__to_cpu = {
     .aliases = "Tensor.cpu",
     .doc = "The tensor itself: the processor is the only device.",
     .infer = cpu_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -303,6 +313,7 @@ const cfx_op cfx_op__contiguous = {
          "-> Tensor", NULL}, {NULL, NULL}},
     .doc = "The elements without gaps in the order of a memory format.",
     .infer = contiguous_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 
@@ -320,6 +331,7 @@ const cfx_op cfx_op__clone = {
                "aten.alias_copy.default copy.copy copy.deepcopy",
     .doc = "A copy.",
     .infer = clone_infer,
+    .cost = cfx_cost_first,
     .run = copy_run,
 };
 

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
@@ -128,6 +129,7 @@ static cfx_status sized_infer(cfx_call *call)
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = sized_infer,                                                 \
+        .cost = cfx_cost_created,                                             \
         .run = constant_run,                                                  \
     };
 
@@ -156,6 +158,7 @@ const cfx_op cfx_op__full = {
     .aliases = "torch.full aten.full.default",
     .doc = "One number, with the given extents.",
     .infer = full_infer,
+    .cost = cfx_cost_created,
     .run = full_run,
 };
 
@@ -184,6 +187,7 @@ const cfx_op cfx_op__empty_strided = {
     .aliases = "torch.empty_strided aten.empty_strided.default",
     .doc = "A new tensor of the given extents and strides; zeros here.",
     .infer = strided_infer,
+    .cost = cfx_cost_created,
     .run = constant_run,
 };
 
@@ -200,7 +204,11 @@ static cfx_status permuted_infer(cfx_call *call)
         st = cfx_call_fail(call, CFX_EINVAL, "Number of dimensions in size "
                            "does not match the length of the physical_layout");
     for (int i = st ? -1 : rank - 1; i >= 0; i--) {
-        st = cfx_call_axis(call, cfx_call_item(call, 1, i).u.i, rank, &axis);
+        int64_t given = cfx_call_item(call, 1, i).u.i;
+        st = given < 0 ? cfx_call_fail(call, CFX_EINVAL, "physical_layout has "
+                                       "the negative axis %lld",
+                                       (long long)given)
+                       : cfx_call_axis(call, given, rank, &axis);
         if (!st && seen >> axis & 1)
             st = cfx_call_fail(call, CFX_EINVAL, "Duplicate dim not allowed");
         if (st)
@@ -221,6 +229,7 @@ const cfx_op cfx_op__empty_permuted = {
     .aliases = "torch.empty_permuted aten.empty_permuted.default",
     .doc = "A new tensor with its axes in that order in memory; zeros here.",
     .infer = permuted_infer,
+    .cost = cfx_cost_created,
     .run = constant_run,
 };
 
@@ -241,6 +250,7 @@ static cfx_status like_infer(cfx_call *call)
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = like_infer,                                                  \
+        .cost = cfx_cost_created,                                             \
         .run = constant_run,                                                  \
     };
 
@@ -264,6 +274,7 @@ const cfx_op cfx_op__full_like = {
     .aliases = "torch.full_like aten.full_like.default",
     .doc = "One number, with the extents of another tensor.",
     .infer = full_like_infer,
+    .cost = cfx_cost_created,
     .run = full_run,
 };
 
@@ -285,6 +296,7 @@ static cfx_status new_infer(cfx_call *call)
         .doc = doc_,                                                          \
         .code = code_,                                                        \
         .infer = new_infer,                                                   \
+        .cost = cfx_cost_created,                                             \
         .run = constant_run,                                                  \
     };
 
@@ -313,6 +325,7 @@ const cfx_op cfx_op__new_full = {
     .aliases = "Tensor.new_full aten.new_full.default",
     .doc = "One number of the type of another tensor.",
     .infer = new_full_infer,
+    .cost = cfx_cost_created,
     .run = new_full_run,
 };
 
@@ -452,6 +465,12 @@ static cfx_status space_infer(cfx_call *call)
     int k = call->op->code ? 4 : 3;
     cfx_dim n = cfx_value_dim(call->in[2]);
     cfx_status st = cfx_create_check(call, k);
+    for (int i = 0; i < 2 && !st; i++)
+        if (cfx_call_tensor(call, i) && cfx_call_tensor(call, i)->rank)
+            st = cfx_call_fail(call, CFX_ESHAPE, "only supports 0-dimensional "
+                               "start and end tensors, but got %s with %d "
+                               "dimensions", call->schema->params[i].name,
+                               cfx_call_tensor(call, i)->rank);
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
         st = cfx_call_fail(call, CFX_EINVAL,
                            "number of steps must be non-negative");

@@ -11,9 +11,11 @@
  * matrices or the differences themselves; here it is always the latter, and
  * the argument is only checked.
  */
+#include <math.h>
 #include <string.h>
 
 #include "kernel/distance.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -83,12 +85,17 @@ static cfx_status cdist_infer(cfx_call *call)
 static void distance_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *x = cfx_call_tensor(call, X1);
+    double p = cfx_call_double(call, P);
+    bool power = p != 0 && p != 1 && p != 2 && !isinf(p);
+    bool root = power || p == 2;
     cfx_dim n = cfx_cost_numel(call, call->out[0]);
-    cfx_dim each = cfx_dim_mul(call->env, x->shape[x->rank - 1],
-                               cfx_dim_int(3));
-    cost->transcendental = n;
-    cost->ops = cfx_dim_mul(call->env, n, cfx_dim_add(call->env, each,
-                                                      cfx_dim_int(1)));
+    cfx_dim all = cfx_dim_mul(call->env, n, x->shape[x->rank - 1]);
+    /* A difference; its square or absolute value; a power; their sum, but for
+     * counts and maxima; and the root of that. */
+    bool sums = !isinf(p);
+    cost->ops = cfx_cost_linear(call, 1 + (p != 0) + power + sums, all,
+                             root - sums, n);
+    cost->transcendental = cfx_cost_linear(call, power, all, root, n);
 }
 
 /* A row-major factor, spread over the batch of the result. */

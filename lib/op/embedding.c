@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernel/index.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -260,17 +261,26 @@ static cfx_status bag_infer(cfx_call *call)
     return !st && b.more ? further_results(call, &b, shape[0]) : st;
 }
 
+/* Of each bag a sum of n - 1 rows; a product for each element that is weighed,
+ * a division for each mean. */
 static void bag_cost(const cfx_call *call, cfx_cost *cost)
 {
     struct bags b = bags_of(call);
     cfx_dim taken = cfx_dim_mul(call->env, cfx_cost_numel(call, b.index),
                                 b.w->shape[1]);
-    cfx_dim size = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)
-                                                       b.w->dtype));
-    cost->ops = b.mode == MAX ? cfx_dim_int(0) : taken;
-    cost->bytes_read = cfx_dim_add(call->env, bytes_of(call, b.index),
-                                   cfx_dim_mul(call->env, taken, size));
-    cost->bytes_written = bytes_of(call, call->out[0]);
+    cfx_dim out = cfx_cost_numel(call, call->out[0]);
+    bool mean = b.mode != MAX && b.mode != SUM;
+    const cfx_tensor *read[] = {b.index, b.offsets, b.each};
+    if (b.mode != MAX)
+        cost->ops = cfx_cost_linear(call, 1 + (b.each != NULL), taken, mean - 1,
+                                 out);
+    if (mean)
+        cost->transcendental = out;
+    cost->bytes_read = cfx_cost_sized(call, taken, b.w);
+    for (int i = 0; i < 3; i++)
+        if (read[i])
+            cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read,
+                                           cfx_cost_bytes_of(call, read[i]));
 }
 
 /* One bag after another: their rows are added up in doubles. */

@@ -7,6 +7,7 @@
  * cost    that of the operators they consist of.
  */
 #include "op/composite.h"
+#include "op/cost.h"
 #include "op/infer.h"
 
 #define IN(k) call->in[k]
@@ -24,6 +25,10 @@ static cfx_value convolution_build(cfx_scope *s, const cfx_call *call)
     if (n < 0 || n > 2)
         return cfx_scope_fail(s, CFX_ESHAPE, "convolution: weight should have "
                               "3 to 5 dimensions, but got %d", n + 3);
+    for (int i = 0; i < cfx_call_len(call, MORE); i++)
+        if (!cfx_dim_le(s->env, cfx_dim_int(0), cfx_call_dim(call, MORE, i)))
+            return cfx_scope_fail(s, CFX_EINVAL, "convolution: negative "
+                                  "output_padding is not supported");
     if (IN(TRANSPOSED).u.i)
         return CFX_CALL(s, name[1][n], IN(X), IN(W), IN(BIAS), IN(STRIDE),
                         IN(PADDING), IN(MORE), IN(GROUPS), IN(DILATION));
@@ -58,6 +63,15 @@ static cfx_value native_group_norm_build(cfx_scope *s, const cfx_call *call)
 {
     enum { X, WEIGHT, BIAS, BATCH, CHANNELS, INNER, GROUP, EPS };
     cfx_value axes = cfx_tuple(s, cfx_int(2));
+    const cfx_tensor *t = IN(X).u.tensor;
+    cfx_dim n = cfx_infer_numel(s->env, t->rank, t->shape);
+    cfx_dim told = cfx_dim_mul(
+        s->env, cfx_value_dim(IN(BATCH)),
+        cfx_dim_mul(s->env, cfx_value_dim(IN(CHANNELS)),
+                    cfx_value_dim(IN(INNER))));
+    if (!cfx_dim_eq(s->env, n, told))
+        return cfx_scope_fail(s, CFX_ESHAPE, "the input has not N * C * HxW "
+                              "elements");
     cfx_value y = CFX_CALL(s, "torch.group_norm", IN(X), IN(GROUP), IN(WEIGHT),
                            IN(BIAS), IN(EPS));
     cfx_value x = CFX_CALL(s, "torch.reshape", IN(X),
@@ -66,7 +80,16 @@ static cfx_value native_group_norm_build(cfx_scope *s, const cfx_call *call)
                      reciprocal_deviation(s, x, axes, IN(EPS)));
 }
 
-CFX_COMPOSITE(native_group_norm)
+CFX_COMPOSITE_BUT_COST(native_group_norm)
+
+static void native_group_norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    enum { BATCH = 3, GROUP = 6 };
+    cfx_dim groups = cfx_dim_mul(call->env, cfx_value_dim(call->in[BATCH]),
+                                 cfx_value_dim(call->in[GROUP]));
+    cfx_cost_normalize(call, cost, groups, cfx_call_has(call, 1),
+                       cfx_call_has(call, 2));
+}
 
 const cfx_op cfx_op__native_group_norm = {
     .schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, "
@@ -120,9 +143,24 @@ static cfx_value no_training_build(cfx_scope *s, const cfx_call *call)
     return batch_norm(s, call->in, call->in + 3, false, IN(5), IN(6));
 }
 
-CFX_COMPOSITE(legit)
-CFX_COMPOSITE(no_stats)
+CFX_COMPOSITE_BUT_COST(legit)
+CFX_COMPOSITE_BUT_COST(no_stats)
 CFX_COMPOSITE(no_training)
+
+/* Means and deviations are known when all is normalized. */
+static void no_stats_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_normalize(call, cost, cfx_call_tensor(call, 0)->shape[1],
+                       cfx_call_has(call, 1), cfx_call_has(call, 2));
+}
+
+static void legit_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (cfx_call_bool(call, 5))
+        no_stats_cost(call, cost);
+    else
+        cfx_cost_pointwise(call, cost, 2, 0);
+}
 
 #define HEAD "(Tensor input, Tensor? weight, Tensor? bias, "
 #define TAIL "float momentum, float eps) -> (Tensor, Tensor, Tensor)"

@@ -8,6 +8,7 @@
  */
 #include "kernel/index.h"
 #include "kernel/reduce.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -150,6 +151,8 @@ static cfx_status arg_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_dim shape[CFX_MAX_RANK];
     int rank = 0;
+    if (x->dtype == CFX_BOOL)
+        return cfx_infer_refuse(call, CFX_BOOL);
     if (cfx_call_has(call, DIM)) {
         cfx_status st = dim_shape(call, &rank, shape);
         return st ? st : cfx_call_out(call, CFX_I64, rank, shape);
@@ -205,7 +208,11 @@ static cfx_status scan_infer(cfx_call *call)
 
 static void scan_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 1, 0);
+    const cfx_tensor *y = call->out[0];
+    int64_t axis = cfx_call_int(call, 1);
+    uint32_t mask = y->rank ? 1u << (axis < 0 ? axis + y->rank : axis) : 0;
+    cost->ops = cfx_cost_linear(call, 1, cfx_cost_numel(call, y), -1,
+                             cfx_cost_rows(call, y, mask));
 }
 
 static cfx_status scan_run(cfx_call *call)
@@ -252,6 +259,8 @@ static cfx_status topk_infer(cfx_call *call)
     int axis;
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), x->rank,
                                   &axis);
+    if (!st && x->dtype == CFX_BOOL)
+        st = cfx_infer_refuse(call, CFX_BOOL);
     if (st)
         return st;
     cfx_dim n = x->rank ? x->shape[axis] : cfx_dim_int(1);

@@ -120,7 +120,7 @@ static cfx_status glu_infer(cfx_call *call)
 
 static void glu_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 3, 2);
+    cfx_cost_pointwise(call, cost, 4, 2); /* x / (1 + exp(-g)) */
 }
 
 static cfx_status glu_run(cfx_call *call)

@@ -11,6 +11,7 @@
 #include "kernel/index.h"
 #include "kernel/pointwise.h"
 #include "op/indexing.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -177,6 +178,11 @@ static void gather_cost(const cfx_call *call, cfx_cost *cost)
     taken_cost(call, cfx_call_tensor(call, 2), cost);
 }
 
+static void take_cost(const cfx_call *call, cfx_cost *cost)
+{
+    taken_cost(call, cfx_call_tensor(call, 1), cost);
+}
+
 static cfx_status gather_along(cfx_call *call, const cfx_tensor *x, int axis,
                                const cfx_tensor *index)
 {
@@ -337,6 +343,7 @@ const cfx_op cfx_op__take_along_dim = {
                "aten.take_along_dim.default",
     .doc = "Elements along an axis, or of all, at the places of an index.",
     .infer = take_along_infer,
+    .cost = take_cost,
     .run = take_along_run,
 };
 
@@ -389,6 +396,7 @@ const cfx_op cfx_op__take = {
     .aliases = "torch.take Tensor.take aten.take.default",
     .doc = "Elements at the places of an index, counted over all axes.",
     .infer = take_infer,
+    .cost = take_cost,
     .run = take_run,
 };
 

@@ -10,6 +10,7 @@
 
 #include "kernel/pointwise.h"
 #include "op/indexing.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
@@ -169,13 +170,29 @@ static cfx_status getitem_run(cfx_call *call)
     return st;
 }
 
+/* Bytes of the tensors in an index. */
+static cfx_dim index_bytes(const cfx_call *call, cfx_value index)
+{
+    cfx_dim n = cfx_dim_int(0);
+    if (index.kind == CFX_TENSOR)
+        return cfx_cost_bytes_of(call, index.u.tensor);
+    for (uint32_t i = 0; cfx_value_is_seq(index) && i < index.u.seq->len; i++)
+        if (index.u.seq->item[i].kind == CFX_TENSOR)
+            n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(
+                call, index.u.seq->item[i].u.tensor));
+    return n;
+}
+
+/* The elements that are taken, and where they are. */
 static void copy_cost(const cfx_call *call, cfx_cost *cost)
 {
-    if (!call->nout || call->alias[0])
+    bool copies = call->nout && !call->alias[0];
+    cost->bytes_read = cost->bytes_written = cfx_dim_int(0);
+    if (!copies)
         return;
-    cfx_dim bytes = cfx_dim_mul(call->env, cfx_cost_numel(call, call->out[0]),
-        cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)call->out[0]->dtype)));
-    cost->bytes_read = cost->bytes_written = bytes;
+    cost->bytes_written = cfx_cost_bytes_of(call, call->out[0]);
+    cost->bytes_read = cfx_dim_add(call->env, cost->bytes_written,
+                                   index_bytes(call, call->in[1]));
 }
 
 const cfx_op cfx_op__getitem = {
@@ -334,6 +351,43 @@ static cfx_status setitem_infer(cfx_call *call)
     return st ? st : give(call, cfx_none());
 }
 
+static bool is_mask(cfx_value v)
+{
+    return v.kind == CFX_TENSOR && (v.u.tensor->dtype == CFX_BOOL ||
+                                    v.u.tensor->dtype == CFX_U8);
+}
+
+/* How many elements an index names; all where it is a mask, whose numbers are
+ * not asked. */
+static cfx_dim count_named(const cfx_call *call, cfx_value index, bool python)
+{
+    cfx_call asked = *call;
+    cfx_index_plan p;
+    bool mask = is_mask(index);
+    for (uint32_t i = 0; cfx_value_is_seq(index) && i < index.u.seq->len; i++)
+        mask |= is_mask(index.u.seq->item[i]);
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    if (mask)
+        return n;
+    asked.err = NULL;
+    if (!(python ? cfx_index_plan_python(&asked, &p, index)
+                 : cfx_index_plan_tensors(&asked, &p, index)))
+        n = cfx_infer_numel(call->env, p.rank, p.shape);
+    cfx_index_plan_release(&p);
+    return n;
+}
+
+static void setitem_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->bytes_written = cfx_cost_sized(
+        call, count_named(call, call->in[1], true), cfx_call_tensor(call, 0));
+    cost->bytes_read = index_bytes(call, call->in[1]);
+    if (cfx_call_tensor(call, 2))
+        cost->bytes_read = cfx_dim_add(
+            call->env, cost->bytes_read,
+            cfx_cost_bytes_of(call, cfx_call_tensor(call, 2)));
+}
+
 /* A value that shares memory with what is written to, or of another type, is
  * copied first. */
 static cfx_status settle_value(cfx_call *call, const cfx_tensor *x,
@@ -395,6 +449,7 @@ const cfx_op cfx_op__setitem = {
     .aliases = "operator.setitem Tensor.__setitem__",
     .doc = "Write to a view or to elements of a tensor.",
     .infer = setitem_infer,
+    .cost = setitem_cost,
     .run = setitem_run,
 };
 
@@ -417,6 +472,23 @@ static cfx_status index_put_infer(cfx_call *call)
         st = check_value(call, &p, v);
     cfx_index_plan_release(&p);
     return st ? st : cfx_view_out_strided_like(call, 0);
+}
+
+/* A call that writes touches only what the index names. */
+static void index_put_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim n = count_named(call, call->in[1], false);
+    cfx_dim bytes = cfx_cost_sized(call, n, x), read;
+    bool adds = cfx_call_bool(call, 3);
+    if (adds)
+        cost->ops = n;
+    if (!call->inplace)
+        return;
+    read = cfx_dim_add(call->env, index_bytes(call, call->in[1]),
+                       cfx_cost_bytes_of(call, cfx_call_tensor(call, 2)));
+    cost->bytes_written = bytes;
+    cost->bytes_read = adds ? cfx_dim_add(call->env, read, bytes) : read;
 }
 
 static cfx_status index_put_run(cfx_call *call)
@@ -448,5 +520,6 @@ const cfx_op cfx_op__index_put = {
     .doc = "A copy with values written where index tensors say.",
     .flags = CFX_OP_INPLACE,
     .infer = index_put_infer,
+    .cost = index_put_cost,
     .run = index_put_run,
 };

@@ -167,6 +167,21 @@ static cfx_status add_condition(cfx_call *call, cfx_index_plan *p, int axis,
     return CFX_OK;
 }
 
+/* Where the view begins only the number tells. */
+static cfx_status select_somewhere(cfx_call *call, cfx_view *v, int axis)
+{
+    cfx_dim at;
+    if (call->env && !cfx_dim_is(v->shape[axis], 0)) {
+        cfx_status st = cfx_index_unknown(call, &at);
+        if (st)
+            return st;
+        v->offset = cfx_dim_add(call->env, v->offset,
+                                cfx_dim_mul(call->env, at, v->stride[axis]));
+    }
+    cfx_view_remove(v, axis);
+    return CFX_OK;
+}
+
 /* A tensor of one number: an int, or a condition. */
 static cfx_status add_number(cfx_call *call, cfx_index_plan *p, int *axis,
                              const cfx_tensor *t)
@@ -179,11 +194,8 @@ static cfx_status add_number(cfx_call *call, cfx_index_plan *p, int *axis,
                                      "depends on the number of a tensor");
     if (*axis >= p->base.rank)
         return too_many(call);
-    /* Where the view begins is not known then, but nobody asks. */
-    if (!known) {
-        cfx_view_remove(&p->base, *axis);
-        return CFX_OK;
-    }
+    if (!known)
+        return select_somewhere(call, &p->base, *axis);
     int64_t i = cfx_element_int((cfx_dtype)t->dtype, t->data);
     return cfx_view_select(call, &p->base, *axis, cfx_dim_int(i));
 }

@@ -22,6 +22,10 @@ cfx_status cfx_infer_need_float(cfx_call *call, cfx_dtype type);
 /* What a number alone is: bool, int64 or float32. */
 cfx_dtype cfx_value_dtype(cfx_value v);
 
+/* Fail for a tensor that is to be written to where several of its elements lie
+ * in one place. */
+cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t);
+
 /* ---- Shapes ---- */
 
 /* Broadcast `shape` (of *rank) with another; PyTorch's sentence on failure. */

@@ -14,6 +14,7 @@
 
 #include "kernel/pool.h"
 #include "kernel/resample.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -142,6 +143,8 @@ static cfx_status read_resize(cfx_call *call, struct resize *r)
                    r->mode == CFX_RESAMPLE_NEAREST_EXACT;
     if (!st && !cfx_dtype_is_float(type) && !(nearest && type == CFX_U8))
         st = cfx_infer_refuse(call, type);
+    if (!st && r->antialias && cfx_dtype_size(type) < 4)
+        st = cfx_infer_refuse(call, type);
     return st;
 }
 
@@ -244,6 +247,10 @@ static void interpolate_cost(const cfx_call *call, cfx_cost *cost)
         cfx_cost_pointwise(call, cost, 2 << r.spatial, 0);
     else if (r.mode == CFX_RESAMPLE_CUBIC)
         cfx_cost_pointwise(call, cost, 32, 0);
+    else /* nearest: one element for each output */
+        cost->bytes_read = cfx_dim_min(
+            call->env, cfx_cost_bytes_of(call, r.x),
+            cfx_cost_sized(call, cfx_cost_numel(call, call->out[0]), r.x));
 }
 
 /* ---- Running ---- */

@@ -11,17 +11,41 @@
 #include <float.h>
 
 #include "kernel/norm.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
-static void norm_cost(const cfx_call *call, cfx_cost *cost)
+/* As many as there are rows of the last axes. */
+static cfx_dim rows_normalized(const cfx_call *call)
 {
-    cfx_cost_pointwise(call, cost, 7, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return cfx_infer_numel(call->env, x->rank - cfx_call_len(call, 1),
+                           x->shape);
 }
 
+static void norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_normalize(call, cost, rows_normalized(call),
+                       cfx_call_has(call, 2), cfx_call_has(call, 3));
+}
+
+static void group_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim groups = cfx_dim_mul(call->env, x->shape[0],
+                                 cfx_value_dim(call->in[1]));
+    cfx_cost_normalize(call, cost, groups, cfx_call_has(call, 2),
+                       cfx_call_has(call, 3));
+}
+
+/* Of a row of n: n squares, a sum of n - 1, a division, eps, a root, its
+ * reciprocal, n products; and n more where there is a weight. */
 static void rms_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 4, 0);
+    cfx_dim rows = rows_normalized(call);
+    cost->ops = cfx_cost_linear(call, 3 + cfx_call_has(call, 2),
+                             cfx_cost_numel(call, call->out[0]), 3, rows);
+    cost->transcendental = cfx_dim_mul(call->env, rows, cfx_dim_int(3));
 }
 
 /* The list of parameter 1 must end the input's shape, and be that of the
@@ -298,7 +322,7 @@ const cfx_op cfx_op__group_norm = {
                "aten.group_norm.default",
     .doc = "Normalize over groups of channels.",
     .infer = group_norm_infer,
-    .cost = norm_cost,
+    .cost = group_cost,
     .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,
     .run = group_norm_run,
 };

@@ -35,8 +35,8 @@ CFX_COMPOSITE(lp_pool)
 
 #define LP_POOL(n)                                                            \
     const cfx_op cfx_op__lp_pool##n##d = {                                    \
-        .schema = "lp_pool" #n "d(Tensor input, float norm_type, int[" #n     \
-                  "] kernel_size, int[" #n "]? stride=None, bool "            \
+        .schema = "lp_pool" #n "d(Tensor input, float norm_type, SymInt[" #n  \
+                  "] kernel_size, SymInt[" #n "]? stride=None, bool "         \
                   "ceil_mode=False) -> Tensor",                               \
         .aliases = "torch.nn.functional.lp_pool" #n "d",                      \
         .doc = "The p-norm of each window.",                                  \

@@ -6,6 +6,7 @@
  */
 #include "kernel/gemm.h"
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -228,6 +229,9 @@ static cfx_status addmm_infer(cfx_call *call)
         st = read_factors(call, MAT1, &f);
     if (st)
         return st;
+    if (a == 3 && !cfx_dim_eq(call->env, f.a->shape[0], f.b->shape[0]))
+        return cfx_call_fail(call, CFX_ESHAPE, "the batches of batch1 and "
+                             "batch2 are not of one size");
     if (c->dtype != f.a->dtype)
         return cfx_call_fail(call, CFX_EDTYPE, "self and mat2 must have the "
                              "same dtype, but got %s and %s",
@@ -248,8 +252,17 @@ static cfx_status addmm_infer(cfx_call *call)
 
 static void addmm_cost(const cfx_call *call, cfx_cost *cost)
 {
+    double alpha = cfx_value_number(call->in[ALPHA]);
+    double beta = cfx_value_number(call->in[BETA]);
+    int steps = (alpha != 1) + (beta != 0) + (beta != 0 && beta != 1);
     count(call, MAT1, cost);
-    cost->ops = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_dim_mul(call->env, cfx_cost_numel(call, call->out[0]),
+                            cfx_dim_int(steps));
+    if (beta != 0)
+        return;
+    cost->bytes_read = cfx_dim_add(
+        call->env, cfx_cost_bytes_of(call, cfx_call_tensor(call, MAT1)),
+        cfx_cost_bytes_of(call, cfx_call_tensor(call, MAT2)));
 }
 
 static size_t addmm_workspace(const cfx_call *call)

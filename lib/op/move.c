@@ -286,7 +286,8 @@ static cfx_status pixels_out(cfx_call *call, const cfx_dim *shape)
     cfx_dim stride[CFX_MAX_RANK];
     cfx_view v;
     cfx_view_begin(&v, x);
-    cfx_strides_of(call->env, cfx_view_format(call->env, &v), x->rank, shape, stride);
+    cfx_strides_of(call->env, cfx_view_format(call->env, &v), x->rank, shape,
+                   stride);
     return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, shape,
                                 stride);
 }
@@ -390,14 +391,17 @@ const cfx_op cfx_op__pixel_unshuffle = {
 static cfx_status channel_shuffle_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int64_t groups = cfx_call_int(call, 1);
+    cfx_dim groups = cfx_value_dim(call->in[1]);
+    char text[64];
     if (x->rank < 3)
         return cfx_call_fail(call, CFX_ESHAPE, "expects input with > 2 dims, "
                              "but got input with rank %d", x->rank);
-    if (groups < 1 || !divides(call, cfx_dim_int(groups), x->shape[1]))
+    if (!cfx_dim_lt(call->env, cfx_dim_int(0), groups) ||
+        !divides(call, groups, x->shape[1])) {
+        cfx_dim_format(groups, text, sizeof(text));
         return cfx_call_fail(call, CFX_EINVAL, "Number of channels must be "
-                             "divisible by groups, which are %lld",
-                             (long long)groups);
+                             "divisible by groups, which are %s", text);
+    }
     return pixels_out(call, x->shape);
 }
 

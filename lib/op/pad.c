@@ -158,6 +158,9 @@ static cfx_status pad_infer(cfx_call *call)
         st = pad_shape(call, x, mode, shape);
     if (st)
         return st;
+    if (x->dtype == CFX_BOOL && (mode == CFX_PAD_REFLECT ||
+                                 mode == CFX_PAD_REPLICATE))
+        return cfx_infer_refuse(call, CFX_BOOL);
     if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     bool last = x->flags & CFX_TENSOR_CHANNELS_LAST &&

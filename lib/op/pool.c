@@ -9,6 +9,7 @@
  *         division; maxima: none.
  */
 #include "kernel/pool.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -53,14 +54,27 @@ static void read_pool(const cfx_call *call, struct pool *p)
     p->ceil = cfx_call_bool(call, average ? AVG_CEIL : MAX_CEIL);
 }
 
+/* Which types ATen's kernels have. */
+static bool has_type(const cfx_call *call, cfx_dtype type, int spatial)
+{
+    int code = call->op->code;
+    if (cfx_dtype_is_float(type))
+        return !(code & AVERAGE) || code & ADAPTIVE || spatial < 3 ||
+               cfx_dtype_size(type) > 2;
+    if (code & ADAPTIVE)
+        return false;
+    return code & AVERAGE ? type == CFX_I64
+           : type != CFX_BOOL && (spatial > 1 || code & INDICES);
+}
+
 static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
 {
     if (x->rank != spatial + 1 && x->rank != spatial + 2)
         return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD or %dD input, "
                              "but got rank %d", spatial + 1, spatial + 2,
                              x->rank);
-    if (x->dtype == CFX_BOOL)
-        return cfx_infer_refuse(call, CFX_BOOL);
+    if (!has_type(call, (cfx_dtype)x->dtype, spatial))
+        return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     for (int i = x->rank - spatial - 1; i < x->rank; i++)
         if (i >= 0 && cfx_dim_is(x->shape[i], 0))
             return cfx_call_fail(call, CFX_ESHAPE, "Expected input with "
@@ -167,10 +181,26 @@ static cfx_status pool_infer(cfx_call *call)
     return st ? st : give(call, p.x, shape);
 }
 
+/* Of the input what windows see. */
+static void window_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_cost_axis axis[MAX_SPATIAL];
+    struct pool p;
+    read_pool(call, &p);
+    for (int i = 0; i < p.spatial; i++) {
+        int at = p.x->rank - p.spatial + i;
+        axis[i] = (cfx_cost_axis){p.x->shape[at], call->out[0]->shape[at],
+                                  p.kernel[i], p.stride[i], p.pad[i],
+                                  p.dilation[i]};
+    }
+    cost->bytes_read = cfx_cost_windows(call, p.x, axis, p.spatial);
+}
+
 static void average_cost(const cfx_call *call, cfx_cost *cost)
 {
     struct pool p;
     cfx_dim n = cfx_cost_numel(call, call->out[0]), window = cfx_dim_int(1);
+    window_cost(call, cost);
     read_pool(call, &p);
     for (int i = 0; i < p.spatial; i++)
         window = cfx_dim_mul(call->env, window, p.kernel[i]);
@@ -295,8 +325,9 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
 /* ---- Descriptors ---- */
 
 #define MAX_ARGS(n, self)                                                     \
-    "(Tensor " self ", int[" #n "] kernel_size, int[" #n "]? stride=None, "   \
-    "int[" #n "] padding=0, int[" #n "] dilation=1, bool ceil_mode=False)"
+    "(Tensor " self ", SymInt[" #n "] kernel_size, SymInt[" #n                \
+    "]? stride=None, SymInt[" #n "] padding=0, SymInt[" #n "] dilation=1, "   \
+    "bool ceil_mode=False)"
 
 #define DIVISOR_1
 #define DIVISOR_2 ", int? divisor_override=None"
@@ -307,12 +338,12 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
  * so the first of the two operators with that name takes False, the second
  * True. */
 #define F_MAX(n, indices)                                                     \
-    "torch.nn.functional.max_pool" #n "d(Tensor input, int[" #n               \
-    "] kernel_size, int[" #n "]? stride=None, int[" #n "] padding=0, int["    \
-    #n "] dilation=1, bool ceil_mode=False, bool return_indices=" indices     \
-    ") -> Tensor"
+    "torch.nn.functional.max_pool" #n "d(Tensor input, SymInt[" #n            \
+    "] kernel_size, SymInt[" #n "]? stride=None, SymInt[" #n                  \
+    "] padding=0, SymInt[" #n "] dilation=1, bool ceil_mode=False, bool "     \
+    "return_indices=" indices ") -> Tensor"
 #define F_ADAPTIVE_MAX(n, indices)                                            \
-    "torch.nn.functional.adaptive_max_pool" #n "d(Tensor input, int?[" #n     \
+    "torch.nn.functional.adaptive_max_pool" #n "d(Tensor input, SymInt?[" #n  \
     "] output_size, bool return_indices=" indices ") -> Tensor"
 
 #define POOL(n)                                                               \
@@ -329,6 +360,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | INDICES,                                                  \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant max_pool##n##d_variants[] = {                    \
@@ -341,12 +373,13 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n,                                                            \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__avg_pool##n##d = {                                   \
-        .schema = "avg_pool" #n "d(Tensor self, int[" #n "] kernel_size, "    \
-                  "int[" #n "]? stride=None, int[" #n "] padding=0, bool "    \
-                  "ceil_mode=False, bool count_include_pad=True"              \
+        .schema = "avg_pool" #n "d(Tensor self, SymInt[" #n "] kernel_size, " \
+                  "SymInt[" #n "]? stride=None, SymInt[" #n "] padding=0, "   \
+                  "bool ceil_mode=False, bool count_include_pad=True"         \
                   DIVISOR_##n ") -> Tensor",                                  \
         .aliases = "torch.avg_pool" #n "d torch.nn.functional.avg_pool" #n    \
                    "d torch._C._nn.avg_pool" #n "d aten.avg_pool" #n          \
@@ -359,7 +392,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__adaptive_avg_pool##n##d = {                          \
-        .schema = "adaptive_avg_pool" #n "d(Tensor self, int?[" #n            \
+        .schema = "adaptive_avg_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> Tensor",                                 \
         .aliases = "torch.adaptive_avg_pool" #n "d "                          \
                    "torch.nn.functional.adaptive_avg_pool" #n "d "            \
@@ -376,7 +409,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     static const cfx_variant adaptive_max_pool##n##d_one[] = {                \
         {F_ADAPTIVE_MAX(n, "False"), NULL}, {NULL, NULL}};                    \
     const cfx_op cfx_op__adaptive_max_pool##n##d_values = {                   \
-        .schema = "adaptive_max_pool" #n "d_values(Tensor self, int?[" #n     \
+        .schema = "adaptive_max_pool" #n "d_values(Tensor self, SymInt?[" #n  \
                   "] output_size) -> Tensor",                                 \
         .variants = adaptive_max_pool##n##d_one,                              \
         .doc = "The maxima of windows that cover the input evenly.",          \
@@ -388,7 +421,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     static const cfx_variant adaptive_max_pool##n##d_pair[] = {               \
         {F_ADAPTIVE_MAX(n, "True"), NULL}, {NULL, NULL}};                     \
     const cfx_op cfx_op__adaptive_max_pool##n##d = {                          \
-        .schema = "adaptive_max_pool" #n "d(Tensor self, int?[" #n            \
+        .schema = "adaptive_max_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> (Tensor, Tensor)",                       \
         .aliases = "torch.adaptive_max_pool" #n "d "                          \
                    "torch.nn.functional.adaptive_max_pool" #n                 \

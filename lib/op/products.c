@@ -41,8 +41,11 @@ static cfx_value outer_build(cfx_scope *s, const cfx_call *call)
 static cfx_value add_scaled(cfx_scope *s, cfx_value self, cfx_value beta,
                             cfx_value alpha, cfx_value product)
 {
+    const cfx_tensor *p = cfx_known(s, product);
     if (cfx_value_number(alpha) != 1)
         product = CFX_CALL(s, "torch.mul", product, alpha);
+    if (p)
+        self = CFX_CALL(s, "Tensor.expand_as", self, product);
     if (cfx_value_number(beta) == 0)
         return product;
     if (cfx_value_number(beta) != 1)
@@ -268,9 +271,19 @@ static cfx_value cross_build(cfx_scope *s, const cfx_call *call)
     const cfx_tensor *x = IN(0).u.tensor;
     if (IN(2).kind != CFX_NONE)
         return cross(s, IN(0), IN(1), IN(2).u.i);
-    for (int i = 0; i < x->rank; i++)
+    int symbols = 0, last = 0;
+    for (int i = 0; i < x->rank; i++) {
         if (cfx_dim_is(x->shape[i], 3))
             return cross(s, IN(0), IN(1), i);
+        if (!cfx_dim_is_int(x->shape[i]) && ++symbols)
+            last = i;
+    }
+    /* One extent that may be 3 is taken to be; of several nothing tells. */
+    if (symbols == 1)
+        return cross(s, IN(0), IN(1), last);
+    if (symbols)
+        return cfx_scope_fail(s, CFX_EUNSUPPORTED, "which dimension has size "
+                              "3 depends on symbols; give `dim`");
     return cfx_scope_fail(s, CFX_ESHAPE, "no dimension of size 3 in input");
 }
 
@@ -321,6 +334,8 @@ static cfx_value linalg_trace_build(cfx_scope *s, const cfx_call *call)
     if (rank_of(IN(0)) != 2)
         return cfx_scope_fail(s, CFX_ESHAPE, "trace: expected a matrix, but "
                               "got tensor with dim %d", rank_of(IN(0)));
+    if (IN(0).u.tensor->dtype == CFX_BOOL)
+        return cfx_scope_fail(s, CFX_EDTYPE, "trace: not implemented for b8");
     cfx_value d = CFX_CALL(s, "torch.diagonal", IN(0));
     return CFX_CALL(s, "torch.sum", d);
 }

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernel/reduce.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -113,9 +114,25 @@ static void mean_cost(const cfx_call *call, cfx_cost *cost)
     cost->ops = cfx_dim_add(call->env, added(call), cost->transcendental);
 }
 
+/* Of each n: a sum of n - 1, a division; n differences, squares, a sum of
+ * n - 1, a division; of deviations a root. */
 static void var_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cost->ops = cfx_dim_mul(call->env, added(call), cfx_dim_int(3));
+    bool root = RED_OF(call->op->code) == CFX_RED_STD;
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_cost_linear(call, 4, n, root, groups);
+    cost->transcendental = cfx_dim_mul(call->env, groups,
+                                       cfx_dim_int(2 + root));
+}
+
+/* n differences to the largest, n exp, a sum of n - 1, a logarithm, a sum. */
+static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_cost_linear(call, 3, n, 1, groups);
+    cost->transcendental = cfx_dim_add(call->env, n, groups);
 }
 
 /* ---- Running ---- */
@@ -234,7 +251,8 @@ REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
        "The smallest element along axes.", NULL)
 REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
        "keepdim=False) -> Tensor", LOGSUMEXP, FLOAT,
-       "torch.logsumexp Tensor.logsumexp aten.logsumexp.default", mean_cost,
+       "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
+       logsumexp_cost,
        "The logarithm of the sum of exp along axes.", NULL)
 
 /* ---- Variances ---- */
@@ -291,18 +309,58 @@ VARIANCE(std, STD, "The standard deviation.")
 
 /* ---- Norms ---- */
 
-static cfx_status norm_run(cfx_call *call)
+static double order_of(const cfx_call *call)
 {
     int k = param(call, "ord");
-    double p = 2;
     if (k < 0)
         k = param(call, "p");
-    if (call->in[k].kind != CFX_STR && cfx_call_has(call, k))
-        p = cfx_call_double(call, k);
+    return call->in[k].kind != CFX_STR && cfx_call_has(call, k)
+               ? cfx_call_double(call, k) : 2;
+}
+
+/* A step for each element (a square, an absolute value), of other orders two,
+ * of which one is a power; a sum of n - 1, and a root where there is one. */
+static void norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    double p = order_of(call);
+    bool power = p != 0 && p != 1 && p != 2 && !isinf(p);
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
+    bool root = power || p == 2;
+    if (isinf(p)) {
+        cost->ops = n;
+        return;
+    }
+    cost->ops = cfx_cost_linear(call, 2 + power - (p == 0), n, root - 1, groups);
+    cost->transcendental = cfx_cost_linear(call, power, n, root, groups);
+}
+
+static cfx_status norm_run(cfx_call *call)
+{
+    double p = order_of(call);
     cfx_red red = p == 1 ? CFX_RED_NORM1 : p == 2 ? CFX_RED_NORM2
                   : p == INFINITY ? CFX_RED_NORMINF
                   : p == -INFINITY ? CFX_RED_NORMNINF : CFX_RED_NORM;
     return run_with(call, red, p);
+}
+
+/* The least and the greatest of nothing are not defined. */
+static cfx_status check_identity(cfx_call *call, int k)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    uint32_t mask;
+    double p = call->in[k].kind == CFX_STR || !cfx_call_has(call, k)
+                   ? 2 : cfx_call_double(call, k);
+    if (!(p < 0 || p == INFINITY))
+        return CFX_OK;
+    cfx_status st = cfx_infer_axes(call, param(call, "dim"), x->rank, &mask);
+    for (int i = 0; i < x->rank && !st; i++)
+        if (mask >> i & 1 && !cfx_dim_ne(call->env, x->shape[i],
+                                         cfx_dim_int(0)))
+            st = cfx_call_fail(call, CFX_ESHAPE, "cannot compute the %g norm "
+                               "on dimension %d, which is empty: the "
+                               "operation does not have an identity", p, i);
+    return st;
 }
 
 static cfx_status norm_infer(cfx_call *call)
@@ -316,7 +374,8 @@ static cfx_status norm_infer(cfx_call *call)
     if (k >= 0 && call->in[k].kind != CFX_STR && cfx_call_has(call, k) &&
         cfx_call_double(call, k) == 0)
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "p=0 is not supported");
-    return reduce_infer(call);
+    cfx_status st = check_identity(call, k < 0 ? param(call, "ord") : k);
+    return st ? st : reduce_infer(call);
 }
 
 const cfx_op cfx_op__linalg_vector_norm = {
@@ -328,7 +387,7 @@ const cfx_op cfx_op__linalg_vector_norm = {
     .doc = "The p-norm of a tensor taken as a vector.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .infer = norm_infer,
-    .cost = var_cost,
+    .cost = norm_cost,
     .run = norm_run,
 };
 
@@ -340,6 +399,6 @@ const cfx_op cfx_op__norm = {
     .doc = "The p-norm along axes; by default the Frobenius norm.",
     .code = CODE(CFX_RED_NORM, FLOAT),
     .infer = norm_infer,
-    .cost = var_cost,
+    .cost = norm_cost,
     .run = norm_run,
 };

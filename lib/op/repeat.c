@@ -47,6 +47,12 @@ static cfx_status repeat_infer(cfx_call *call)
         shape[i] = factor_of(call, rank, i);
         if (at >= 0)
             shape[i] = cfx_dim_mul(call->env, shape[i], x->shape[at]);
+        if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i])) {
+            char s[64];
+            cfx_dim_format(shape[i], s, sizeof(s));
+            return cfx_call_fail(call, CFX_ESHAPE, "Trying to create tensor "
+                                 "with negative dimension %s", s);
+        }
     }
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
 }
@@ -273,8 +279,12 @@ static cfx_status interleave_tensor_infer(cfx_call *call)
     if (st)
         return st;
     /* One number of repeats is that of every element. */
-    if (single && (t->data && !call->meta))
+    if (single && (t->data && !call->meta)) {
         n = cfx_dim_mul(env, n, extent);
+        st = check_output_size(call, 3, n);
+        if (st)
+            return st;
+    }
     v.shape[axis] = n;
     return cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype,
                         v.rank, v.shape);

@@ -6,13 +6,14 @@
  *         result's last axis is H (of an LSTM with projections, P) for each
  *         direction.
  * cost    multiply-adds: of each step and direction the gates times H, I + H
- *         times each; and about eight other steps for each element of a state.
+ *         times each; and the steps of its formula for each element of a state.
  *
  * The weights are one flat list: of each layer and direction w_ih, w_hh, then
  * b_ih, b_hh where there are biases, then w_hr where there are projections. A
  * layer's own result is the next one's input, and the only thing kept.
  */
 #include "kernel/rnn.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -181,6 +182,25 @@ static cfx_status rnn_infer(cfx_call *call)
     return st;
 }
 
+/* Steps for each element of a state. A gate is the sum of two products and of
+ * their biases; sigmoid is 4 steps, of which 2 are transcendental. */
+struct steps { int ops, transcendental; };
+
+static struct steps steps_of(int mode, bool biases)
+{
+    int sum = biases ? 3 : 1;
+    switch (mode) {
+    case CFX_RNN_LSTM: /* c = f c + i g, h = o tanh(c) */
+        return (struct steps){4 * sum + 3 * 4 + 1 + 3 + 2, 3 * 2 + 1 + 1};
+    case CFX_RNN_GRU: /* n = tanh(x + r h'), h = (1 - z) n + z h */
+        return (struct steps){3 * sum + 2 * 4 + 1 + 1 + 4, 2 * 2 + 1};
+    case CFX_RNN_TANH:
+        return (struct steps){sum + 1, 1};
+    default: /* relu */
+        return (struct steps){sum, 0};
+    }
+}
+
 static void rnn_cost(const cfx_call *call, cfx_cost *cost)
 {
     struct rnn r;
@@ -199,9 +219,10 @@ static void rnn_cost(const cfx_call *call, cfx_cost *cost)
     cfx_dim states = cfx_dim_mul(
         env, cfx_dim_mul(env, steps, r.hidden),
         cfx_dim_int(r.layers * r.directions));
-    cost->ops = cfx_dim_mul(env, states, cfx_dim_int(8));
-    cost->transcendental = cfx_dim_mul(
-        env, states, cfx_dim_int(r.lstm ? 5 : gates_of(call->op->code)));
+    struct steps k = steps_of(call->op->code, r.biases);
+    cost->ops = cfx_dim_mul(env, states, cfx_dim_int(k.ops));
+    cost->transcendental = cfx_dim_mul(env, states,
+                                       cfx_dim_int(k.transcendental));
 }
 
 /* ---- Running ---- */
@@ -228,9 +249,13 @@ static size_t rnn_workspace(const cfx_call *call)
     size_t most = 0;
     if (read_rnn((cfx_call *)call, &r))
         return 0;
-    for (int l = 0; l < r.layers && l < 2; l++) {
+    /* Of both orders that the input of a layer may have: time or the batch
+     * outermost. */
+    for (int i = 0; i < 2 * (r.layers < 2 ? 1 : 2); i++) {
         cfx_rnn k;
-        plan(call, &r, l, &k);
+        plan(call, &r, i / 2, &k);
+        k.x_stride[0] = k.input * (i % 2 ? 1 : k.batch);
+        k.x_stride[1] = k.input * (i % 2 ? k.time : 1);
         size_t n = cfx_rnn_workspace(call->ctx, &k);
         most = n > most ? n : most;
     }

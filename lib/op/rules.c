@@ -38,6 +38,26 @@ cfx_status cfx_unary_bool(cfx_call *call)
     return cfx_infer_pointwise(call, 0, 1, CFX_BOOL);
 }
 
+cfx_status cfx_unary_whole(cfx_call *call)
+{
+    if (cfx_dtype_is_float(own_type(call)))
+        return cfx_infer_refuse(call, own_type(call));
+    return cfx_unary_same(call);
+}
+
+cfx_status cfx_unary_float_no_bool(cfx_call *call)
+{
+    if (own_type(call) == CFX_BOOL)
+        return cfx_infer_refuse(call, CFX_BOOL);
+    return cfx_unary_float(call);
+}
+
+cfx_status cfx_binary_only_float(cfx_call *call)
+{
+    cfx_status st = cfx_infer_need_float(call, cfx_infer_type(call, 0, 2));
+    return st ? st : cfx_binary_same(call);
+}
+
 cfx_status cfx_binary_same(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
@@ -67,13 +87,11 @@ cfx_status cfx_binary_bool(cfx_call *call)
 COST(0, 0)
 COST(1, 0)
 COST(1, 1)
-COST(3, 0)
+COST(2, 1)
 COST(3, 1)
 COST(3, 2)
-COST(4, 0)
 COST(4, 2)
-COST(5, 1)
-COST(8, 1)
+COST(4, 3)
 
 /* ---- run ---- */
 

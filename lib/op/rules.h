@@ -14,25 +14,28 @@
 
 /* ---- infer: shapes and strides of pointwise results ---- */
 
-/* Of one tensor: in its own type; in its own, which must be floating, or which
- * may not be bool; floating, which of integers is float32; bool. */
+/* Of one tensor: in its own type; in its own, which must be floating, which may
+ * not be bool, which may not be floating; floating, which of integers is
+ * float32, and the same but for bools; bool. */
 cfx_status cfx_unary_same(cfx_call *call);
 cfx_status cfx_unary_only_float(cfx_call *call);
 cfx_status cfx_unary_no_bool(cfx_call *call);
+cfx_status cfx_unary_whole(cfx_call *call);
+cfx_status cfx_unary_float_no_bool(cfx_call *call);
 cfx_status cfx_unary_float(cfx_call *call);
 cfx_status cfx_unary_bool(cfx_call *call);
 
-/* Of two: in the promoted type; floating; bool. */
+/* Of two: in the promoted type; in that, which must be floating; floating,
+ * which of integers is float32; bool. */
 cfx_status cfx_binary_same(cfx_call *call);
+cfx_status cfx_binary_only_float(cfx_call *call);
 cfx_status cfx_binary_float(cfx_call *call);
 cfx_status cfx_binary_bool(cfx_call *call);
 
 /* ---- cost: cfx_cost_STEPS_TRANSCENDENTAL ---- */
 
-typedef void cfx_cost_rule(const cfx_call *call, cfx_cost *cost);
-cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_3_0,
-    cfx_cost_3_1, cfx_cost_3_2, cfx_cost_4_0, cfx_cost_4_2, cfx_cost_5_1,
-    cfx_cost_8_1;
+cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_2_1,
+    cfx_cost_3_1, cfx_cost_3_2, cfx_cost_4_2, cfx_cost_4_3;
 
 /* ---- run ---- */
 

@@ -10,6 +10,7 @@
 #include "kernel/pointwise.h"
 #include "kernel/random.h"
 #include "op/create.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -74,6 +75,7 @@ static cfx_status standard_run(cfx_call *call)
         .flags = CFX_OP_RANDOM,                                               \
         .code = code_,                                                        \
         .infer = sized_infer,                                                 \
+        .cost = cfx_cost_created,                                             \
         .run = standard_run,                                                  \
     };                                                                        \
     const cfx_op cfx_op__##name##_like = {                                    \
@@ -83,6 +85,7 @@ static cfx_status standard_run(cfx_call *call)
         .flags = CFX_OP_RANDOM,                                               \
         .code = code_,                                                        \
         .infer = like_infer,                                                  \
+        .cost = cfx_cost_created,                                             \
         .run = standard_run,                                                  \
     };
 
@@ -120,6 +123,7 @@ static cfx_status spread_run(cfx_call *call)
         .flags = CFX_OP_RANDOM | CFX_OP_INPLACE,                              \
         .code = code_,                                                        \
         .infer = spread_infer,                                                \
+        .cost = cfx_cost_created,                                             \
         .run = spread_run,                                                    \
     };
 
@@ -220,6 +224,7 @@ static cfx_status randint_run(cfx_call *call)
         .flags = CFX_OP_RANDOM,                                               \
         .code = code_,                                                        \
         .infer = randint_infer,                                               \
+        .cost = cfx_cost_created,                                             \
         .run = randint_run,                                                   \
         .next = next_,                                                        \
     };

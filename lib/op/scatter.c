@@ -11,6 +11,7 @@
 #include "kernel/index.h"
 #include "kernel/pointwise.h"
 #include "op/composite.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
@@ -285,10 +286,30 @@ static cfx_status scatter_infer(cfx_call *call)
                                   x->shape);
 }
 
+/* `n` elements are set, or combined with what is there. A call that writes
+ * touches only them. */
+static void count_set(const cfx_call *call, cfx_cost *cost, cfx_dim n)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    cfx_dim bytes = cfx_cost_sized(call, n, x);
+    bool combines = reduction_of(call) != SET;
+    if (combines)
+        cost->ops = n;
+    if (!call->inplace)
+        return;
+    cost->bytes_written = bytes;
+    cost->bytes_read = cfx_cost_bytes_of(call, index);
+    if (cfx_call_tensor(call, SRC))
+        cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read, bytes);
+    if (combines)
+        cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read, bytes);
+}
+
 static void scatter_cost(const cfx_call *call, cfx_cost *cost)
 {
-    if (reduction_of(call) != SET)
-        cost->ops = cfx_cost_numel(call, cfx_call_tensor(call, INDEX));
+    count_set(call, cost,
+              cfx_cost_numel(call, cfx_call_tensor(call, INDEX)));
 }
 
 static void steps_of(int64_t *step, const cfx_tensor *t)
@@ -469,6 +490,14 @@ static cfx_status index_run(cfx_call *call)
     return st;
 }
 
+static void rows_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SRC));
+    count_set(call, cost, n);
+    if (call->op->code == ADD && cfx_value_number(call->in[SRC + 1]) != 1)
+        cost->ops = cfx_dim_add(call->env, cost->ops, n);
+}
+
 #define BY_ROWS(name, params, code_, doc_)                                    \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name HEAD "Tensor source" params ") -> Tensor",            \
@@ -477,7 +506,7 @@ static cfx_status index_run(cfx_call *call)
         .flags = CFX_OP_INPLACE,                                              \
         .code = code_,                                                        \
         .infer = index_infer,                                                 \
-        .cost = scatter_cost,                                                 \
+        .cost = rows_cost,                                                    \
         .run = index_run,                                                     \
     };
 
@@ -557,6 +586,19 @@ static cfx_status index_fill_run(cfx_call *call)
     return out_of_range(call, bad, axis, n);
 }
 
+static void index_fill_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    uint32_t mask = x->rank ? 1u << axis_of(call) : 0;
+    if (!call->inplace)
+        return;
+    cost->bytes_read = cfx_cost_bytes_of(call, index);
+    cost->bytes_written = cfx_cost_sized(
+        call, cfx_dim_mul(call->env, cfx_cost_rows(call, x, mask),
+                          cfx_cost_numel(call, index)), x);
+}
+
 const cfx_op cfx_op__index_fill = {
     .schema = "index_fill.int_Scalar" HEAD "Tensor value) -> Tensor",
     .aliases = "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar "
@@ -564,6 +606,7 @@ const cfx_op cfx_op__index_fill = {
     .doc = "A copy with one number in the rows that an index names.",
     .flags = CFX_OP_INPLACE | CFX_OP_NUMBERS,
     .infer = index_fill_infer,
+    .cost = index_fill_cost,
     .run = index_fill_run,
 };
 

@@ -6,6 +6,7 @@
  * copy, and view refuses.
  */
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -332,6 +333,7 @@ const cfx_op cfx_op__reshape_as = {
     .aliases = "Tensor.reshape_as aten.reshape_as.default",
     .doc = "The same elements in the shape of another tensor.",
     .infer = reshape_as_infer,
+    .cost = cfx_cost_first,
     .run = reshape_run,
 };
 

@@ -61,8 +61,8 @@ const cfx_op cfx_op__tanhshrink = {
     .doc = "x - tanh(x).",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_TANHSHRINK,
-    .infer = cfx_unary_float,
-    .cost = cfx_cost_3_1,
+    .infer = cfx_unary_float_no_bool,
+    .cost = cfx_cost_2_1,
     .run = cfx_unary_run,
 };
 
@@ -72,7 +72,7 @@ const cfx_op cfx_op__softsign = {
     .doc = "x / (1 + abs(x)).",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_SOFTSIGN,
-    .infer = cfx_unary_float,
+    .infer = cfx_unary_float_no_bool,
     .cost = cfx_cost_3_1,
     .run = cfx_unary_run,
 };
@@ -84,7 +84,7 @@ const cfx_op cfx_op__log_sigmoid = {
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_LOGSIGMOID,
     .infer = plain_float_infer,
-    .cost = cfx_cost_3_2,
+    .cost = cfx_cost_4_2,
     .run = cfx_unary_run,
 };
 

@@ -6,6 +6,7 @@
  *         comparisons. A sum of n elements n - 1, here counted as n.
  */
 #include "kernel/norm.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
 
@@ -32,7 +33,13 @@ static cfx_status softmax_infer(cfx_call *call)
 
 static void softmax_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 4, 2);
+    const cfx_tensor *y = call->out[0];
+    bool log_ = call->op->code == LOG_SOFTMAX;
+    int64_t axis = cfx_call_int(call, 1);
+    uint32_t mask = y->rank ? 1u << (axis < 0 ? axis + y->rank : axis) : 0;
+    cfx_dim n = cfx_cost_numel(call, y), rows = cfx_cost_rows(call, y, mask);
+    cost->ops = cfx_cost_linear(call, 4, n, log_ ? 0 : -1, rows);
+    cost->transcendental = cfx_cost_linear(call, log_ ? 1 : 2, n, log_, rows);
 }
 
 static cfx_status softmax_run(cfx_call *call)
@@ -97,6 +104,8 @@ SOFTMAX_OP(log_softmax, LOG_SOFTMAX, "The logarithm of softmax.")
         int axis;                                                             \
         cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank,   \
                                       &axis);                                 \
+        if (!st)                                                              \
+            st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);             \
         if (st)                                                               \
             return st;                                                        \
         if (cfx_call_bool(call, 2))                                           \

@@ -20,7 +20,7 @@ static cfx_status begin_parts(struct parts *p, cfx_call *call, int64_t cap)
 {
     *p = (struct parts){.call = call, .cap = (size_t)cap};
     if (cap > UINT32_MAX / (int64_t)sizeof(*p->item))
-        return cfx_call_fail(call, CFX_ENOMEM, "%lld parts are too many",
+        return cfx_call_fail(call, CFX_EINVAL, "%lld parts are too many",
                              (long long)cap);
     p->item = cfx_alloc(call->ctx, p->cap * sizeof(*p->item));
     return p->item ? CFX_OK : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
@@ -273,8 +273,11 @@ static cfx_status split_at(cfx_call *call, int axis, int count,
 static cfx_status sections_infer(cfx_call *call)
 {
     int axis;
+    int64_t sections = 0;
     cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
-    return st ? st : split_sections(call, axis, cfx_call_int(call, 1));
+    if (!st)
+        st = need_int(call, cfx_value_dim(call->in[1]), &sections);
+    return st ? st : split_sections(call, axis, sections);
 }
 
 static cfx_status indices_infer(cfx_call *call)

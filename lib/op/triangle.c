@@ -43,7 +43,7 @@ static cfx_status triangle_run(cfx_call *call)
 
 #define TRIANGLE(name, code_, doc_)                                           \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, int diagonal=0) -> Tensor",            \
+        .schema = #name "(Tensor self, SymInt diagonal=0) -> Tensor",         \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE,                                              \

@@ -11,10 +11,11 @@
 
 #include "op/rules.h"
 
-static cfx_status number_infer(cfx_call *call)
+/* It is the power 2, an integer, and so of bools one too. */
+static cfx_status square_infer(cfx_call *call)
 {
-    bool is_bool = cfx_call_tensor(call, 0)->dtype == CFX_BOOL;
-    return is_bool ? cfx_infer_refuse(call, CFX_BOOL) : cfx_unary_same(call);
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    return cfx_infer_pointwise(call, 0, 1, own == CFX_BOOL ? CFX_I64 : own);
 }
 
 /* The formula is computed in the result's type, or, where that is bool, in the
@@ -48,10 +49,10 @@ static cfx_status unary_run(cfx_call *call)
 
 UNARY(sign, SIGN, cfx_unary_same, cfx_cost_0_0,
       "-1, 0 or 1, as the element's sign.")
-UNARY(square, SQUARE, cfx_unary_same, cfx_cost_1_0,
+UNARY(square, SQUARE, square_infer, cfx_cost_1_0,
       "The square of each element.")
-UNARY(floor, FLOOR, cfx_unary_same, cfx_cost_1_0, "Round down.")
-UNARY(ceil, CEIL, cfx_unary_same, cfx_cost_1_0, "Round up.")
+UNARY(floor, FLOOR, cfx_unary_no_bool, cfx_cost_1_0, "Round down.")
+UNARY(ceil, CEIL, cfx_unary_no_bool, cfx_cost_1_0, "Round up.")
 UNARY(frac, FRAC, cfx_unary_only_float, cfx_cost_1_0,
       "What is behind the point.")
 
@@ -98,18 +99,18 @@ UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
         .run = unary_run,                                                \
     };
 
-UNARY_ALSO(abs, ABS, cfx_unary_same, cfx_cost_1_0,
+UNARY_ALSO(abs, ABS, cfx_unary_no_bool, cfx_cost_1_0,
            "torch.abs torch.absolute Tensor.abs Tensor.absolute "
            "Tensor.__abs__ operator.abs builtins.abs aten.abs.default",
            NULL, "The magnitude.")
-UNARY_ALSO(neg, NEG, number_infer, cfx_cost_1_0,
+UNARY_ALSO(neg, NEG, cfx_unary_no_bool, cfx_cost_1_0,
            "torch.neg torch.negative Tensor.neg Tensor.negative "
            "Tensor.__neg__ operator.neg aten.neg.default",
            NULL, "The negative.")
-UNARY_ALSO(trunc, TRUNC, cfx_unary_same, cfx_cost_1_0,
+UNARY_ALSO(trunc, TRUNC, cfx_unary_no_bool, cfx_cost_1_0,
            "torch.trunc torch.fix Tensor.trunc Tensor.fix aten.trunc.default",
            NULL, "Round towards zero.")
-UNARY_ALSO(bitwise_not, BITWISE_NOT, cfx_unary_same, cfx_cost_1_0,
+UNARY_ALSO(bitwise_not, BITWISE_NOT, cfx_unary_whole, cfx_cost_1_0,
            "torch.bitwise_not Tensor.bitwise_not Tensor.__invert__ "
            "operator.invert operator.inv aten.bitwise_not.default",
            NULL, "The complement of the bits; of a bool, its negation.")
@@ -117,7 +118,7 @@ UNARY_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
            "torch.tanh torch.nn.functional.tanh Tensor.tanh "
            "aten.tanh.default",
            NULL, "The hyperbolic tangent.")
-UNARY_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_1_1,
+UNARY_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
            "torch.sigmoid torch.nn.functional.sigmoid torch.expit "
            "Tensor.sigmoid aten.sigmoid.default",
            NULL, "1 / (1 + exp(-x)).")
@@ -183,7 +184,7 @@ const cfx_op cfx_op__round = {
     .doc = "Round to the nearest, ties to even.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_ROUND,
-    .infer = cfx_unary_same,
+    .infer = cfx_unary_no_bool,
     .cost = cfx_cost_1_0,
     .run = unary_run,
     .next = &round_decimals,

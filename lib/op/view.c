@@ -147,7 +147,7 @@ cfx_status cfx_view_slice(cfx_call *call, cfx_view *v, int axis,
     if (cfx_dim_is_bad(by) || cfx_dim_is_bad(from) || cfx_dim_is_bad(to))
         return cfx_call_fail(call, CFX_EINVAL,
                              "slice indices must be integers or None");
-    if (!cfx_dim_is_int(by) || cfx_dim_value(by) < 1)
+    if (!cfx_dim_lt(env, zero, by))
         return cfx_call_fail(call, CFX_EINVAL,
                              "slice step must be greater than zero");
     from = cfx_view_clip(env, from, n);

@@ -5,6 +5,7 @@
  * cost    no arithmetic; a copy.
  */
 #include "kernel/pointwise.h"
+#include "op/cost.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
@@ -56,6 +57,7 @@ const cfx_op cfx_op__fill = {
     .doc = "Every element replaced by one number.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS,
     .infer = fill_infer,
+    .cost = cfx_cost_created,
     .run = fill_run,
 };
 
@@ -65,6 +67,7 @@ const cfx_op cfx_op__zero = {
     .doc = "Every element replaced by 0.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE,
     .infer = zero_infer,
+    .cost = cfx_cost_created,
     .run = zero_run,
 };
 
@@ -94,6 +97,13 @@ static cfx_status assign_infer(cfx_call *call)
     return cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
 }
 
+/* What is overwritten is not read. */
+static void assign_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const cfx_tensor *src = cfx_call_tensor(call, 1);
+    cost->bytes_read = src ? cfx_cost_bytes_of(call, src) : cfx_dim_int(0);
+}
+
 const cfx_op cfx_op__assign = {
     .schema = "assign(Tensor self, Tensor src, bool non_blocking=False) "
               "-> Tensor",
@@ -102,6 +112,7 @@ const cfx_op cfx_op__assign = {
     .doc = "Every element replaced by that of another tensor.",
     .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS,
     .infer = assign_infer,
+    .cost = assign_cost,
     .run = fill_run,
 };
 
@@ -176,5 +187,5 @@ PART(select_scatter, SELECT, "int dim, SymInt index",
      "A copy with one element of an axis replaced.")
 PART(slice_scatter, SLICE, "int dim=0, SymInt? start=None, SymInt? end=None, "
      "SymInt step=1", "A copy with part of an axis replaced.")
-PART(diagonal_scatter, DIAGONAL, "int offset=0, int dim1=0, int dim2=1",
+PART(diagonal_scatter, DIAGONAL, "SymInt offset=0, int dim1=0, int dim2=1",
      "A copy with diagonals replaced.")

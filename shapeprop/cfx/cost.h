@@ -1,11 +1,12 @@
 /*
  * cfx/cost.h -- what a graph costs, node by node, computing nothing.
  *
- * ShapeProp that adds up, and leaves the nodes' meta alone. The cost of a node is that of all operator calls
- * made for it: by a module's forward, by GraphModules that are called, by the
- * graphs of control flow (of cond the dearer branch, count by count; of map
- * and scan one round for each slice; of while_loop one round, since nobody
- * knows how many there are). Extents may be symbols, and then so are counts.
+ * ShapeProp that adds up, and leaves the nodes' meta alone. The cost of a node
+ * is that of all operator calls made for it: by a module's forward, by
+ * GraphModules that are called, by the graphs of control flow (of cond the
+ * dearer branch, count by count; of map and scan one round for each slice; of
+ * while_loop one round, since nobody knows how many there are). Extents may be
+ * symbols, and then so are counts.
  *
  *     cfx_cost_prop p = {0};
  *     cfx_cost_prop_init(&p, NULL, gm, NULL, &err);

@@ -99,8 +99,9 @@ typedef struct cfx_roofline {
     cfx_cost_groups modules, operators;
     cfx_roofline_sum *module_sum, *operator_sum;
     cfx_roofline_sum bound_sum[CFX_NBOUNDS];
-    /* What cfx_roofline_follow and cfx_roofline_sweep found, along `symbol`. */
-    char symbol[64];
+    /* What cfx_roofline_follow found along `symbol`, cfx_roofline_sweep along
+     * `swept`. */
+    char symbol[64], swept[64];
     size_t nturns, npoints;
     cfx_turn *turn;         /* by row, then by value */
     cfx_roofline_point *point;
@@ -129,9 +130,9 @@ CFX_API void cfx_roofline_free(cfx_roofline *r);
 
 /*
  * Run the graph for its times: some runs to warm up, then `runs` of them (0:
- * as many as fit into a second, at least 5), and set the medians. Weights need
- * numbers, inputs are as for cfx_interp_run. `progress` may be NULL. Fails as
- * the run does, and with CFX_EINVAL where extents are symbols.
+ * as many as fit into a second, at least 5), and set the medians. Weights and
+ * inputs need numbers; they are the same in all runs, also where the graph
+ * writes to them. `progress` may be NULL. Fails as the run does.
  */
 CFX_API cfx_status cfx_roofline_measure(cfx_roofline *r,
                                         const cfx_value *inputs,
@@ -245,9 +246,9 @@ typedef enum cfx_roofline_format {
 /*
  * What changed against another report, which is given as its document: the
  * nodes that differ, known by their names, and the totals. Measured times
- * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1". Fails
- * with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as the sink
- * does.
+ * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1".
+ * Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as
+ * the sink does.
  */
 CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
                                         const char *json, size_t len,

@@ -4,7 +4,8 @@ const LOOKS = 8; /* operators that are told apart; the last are the rest */
 
 const report = JSON.parse(document.getElementById("document").textContent);
 
-const isNumber = v => typeof v === "number" && Number.isFinite(v);
+/* Larger ones have no sums. */
+const isNumber = v => typeof v === "number" && Math.abs(v) < 1e300;
 const orNull = v => v === undefined ? null : v;
 
 /* A sum, a formula where one of the two is one, null where one is missing. */
@@ -28,12 +29,11 @@ function shortTarget(target) {
 }
 
 function operatorOf(raw) {
-  if (raw.operator)
-    return String(raw.operator);
-  if (raw.op === "call_module" && typeOf.get(raw.target))
-    return typeOf.get(raw.target);
-  if (raw.target && String(raw.op).startsWith("call_"))
-    return shortTarget(String(raw.target));
+  if (raw.op === "call_module")
+    return raw.operator ?? typeOf.get(raw.target) ??
+      shortTarget(String(raw.target ?? ""));
+  if (String(raw.op).startsWith("call_"))
+    return shortTarget(String(raw.operator ?? raw.target ?? ""));
   return raw.op ?? "";
 }
 
@@ -65,6 +65,14 @@ function makeNode(raw, index) {
 }
 
 const nodes = report.nodes.map(makeNode);
+
+/* Where a node's bound changes along a symbol, that is its bound. */
+for (const t of report.turning_points ?? []) {
+  const n = nodes.find(m => m.name === t.node);
+  if (n)
+    n.bound = (n.bound || t.bound_before) +
+      `, ${t.bound} from ${t.symbol} = ${t.from}`;
+}
 const measured = nodes.some(n => isNumber(n.took) && n.took > 0);
 const symbolic = nodes.some(n =>
   [n.flops, n.read, n.written].some(v => typeof v === "string"));
@@ -100,21 +108,42 @@ const lookOfNode = n => lookOf.get(n.operator);
 
 const machine = report.machine ?? {};
 
-/* The bandwidth that floors are reckoned with. */
+/* Without the folders before it, where it is a file. */
+const modelName = String(report.model ?? "").split("/").at(-1) ||
+  "Roofline report";
+
+/* The best that was seen of a level: nothing moves more. */
 function bandwidthOf(level) {
-  return [level.triad_bytes_per_second, level.read_bytes_per_second,
-    level.write_bytes_per_second].find(v => v > 0);
+  return Math.max(0, ...["read", "write", "triad"]
+    .map(way => level[way + "_bytes_per_second"]).filter(isNumber));
 }
 
-const levels = (machine.levels ?? [])
+const levelsKnown = (machine.levels ?? [])
   .map(l => ({ name: l.level ?? "?", rate: bandwidthOf(l), raw: l }))
-  .filter(l => isNumber(l.rate))
-  .sort((a, b) => b.rate - a.rate);
+  .filter(l => l.rate > 0)
+  .sort((a, b) => b.rate - a.rate)
+  .slice(0, 16);
+
+/* Levels that are equally fast are one ceiling. */
+const levels = [];
+for (const { name, rate } of levelsKnown) {
+  const last = levels.at(-1);
+  if (last && rate > last.rate * .99)
+    last.name += ", " + name;
+  else
+    levels.push({ name, rate });
+}
 
 /* Peaks of the data types that the nodes compute in; else all. */
 const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})
-  .filter(([, rate]) => rate > 0)
+  .filter(([, rate]) => isNumber(rate) && rate > 0)
   .map(([name, rate]) => ({ name, rate }))
-  .sort((a, b) => b.rate - a.rate);
+  .sort((a, b) => b.rate - a.rate)
+  .slice(0, 16);
 const usedPeaks = allPeaks.filter(p => nodes.some(n => n.dtype === p.name));
 const peaks = usedPeaks.length ? usedPeaks : allPeaks;
+
+/* The peak for most of the arithmetic. */
+const mainPeak = peaks
+  .map(p => [p, total("flops", nodes.filter(n => n.dtype === p.name))])
+  .sort((a, b) => b[1] - a[1])[0]?.[0];

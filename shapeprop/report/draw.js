@@ -18,6 +18,17 @@ const html = (tag, attributes = {}, ...children) =>
 const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
+/* Radio buttons for items [value, title, ...], of which the first is chosen. */
+function drawChoice(id, items, use) {
+  byId(id).hidden = items.length < 2;
+  byId(id).append(...items.map((item, i) => {
+    const radio = html("input", { type: "radio", name: id, value: item[0],
+      checked: i === 0 });
+    radio.onchange = () => use(item);
+    return html("label", {}, radio, html("span", {}, item[1]));
+  }));
+}
+
 /* ---- Scales ---- */
 
 /* A logarithmic scale from the values low..high to the pixels from..to. */
@@ -101,10 +112,11 @@ function factsOf(n) {
     ["operator", n.operator === n.target ? n.operator
       : n.operator + ", " + n.target],
     ["shape", n.shape],
+    ["algorithm", n.algorithm === "direct" ? "" : n.algorithm],
     ["arithmetic", flop(n.flops)],
     ["bytes", bytes(n.moved)],
     ["intensity", shown(n.intensity, v => rounded(v) + "\u00a0FLOP/byte")],
-    ["bound", n.bound + (n.level ? " (" + n.level + ")" : "")],
+    ["bound", n.bound], ["level", n.level],
     ["floor", seconds(n.floor)],
     ["time", seconds(n.took)],
     ["rate", shown(n.rate, v => quantity(v, "FLOP/s"))],

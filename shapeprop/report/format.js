@@ -5,8 +5,8 @@ const PREFIXES = ["p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"];
 /* Three digits, but at least the integer. */
 function rounded(v) {
   const a = Math.abs(v);
-  if (a >= 1e15 || (a > 0 && a < 1e-4))
-    return v.toExponential(2);
+  if (a >= 1e6 || (a > 0 && a < 1e-4))
+    return String(Number(v.toPrecision(3)).toExponential()).replace("+", "");
   return String(Number(v.toFixed(a < 9.995 ? 2 : a < 99.95 ? 1 : 0)));
 }
 
@@ -14,6 +14,8 @@ function rounded(v) {
 function quantity(v, unit) {
   let i = 4;
   const last = unit === "s" ? 4 : PREFIXES.length - 1;
+  if (Math.abs(v) >= 1e21 || (v !== 0 && Math.abs(v) < 1e-15))
+    return (rounded(v) + "\u00a0" + unit).trimEnd();
   for (; Math.abs(v) >= 999.5 && i < last; i++)
     v /= 1000;
   if (unit !== "B" && unit !== "FLOP" && unit !== "MAC" && unit !== "")
@@ -35,8 +37,16 @@ const percent = v => shown(v, x =>
 const seconds = v => shown(v, x => quantity(x, "s"));
 const flop = v => shown(v, x => quantity(x, "FLOP"));
 const bytes = v => shown(v, x => quantity(x, "B"));
+
+/* Caches are measured in powers of two: "32 KiB". */
+const capacity = v => shown(v, x => {
+  const i = Math.max(0, Math.min(4, Math.floor(Math.log2(x) / 10)));
+  return rounded(x / 1024 ** i) + "\u00a0" + ["", "Ki", "Mi", "Gi", "Ti"][i] +
+    "B";
+});
 const plain = v => shown(v, rounded);
-const integer = v => shown(v, x => x.toLocaleString("en"));
+const grouped = new Intl.NumberFormat("en"); /* 1,234,567 */
+const integer = v => shown(v, x => grouped.format(x));
 
 const DTYPES = {
   bool: "b8", uint8: "u8", int8: "i8", int16: "i16", int32: "i32",
@@ -59,4 +69,4 @@ function shapeText(v) {
 }
 
 const countOf = (n, word) =>
-  n.toLocaleString("en") + "\u00a0" + word + (n === 1 ? "" : "s");
+  grouped.format(n) + "\u00a0" + word + (n === 1 ? "" : "s");

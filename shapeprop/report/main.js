@@ -20,22 +20,27 @@ function drawTheme() {
   }
 }
 
+let drawnWidth = 0;
+
+/* All widths are asked for before anything is drawn: to ask for one lays the
+ * page out. */
 function drawPictures() {
-  drawRoofline();
+  const [page, roofline, modules, memory] =
+    ["page", "roofline", "modules", "memory"].map(id => byId(id).clientWidth);
+  drawnWidth = page;
+  modulesWidth = modules;
+  drawRoofline(roofline);
+  drawSweep(modules);
   drawModules();
-  drawMemory();
+  drawMemory(memory);
 }
 
-/* Pictures are as wide as their place. */
-function followWidth() {
-  let width = byId("page").clientWidth;
-  new ResizeObserver(() => {
-    if (byId("page").clientWidth === width)
-      return;
-    width = byId("page").clientWidth;
+/* Pictures are as wide as their place. A page may be drawn before it has any
+ * width at all. */
+const followWidth = () => new ResizeObserver(() => {
+  if (byId("page").clientWidth !== drawnWidth)
     drawPictures();
-  }).observe(byId("page"));
-}
+}).observe(byId("page"));
 
 byId("page").hidden = false;
 drawTheme();
@@ -46,6 +51,7 @@ drawSymbols();
 drawFilters();
 drawOperators();
 drawApart();
+drawSweepChoice();
 drawMeasures();
 drawPictures();
 drawTable();

@@ -7,11 +7,12 @@ function peakNode() {
   return alive.reduce((best, n) => n.live > best.live ? n : best, alive[0]);
 }
 
-/* Runs of nodes in the same module below the root. */
-function stretches() {
+/* Runs of nodes in the same module, so deep in the tree. */
+function stretchesAt(depth) {
   const found = [];
   for (const n of alive) {
-    const name = n.path.split(".")[0], last = found.at(-1);
+    const name = n.path.split(".").slice(0, depth).join(".");
+    const last = found.at(-1);
     if (last && last.name === name)
       last.to = n.index + 1;
     else
@@ -20,11 +21,19 @@ function stretches() {
   return found;
 }
 
+/* As high in the tree as tells something: where no module has most nodes. */
+function stretches() {
+  const tells = list => !list.some(s => s.to - s.from > alive.length * .7);
+  return [1, 2, 3].map(stretchesAt).find(tells) ?? stretchesAt(1);
+}
+
+/* Every second one that is wide enough is shaded. */
 function drawStretches(box, x) {
-  return stretches().flatMap(({ name, from, to }, i) => {
+  const wide = stretches().filter(s => x(s.to) - x(s.from) > 12);
+  return wide.flatMap(({ name, from, to }, i) => {
     const room = x(to) - x(from);
     return [
-      i % 2 && room > 12 ? svg("rect", { class: "band", x: x(from), y: box.top,
+      i % 2 ? svg("rect", { class: "band", x: x(from), y: box.top,
         width: room, height: box.bottom - box.top }) : "",
       name && textWidth(name) < room - 4 ? svg("text", { class: "tick",
         x: (x(from) + x(to)) / 2, y: box.bottom + 17,
@@ -42,11 +51,15 @@ function curve(x, y) {
 
 function drawPeak(box, x, y) {
   const n = peakNode(), at = (x(n.index) + x(n.index + 1)) / 2;
-  const label = `peak ${bytes(n.live)}, ${n.name}`;
-  const fits = at + 10 + textWidth(label) < box.right;
+  /* On that side of it where there is more room. */
+  const after = at < (box.left + box.right) / 2;
+  const room = (after ? box.right - at : at) / textWidth("m") - 24;
+  const name = n.name.length < room ? n.name
+    : n.name.slice(0, Math.max(1, room)) + "…";
   return [svg("circle", { class: "peak", cx: at, cy: y(n.live), r: 3.5 }),
-    svg("text", { class: "halo", x: fits ? at + 8 : at - 8,
-      y: y(n.live) - 7, "text-anchor": fits ? "start" : "end" }, label)];
+    svg("text", { class: "halo", x: after ? at + 8 : at - 8,
+      y: y(n.live) - 7, "text-anchor": after ? "start" : "end" },
+      `peak ${bytes(n.live)}, ${name}`)];
 }
 
 function tellMemory(index, x, y, box, picture) {
@@ -94,10 +107,10 @@ function followMemory(picture, x, y, box) {
   };
 }
 
-function drawMemory() {
-  const place = byId("memory"), width = Math.max(place.clientWidth, 280);
+function drawMemory(room) {
+  const place = byId("memory"), width = Math.max(room, 280);
   const most = alive.length ? peakNode().live : 0;
-  if (!(most > 0)) {
+  if (!(most >= 1)) {
     place.replaceChildren(html("p", { class: "note" },
       nodes.some(n => typeof n.live === "string")
         ? "What is alive is a formula at each node; it stands in the table."
@@ -121,8 +134,9 @@ function drawMemory() {
       svg("path", { class: "grid", d: `M${box.left} ${y(v)}H${box.right}` }),
       svg("text", { class: "tick", x: box.left - 8, y: y(v) + 4,
         "text-anchor": "end" }, bytes(v))]),
-    svg("path", { class: "area", d: area }),
-    svg("path", { class: "line", d: line }),
+    svg("path", { class: "area k0", d: area }),
+    svg("path", { class: alive.length > width / 2 ? "line many" : "line",
+      d: line }),
     svg("path", { class: "cross" }), svg("path", { class: "cross chosen" }),
     ...drawPeak(box, x, y));
   followMemory(picture, x, y, box);

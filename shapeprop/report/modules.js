@@ -20,7 +20,7 @@ const isBox = n => n.op !== "placeholder" && n.op !== "output" &&
   n.path !== n.target;
 
 function growTree() {
-  const root = makeModule("", report.model ?? "model", null);
+  const root = makeModule("", modelName, null);
   for (const n of nodes) {
     let at = root;
     for (const part of n.path ? n.path.split(".") : []) {
@@ -95,7 +95,7 @@ function lookOfModule(m) {
 function makeBox({ m, left, width, depth }, current, pixels) {
   const look = lookOfModule(m), [of, , format] = measure;
   const value = format(within(m, of)), room = width * pixels - 10;
-  const name = textWidth(m.name), fits = name < room || room > 46;
+  const name = textWidth(m.name), fits = room > Math.min(name, Math.max(40, name / 2));
   const box = html("div", { role: "treeitem", tabindex: current ? 0 : -1,
     "aria-level": depth + 1, class: look === null ? "" : "leaf k" + look,
     "aria-label": [m.name, m.type, value].filter(Boolean).join(", "),
@@ -106,6 +106,8 @@ function makeBox({ m, left, width, depth }, current, pixels) {
   box.module = m;
   return box;
 }
+
+let modulesWidth = 0; /* pixels */
 
 function drawModules() {
   const boxes = byId("modules"), found = [];
@@ -123,7 +125,7 @@ function drawModules() {
   const depth = Math.max(...found.map(f => f.depth)) + 1;
   const list = html("div", { role: "tree", "aria-labelledby":
     "modules-title", style: `height: ${depth * ROW}px` },
-    ...found.map(f => makeBox(f, f.m === top, boxes.clientWidth)));
+    ...found.map(f => makeBox(f, f.m === top, modulesWidth)));
   list.onclick = e => enter(e.target.closest("[role=treeitem]"));
   list.onkeydown = stepModules;
   list.onpointermove = e => {
@@ -185,16 +187,7 @@ function markModules() {
   }
 }
 
-function drawMeasures() {
-  const choice = byId("measure");
-  choice.hidden = MEASURES.length < 2;
-  choice.append(...MEASURES.map(m => {
-    const radio = html("input", { type: "radio", name: "measure",
-      value: m[0], checked: m === measure });
-    radio.onchange = () => {
-      measure = m;
-      drawModules();
-    };
-    return html("label", {}, radio, html("span", {}, m[1]));
-  }));
-}
+const drawMeasures = () => drawChoice("measure", MEASURES, m => {
+  measure = m;
+  drawModules();
+});

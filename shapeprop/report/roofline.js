@@ -11,10 +11,8 @@ let ring = null;                     /* around the one that is selected */
 /* Low and high values, with room around them, and two decades at least. */
 function extent(values, below, above) {
   const logs = values.map(Math.log10);
-  let low = Math.min(...logs) - below, high = Math.max(...logs) + above;
-  if (high - low < 2)
-    [low, high] = [(low + high) / 2 - 1, (low + high) / 2 + 1];
-  return [10 ** low, 10 ** high];
+  const high = Math.max(...logs) + above;
+  return [10 ** Math.min(Math.min(...logs) - below, high - 2), 10 ** high];
 }
 
 /* Math.min takes no lists of any length: the ends are found one by one. */
@@ -72,7 +70,7 @@ function drawMarks(box, { x, y }) {
     r: 2.5 + (large - 2.5) * Math.sqrt(n.time / most) }));
   marks = new Map(spots.map(s => [s.node, svg("path", {
     class: "mark k" + lookOfNode(s.node), id: "mark-" + s.node.index,
-    role: "option", "aria-label": spoken(s.node),
+    role: "option", "aria-label": s.node.name + ", " + s.node.operator,
     d: markPath(lookOfNode(s.node), s.x, s.y, s.r) })]));
   const list = svg("g", { role: "listbox", tabindex: 0, id: "marks",
     "aria-label": "Nodes; the arrow keys go from one to the next" },
@@ -91,6 +89,7 @@ function tellMark(n) {
     return;
   const at = list.ownerSVGElement.getBoundingClientRect();
   current = n;
+  marks.get(n).setAttribute("aria-label", spoken(n));
   list.setAttribute("aria-activedescendant", "mark-" + n.index);
   hover(n);
   showTip(n.name, factsOf(n), at.left + spot.x, at.top + spot.y);
@@ -182,8 +181,9 @@ function showRing() {
     ? markPath(0, spot.x, spot.y, spot.r + 5) : "");
 }
 
-function drawRoofline() {
-  const place = byId("roofline"), width = Math.max(place.clientWidth, 280);
+function drawRoofline(room) {
+  const place = byId("roofline"), width = Math.max(room, 280);
+  place.hidden = !placed.length;
   const height = Math.round(Math.max(330, Math.min(width * .58, 540)));
   const narrow = width < 560;
   const box = { narrow, left: narrow ? 46 : 88, right: width - 8,

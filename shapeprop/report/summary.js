@@ -10,7 +10,7 @@ function drawHead() {
   const where = [machine.name, threads ? countOf(threads, "thread") : ""]
     .filter(Boolean).join(", ");
   const inputs = Object.entries(report.inputs ?? {}).map(inputText);
-  byId("model").textContent = report.model ?? "Roofline report";
+  byId("model").textContent = modelName;
   byId("subtitle").textContent = [...inputs, where].filter(Boolean)
     .join(" · ");
 }
@@ -34,19 +34,20 @@ function boundsText() {
 function findings() {
   const t = report.total ?? {}, text = [];
   const all = isNumber(t.flops) ? t.flops : total("flops");
+  const run = isNumber(t.seconds) && t.seconds > 0 ? t.seconds : totalTime;
   if (!nodes.length)
     return ["The graph has no nodes."];
-  if (symbolic)
+  if (symbolic && !totalTime)
     return ["Costs are formulas of the symbols in the inputs."];
   if (measured)
-    text.push(`A run took ${seconds(totalTime)} for ${flop(all)}: ` +
-      `${quantity(all / totalTime, "FLOP/s")}` +
-      (peaks.length ? `, ${percent(all / totalTime / peaks[0].rate)} of the ` +
-        `${peaks[0].name} peak.` : "."));
+    text.push(`A run took ${seconds(run)} for ${flop(all)}: ` +
+      `${quantity(all / run, "FLOP/s")}` +
+      (mainPeak ? `, ${percent(all / run / mainPeak.rate)} of the ` +
+        `${mainPeak.name} peak.` : "."));
   const floor = isNumber(t.floor_seconds) ? t.floor_seconds : total("floor");
   if (floor > 0 && measured)
     text.push(`The machine would allow ${seconds(floor)}, ` +
-      `${percent(floor / totalTime)} of that.`);
+      `${percent(floor / run)} of that.`);
   else if (floor > 0)
     text.push(`A run takes at least ${seconds(floor)} on this machine; it ` +
       "was not measured.");
@@ -54,26 +55,54 @@ function findings() {
   return bounds ? [...text, bounds + "."] : text;
 }
 
+/* What the report adds up, or what follows from its nodes. */
+function totals() {
+  const t = { ...report.total };
+  for (const [key, of] of [["flops", "flops"], ["macs", "macs"],
+    ["bytes_read", "read"], ["bytes_written", "written"]])
+    t[key] ??= symbolic || !nodes.length ? null : total(of);
+  return t;
+}
+
+/* [name, number, more about it]; without what is not known, or a formula. */
+function cards(t) {
+  const number = (v, format) => isNumber(v) ? format(v) : "–";
+  const floor = number(t.floor_seconds, seconds);
+  const count = v => quantity(v, "");
+  return [
+    measured ? ["Time", number(t.seconds ?? totalTime, seconds),
+      "floor " + floor] : ["Least time", floor, "sum of the floors"],
+    ["Arithmetic", number(t.flops, flop),
+      number(t.macs, v => quantity(v, "MAC"))],
+    ["Moved", number(sum(orNull(t.bytes_read), orNull(t.bytes_written)),
+      bytes), `${bytes(t.bytes_read)} read, ${bytes(t.bytes_written)} written`],
+    ["Parameters", number(t.parameters, count), bytes(t.parameter_bytes)],
+    ["Peak memory", number(t.peak_memory_bytes, bytes),
+      "of results alive at a time"],
+    ["Nodes", integer(nodes.length), countOf(operators.length, "operator")],
+  ].filter(([, value]) => value !== "–");
+}
+
+/* Totals that are formulas; long ones are opened by whoever wants them. */
+function drawFormulas(t) {
+  const found = [["FLOPs", t.flops], ["MACs", t.macs],
+    ["Bytes read", t.bytes_read], ["Bytes written", t.bytes_written],
+    ["Peak memory", t.peak_memory_bytes]]
+    .filter(([, v]) => typeof v === "string");
+  byId("formulas").hidden = !found.length;
+  byId("formulas").replaceChildren(...found.map(([name, v]) =>
+    html("div", {}, html("dt", {}, name), html("dd", {}, v.length < 120
+      ? html("code", {}, v) : html("details", {}, html("summary", {},
+        html("code", {}, v.slice(0, 90) + "…")), html("code", {}, v))))));
+}
+
 function drawTotals() {
-  const t = report.total ?? {};
-  const moved = sum(orNull(t.bytes_read), orNull(t.bytes_written));
-  const cards = [
-    [measured ? "Time" : "Least time",
-      seconds(measured ? t.seconds ?? totalTime : t.floor_seconds),
-      measured ? "floor " + seconds(t.floor_seconds) : "sum of the floors"],
-    ["Arithmetic", flop(t.flops), shown(t.macs, v => quantity(v, "MAC"))],
-    ["Moved", bytes(moved),
-      `${bytes(t.bytes_read)} read, ${bytes(t.bytes_written)} written`],
-    ["Parameters", shown(t.parameters, v => quantity(v, "")),
-      bytes(t.parameter_bytes)],
-    ["Peak memory", bytes(t.peak_memory_bytes), "of results alive at a time"],
-    ["Nodes", integer(nodes.length),
-      countOf(operators.length, "operator")],
-  ];
+  const t = totals();
   byId("finding").textContent = findings().join(" ");
-  byId("totals").replaceChildren(...cards.map(([name, value, more]) =>
+  byId("totals").replaceChildren(...cards(t).map(([name, value, more]) =>
     html("div", {}, html("dt", {}, name), html("dd", {}, value),
-      html("dd", { class: "more" }, more.includes("–") ? "\u00a0" : more))));
+      html("dd", { class: "more" }, more.includes("–") ? "" : more))));
+  drawFormulas(t);
 }
 
 /* ---- The machine, symbols and guards ---- */
@@ -100,7 +129,7 @@ function drawMachine() {
       smallTable("Peak of arithmetic", ["Type", "FLOP/s"],
         allPeaks.map(p => [p.name, quantity(p.rate, "FLOP/s")])),
       smallTable("Memory", ["Level", "Size", "Read", "Write", "Triad"],
-        levels.map(({ name, raw }) => [name, bytes(raw.bytes),
+        levelsKnown.map(({ name, raw }) => [name, capacity(raw.bytes),
           rate(raw.read_bytes_per_second), rate(raw.write_bytes_per_second),
           rate(raw.triad_bytes_per_second)]))));
 }
@@ -174,6 +203,7 @@ function operatorButton(o) {
 
 function drawOperators() {
   const box = byId("operators");
+  box.hidden = !operators.length;
   box.replaceChildren(html("h3", {}, "Operators", html("span", {},
     totalTime > 0 ? (measured ? "share of time" : "share of least time")
       : "")), html("div", {}, ...operators.map(operatorButton)));

@@ -6,7 +6,8 @@ const CHUNK = 150;
 /* The unit stands above the column. */
 const count = v => shown(v, x => quantity(x, ""));
 
-/* key, title, text of a cell, and whether it is shown at first. */
+/* key, title, text of a cell, and whether it is shown at first: if so, only
+ * where some node has it. */
 const COLUMNS = [
   ["index", "#", n => String(n.index), true],
   ["name", "Node", n => n.name, true],
@@ -35,7 +36,8 @@ const COLUMNS = [
   ["efficiency", "Efficiency", n => percent(n.efficiency), measured],
   ["share", "Share", n => percent(n.share), true],
   ["live", "Alive", n => bytes(n.live), false],
-].map(([key, title, text, at_first]) => ({ key, title, text, shown: at_first,
+].map(([key, title, text, atFirst]) => ({ key, title, text,
+  shown: atFirst && (key === "index" || nodes.some(n => n[key])),
   words: nodes.every(n => typeof n[key] === "string"),
 }));
 const mostShare = nodes.reduce((most, n) => Math.max(most, n.share ?? 0), 0);
@@ -163,6 +165,15 @@ function drawColumns() {
     };
     return html("label", {}, check, c.key === "index" ? "Number" : c.title);
   }));
+  /* A click anywhere else, or Escape, closes the list. */
+  addEventListener("click", e => {
+    if (!byId("columns").contains(e.target))
+      byId("columns").open = false;
+  });
+  byId("columns").onkeydown = e => {
+    if (e.key === "Escape")
+      byId("columns").open = false;
+  };
 }
 
 function drawTable() {

@@ -1,0 +1,195 @@
+#!/bin/sh
+# cfx roofline: tables, formats, symbols, times, reports compared, bounds, and
+# what it says of errors. The numbers are those of a machine of round numbers,
+# golden/roofline/machine.json.
+src=$(cd "$srcdir" && pwd)
+cfx=$(cd "$(dirname "$CFX")" && pwd)/$(basename "$CFX")
+golden=$src/tests/golden/roofline
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+cd "$work" || exit 99
+passed=0 failed=0
+
+ok()
+{
+    passed=$((passed + 1))
+}
+
+not_ok()
+{
+    failed=$((failed + 1))
+    echo "not ok: $*"
+    sed 's/^/    /;20q' out err
+}
+
+# is NAME STATUS PATTERN ARGUMENT...: a line of what cfx roofline says has the
+# pattern. out and err keep its words.
+is()
+{
+    name=$1 status=$2 pattern=$3
+    shift 3
+    "$cfx" roofline "$@" >out 2>err </dev/null
+    got=$?
+    if [ $got = "$status" ] && cat out err | grep -Eq -e "$pattern"; then
+        ok
+    else
+        not_ok "$name: status $got, no '$pattern'"
+    fi
+}
+
+# also NAME PATTERN: the words of the last call have this too.
+also()
+{
+    if cat out err | grep -Eq -e "$2"; then ok; else
+        not_ok "$1: no '$2'"
+    fi
+}
+
+# same NAME FILE ARGUMENT...: what it prints is the golden file, to which it
+# is written with $CFX_UPDATE_GOLDEN.
+same()
+{
+    name=$1 file=$golden/$2
+    shift 2
+    "$cfx" roofline "$@" >out 2>err </dev/null
+    [ -z "${CFX_UPDATE_GOLDEN:-}" ] || cp out "$file"
+    if cmp -s out "$file"; then ok; else
+        failed=$((failed + 1))
+        echo "not ok: $name"
+        diff out "$file" | sed 's/^/    /;20q'
+    fi
+}
+
+cp "$src/models/resnet18.fx" "$src/models/digits.fx" .
+cp "$src/models/digits.safetensors" .
+x='x=f32[1,3,224,224]'
+CFX_MACHINES=$src/shapeprop/machines
+export CFX_MACHINES
+round="--machine $golden/machine.json -t 1"
+
+# ---- Tables; $round is two arguments ----
+# shellcheck disable=SC2086
+{
+same 'a table' resnet18.txt resnet18.fx -i "$x" $round
+same 'by modules' modules.txt resnet18.fx -i "$x" $round --depth 2
+same 'Markdown' operators.md resnet18.fx -i "$x" $round --by operator \
+    -f markdown
+same 'two threads' threads.csv resnet18.fx -i "$x" --machine \
+    "$golden/machine.json" -t 2 -f csv --columns name,floor,level --top 12
+same 'symbols' symbols.txt digits.fx -i 'x=f32[N,1,8,8]' $round
+same 'a sweep' sweep.csv resnet18.fx -i 'x=f32[N,3,224,224]' $round \
+    --sweep 'N=1..64*4' -f csv
+same 'a document' digits.json digits.fx -i 'x=f32[4,1,8,8]' $round -f json
+same 'a graph' digits.dot digits.fx -i 'x=f32[4,1,8,8]' $round -f dot
+same 'a trace' digits.trace digits.fx -i 'x=f32[4,1,8,8]' $round -f trace
+
+is 'the multiply-adds of resnet18' 0 '^MACs +1,814,073,344 ' resnet18.fx \
+    -i "$x" $round
+also 'and FLOPs by name' '^FLOPs +3,6[0-9,]+ .* 2 \* MACs \+ other operations$'
+is 'sorted' 0 '^layer' resnet18.fx -i "$x" $round --sort floor --top 3 \
+    --columns name,floor
+also 'and cut' '^\(3 of 71\)$'
+is 'by bound' 0 '^compute +[0-9]+ ' resnet18.fx -i "$x" $round --by bound
+is 'a machine that comes with cfx' 0 '^machine   .*Raspberry' resnet18.fx \
+    -i "$x" --machine raspberry-pi-5
+is 'a page' 0 '<html' resnet18.fx -i "$x" $round -f html
+is 'a picture' 0 '<svg' resnet18.fx -i "$x" $round -f svg
+
+# ---- Symbols ----
+
+is 'where nodes turn' 0 '^fc is compute-bound for N >= [0-9]+$' resnet18.fx \
+    -i 'x=f32[N,3,224,224]' $round
+is 'numbers for symbols' 0 '^MACs +1,814,073,344 ' resnet18.fx \
+    -i 'x=f32[N,3,H,W]' $round --set N=1 --set H=224 --set W=224
+is 'several symbols' 0 'turning points are along one symbol' resnet18.fx \
+    -i 'x=f32[N,3,H,W]' $round
+is 'a sweep in steps' 0 '^N=9 ' resnet18.fx -i 'x=f32[N,3,64,64]' $round \
+    --sweep N=1..12:4
+for bad in N N= N=1 N=1.. N=1..4x N=1..4:0 N=4..1 =1..4 'N=1..4*1' M=1..4; do
+    is "no sweep: $bad" 1 '^cfx: resnet18.fx: --sweep' resnet18.fx \
+        -i 'x=f32[N,3,64,64]' $round --sweep "$bad"
+done
+
+# ---- Times ----
+
+is 'measured' 0 '^measured +.* \(median of 3 runs; efficiency ' digits.fx \
+    -i 'x=f32[4,1,8,8]' $round --measure --runs 3
+also 'what was reached' '^name .* time +FLOP/s +B/s +eff\. +share$'
+is 'measured from a seed' 0 '^measured ' resnet18.fx -i 'x=f32[1,3,32,32]' \
+    $round --measure --runs 1 --random-weights 1
+is 'measured with numbers for symbols' 0 '^measured ' digits.fx \
+    -i 'x=f32[N,1,8,8]' --set N=2 $round --measure --runs 1
+cat >nonzero.fx <<'EOF'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %nonzero : [num_users=1] = call_function[target=torch.nonzero](args = (%x,), kwargs = {})
+    return nonzero
+EOF
+is 'measured though only the data tell a size' 0 '^measured ' nonzero.fx \
+    -i 'f32[6]' $round --measure --runs 1
+is 'no weights' 1 '^cfx: resnet18.fx: .*missing weight' resnet18.fx -i "$x" \
+    $round --measure
+is 'no numbers' 1 '^cfx: digits.fx: input x: --measure needs extents that are numbers' \
+    digits.fx -i 'x=f32[N,1,8,8]' $round --measure
+
+# ---- Against another ----
+
+"$cfx" roofline resnet18.fx -i "$x" $round -f json -o before.json 2>err
+is 'nothing changed' 0 '^no node changed$' resnet18.fx -i "$x" $round \
+    --against before.json
+is 'another size' 0 '^MACs +1.81G +3.63G +\+100.0%$' resnet18.fx \
+    -i 'x=f32[2,3,224,224]' $round --against before.json
+is 'another model' 0 ' removed ' digits.fx -i 'x=f32[1,1,8,8]' $round \
+    --against before.json
+is 'a model by its file' 0 '^no node changed$' digits.fx -i 'x=f32[1,1,8,8]' \
+    $round --against digits.fx
+is 'another machine' 0 '^was  resnet18.fx on Raspberry' resnet18.fx -i "$x" \
+    $round --against raspberry-pi-5
+is 'a machine by its file' 0 '^no node changed$' resnet18.fx -i "$x" $round \
+    --against "$golden/machine.json"
+is 'compared as JSON' 0 '"cfx.roofline.compared/1"' resnet18.fx -i "$x" \
+    $round --against before.json -f json
+is 'compared as CSV' 0 '^name,status,' resnet18.fx -i 'x=f32[2,3,224,224]' \
+    $round --against before.json -f csv
+is 'compared with nothing' 1 "^cfx: there is no machine 'none'" resnet18.fx \
+    -i "$x" $round --against none
+echo '{"schema": "other"}' >other.json
+is 'another document' 1 '^cfx: other.json: no document of the schema' \
+    resnet18.fx -i "$x" $round --against other.json
+is 'no picture of two' 2 '^cfx: roofline: --against is told as' resnet18.fx \
+    -i "$x" $round --against before.json -f svg
+
+# ---- Bounds ----
+
+is 'FLOPs within' 0 '^FLOPs' resnet18.fx -i "$x" $round --assert-flops 3.7G \
+    --assert-peak-memory 10M --assert-seconds 0.1
+is 'too many FLOPs' 1 \
+    '^cfx: resnet18.fx: --assert-flops: the FLOPs are 36[0-9]{8}, more than 1G$' \
+    resnet18.fx -i "$x" $round --assert-flops 1G -o none.txt
+also 'in one line' '^cfx'
+if [ -e none.txt ]; then not_ok 'and no file'; else ok; fi
+is 'too much memory' 1 '^cfx: resnet18.fx: --assert-peak-memory: .* more' \
+    resnet18.fx -i "$x" $round --assert-peak-memory 1M
+is 'too long' 1 "^cfx: resnet18.fx: --assert-seconds: the floor's seconds" \
+    resnet18.fx -i "$x" $round --assert-seconds 1e-3
+is 'a bound of nothing known' 1 '^cfx: resnet18.fx: --assert-flops: .* not known' \
+    resnet18.fx -i 'x=f32[N,3,224,224]' $round --assert-flops 1G
+for bad in '' x 1x 1Gx -1 nan; do
+    is "no bound: '$bad'" 1 '^cfx: resnet18.fx: --assert-flops .*: should be' \
+        resnet18.fx -i "$x" $round --assert-flops "$bad"
+done
+
+# ---- Errors ----
+
+is 'no format' 2 "^cfx: roofline: 'x' is no FORMAT" resnet18.fx -i "$x" -f x
+is 'no rows' 2 "^cfx: roofline: 'x' is no WHAT" resnet18.fx -i "$x" --by x
+is 'no column' 1 "there is no column 'x'" resnet18.fx -i "$x" $round \
+    --columns name,x
+is 'no machine' 1 "^cfx: there is no machine 'x'" resnet18.fx -i "$x" \
+    --machine x
+is 'shapes that do not fit' 1 'While executing %conv1' resnet18.fx \
+    -i 'x=f32[1,4,8,8]' $round
+}
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
