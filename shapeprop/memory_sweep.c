@@ -9,7 +9,8 @@
  */
 #include "memory_impl.h"
 
-enum { CLASSES = 8 + 60 * 8, WORDS = (CLASSES + 63) / 64, NONE = UINT32_MAX };
+enum { CLASSES = 8 + 60 * 8, WORDS = (CLASSES + 63) / 64 };
+#define NONE UINT32_MAX
 
 /* A piece of the arena, taken or free; the list of all is by address. */
 typedef struct piece {

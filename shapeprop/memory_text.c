@@ -14,7 +14,7 @@
 /* What each format says of a block. */
 typedef struct row {
     const char *kind, *node, *op, *until;
-    char bytes[128], offset[32], alias[32];
+    char bytes[256], offset[32], alias[32];
 } row;
 
 static const char *op_name(const cfx_memory_plan *p, const cfx_op *op)
@@ -44,7 +44,8 @@ static row row_of(const cfx_memory_plan *p, size_t i)
     const cfx_memory_block *b = &p->block[i];
     row r = {cfx_block_kind_names[b->kind], node_name(b->node),
              op_name(p, b->op), node_name(b->until), "", "", ""};
-    cfx_dim_format(b->bytes, r.bytes, sizeof(r.bytes));
+    if (cfx_dim_format(b->bytes, r.bytes, sizeof(r.bytes)) >= sizeof(r.bytes))
+        strcpy(r.bytes + sizeof(r.bytes) - 4, "...");
     if (b->offset >= 0)
         snprintf(r.offset, sizeof(r.offset), "%lld", (long long)b->offset);
     if (b->alias_of >= 0)
@@ -124,15 +125,20 @@ static void put_table(cfx_out *o, const cfx_memory_plan *p)
     }
 }
 
-static void put_dim(cfx_out *o, const char *name, cfx_dim d)
+/* Sums over many symbols are long. */
+static void put_dim(cfx_out *o, const cfx_memory_plan *p, const char *name,
+                    cfx_dim d)
 {
-    char text[1024];
-    size_t len = cfx_dim_format(d, text, sizeof(text));
+    size_t len = cfx_dim_format(d, NULL, 0);
+    char *text = cfx_alloc(p->ctx, len + 1);
     cfx_out_puts(o, name);
-    if (len < sizeof(text))
+    if (text) {
+        cfx_dim_format(d, text, len + 1);
         cfx_out_add(o, text, len);
-    else
-        cfx_out_puts(o, "a longer expression of");
+    } else {
+        cfx_out_fail(o, CFX_ENOMEM);
+    }
+    cfx_free(p->ctx, text, len + 1);
     cfx_out_puts(o, " bytes");
 }
 
@@ -140,28 +146,37 @@ static void put_totals(cfx_out *o, const cfx_memory_plan *p)
 {
     cfx_out_putc(o, '\n');
     if (!p->symbolic) {
-        put_dim(o, "arena:    ", cfx_dim_int(p->arena));
+        put_dim(o, p, "arena:    ", cfx_dim_int(p->arena));
         if (p->arena == p->bound)
             cfx_out_puts(o, ", the largest live set: no plan is smaller\n");
         else
-            put_dim(o, "; the largest live set has ", cfx_dim_int(p->bound));
+            put_dim(o, p, "; the largest live set has ", cfx_dim_int(p->bound));
         cfx_out_puts(o, p->arena == p->bound ? "" : "\n");
     }
-    put_dim(o, "peak:     ", p->peak);
+    put_dim(o, p, "peak:     ", p->peak);
     if (p->peak_node) {
         cfx_out_puts(o, " at ");
         cfx_out_puts(o, p->peak_node->name);
     }
     cfx_out_puts(o, p->symbolic ? ", scratch memory not counted\n" : "\n");
-    put_dim(o, "inputs:   ", p->inputs);
-    put_dim(o, "\nstate:    ", p->state);
-    put_dim(o, "\nresults:  ", p->results);
+    put_dim(o, p, "inputs:   ", p->inputs);
+    put_dim(o, p, "\nstate:    ", p->state);
+    put_dim(o, p, "\nresults:  ", p->results);
     cfx_out_putc(o, '\n');
 }
 
 /* ---- CSV ---- */
 
-/* Names of nodes and operators hold neither commas nor quotes. */
+/* Names of nodes and operators hold neither commas nor quotes, expressions
+ * may have commas. */
+static void put_field(cfx_out *o, const char *s)
+{
+    const char *quote = strchr(s, ',') ? "\"" : "";
+    cfx_out_puts(o, quote);
+    cfx_out_puts(o, s);
+    cfx_out_puts(o, quote);
+}
+
 static void put_csv(cfx_out *o, const cfx_memory_plan *p)
 {
     cfx_out_puts(o, "block,kind,alias_of,node,until,op,bytes,first_call,"
@@ -173,7 +188,7 @@ static void put_csv(cfx_out *o, const cfx_memory_plan *p)
         cfx_out_int(o, (int64_t)i);
         for (size_t k = 0; k < sizeof(text) / sizeof(*text); k++) {
             cfx_out_putc(o, ',');
-            cfx_out_puts(o, text[k]);
+            put_field(o, text[k]);
         }
         cfx_out_putc(o, ',');
         cfx_out_int(o, b->first);

@@ -258,6 +258,30 @@ START_TEST(errors_are_those_of_the_walk)
 }
 END_TEST
 
+/* A checker that finds nothing is none. */
+START_TEST(the_checker_finds_what_overlaps)
+{
+    graph(chain);
+    plan_for(10, 100);
+    cfx_memory_block *b = (cfx_memory_block *)block(CFX_BLOCK_RESULT, 1);
+    const cfx_memory_block was = *b;
+    for (int64_t at = 0; at < 4032; at += 64) {
+        b->offset = at;
+        ck_assert_str_eq(check_memory(plan).text,
+                         "block 2 lies where another lives at call 1");
+    }
+    *b = was;
+    b->offset += 64;
+    ck_assert_str_eq(check_memory(plan).text,
+                     "block 2 does not lie well in the arena");
+    *b = was;
+    b->last++;
+    ck_assert_str_eq(check_memory(plan).text,
+                     "12000 bytes live at once, not 8000");
+    *b = was;
+}
+END_TEST
+
 /* ---- Runs ---- */
 
 typedef struct arena {
@@ -725,6 +749,7 @@ int main(void)
     tcase_add_test(t, sizes_that_only_data_tell_are_not_planned);
     tcase_add_test(t, symbols_give_expressions_and_no_arena);
     tcase_add_test(t, errors_are_those_of_the_walk);
+    tcase_add_test(t, the_checker_finds_what_overlaps);
     tcase_add_test(t, runs_in_the_arena_give_the_same);
     tcase_add_test(t, other_sizes_run_outside_of_the_arena);
     tcase_add_test(t, data_that_tell_sizes_run);
