@@ -16,6 +16,16 @@ bench_limits_SOURCES = %reldir%/machine.c %reldir%/time.c %reldir%/bench.h
 bench_limits_CFLAGS = $(AM_CFLAGS) -O3
 bench_limits_LDADD = libcfx.la $(BLAS_LIBS)
 
+noinst_PROGRAMS += bench-shapes
+bench_shapes_SOURCES = %reldir%/shapes.c %reldir%/time.c %reldir%/bench.h
+bench_shapes_LDADD = libcfx.la
+
+noinst_PROGRAMS += bench-propagation
+bench_propagation_SOURCES = %reldir%/propagation.c %reldir%/time.c \
+	%reldir%/bench.h
+bench_propagation_LDADD = libcfx.la
+EXTRA_DIST += %reldir%/propagation_peer.py
+
 # ZOO_SOURCES: tests/local.mk.
 noinst_PROGRAMS += bench-roofline
 bench_roofline_SOURCES = %reldir%/roofline.c $(ZOO_SOURCES)
@@ -46,6 +56,19 @@ bench-of-graphs: bench-graphs
 bench-machine: bench-limits
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-limits \
 		$(LIMITS_FLAGS)
+
+# Shapes without numbers: a run of the program, walks of resnet50.
+.PHONY: bench-of-shapes
+bench-of-shapes: bench-shapes cfx zoo/unpacked
+	./bench-shapes $(SHAPE_FLAGS) ./cfx $(srcdir)/models/resnet18.fx \
+		'x=f32[N,3,H,W]' "$${CFX_ZOO:-zoo}/resnet50.fx"
+
+# The walk alone, beside torch's; PROPAGATION_FLAGS: -m MODEL, -n RUNS.
+.PHONY: bench-of-propagation
+bench-of-propagation: bench-propagation zoo/unpacked
+	./bench-propagation -z "$${CFX_ZOO:-zoo}" \
+		$${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/propagation_peer.py"} \
+		$(PROPAGATION_FLAGS)
 
 # Floors against runs of the whole zoo; MODELS names some, ROOFLINE_FLAGS: -n.
 .PHONY: bench-of-rooflines

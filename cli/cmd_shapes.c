@@ -220,7 +220,9 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (o->memory && (format->meta || o->depth || o->asserts.n))
         return cli_usage(c, "--memory goes with --format text, json or csv, "
                          "and without --depth and --assert");
-    cfx_status rc = cli_load(c, &gm, args[0], false, &err);
+    /* Where there are weights, they tell the shapes of what the text only
+     * names, and small tables their numbers. */
+    cfx_status rc = cli_load(c, &gm, args[0], true, &err);
     if (!rc) {
         rc = propagate(c, gm, o, format, &err);
         if (rc)
@@ -234,7 +236,8 @@ const cli_command cli_command_shapes = {
     .name = "shapes",
     .args = "MODEL",
     .summary = "Tell what comes out of each node, for any size of the inputs",
-    .details = "Nothing is computed, and no weights are needed. Extents may be "
+    .details = "Nothing is computed, and no weights are needed, but where a "
+               "parameter's shape stands nowhere else. Extents may be "
                "symbols. Behind the table stand the ranges of the symbols, and "
                "guards: facts that the model needs of them.",
     .options = options,

@@ -156,13 +156,35 @@ static void weights_release(struct weights *w)
     free(w->item);
 }
 
-static size_t count_state(const cfx_module *gm)
+static cfx_status count_tensor(void *user, const char *name, cfx_tensor *t)
 {
-    size_t n = 0;
+    size_t *n = user;
 
+    (void)name;
+    *n += !cfx_tensor_is_meta(t);
+    return CFX_OK;
+}
+
+/* How many there are at most; tensors in arguments are written too. */
+static cfx_status count(size_t *n, const cfx_module *gm, cfx_error *err)
+{
+    *n = 0;
     for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm))
-        n += cfx_module_nstate(m);
-    return n;
+        *n += cfx_module_nstate(m);
+    return cfx_model_visit_tensors(gm, count_tensor, n, err);
+}
+
+static cfx_status add_tensor(void *user, const char *name, cfx_tensor *t)
+{
+    struct weights *w = user;
+
+    if (cfx_tensor_is_meta(t))
+        return CFX_OK;
+    char *copy = strdup(name);
+    if (!copy)
+        return CFX_ENOMEM;
+    w->item[w->n++] = (cfx_named_tensor){copy, t};
+    return CFX_OK;
 }
 
 /* "layer1.0.weight", for free(). */
@@ -183,7 +205,12 @@ static char *full_name(const cfx_module *m, const char *name)
 static cfx_status collect(struct weights *w, const cfx_module *gm,
                           cfx_error *err)
 {
-    w->item = calloc(count_state(gm) + 1, sizeof(*w->item));
+    size_t n;
+    cfx_status rc = count(&n, gm, err);
+
+    if (rc)
+        return rc;
+    w->item = calloc(n + 1, sizeof(*w->item));
     if (!w->item)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm)) {
@@ -197,11 +224,20 @@ static cfx_status collect(struct weights *w, const cfx_module *gm,
             w->item[w->n++] = (cfx_named_tensor){name, s->tensor};
         }
     }
-    return CFX_OK;
+    return cfx_model_visit_tensors(gm, add_tensor, w, err);
+}
+
+static cfx_status stop(void *user, const char *name, cfx_tensor *t)
+{
+    (void)user;
+    (void)name;
+    return cfx_tensor_is_meta(t) ? CFX_OK : CFX_EUSER;
 }
 
 bool cli_has_weights(const cfx_module *gm)
 {
+    if (cfx_model_visit_tensors(gm, stop, NULL, NULL))
+        return true;
     for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm)) {
         for (size_t i = 0; i < cfx_module_nstate(m); i++) {
             const cfx_state *s = cfx_module_state_at(m, i);

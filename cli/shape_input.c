@@ -53,7 +53,18 @@ static bool read_range(const char *s, cli_symbol *out)
     return out->min <= out->max;
 }
 
-static cfx_status read_set(cli_symbol *out, const char *text, cfx_error *err)
+static cli_symbol *find_symbol(const cli_symbols *s, const char *name,
+                               size_t len)
+{
+    for (int i = 0; i < s->n; i++) {
+        if (!strncmp(s->item[i].name, name, len) && !s->item[i].name[len])
+            return &s->item[i];
+    }
+    return NULL;
+}
+
+static cfx_status read_set(const cli_symbols *s, cli_symbol *out,
+                           const char *text, cfx_error *err)
 {
     size_t n = name_length(text);
 
@@ -62,6 +73,8 @@ static cfx_status read_set(cli_symbol *out, const char *text, cfx_error *err)
         !read_range(text + n + 1, out))
         return cfx_fail(err, CFX_EINVAL, "--set %s: should be NAME=4 or "
                         "NAME=2..64", text);
+    if (find_symbol(s, text, n))
+        return cfx_fail(err, CFX_EINVAL, "--set %s: it is set already", text);
     memcpy(out->name, text, n);
     return CFX_OK;
 }
@@ -72,8 +85,13 @@ static cfx_status declare(cli_symbols *s, const cli_symbol *symbol,
     if (symbol->min == symbol->max)
         return CFX_OK;
     cfx_dim d = cfx_dim_symbol(s->env, symbol->name, symbol->min);
-    return cfx_dim_is_bad(d) ? cfx_fail(err, CFX_ENOMEM, "out of memory")
-                             : CFX_OK;
+    if (cfx_dim_is_bad(d))
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    if (symbol->max < CFX_DIM_MAX &&
+        !cfx_dim_le(s->env, d, cfx_dim_int(symbol->max)))
+        return cfx_fail(err, CFX_EINVAL, "--set %s: contradicts another",
+                        symbol->name);
+    return CFX_OK;
 }
 
 cfx_status cli_symbols_make(cli_symbols *s, cfx_context *ctx,
@@ -84,7 +102,7 @@ cfx_status cli_symbols_make(cli_symbols *s, cfx_context *ctx,
                             : cfx_fail(err, CFX_ENOMEM, "out of memory");
 
     for (int i = 0; i < set->n && !rc; i++) {
-        rc = read_set(&s->item[s->n], set->item[i], err);
+        rc = read_set(s, &s->item[s->n], set->item[i], err);
         if (!rc)
             rc = declare(s, &s->item[s->n++], err);
     }
@@ -99,15 +117,6 @@ void cli_symbols_release(cli_symbols *s)
 }
 
 /* ---- Shapes ---- */
-
-static cli_symbol *find_symbol(cli_symbols *s, const char *name, size_t len)
-{
-    for (int i = 0; i < s->n; i++) {
-        if (!strncmp(s->item[i].name, name, len) && !s->item[i].name[len])
-            return &s->item[i];
-    }
-    return NULL;
-}
 
 /* The text with numbers for symbols that are set, for free(); NULL on lack of
  * memory. What begins a type ("f32[") or stands in quotes is no symbol. */

@@ -28,4 +28,8 @@ noinst_PROGRAMS += own-cost
 own_cost_SOURCES = %reldir%/own_cost.c
 own_cost_LDADD = libcfx.la
 
+noinst_PROGRAMS += shapes-example
+shapes_example_SOURCES = %reldir%/shapes.c
+shapes_example_LDADD = libcfx.la
+
 EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c

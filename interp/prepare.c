@@ -141,8 +141,11 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
 {
     const cfx_node *n = s->node;
     cfx_target one = *t;
-    cfx_error e = {0};
-    cfx_bound b = {0};
+    cfx_error e;
+    cfx_bound b;
+    /* Not {0}: to clear the text takes longer than most bindings. */
+    e.code = CFX_OK;
+    e.text[0] = '\0';
     candidate *c = &s->candidate[s->ncandidates];
     one.next = NULL;
     cfx_status st = cfx_bind(&b, self->ctx, &one, n->args, n->nargs, n->kwargs,
@@ -175,8 +178,10 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
                                    count * sizeof(*s->candidate));
     if (!s->candidate)
         return cfx_no_memory(err);
-    cfx_error first = {0};
+    cfx_error first;
     bool settled = true;
+    first.code = CFX_OK;
+    first.text[0] = '\0';
     for (const cfx_target *t = chain; t && settled; t = t->next) {
         cfx_status st = try_candidate(self, s, t, &settled, &first, err);
         if (st)

@@ -3,10 +3,12 @@
  * reads or gives? Then the copy cannot stand anywhere between them.
  *
  * Nodes that write are listed once, in order; `upto` tells how many of them
- * come before the end of a node, so that the others are never looked at.
+ * come before the end of a node, so that the others are never looked at. In
+ * most graphs there are none, and no list.
  */
 #include "rewriter_impl.h"
 
+#include "graph/effects_seen.h"
 #include "passes/memory.h"
 
 struct cfx_rewrite_writes {
@@ -41,13 +43,31 @@ static cfx_status list_writers(cfx_rewrite *r, cfx_rewrite_writes *w)
     return CFX_OK;
 }
 
+static cfx_status something_writes(const cfx_rewrite *r, bool *found)
+{
+    cfx_effects_seen seen = {0};
+    cfx_effects e;
+    cfx_status st = CFX_OK;
+    *found = false;
+    for (cfx_node *n = cfx_graph_first(r->g); n && !st && !*found;
+         n = cfx_node_next(n)) {
+        st = cfx_node__effects(&seen, n, &e, r->err);
+        *found = !st && (e.input_writes || e.effect);
+    }
+    return st;
+}
+
 cfx_status cfx_rewriter__find_writes(cfx_rewrite *r)
 {
+    bool found;
+    cfx_status st = something_writes(r, &found);
+    if (st || !found)
+        return st;
     cfx_rewrite_writes *w = cfx_calloc(r->ctx, 1, sizeof(*w));
     r->writes = w;
     if (!w)
         return cfx_matcher__no_memory(r->err);
-    cfx_status st = cfx_memory__init(&w->memory, r->g, r->err);
+    st = cfx_memory__init(&w->memory, r->g, r->err);
     return st ? st : list_writers(r, w);
 }
 
@@ -122,7 +142,7 @@ bool cfx_rewriter__written(cfx_turn *t, const cfx_node *from,
                            const cfx_node *to, bool any)
 {
     cfx_rewrite_writes *w = t->r->writes;
-    if (!w->n || !from || !to)
+    if (!w || !w->n || !from || !to)
         return false;
     mark_match(w, t->m);
     for (uint32_t i = first_writer(w, from); i < w->n; i++) {

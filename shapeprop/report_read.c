@@ -28,56 +28,62 @@ static const char *text_member(const json_t *object, const char *key)
     return json_string_value(json_object_get(object, key));
 }
 
-static cfx_status check_array(const json_t *v, const char *what,
-                              cfx_error *err)
+/* What a member is, unless it is missing or null. */
+typedef enum shape { OBJECT, ARRAY, OBJECTS /* an array of them */ } shape;
+
+static cfx_status check_member(const json_t *in, const char *key, shape want,
+                               cfx_error *err)
 {
-    if (v && !json_is_null(v) && !json_is_array(v))
-        return cfx_fail(err, CFX_EINVAL, "'%s' is no array", what);
-    for (size_t i = 0; i < json_array_size(v); i++)
+    const json_t *v = json_object_get(in, key);
+    if (!v || json_is_null(v))
+        return CFX_OK;
+    if (want == OBJECT)
+        return json_is_object(v) ? CFX_OK
+                                 : cfx_fail(err, CFX_EINVAL,
+                                            "'%s' is no object", key);
+    if (!json_is_array(v))
+        return cfx_fail(err, CFX_EINVAL, "'%s' is no array", key);
+    for (size_t i = 0; want == OBJECTS && i < json_array_size(v); i++)
         if (!json_is_object(json_array_get(v, i)))
             return cfx_fail(err, CFX_EINVAL, "item %zu of '%s' is no object",
-                            i, what);
+                            i, key);
     return CFX_OK;
 }
 
-static cfx_status check_object(const json_t *v, const char *what,
-                               cfx_error *err)
+static cfx_status check_nodes(const json_t *nodes, cfx_error *err)
 {
-    if (v && !json_is_null(v) && !json_is_object(v))
-        return cfx_fail(err, CFX_EINVAL, "'%s' is no object", what);
+    if (!json_is_array(nodes))
+        return cfx_fail(err, CFX_EINVAL, "'nodes' is no array");
+    for (size_t i = 0; i < json_array_size(nodes); i++)
+        if (!text_member(json_array_get(nodes, i), "name"))
+            return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
+                            i);
     return CFX_OK;
 }
 
 static cfx_status check_document(const json_t *json, cfx_error *err)
 {
+    static const struct { const char *key; shape shape; } members[] = {
+        {"inputs", OBJECT}, {"symbols", OBJECT}, {"guards", ARRAY},
+        {"machine", OBJECT}, {"nodes", OBJECTS}, {"modules", OBJECTS},
+        {"total", OBJECT}, {"turning_points", OBJECTS}, {"sweep", OBJECTS},
+    };
+    const json_t *machine = json_object_get(json, "machine");
     const char *schema = text_member(json, "schema");
-    if (!json_is_object(json) || !schema)
+    cfx_status st = CFX_OK;
+    if (!schema)
         return cfx_fail(err, CFX_EINVAL, "no document of the schema "
                         "\"cfx.roofline/1\"");
     if (strcmp(schema, "cfx.roofline/1"))
         return cfx_fail(err, CFX_EINVAL, "the document's schema is \"%s\", not "
                         "\"cfx.roofline/1\"", schema);
-    const json_t *machine = json_object_get(json, "machine");
-    const json_t *nodes = json_object_get(json, "nodes");
-    if (!json_is_array(nodes))
-        return cfx_fail(err, CFX_EINVAL, "'nodes' is no array");
-    cfx_status st = check_array(nodes, "nodes", err);
+    for (size_t i = 0; !st && i < sizeof(members) / sizeof(*members); i++)
+        st = check_member(json, members[i].key, members[i].shape, err);
     if (!st)
-        st = check_array(json_object_get(json, "modules"), "modules", err);
+        st = check_member(machine, "levels", OBJECTS, err);
     if (!st)
-        st = check_object(json_object_get(json, "total"), "total", err);
-    if (!st)
-        st = check_object(machine, "machine", err);
-    if (!st)
-        st = check_array(json_object_get(machine, "levels"), "levels", err);
-    if (!st)
-        st = check_object(json_object_get(machine, "peak_flops_per_second"),
-                          "peak_flops_per_second", err);
-    for (size_t i = 0; !st && i < json_array_size(nodes); i++)
-        if (!text_member(json_array_get(nodes, i), "name"))
-            st = cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
-                          i);
-    return st;
+        st = check_member(machine, "peak_flops_per_second", OBJECT, err);
+    return st ? st : check_nodes(json_object_get(json, "nodes"), err);
 }
 
 /* ---- Operators ---- */

@@ -271,7 +271,6 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
     p->env = o.env;
     p->real = o.real;
     p->no_meta = o.no_meta;
-    p->check = o.check;
     if (!o.real && !o.scope) {
         if (!p->env)
             st = cfx_shape_env_new(&p->own, ctx, err);

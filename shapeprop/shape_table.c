@@ -26,30 +26,37 @@ static void put_cell(cfx_out *o, const char *s, size_t len, size_t width)
     cfx_out_repeat(o, ' ', width + 2 - len);
 }
 
+/* "N >= 1", "2 <= N <= 64", "N == 4" */
+static void put_symbol(cfx_out *o, const cfx_symbol_facts *f)
+{
+    bool one = f->has_min && f->has_max && f->min == f->max;
+    bool between = f->has_min && f->has_max && !one;
+    if (between) {
+        cfx_out_int(o, f->min);
+        cfx_out_puts(o, " <= ");
+    }
+    cfx_out_puts(o, f->name);
+    if (one || (f->has_min && !between)) {
+        cfx_out_puts(o, one ? " == " : " >= ");
+        cfx_out_int(o, f->min);
+    } else if (f->has_max) {
+        cfx_out_puts(o, " <= ");
+        cfx_out_int(o, f->max);
+    }
+}
+
 static void put_symbols(cfx_out *o, const cfx_shape_env *env)
 {
     cfx_symbol_facts f;
-    const char *before = "\nsymbols: ";
-    for (size_t at = 0; cfx_symbols__next(env, &at, &f);) {
-        cfx_out_puts(o, before);
-        before = ", ";
-        cfx_out_puts(o, f.name);
-        if (f.has_min && f.has_max && f.min == f.max)
-            cfx_out_puts(o, " == ");
-        else if (f.has_min)
-            cfx_out_puts(o, " >= ");
-        if (f.has_min)
-            cfx_out_int(o, f.min);
-        if (f.has_max && (!f.has_min || f.min != f.max)) {
-            cfx_out_puts(o, f.has_min ? " and <= " : " <= ");
-            cfx_out_int(o, f.max);
-        }
+    bool any = false;
+    for (size_t at = 0; cfx_symbols__next(env, &at, &f); any = true) {
+        cfx_out_puts(o, any ? ", " : "\nsymbols: ");
+        put_symbol(o, &f);
     }
-    if (*before == ',')
-        cfx_out_putc(o, '\n');
-    before = *before == ',' ? "guards:  " : "\nguards:  ";
-    for (size_t i = 0; env && i < cfx_shape_env_guards(env); i++) {
-        cfx_out_puts(o, i ? "         " : before);
+    size_t n = env ? cfx_shape_env_guards(env) : 0;
+    cfx_out_puts(o, any || n ? "\n" : "");
+    for (size_t i = 0; i < n; i++) {
+        cfx_out_puts(o, i ? "         " : "guards:  ");
         cfx_out_puts(o, cfx_shape_env_guard(env, i));
         cfx_out_putc(o, '\n');
     }

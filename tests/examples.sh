@@ -86,6 +86,13 @@ is 'decompose_relu changes no result' 0 '' sh -c "
     '$build/cfx' run decomposed.fx -i 'x=$m/digits_images.npy' -O a &&
     '$build/cfx' run '$m/digits.fx' -i 'x=$m/digits_images.npy' -O b &&
     cmp a/output.npy b/output.npy"
+is 'shapes adds up for any size' 0 \
+    '\*H\*N\*W .* bytes$' \
+    "$build/shapes-example" "$m/resnet18.fx" 'f32[N,3,H,W]'
+is 'shapes adds up' 0 '^[0-9]+\*N bytes$' \
+    "$build/shapes-example" "$m/resnet18.fx" 'f32[N,3,224,224]'
+is 'shapes names what does not fit' 1 'Conv2d of f32\[N, 1, 8, 8\] in conv1' \
+    "$build/shapes-example" "$m/resnet18.fx" 'f32[N,1,8,8]'
 is 'own_module runs' 0 '^eager: 2 by 4$' "$build/own-module"
 is 'own_module propagates shapes' 0 '^meta: 2 by 4$' \
     "$build/own-module"

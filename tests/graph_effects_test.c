@@ -6,11 +6,35 @@
 
 #include <cfx/graph_module.h>
 
+#include "graph/effects_seen.h"
+
 /* ---- Short ways ---- */
+
+static bool same_effects(const cfx_effects *a, const cfx_effects *b)
+{
+    return a->writes == b->writes && a->views == b->views &&
+           a->input_writes == b->input_writes &&
+           a->input_views == b->input_views && a->random == b->random &&
+           a->effect == b->effect;
+}
+
+/* Those of calls like others are those of these calls. */
+static void check_seen(void)
+{
+    cfx_effects_seen seen = {0};
+    for (int i = 0; i < 2; i++)
+        for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+            cfx_effects e, f;
+            cfx_status st = cfx_node_effects(n, &e, NULL);
+            ck_assert_int_eq(cfx_node__effects(&seen, n, &f, NULL), st);
+            ck_assert_msg(st || same_effects(&e, &f), "%s", n->name);
+        }
+}
 
 /* Registries stay with the context: what it holds is not compared. */
 static void end(void)
 {
+    check_seen();
     cfx_graph_free(g);
     cfx_context_free(ctx);
 }
@@ -133,6 +157,57 @@ START_TEST(effects_of_unknown_functions_are_as_in_torch)
     ck_assert(!is_impure(call("my.__fill__", x, NULL)));
     /* This fits no signature: running it would fail. */
     ck_assert(is_impure(call("torch.relu", x, x, x, NULL)));
+}
+END_TEST
+
+static cfx_value any_value(uint64_t *state, const cfx_value *node)
+{
+    const uint64_t d = cfx_mix64(++*state);
+    const cfx_value values[] = {
+        node[0], node[0], node[1], node[2], cfx_int((int64_t)(d >> 8) % 3),
+        cfx_num((double)(d >> 8 & 1) / 2), cfx_bool(d >> 8 & 1), cfx_none(),
+        cfx_value_of_dtype(CFX_F32),
+    };
+    return values[d % (sizeof(values) / sizeof(*values))];
+}
+
+START_TEST(effects_of_random_calls_are_those_of_calls_like_them)
+{
+    static const char *const targets[] = {
+        "torch.relu", "operator.add", "operator.iadd", "operator.setitem",
+        "torch.nn.functional.dropout", "torch.nn.functional.batch_norm",
+        "torch.nn.functional.relu", "torch.nn.functional.hardtanh",
+        "torch.nn.functional.scaled_dot_product_attention", "my.fill_",
+        "my.function", "torch.sum", "torch.to", "torch.bernoulli",
+    };
+    static const char *const methods[] = {"add_", "add", "to", "view",
+                                          "dropout_", "t", "uniform_"};
+    static const char *const keys[] = {"training", "inplace", "out", "p",
+                                       "dropout_p", "dim", "dtype", "alpha"};
+    uint64_t state = 5;
+    cfx_value in[] = {node(input("x")), node(input("y")), CFX_NOTHING};
+    in[2] = node(cfx_graph_get_attr(g, "state", &err));
+    for (int i = 0; i < 6000; i++) {
+        cfx_value args[4], kwargs[4];
+        uint64_t d = cfx_mix64(1000000 + (uint64_t)i);
+        size_t nargs = d % 5, nkwargs = d / 8 % 8 < 6 ? d / 8 % 2 : 2;
+        size_t key = d / 64 % 8;
+        for (size_t k = 0; k < nargs; k++)
+            args[k] = any_value(&state, in);
+        for (size_t k = 0; k < nkwargs; k++) {
+            kwargs[2 * k] = str(keys[(key + k) % 8]);
+            kwargs[2 * k + 1] = any_value(&state, in);
+        }
+        ck_assert_ptr_nonnull(
+            d / 512 % 3 ? cfx_graph_call_function(g, targets[d / 4096 % 14],
+                                                  args, nargs, kwargs, nkwargs,
+                                                  &err)
+                        : cfx_graph_call_method(g, methods[d / 4096 % 7], args,
+                                                nargs, kwargs, nkwargs, &err));
+        for (size_t k = 0; k < nkwargs; k++)
+            cfx_value_unref(kwargs[2 * k]);
+    }
+    check_seen();
 }
 END_TEST
 
@@ -590,6 +665,7 @@ int main(void)
     tcase_add_test(c, effects_follow_the_schema_of_the_bound_call);
     tcase_add_test(c, effects_of_training_end_with_it);
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
+    tcase_add_test(c, effects_of_random_calls_are_those_of_calls_like_them);
     tcase_add_test(c, effects_of_modules_follow_from_their_forward);
     tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
     tcase_add_test(c, effects_are_found_anew_for_a_new_owner);

@@ -294,6 +294,64 @@ START_TEST(models_refuse_weights_that_are_not_theirs)
 }
 END_TEST
 
+static const char constants[] =
+    "# cfx 1\n"
+    "graph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %c : [num_users=1] = call_function[target=torch.cat](args = "
+    "([%x, tensor('%tensor0', f32[3]), tensor('%tensor0', f32[3])],), "
+    "kwargs = {})\n"
+    "    %d : [num_users=1] = call_function[target=operator.add](args = "
+    "(%c, %c), kwargs = {})\n"
+    "    %e : [num_users=1] = call_function[target=torch.add](args = "
+    "(%d,), kwargs = {other: tensor('%tensor1', i64[])})\n"
+    "    return %e\n";
+
+static cfx_status load_constants(cfx_context *ctx, cfx_module **gm,
+                                 const char *first, int rank,
+                                 const char *second, cfx_error *err)
+{
+    const int64_t shape[] = {3};
+    cfx_named_tensor item[] = {{first, tensor_of(ctx, CFX_F32, rank, shape, 7)},
+                               {second, tensor_of(ctx, CFX_I64, 0, NULL, 5)}};
+
+    *err = (cfx_error){0};
+    put(file("c.fx"), constants, sizeof(constants) - 1);
+    ck_assert_int_eq(cfx_safetensors_write(file("c.safetensors"), ctx, item, 2,
+                                           NULL), CFX_OK);
+    cfx_tensor_unref(item[0].tensor);
+    cfx_tensor_unref(item[1].tensor);
+    return cfx_model_load(gm, ctx, file("c.fx"), NULL, err);
+}
+
+START_TEST(tensors_in_arguments_find_their_numbers)
+{
+    cfx_context *ctx = make_context();
+    cfx_module *gm;
+    cfx_error err;
+
+    ck_assert_msg(!load_constants(ctx, &gm, "%tensor0", 1, "%tensor1", &err),
+                  "%s", err.text);
+    const cfx_graph *g = cfx_graph_module_graph(gm);
+    const cfx_value *item = cfx_graph_find(g, "c")->args[0].u.seq->item;
+    ck_assert_ptr_eq(item[1].u.tensor, item[2].u.tensor);
+    ck_assert_double_eq(value_at(item[1].u.tensor, 2), 9);
+    ck_assert_double_eq(
+        value_at(cfx_graph_find(g, "e")->kwargs[1].u.tensor, 0), 5);
+    cfx_module_unref(gm);
+    ck_assert_int_eq(load_constants(ctx, &gm, "%tensor0", 0, "%tensor1", &err),
+                     CFX_ESHAPE);
+    assert_text(&err, file("c.safetensors"),
+                "%tensor0 is f32[], the model expects f32[3]");
+    ck_assert_int_eq(load_constants(ctx, &gm, "%tensor0", 1, "%tensor7", &err),
+                     CFX_ENAME);
+    assert_text(&err, file("c.safetensors"),
+                "has '%tensor7', which the model lacks");
+    unlink(file("c.safetensors"));
+    free_context(ctx);
+}
+END_TEST
+
 /* Write an index that says where the tensors are: the first `n` of names in
  * one file, the others in a second one. */
 static void write_index(const char *path, const char *first,
@@ -407,6 +465,7 @@ int main(void)
     tcase_add_test(c, seeds_give_views_the_values_of_their_place);
     tcase_add_test(c, models_find_their_weights_beside_them);
     tcase_add_test(c, models_refuse_weights_that_are_not_theirs);
+    tcase_add_test(c, tensors_in_arguments_find_their_numbers);
     tcase_add_test(c, models_take_weights_from_several_files);
     tcase_add_test(c, models_that_are_no_text_are_refused);
     tcase_add_test(c, loading_gives_back_all_when_memory_is_lacking);

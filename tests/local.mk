@@ -130,16 +130,20 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, the folders that cfx
-# convert makes of them, random edits of random graphs, and multiply-adds, with a
-# PyTorch that is here: make check-pytorch PYTHON=... one that has torch.
-# PARTS="models", "folders", "graphs" or "costs" does one of them; MODELS names some, SEEDS gives others
+# All models of the zoo, every element of every node, the shapes of all nodes in
+# two layouts, the folders that cfx convert makes of them, random edits of random
+# graphs, and multiply-adds, with a PyTorch that is here: make check-pytorch
+# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs" or
+# "costs" does one of them; MODELS names some, SEEDS gives others
 # than 1.
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models folders graphs costs}; do case $$part in \
+	for part in $${PARTS:-models shapes folders graphs costs}; do \
+	case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
+		status=1;; \
+	shapes) $${PYTHON:-python3} $$oracle/shapes.py ./cfx zoo $(MODELS) || \
 		status=1;; \
 	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
 		status=1;; \
@@ -208,6 +212,7 @@ endif
 if HAVE_CHECK
 SHAPE_TESTS =
 # -- extents
+SHAPE_TESTS += tests/dim_property_test
 
 # -- shapes
 SHAPE_TESTS += tests/shape_prop_test

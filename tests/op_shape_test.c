@@ -321,7 +321,7 @@ START_TEST(without_numbers_nothing_is_asserted)
     use_symbols();
     CALL("torch._assert", meta_as(CFX_BOOL, "1"), cfx_str(&scope, "no"));
     ck_assert(!cfx_scope_failed(&scope));
-    METHOD("tolist", meta("2"));
+    METHOD("tolist", meta_as(CFX_BOOL, "2"));
     assert_fails("depends on the numbers");
 }
 END_TEST

@@ -395,6 +395,12 @@ START_TEST(what_is_no_report_is_refused)
     assert_fails(CFX_EINVAL, "'machine' is no object",
                  "{\"schema\": \"cfx.roofline/1\", \"nodes\": [], "
                  "\"machine\": 3}");
+    assert_fails(CFX_EINVAL, "item 0 of 'sweep' is no object",
+                 "{\"schema\": \"cfx.roofline/1\", \"nodes\": [], "
+                 "\"sweep\": [null]}");
+    assert_fails(CFX_EINVAL, "'levels' is no array",
+                 "{\"schema\": \"cfx.roofline/1\", \"nodes\": [], "
+                 "\"machine\": {\"levels\": {}}}");
     assert_fails(CFX_EINVAL, "'modules' is no array",
                  "{\"schema\": \"cfx.roofline/1\", \"nodes\": [], "
                  "\"modules\": {}}");

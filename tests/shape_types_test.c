@@ -287,7 +287,7 @@ END_TEST
 /* It is right for each even extent; torch's checker says no. */
 START_TEST(type_check_reshape_dyn_true_param_false)
 {
-    assert_type(RESHAPE("[1, 2, -1]"), "N, 5", "f32[1, 2, (5*N)//2]",
+    assert_type(RESHAPE("[1, 2, -1]"), "N, 5", "f32[1, 2, 5*N/2]",
                 "N % 2 == 0");
 }
 END_TEST
@@ -400,7 +400,7 @@ START_TEST(type_check_conv2D_2_fully_static)
         GRAPH(IN("x") MOD("conv1", "conv1", "%x") RETURN("conv1"));
     assert_type(strided, "1, 2, 10, 20", "f32[1, 5, 4, 6]", "");
     assert_type(strided, "N, 2, 10, W", "f32[N, 5, 4, (W - 2)//3]",
-                "(W - 2)//3 >= 1");
+                "W >= 5");
     assert_no_type(strided, "1, 2, 10, 4", "Kernel size can't be greater",
                    "conv1");
 }
@@ -440,7 +440,7 @@ START_TEST(type_maxpool2d_fully_static)
                 "f32[10, 15, 6, 6]", "");
     assert_type(POOL("kernel_size=2, stride=2, padding=0, dilation=1, "
                      "ceil_mode=False"), "N, 15, 2*H, W",
-                "f32[N, 15, H, W//2]", "W//2 >= 1");
+                "f32[N, 15, H, W//2]", "W >= 2");
     assert_no_type(POOL("kernel_size=5, stride=1, padding=0, dilation=1, "
                         "ceil_mode=False"), "1, 2, 3, 4", "too small",
                    "pool");

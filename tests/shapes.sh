@@ -82,6 +82,65 @@ is 'symbols are the same everywhere' 1 'fc is f32\[2, 1000\], not f32\[S, 1000\]
 is 'no such node' 1 "there is no node 'nope'" "$m" -i 'x=f32[1,3,64,64]' \
     --assert 'nope=f32[1]'
 
+# ---- Inputs ----
+
+cat >two.fx <<'END'
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %y : [num_users=1] = placeholder[target=y]
+    %n : [num_users=1] = placeholder[target=n](default=2)
+    %add : [num_users=1] = call_function[target=operator.add](args = (%x, %y), kwargs = {})
+    %size : [num_users=1] = call_method[target=size](args = (%x, 0), kwargs = {})
+    %mul : [num_users=1] = call_function[target=operator.mul](args = (%size, %n), kwargs = {})
+    %zeros : [num_users=1] = call_function[target=torch.zeros](args = (%mul,), kwargs = {})
+    return (add, zeros)
+END
+is 'one symbol is one extent' 0 '^add .* f32\[N, 3\]$' two.fx \
+    -i 'x=f32[N,3]' -i 'y=f32[N,1]'
+also 'sizes are symbols' '^mul .* 2\*N$'
+also 'several results' '^output .* \(f32\[N, 3\], f32\[2\*N\]\)$'
+is 'two symbols need to agree' 0 '^guards:  N == M$|^guards:  M == N$' two.fx \
+    -i 'f32[N]' -i 'f32[M]'
+is 'expressions' 0 '^zeros .* f32\[6\*N \+ 3\]$' two.fx -i 'x=f32[2*N+1]' \
+    -i 'y=f32[2*N + 1]' -i n=3
+is 'an int that is a symbol' 0 '^zeros .* f32\[5\*K\]$' two.fx -i 'f32[5]' \
+    -i 'f32[5]' -i n=K
+is 'json of ints' 0 '"name": "mul", .*"value": "2\*N"\}' two.fx -i 'f32[N]' \
+    -i 'f32[N]' -f json
+also 'json of sequences' '"name": "output", .*"value": \[\{"dtype": "float32", "shape": \["N"\], "stride": \[1\]\}, \{'
+also 'json of inputs' '"inputs": \{"x": \{"dtype": "float32".*\}, "y": \{.*\}, "n": 2\}'
+is 'csv of ints' 0 '^mul,call_function,operator.mul,,,2\*N,$' two.fx \
+    -i 'f32[N]' -i 'f32[N]' -f csv
+is 'types that do not fit' 1 'The size of tensor a .*; operator.add of f32\[2\], f32\[3\]; While' \
+    two.fx -i 'f32[2]' -i 'f32[3]'
+is 'a file tells its shape' 0 '^x .* f32\[360, 1, 8, 8\]$' \
+    "$src/models/digits.fx" -i "x=$src/models/digits_images.npy"
+also 'no symbols, no lines' '^output'
+is 'strides that are given' 0 '^x,placeholder,x,,float32,"\[2, 3, 4, 4\]","\[48, 1, 12, 3\]"$' \
+    "$m" -i 'x=f32[2,3,4,4][48,1,12,3]' -f csv
+also 'strides that follow' '^conv1,.*"\[2, 64, 2, 2\]","\[256, 1, 128, 64\]"$'
+
+# ---- Annotated models ----
+
+"$cfx" shapes "$m" -i 'x=f32[N,3,H,W]' -f graph -o annotated.fx 2>err
+is 'an annotated model' 0 '^fc .* f32\[5, 1000\]$' annotated.fx \
+    -i 'x=f32[5,3,64,96]'
+is 'for other symbols' 0 '^fc .* f32\[B, 1000\]$' annotated.fx \
+    -i 'x=f32[B,3,224,S]'
+sed 's/"f32\[N, 1000\]/"f32[N, 100]/' annotated.fx >wrong.fx
+is 'an annotation that is wrong' 1 \
+    '^cfx: wrong.fx: fc is f32\[5, 1000\], not f32\[N, 100\] as asserted; While executing %fc' \
+    wrong.fx -i 'x=f32[5,3,64,96]'
+sed 's/"f32\[N, 1000\]/"f32[N, 1000/' annotated.fx >broken.fx
+is 'an annotation that is none' 1 '^cfx: broken.fx:[0-9]+:[0-9]+: ' broken.fx \
+    -i 'x=f32[5,3,64,96]'
+"$cfx" print annotated.fx -f model >back 2>err
+"$cfx" print "$m" -f model >plain 2>err
+if cmp -s back plain; then passed=$((passed + 1)); else
+    failed=$((failed + 1))
+    echo 'not ok: what is annotated is the same model'
+fi
+
 # ---- Errors ----
 
 is 'which node, on what, where' 1 \
@@ -90,6 +149,10 @@ is 'which node, on what, where' 1 \
 is 'an input that is missing' 1 "the input 'x' is missing" "$m"
 is 'a symbol that is not there' 1 '^cfx: .*--set M: no input has this symbol' \
     "$m" -i 'x=f32[N,3,64,64]' --set M=2
+is 'a range' 0 '^symbols: 2 <= N <= 64, 1 <= H <= 224$' \
+    "$m" -i 'x=f32[N,3,H,224]' --set N=2..64 --set H=..224
+is 'a symbol that is set twice' 1 'N=2..: it is set already$' "$m" \
+    -i 'x=f32[N,3,64,64]' --set N=1 --set N=2..
 is 'a range that is none' 1 '^cfx: .*--set N=2..1: should be' "$m" \
     -i 'x=f32[N,3,64,64]' --set N=2..1
 is 'a shape that is none' 1 '^cfx: .*input x: ' "$m" -i 'x=f32[N,3'

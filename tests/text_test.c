@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cfx/file.h>
 #include <cfx/text.h>
 
 #include "base/util.h"
@@ -646,7 +647,7 @@ START_TEST(tensors_in_arguments_have_names)
     cfx_node *a = cfx_graph_first(cfx_graph_module_graph(gm));
     ck_assert_ptr_eq(a->args[0].u.seq->item[0].u.tensor,
                      a->kwargs[1].u.tensor);
-    ck_assert_int_eq(cfx_model__visit_tensors(gm, keep_name, names, &err),
+    ck_assert_int_eq(cfx_model_visit_tensors(gm, keep_name, names, &err),
                      CFX_OK);
     ck_assert_str_eq(names, "%tensor0:1 %tensor1:0 ");
     cfx_module_unref(gm);

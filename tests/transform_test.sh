@@ -131,6 +131,28 @@ gives 0 'steps' transform net.fx dead_code --steps 4 -o out.fx
 check 'until nothing changes' [ "$(wc -l <out)" = 2 ]
 rm -f out.fx out.safetensors
 
+# ---- Tensors in arguments are entries of the weights file ----
+
+cat >constant.fx <<'END'
+# cfx 1
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %a : [num_users=1] = call_function[target=operator.add](args = (%x, tensor('%tensor0', f32[2])), kwargs = {})
+    %b : [num_users=1] = call_method[target=relu](args = (%a,), kwargs = {})
+    return %b
+END
+header='{"%tensor0":{"dtype":"F32","shape":[2],"data_offsets":[0,8]}} '
+printf '\100\0\0\0\0\0\0\0%-64s\0\0\200\077\0\0\0\100' "$header" \
+    >constant.safetensors
+gives 0 'a tensor in arguments' transform constant.fx \
+    'replace_targets(call_method, relu, call_function, torch.relu)' \
+    --verify -i 'f32[3,2]' -o functions.fx
+check 'it is written' grep -q "tensor('%tensor0', f32\[2\])" functions.fx
+check 'with its numbers' [ -s functions.safetensors ]
+gives 0 'before' run constant.fx -i 'f32[3,2]' -O constant
+gives 0 'after' run functions.fx -i 'f32[3,2]' -O functions
+check 'the same output' cmp constant/output.npy functions/output.npy
+
 # ---- What goes wrong leaves no file ----
 
 gives 1 'missing weights' transform net.fx dead_code,constant_folding -o bad.fx

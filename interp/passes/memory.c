@@ -3,6 +3,8 @@
  */
 #include "passes/memory.h"
 
+#include "graph/effects_seen.h"
+
 uint32_t cfx_memory__class(cfx_memory *m, uint32_t id)
 {
     while (m->up[id] != id)
@@ -90,9 +92,10 @@ cfx_status cfx_memory__init(cfx_memory *m, const cfx_graph *g, cfx_error *err)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     for (uint32_t i = 0; i < n; i++)
         m->up[i] = i;
+    cfx_effects_seen seen = {0};
     cfx_status st = CFX_OK;
     for (cfx_node *at = cfx_graph_first(g); at && !st; at = cfx_node_next(at)) {
-        st = cfx_node_effects(at, &m->effects[at->id], err);
+        st = cfx_node__effects(&seen, at, &m->effects[at->id], err);
         if (!st)
             join_node(m, at);
     }

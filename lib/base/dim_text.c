@@ -1,21 +1,32 @@
 /*
  * dim_text -- extents as text, and their values.
  *
- * The text is Python's: `//` rounds down, `%` has the sign of the divisor.
- * Nothing here is locale's, and nothing recurses deeper than expressions are.
+ * The text is Python's: `//` rounds down, `%` has the sign of the divisor, and
+ * `/` is what divides. Nothing here is locale's, and nothing recurses deeper
+ * than expressions are.
+ *
+ * Canonical forms keep what divides out of quotients, and what is common out of
+ * minima and maxima. A person would write (H - 1)//2 rather than
+ * (H + 1)//2 - 1, and max(5 - N, 0) rather than max(N, 5) - N: what makes the
+ * text shorter is put back where it came from.
  */
 #include "base/env.h"
 
 #include <stdio.h>
 
-enum { PARSE_DEPTH_MAX = 1000 };
-
-/* ---- Writing ---- */
+enum { FLAT_MAX = 16 };
 
 typedef struct sink {
     char *buf;
     size_t size, len;
 } sink;
+
+/* A sum that is not kept anywhere. */
+typedef struct flat {
+    int64_t c;
+    size_t n;
+    cfx_term term[FLAT_MAX];
+} flat;
 
 static void put(sink *o, const char *s)
 {
@@ -32,6 +43,129 @@ static void put_int(sink *o, int64_t v)
 }
 
 static void put_sum(sink *o, cfx_dim d);
+static void put_terms(sink *o, const cfx_sum *s, size_t at, const flat *moved);
+
+/* ---- What is put back ---- */
+
+static bool fits(int64_t v)
+{
+    return !cfx_dim_is_bad(cfx_dim_int(v));
+}
+
+/* The factor of a product in d; with `product` 1, the integer of d. */
+static int64_t factor_in(cfx_dim d, cfx_dim product)
+{
+    cfx_sum s;
+    cfx_sum_view(&s, d);
+    if (cfx_dim_is_int(product))
+        return s.c;
+    for (size_t i = 0; i < s.n; i++)
+        if (cfx_dim_same(s.term[i].of, product))
+            return s.term[i].k;
+    return 0;
+}
+
+/* Is k times that product shorter within the atom than beside it? */
+static bool belongs_within(const cfx_expr *e, cfx_dim product, int64_t k)
+{
+    int64_t v;
+    size_t before = 1, after = 0;
+    if (!k)
+        return false;
+    if (e->kind == CFX_EXPR_FLOORDIV) {
+        int64_t in = factor_in(e->term[0].of, product);
+        return in && !(cfx_dim_is_int(product) && k > 0) &&
+               !__builtin_mul_overflow(k, cfx_dim_value(e->term[1].of), &v) &&
+               !__builtin_add_overflow(v, in, &v) && fits(v);
+    }
+    if (!cfx_dim_is_int(product) && cfx_product_has_extremum(product))
+        return false;
+    for (size_t i = 0; i < e->n; i++) {
+        int64_t in = factor_in(e->term[i].of, product);
+        if (!fits(in + k))
+            return false;
+        before += in != 0;
+        after += in + k != 0;
+    }
+    return after < before;
+}
+
+/* The one term that is a quotient by an integer, or an extremum, taken once. */
+static size_t find_shell(const cfx_sum *s)
+{
+    size_t at = s->n;
+    for (size_t i = 0; i < s->n; i++) {
+        if (s->term[i].k != 1)
+            continue;
+        const cfx_expr *e = cfx_expr_of(s->term[i].of);
+        bool shell = e->kind == CFX_EXPR_MIN || e->kind == CFX_EXPR_MAX ||
+                     (e->kind == CFX_EXPR_FLOORDIV &&
+                      cfx_dim_is_int(e->term[1].of));
+        if (shell && at < s->n)
+            return s->n;
+        if (shell)
+            at = i;
+    }
+    return at;
+}
+
+/* Sort out what belongs within the term at the place that is given. */
+static size_t put_back(const cfx_sum *s, flat *moved, flat *rest)
+{
+    size_t at = find_shell(s);
+    moved->n = rest->n = 0;
+    moved->c = rest->c = 0;
+    if (at == s->n || s->n > FLAT_MAX || s->den != 1)
+        return s->n;
+    const cfx_expr *e = cfx_expr_of(s->term[at].of);
+    for (size_t i = 0; i < e->n; i++) {
+        cfx_sum in;
+        cfx_sum_view(&in, e->term[i].of);
+        if (in.n + s->n > FLAT_MAX)
+            return s->n;
+    }
+    if (belongs_within(e, cfx_dim_int(1), s->c))
+        moved->c = s->c;
+    else
+        rest->c = s->c;
+    size_t place = 0;
+    for (size_t i = 0; i < s->n; i++) {
+        bool within = i != at &&
+                      belongs_within(e, s->term[i].of, s->term[i].k);
+        flat *to = within ? moved : rest;
+        if (i == at)
+            place = rest->n;
+        to->term[to->n++] = s->term[i];
+    }
+    return place;
+}
+
+/* d + by * moved */
+static void add_moved(flat *f, cfx_dim d, const flat *moved, int64_t by)
+{
+    cfx_sum s;
+    cfx_sum_view(&s, d);
+    f->n = 0;
+    f->c = s.c + by * moved->c;
+    for (size_t i = 0, j = 0; i < s.n || j < moved->n;) {
+        int order = i == s.n ? 1 : j == moved->n ? -1
+                    : cfx_dim_compare(s.term[i].of, moved->term[j].of);
+        cfx_term t = order <= 0 ? s.term[i++]
+                                : (cfx_term){0, moved->term[j].of};
+        if (order >= 0)
+            t.k += by * moved->term[j++].k;
+        if (t.k)
+            f->term[f->n++] = t;
+    }
+}
+
+static void put_flat(sink *o, const flat *f)
+{
+    cfx_sum s = {.c = f->c, .den = 1, .n = f->n, .term = f->term};
+    put_terms(o, &s, s.n, NULL);
+}
+
+/* ---- Writing ---- */
 
 /* An operand of // and %. */
 static void put_operand(sink *o, cfx_dim d)
@@ -46,7 +180,44 @@ static void put_operand(sink *o, cfx_dim d)
     put(o, plain ? "" : ")");
 }
 
-static void put_atom(sink *o, cfx_dim d)
+static void put_quotient(sink *o, const cfx_expr *e, const flat *moved)
+{
+    if (moved->n || moved->c) {
+        flat f;
+        add_moved(&f, e->term[0].of, moved, cfx_dim_value(e->term[1].of));
+        put(o, "(");
+        put_flat(o, &f);
+        put(o, ")");
+    } else {
+        put_operand(o, e->term[0].of);
+    }
+    put(o, "//");
+    put_operand(o, e->term[1].of);
+}
+
+/* Integers last, as they come in canonical forms. */
+static void put_extremum(sink *o, const cfx_expr *e, const flat *moved)
+{
+    bool any = moved->n || moved->c, first = true;
+    put(o, e->kind == CFX_EXPR_MIN ? "min(" : "max(");
+    for (size_t i = 0; i < 2 * e->n; i++) {
+        cfx_dim d = e->term[i % e->n].of;
+        flat f;
+        if (any)
+            add_moved(&f, d, moved, 1);
+        if ((any ? f.n == 0 : cfx_dim_is_int(d)) != (i >= e->n))
+            continue;
+        put(o, first ? "" : ", ");
+        first = false;
+        if (any)
+            put_flat(o, &f);
+        else
+            put_sum(o, d);
+    }
+    put(o, ")");
+}
+
+static void put_atom(sink *o, cfx_dim d, const flat *moved)
 {
     const cfx_expr *e = cfx_expr_of(d);
     switch ((cfx_expr_kind)e->kind) {
@@ -54,19 +225,16 @@ static void put_atom(sink *o, cfx_dim d)
         put(o, e->name);
         return;
     case CFX_EXPR_FLOORDIV:
+        put_quotient(o, e, moved);
+        return;
     case CFX_EXPR_MOD:
         put_operand(o, e->term[0].of);
-        put(o, e->kind == CFX_EXPR_MOD ? " % " : "//");
+        put(o, " % ");
         put_operand(o, e->term[1].of);
         return;
     case CFX_EXPR_MIN:
     case CFX_EXPR_MAX:
-        put(o, e->kind == CFX_EXPR_MIN ? "min(" : "max(");
-        for (size_t i = 0; i < e->n; i++) {
-            put(o, i ? ", " : "");
-            put_sum(o, e->term[i].of);
-        }
-        put(o, ")");
+        put_extremum(o, e, moved);
         return;
     case CFX_EXPR_PRODUCT:
     case CFX_EXPR_SUM:
@@ -76,8 +244,9 @@ static void put_atom(sink *o, cfx_dim d)
 
 /* A term without its sign. `signed_` that a minus without a number before it
  * stands there, which would be taken for the operand's. */
-static void put_term(sink *o, cfx_term t, bool signed_)
+static void put_term(sink *o, cfx_term t, bool signed_, const flat *moved)
 {
+    static const flat nothing;
     int64_t k = t.k < 0 ? -t.k : t.k;
     cfx_factors f;
     cfx_factors_view(&f, t.of);
@@ -93,7 +262,7 @@ static void put_term(sink *o, cfx_term t, bool signed_)
                                 f.term[i].k > 1);
         put(o, i ? "*" : "");
         put(o, wrap ? "(" : "");
-        put_atom(o, f.term[i].of);
+        put_atom(o, f.term[i].of, moved ? moved : &nothing);
         put(o, wrap ? ")" : "");
         if (f.term[i].k > 1) {
             put(o, "**");
@@ -107,30 +276,48 @@ static void put_signed(sink *o, bool first, bool negative)
     put(o, first ? negative ? "-" : "" : negative ? " - " : " + ");
 }
 
-/* What is added comes before what is taken away, if anything is. */
+/* What is added comes before what is taken away, if anything is. `moved`
+ * belongs within the term at that place. */
+static void put_terms(sink *o, const cfx_sum *s, size_t at, const flat *moved)
+{
+    size_t lead = 0;
+    while (lead < s->n && s->term[lead].k < 0)
+        lead++;
+    bool c_leads = s->c > 0 && lead == s->n;
+    if (c_leads || !s->n)
+        put_int(o, s->c);
+    else if (lead < s->n)
+        put_term(o, s->term[lead], false, lead == at ? moved : NULL);
+    bool first = s->n && lead == s->n && !c_leads;
+    for (size_t i = 0; i < s->n; i++) {
+        if (i == lead)
+            continue;
+        put_signed(o, first, s->term[i].k < 0);
+        put_term(o, s->term[i], first && s->term[i].k < 0,
+                 i == at ? moved : NULL);
+        first = false;
+    }
+    if (s->n && s->c && !c_leads) {
+        put_signed(o, false, s->c < 0);
+        put_int(o, s->c < 0 ? -s->c : s->c);
+    }
+}
+
 static void put_sum(sink *o, cfx_dim d)
 {
     cfx_sum s;
+    flat moved, rest;
     cfx_sum_view(&s, d);
-    size_t lead = 0;
-    while (lead < s.n && s.term[lead].k < 0)
-        lead++;
-    bool c_leads = s.c > 0 && lead == s.n;
-    if (c_leads || !s.n)
-        put_int(o, s.c);
-    else if (lead < s.n)
-        put_term(o, s.term[lead], false);
-    bool first = s.n && lead == s.n && !c_leads;
-    for (size_t i = 0; i < s.n; i++) {
-        if (i == lead)
-            continue;
-        put_signed(o, first, s.term[i].k < 0);
-        put_term(o, s.term[i], first && s.term[i].k < 0);
-        first = false;
-    }
-    if (s.n && s.c && !c_leads) {
-        put_signed(o, false, s.c < 0);
-        put_int(o, s.c < 0 ? -s.c : s.c);
+    size_t at = put_back(&s, &moved, &rest);
+    if (moved.n || moved.c)
+        s = (cfx_sum){.c = rest.c, .den = 1, .n = rest.n, .term = rest.term};
+    bool wrap = s.den != 1 && (s.n > 1 || s.c);
+    put(o, wrap ? "(" : "");
+    put_terms(o, &s, at, &moved);
+    put(o, wrap ? ")" : "");
+    if (s.den != 1) {
+        put(o, "/");
+        put_int(o, s.den);
     }
 }
 
@@ -144,203 +331,6 @@ size_t cfx_dim_format(cfx_dim d, char *buf, size_t size)
     if (size)
         buf[o.len < size ? o.len : size - 1] = '\0';
     return o.len;
-}
-
-/* ---- Reading ---- */
-
-typedef struct parser {
-    cfx_shape_env *env;
-    const char *text, *p;
-    cfx_error *err;
-    cfx_status st;
-    int depth;
-} parser;
-
-static cfx_dim parse_sum(parser *ps);
-
-static cfx_dim malformed(parser *ps, const char *what)
-{
-    if (!ps->st)
-        ps->st = cfx_fail(ps->err, CFX_EPARSE,
-                          "extent '%.200s': %s at character %zu", ps->text,
-                          what, (size_t)(ps->p - ps->text) + 1);
-    return CFX_DIM_BAD;
-}
-
-static void skip(parser *ps)
-{
-    while (*ps->p == ' ' || *ps->p == '\t')
-        ps->p++;
-}
-
-static bool take(parser *ps, const char *token)
-{
-    size_t n = strlen(token);
-    skip(ps);
-    if (strncmp(ps->p, token, n))
-        return false;
-    ps->p += n;
-    return true;
-}
-
-static bool is_alpha(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool parse_int(parser *ps, int64_t *v)
-{
-    *v = 0;
-    skip(ps);
-    for (; is_digit(*ps->p); ps->p++) {
-        *v = *v * 10 + (*ps->p - '0');
-        if (*v > CFX_DIM_MAX / 10 + 10) {
-            malformed(ps, "a number that is too large");
-            return false;
-        }
-    }
-    return true;
-}
-
-/* The operands of min and max. */
-static cfx_dim parse_call(parser *ps, bool min)
-{
-    cfx_dim d = parse_sum(ps);
-    while (!ps->st && take(ps, ",")) {
-        cfx_dim x = parse_sum(ps);
-        d = min ? cfx_dim_min(ps->env, d, x) : cfx_dim_max(ps->env, d, x);
-    }
-    if (!ps->st && !take(ps, ")"))
-        return malformed(ps, "no ')'");
-    return d;
-}
-
-static cfx_dim parse_name(parser *ps)
-{
-    char name[256];
-    const char *start = ps->p;
-    while (is_alpha(*ps->p) || is_digit(*ps->p))
-        ps->p++;
-    size_t n = (size_t)(ps->p - start);
-    if (n >= sizeof(name))
-        return malformed(ps, "a name that is too long");
-    memcpy(name, start, n);
-    name[n] = '\0';
-    bool min = !strcmp(name, "min");
-    if (min || !strcmp(name, "max"))
-        return take(ps, "(") ? parse_call(ps, min) : malformed(ps, "no '('");
-    if (!ps->env)
-        return malformed(ps, "a symbol where only numbers can be");
-    return cfx_dim_symbol_default(ps->env, name, n);
-}
-
-static cfx_dim parse_primary(parser *ps)
-{
-    int64_t v;
-    skip(ps);
-    if (is_digit(*ps->p))
-        return parse_int(ps, &v) ? cfx_dim_int(v) : CFX_DIM_BAD;
-    if (is_alpha(*ps->p))
-        return parse_name(ps);
-    if (!take(ps, "("))
-        return malformed(ps, *ps->p ? "no operand" : "it ends");
-    cfx_dim d = parse_sum(ps);
-    if (!ps->st && !take(ps, ")"))
-        return malformed(ps, "no ')'");
-    return d;
-}
-
-static cfx_dim parse_power(parser *ps)
-{
-    cfx_dim base = parse_primary(ps), d = base;
-    int64_t k;
-    if (ps->st || !take(ps, "**"))
-        return d;
-    skip(ps);
-    if (!is_digit(*ps->p))
-        return malformed(ps, "no number");
-    if (!parse_int(ps, &k))
-        return CFX_DIM_BAD;
-    if (k > CFX_EXPR_DEGREE_MAX)
-        return malformed(ps, "a power that is too high");
-    d = cfx_dim_int(1);
-    for (; k > 0; k--)
-        d = cfx_dim_mul(ps->env, d, base);
-    return d;
-}
-
-static cfx_dim parse_signed(parser *ps)
-{
-    bool negative = false;
-    for (;;) {
-        if (take(ps, "-"))
-            negative = !negative;
-        else if (!take(ps, "+"))
-            break;
-    }
-    cfx_dim d = parse_power(ps);
-    return negative ? cfx_dim_neg(ps->env, d) : d;
-}
-
-static cfx_dim parse_term(parser *ps)
-{
-    cfx_dim d = parse_signed(ps);
-    while (!ps->st) {
-        if (take(ps, "*"))
-            d = cfx_dim_mul(ps->env, d, parse_signed(ps));
-        else if (take(ps, "//"))
-            d = cfx_dim_floordiv(ps->env, d, parse_signed(ps));
-        else if (take(ps, "%"))
-            d = cfx_dim_mod(ps->env, d, parse_signed(ps));
-        else
-            break;
-    }
-    return d;
-}
-
-static cfx_dim parse_sum(parser *ps)
-{
-    if (++ps->depth > PARSE_DEPTH_MAX)
-        return malformed(ps, "too deep");
-    cfx_dim d = parse_term(ps);
-    while (!ps->st) {
-        if (take(ps, "+"))
-            d = cfx_dim_add(ps->env, d, parse_term(ps));
-        else if (take(ps, "-"))
-            d = cfx_dim_sub(ps->env, d, parse_term(ps));
-        else
-            break;
-    }
-    ps->depth--;
-    return d;
-}
-
-cfx_status cfx_dim_parse(cfx_dim *out, cfx_shape_env *env, const char *text,
-                         cfx_error *err)
-{
-    parser ps = {.env = env, .text = text, .p = text, .err = err};
-    uint64_t failures = env ? cfx_exprs_failures(env->table) : 0;
-    *out = CFX_DIM_BAD;
-    cfx_dim d = parse_sum(&ps);
-    skip(&ps);
-    if (!ps.st && *ps.p)
-        malformed(&ps, "something that does not belong");
-    if (ps.st)
-        return ps.st;
-    if (cfx_dim_is_bad(d)) {
-        if (env && cfx_exprs_failures(env->table) != failures)
-            return cfx_fail(err, CFX_ENOMEM, "no memory for an extent");
-        return cfx_fail(err, CFX_EPARSE,
-                        "extent '%.200s' is too large, or divides by zero",
-                        text);
-    }
-    *out = d;
-    return CFX_OK;
 }
 
 /* ---- Values ---- */
@@ -415,6 +405,9 @@ static cfx_status eval_sum(int64_t *out, cfx_dim d, const evaluation *ev)
         if (__builtin_add_overflow(*out, v, out))
             return overflow(ev);
     }
+    if (*out % s.den)
+        return cfx_fail(ev->err, CFX_EINVAL, "an extent is not whole");
+    *out /= s.den;
     return cfx_dim_is_bad(cfx_dim_int(*out)) ? overflow(ev) : CFX_OK;
 }
 

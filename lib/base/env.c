@@ -1,10 +1,9 @@
 /*
- * env -- symbols, questions, and the guards that answer them.
+ * env -- symbols, and questions about extents.
  *
- * A question about a and b is one about the sum a - b. What a guard says is
- * used from then on: an equality that tells what a symbol is replaces it in
- * later questions, a bound of a symbol narrows its range, and all else is kept
- * as a fact. So nothing is recorded that follows from what was.
+ * A question about a and b is one about the sum a - b, without denominators,
+ * and in terms of what guards did not replace. What does not follow becomes a
+ * guard: see guard.c.
  */
 #define _GNU_SOURCE 1
 #include "base/env.h"
@@ -13,9 +12,6 @@
 #include <stdio.h>
 
 typedef enum answer { NO, YES, UNKNOWN } answer;
-typedef enum relation { EQ, NE, LE, LT } relation;
-
-static bool assume_ge0(cfx_shape_env *env, cfx_dim d);
 
 /* ---- Life ---- */
 
@@ -52,6 +48,7 @@ void cfx_shape_env_free(cfx_shape_env *env)
         return;
     cfx_context *ctx = env->ctx;
     cfx_free(ctx, env->known, env->known_cap * sizeof(*env->known));
+    cfx_free(ctx, env->symbol, env->symbol_cap * sizeof(*env->symbol));
     cfx_free(ctx, env->fact, env->fact_cap * sizeof(*env->fact));
     cfx_free(ctx, env->guard, env->guard_cap * sizeof(*env->guard));
     cfx_map_release(&env->texts);
@@ -60,9 +57,8 @@ void cfx_shape_env_free(cfx_shape_env *env)
     cfx_free(ctx, env, sizeof(*env));
 }
 
-/* Room for one more; false on lack of memory. */
-static bool reserve(cfx_context *ctx, void *array, size_t *cap, size_t len,
-                    size_t each)
+bool cfx_env_reserve(cfx_context *ctx, void *array, size_t *cap, size_t len,
+                     size_t each)
 {
     void **p = array;
     if (len < *cap)
@@ -80,21 +76,56 @@ static bool reserve(cfx_context *ctx, void *array, size_t *cap, size_t len,
 
 const cfx_known *cfx_env_known(const cfx_shape_env *env, const cfx_expr *s)
 {
-    if (!env || (uint64_t)s->c >= env->known_cap)
+    if (!env || s->c < env->known_from ||
+        (uint64_t)(s->c - env->known_from) >= env->known_cap)
         return NULL;
-    const cfx_known *k = &env->known[s->c];
+    const cfx_known *k = &env->known[s->c - env->known_from];
     return cfx_dim_is_bad(k->symbol) ? NULL : k;
 }
 
-static cfx_known *know(cfx_shape_env *env, cfx_dim symbol)
+static void know_nothing(cfx_known *k, size_t n)
 {
-    size_t i = (size_t)cfx_expr_of(symbol)->c, old = env->known_cap;
-    if (!reserve(env->ctx, &env->known, &env->known_cap, i,
-                 sizeof(*env->known)))
+    for (size_t i = 0; i < n; i++)
+        k[i] = (cfx_known){CFX_DIM_BAD, {-CFX_INF, CFX_INF}, CFX_DIM_BAD, 1, 0,
+                           false};
+}
+
+/* Make the table begin with a number less than the first. */
+static bool know_before(cfx_shape_env *env, int64_t number)
+{
+    size_t more = (size_t)(env->known_from - number), old = env->known_cap;
+    cfx_known *k = cfx_alloc(env->ctx, (old + more) * sizeof(*k));
+    if (!k)
+        return false;
+    know_nothing(k, more);
+    memcpy(k + more, env->known, old * sizeof(*k));
+    cfx_free(env->ctx, env->known, old * sizeof(*k));
+    env->known = k;
+    env->known_cap = old + more;
+    env->known_from = number;
+    return true;
+}
+
+cfx_known *cfx_env_know(cfx_shape_env *env, cfx_dim symbol)
+{
+    int64_t number = cfx_expr_of(symbol)->c;
+    if (!env->known_cap)
+        env->known_from = number;
+    if (number < env->known_from && !know_before(env, number))
         return NULL;
-    for (; old < env->known_cap; old++)
-        env->known[old] = (cfx_known){
-            CFX_DIM_BAD, {-CFX_INF, CFX_INF}, CFX_DIM_BAD};
+    size_t i = (size_t)(number - env->known_from), old = env->known_cap;
+    if (!cfx_env_reserve(env->ctx, &env->known, &env->known_cap, i,
+                         sizeof(*env->known)))
+        return NULL;
+    know_nothing(env->known + old, env->known_cap - old);
+    cfx_undo *u = env->undo;
+    if (u && u->n < sizeof(u->known) / sizeof(*u->known)) {
+        u->known[u->n].symbol = symbol;
+        u->known[u->n++].was = env->known[i];
+    } else if (u) {
+        u->overflow = true;
+        return NULL;
+    }
     env->known[i].symbol = symbol;
     return &env->known[i];
 }
@@ -108,14 +139,23 @@ static bool is_name(const char *s)
     return !*s;
 }
 
-static cfx_dim declare(cfx_shape_env *env, cfx_dim symbol, int64_t min)
+static cfx_dim declare(cfx_shape_env *env, cfx_dim symbol, int64_t min,
+                       bool unbacked)
 {
     if (cfx_dim_is_bad(symbol))
         return CFX_DIM_BAD;
-    cfx_known *k = know(env, symbol);
+    bool old = cfx_env_known(env, cfx_expr_of(symbol)) != NULL;
+    if (!cfx_env_reserve(env->ctx, &env->symbol, &env->symbol_cap,
+                         env->symbols, sizeof(*env->symbol)))
+        return cfx_exprs_no_memory(env->table);
+    cfx_known *k = cfx_env_know(env, symbol);
     if (!k)
         return cfx_exprs_no_memory(env->table);
-    if (min > k->range.lo)
+    if (!old) {
+        env->symbol[env->symbols++] = symbol;
+        k->unbacked = unbacked;
+    }
+    if (min > k->range.lo && cfx_dim_is_bad(k->equals))
         k->range.lo = min;
     return symbol;
 }
@@ -126,7 +166,7 @@ cfx_dim cfx_dim_symbol(cfx_shape_env *env, const char *name, int64_t min)
         return CFX_DIM_BAD;
     cfx_env_lock(env);
     cfx_dim d = cfx_expr_symbol(env->table, name, strlen(name));
-    d = declare(env, d, min);
+    d = declare(env, d, min, false);
     cfx_env_unlock(env);
     return d;
 }
@@ -137,7 +177,7 @@ cfx_dim cfx_dim_symbol_default(cfx_shape_env *env, const char *name,
     cfx_env_lock(env);
     cfx_dim d = cfx_expr_symbol(env->table, name, len);
     if (!cfx_dim_is_bad(d) && !cfx_env_known(env, cfx_expr_of(d)))
-        d = declare(env, d, 1);
+        d = declare(env, d, 1, false);
     cfx_env_unlock(env);
     return d;
 }
@@ -151,9 +191,60 @@ cfx_dim cfx_dim_unbacked(cfx_shape_env *env)
         snprintf(name, sizeof(name), "u%lld", (long long)env->unbacked++);
         d = cfx_expr_symbol(env->table, name, strlen(name));
     } while (!cfx_dim_is_bad(d) && cfx_env_known(env, cfx_expr_of(d)));
-    d = declare(env, d, 0);
+    d = declare(env, d, 0, true);
     cfx_env_unlock(env);
     return d;
+}
+
+cfx_status cfx_dim_limit(cfx_shape_env *env, cfx_dim symbol, int64_t min,
+                         int64_t max, cfx_error *err)
+{
+    const char *name = cfx_dim_symbol_name(symbol);
+    if (!name)
+        return cfx_fail(err, CFX_EINVAL, "only a symbol has a range to set");
+    cfx_env_lock(env);
+    cfx_status st = CFX_OK;
+    cfx_dim d = declare(env, symbol, -CFX_INF, false);
+    cfx_known *k = cfx_dim_is_bad(d) ? NULL : cfx_env_know(env, symbol);
+    if (!k)
+        st = cfx_fail(err, CFX_ENOMEM, "no memory for a symbol");
+    else if (min > k->range.hi || max < k->range.lo || min > max)
+        st = cfx_fail(err, CFX_EINVAL, "no value is left for symbol %s", name);
+    if (!st) {
+        k->range.lo = min > k->range.lo ? min : k->range.lo;
+        k->range.hi = max < k->range.hi ? max : k->range.hi;
+    }
+    cfx_env_unlock(env);
+    return st;
+}
+
+void cfx_dim_bounds(cfx_shape_env *env, cfx_dim d, int64_t *min, int64_t *max)
+{
+    cfx_env_lock(env);
+    cfx_range r = cfx_dim_range(env, env ? cfx_env_resolve(env, d) : d);
+    cfx_env_unlock(env);
+    *min = r.lo == -CFX_INF ? CFX_DIM_NO_MIN : r.lo;
+    *max = r.hi == CFX_INF ? CFX_DIM_NO_MAX : r.hi;
+}
+
+size_t cfx_shape_env_symbols(const cfx_shape_env *env)
+{
+    return env->symbols;
+}
+
+void cfx_shape_env_symbol(const cfx_shape_env *env, size_t i, cfx_symbol *out)
+{
+    assert(i < env->symbols);
+    const cfx_expr *e = cfx_expr_of(env->symbol[i]);
+    const cfx_known *k = cfx_env_known(env, e);
+    *out = (cfx_symbol){
+        .name = e->name,
+        .dim = env->symbol[i],
+        .min = k->range.lo == -CFX_INF ? CFX_DIM_NO_MIN : k->range.lo,
+        .max = k->range.hi == CFX_INF ? CFX_DIM_NO_MAX : k->range.hi,
+        .unbacked = k->unbacked,
+        .equals = k->equals,
+    };
 }
 
 /* ---- Replacing symbols by what they equal ---- */
@@ -166,64 +257,38 @@ cfx_dim cfx_dim_unbacked(cfx_shape_env *env)
  */
 enum { RESOLVE_DEPTH_MAX = 32 };
 
-static cfx_dim resolve(cfx_shape_env *env, cfx_dim d, int depth);
-
-static cfx_dim resolve_symbol(cfx_shape_env *env, const cfx_expr *e,
-                              cfx_dim d, int depth)
+static cfx_dim resolve_symbol(cfx_subst *s, cfx_dim symbol)
 {
-    cfx_known *k = cfx_env_known(env, e) ? &env->known[e->c] : NULL;
-    if (!k || cfx_dim_is_bad(k->equals) || depth > RESOLVE_DEPTH_MAX)
-        return d;
-    cfx_dim r = resolve(env, k->equals, depth + 1);
+    const cfx_expr *e = cfx_expr_of(symbol);
+    cfx_shape_env *env = s->env;
+    cfx_known *k = cfx_env_known(env, e)
+                       ? &env->known[e->c - env->known_from] : NULL;
+    if (!k || cfx_dim_is_bad(k->equals) || s->depth > RESOLVE_DEPTH_MAX)
+        return symbol;
+    s->depth++;
+    cfx_dim r = cfx_subst_dim(s, k->equals);
+    s->depth--;
     if (cfx_dim_is_bad(r))
-        return d;
-    k->equals = r;
+        return symbol;
+    if (!env->undo)
+        k->equals = r;
     return r;
 }
 
-static cfx_dim resolve_atom(cfx_shape_env *env, cfx_dim d, int depth)
+cfx_dim cfx_env_resolve(cfx_shape_env *env, cfx_dim d)
 {
-    const cfx_expr *e = cfx_expr_of(d);
-    if (e->kind == CFX_EXPR_SYMBOL)
-        return resolve_symbol(env, e, d, depth);
-    cfx_dim r = resolve(env, e->term[0].of, depth);
-    for (size_t i = 1; i < e->n; i++) {
-        cfx_dim x = resolve(env, e->term[i].of, depth);
-        r = e->kind == CFX_EXPR_FLOORDIV ? cfx_dim_floordiv(env, r, x)
-            : e->kind == CFX_EXPR_MOD    ? cfx_dim_mod(env, r, x)
-            : e->kind == CFX_EXPR_MIN    ? cfx_dim_min(env, r, x)
-                                         : cfx_dim_max(env, r, x);
-    }
-    return r;
+    cfx_subst s = {.env = env, .mask = env->replaced, .of = resolve_symbol};
+    return cfx_subst_dim(&s, d);
 }
 
-static cfx_dim resolve_product(cfx_shape_env *env, cfx_dim d, int depth)
+cfx_dim cfx_dim_simplify(cfx_shape_env *env, cfx_dim d)
 {
-    cfx_factors f;
-    cfx_factors_view(&f, d);
-    cfx_dim r = cfx_dim_int(1);
-    for (size_t i = 0; i < f.n; i++) {
-        cfx_dim x = resolve_atom(env, f.term[i].of, depth);
-        for (int64_t k = 0; k < f.term[i].k; k++)
-            r = cfx_dim_mul(env, r, x);
-    }
-    return r;
+    cfx_env_lock(env);
+    cfx_dim r = cfx_env_resolve(env, d);
+    cfx_env_unlock(env);
+    return cfx_dim_is_bad(r) ? d : r;
 }
 
-static cfx_dim resolve(cfx_shape_env *env, cfx_dim d, int depth)
-{
-    if (!(cfx_dim_symbols(d) & env->replaced))
-        return d;
-    cfx_sum s;
-    cfx_poly p;
-    cfx_sum_view(&s, d);
-    cfx_poly_init(&p, env->table);
-    cfx_poly_const(&p, s.c);
-    for (size_t i = 0; i < s.n; i++)
-        cfx_poly_dim(&p, s.term[i].k,
-                     resolve_product(env, s.term[i].of, depth));
-    return cfx_poly_finish(&p);
-}
 
 /* Bring the facts that are used into terms of what is not replaced. */
 static void resolve_facts(cfx_shape_env *env)
@@ -234,7 +299,7 @@ static void resolve_facts(cfx_shape_env *env)
     size_t first = env->facts > CFX_FACTS_USED ? env->facts - CFX_FACTS_USED
                                                : 0;
     for (size_t i = first; i < env->facts; i++) {
-        cfx_dim d = resolve(env, env->fact[i].d, 0);
+        cfx_dim d = cfx_env_resolve(env, env->fact[i].d);
         if (!cfx_dim_is_bad(d))
             env->fact[i].d = d;
     }
@@ -262,180 +327,6 @@ static answer ask_le(cfx_shape_env *env, cfx_dim d)
     return cfx_prove_ge0(env, cfx_dim_affine(1, d, -1)) ? NO : UNKNOWN;
 }
 
-/* ---- Taking something to hold ---- */
-
-static bool contains(cfx_dim d, const cfx_expr *symbol)
-{
-    if (!cfx_dim_is_expr(d))
-        return false;
-    const cfx_expr *e = cfx_expr_of(d);
-    bool found = e == symbol;
-    for (size_t i = 0; i < e->n && !found; i++)
-        found = contains(e->term[i].of, symbol);
-    return found;
-}
-
-static bool add_fact(cfx_shape_env *env, cfx_dim d, bool nonzero)
-{
-    if (!reserve(env->ctx, &env->fact, &env->fact_cap, env->facts,
-                 sizeof(*env->fact)))
-        return false;
-    env->fact[env->facts++] = (cfx_fact){d, nonzero};
-    return true;
-}
-
-/* From now on the symbol is `equals`, which does not contain it. */
-static bool replace(cfx_shape_env *env, cfx_dim symbol, cfx_dim equals)
-{
-    cfx_known *k = know(env, symbol);
-    if (!k)
-        return false;
-    cfx_range r = k->range;
-    k->equals = equals;
-    env->equalities++;
-    env->replaced |= cfx_dim_symbols(symbol);
-    if (cfx_dim_is_int(equals)) {
-        k->range = (cfx_range){cfx_dim_value(equals), cfx_dim_value(equals)};
-        return true;
-    }
-    return (r.lo == -CFX_INF ||
-            assume_ge0(env, cfx_dim_affine(1, equals, -r.lo))) &&
-           (r.hi == CFX_INF ||
-            assume_ge0(env, cfx_dim_affine(-1, equals, r.hi)));
-}
-
-/* Solve d == 0 for a symbol: the last that stands alone, so that the names
- * which come first remain. */
-static bool assume_zero(cfx_shape_env *env, cfx_dim d)
-{
-    cfx_sum s;
-    cfx_sum_view(&s, d);
-    for (size_t i = s.n; i-- > 0;) {
-        cfx_term t = s.term[i];
-        if (!cfx_dim_is_kind(t.of, CFX_EXPR_SYMBOL))
-            continue;
-        cfx_dim rest = cfx_dim_sub(
-            env, d, cfx_dim_mul(env, cfx_dim_int(t.k), t.of));
-        if (cfx_dim_is_int(rest) && cfx_dim_value(rest) % t.k == 0)
-            return replace(env, t.of,
-                           cfx_dim_int(-(cfx_dim_value(rest) / t.k)));
-        if ((t.k == 1 || t.k == -1) && cfx_dim_is_expr(rest) &&
-            !contains(rest, cfx_expr_of(t.of)))
-            return replace(env, t.of, cfx_dim_affine(-t.k, rest, 0));
-    }
-    return add_fact(env, d, false) &&
-           add_fact(env, cfx_dim_neg(env, d), false);
-}
-
-static bool assume_ge0(cfx_shape_env *env, cfx_dim d)
-{
-    if (cfx_dim_is_bad(d) || cfx_prove_ge0(env, d))
-        return true;
-    cfx_sum s;
-    cfx_sum_view(&s, d);
-    if (s.n != 1 || !cfx_dim_is_kind(s.term[0].of, CFX_EXPR_SYMBOL))
-        return add_fact(env, d, false);
-    /* k*x + c >= 0 */
-    cfx_known *known = know(env, s.term[0].of);
-    if (!known)
-        return false;
-    int64_t k = s.term[0].k;
-    if (k > 0)
-        known->range.lo = -cfx_floordiv_int(s.c, k);
-    else
-        known->range.hi = cfx_floordiv_int(s.c, -k);
-    return true;
-}
-
-static bool assume(cfx_shape_env *env, relation r, cfx_dim d)
-{
-    switch (r) {
-    case EQ:
-        return assume_zero(env, d);
-    case NE:
-        return add_fact(env, d, true);
-    case LE:
-        return assume_ge0(env, cfx_dim_neg(env, d));
-    case LT:
-        return assume_ge0(env, cfx_dim_affine(-1, d, -1));
-    }
-    return false;
-}
-
-/* ---- Guards ---- */
-
-/* The positive terms of d, or the negative ones without their sign. */
-static cfx_dim side(cfx_shape_env *env, cfx_dim d, int sign, int64_t by)
-{
-    cfx_sum s;
-    cfx_poly p;
-    cfx_sum_view(&s, d);
-    cfx_poly_init(&p, env->table);
-    for (size_t i = 0; i < s.n; i++)
-        if ((s.term[i].k > 0) == (sign > 0))
-            cfx_poly_term(&p, sign * s.term[i].k / by, s.term[i].of);
-    if ((s.c > 0) == (sign > 0))
-        cfx_poly_const(&p, sign * s.c / by);
-    return cfx_poly_finish(&p);
-}
-
-static void put_dim(cfx_buf *b, cfx_dim d)
-{
-    size_t n = cfx_dim_format(d, NULL, 0);
-    if (!cfx_buf_reserve(b, n))
-        return;
-    cfx_dim_format(d, b->s + b->len, n + 1);
-    b->len += n;
-}
-
-/* "N == M" of N - M: what is negative stands on the other side, and a side
- * with symbols stands on the left. */
-static void put_guard(cfx_shape_env *env, cfx_buf *b, relation r, cfx_dim d)
-{
-    static const char *const sign[] = {" == ", " != ", " <= ", " < "};
-    static const char *const turned[] = {" == ", " != ", " >= ", " > "};
-    cfx_sum s;
-    cfx_sum_view(&s, d);
-    int64_t g = cfx_gcd(cfx_sum_content(&s), s.c);
-    cfx_dim left = side(env, d, 1, g), right = side(env, d, -1, g);
-    bool turn = cfx_dim_is_int(left);
-    put_dim(b, turn ? right : left);
-    cfx_buf_puts(b, turn ? turned[r] : sign[r]);
-    put_dim(b, turn ? left : right);
-}
-
-/* The text, kept, and whether it is new; NULL on lack of memory. */
-static const char *keep_text(cfx_shape_env *env, const cfx_buf *b, bool *added)
-{
-    if (b->failed || cfx_map_get(&env->texts, b->s, b->len)) {
-        *added = false;
-        return b->failed ? NULL : b->s;
-    }
-    char *text = cfx_arena_strdup(&env->arena, b->s, b->len);
-    return text && cfx_map_put(&env->texts, text, b->len, added) ? text : NULL;
-}
-
-/* From now on the relation holds. False on lack of memory. */
-static bool record(cfx_shape_env *env, relation r, cfx_dim d)
-{
-    bool added = false;
-    cfx_buf b;
-    cfx_buf_init(&b, env->ctx);
-    put_guard(env, &b, r, d);
-    const char *text = keep_text(env, &b, &added);
-    bool ok = text != NULL;
-    if (added) {
-        ok = reserve(env->ctx, &env->guard, &env->guard_cap, env->guards,
-                     sizeof(*env->guard)) && assume(env, r, d);
-        if (ok)
-            env->guard[env->guards++] = text;
-        else
-            cfx_map_remove(&env->texts, text, strlen(text));
-    }
-    cfx_buf_release(&b);
-    return ok;
-}
-
 size_t cfx_shape_env_guards(const cfx_shape_env *env)
 {
     return env->guards;
@@ -449,34 +340,36 @@ const char *cfx_shape_env_guard(const cfx_shape_env *env, size_t i)
 
 /* ---- Questions ---- */
 
-static answer ask(cfx_shape_env *env, relation r, cfx_dim d)
+static answer ask(cfx_shape_env *env, cfx_relation r, cfx_dim d)
 {
     answer a;
     switch (r) {
-    case EQ:
+    case CFX_EQ:
         return ask_eq(env, d);
-    case NE:
+    case CFX_NE:
         a = ask_eq(env, d);
         return a == UNKNOWN ? a : a == YES ? NO : YES;
-    case LE:
+    case CFX_LE:
         return ask_le(env, d);
-    case LT:
+    case CFX_LT:
         return ask_le(env, cfx_dim_affine(1, d, 1));
     }
     return UNKNOWN;
 }
 
-/* a - b in terms of what is not replaced. */
+/* a - b in terms of what is not replaced, times its denominator. */
 static cfx_dim difference(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
+    int64_t den;
     cfx_dim d = cfx_dim_sub(env, a, b);
-    if (!env || !env->equalities)
-        return d;
-    resolve_facts(env);
-    return resolve(env, d, 0);
+    if (env && env->equalities) {
+        resolve_facts(env);
+        d = cfx_env_resolve(env, d);
+    }
+    return cfx_dim_numerator(d, &den);
 }
 
-static bool question(cfx_shape_env *env, relation r, cfx_dim a, cfx_dim b,
+static bool question(cfx_shape_env *env, cfx_relation r, cfx_dim a, cfx_dim b,
                      bool may_record)
 {
     if (cfx_dim_is_bad(a) || cfx_dim_is_bad(b))
@@ -487,7 +380,8 @@ static bool question(cfx_shape_env *env, relation r, cfx_dim a, cfx_dim b,
     if (!cfx_dim_is_bad(d)) {
         answer found = ask(env, r, d);
         yes = found == YES ||
-              (found == UNKNOWN && env && may_record && record(env, r, d));
+              (found == UNKNOWN && env && may_record &&
+               cfx_env_record(env, r, d));
     }
     cfx_env_unlock(env);
     return yes;
@@ -499,28 +393,28 @@ bool cfx_dim_eq(cfx_shape_env *env, cfx_dim a, cfx_dim b)
         return cfx_dim_same(a, b);
     if (cfx_dim_same(a, b))
         return !cfx_dim_is_bad(a);
-    return question(env, EQ, a, b, true);
+    return question(env, CFX_EQ, a, b, true);
 }
 
 bool cfx_dim_ne(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
         return !cfx_dim_same(a, b);
-    return question(env, NE, a, b, true);
+    return question(env, CFX_NE, a, b, true);
 }
 
 bool cfx_dim_le(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
         return cfx_dim_value(a) <= cfx_dim_value(b);
-    return question(env, LE, a, b, true);
+    return question(env, CFX_LE, a, b, true);
 }
 
 bool cfx_dim_lt(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
         return cfx_dim_value(a) < cfx_dim_value(b);
-    return question(env, LT, a, b, true);
+    return question(env, CFX_LT, a, b, true);
 }
 
 bool cfx_dim_known_eq(cfx_shape_env *env, cfx_dim a, cfx_dim b)
@@ -529,12 +423,12 @@ bool cfx_dim_known_eq(cfx_shape_env *env, cfx_dim a, cfx_dim b)
         return !cfx_dim_is_bad(a);
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
         return false;
-    return question(env, EQ, a, b, false);
+    return question(env, CFX_EQ, a, b, false);
 }
 
 bool cfx_dim_known_le(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     if (cfx_dim_is_int(a) && cfx_dim_is_int(b))
         return cfx_dim_value(a) <= cfx_dim_value(b);
-    return question(env, LE, a, b, false);
+    return question(env, CFX_LE, a, b, false);
 }

@@ -89,10 +89,11 @@ static void grow(cfx_exprs *t)
     t->cap = cap;
 }
 
-static uint32_t hash_of(cfx_expr_kind kind, int64_t c, const cfx_term *term,
-                        size_t n)
+static uint32_t hash_of(cfx_expr_kind kind, int64_t c, int64_t den,
+                        const cfx_term *term, size_t n)
 {
-    uint64_t h = cfx_mix64((uint64_t)kind * 31 + (uint64_t)c);
+    uint64_t h = cfx_mix64((uint64_t)kind * 31 + (uint64_t)c +
+                           (uint64_t)den * 977);
     for (size_t i = 0; i < n; i++) {
         /* By the operands' own hashes: addresses differ between runs. */
         uint64_t of = cfx_dim_is_int(term[i].of)
@@ -153,23 +154,24 @@ static cfx_expr *insert(cfx_exprs *t, cfx_expr *e, uint32_t hash)
 }
 
 static cfx_dim intern(cfx_exprs *t, cfx_expr_kind kind, int64_t c,
-                      const cfx_term *term, size_t n)
+                      int64_t den, const cfx_term *term, size_t n)
 {
     unsigned depth;
     uint32_t weight;
     if (!measure(term, n, &depth, &weight))
         return CFX_DIM_BAD;
-    uint32_t hash = hash_of(kind, c, term, n);
+    uint32_t hash = hash_of(kind, c, den, term, n);
     pthread_mutex_lock(&t->lock);
     cfx_expr *e = t->bucket[hash & (t->cap - 1)];
     while (e && !(e->hash == hash && e->kind == kind && e->c == c &&
-                  e->n == n && same_terms(e->term, term, n)))
+                  e->den == den && e->n == n &&
+                  same_terms(e->term, term, n)))
         e = e->next;
     if (!e) {
         e = cfx_arena_alloc(&t->arena, sizeof(*e) + n * sizeof(*term));
         if (e) {
-            *e = (cfx_expr){.c = c, .n = (uint32_t)n, .weight = weight,
-                            .depth = (uint16_t)depth,
+            *e = (cfx_expr){.c = c, .den = den, .n = (uint32_t)n,
+                            .weight = weight, .depth = (uint16_t)depth,
                             .kind = (uint8_t)kind};
             memcpy(e->term, term, n * sizeof(*term));
             insert(t, e, hash);
@@ -186,8 +188,8 @@ static cfx_expr *new_symbol(cfx_exprs *t, const char *name, size_t len,
     char *copy = e ? cfx_arena_strdup(&t->arena, name, len) : NULL;
     if (!copy)
         return NULL;
-    *e = (cfx_expr){.name = copy, .c = t->symbols++, .weight = 1, .depth = 1,
-                    .kind = CFX_EXPR_SYMBOL};
+    *e = (cfx_expr){.name = copy, .c = t->symbols++, .den = 1, .weight = 1,
+                    .depth = 1, .kind = CFX_EXPR_SYMBOL};
     return insert(t, e, hash);
 }
 
@@ -211,7 +213,7 @@ cfx_dim cfx_expr_atom(cfx_exprs *t, cfx_expr_kind kind, const cfx_term *term,
     for (size_t i = 0; i < n; i++)
         if (cfx_dim_is_bad(term[i].of))
             return CFX_DIM_BAD;
-    return intern(t, kind, 0, term, n);
+    return intern(t, kind, 0, 1, term, n);
 }
 
 /* ---- Order ---- */
@@ -272,6 +274,8 @@ int cfx_dim_compare(cfx_dim a, cfx_dim b)
         int order = compare_ints(ea->kind, eb->kind);
         if (!order)
             order = compare_terms(ea, eb);
+        if (!order)
+            order = compare_ints(ea->den, eb->den);
         return order ? order : compare_ints(ea->c, eb->c);
     }
     int order = compare_ints(degree_of(eb), degree_of(ea));
@@ -293,17 +297,19 @@ static void view_one(cfx_sum *s, cfx_dim d)
     s->term = &s->only;
     s->n = 1;
     s->c = 0;
+    s->den = 1;
 }
 
 void cfx_sum_view(cfx_sum *s, cfx_dim d)
 {
     if (cfx_dim_is_int(d)) {
-        *s = (cfx_sum){.c = cfx_dim_value(d)};
+        *s = (cfx_sum){.c = cfx_dim_value(d), .den = 1};
         return;
     }
     const cfx_expr *e = cfx_expr_of(d);
     if (e->kind == CFX_EXPR_SUM)
-        *s = (cfx_sum){.c = e->c, .n = e->n, .term = e->term};
+        *s = (cfx_sum){.c = e->c, .den = e->den, .n = e->n,
+                       .term = e->term};
     else
         view_one(s, d);
 }
@@ -313,9 +319,20 @@ void cfx_factors_view(cfx_factors *f, cfx_dim d)
     const cfx_expr *e = cfx_expr_of(d);
     assert(e->kind != CFX_EXPR_SUM);
     if (e->kind == CFX_EXPR_PRODUCT)
-        *f = (cfx_factors){.n = e->n, .term = e->term};
+        *f = (cfx_factors){.den = 1, .n = e->n, .term = e->term};
     else
         view_one(f, d);
+}
+
+bool cfx_product_has_extremum(cfx_dim product)
+{
+    cfx_factors f;
+    cfx_factors_view(&f, product);
+    for (size_t i = 0; i < f.n; i++)
+        if (cfx_dim_is_kind(f.term[i].of, CFX_EXPR_MIN) ||
+            cfx_dim_is_kind(f.term[i].of, CFX_EXPR_MAX))
+            return true;
+    return false;
 }
 
 int64_t cfx_gcd(int64_t a, int64_t b)
@@ -358,7 +375,7 @@ static cfx_dim make_product(cfx_exprs *t, const cfx_term *f, size_t n)
         return cfx_dim_int(1);
     if (n == 1 && f[0].k == 1)
         return f[0].of;
-    return intern(t, CFX_EXPR_PRODUCT, degree, f, n);
+    return intern(t, CFX_EXPR_PRODUCT, degree, 1, f, n);
 }
 
 /* Merge two products, taking the second to the power `sign`. */
@@ -400,6 +417,7 @@ void cfx_poly_init(cfx_poly *p, cfx_exprs *table)
     p->table = table;
     p->bad = false;
     p->c = 0;
+    p->den = 1;
     p->n = 0;
     p->cap = sizeof(p->room) / sizeof(*p->room);
     p->term = p->room;
@@ -414,7 +432,8 @@ static void poly_release(cfx_poly *p)
 
 void cfx_poly_const(cfx_poly *p, int64_t c)
 {
-    p->bad |= __builtin_add_overflow(p->c, c, &p->c);
+    p->bad |= __builtin_mul_overflow(c, p->den, &c) ||
+              __builtin_add_overflow(p->c, c, &p->c);
 }
 
 static bool poly_grow(cfx_poly *p)
@@ -437,10 +456,24 @@ static bool poly_grow(cfx_poly *p)
 
 void cfx_poly_term(cfx_poly *p, int64_t k, cfx_dim of)
 {
-    p->bad |= cfx_dim_is_bad(of);
+    p->bad |= cfx_dim_is_bad(of) || __builtin_mul_overflow(k, p->den, &k);
     if (p->bad || !k || (p->n == p->cap && !poly_grow(p)))
         return;
     p->term[p->n++] = (cfx_term){k, of};
+}
+
+/* Write what is there over `den` times its denominator. */
+static void poly_widen(cfx_poly *p, int64_t den)
+{
+    p->bad |= __builtin_mul_overflow(p->den, den, &p->den) ||
+              __builtin_mul_overflow(p->c, den, &p->c);
+    for (size_t i = 0; i < p->n && !p->bad; i++)
+        p->bad |= __builtin_mul_overflow(p->term[i].k, den, &p->term[i].k);
+}
+
+void cfx_poly_over(cfx_poly *p, int64_t k)
+{
+    p->bad |= __builtin_mul_overflow(p->den, k, &p->den);
 }
 
 void cfx_poly_dim(cfx_poly *p, int64_t k, cfx_dim d)
@@ -450,8 +483,16 @@ void cfx_poly_dim(cfx_poly *p, int64_t k, cfx_dim d)
         return;
     }
     cfx_sum s;
-    int64_t c;
+    int64_t c, den = 1;
     cfx_sum_view(&s, d);
+    if (s.den != 1) {
+        den = cfx_gcd(p->den, s.den);
+        poly_widen(p, s.den / den);
+        /* In the new denominator, of which k is a part. */
+        p->bad |= __builtin_mul_overflow(k, p->den / s.den, &k);
+        den = p->den;
+        p->den = 1;
+    }
     p->bad |= __builtin_mul_overflow(k, s.c, &c);
     if (!p->bad)
         cfx_poly_const(p, c);
@@ -459,6 +500,8 @@ void cfx_poly_dim(cfx_poly *p, int64_t k, cfx_dim d)
         p->bad |= __builtin_mul_overflow(k, s.term[i].k, &c);
         cfx_poly_term(p, c, s.term[i].of);
     }
+    if (s.den != 1)
+        p->den = den;
 }
 
 static int term_order(const void *a, const void *b)
@@ -488,23 +531,44 @@ static void collect(cfx_poly *p)
     n -= n && !p->term[n - 1].k;
     p->n = n;
     for (i = 0; i < n; i++)
-        p->bad |= cfx_dim_is_bad(cfx_dim_int(p->term[i].k));
+        p->bad |= p->term[i].k == INT64_MIN;
+}
+
+/* Take out what the denominator has in common with all else. */
+static void cancel(cfx_poly *p)
+{
+    int64_t g = cfx_gcd(p->den, p->c);
+    for (size_t i = 0; i < p->n && g != 1; i++)
+        g = cfx_gcd(g, p->term[i].k);
+    p->den /= g;
+    p->c /= g;
+    for (size_t i = 0; i < p->n; i++)
+        p->term[i].k /= g;
+    /* Half of one is no extent. */
+    p->bad |= p->den != 1 && !p->n;
 }
 
 cfx_dim cfx_poly_finish(cfx_poly *p)
 {
     cfx_dim d = CFX_DIM_BAD;
+    if (!p->bad && p->c == INT64_MIN)
+        p->bad = true;
     if (!p->bad)
         collect(p);
-    p->bad |= cfx_dim_is_bad(cfx_dim_int(p->c));
+    if (!p->bad && p->den != 1)
+        cancel(p);
+    for (size_t i = 0; i < p->n; i++)
+        p->bad |= cfx_dim_is_bad(cfx_dim_int(p->term[i].k));
+    p->bad |= cfx_dim_is_bad(cfx_dim_int(p->c)) ||
+              cfx_dim_is_bad(cfx_dim_int(p->den));
     if (p->bad)
         goto out;
     if (!p->n)
         d = cfx_dim_int(p->c);
-    else if (p->n == 1 && p->term[0].k == 1 && !p->c)
+    else if (p->n == 1 && p->term[0].k == 1 && !p->c && p->den == 1)
         d = p->term[0].of;
     else
-        d = intern(p->table, CFX_EXPR_SUM, p->c, p->term, p->n);
+        d = intern(p->table, CFX_EXPR_SUM, p->c, p->den, p->term, p->n);
 out:
     poly_release(p);
     return d;
@@ -519,6 +583,34 @@ cfx_dim cfx_dim_affine(int64_t k, cfx_dim d, int64_t c)
     cfx_poly_dim(&p, k, d);
     if (!p.bad)
         cfx_poly_const(&p, c);
+    return cfx_poly_finish(&p);
+}
+
+cfx_dim cfx_dim_over(cfx_dim d, int64_t k)
+{
+    if (k == 1 || cfx_dim_is_bad(d))
+        return d;
+    if (cfx_dim_is_int(d))
+        return cfx_dim_value(d) % k ? CFX_DIM_BAD
+                                    : cfx_dim_int(cfx_dim_value(d) / k);
+    cfx_poly p;
+    cfx_poly_init(&p, cfx_exprs_either(d, d));
+    cfx_poly_dim(&p, 1, d);
+    cfx_poly_over(&p, k);
+    return cfx_poly_finish(&p);
+}
+
+cfx_dim cfx_dim_numerator(cfx_dim d, int64_t *den)
+{
+    *den = cfx_dim_is_expr(d) ? cfx_expr_of(d)->den : 1;
+    if (*den == 1)
+        return d;
+    const cfx_expr *e = cfx_expr_of(d);
+    cfx_poly p;
+    cfx_poly_init(&p, e->table);
+    cfx_poly_const(&p, e->c);
+    for (size_t i = 0; i < e->n; i++)
+        cfx_poly_term(&p, e->term[i].k, e->term[i].of);
     return cfx_poly_finish(&p);
 }
 
@@ -543,9 +635,14 @@ static cfx_dim mul_sums(cfx_dim a, cfx_dim b)
         return CFX_DIM_BAD;
     cfx_poly p;
     cfx_poly_init(&p, cfx_exprs_either(a, b));
-    cfx_poly_dim(&p, sb.c, a);
+    int64_t k;
+    p.bad = __builtin_mul_overflow(sa.c, sb.c, &k);
+    cfx_poly_const(&p, k);
+    for (size_t i = 0; i < sa.n && !p.bad; i++) {
+        p.bad |= __builtin_mul_overflow(sa.term[i].k, sb.c, &k);
+        cfx_poly_term(&p, k, sa.term[i].of);
+    }
     for (size_t j = 0; j < sb.n && !p.bad; j++) {
-        int64_t k;
         p.bad |= __builtin_mul_overflow(sa.c, sb.term[j].k, &k);
         cfx_poly_term(&p, k, sb.term[j].of);
         for (size_t i = 0; i < sa.n && !p.bad; i++) {
@@ -554,6 +651,8 @@ static cfx_dim mul_sums(cfx_dim a, cfx_dim b)
                                                   sb.term[j].of));
         }
     }
+    cfx_poly_over(&p, sa.den);
+    cfx_poly_over(&p, sb.den);
     return cfx_poly_finish(&p);
 }
 

@@ -2,11 +2,14 @@
  * expr.h -- symbolic extents in canonical form. Not installed.
  *
  * An expression is a sum: an integer, and terms, each an integer times a
- * product of atoms. Atoms are symbols, floor divisions, remainders, minima and
- * maxima, whose operands are again dims. Each is kept once in the context's
- * table, so that equal expressions are the same word. What is not proper is
- * not made: a sum that is an integer is that integer, a sum of one product
- * taken once is that product, a product of one atom is that atom.
+ * product of atoms, all of it over one integer, the denominator, which divides
+ * it for whatever values its symbols may have. Atoms are symbols, floor
+ * divisions, remainders, minima and maxima, whose operands are again dims, but
+ * without denominators. Each is kept once in the context's table, so that equal
+ * expressions are the same word. What is not proper is not made: a sum that is
+ * an integer is that integer, a sum of one product taken once is that product,
+ * a product of one atom is that atom, and a denominator has nothing in common
+ * with all factors and the integer.
  *
  * Depth and weight (the size of the expression as a tree) are bounded, so that
  * recursion is, and nothing that walks a tree is exponential.
@@ -19,7 +22,7 @@
 #include "base/util.h"
 
 enum {
-    CFX_EXPR_DEPTH_MAX = 300,
+    CFX_EXPR_DEPTH_MAX = 100,
     CFX_EXPR_WEIGHT_MAX = 1 << 14,
     CFX_EXPR_DEGREE_MAX = 64
 };
@@ -32,7 +35,8 @@ typedef enum cfx_expr_kind {
     CFX_EXPR_MIN,      /* of two terms or more, sorted */
     CFX_EXPR_MAX,
     CFX_EXPR_PRODUCT,  /* of term[i].of to the power term[i].k, sorted */
-    CFX_EXPR_SUM       /* of c and term[i].k * term[i].of, the largest first */
+    CFX_EXPR_SUM       /* of c and term[i].k * term[i].of, the largest first,
+                        * over den */
 } cfx_expr_kind;
 
 typedef struct cfx_term {
@@ -48,6 +52,7 @@ struct cfx_expr {
     cfx_expr *next;   /* of the same bucket */
     const char *name; /* of a symbol */
     int64_t c;        /* symbol: its number; product: degree; sum: integer */
+    int64_t den;      /* of a sum; otherwise 1 */
     uint64_t symbols; /* bit i: symbols of number i modulo 64 may be in it */
     uint32_t hash, n, weight;
     uint16_t depth;
@@ -101,7 +106,7 @@ int cfx_dim_compare(cfx_dim a, cfx_dim b);
 /* ---- A dim seen as a sum ---- */
 
 typedef struct cfx_sum {
-    int64_t c;
+    int64_t c, den;
     size_t n;
     const cfx_term *term; /* of `of`: anything but a sum or an integer */
     cfx_term only;
@@ -110,9 +115,15 @@ typedef struct cfx_sum {
 /* `s` must stay where it is. */
 void cfx_sum_view(cfx_sum *s, cfx_dim d);
 
+/* den * d, which has no denominator. */
+cfx_dim cfx_dim_numerator(cfx_dim d, int64_t *den);
+
 /* A product's atoms; an atom is seen as a product of itself. */
 typedef cfx_sum cfx_factors;
 void cfx_factors_view(cfx_factors *f, cfx_dim d);
+
+/* Is an atom of the product a minimum or maximum? */
+bool cfx_product_has_extremum(cfx_dim product);
 
 /* The greatest common divisor of the terms' factors, without the integer. */
 int64_t cfx_sum_content(const cfx_sum *s);
@@ -122,7 +133,7 @@ int64_t cfx_sum_content(const cfx_sum *s);
 typedef struct cfx_poly {
     cfx_exprs *table;
     bool bad;
-    int64_t c;
+    int64_t c, den;
     size_t n, cap;
     cfx_term *term;
     cfx_term room[12];
@@ -134,11 +145,15 @@ void cfx_poly_const(cfx_poly *p, int64_t c);
 void cfx_poly_term(cfx_poly *p, int64_t k, cfx_dim of);
 /* Add k * d. */
 void cfx_poly_dim(cfx_poly *p, int64_t k, cfx_dim d);
+/* Divide by k > 0, which divides it. */
+void cfx_poly_over(cfx_poly *p, int64_t k);
 /* The sum; p is released. */
 cfx_dim cfx_poly_finish(cfx_poly *p);
 
 /* k * d + c */
 cfx_dim cfx_dim_affine(int64_t k, cfx_dim d, int64_t c);
+/* d / k for k > 0 that divides d. */
+cfx_dim cfx_dim_over(cfx_dim d, int64_t k);
 
 int64_t cfx_gcd(int64_t a, int64_t b);
 int64_t cfx_floordiv_int(int64_t a, int64_t b);

@@ -2,16 +2,20 @@ libcore_la_SOURCES += \
 	%reldir%/atomic.h \
 	%reldir%/blas.c \
 	%reldir%/buf.c \
+	%reldir%/cases.c \
 	%reldir%/context.c \
 	%reldir%/context.h \
 	%reldir%/cpu.c \
 	%reldir%/dim.c \
+	%reldir%/dim_parse.c \
 	%reldir%/dim_text.c \
 	%reldir%/env.c \
 	%reldir%/env.h \
 	%reldir%/error.c \
 	%reldir%/expr.c \
 	%reldir%/expr.h \
+	%reldir%/extremum.c \
+	%reldir%/guard.c \
 	%reldir%/heap.c \
 	%reldir%/heap.h \
 	%reldir%/number.c \
@@ -20,5 +24,6 @@ libcore_la_SOURCES += \
 	%reldir%/prove.c \
 	%reldir%/spans.c \
 	%reldir%/spans.h \
+	%reldir%/subst.c \
 	%reldir%/util.c \
 	%reldir%/util.h

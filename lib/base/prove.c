@@ -2,12 +2,15 @@
  * prove -- ranges of extents, and what follows from them.
  *
  * All of it is sound and none complete: to say "unknown" is always allowed.
+ * The cheap ways come first: ranges; a lower bound by putting in what is known
+ * of an atom; the same less what guards say; and last, case by case, what
+ * rounding by integers may do (cases.c).
  */
 #include "base/env.h"
 
 /* Rules are tried one inside the other at most so deep. */
-enum { TRIES = 4, SHIFT_TERMS_MAX = 32, SHIFT_DEGREE_MAX = 6,
-       OPERANDS_TRIED = 4 };
+enum { TRIES = 4, STEPS = 40, SHIFT_TERMS_MAX = 32, SHIFT_DEGREE_MAX = 6,
+       OPERANDS_TRIED = 4, FACTS_TOGETHER = 6 };
 
 /* ---- Integers with infinities ---- */
 
@@ -132,6 +135,10 @@ static cfx_range sum_range(cfx_shape_env *env, const cfx_expr *e)
         cfx_range k = {e->term[i].k, e->term[i].k};
         r = add_range(r, mul_range(k, cfx_dim_range(env, e->term[i].of)));
     }
+    if (e->den != 1 && !is_inf(r.lo))
+        r.lo = -cfx_floordiv_int(-r.lo, e->den);
+    if (e->den != 1 && !is_inf(r.hi))
+        r.hi = cfx_floordiv_int(r.hi, e->den);
     return r;
 }
 
@@ -221,7 +228,13 @@ static int64_t bound_by_shift(cfx_shape_env *env, cfx_dim d)
     return s.c;
 }
 
-static int64_t lower_bound(cfx_shape_env *env, cfx_dim d, int tries);
+/* A proof under way: it ends without success after so many steps. */
+typedef struct proof {
+    cfx_shape_env *env;
+    int steps;
+} proof;
+
+static int64_t lower_bound(proof *p, cfx_dim d, int tries);
 
 /* scale * d, with scale * x written as `end` in the term k*x. */
 static cfx_dim with_end(cfx_shape_env *env, cfx_dim d, cfx_term t,
@@ -235,14 +248,14 @@ static cfx_dim with_end(cfx_shape_env *env, cfx_dim d, cfx_term t,
 
 /* y*(x//y) lies in x - y + 1 .. x for y > 0: take the end that makes the sum
  * the least, and y times all else. */
-static int64_t bound_by_division(cfx_shape_env *env, cfx_dim d, cfx_term t,
+static int64_t bound_by_division(proof *p, cfx_dim d, cfx_term t,
                                  int tries)
 {
     const cfx_expr *e = cfx_expr_of(t.of);
     cfx_dim end = e->term[0].of, y = e->term[1].of;
     if (t.k > 0)
-        end = cfx_dim_add(env, cfx_dim_sub(env, end, y), cfx_dim_int(1));
-    int64_t b = lower_bound(env, with_end(env, d, t, y, end), tries - 1);
+        end = cfx_dim_add(p->env, cfx_dim_sub(p->env, end, y), cfx_dim_int(1));
+    int64_t b = lower_bound(p, with_end(p->env, d, t, y, end), tries - 1);
     if (is_inf(b) || !cfx_dim_is_int(y))
         return b >= 0 ? 0 : -CFX_INF;
     return -cfx_floordiv_int(-b, cfx_dim_value(y));
@@ -250,43 +263,63 @@ static int64_t bound_by_division(cfx_shape_env *env, cfx_dim d, cfx_term t,
 
 /* x % y lies in 0 .. y - 1 for y > 0, and is at most x where that is not
  * negative. */
-static int64_t bound_by_remainder(cfx_shape_env *env, cfx_dim d, cfx_term t,
+static int64_t bound_by_remainder(proof *p, cfx_dim d, cfx_term t,
                                   int tries)
 {
     const cfx_expr *e = cfx_expr_of(t.of);
     cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
     if (t.k > 0)
-        return lower_bound(env, with_end(env, d, t, one, zero), tries - 1);
-    cfx_dim end = cfx_dim_sub(env, e->term[1].of, one);
-    int64_t b = lower_bound(env, with_end(env, d, t, one, end), tries - 1);
-    if (b >= 0 || cfx_dim_range(env, e->term[0].of).lo < 0)
+        return lower_bound(p, with_end(p->env, d, t, one, zero), tries - 1);
+    cfx_dim end = cfx_dim_sub(p->env, e->term[1].of, one);
+    int64_t b = lower_bound(p, with_end(p->env, d, t, one, end), tries - 1);
+    if (b >= 0 || cfx_dim_range(p->env, e->term[0].of).lo < 0)
         return b;
     end = e->term[0].of;
-    int64_t more = lower_bound(env, with_end(env, d, t, one, end), tries - 1);
+    int64_t more = lower_bound(p, with_end(p->env, d, t, one, end), tries - 1);
     return more > b ? more : b;
 }
 
-/* A maximum is at least each of its operands, and is one of them. */
-static int64_t bound_by_operands(cfx_shape_env *env, cfx_dim d, cfx_term t,
-                                 int tries)
+/* A bound of x, where operand i is the extremum e: then all others are on its
+ * one side. */
+static int64_t bound_in_case(proof *p, cfx_dim x, const cfx_expr *e,
+                             size_t i, int tries)
+{
+    int64_t b = lower_bound(p, x, tries - 1);
+    for (size_t j = 0; j < e->n && b < 0; j++) {
+        cfx_dim gap = cfx_dim_sub(p->env, e->term[i].of, e->term[j].of);
+        if (e->kind == CFX_EXPR_MIN)
+            gap = cfx_dim_neg(p->env, gap);
+        x = cfx_dim_sub(p->env, x, gap);
+        if (i != j && !cfx_dim_is_bad(x) &&
+            lower_bound(p, x, tries - 1) >= 0)
+            b = 0;
+        x = cfx_dim_add(p->env, x, gap);
+    }
+    return b;
+}
+
+/* An extremum is one of its operands: what holds for each, holds. */
+static int64_t bound_by_operands(proof *p, cfx_dim d, cfx_term t, int tries)
 {
     const cfx_expr *e = cfx_expr_of(t.of);
     bool any = (e->kind == CFX_EXPR_MAX) == (t.k > 0);
-    int64_t bound = any ? -CFX_INF : CFX_INF;
+    int64_t best = -CFX_INF, least = CFX_INF;
     if (e->n > OPERANDS_TRIED)
         return -CFX_INF;
-    for (size_t i = 0; i < e->n; i++) {
-        cfx_dim x = with_end(env, d, t, cfx_dim_int(1), e->term[i].of);
-        int64_t b = lower_bound(env, x, tries - 1);
-        if ((b > bound) == any)
-            bound = b;
+    for (size_t i = 0; i < e->n && best < 0; i++) {
+        cfx_dim x = with_end(p->env, d, t, cfx_dim_int(1), e->term[i].of);
+        int64_t b = any ? lower_bound(p, x, tries - 1) : -CFX_INF;
+        best = b > best ? b : best;
+        b = best < 0 ? bound_in_case(p, x, e, i, tries) : b;
+        least = b < least ? b : least;
     }
-    return bound;
+    /* A maximum is also at least any of its operands. */
+    return best > least || best >= 0 ? best : least;
 }
 
 /* Put what is known of an atom in the place of the first one that can be
  * written without it. */
-static int64_t bound_by_atom(cfx_shape_env *env, cfx_dim d, int tries)
+static int64_t bound_by_atom(proof *p, cfx_dim d, int tries)
 {
     cfx_sum s;
     cfx_sum_view(&s, d);
@@ -294,16 +327,16 @@ static int64_t bound_by_atom(cfx_shape_env *env, cfx_dim d, int tries)
         const cfx_expr *e = cfx_expr_of(s.term[i].of);
         switch ((cfx_expr_kind)e->kind) {
         case CFX_EXPR_FLOORDIV:
-            if (cfx_dim_range(env, e->term[1].of).lo > 0)
-                return bound_by_division(env, d, s.term[i], tries);
+            if (cfx_dim_range(p->env, e->term[1].of).lo > 0)
+                return bound_by_division(p, d, s.term[i], tries);
             break;
         case CFX_EXPR_MOD:
-            if (cfx_dim_range(env, e->term[1].of).lo > 0)
-                return bound_by_remainder(env, d, s.term[i], tries);
+            if (cfx_dim_range(p->env, e->term[1].of).lo > 0)
+                return bound_by_remainder(p, d, s.term[i], tries);
             break;
         case CFX_EXPR_MIN:
         case CFX_EXPR_MAX:
-            return bound_by_operands(env, d, s.term[i], tries);
+            return bound_by_operands(p, d, s.term[i], tries);
         case CFX_EXPR_SYMBOL:
         case CFX_EXPR_PRODUCT:
         case CFX_EXPR_SUM:
@@ -314,36 +347,131 @@ static int64_t bound_by_atom(cfx_shape_env *env, cfx_dim d, int tries)
 }
 
 /* A number that d is never below. */
-static int64_t lower_bound(cfx_shape_env *env, cfx_dim d, int tries)
+static int64_t lower_bound(proof *p, cfx_dim d, int tries)
 {
-    int64_t b = cfx_dim_range(env, d).lo;
-    if (b >= 0 || !cfx_dim_is_expr(d) || tries == 0)
+    int64_t b = cfx_dim_range(p->env, d).lo;
+    if (b >= 0 || !cfx_dim_is_expr(d) || tries == 0 ||
+        --p->steps < 0 || cfx_expr_of(d)->weight > CFX_PROOF_WEIGHT_MAX)
         return b;
-    int64_t more = bound_by_shift(env, d);
+    int64_t more = bound_by_shift(p->env, d);
     b = more > b ? more : b;
     if (b >= 0)
         return b;
-    more = bound_by_atom(env, d, tries);
+    more = bound_by_atom(p, d, tries);
     return more > b ? more : b;
 }
 
-bool cfx_prove_ge0(cfx_shape_env *env, cfx_dim d)
+bool cfx_prove_ge0_plainly(cfx_shape_env *env, cfx_dim d)
 {
-    if (cfx_dim_is_bad(d))
-        return false;
-    if (lower_bound(env, d, TRIES) >= 0)
-        return true;
-    if (!env || cfx_dim_is_int(d))
-        return false;
+    proof p = {env, STEPS};
+    return !cfx_dim_is_bad(d) && lower_bound(&p, d, TRIES) >= 0;
+}
+
+/* ---- With what guards say ---- */
+
+/* d less a fact that is not negative, as often as makes a term of it go;
+ * CFX_DIM_BAD where no term has a like in the fact. */
+static cfx_dim less_fact(cfx_shape_env *env, cfx_dim d, cfx_dim fact)
+{
+    cfx_sum sd, sf;
+    int64_t times = 0;
+    cfx_sum_view(&sd, d);
+    cfx_sum_view(&sf, fact);
+    for (size_t i = 0, j = 0; i < sd.n && j < sf.n && times == 0;) {
+        int order = cfx_dim_compare(sd.term[i].of, sf.term[j].of);
+        int64_t a = sd.term[i].k, b = sf.term[j].k;
+        if (!order && (a > 0) == (b > 0))
+            times = a % b ? 1 : a / b;
+        i += order <= 0;
+        j += order >= 0;
+    }
+    if (!times)
+        return CFX_DIM_BAD;
+    return cfx_dim_sub(env, d, cfx_dim_mul(env, cfx_dim_int(times), fact));
+}
+
+static bool ge0_by_facts(cfx_shape_env *env, cfx_dim d)
+{
+    cfx_dim rest[FACTS_TOGETHER], first[FACTS_TOGETHER];
     const cfx_fact *f;
+    size_t n = 0;
     for (size_t i = 0; (f = cfx_env_fact(env, i)); i++) {
         if (f->nonzero || !(cfx_dim_symbols(d) & cfx_dim_symbols(f->d)))
             continue;
-        cfx_dim rest = cfx_dim_sub(env, d, f->d);
-        if (!cfx_dim_is_bad(rest) && lower_bound(env, rest, TRIES) >= 0)
+        cfx_dim left = less_fact(env, d, f->d);
+        if (cfx_prove_ge0_plainly(env, left))
             return true;
+        if (n < FACTS_TOGETHER && cfx_dim_is_expr(left)) {
+            rest[n] = left;
+            first[n++] = f->d;
+        }
     }
+    for (size_t i = 0; i < n; i++)
+        for (size_t j = 0; j < n; j++)
+            if (i != j && cfx_prove_ge0_plainly(
+                              env, less_fact(env, rest[i], first[j])))
+                return true;
     return false;
+}
+
+/* ---- In other words ---- */
+
+/* x % y is x - y*(x//y), and min(x, y) is x + y - max(x, y); CFX_DIM_BAD for
+ * what is neither. */
+static cfx_dim reworded(cfx_shape_env *env, cfx_dim d)
+{
+    const cfx_expr *e = cfx_expr_of(d);
+    if (e->n != 2)
+        return CFX_DIM_BAD;
+    cfx_dim x = e->term[0].of, y = e->term[1].of;
+    if (e->kind == CFX_EXPR_MOD)
+        return cfx_dim_sub(env, x, cfx_dim_mul(
+            env, y, cfx_dim_floordiv(env, x, y)));
+    if (e->kind == CFX_EXPR_MIN)
+        return cfx_dim_sub(env, cfx_dim_add(env, x, y),
+                           cfx_dim_max(env, x, y));
+    return CFX_DIM_BAD;
+}
+
+/* d with all its remainders and minima so; CFX_DIM_BAD where it has none. */
+static cfx_dim in_other_words(cfx_shape_env *env, cfx_dim d)
+{
+    cfx_sum s;
+    cfx_sum_view(&s, d);
+    cfx_dim sum = cfx_dim_int(s.c);
+    bool any = false;
+    for (size_t i = 0; i < s.n; i++) {
+        cfx_factors f;
+        cfx_factors_view(&f, s.term[i].of);
+        cfx_dim product = cfx_dim_int(s.term[i].k);
+        for (size_t j = 0; j < f.n; j++) {
+            cfx_dim x = f.term[j].of, y = reworded(env, x);
+            any |= !cfx_dim_is_bad(y);
+            x = cfx_dim_is_bad(y) ? x : y;
+            for (int64_t k = 0; k < f.term[j].k; k++)
+                product = cfx_dim_mul(env, product, x);
+        }
+        sum = cfx_dim_add(env, sum, product);
+    }
+    return any ? sum : CFX_DIM_BAD;
+}
+
+/* ---- Proofs ---- */
+
+bool cfx_prove_ge0(cfx_shape_env *env, cfx_dim d)
+{
+    int64_t den;
+    d = cfx_dim_numerator(d, &den);
+    if (cfx_prove_ge0_plainly(env, d))
+        return true;
+    if (!env || !cfx_dim_is_expr(d) || env->in_cases)
+        return false;
+    if (ge0_by_facts(env, d))
+        return true;
+    cfx_dim q = in_other_words(env, d);
+    if (!cfx_dim_is_bad(q) && cfx_prove_ge0_plainly(env, q))
+        return true;
+    return cfx_prove_by_cases(env, d, cfx_prove_ge0_plainly);
 }
 
 /* The same up to sign and an integer factor. */
@@ -366,21 +494,30 @@ static bool is_multiple(cfx_dim a, cfx_dim b)
     return true;
 }
 
-bool cfx_prove_nonzero(cfx_shape_env *env, cfx_dim d)
+static bool nonzero_plainly(cfx_shape_env *env, cfx_dim d)
 {
-    if (cfx_dim_is_bad(d))
-        return false;
-    if (cfx_dim_is_int(d))
-        return cfx_dim_value(d) != 0;
+    if (!cfx_dim_is_expr(d))
+        return !cfx_dim_is_bad(d) && !cfx_dim_is(d, 0);
     cfx_sum s;
     cfx_sum_view(&s, d);
-    int64_t g = cfx_sum_content(&s);
-    if (s.c % g != 0)
+    return s.c % cfx_sum_content(&s) != 0 ||
+           cfx_prove_ge0_plainly(env, cfx_dim_affine(1, d, -1)) ||
+           cfx_prove_ge0_plainly(env, cfx_dim_affine(-1, d, -1));
+}
+
+bool cfx_prove_nonzero(cfx_shape_env *env, cfx_dim d)
+{
+    int64_t den;
+    d = cfx_dim_numerator(d, &den);
+    if (nonzero_plainly(env, d))
         return true;
+    if (!env || !cfx_dim_is_expr(d) || env->in_cases)
+        return false;
     const cfx_fact *f;
     for (size_t i = 0; (f = cfx_env_fact(env, i)); i++)
         if (f->nonzero && is_multiple(d, f->d))
             return true;
-    return cfx_prove_ge0(env, cfx_dim_affine(1, d, -1)) ||
-           cfx_prove_ge0(env, cfx_dim_affine(-1, d, -1));
+    return ge0_by_facts(env, cfx_dim_affine(1, d, -1)) ||
+           ge0_by_facts(env, cfx_dim_affine(-1, d, -1)) ||
+           cfx_prove_by_cases(env, d, nonzero_plainly);
 }

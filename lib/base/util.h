@@ -96,6 +96,19 @@ void cfx_map_remove(cfx_map *m, const char *key, size_t len);
 /* Room for so many keys. False on lack of memory; then nothing has changed. */
 bool cfx_map_reserve(cfx_map *m, size_t len);
 uint32_t cfx_hash(const char *s, size_t len);
+/* Less than 2^bits, from the length and the last bytes alone: for a place where
+ * a text is looked for first. */
+CFX_INLINE size_t cfx_text_place(const char *s, size_t len, int bits)
+{
+    uint64_t word = 0;
+    if (len >= sizeof(word))
+        memcpy(&word, s + len - sizeof(word), sizeof(word));
+    else if (len)
+        word = (unsigned char)s[0] | (uint64_t)(unsigned char)s[len / 2] << 8 |
+               (uint64_t)(unsigned char)s[len - 1] << 16;
+    return (size_t)((word + len) * UINT64_C(0x9E3779B97F4A7C15) >>
+                    (64 - bits));
+}
 
 /* ---- An arena: memory given back all at once. ---- */
 

@@ -99,6 +99,17 @@ CFX_API cfx_status cfx_module_load_weights(cfx_module *m, const char *path,
                                            bool map, cfx_error *err);
 
 /*
+ * Visit each tensor that stands in the arguments of a model's graphs, once,
+ * with the name that the superset gives it ("%tensor0"), under which the
+ * weights file has it. Stops at the first that does not return CFX_OK. Fails
+ * with CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_model_visit_tensors(
+    const cfx_module *gm,
+    cfx_status (*fn)(void *user, const char *name, cfx_tensor *t), void *user,
+    cfx_error *err);
+
+/*
  * Fill every parameter and buffer from a seed, by its name; the values are
  * the same on every machine. The header of format/random.c gives the formula.
  */

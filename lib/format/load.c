@@ -5,7 +5,7 @@
  * declare, but a get_attr node of the graph names, is a bare parameter, whose
  * shape no text tells: the weights file declares it. Any other name in the
  * file is an error, since it means that text and weights do not belong
- * together. State that the file lacks stays without numbers: BatchNorm's
+ * together. What begins with `%` belongs to the arguments of the graphs. State that the file lacks stays without numbers: BatchNorm's
  * num_batches_tracked is not needed to run, and what is needed will be missed
  * then.
  */
@@ -16,6 +16,7 @@
 
 #include "base/util.h"
 #include "format/io.h"
+#include "format/print.h"
 
 /* The longest text of a model that is read. */
 #define TEXT_MAX ((size_t)1 << 30)
@@ -43,11 +44,41 @@ static bool has_suffix(const char *s, const char *suffix)
 
 /* ---- Matching ---- */
 
+/* A tensor that is held until the end. */
+typedef struct tensor_ref {
+    struct tensor_ref *next;
+    cfx_tensor *tensor;
+} tensor_ref;
+
 struct match {
     cfx_module *gm;
-    cfx_map bare;  /* targets of get_attr nodes */
+    cfx_map bare;    /* targets of get_attr nodes */
+    cfx_map tensors; /* for arguments, by name */
+    tensor_ref *refs;
+    cfx_arena names; /* of those */
     cfx_buf path;
 };
+
+static void match_init(struct match *m, cfx_module *gm)
+{
+    cfx_context *ctx = cfx_module_context(gm);
+
+    m->gm = gm;
+    cfx_map_init(&m->bare, ctx);
+    cfx_map_init(&m->tensors, ctx);
+    cfx_arena_init(&m->names, ctx);
+    cfx_buf_init(&m->path, ctx);
+}
+
+static void match_release(struct match *m)
+{
+    cfx_buf_release(&m->path);
+    for (tensor_ref *r = m->refs; r; r = r->next)
+        cfx_tensor_unref(r->tensor);
+    cfx_arena_release(&m->names);
+    cfx_map_release(&m->tensors);
+    cfx_map_release(&m->bare);
+}
 
 static cfx_status find_bare(struct match *m, cfx_error *err)
 {
@@ -89,6 +120,23 @@ static cfx_status make_parents(cfx_module **out, struct match *m,
     return CFX_OK;
 }
 
+/* Keep a tensor of an argument until all are there. */
+static cfx_status note_tensor(struct match *m, const cfx_named_tensor *item,
+                              cfx_error *err)
+{
+    size_t n = strlen(item->name);
+    tensor_ref *ref = cfx_arena_alloc(&m->names, sizeof(*ref));
+    const char *name = ref ? cfx_arena_strdup(&m->names, item->name, n) : NULL;
+    cfx_map_entry *e = name ? cfx_map_put(&m->tensors, name, n, NULL) : NULL;
+    if (!e)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    e->v.p = item->tensor;
+    ref->tensor = cfx_tensor_ref(item->tensor);
+    ref->next = m->refs;
+    m->refs = ref;
+    return CFX_OK;
+}
+
 /* Give one tensor to the module that owns it. */
 static cfx_status place(struct match *m, const cfx_named_tensor *item,
                         cfx_error *err)
@@ -97,6 +145,8 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
     const char *last = dot ? dot + 1 : item->name;
     cfx_module *owner;
 
+    if (*item->name == '%')
+        return note_tensor(m, item, err);
     cfx_buf_clear(&m->path);
     cfx_buf_add(&m->path, item->name, dot ? (size_t)(dot - item->name) : 0);
     if (m->path.failed)
@@ -148,16 +198,15 @@ static cfx_status place_file(struct match *m, const char *path, bool map,
 static cfx_status read_weights(cfx_module *gm, const char *path, bool map,
                                cfx_error *err)
 {
-    cfx_context *ctx = cfx_module_context(gm);
-    struct match m = {.gm = gm};
+    struct match m = {0};
 
-    cfx_map_init(&m.bare, ctx);
-    cfx_buf_init(&m.path, ctx);
+    match_init(&m, gm);
     cfx_status rc = find_bare(&m, err);
     if (!rc)
         rc = place_file(&m, path, map, err);
-    cfx_buf_release(&m.path);
-    cfx_map_release(&m.bare);
+    if (!rc && (rc = cfx_model__fill_tensors(gm, &m.tensors, err)))
+        cfx_fail_at(err, "%s", path);
+    match_release(&m);
     return rc;
 }
 

@@ -12,6 +12,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/lexer.c \
 	%reldir%/lexer.h \
 	%reldir%/load.c \
+	%reldir%/load_tensors.c \
 	%reldir%/npy.c \
 	%reldir%/npz.c \
 	%reldir%/print.h \

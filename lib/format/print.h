@@ -163,15 +163,10 @@ cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
 /* Of the same type and shape, and both a parameter or both a buffer. */
 bool cfx_model__same_state(const cfx_state *a, const cfx_state *b);
 
-/*
- * Visit each tensor that stands in the arguments of a model's graphs, once,
- * with the name that the superset gives it ("%tensor0"), under which the
- * weights file has it. Stops at the first that does not return CFX_OK.
- */
-cfx_status cfx_model__visit_tensors(const cfx_module *gm,
-                                    cfx_status (*fn)(void *user,
-                                                     const char *name,
-                                                     cfx_tensor *t),
-                                    void *user, cfx_error *err);
+/* Put the tensors of that map, by their names, in the place of those in the
+ * arguments that have the names; what was put leaves the map. Fails with
+ * CFX_ENAME where one is left, CFX_ESHAPE where types differ, CFX_ENOMEM. */
+cfx_status cfx_model__fill_tensors(cfx_module *gm, cfx_map *by_name,
+                                   cfx_error *err);
 
 #endif

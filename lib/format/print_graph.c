@@ -11,7 +11,8 @@
 const char *cfx_print__target(const cfx_node *n)
 {
     const char *t = n->target.u.str->text;
-    bool private = n->op == CFX_CALL_FUNCTION && !strncmp(t, "_operator.", 10);
+    bool private = n->op == CFX_CALL_FUNCTION && *t == '_' &&
+                   !strncmp(t, "_operator.", 10);
     return private ? t + 1 : t;
 }
 
@@ -233,12 +234,16 @@ void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta)
 
 void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta)
 {
+    bool output = false;
     cfx_out_puts(v->out, "():");
     for (const cfx_node *n = cfx_graph_first(g); n && !v->out->status;
          n = cfx_node_next(n)) {
         cfx_out_puts(v->out, "\n    ");
         cfx_print__node(v, n, meta);
+        output |= n->op == CFX_OUTPUT;
     }
+    if (v->style == CFX_STYLE_LOSSLESS && !output)
+        cfx_out_puts(v->out, "\n    pass");
 }
 
 cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g, bool meta,

@@ -5,6 +5,8 @@
  * `state:` of what the tree does not tell, and after the graph those of
  * modules that have one. README.md beside this file is its specification.
  */
+#include <cfx/file.h>
+
 #include "format/print.h"
 #include "nn/module_impl.h"
 
@@ -75,11 +77,10 @@ static cfx_status visit_graph(visitor *vis, const cfx_graph *g)
     return CFX_OK;
 }
 
-cfx_status cfx_model__visit_tensors(const cfx_module *gm,
-                                    cfx_status (*fn)(void *user,
-                                                     const char *name,
-                                                     cfx_tensor *t),
-                                    void *user, cfx_error *err)
+cfx_status cfx_model_visit_tensors(
+    const cfx_module *gm,
+    cfx_status (*fn)(void *user, const char *name, cfx_tensor *t), void *user,
+    cfx_error *err)
 {
     visitor vis = {.fn = fn, .user = user};
     cfx_status st = CFX_OK;

@@ -600,7 +600,12 @@ static cfx_status read_line(graph_reader *gr)
 {
     cfx_reader *r = gr->r;
     const char *s = gr->at;
-    if (gr->done)
+    if (r->lossless && cfx_starts(s, gr->line.end, "pass") &&
+        skip_blanks(s + 4, gr->line.end) == gr->line.end) {
+        gr->done = true;
+        return CFX_OK;
+    }
+    if (gr->done && !r->lossless)
         return cfx_reader_fail(r, s, CFX_EPARSE,
                                "the graph ended with its 'return'");
     gr->typed = false;

@@ -44,7 +44,24 @@ cfx_status cfx_read__punct(cfx_reader *r, cfx_lexer *lx, char punct)
 
 /* ---- Words ---- */
 
-/* A constant of torch; a layout is a string that the caller makes. */
+/* Types that torch has and we do not compute in are names. */
+static bool is_other_dtype(const char *name)
+{
+    static const char *const names[] = {
+        "complex32", "complex64", "complex128", "chalf", "cfloat", "cdouble",
+        "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+        "float8_e8m0fnu", "float4_e2m1fn_x2", "uint1", "uint2", "uint3",
+        "uint4", "uint5", "uint6", "uint7", "uint16", "uint32", "uint64",
+        "int1", "int2", "int3", "int4", "int5", "int6", "int7", "quint8",
+        "qint8", "qint32", "quint4x2", "quint2x4", "bits8", "bits16",
+        "bits1x8", "bits2x4", "bits4x2"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        if (!strcmp(name, names[i]))
+            return true;
+    return false;
+}
+
+/* A constant of torch; of a layout and a name the caller makes the string. */
 static cfx_value torch_constant(const char *s, size_t len)
 {
     static const char *const formats[] = {
@@ -71,7 +88,7 @@ static cfx_value torch_constant(const char *s, size_t len)
     for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
         if (!strcmp(name, layouts[i]))
             return (cfx_value){.kind = CFX_LAYOUT};
-    return CFX_NOTHING;
+    return is_other_dtype(name) ? (cfx_value){.kind = CFX_NAME} : CFX_NOTHING;
 }
 
 static cfx_value constant(const char *s, size_t len)
@@ -99,8 +116,8 @@ cfx_status cfx_read__constant(cfx_reader *r, const char *s, size_t len,
     *found = v.kind != CFX_ABSENT;
     if (!*found)
         return CFX_OK;
-    if (v.kind == CFX_LAYOUT)
-        return cfx_reader_push_str(r, CFX_LAYOUT, s, len);
+    if (v.kind == CFX_LAYOUT || v.kind == CFX_NAME)
+        return cfx_reader_push_str(r, (cfx_kind)v.kind, s, len);
     return cfx_reader_push_take(r, v);
 }
 

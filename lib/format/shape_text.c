@@ -305,10 +305,9 @@ static cfx_status read_aggregate(shape_reader *r, piece inside, cfx_kind kind,
 /* A literal of Python, or an expression. */
 static cfx_status read_scalar(shape_reader *r, piece p, cfx_value *out)
 {
-    cfx_error ignored;
     cfx_dim d;
     cfx_status st = cfx_parse_value(out, r->ctx, p.s, (size_t)(p.end - p.s),
-                                    &ignored);
+                                    NULL);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(r->err);
     if (!st && out->kind != CFX_NAME && out->kind != CFX_NODE)

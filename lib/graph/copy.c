@@ -129,7 +129,7 @@ cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
         return st;
     size_t ids = (size_t)g->ids + 1;
     cfx_node **copy = cfx_calloc(g->ctx, ids, sizeof(*copy));
-    st = copy && cfx_names_reserve(&to->names, g->len)
+    st = copy && cfx_names_reserve(&to->names, &g->names)
              ? copy_nodes(to, g, copy, err) : cfx_no_memory(err);
     cfx_free(g->ctx, copy, ids * sizeof(*copy));
     if (st)

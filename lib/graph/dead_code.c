@@ -4,6 +4,7 @@
  * The graphs of children wait in a queue, in which each is at most once; those
  * that were swept stay in it, marked, until the end.
  */
+#include "graph/effects_seen.h"
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 
@@ -13,6 +14,7 @@ typedef struct sweeping {
     const cfx_dce_options *o;
     cfx_graph *first, *last; /* the queue */
     size_t nerased;
+    cfx_effects_seen seen;
 } sweeping;
 
 static void enqueue(sweeping *s, cfx_graph *g)
@@ -28,7 +30,7 @@ static void enqueue(sweeping *s, cfx_graph *g)
     s->last = g;
 }
 
-static cfx_status is_needed(const sweeping *s, const cfx_node *n, bool *needed,
+static cfx_status is_needed(sweeping *s, const cfx_node *n, bool *needed,
                             cfx_error *err)
 {
     cfx_effects e;
@@ -40,7 +42,7 @@ static cfx_status is_needed(const sweeping *s, const cfx_node *n, bool *needed,
         *needed = s->o->is_impure(s->o->user, n);
         return CFX_OK;
     }
-    cfx_status st = cfx_node_effects(n, &e, err);
+    cfx_status st = cfx_node__effects(&s->seen, n, &e, err);
     if (s->o->drop_random)
         e.random = false;
     *needed = !st && cfx_effects_any(&e);

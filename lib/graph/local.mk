@@ -4,6 +4,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/copy.c \
 	%reldir%/dead_code.c \
 	%reldir%/effects.c \
+	%reldir%/effects_seen.c \
+	%reldir%/effects_seen.h \
 	%reldir%/find.c \
 	%reldir%/follow.c \
 	%reldir%/follow.h \

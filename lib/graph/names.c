@@ -7,6 +7,10 @@
  * count, also back: `a_9 a_2 a` are followed by `a_3`. Names never become
  * free, so that numbers once found taken can be skipped later; without this
  * a sequence that keeps setting back the count would take quadratic time.
+ *
+ * Names with a number stand in an array of their base, where there are enough
+ * of them for one: a map of all is far larger than caches, and each new name
+ * would be a miss. The others are in the map `used`.
  */
 #include "graph/names.h"
 
@@ -39,18 +43,12 @@ void cfx_names_release(cfx_names *names)
     cfx_arena_release(&names->memory);
 }
 
-bool cfx_names_reserve(cfx_names *names, size_t len)
+bool cfx_names_reserve(cfx_names *names, const cfx_names *other)
 {
-    return cfx_map_reserve(&names->used, len);
+    return cfx_map_reserve(&names->used, other->used.len);
 }
 
 /* ---- The text of names ---- */
-
-const char *cfx_names_find(const cfx_names *names, const char *name)
-{
-    const cfx_map_entry *e = cfx_map_get(&names->used, name, strlen(name));
-    return e ? e->key : NULL;
-}
 
 /* Texts follow each other in pieces of the arena, each behind what its user
  * stores with it. */
@@ -180,7 +178,8 @@ static bool write_identifier(cfx_buf *buf, const char *s, size_t len)
     return !buf->failed;
 }
 
-/* The length of the base of a name; *number is what follows it, or -1. */
+/* The length of the base of a name; *number is what follows it, or -1. Zeros
+ * before it are no part of the number, but of the name. */
 static size_t split(const char *name, size_t len, int64_t *number)
 {
     size_t at = len;
@@ -195,7 +194,7 @@ static size_t split(const char *name, size_t len, int64_t *number)
     return at - 1;
 }
 
-/* ---- Counting ---- */
+/* ---- Bases and their numbers ---- */
 
 /* What is known of a base. */
 typedef struct cfx_names_base {
@@ -203,23 +202,171 @@ typedef struct cfx_names_base {
     size_t len;
     uint64_t count;      /* the number last given to it */
     bool taken;          /* it is no name any more that could be given */
+    const char **name;   /* by number, below room; NULL: not in use, or in */
+    uint64_t room, held; /* the map, where there are `others` */
+    uint64_t others;
 } cfx_names_base;
+
+static cfx_names_base **recent_place(const cfx_names *names, const char *text,
+                                     size_t len)
+{
+    size_t place = cfx_text_place(text, len, CFX_NAMES_RECENT);
+    return (cfx_names_base **)&names->recent[place];
+}
+
+static cfx_names_base *base_of(const cfx_names *names, const char *text,
+                               size_t len)
+{
+    cfx_names_base *base = *recent_place(names, text, len);
+    if (base && base->len == len && !memcmp(base->text, text, len))
+        return base;
+    const cfx_map_entry *entry = cfx_map_get(&names->bases, text, len);
+    return entry ? entry->v.p : NULL;
+}
+
+/* The base in the buffer, made where it is not known. */
+static cfx_names_base *need_base(cfx_names *names, size_t len)
+{
+    cfx_names_base *base = base_of(names, names->buf.s, len);
+    if (!base) {
+        base = cfx_arena_alloc(&names->memory, sizeof(*base));
+        char *text = base ? cfx_arena_strdup(&names->memory, names->buf.s, len)
+                          : NULL;
+        cfx_map_entry *entry = text ? cfx_map_put(&names->bases, text, len,
+                                                  NULL) : NULL;
+        if (!entry)
+            return NULL;
+        *base = (cfx_names_base){.text = text, .len = len};
+        entry->v.p = base;
+    }
+    return *recent_place(names, base->text, len) = base;
+}
+
+/* Where the name of that number stands, or will: numbers that lie further
+ * apart than there are names are not in the array. NULL: in the map. */
+static const char **place_of_number(cfx_names *names, cfx_names_base *base,
+                                    uint64_t number)
+{
+    enum { LEAST = 4 };
+    if (number < base->room)
+        return &base->name[number];
+    if (number >= 2 * base->held + LEAST)
+        return NULL;
+    uint64_t room = base->room ? base->room : LEAST;
+    while (room <= number)
+        room *= 2;
+    const char **name = cfx_arena_alloc(&names->memory, room * sizeof(*name));
+    if (!name)
+        return NULL;
+    if (base->room)
+        memcpy(name, base->name, base->room * sizeof(*name));
+    memset(name + base->room, 0, (room - base->room) * sizeof(*name));
+    base->name = name;
+    base->room = room;
+    return &name[number];
+}
+
+/* Is a number written as one would write it? Else it is none. */
+static int64_t plain_number(const char *name, size_t len, size_t base,
+                            int64_t number)
+{
+    return number >= 0 && name[base + 1] == '0' && len > base + 2 ? -1
+                                                                  : number;
+}
+
+const char *cfx_names_find(const cfx_names *names, const char *name)
+{
+    size_t len = strlen(name);
+    int64_t number;
+    size_t base_len = split(name, len, &number);
+    number = plain_number(name, len, base_len, number);
+    if (number >= 0) {
+        const cfx_names_base *base = base_of(names, name, base_len);
+        if (!base)
+            return NULL;
+        if ((uint64_t)number < base->room && base->name[number])
+            return base->name[number];
+        if (!base->others)
+            return NULL;
+    }
+    const cfx_map_entry *e = cfx_map_get(&names->used, name, len);
+    return e ? e->key : NULL;
+}
+
+/* ---- Entering ---- */
+
+/* The name in the buffer, which is to be entered. */
+typedef struct wanted {
+    cfx_names_base *base; /* NULL: not known, and there is no number */
+    int64_t number;       /* or -1 */
+} wanted;
+
+/* Where it will stand. NULL on lack of memory; with *added false if it is
+ * taken. Until it has a text, the buffer is its key in the map. */
+static const char **claim(cfx_names *names, const wanted *w, bool *added)
+{
+    const char *s = names->buf.s;
+    const char **place = NULL;
+    *added = false;
+    if (w->number >= 0)
+        place = place_of_number(names, w->base, (uint64_t)w->number);
+    if (place) {
+        *added = !*place && (!w->base->others ||
+                             !cfx_map_get(&names->used, s, names->buf.len));
+        return place;
+    }
+    cfx_map_entry *entry = cfx_map_put(&names->used, s, names->buf.len, added);
+    return entry ? &entry->key : NULL;
+}
+
+static bool in_array(const wanted *w)
+{
+    return w->number >= 0 && (uint64_t)w->number < w->base->room;
+}
+
+/* Give up what was claimed. */
+static void unclaim(cfx_names *names, const wanted *w)
+{
+    if (!in_array(w))
+        cfx_map_remove(&names->used, names->buf.s, names->buf.len);
+}
+
+/* Give what was claimed a text of its own, and its base that count. */
+static const char *keep(cfx_names *names, const char **place, const wanted *w,
+                        uint64_t count)
+{
+    char *name = new_text(names, names->buf.s, names->buf.len);
+    if (!name) {
+        unclaim(names, w);
+        return NULL;
+    }
+    *place = name;
+    names->last = name;
+    names->last_base = w->base;
+    names->last_count = w->base ? w->base->count : 0;
+    if (w->base)
+        w->base->count = count;
+    if (in_array(w))
+        w->base->held++;
+    else if (w->number >= 0)
+        w->base->others++;
+    return name;
+}
+
+/* ---- Counting ---- */
 
 /* Make the buffer `base_NUMBER`, of which `base` characters stand in it. */
 static bool write_number(cfx_buf *buf, size_t base, uint64_t number)
 {
-    size_t digits = 1;
-    for (uint64_t n = number; n >= 10; n /= 10)
-        digits++;
+    char text[24];
+    size_t at = sizeof(text);
+    do
+        text[--at] = (char)('0' + number % 10);
+    while (number /= 10);
+    text[--at] = '_';
     buf->len = base;
-    if (!cfx_buf_reserve(buf, digits + 1))
-        return false;
-    buf->len = base + digits + 1;
-    buf->s[base] = '_';
-    for (char *at = buf->s + buf->len; digits--; number /= 10)
-        *--at = (char)('0' + number % 10);
-    buf->s[buf->len] = '\0';
-    return true;
+    cfx_buf_add(buf, text + at, sizeof(text) - at);
+    return !buf->failed;
 }
 
 static uint64_t round_up(uint64_t number)
@@ -233,11 +380,11 @@ static void leave_skips(cfx_names *names, size_t base, uint64_t from,
                         uint64_t to)
 {
     for (uint64_t i = round_up(from); i < to;) {
-        const cfx_map_entry *used;
+        const char *used;
         if (!write_number(&names->buf, base, i) ||
-            !(used = cfx_map_get(&names->used, names->buf.s, names->buf.len)))
+            !(used = cfx_names_find(names, names->buf.s)))
             return;
-        cfx_map_entry *skip = cfx_map_put(&names->skips, used->key, used->len,
+        cfx_map_entry *skip = cfx_map_put(&names->skips, used, names->buf.len,
                                           NULL);
         if (!skip)
             return;
@@ -247,102 +394,53 @@ static void leave_skips(cfx_names *names, size_t base, uint64_t from,
     }
 }
 
-/* Enter the name in the buffer, which stays its key for now. NULL on lack of
- * memory, and with *added false if it is taken. */
-static cfx_map_entry *put(cfx_names *names, bool *added)
+/* Claim the first free name after w's number. */
+static const char **claim_next(cfx_names *names, wanted *w)
 {
-    return cfx_map_put(&names->used, names->buf.s, names->buf.len, added);
-}
-
-/* Enter the first free name after `number`, and set that to its number. */
-static cfx_map_entry *put_next(cfx_names *names, size_t base, uint64_t *number)
-{
-    cfx_map_entry *entry;
-    uint64_t i = *number + 1;
-    for (;; i++) {
+    for (uint64_t i = (uint64_t)w->number + 1;; i++) {
         bool added;
-        if (!write_number(&names->buf, base, i) ||
-            !(entry = put(names, &added)))
+        const char **place;
+        w->number = (int64_t)i;
+        if (!write_number(&names->buf, w->base->len, i) ||
+            !(place = claim(names, w, &added)))
             return NULL;
         if (added)
-            break;
+            return place;
         if (i % SKIP_EVERY == 0) {
-            cfx_map_entry *skip = cfx_map_get(&names->skips, entry->key,
-                                              entry->len);
+            const cfx_map_entry *skip = cfx_map_get(
+                &names->skips, names->buf.s, names->buf.len);
             if (skip)
                 i = skip->v.u - 1;
         }
     }
-    *number = i;
-    return entry;
-}
-
-static cfx_names_base *new_base(cfx_names *names, const char *text, size_t len)
-{
-    cfx_names_base *base = cfx_arena_alloc(&names->memory, sizeof(*base));
-    cfx_map_entry *entry = base ? cfx_map_put(&names->bases, text, len, NULL)
-                                : NULL;
-    if (!entry)
-        return NULL;
-    *base = (cfx_names_base){.text = text, .len = len};
-    entry->v.p = base;
-    return base;
-}
-
-/* Give an entry that was just put a text of its own, and count its base, of
- * that length, which may be unknown as long as it has no number. */
-static const char *keep(cfx_names *names, cfx_map_entry *entry, size_t len,
-                        cfx_names_base *base, uint64_t count)
-{
-    char *name = new_text(names, entry->key, entry->len);
-    if (name && count && !base) {
-        base = new_base(names, name, len);
-        if (!base)
-            name = NULL;
-    }
-    if (!name) {
-        cfx_map_remove(&names->used, names->buf.s, names->buf.len);
-        return NULL;
-    }
-    names->last = name;
-    names->last_base = base;
-    names->last_count = base ? base->count : 0;
-    if (base)
-        base->count = count;
-    entry->key = name;
-    return name;
 }
 
 /* The next name of a base that is taken, which stands in the buffer. */
-static const char *count_on(cfx_names *names, size_t len, cfx_names_base *base)
+static const char *count_on(cfx_names *names, cfx_names_base *base)
 {
-    uint64_t count = base ? base->count : 0, from = count + 1;
-    cfx_map_entry *entry = put_next(names, len, &count);
-    const char *name = entry ? keep(names, entry, len, base, count) : NULL;
+    wanted w = {base, (int64_t)base->count};
+    uint64_t from = base->count + 1;
+    const char **place = claim_next(names, &w);
+    uint64_t count = (uint64_t)w.number;
+    const char *name = place ? keep(names, place, &w, count) : NULL;
     if (name && count - from >= SKIP_EVERY)
-        leave_skips(names, len, from, count);
+        leave_skips(names, base->len, from, count);
     return name;
 }
 
-static cfx_names_base *base_of(const cfx_names *names, const char *text,
-                               size_t len)
-{
-    const cfx_map_entry *entry = cfx_map_get(&names->bases, text, len);
-    return entry ? entry->v.p : NULL;
-}
-
-/* Enter the candidate in the buffer as it is, if that may be: it is free, and
+/* Claim the candidate in the buffer as it is, if that may be: it is free, and
  * Python has no meaning for it. NULL with *taken false is lack of memory. */
-static cfx_map_entry *put_itself(cfx_names *names, bool legal, bool *taken)
+static const char **claim_itself(cfx_names *names, const wanted *w, bool legal,
+                                 bool *taken)
 {
     bool added;
-    cfx_map_entry *entry = put(names, &added);
-    *taken = entry && !added;
-    if (entry && added && !legal && cfx_name_is_illegal(names->buf.s)) {
-        cfx_map_remove(&names->used, names->buf.s, names->buf.len);
+    const char **place = claim(names, w, &added);
+    *taken = place && !added;
+    if (place && added && !legal && cfx_name_is_illegal(names->buf.s)) {
+        unclaim(names, w);
         *taken = true;
     }
-    return *taken ? NULL : entry;
+    return *taken ? NULL : place;
 }
 
 /* Make a name of the candidate in the buffer, which is an identifier. */
@@ -350,29 +448,69 @@ static const char *create(cfx_names *names, bool any)
 {
     const cfx_buf *buf = &names->buf;
     int64_t number;
-    size_t base_len = split(buf->s, buf->len, &number);
-    cfx_names_base *base = base_of(names, buf->s, base_len);
-    bool plain = number < 0, taken = plain && !any && base && base->taken;
+    size_t len = split(buf->s, buf->len, &number);
+    bool plain = number < 0;
+    cfx_names_base *base = plain ? base_of(names, buf->s, len)
+                                 : need_base(names, len);
+    bool taken = plain && !any && base && base->taken;
+    if (!plain && !base)
+        return NULL;
     if (!taken) {
-        cfx_map_entry *entry = put_itself(names, any || !plain, &taken);
-        if (entry)
-            return keep(names, entry, base_len, base,
-                        !plain ? (uint64_t)number : base ? base->count : 0);
+        const wanted w = {base, plain_number(buf->s, buf->len, len, number)};
+        const char **place = claim_itself(names, &w, any || !plain, &taken);
+        if (place)
+            return keep(names, place, &w, !plain ? (uint64_t)number
+                                          : base ? base->count : 0);
         if (!taken)
             return NULL;
     }
-    const char *name = count_on(names, base_len, base);
+    base = need_base(names, len);
+    const char *name = base ? count_on(names, base) : NULL;
     if (name && plain)
-        names->last_base->taken = true;
+        base->taken = true;
     return name;
 }
 
-/* Forget the name given last, and what it let its base count. */
+/* The name given last, as it was wanted. */
+static wanted last_wanted(const cfx_names *names)
+{
+    size_t len = strlen(names->last);
+    wanted w = {.base = names->last_base};
+    size_t base_len = split(names->last, len, &w.number);
+    w.number = plain_number(names->last, len, base_len, w.number);
+    return w;
+}
+
+/* Forget the name given last, and what it let its base count; or undo that. */
 static void take_back(cfx_names *names)
 {
-    cfx_map_remove(&names->used, names->last, strlen(names->last));
-    if (names->last_base)
-        names->last_base->count = names->last_count;
+    const wanted w = last_wanted(names);
+    if (in_array(&w) && w.base->name[w.number] == names->last) {
+        w.base->name[w.number] = NULL;
+        w.base->held--;
+    } else {
+        cfx_map_remove(&names->used, names->last, strlen(names->last));
+        if (w.number >= 0)
+            w.base->others--;
+    }
+    if (w.base)
+        w.base->count = names->last_count;
+}
+
+static void give_again(cfx_names *names, bool in_map, uint64_t count)
+{
+    const wanted w = last_wanted(names);
+    if (in_map) {
+        /* There is room for what was there before. */
+        cfx_map_put(&names->used, names->last, strlen(names->last), NULL);
+        if (w.number >= 0)
+            w.base->others++;
+    } else {
+        w.base->name[w.number] = names->last;
+        w.base->held++;
+    }
+    if (w.base)
+        w.base->count = count;
 }
 
 const char *cfx_names_create(cfx_names *names, const char *candidate,
@@ -394,24 +532,24 @@ const char *cfx_names_again(cfx_names *names, const char *name)
 const char *cfx_names_replace(cfx_names *names, const char *old,
                               const char *candidate, size_t len)
 {
-    const cfx_names was = *names;
-    bool undo = names->last && !strcmp(names->last, old);
-    uint64_t count = undo && was.last_base ? was.last_base->count : 0;
+    const char *last = names->last;
+    cfx_names_base *base = names->last_base;
+    uint64_t last_count = names->last_count, count = base ? base->count : 0;
+    bool undo = last && !strcmp(last, old);
+    size_t mapped = names->used.len;
     if (undo)
         take_back(names);
+    mapped -= names->used.len;
     const char *name = cfx_names_create(names, candidate, len, false);
     if (name || !undo) {
         if (name && !undo)
             *cfx_names_user(cfx_names_find(names, old)) = NULL;
         return name;
     }
-    /* There is room for what was there before. */
-    cfx_map_put(&names->used, was.last, strlen(was.last), NULL);
-    names->last = was.last;
-    names->last_base = was.last_base;
-    names->last_count = was.last_count;
-    if (was.last_base)
-        was.last_base->count = count;
+    names->last = last;
+    names->last_base = base;
+    names->last_count = last_count;
+    give_again(names, mapped != 0, count);
     return NULL;
 }
 
@@ -469,14 +607,12 @@ typedef struct cfx_names_target {
     char text[CFX_NAMES_TARGET];
 } cfx_names_target;
 
-static cfx_names_target *place_of(cfx_names *names, cfx_opcode op,
-                                  const char *target, size_t len)
+static cfx_names_target *place_of(cfx_names *names, const char *target,
+                                  size_t len)
 {
     if (!names->target || !len || len > CFX_NAMES_TARGET)
         return NULL;
-    size_t key = len * 7 + (unsigned char)target[len / 2] * 5u +
-                 (unsigned char)target[len - 1] + (size_t)op * 3;
-    return &names->target[key % CFX_NAMES_TARGETS];
+    return &names->target[cfx_text_place(target, len, CFX_NAMES_TARGETS)];
 }
 
 /* Remember the base, for another time. */
@@ -488,12 +624,12 @@ static void remember(cfx_names *names, cfx_opcode op, const char *target,
         memcmp(base->text, names->candidate.s, base->len))
         return;
     if (!names->target) {
-        size_t size = CFX_NAMES_TARGETS * sizeof(*names->target);
+        size_t size = sizeof(*names->target) << CFX_NAMES_TARGETS;
         names->target = cfx_arena_alloc(&names->memory, size);
         if (names->target)
             memset(names->target, 0, size);
     }
-    cfx_names_target *t = place_of(names, op, target, len);
+    cfx_names_target *t = place_of(names, target, len);
     if (!t)
         return;
     t->base = base;
@@ -505,7 +641,7 @@ static void remember(cfx_names *names, cfx_opcode op, const char *target,
 const char *cfx_names_of_target(cfx_names *names, cfx_opcode op,
                                 const char *target, size_t len)
 {
-    const cfx_names_target *t = place_of(names, op, target, len);
+    const cfx_names_target *t = place_of(names, target, len);
     cfx_buf *buf = &names->buf;
     if (t && t->base && t->op == op && t->len == len &&
         !memcmp(t->text, target, len)) {
@@ -513,7 +649,7 @@ const char *cfx_names_of_target(cfx_names *names, cfx_opcode op,
         buf->failed = false;
         cfx_buf_clear(buf);
         cfx_buf_add(buf, base->text, base->len);
-        return buf->failed ? NULL : count_on(names, base->len, base);
+        return buf->failed ? NULL : count_on(names, base);
     }
     names->candidate.failed = false;
     cfx_names_candidate(&names->candidate, op, target);

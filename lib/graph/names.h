@@ -11,14 +11,16 @@
 
 #include "base/util.h"
 
-/* Targets that are remembered, and how long they may be. */
-enum { CFX_NAMES_TARGETS = 64, CFX_NAMES_TARGET = 46 };
+/* Targets and bases that are remembered, as powers of two, and how long a
+ * target may be. */
+enum { CFX_NAMES_TARGETS = 6, CFX_NAMES_RECENT = 4, CFX_NAMES_TARGET = 46 };
 
 typedef struct cfx_names {
     cfx_arena memory;
     char *at, *end;       /* where the next text goes */
-    cfx_map used;         /* the names */
+    cfx_map used;         /* the names, but for most of those with a number */
     cfx_map bases;        /* base -> cfx_names_base, once it has a number */
+    struct cfx_names_base *recent[1 << CFX_NAMES_RECENT]; /* some, or NULL */
     cfx_map skips;        /* a used name -> a number to go on searching at */
     cfx_buf buf, candidate;
     struct cfx_names_target *target;
@@ -30,8 +32,9 @@ typedef struct cfx_names {
 
 void cfx_names_init(cfx_names *names, cfx_context *ctx);
 void cfx_names_release(cfx_names *names);
-/* Room for so many. False on lack of memory; then nothing has changed. */
-bool cfx_names_reserve(cfx_names *names, size_t len);
+/* Room for as many as another has. False on lack of memory; then nothing has
+ * changed. */
+bool cfx_names_reserve(cfx_names *names, const cfx_names *other);
 
 /*
  * Make a unique name of a candidate. Names that Python or generated code give

@@ -101,9 +101,7 @@ static cfx_string *new_string(cfx_store *store, const char *text, size_t len)
 static cfx_string **recent_place(cfx_store *store, const char *text,
                                  size_t len)
 {
-    size_t key = len * 7 + (unsigned char)text[len / 2] * 5u +
-                 (len ? (unsigned char)text[len - 1] : 0u);
-    return &store->recent[key % CFX_STORE_RECENT];
+    return &store->recent[cfx_text_place(text, len, CFX_STORE_RECENT)];
 }
 
 cfx_status cfx_store_string(cfx_store *store, cfx_string **out,

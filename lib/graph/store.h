@@ -17,7 +17,7 @@
 enum {
     CFX_STORE_SMALL = 32,
     CFX_STORE_CLASSES = CFX_STORE_SMALL + 64,
-    CFX_STORE_RECENT = 64
+    CFX_STORE_RECENT = 6  /* as a power of two */
 };
 
 typedef struct cfx_store_block {
@@ -27,7 +27,7 @@ typedef struct cfx_store_block {
 typedef struct cfx_store {
     cfx_arena arena;
     cfx_map strings;      /* the texts */
-    cfx_string *recent[CFX_STORE_RECENT]; /* some of them, or NULL */
+    cfx_string *recent[1 << CFX_STORE_RECENT]; /* some of them, or NULL */
     size_t counted;       /* references to objects of others */
     cfx_store_block *spare[CFX_STORE_CLASSES];
 } cfx_store;

@@ -65,7 +65,7 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
                            const cfx_value *kwargs, size_t nkwargs,
                            cfx_value *out)
 {
-    cfx_bound b = {0};
+    cfx_bound b;
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;

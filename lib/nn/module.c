@@ -365,8 +365,10 @@ cfx_module *cfx_module_next(const cfx_module *m, const cfx_module *root)
 
 cfx_value cfx_attr(const cfx_module *m, const char *name)
 {
-    for (int k = 0; m->schema && k < m->schema->nparams; k++)
-        if (!strcmp(m->schema->params[k].name, name))
+    const cfx_schema *s = m->schema;
+    /* Most names differ in their first letter. */
+    for (int k = 0; s && k < s->nparams; k++)
+        if (*s->params[k].name == *name && !strcmp(s->params[k].name, name))
             return m->attrs.in[k];
     return CFX_NOTHING;
 }

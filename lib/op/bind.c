@@ -36,6 +36,7 @@ static cfx_status own(cfx_bound *b, cfx_value v, cfx_error *err)
     return CFX_OK;
 }
 
+/* The values are set one by one. */
 static void bound_init(cfx_bound *b, cfx_context *ctx)
 {
     b->ctx = ctx;
@@ -196,6 +197,13 @@ static cfx_status bind_keywords(cfx_bound *b, const cfx_schema *s,
     return CFX_OK;
 }
 
+static cfx_status missing(const cfx_schema *s, int k, cfx_error *err)
+{
+    return cfx_fail(err, CFX_EINVAL,
+                    "%s() missing required argument '%s' (position %d)",
+                    short_name(s), s->params[k].name, k + 1);
+}
+
 static cfx_status bind_one(cfx_bound *b, const cfx_schema *s,
                            const cfx_value *args, size_t nargs,
                            const cfx_value *kwargs, size_t nkwargs,
@@ -209,9 +217,7 @@ static cfx_status bind_one(cfx_bound *b, const cfx_schema *s,
         if (given[k])
             continue;
         if (s->params[k].required)
-            st = cfx_fail(err, CFX_EINVAL,
-                          "%s() missing required argument '%s' (position %d)",
-                          short_name(s), s->params[k].name, k + 1);
+            st = missing(s, k, err);
         b->in[k] = s->params[k].init;
     }
     return st;
@@ -268,10 +274,14 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
                     const cfx_value *args, size_t nargs,
                     const cfx_value *kwargs, size_t nkwargs, cfx_error *err)
 {
-    cfx_error first = {0};
+    /* Not {0}: to clear the texts takes longer than most bindings. */
+    cfx_error first, e;
+    first.code = CFX_OK;
+    first.text[0] = '\0';
     for (const cfx_target *t = chain; t; t = t->next) {
-        cfx_error e = {0};
         bool inplace = t->inplace;
+        e.code = CFX_OK;
+        e.text[0] = '\0';
         bound_init(b, ctx);
         cfx_status st = bind_one(b, t->variant, args, nargs, kwargs, nkwargs,
                                  &e);
@@ -290,6 +300,37 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
     }
     return cfx_fail(err, first.code ? first.code : CFX_EINVAL, "%s",
                     first.text);
+}
+
+/* Of an argument that may be one number where a list belongs, the slow way
+ * knows what it is. */
+static bool is_ordered(const cfx_schema *s, const cfx_value *args, size_t n)
+{
+    if (n > (size_t)s->nparams)
+        return false;
+    for (size_t k = 0; k < n; k++)
+        if (args[k].kind != CFX_ABSENT && s->params[k].list &&
+            !cfx_value_is_seq(args[k]) && args[k].kind != CFX_NONE)
+            return false;
+    return true;
+}
+
+bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *s,
+                       const cfx_value *args, size_t n, cfx_error *err,
+                       cfx_status *st)
+{
+    if (!is_ordered(s, args, n))
+        return false;
+    bound_init(b, ctx);
+    *st = CFX_OK;
+    for (int k = 0; k < s->nparams && !*st; k++)
+        if ((size_t)k < n && args[k].kind != CFX_ABSENT)
+            *st = fit(b, s, &s->params[k], args[k], &b->in[k], err);
+        else if (s->params[k].required)
+            *st = missing(s, k, err);
+        else
+            b->in[k] = s->params[k].init;
+    return true;
 }
 
 cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,

@@ -230,6 +230,23 @@ static cfx_status out_shape(cfx_call *call, const struct conv *c,
     return CFX_OK;
 }
 
+/* The layout of the result, as that of arguments; channels_last_3d is kept by
+ * the kernels that PyTorch has for these types alone. */
+static cfx_memory_format format_of(const struct conv *c)
+{
+    unsigned flags = c->x->flags | c->w->flags;
+    bool plain = cfx_tensor_is_contiguous(c->x) &&
+                 cfx_tensor_is_contiguous(c->w);
+    if (plain || !c->batched)
+        return CFX_CONTIGUOUS_FORMAT;
+    if (c->spatial == 2 && flags & CFX_TENSOR_CHANNELS_LAST)
+        return CFX_CHANNELS_LAST;
+    if (c->spatial == 3 && flags & CFX_TENSOR_CHANNELS_LAST_3D &&
+        (c->x->dtype == CFX_F32 || c->x->dtype == CFX_BF16))
+        return CFX_CHANNELS_LAST_3D;
+    return CFX_CONTIGUOUS_FORMAT;
+}
+
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv c;
@@ -243,12 +260,10 @@ static cfx_status conv_infer(cfx_call *call)
         st = out_shape(call, &c, shape);
     if (st)
         return st;
-    bool last = (c.x->flags | c.w->flags) & CFX_TENSOR_CHANNELS_LAST;
-    bool plain = cfx_tensor_is_contiguous(c.x) && cfx_tensor_is_contiguous(
-                     c.w);
-    if (!last || plain || c.spatial != 2 || !c.batched)
+    cfx_memory_format format = format_of(&c);
+    if (format == CFX_CONTIGUOUS_FORMAT)
         return cfx_call_out(call, (cfx_dtype)c.x->dtype, c.x->rank, shape);
-    cfx_strides_of(call->env, CFX_CHANNELS_LAST, c.x->rank, shape, stride);
+    cfx_strides_of(call->env, format, c.x->rank, shape, stride);
     return cfx_call_out_strided(call, (cfx_dtype)c.x->dtype, c.x->rank, shape,
                                 stride);
 }

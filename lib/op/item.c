@@ -3,6 +3,8 @@
  *
  * shape   the result is a number, or a list of them.
  */
+#include <math.h>
+
 #include "op/indexing.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -21,6 +23,23 @@ static cfx_status unknown(cfx_call *call)
                          "the result depends on the numbers");
 }
 
+/* A number that only the data tell: an int is a symbol, since it may be an
+ * extent later. Of a float, which decides on no shape, something has to stand
+ * for it: NaN. Whether something is true nobody can tell. */
+static cfx_status unknown_number(cfx_call *call, cfx_dtype type,
+                                 cfx_value *out)
+{
+    cfx_dim n;
+    if (cfx_dtypes[type].category == CFX_CAT_BOOL || !call->env)
+        return unknown(call);
+    *out = cfx_num((double)NAN);
+    if (cfx_dtype_is_float(type))
+        return CFX_OK;
+    cfx_status st = cfx_index_unknown(call, &n);
+    *out = cfx_value_of_dim(n);
+    return st;
+}
+
 /* ---- item ---- */
 
 static cfx_status item_infer(cfx_call *call)
@@ -33,11 +52,9 @@ static cfx_status item_infer(cfx_call *call)
                              "element cannot be converted to Scalar");
     if (!call->meta)
         return CFX_OK;
-    /* An int may be an extent later; others have no symbols. */
-    if (cfx_dtypes[type].category != CFX_CAT_INT)
-        return unknown(call);
-    cfx_status st = cfx_index_unknown(call, &n);
-    return st ? st : cfx_call_return_take(call, cfx_value_of_dim(n));
+    cfx_value v;
+    cfx_status st = unknown_number(call, type, &v);
+    return st ? st : cfx_call_return_take(call, v);
 }
 
 static cfx_status item_run(cfx_call *call)
@@ -59,29 +76,28 @@ const cfx_op cfx_op__item = {
 
 /* ---- tolist ---- */
 
-static cfx_status tolist_infer(cfx_call *call)
-{
-    return call->meta ? unknown(call) : CFX_OK;
-}
-
-/* The list of what lies at `p` and behind, axis by axis; the depth is bounded
- * by the rank. */
+/* The list of what lies at `p` and behind, axis by axis, or without data of
+ * what stands for it; the depth is bounded by the rank. */
 static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
                           const char *p, cfx_value *out)
 {
     size_t size = cfx_dtype_size((cfx_dtype)x->dtype);
+    if (axis == x->rank && !p)
+        return unknown_number(call, (cfx_dtype)x->dtype, out);
     if (axis == x->rank) {
         *out = number_at((cfx_dtype)x->dtype, p);
         return CFX_OK;
     }
     int64_t n = cfx_tensor_size(x, axis), made = 0;
+    if (!p)
+        size = 0;
     cfx_value *item = cfx_alloc(call->ctx, (size_t)n * sizeof(*item));
     cfx_status st = item ? CFX_OK
                     : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
     for (; !st && made < n; made += !st)
         st = list_of(call, x, axis + 1,
-                     p + (size_t)(made * cfx_tensor_stride(x, axis)) * size,
-                     &item[made]);
+                     size ? p + (size_t)(made * cfx_tensor_stride(x, axis)) *
+                                    size : NULL, &item[made]);
     if (!st)
         *out = cfx_list_new(call->ctx, (size_t)n, item);
     if (!st && !out->kind)
@@ -90,6 +106,26 @@ static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
         cfx_value_unref(item[made]);
     cfx_free(call->ctx, item, (size_t)n * sizeof(*item));
     return st;
+}
+
+/* So many numbers that nobody knows are still told apart. */
+enum { MOST_UNKNOWN = 1024 };
+
+static cfx_status tolist_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
+    cfx_value list;
+    if (!call->meta)
+        return CFX_OK;
+    if (!cfx_dim_is_int(n) || cfx_dim_value(n) > MOST_UNKNOWN)
+        return unknown(call);
+    for (int i = 0; i < x->rank; i++)
+        if (!cfx_dim_is_int(x->shape[i]) ||
+            cfx_tensor_size(x, i) > MOST_UNKNOWN)
+            return unknown(call);
+    cfx_status st = list_of(call, x, 0, NULL, &list);
+    return st ? st : cfx_call_return_take(call, list);
 }
 
 static cfx_status tolist_run(cfx_call *call)

@@ -35,6 +35,13 @@ cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op);
  * time and values stand now. Gives the first that does not, or -1. */
 int cfx_bound__mismatch(const cfx_schema *schema, const cfx_value *in);
 
+/* Bind arguments that stand in the schema's order, absent ones taking their
+ * defaults; *st and b as of cfx_bind. False, and nothing done, where cfx_bind
+ * has to look at what they are. */
+bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *schema,
+                       const cfx_value *args, size_t n, cfx_error *err,
+                       cfx_status *st);
+
 /* ---- Calls ---- */
 
 /* In an operator's flags: its arguments are graphs; see control.c. */

@@ -13,6 +13,13 @@
 
 extern const cfx_op *const cfx_ops__builtin[];
 
+enum { KNOWN_SLOTS = 1024, KNOWN_PROBES = 8 };
+
+typedef struct known_op {
+    const cfx_op *op;
+    const cfx_schema *schema;
+} known_op;
+
 typedef struct registry {
     cfx_context *ctx;
     pthread_mutex_t lock;
@@ -22,6 +29,9 @@ typedef struct registry {
     const cfx_op **ops; /* heads of chains, in order */
     size_t nops, cap;
     const cfx_op *user; /* being registered; NULL for the built-in ones */
+    /* Operators that were asked for, by address: read without the lock, never
+     * changed once set. */
+    _Atomic(const known_op *) known[KNOWN_SLOTS];
     struct own_cost {   /* rules in place of operators' own */
         const cfx_op *op;
         cfx_cost_rule *rule;
@@ -382,15 +392,48 @@ const cfx_op *cfx_op_at(cfx_context *ctx, size_t i)
     return r && i < r->nops ? r->ops[i] : NULL;
 }
 
+/* The first of the places where an operator may be known. */
+static size_t known_at(const cfx_op *op)
+{
+    return (size_t)(cfx_mix64((uint64_t)(uintptr_t)op) >> 32) % KNOWN_SLOTS;
+}
+
+/* Remember it where there is a place; with the lock held. */
+static void remember(registry *r, const cfx_op *op, const cfx_schema *s)
+{
+    size_t at = known_at(op);
+    for (int i = 0; i < KNOWN_PROBES; i++, at = (at + 1) % KNOWN_SLOTS) {
+        if (atomic_load_explicit(&r->known[at], memory_order_relaxed))
+            continue;
+        known_op *k = cfx_arena_alloc(&r->arena, sizeof(*k));
+        if (k) {
+            *k = (known_op){op, s};
+            atomic_store_explicit(&r->known[at], k, memory_order_release);
+        }
+        return;
+    }
+}
+
 const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op)
 {
     registry *r = registry_of(ctx);
     const cfx_schema *s = NULL;
     if (!r)
         return NULL;
+    size_t at = known_at(op);
+    for (int i = 0; i < KNOWN_PROBES; i++, at = (at + 1) % KNOWN_SLOTS) {
+        const known_op *k =
+            atomic_load_explicit(&r->known[at], memory_order_acquire);
+        if (!k)
+            break;
+        if (k->op == op)
+            return k->schema;
+    }
     pthread_mutex_lock(&r->lock);
     if (schema_of(r, op->schema, false, op->flags & CFX_OP_NUMBERS, &s, NULL))
         s = NULL;
+    if (s)
+        remember(r, op, s);
     pthread_mutex_unlock(&r->lock);
     return s;
 }

@@ -262,12 +262,34 @@ cfx_value cfx_call_method(cfx_scope *s, const char *name,
     return call_named(s, name, true, args, nargs, kwargs, nkwargs);
 }
 
+/* Bind what may be read in more than one way as if it were written out. False
+ * where the scope has failed. */
+static bool bind_spelled(cfx_scope *s, cfx_bound *b, const cfx_target *t,
+                         const cfx_value *args, size_t n, cfx_status *st)
+{
+    const cfx_schema *schema = t->schema;
+    cfx_value given[CFX_MAX_PARAMS * 3];
+    size_t np = (size_t)schema->npositional, nkw = 0;
+    /* What follows the `*` of the schema goes by keyword. */
+    for (size_t k = np; k < n; k++)
+        if (args[k].kind != CFX_ABSENT) {
+            given[nkw++] = cfx_str(s, schema->params[k].name);
+            given[nkw++] = args[k];
+        }
+    if (cfx_scope_failed(s))
+        return false;
+    *st = cfx_bind(b, s->ctx, t, args, n < np ? n : np, given, nkw / 2,
+                   &s->error);
+    return true;
+}
+
 /* The descriptor is one overload, and arguments stand in its order: no chain
  * is searched, and absent ones take their defaults. */
 cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
                          size_t n, bool inplace)
 {
-    cfx_bound b = {0};
+    cfx_bound b;
+    cfx_status st;
     cfx_value out = cfx_none();
     if (cfx_scope_failed(s))
         return out;
@@ -279,18 +301,9 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
                    ? cfx_none()
                    : cfx_own(s, out);
     cfx_target t = {.op = op, .schema = schema, .variant = schema};
-    cfx_value given[CFX_MAX_PARAMS * 3];
-    size_t np = (size_t)schema->npositional, nkw = 0;
-    /* What follows the `*` of the schema goes by keyword. */
-    for (size_t k = np; k < n; k++)
-        if (args[k].kind != CFX_ABSENT) {
-            given[nkw++] = cfx_str(s, schema->params[k].name);
-            given[nkw++] = args[k];
-        }
-    if (cfx_scope_failed(s))
+    if (!cfx_bind__ordered(&b, s->ctx, schema, args, n, &s->error, &st) &&
+        !bind_spelled(s, &b, &t, args, n, &st))
         return out;
-    cfx_status st = cfx_bind(&b, s->ctx, &t, args, n < np ? n : np, given,
-                             nkw / 2, &s->error);
     if (!st)
         st = call_checked(s, &t, &b, inplace, &out);
     cfx_bound_release(&b);

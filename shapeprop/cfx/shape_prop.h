@@ -59,7 +59,6 @@ typedef struct cfx_shape_prop {
     cfx_shape_env *env;    /* of the options, or of its own */
     bool real;             /* tensors are run */
     bool no_meta;          /* nodes are left as they are */
-    bool check;            /* what meta says must be what comes out */
     cfx_shape_scope scope; /* where calls are made, unless given another */
     cfx_shape_env *own;    /* private */
     struct cfx_shape_match *match; /* private */

@@ -1,8 +1,9 @@
 /* sweep.js -- what a run takes at least, for each value of a symbol. */
 
-const points = (report.sweep ?? []).filter(p => isNumber(p.floor_seconds));
-const symbol = Object.keys(points[0] ?? {}).find(k =>
-  isNumber(points[0][k]) && k in (report.symbols ?? {})) ?? "";
+const symbol = Object.keys(report.sweep?.[0] ?? {})
+  .find(k => k in (report.symbols ?? {})) ?? "";
+const points = (report.sweep ?? [])
+  .filter(p => isNumber(p[symbol]) && isNumber(p.floor_seconds));
 
 /* key, title, format, and layers from below: [name, value of a point]. */
 const SWEEPS = [
@@ -22,7 +23,10 @@ function stack(layers) {
   const under = points.map(() => 0);
   return layers.map(([name, value]) => {
     const from = [...under];
-    points.forEach((p, i) => under[i] += orNull(value(p)) ?? 0);
+    points.forEach((p, i) => {
+      const v = value(p);
+      under[i] += isNumber(v) && v > 0 ? v : 0;
+    });
     return { name, from, to: [...under] };
   });
 }
@@ -93,7 +97,7 @@ function symbolTicks(first, last, room) {
 }
 
 function drawSweep(room) {
-  byId("sweep").hidden = points.length < 2 || !symbol;
+  byId("sweep").hidden = points.length < 2;
   if (byId("sweep").hidden)
     return;
   const [, , format, layers] = sweepShown, width = Math.max(room, 280);

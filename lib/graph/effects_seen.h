@@ -1,0 +1,37 @@
+/*
+ * effects_seen.h -- the effects of calls like those seen before. Not
+ * installed.
+ *
+ * For who asks all nodes of a graph what they do. Nodes may be erased
+ * meanwhile, but no new arguments or targets made.
+ *
+ *     cfx_effects_seen seen = {0};
+ *     for (n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
+ *         st = cfx_node__effects(&seen, n, &e, err);
+ */
+#ifndef CFX_EFFECTS_SEEN_H
+#define CFX_EFFECTS_SEEN_H
+
+#include <cfx/graph.h>
+
+enum { CFX_EFFECTS_SEEN = 32, CFX_KEY_VALUES = 8 };
+
+/* All of a call that its effects depend on. */
+typedef struct cfx_call_key {
+    const cfx_string *target; /* NULL: none */
+    uint8_t op, n;            /* n values: args, keys and values of kwargs */
+    uint32_t nargs;
+    uint8_t kind[CFX_KEY_VALUES];
+    uint64_t bits[CFX_KEY_VALUES]; /* of a node: which input it is */
+} cfx_call_key;
+
+typedef struct cfx_effects_seen {
+    cfx_call_key key[CFX_EFFECTS_SEEN];
+    cfx_effects effects[CFX_EFFECTS_SEEN];
+} cfx_effects_seen;
+
+/* As cfx_node_effects. */
+cfx_status cfx_node__effects(cfx_effects_seen *seen, const cfx_node *n,
+                             cfx_effects *out, cfx_error *err);
+
+#endif
