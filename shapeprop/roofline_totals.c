@@ -39,7 +39,7 @@ void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
     if (r->rates) {
         cfx_human(peak, sizeof(peak), cfx_machine_peak(r->rates, CFX_F32),
                   "FLOP/s");
-        cfx_buf_printf(b, "machine   %s, %d thread%s, float32 at %s\n",
+        cfx_buf_printf(b, "machine   %s, %d thread%s\npeak      float32 %s\n",
                        r->machine->name, r->rates->threads,
                        plural(r->rates->threads), peak);
         put_levels(b, r->rates);
