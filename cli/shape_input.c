@@ -38,7 +38,7 @@ static bool read_range(const char *s, cli_symbol *out)
     char *end = (char *)(uintptr_t)s;
 
     out->min = 1;
-    out->max = CFX_DIM_MAX;
+    out->max = CFX_DIM_NO_MAX;
     if (strncmp(s, "..", 2) && !read_extent(s, &out->min, &end))
         return false;
     if (end > s && !*end) {
@@ -87,11 +87,7 @@ static cfx_status declare(cli_symbols *s, const cli_symbol *symbol,
     cfx_dim d = cfx_dim_symbol(s->env, symbol->name, symbol->min);
     if (cfx_dim_is_bad(d))
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    if (symbol->max < CFX_DIM_MAX &&
-        !cfx_dim_le(s->env, d, cfx_dim_int(symbol->max)))
-        return cfx_fail(err, CFX_EINVAL, "--set %s: contradicts another",
-                        symbol->name);
-    return CFX_OK;
+    return cfx_dim_limit(s->env, d, symbol->min, symbol->max, err);
 }
 
 cfx_status cli_symbols_make(cli_symbols *s, cfx_context *ctx,

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "shapeprop/symbols.h"
 
 /* Put into an array or an object; a missing value is lack of memory. */
 static bool append(json_t *to, json_t *v)
@@ -128,18 +127,24 @@ json_t *cfx_json_value(cfx_value v)
 
 /* ---- What holds of the symbols ---- */
 
+static json_t *end(int64_t v, int64_t none)
+{
+    return v == none ? json_null() : json_integer(v);
+}
+
 json_t *cfx_json_symbols(const cfx_shape_env *env)
 {
     json_t *j = json_object();
     bool ok = j != NULL;
-    cfx_symbol_facts f;
-    for (size_t at = 0; ok && cfx_symbols__next(env, &at, &f);) {
+    size_t n = env ? cfx_shape_env_symbols(env) : 0;
+    for (size_t i = 0; ok && i < n; i++) {
+        cfx_symbol s;
         json_t *one = json_object();
-        ok = one &&
-             set(one, "min", f.has_min ? json_integer(f.min) : json_null()) &&
-             set(one, "max", f.has_max ? json_integer(f.max) : json_null());
+        cfx_shape_env_symbol(env, i, &s);
+        ok = one && set(one, "min", end(s.min, CFX_DIM_NO_MIN)) &&
+             set(one, "max", end(s.max, CFX_DIM_NO_MAX));
         one = whole(one, ok);
-        ok = ok && set(j, f.name, one);
+        ok = ok && set(j, s.name, one);
     }
     return whole(j, ok);
 }

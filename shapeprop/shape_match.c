@@ -7,12 +7,10 @@
 #include <cfx/shape_prop.h>
 
 #include "format/print.h"
-#include "shapeprop/symbols.h"
 
+/* What a symbol stands for. */
 typedef struct binding {
-    char *name;
-    size_t size;
-    cfx_dim dim;
+    cfx_dim symbol, dim;
 } binding;
 
 struct cfx_shape_match {
@@ -37,133 +35,87 @@ void cfx_shape_match_free(cfx_shape_match *m)
 {
     if (!m)
         return;
-    for (size_t i = 0; i < m->n; i++)
-        cfx_free(m->ctx, m->item[i].name, m->item[i].size);
     cfx_free(m->ctx, m->item, m->cap * sizeof(*m->item));
     cfx_free(m->ctx, m, sizeof(*m));
 }
 
 /* ---- Symbols ---- */
 
-static bool is_letter(char c)
+static bool is_of_walk(const cfx_shape_match *m, cfx_dim symbol)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+    cfx_symbol s;
+    size_t n = m->env ? cfx_shape_env_symbols(m->env) : 0;
+    for (size_t i = 0; i < n; i++) {
+        cfx_shape_env_symbol(m->env, i, &s);
+        if (cfx_dim_same(s.dim, symbol))
+            return true;
+    }
+    return false;
 }
 
-static size_t name_length(const char *s)
-{
-    size_t n = 0;
-    while (is_letter(s[n]) || (n && s[n] >= '0' && s[n] <= '9'))
-        n++;
-    return n;
-}
-
-static const binding *bound(const cfx_shape_match *m, const char *name,
-                            size_t len)
+static const binding *bound(const cfx_shape_match *m, cfx_dim symbol)
 {
     for (size_t i = 0; i < m->n; i++)
-        if (m->item[i].size == len + 1 && !memcmp(m->item[i].name, name, len))
+        if (cfx_dim_same(m->item[i].symbol, symbol))
             return &m->item[i];
     return NULL;
 }
 
-static bool bind(cfx_shape_match *m, const char *name, cfx_dim dim)
+static cfx_status bind(cfx_shape_match *m, cfx_dim symbol, cfx_dim dim)
 {
-    size_t size = strlen(name) + 1;
     if (m->n == m->cap) {
         size_t cap = m->cap ? 2 * m->cap : 8;
         void *p = cfx_realloc(m->ctx, m->item, m->cap * sizeof(*m->item),
                               cap * sizeof(*m->item));
         if (!p)
-            return false;
+            return CFX_ENOMEM;
         m->item = p;
         m->cap = cap;
     }
-    char *copy = cfx_alloc(m->ctx, size);
-    if (!copy)
-        return false;
-    memcpy(copy, name, size);
-    m->item[m->n++] = (binding){copy, size, dim};
-    return true;
+    m->item[m->n++] = (binding){symbol, dim};
+    return CFX_OK;
 }
 
-static bool is_function(const char *name, size_t len)
+/* Do all symbols of a dim stand for something? */
+static bool is_told(const cfx_shape_match *m, cfx_dim d)
 {
-    return len == 3 && (!memcmp(name, "min", 3) || !memcmp(name, "max", 3));
-}
-
-static void add_dim(cfx_buf *to, cfx_dim d)
-{
-    char text[256];
-    size_t n = cfx_dim_format(d, text, sizeof(text));
-    if (n < sizeof(text)) {
-        cfx_buf_add(to, text, n);
-    } else if (cfx_buf_reserve(to, n + 1)) {
-        cfx_dim_format(d, to->s + to->len, n + 1);
-        to->len += n;
-    }
-}
-
-/* The text with what symbols stand for in their place; false: one of them
- * stands for nothing yet. */
-static bool substitute(const cfx_shape_match *m, cfx_buf *to, const char *s)
-{
-    while (*s) {
-        size_t n = name_length(s);
-        const binding *b = n ? bound(m, s, n) : NULL;
-        if (!n) {
-            cfx_buf_add(to, s++, 1);
-            continue;
-        }
-        if (b) {
-            cfx_buf_putc(to, '(');
-            add_dim(to, b->dim);
-            cfx_buf_putc(to, ')');
-        } else if (is_function(s, n) || cfx_symbols__has(m->env, s, n)) {
-            cfx_buf_add(to, s, n);
-        } else {
+    enum { MOST = 64 };
+    cfx_dim symbol[MOST];
+    size_t n = cfx_dim_free_symbols(d, symbol, MOST);
+    for (size_t i = 0; i < n && n <= MOST; i++)
+        if (!bound(m, symbol[i]) && !is_of_walk(m, symbol[i]))
             return false;
+    return n <= MOST;
+}
+
+static bool stands_for(void *user, const char *name, cfx_dim *v)
+{
+    const cfx_shape_match *m = user;
+    for (size_t i = 0; i < m->n; i++)
+        if (!strcmp(cfx_dim_symbol_name(m->item[i].symbol), name)) {
+            *v = m->item[i].dim;
+            return true;
         }
-        s += n;
-    }
-    return true;
+    return false;
 }
 
 static cfx_status match_dim(cfx_shape_match *m, cfx_dim have, cfx_dim want,
                             bool *same)
 {
-    cfx_buf text, with;
-    cfx_status st = CFX_OK;
+    const char *name = cfx_dim_symbol_name(want);
     *same = true;
-    if (cfx_dim_same(have, want))
+    if (cfx_dim_same(have, want) || (name && !strcmp(name, "_")))
         return CFX_OK;
     *same = false;
-    if (cfx_dim_is_int(want)) {
-        *same = cfx_dim_known_eq(m->env, have, want);
-        return CFX_OK;
-    }
-    cfx_buf_init(&text, m->ctx);
-    cfx_buf_init(&with, m->ctx);
-    add_dim(&text, want);
-    const char *s = cfx_buf_str(&text);
-    bool bare = !s[name_length(s)];
-    if (bare && !strcmp(s, "_")) {
+    if (is_told(m, want)) {
+        want = cfx_dim_subst(m->env, want, stands_for, m);
+        *same = !cfx_dim_is_bad(want) &&
+                cfx_dim_known_eq(m->env, have, want);
+    } else if (name) {
         *same = true;
-    } else if (substitute(m, &with, s)) {
-        st = with.failed ? CFX_ENOMEM
-                         : cfx_dim_parse(&want, m->env, cfx_buf_str(&with),
-                                         NULL);
-        *same = !st && cfx_dim_known_eq(m->env, have, want);
-        st = st == CFX_ENOMEM ? st : CFX_OK;
-    } else if (bare) {
-        *same = bind(m, s, have);
-        st = *same ? CFX_OK : CFX_ENOMEM;
+        return bind(m, want, have);
     }
-    if (text.failed)
-        st = CFX_ENOMEM;
-    cfx_buf_release(&text);
-    cfx_buf_release(&with);
-    return st;
+    return CFX_OK;
 }
 
 /* ---- Values ---- */

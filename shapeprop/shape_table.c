@@ -3,7 +3,6 @@
  */
 #include "format/print.h"
 #include "shapeprop/shape_rows.h"
-#include "shapeprop/symbols.h"
 
 /* ---- Text ---- */
 
@@ -27,35 +26,37 @@ static void put_cell(cfx_out *o, const char *s, size_t len, size_t width)
 }
 
 /* "N >= 1", "2 <= N <= 64", "N == 4" */
-static void put_symbol(cfx_out *o, const cfx_symbol_facts *f)
+static void put_symbol(cfx_out *o, const cfx_symbol *s)
 {
-    bool one = f->has_min && f->has_max && f->min == f->max;
-    bool between = f->has_min && f->has_max && !one;
+    bool least = s->min != CFX_DIM_NO_MIN, most = s->max != CFX_DIM_NO_MAX;
+    bool one = least && most && s->min == s->max;
+    bool between = least && most && !one;
     if (between) {
-        cfx_out_int(o, f->min);
+        cfx_out_int(o, s->min);
         cfx_out_puts(o, " <= ");
     }
-    cfx_out_puts(o, f->name);
-    if (one || (f->has_min && !between)) {
+    cfx_out_puts(o, s->name);
+    if (one || (least && !between)) {
         cfx_out_puts(o, one ? " == " : " >= ");
-        cfx_out_int(o, f->min);
-    } else if (f->has_max) {
+        cfx_out_int(o, s->min);
+    } else if (most) {
         cfx_out_puts(o, " <= ");
-        cfx_out_int(o, f->max);
+        cfx_out_int(o, s->max);
     }
 }
 
 static void put_symbols(cfx_out *o, const cfx_shape_env *env)
 {
-    cfx_symbol_facts f;
-    bool any = false;
-    for (size_t at = 0; cfx_symbols__next(env, &at, &f); any = true) {
-        cfx_out_puts(o, any ? ", " : "\nsymbols: ");
-        put_symbol(o, &f);
-    }
-    size_t n = env ? cfx_shape_env_guards(env) : 0;
-    cfx_out_puts(o, any || n ? "\n" : "");
+    size_t n = env ? cfx_shape_env_symbols(env) : 0;
+    size_t guards = env ? cfx_shape_env_guards(env) : 0;
     for (size_t i = 0; i < n; i++) {
+        cfx_symbol s;
+        cfx_shape_env_symbol(env, i, &s);
+        cfx_out_puts(o, i ? ", " : "\nsymbols: ");
+        put_symbol(o, &s);
+    }
+    cfx_out_puts(o, n || guards ? "\n" : "");
+    for (size_t i = 0; i < guards; i++) {
         cfx_out_puts(o, i ? "         " : "guards:  ");
         cfx_out_puts(o, cfx_shape_env_guard(env, i));
         cfx_out_putc(o, '\n');

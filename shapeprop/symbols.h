@@ -15,7 +15,5 @@ typedef struct cfx_symbol_facts {
 /* The next symbol from *at on, which must begin as 0; false: no more. */
 bool cfx_symbols__next(const cfx_shape_env *env, size_t *at,
                        cfx_symbol_facts *out);
-/* Is a symbol of that name there? */
-bool cfx_symbols__has(const cfx_shape_env *env, const char *name, size_t len);
 
 #endif

@@ -17,6 +17,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/view.h"
 
 enum { MAX = CFX_RESAMPLE_MAX_SPATIAL };
 
@@ -227,8 +228,7 @@ static cfx_status interpolate_infer(cfx_call *call)
         st = out_shape(call, &r, shape);
     if (st)
         return st;
-    bool last = r.x->flags & CFX_TENSOR_CHANNELS_LAST &&
-                !cfx_tensor_is_contiguous(r.x);
+    bool last = cfx_view_is_last(call->env, r.x);
     if (last)
         cfx_strides_of(call->env, CFX_CHANNELS_LAST, r.x->rank, shape,
                        stride);

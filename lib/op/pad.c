@@ -10,6 +10,7 @@
 #include "kernel/resample.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/view.h"
 
 enum { INPUT, PAD, MODE, VALUE };
 
@@ -163,8 +164,7 @@ static cfx_status pad_infer(cfx_call *call)
         return cfx_infer_refuse(call, CFX_BOOL);
     if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
-    bool last = x->flags & CFX_TENSOR_CHANNELS_LAST &&
-                !cfx_tensor_is_contiguous(x);
+    bool last = cfx_view_is_last(call->env, x);
     if (last)
         cfx_strides_of(call->env, CFX_CHANNELS_LAST, x->rank, shape, stride);
     return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, shape,

@@ -12,6 +12,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/view.h"
 
 enum { MAX_SPATIAL = CFX_POOL_MAX_SPATIAL };
 
@@ -137,8 +138,7 @@ static cfx_status give(cfx_call *call, const cfx_tensor *x,
                        const cfx_dim *shape)
 {
     cfx_dim stride[CFX_MAX_RANK];
-    bool last = x->flags & CFX_TENSOR_CHANNELS_LAST &&
-                !cfx_tensor_is_contiguous(x);
+    bool last = cfx_view_is_last(call->env, x);
     if (last)
         cfx_strides_of(call->env, CFX_CHANNELS_LAST, x->rank, shape, stride);
     cfx_status st = cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank,

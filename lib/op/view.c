@@ -276,3 +276,14 @@ cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v)
         return CFX_CHANNELS_LAST_3D;
     return CFX_CONTIGUOUS_FORMAT;
 }
+
+bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x)
+{
+    cfx_view v;
+    if (!(x->flags & CFX_TENSOR_CHANNELS_LAST))
+        return false;
+    if (!cfx_tensor_is_contiguous(x))
+        return true;
+    cfx_view_begin(&v, x);
+    return cfx_view_format(env, &v) == CFX_CHANNELS_LAST;
+}

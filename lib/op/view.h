@@ -53,6 +53,9 @@ cfx_status cfx_view_out_strided_like(cfx_call *call, int k);
 /* PyTorch's suggest_memory_format: the order that the strides fall in, if that
  * is the channels' last. */
 cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v);
+/* The same of a tensor of rank 4: is it channels_last? Where the strides alone
+ * do not tell, as of one pixel, they are taken for what they look like. */
+bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x);
 
 /* What is the same as an extent, made at least 0 and at most n after counting
  * negative ones from the end. */
