@@ -80,6 +80,21 @@ static void put_value(cfx_coder *c, cfx_value v)
     cfx_print__value(&c->values, v);
 }
 
+/* `, "0")`; torch.fx writes these quotes whatever is between them. */
+static void put_odd_part(cfx_coder *c, const char *part, size_t n)
+{
+    bool plain = true;
+    for (size_t i = 0; i < n; i++)
+        plain = plain && (unsigned char)part[i] >= ' ' && part[i] != '"' &&
+                part[i] != '\\';
+    cfx_out_puts(c->out, plain ? ", \"" : ", ");
+    if (plain)
+        cfx_out_add(c->out, part, n);
+    else
+        cfx_print__quoted(c->out, part, n);
+    cfx_out_puts(c->out, plain ? "\")" : ")");
+}
+
 /* What `path` names below a value, or below self: `self.a.b`, and
  * `getattr(self.a, "0")` where a part is no identifier. */
 static void put_path(cfx_coder *c, cfx_value base, const char *path)
@@ -93,10 +108,12 @@ static void put_path(cfx_coder *c, cfx_value base, const char *path)
         put_value(c, base);
     for (const char *p = path; p; p = next_part(p)) {
         size_t n = strcspn(p, ".");
-        bool plain = cfx_coder__is_identifier(p, n);
-        cfx_out_puts(c->out, plain ? "." : ", \"");
-        cfx_out_add(c->out, p, n);
-        cfx_out_puts(c->out, plain ? "" : "\")");
+        if (cfx_coder__is_identifier(p, n)) {
+            cfx_out_putc(c->out, '.');
+            cfx_out_add(c->out, p, n);
+        } else {
+            put_odd_part(c, p, n);
+        }
     }
 }
 
