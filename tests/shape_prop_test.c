@@ -483,7 +483,7 @@ END_TEST
 START_TEST(shapes_print_and_read_back)
 {
     static const char *const same[] = {
-        "f32[]", "f32[N, 3, 224, 224]", "i64[2*N + 1, (H - 1)//2 + 1]",
+        "f32[]", "f32[N, 3, 224, 224]", "i64[2*N + 1, (H + 1)//2]",
         "(f32[2], i64[N])", "(f32[2],)", "()", "[]", "[f32[2], N, 3]",
         "{'a': f32[2], 'b': (N, 'x', True, None)}", "N", "2*N + 1",
         "(H - 1)//2", "-1", "f32[min(H, W)]", "f32[max(H, W), N % 2]",
