@@ -123,12 +123,28 @@ static bool differs(quantity q, double a, double b)
     return fabs(a - b) > slack * most;
 }
 
+/* The formula that a quantity is, or NULL. */
+static const char *formula(const side *s, quantity q, bool total)
+{
+    const char *key = total ? names[q].total_key : names[q].key;
+    return json_string_value(json_object_get(s->json, key));
+}
+
+static bool pair_differs(const pair *p, quantity q)
+{
+    const char *now = formula(&p->now, q, false);
+    const char *was = formula(&p->was, q, false);
+    if (now && was)
+        return strcmp(now, was) != 0;
+    return now || was || differs(q, p->now.x[q], p->was.x[q]);
+}
+
 static bool changed(const pair *p)
 {
     if (!p->now.json || !p->was.json)
         return true;
     for (int q = 0; q < QUANTITIES; q++)
-        if (differs((quantity)q, p->now.x[q], p->was.x[q]))
+        if (pair_differs(p, (quantity)q))
             return true;
     return !json_equal((json_t *)json_object_get(p->now.json, "value"),
                        (json_t *)json_object_get(p->was.json, "value"));
@@ -136,12 +152,13 @@ static bool changed(const pair *p)
 
 /* ---- A table ---- */
 
-static void add_number(cfx_grid *g, double x, const char *unit)
+static void add_quantity(cfx_grid *g, const side *s, quantity q, bool total)
 {
     char text[32] = "";
-    if (!isnan(x))
-        cfx_human(text, sizeof(text), x, unit);
-    cfx_grid_add(g, text);
+    const char *symbolic = formula(s, q, total);
+    if (!isnan(s->x[q]))
+        cfx_human(text, sizeof(text), s->x[q], names[q].unit);
+    cfx_grid_add(g, symbolic ? symbolic : text);
 }
 
 /* "+12.3%"; empty where one is not known. */
@@ -170,8 +187,7 @@ static void choose(const comparing *c, bool show[QUANTITIES])
 {
     for (size_t i = 0; i < c->n; i++)
         for (int q = 0; q < QUANTITIES; q++)
-            show[q] |= differs((quantity)q, c->pair[i].now.x[q],
-                               c->pair[i].was.x[q]);
+            show[q] |= pair_differs(&c->pair[i], (quantity)q);
 }
 
 static void add_pair(cfx_grid *g, const pair *p, const bool show[QUANTITIES])
@@ -181,8 +197,8 @@ static void add_pair(cfx_grid *g, const pair *p, const bool show[QUANTITIES])
     cfx_grid_add(g, !p->was.json ? "added" : !p->now.json ? "removed" : "");
     for (int q = 0; q < QUANTITIES; q++)
         if (show[q]) {
-            add_number(g, p->was.x[q], names[q].unit);
-            add_number(g, p->now.x[q], names[q].unit);
+            add_quantity(g, &p->was, (quantity)q, false);
+            add_quantity(g, &p->now, (quantity)q, false);
         }
     add_change(g, p->now.x[t], p->was.x[t]);
 }
@@ -256,11 +272,13 @@ static bool put_totals(cfx_buf *b, const comparing *c, put_fn *fn)
     cfx_grid_add_column(&g, (cfx_grid_column){"now", "now", false, 0});
     cfx_grid_add_column(&g, (cfx_grid_column){"change", "change", false, 0});
     for (int q = 0; q < QUANTITIES; q++) {
-        if (isnan(t.was.x[q]) && isnan(t.now.x[q]))
+        if (isnan(t.was.x[q]) && isnan(t.now.x[q]) &&
+            !formula(&t.was, (quantity)q, true) &&
+            !formula(&t.now, (quantity)q, true))
             continue;
         cfx_grid_add(&g, q == LIVE ? "peak live" : names[q].title);
-        add_number(&g, t.was.x[q], names[q].unit);
-        add_number(&g, t.now.x[q], names[q].unit);
+        add_quantity(&g, &t.was, (quantity)q, true);
+        add_quantity(&g, &t.now, (quantity)q, true);
         add_change(&g, t.now.x[q], t.was.x[q]);
     }
     if (!g.failed)
@@ -299,6 +317,13 @@ static json_t *real_or_null(double x)
                ? json_integer((json_int_t)x) : json_real(x);
 }
 
+/* A number, a formula, or null. */
+static json_t *json_quantity(const side *s, quantity q, bool total)
+{
+    const char *symbolic = formula(s, q, total);
+    return symbolic ? json_string(symbolic) : real_or_null(s->x[q]);
+}
+
 static json_t *json_pair(const pair *p, const char *status, bool total)
 {
     json_t *j = json_object();
@@ -306,8 +331,9 @@ static json_t *json_pair(const pair *p, const char *status, bool total)
               set(j, "status", json_string(status));
     for (int q = 0; q < QUANTITIES && ok; q++) {
         json_t *both = json_object();
-        ok = both && set(both, "was", real_or_null(p->was.x[q])) &&
-             set(both, "now", real_or_null(p->now.x[q]));
+        ok = both &&
+             set(both, "was", json_quantity(&p->was, (quantity)q, total)) &&
+             set(both, "now", json_quantity(&p->now, (quantity)q, total));
         ok = set(j, total ? names[q].total_key : names[q].key, both) && ok;
     }
     if (!ok) {

@@ -141,6 +141,8 @@ is 'another size' 0 '^MACs +1.81G +3.63G +\+100.0%$' resnet18.fx \
     -i 'x=f32[2,3,224,224]' $round --against before.json
 is 'another model' 0 ' removed ' digits.fx -i 'x=f32[1,1,8,8]' $round \
     --against before.json
+is 'formulas against numbers' 0 '^MACs +1.81G +1814073344\*N' resnet18.fx \
+    -i 'x=f32[N,3,224,224]' $round --against before.json
 is 'a model by its file' 0 '^no node changed$' digits.fx -i 'x=f32[1,1,8,8]' \
     $round --against digits.fx
 is 'another machine' 0 '^was  resnet18.fx on Raspberry' resnet18.fx -i "$x" \
