@@ -27,8 +27,8 @@ static const cli_option options[] = {
      "a symbol's value, or its range: N=4, N=2..64; symbols are at least 1",
      offsetof(struct shapes_options, set)},
     {CLI_LIST, 0, "assert", "NODE=SHAPE",
-     "fail unless this comes out of a node: f32[N,64,56,56], where _ stands for "
-     "any extent; a list (f32[2],i64[2]); a number",
+     "fail unless this comes out of a node: f32[N,64,56,56], where _ stands "
+     "for any extent; a list (f32[2],i64[2]); a number",
      offsetof(struct shapes_options, asserts)},
     {CLI_TEXT, 'f', "format", "FORMAT",
      "text (default): a table; json, csv; graph: the model with the shapes of "

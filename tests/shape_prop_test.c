@@ -425,8 +425,8 @@ START_TEST(errors_name_call_shapes_and_module)
         "kwargs = {})\n    return a_gc\n");
     cfx_shape_prop p = {.env = NULL};
     ck_assert_int_eq(walk(&p, gm, "f32[N, 4]"), CFX_ESHAPE);
-    ck_assert_str_eq(err.text, "add: The size of tensor a (3) must match the size "
-                     "of tensor b (4) at non-singleton dimension 1; "
+    ck_assert_str_eq(err.text, "add: The size of tensor a (3) must match the "
+                     "size of tensor b (4) at non-singleton dimension 1; "
                      "operator.add of f32[N, 3], f32[N, 4] in a; While "
                      "executing %add : [num_users=1] = call_function[target="
                      "operator.add](args = (%a_fc, %x), kwargs = {})");
@@ -449,7 +449,8 @@ START_TEST(nodes_stem_from_modules)
         {"mul", ""}, {"b", "b"}, {"tell", "q.r"}, {"output", ""},
     };
     cfx_module *gm = parse(
-        "# cfx 1\nM(\n  (a): Module(\n    (fc): ReLU()\n    (gc): ReLU()\n  )\n"
+        "# cfx 1\nM(\n  (a): Module(\n    (fc): ReLU()\n"
+        "    (gc): ReLU()\n  )\n"
         "  (b): ReLU()\n)\n\ngraph():\n" X
         "    %a_fc : [num_users=1] = call_module[target=a.fc](args = (%x,), "
         "kwargs = {})\n"
@@ -504,8 +505,8 @@ START_TEST(what_is_no_shape_is_refused)
     static const char *const bad[] = {
         "", " ", "f32[", "f32]", "f32[2", "f32[2]]", "f32[2,,3]", "f32[-1]",
         "f32[2][1][1]", "f32[2][1, 1]", "q32[2]", "f32[2]CPU!", "(f32[2]",
-        "f32[2 3]", "f32[1/2]", "{'a' f32[2]}", "f32[N", "f32[1,1,1,1,1,1,1,1,"
-        "1,1,1,1,1,1,1,1,1]", "f32[2] f32[2]", "1 +",
+        "f32[2 3]", "f32[1/2]", "{'a' f32[2]}", "f32[N",
+        "f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "f32[2] f32[2]", "1 +",
     };
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
         cfx_value v;

@@ -5,9 +5,9 @@
  * numbers, and whose extents may be symbols; or, as torch.fx's, on tensors.
  * Each node gets
  *
- *     meta["tensor_meta"]   a meta for each tensor that came out, in the tuples,
- *                           lists and dicts in which it came; as in torch.fx
- *                           only where there was a tensor at all
+ *     meta["tensor_meta"]   a meta for each tensor that came out, in the
+ *                           tuples, lists and dicts in which it came; as in
+ *                           torch.fx only where there was a tensor at all
  *     meta["type"]          the type of what came out: "torch.Tensor", "int",
  *                           "tuple", "torch.return_types.topk"
  *
@@ -27,8 +27,9 @@
  * arithmetic on them, and tensors of at most CFX_KNOWN_MAX elements that are
  * made of numbers (torch.tensor([2, 3]), torch.arange(4)) or were loaded, so
  * that a reshape by them, their item() and masks that they are have a shape.
- * What only the data tells (nonzero of an input) gets a symbol u0, u1, ... Facts
- * that a rule needed and that do not follow are guards of the environment.
+ * What only the data tells (nonzero of an input) gets a symbol u0, u1, ...
+ * Facts that a rule needed and that do not follow are guards of the
+ * environment.
  *
  * Errors say what was called, on what, and where: "The size of tensor a (3)
  * must match ...; operator.add of f32[2, 3], f32[2, 4] in layer1.0; While
