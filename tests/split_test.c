@@ -486,7 +486,7 @@ START_TEST(long_groups_are_found_in_linear_time)
     ck_assert_uint_eq(cfx_module_nchildren(split), 1);
     cfx_module_unref(split);
     /* One call of the host on the way, and all of it runs there. */
-    assert_ok(cfx_node_rename(n->next, "b", &err));
+    assert_ok(cfx_node_rename(cfx_node_next(n), "b", &err));
     assert_ok(cfx_split_for_accelerator(&split, gm,
                                         (cfx_support){not_b, NULL}, &o, &err));
     ck_assert_uint_eq(cfx_module_nchildren(split), 1);
