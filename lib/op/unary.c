@@ -159,7 +159,7 @@ static cfx_status round_decimals_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     int64_t n = cfx_call_int(call, 1);
-    double param[] = {pow(10, (double)(n < 0 ? -n : n)), n < 0};
+    double param[] = {pow(10, fabs((double)n)), n < 0};
     cfx_iter it;
     cfx_loop_out(&it, y);
     cfx_loop_in(&it, cfx_call_tensor(call, 0));
