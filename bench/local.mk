@@ -51,7 +51,7 @@ bench-of-graphs: bench-graphs
 	./bench-graphs $${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/graphs_peer.py"} \
 		$(GRAPH_FLAGS)
 
-# What cfx machine measures, held against others; LIMITS_FLAGS: -c.
+# What cfx machine measures, held against others; LIMITS_FLAGS: -c, -p.
 .PHONY: bench-machine
 bench-machine: bench-limits
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-limits \
