@@ -54,8 +54,8 @@ COMMUTING(fmax, FMAX, cfx_binary_same, cfx_cost_0_0, "aten.fmax.default", NULL,
           "The greater of two, passing over NaN.")
 COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
           "The lesser of two, passing over NaN.")
-TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1, "aten.hypot.default", NULL,
-    "The length of (x, y).")
+TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1, "aten.hypot.default",
+    NULL, "The length of (x, y).")
 TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_1_1,
     "aten.xlogy.Tensor aten.xlogy.Scalar_Other", NULL,
     "x * log(y), and 0 where x is 0.")

@@ -286,7 +286,8 @@ static cfx_status pixels_out(cfx_call *call, const cfx_dim *shape)
     cfx_dim stride[CFX_MAX_RANK];
     cfx_view v;
     cfx_view_begin(&v, x);
-    cfx_strides_of(call->env, cfx_view_format(call->env, &v), x->rank, shape, stride);
+    cfx_strides_of(call->env, cfx_view_format(call->env, &v), x->rank, shape,
+                   stride);
     return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, shape,
                                 stride);
 }
