@@ -68,8 +68,8 @@ static const struct { const char *name, *why; } few[] = {
 
 /* Where chance begins besides the golden cases: of what they do not have. */
 static const char *const seeds[] = {
-    "torchvision.ops.stochastic_depth.stochastic_depth(f32[2,3], 0.0, "
-    "'batch', False)",
+    ("torchvision.ops.stochastic_depth.stochastic_depth(f32[2,3], 0.0, "
+     "'batch', False)"),
     "torchvision.ops.stochastic_depth(f32[2,3,4], 0.0, 'row', False)",
     "operator.le((1, 2), (1, 3))",
     "operator.le([3], [2, 7])",
