@@ -5,9 +5,9 @@
  * declare, but a get_attr node of the graph names, is a bare parameter, whose
  * shape no text tells: the weights file declares it. Any other name in the
  * file is an error, since it means that text and weights do not belong
- * together. What begins with `%` belongs to the arguments of the graphs. State that the file lacks stays without numbers: BatchNorm's
- * num_batches_tracked is not needed to run, and what is needed will be missed
- * then.
+ * together. What begins with `%` belongs to the arguments of the graphs. State
+ * that the file lacks stays without numbers: BatchNorm's num_batches_tracked is
+ * not needed to run, and what is needed will be missed then.
  */
 #include <cfx/file.h>
 #include <cfx/text.h>

@@ -14,7 +14,7 @@ const char *const cfx_opcode_names[CFX_NOPCODES] = {
     [CFX_OUTPUT] = "output",
 };
 
-/* ---- Nodes lie in rows of blocks, each twice as long as the one before ---- */
+/* ---- Nodes lie in rows of blocks, each twice as long as the last ---- */
 
 enum {
     PLACES = CFX_NODE_BLOCK / sizeof(cfx_node),

@@ -2,8 +2,8 @@
  * graph_impl.h -- what the files of this folder share. Not installed.
  *
  * A graph is a list of nodes; `ends` has the first as next, the last as prev.
- * Nodes lie in blocks and are never freed one by one. Everything that a node points to is in the store, but its name,
- * which belongs to the namespace.
+ * Nodes lie in blocks and are never freed one by one. Everything that a node
+ * points to is in the store, but its name, which belongs to the namespace.
  *
  * An edit first gets all the memory it needs, then changes what can no longer
  * fail.
