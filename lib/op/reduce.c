@@ -331,7 +331,8 @@ static void norm_cost(const cfx_call *call, cfx_cost *cost)
         cost->ops = n;
         return;
     }
-    cost->ops = cfx_cost_linear(call, 2 + power - (p == 0), n, root - 1, groups);
+    cost->ops = cfx_cost_linear(call, 2 + power - (p == 0), n, root - 1,
+                                groups);
     cost->transcendental = cfx_cost_linear(call, power, n, root, groups);
 }
 
