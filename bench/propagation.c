@@ -1,6 +1,7 @@
 /*
- * propagation -- how long the shapes of a whole model take, without its numbers:
- * a walk in a meta scope with integers for extents, and one with symbols.
+ * propagation -- how long the shapes of a whole model take, without its
+ * numbers: a walk in a meta scope with integers for extents, and one with
+ * symbols.
  *
  * Each run has another batch size (or symbols of other names, so that no
  * expression is there already), and makes and releases its interpreter. The

@@ -218,7 +218,7 @@ START_TEST(text_and_turned_operands_give_the_same_word)
 {
     rng r = {7, 0};
     node t[NODES];
-    long of = cases(CASES) / 10;
+    long of = cases(CASES) / 20;
     for (long i = 0; i < of; i++) {
         int n = make_tree(&r, t);
         begin_anew(i);
@@ -268,7 +268,7 @@ START_TEST(no_proof_is_refuted_by_values)
 {
     rng r = {23, 0};
     node t[2][NODES];
-    long proofs = 0, of = cases(CASES) / 40;
+    long proofs = 0, of = cases(CASES) / 100;
     for (long i = 0; i < of; i++) {
         cfx_dim d[2];
         int n[2];
@@ -347,7 +347,7 @@ END_TEST
 START_TEST(rounding_by_integers_is_decided)
 {
     rng r = {41, 0};
-    long of = cases(CASES) / 500;
+    long of = cases(CASES) / 1000;
     for (long i = 0; i < of; i++) {
         cfx_dim x = cfx_dim_int(draw(&r, 5)), parts = cfx_dim_int(0);
         begin_anew(i);
@@ -374,6 +374,42 @@ START_TEST(rounding_by_integers_is_decided)
                       text_of(x));
     }
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
+}
+END_TEST
+
+START_TEST(random_texts_are_read_or_refused)
+{
+    static const char *const token[] = {
+        "H", "N", "W", "u0", "1", "2", "3", "7", "0", "2305843009213693952",
+        "2.5", "(", "(", ")", ")", ",", "+", "-", "*", "//", "/", "%", "**",
+        "min(", "max(", "floor(", "ceiling(", "FloorDiv(", "Mod(", "Add(",
+        "Mul(", "Pow(", "CeilToInt(", "IntTrueDiv(", "TruncToInt(",
+        "Symbol('", "s0", "'", "Rational(", "ModularIndexing(", "Abs(", " ",
+        "integer=True", "Float('", "CleanDiv(", "Max()",
+    };
+    enum { TOKENS = sizeof(token) / sizeof(*token) };
+    rng r = {67, 0};
+    long of = cases(CASES) / 20, read = 0;
+    for (long i = 0; i < of; i++) {
+        char text[512];
+        size_t len = 0;
+        cfx_dim d, back;
+        begin_anew(i);
+        for (int64_t n = 1 + draw(&r, 9); n > 0; n--)
+            len += (size_t)snprintf(text + len, sizeof(text) - len, "%s",
+                                    token[draw(&r, TOKENS)]);
+        cfx_status st = cfx_dim_parse(&d, env, text, NULL);
+        ck_assert_msg(st == CFX_OK || st == CFX_EPARSE, "%s", text);
+        ck_assert_int_eq(cfx_dim_is_bad(d), st != CFX_OK);
+        if (st)
+            continue;
+        read++;
+        /* What was read may have been a guard, so that it is simpler now. */
+        ck_assert_msg(!cfx_dim_parse(&back, env, text_of(d), NULL) &&
+                      cfx_dim_known_eq(env, back, d), "%s: %s", text,
+                      text_of(d));
+    }
+    ck_assert_int_gt(read, of / 50);
 }
 END_TEST
 
@@ -500,6 +536,7 @@ int main(void)
     tcase_add_test(t, no_proof_is_refuted_by_values);
     tcase_add_test(t, substitution_commutes_with_evaluation);
     tcase_add_test(t, rounding_by_integers_is_decided);
+    tcase_add_test(t, random_texts_are_read_or_refused);
     tcase_add_test(t, huge_factors_are_exact_or_bad);
     tcase_add_test(t, no_answer_contradicts_values_that_satisfy_all_guards);
     tcase_add_test(t, threads_make_the_same_words);
