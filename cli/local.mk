@@ -16,3 +16,4 @@ cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 
 dist_man_MANS += doc/cfx.1
+EXTRA_DIST += doc/roofline.svg

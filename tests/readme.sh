@@ -10,6 +10,8 @@ bin=$(cd "$builddir" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 passed=0 failed=0
+CFX_MACHINES=$top/shapeprop/machines
+export CFX_MACHINES
 awk -v dir="$work" '
     /^```console$/ { n++; inside = 1; next }
     /^```c$/ { n++; code = 1; next }
@@ -20,7 +22,7 @@ awk -v dir="$work" '
 for cmd in "$work"/*.cmd; do
     case $(cat "$cmd") in
     cfx*|digits*|count-flops*|run-example*|swap*|decompose-relu*) ;;
-    own-module*|conv-bn-fusion*) ;;
+    own-module*|own-cost*|shapes-example*|conv-bn-fusion*) ;;
     *) continue ;;
     esac
     want=${cmd%.cmd}.want
@@ -37,6 +39,16 @@ for cmd in "$work"/*.cmd; do
         failed=$((failed + 1))
     fi
 done
+
+# The picture is what the program draws.
+if (cd "$top" && PATH="$bin:$PATH" cfx roofline models/mobilenet_v3_small.fx \
+    -i 'x=f32[1,3,224,224]' --machine raspberry-pi-5 -t 4 --format svg \
+    2>/dev/null) | cmp - "$top/doc/roofline.svg"; then
+    passed=$((passed + 1))
+else
+    echo "doc/roofline.svg is another"
+    failed=$((failed + 1))
+fi
 one_line() { cat "$@" | tr '\n' '\001'; }
 for code in "$work"/*.code; do
     found=
@@ -63,7 +75,8 @@ exists()
         failed=$((failed + 1))
     fi
 }
-headers="$top/lib/cfx/*.h $top/interp/cfx/*.h $bin/lib/cfx/*.h"
+headers="$top/lib/cfx/*.h $top/interp/cfx/*.h $top/shapeprop/cfx/*.h
+    $bin/lib/cfx/*.h"
 for name in $(grep -oE '\bcfx_[a-z_0-9]+' "$top/README.md" | sort -u); do
     # shellcheck disable=SC2086
     exists "$name" grep -qw "$name" $headers
@@ -72,7 +85,7 @@ for name in $(grep -oE '\bcfx/[a-z_]+\.h' "$top/README.md" | sort -u); do
     exists "$name" sh -c "ls '$top'/*/'$name' '$bin'/lib/'$name' 2>/dev/null |
         grep -q ."
 done
-for name in $(grep -oE '\b(examples|models|tests)/[a-z_./]+' "$top/README.md" |
+for name in $(grep -oE '\b(examples|models|tests|doc)/[a-z_0-9./]+' "$top/README.md" |
     sed 's/\.$//' | sort -u); do
     exists "$name" test -e "$top/$name"
 done

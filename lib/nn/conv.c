@@ -153,12 +153,17 @@ static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
     cfx_value n = cfx_int_add(s, cfx_int_mul(s, in, cfx_int(stride)),
                               cfx_int(least));
     n = cfx_int_add(s, size, cfx_int_mul(s, n, cfx_int(-1)));
-    if (n.kind == CFX_INT && (n.u.i < 0 || n.u.i >= stride))
-        return cfx_scope_fail(s, CFX_ESHAPE, "the requested output_size would "
-                              "need an output_padding of %lld on axis %u, and "
-                              "the stride is %lld", (long long)n.u.i, i,
-                              (long long)stride);
-    return n;
+    if (n.kind != CFX_INT && n.kind != CFX_SYMINT)
+        return n; /* a proxy: nobody knows yet */
+    cfx_dim d = cfx_value_dim(n);
+    if (cfx_dim_le(s->env, cfx_dim_int(0), d) &&
+        cfx_dim_lt(s->env, d, cfx_dim_int(stride)))
+        return n;
+    char text[200];
+    cfx_dim_format(d, text, sizeof(text));
+    return cfx_scope_fail(s, CFX_ESHAPE, "the requested output_size would "
+                          "need an output_padding of %s on axis %u, and the "
+                          "stride is %lld", text, i, (long long)stride);
 }
 
 /* The output_padding, or the one that output_size chooses: the extents of the
