@@ -92,6 +92,27 @@ run print --help | tr -s ' \n' ' ' |
     >>"$work/program"
 same 'formats of print'
 
+# What the examples show is what happens: "$ ", a command that may go on over
+# lines that end in a backslash, and its output.
+awk -v dir="$work" '
+    /^\.Bd -literal/ { n++; inside = 1; command = 1; next }
+    /^\.Ed/ { inside = 0 }
+    !inside { next }
+    { gsub(/\\-/, "-"); gsub(/\\e/, "\\"); sub(/^\$ cfx/, "run") }
+    { print > (dir "/" n (command ? ".command" : ".shown")) }
+    !/\\$/ { command = 0 }' "$page"
+CFX=$(cd "$(dirname "$CFX")" && pwd)/${CFX##*/}
+for command in "$work"/*.command; do
+    (cd "$srcdir" && CFX_MACHINES=shapeprop/machines && export CFX_MACHINES &&
+        . "$command") >"$work/have" 2>/dev/null
+    if diff "${command%.command}.shown" "$work/have"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "not as the page shows: $(cat "$command")"
+    fi
+done
+
 # What reads it has nothing to say about it.
 if command -v groff >/dev/null; then
     groff -mdoc -ww -z "$page" >"$work/said" 2>&1
