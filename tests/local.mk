@@ -212,7 +212,7 @@ endif
 if HAVE_CHECK
 SHAPE_TESTS =
 # -- extents
-SHAPE_TESTS += tests/dim_property_test
+SHAPE_TESTS += tests/dim_property_test tests/dim_limit_test
 
 # -- shapes
 SHAPE_TESTS += tests/shape_prop_test
@@ -227,10 +227,8 @@ dist_check_SCRIPTS += $(WALKS)
 TESTS += $(WALKS)
 
 # -- cost
-SHAPE_TESTS += tests/own_cost_test
-
-SHAPE_TESTS += tests/cost_test tests/roofline_test
-EXTRA_DIST += %reldir%/cost_test.h
+SHAPE_TESTS += tests/own_cost_test tests/cost_test tests/roofline_test
+tests_cost_test_SOURCES = %reldir%/cost_test.c %reldir%/cost_test.h
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
 check_PROGRAMS += tests/cost_rules_test

@@ -142,8 +142,10 @@ static bool is_name(const char *s)
 static cfx_dim declare(cfx_shape_env *env, cfx_dim symbol, int64_t min,
                        bool unbacked)
 {
-    if (cfx_dim_is_bad(symbol))
+    if (cfx_dim_is_bad(symbol) || min > CFX_DIM_MAX)
         return CFX_DIM_BAD;
+    if (min < -CFX_DIM_MAX)
+        min = -CFX_INF;
     bool old = cfx_env_known(env, cfx_expr_of(symbol)) != NULL;
     if (!cfx_env_reserve(env->ctx, &env->symbol, &env->symbol_cap,
                          env->symbols, sizeof(*env->symbol)))
@@ -196,6 +198,39 @@ cfx_dim cfx_dim_unbacked(cfx_shape_env *env)
     return d;
 }
 
+/* The multiple of k->every, and k->from, that is next to an end. */
+static int64_t end_of(const cfx_known *k, int64_t end, bool up)
+{
+    if (end == CFX_INF || end == -CFX_INF)
+        return end;
+    return up ? end + cfx_floormod_int(k->from - end, k->every)
+              : end - cfx_floormod_int(end - k->from, k->every);
+}
+
+/* Narrow the range of a symbol; of what is no symbol only ask whether any value
+ * is left. False: none is, and nothing has changed. */
+static bool keep_within(cfx_shape_env *env, cfx_dim d, int64_t min,
+                        int64_t max)
+{
+    cfx_range r = cfx_dim_range(env, d);
+    r.lo = min > r.lo ? min : r.lo;
+    r.hi = max < r.hi ? max : r.hi;
+    cfx_known *k = cfx_dim_symbol_name(d) ? cfx_env_know(env, d) : NULL;
+    if (!k || min > CFX_DIM_MAX || max < -CFX_DIM_MAX)
+        return r.lo <= r.hi && min <= CFX_DIM_MAX && max >= -CFX_DIM_MAX;
+    r.lo = end_of(k, r.lo, true);
+    r.hi = end_of(k, r.hi, false);
+    if (r.lo > r.hi)
+        return false;
+    k->range = r;
+    if (r.lo == r.hi) {
+        k->equals = cfx_dim_int(r.lo);
+        env->equalities++;
+        env->replaced |= cfx_dim_symbols(d);
+    }
+    return true;
+}
+
 cfx_status cfx_dim_limit(cfx_shape_env *env, cfx_dim symbol, int64_t min,
                          int64_t max, cfx_error *err)
 {
@@ -205,15 +240,13 @@ cfx_status cfx_dim_limit(cfx_shape_env *env, cfx_dim symbol, int64_t min,
     cfx_env_lock(env);
     cfx_status st = CFX_OK;
     cfx_dim d = declare(env, symbol, -CFX_INF, false);
-    cfx_known *k = cfx_dim_is_bad(d) ? NULL : cfx_env_know(env, symbol);
-    if (!k)
+    if (!cfx_dim_is_bad(d))
+        d = cfx_env_resolve(env, symbol);
+    if (cfx_dim_is_bad(d))
         st = cfx_fail(err, CFX_ENOMEM, "no memory for a symbol");
-    else if (min > k->range.hi || max < k->range.lo || min > max)
+    else if (!keep_within(env, d, min < -CFX_DIM_MAX ? -CFX_INF : min,
+                          max > CFX_DIM_MAX ? CFX_INF : max))
         st = cfx_fail(err, CFX_EINVAL, "no value is left for symbol %s", name);
-    if (!st) {
-        k->range.lo = min > k->range.lo ? min : k->range.lo;
-        k->range.hi = max < k->range.hi ? max : k->range.hi;
-    }
     cfx_env_unlock(env);
     return st;
 }
@@ -234,6 +267,8 @@ size_t cfx_shape_env_symbols(const cfx_shape_env *env)
 
 void cfx_shape_env_symbol(const cfx_shape_env *env, size_t i, cfx_symbol *out)
 {
+    cfx_shape_env *to_lock = (cfx_shape_env *)env;
+    cfx_env_lock(to_lock);
     assert(i < env->symbols);
     const cfx_expr *e = cfx_expr_of(env->symbol[i]);
     const cfx_known *k = cfx_env_known(env, e);
@@ -245,6 +280,7 @@ void cfx_shape_env_symbol(const cfx_shape_env *env, size_t i, cfx_symbol *out)
         .unbacked = k->unbacked,
         .equals = k->equals,
     };
+    cfx_env_unlock(to_lock);
 }
 
 /* ---- Replacing symbols by what they equal ---- */
@@ -261,8 +297,7 @@ static cfx_dim resolve_symbol(cfx_subst *s, cfx_dim symbol)
 {
     const cfx_expr *e = cfx_expr_of(symbol);
     cfx_shape_env *env = s->env;
-    cfx_known *k = cfx_env_known(env, e)
-                       ? &env->known[e->c - env->known_from] : NULL;
+    const cfx_known *k = cfx_env_known(env, e);
     if (!k || cfx_dim_is_bad(k->equals) || s->depth > RESOLVE_DEPTH_MAX)
         return symbol;
     s->depth++;
@@ -270,8 +305,10 @@ static cfx_dim resolve_symbol(cfx_subst *s, cfx_dim symbol)
     s->depth--;
     if (cfx_dim_is_bad(r))
         return symbol;
+    /* What is known may have moved: what was substituted may have been put in
+     * another form, and that asked questions. */
     if (!env->undo)
-        k->equals = r;
+        env->known[e->c - env->known_from].equals = r;
     return r;
 }
 
@@ -334,8 +371,12 @@ size_t cfx_shape_env_guards(const cfx_shape_env *env)
 
 const char *cfx_shape_env_guard(const cfx_shape_env *env, size_t i)
 {
+    cfx_shape_env *to_lock = (cfx_shape_env *)env;
+    cfx_env_lock(to_lock);
     assert(i < env->guards);
-    return env->guard[i];
+    const char *text = env->guard[i];
+    cfx_env_unlock(to_lock);
+    return text;
 }
 
 /* ---- Questions ---- */

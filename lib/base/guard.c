@@ -72,7 +72,7 @@ static bool be_congruent(cfx_shape_env *env, cfx_dim symbol, int64_t every,
         k->range.hi -= cfx_floormod_int(k->range.hi - k->from, both);
     env->equalities++;
     env->replaced |= cfx_dim_symbols(symbol);
-    return true;
+    return k->range.lo <= k->range.hi;
 }
 
 /* k*x + c is 0 modulo m. */

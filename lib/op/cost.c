@@ -143,7 +143,14 @@ cfx_dim cfx_cost_window(const cfx_call *call, const cfx_cost_axis *a)
                                             a->stride), a->kernel);
     else
         seen = cfx_dim_mul(env, a->out, a->kernel);
-    return cfx_dim_min(env, a->n, cfx_dim_sub(env, seen, a->pad));
+    /* Where there are gaps, nobody knows which of them lie in the padding; in
+     * front of the axis no more does than the first window has, as long as it
+     * is the only one there. */
+    if (!gaps && known_le(call, a->pad, a->stride))
+        seen = cfx_dim_sub(env, seen, cfx_dim_min(env, a->pad, a->kernel));
+    else if (!gaps && known_le(call, a->stride, a->kernel))
+        seen = cfx_dim_sub(env, seen, a->pad);
+    return cfx_dim_max(env, cfx_dim_int(0), cfx_dim_min(env, a->n, seen));
 }
 
 cfx_dim cfx_cost_windows(const cfx_call *call, const cfx_tensor *x,

@@ -17,6 +17,17 @@ function sum(a, b) {
   return a === 0 || a === "0" ? b : b === 0 || b === "0" ? a : a + " + " + b;
 }
 
+/* What has the same key, together, in the order of the first of each. */
+function groups(list, key) {
+  const all = new Map();
+  for (const v of list) {
+    if (!all.has(key(v)))
+      all.set(key(v), []);
+    all.get(key(v)).push(v);
+  }
+  return all;
+}
+
 const ratio = (a, b) => isNumber(a) && isNumber(b) && b > 0 ? a / b : null;
 
 const typeOf = new Map((report.modules ?? []).map(m => [m.path, m.type]));
@@ -95,7 +106,7 @@ for (const n of nodes)
   n.share = ratio(n.time, totalTime);
 
 /* Operators by falling time; those without any by falling number of nodes. */
-const operators = [...Map.groupBy(nodes, n => n.operator)]
+const operators = [...groups(nodes, n => n.operator)]
   .map(([name, list]) => ({
     name, nodes: list.length, time: total("time", list),
     flops: total("flops", list), placed: list.some(n => n.place),

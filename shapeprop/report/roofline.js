@@ -205,7 +205,7 @@ function drawRoofline(room) {
 /* ---- What has no place in it ---- */
 
 function drawApart() {
-  const why = [...Map.groupBy(nodes.filter(n => !n.place), n => n.why)];
+  const why = [...groups(nodes.filter(n => !n.place), n => n.why)];
   const box = byId("apart");
   byId("roofline-note").textContent = !placed.length
     ? symbolic ? "Costs are formulas, which have no place on axes: give the " +
