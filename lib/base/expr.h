@@ -23,7 +23,7 @@
 
 enum {
     CFX_EXPR_DEPTH_MAX = 100,
-    CFX_EXPR_WEIGHT_MAX = 1 << 14,
+    CFX_EXPR_WEIGHT_MAX = 1 << 11,
     CFX_EXPR_DEGREE_MAX = 64
 };
 
