@@ -21,7 +21,7 @@
  *
  * Overflow, division by zero and lack of memory give the word CFX_DIM_BAD,
  * which every operation passes on and which no tensor accepts as an extent.
- * So do expressions of more than some 16,000 operands, 100 levels or degree 64.
+ * So do expressions of more than 2,048 operands, 100 levels or degree 64.
  *
  * A shape environment holds what one propagation knows of its symbols: their
  * ranges, and the guards: facts that a rule needed, that do not follow, and
@@ -35,7 +35,9 @@
  * (N + 1)//2 is N), if their periods together have at most 256 cases, or in
  * which operand of an extremum is the largest. It may miss equalities of
  * quotients by expressions (N//M*K//N), and inequalities of products that take
- * more than ranges, a guard or two, and the ways of rounding.
+ * more than ranges, a guard or two, and the ways of rounding. For the same
+ * reason guards may be accepted that contradict each other only when three of
+ * them are put together, in a product, by parity, or beyond 128 of them.
  */
 #ifndef CFX_DIM_H
 #define CFX_DIM_H
