@@ -120,6 +120,30 @@ is 'strides that are given' 0 '^x,placeholder,x,,float32,"\[2, 3, 4, 4\]","\[48,
     "$m" -i 'x=f32[2,3,4,4][48,1,12,3]' -f csv
 also 'strides that follow' '^conv1,.*"\[2, 64, 2, 2\]","\[256, 1, 128, 64\]"$'
 
+# ---- What an input cannot be ----
+
+cat >relu.fx <<'END'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+    return relu
+END
+is 'an extent that is negative' 1 'input x: .*extent -N is negative' relu.fx \
+    -i 'x=f32[2, -N]'
+is 'an extent that may be negative' 0 '^symbols: N >= 5$' relu.fx \
+    -i 'x=f32[N - 5]'
+is 'an extent that is negative where it is set' 1 'extent N - 5 is negative' \
+    relu.fx -i 'x=f32[N - 5]' --set N=1..4
+is 'an extent that is a remainder' 0 '^guards: .*N % 3' relu.fx \
+    -i 'x=f32[N % 3 - 1]'
+is 'a type without a shape' 1 \
+    "input x: 'f32' is no shape such as f32\[1, 3\]$" relu.fx -i 'x=f32'
+is 'a type for an extent' 1 "'int64' is no shape" relu.fx -i 'x=f32[2, int64]'
+is 'anything for an extent' 1 "input x: '_' is no symbol$" relu.fx \
+    -i 'x=f32[_, _]'
+is 'a symbol with an underscore' 0 '^relu .* f32\[_n, f32_\]$' relu.fx \
+    -i 'x=f32[_n, f32_]'
+
 # ---- Annotated models ----
 
 "$cfx" shapes "$m" -i 'x=f32[N,3,H,W]' -f graph -o annotated.fx 2>err
