@@ -144,6 +144,62 @@ is 'anything for an extent' 1 "input x: '_' is no symbol$" relu.fx \
 is 'a symbol with an underscore' 0 '^relu .* f32\[_n, f32_\]$' relu.fx \
     -i 'x=f32[_n, f32_]'
 
+# ---- Numbers made of symbols ----
+
+# call NAME TARGET ARGUMENTS: a line that calls it.
+call()
+{
+    echo "    %$1 : [num_users=1] = call_function[target=$2](args = ($3), kwargs = {})"
+}
+
+{
+    echo 'graph():'
+    echo '    %x : [num_users=1] = placeholder[target=x]'
+    echo '    %n : [num_users=9] = call_method[target=size](args = (%x, -1), kwargs = {})'
+    call square operator.pow '%n, 2'
+    call power operator.pow '%n, -0.5'
+    call inverse operator.pow '%n, -1'
+    call half operator.truediv '%n, 2'
+    call more operator.mul '%n, 2.5'
+    call up operator.lshift '%n, 2'
+    call down operator.rshift '%n, 1'
+    call root math.sqrt '%n'
+    call float builtins.float '%n'
+    call log math.log '%root, %half'
+    call scaled operator.mul '%x, %power'
+    call whole builtins.int '%more'
+    call zeros torch.zeros '%whole, %up'
+    echo '    return {"a": scaled, 3: zeros}'
+} >numbers.fx
+is 'powers' 0 '^square .* N\*\*2$' numbers.fx -i 'x=f32[4, N]'
+also 'shifts to the left' '^up .* 4\*N$'
+also 'shifts to the right' '^down .* N//2$'
+also 'a power that is a fraction' '^power .* nan$'
+also 'a power that is negative' '^inverse .* nan$'
+also 'a quotient' '^half .* nan$'
+also 'a product with a fraction' '^more .* nan$'
+also 'a root' '^root .* nan$'
+also 'a float' '^float .* nan$'
+also 'a logarithm' '^log .* nan$'
+also 'a tensor by a number' '^scaled .* f32\[4, N\]$'
+also 'an int of a float' '^zeros .* f32\[u0, 4\*N\]$'
+is 'numbers that are not known, in json' 0 '"name": "half", .*"value": null\}' \
+    numbers.fx -i 'x=f32[4, N]' -f json
+also 'keys that are no strings' '"value": \{"dict": \{"a": \{.*, "3": \{'
+is 'numbers that are known' 0 '^half .* 4\.5$' numbers.fx -i 'x=f32[4, 9]'
+also 'powers of numbers' '^square .* 81$'
+{
+    echo 'graph():'
+    echo '    %x : [num_users=1] = placeholder[target=x]'
+    echo '    %n : [num_users=1] = call_method[target=size](args = (%x, -1), kwargs = {})'
+    call half operator.truediv '%n, 2'
+    call more operator.gt '%half, 3'
+    echo '    return more'
+} >relation.fx
+is 'a relation to what is not known' 1 'the result depends on the numbers' \
+    relation.fx -i 'x=f32[4, N]'
+is 'a relation to what is known' 0 '^more .* True$' relation.fx -i 'x=f32[4, 9]'
+
 # ---- Annotated models ----
 
 "$cfx" shapes "$m" -i 'x=f32[N,3,H,W]' -f graph -o annotated.fx 2>err
