@@ -200,6 +200,33 @@ is 'a relation to what is not known' 1 'the result depends on the numbers' \
     relation.fx -i 'x=f32[4, N]'
 is 'a relation to what is known' 0 '^more .* True$' relation.fx -i 'x=f32[4, 9]'
 
+# ---- Chunks ----
+
+{
+    echo 'graph():'
+    echo '    %x : [num_users=1] = placeholder[target=x]'
+    call two torch.chunk '%x, 2, 1'
+    echo '    return two'
+} >two_chunks.fx
+sed 's/%x, 2, 1/%x, 3, 1/' two_chunks.fx >three_chunks.fx
+is 'two chunks, by the range' 0 \
+    '^two .* \(f32\[3, \(N \+ 1\)//2\], f32\[3, N - \(N \+ 1\)//2\]\)$' two_chunks.fx \
+    -i 'x=f32[3, N]' --set N=2..
+if grep -q '^guards' out; then
+    failed=$((failed + 1))
+    echo 'not ok: two chunks need no guard'
+fi
+is 'two chunks, by a guard' 0 '^symbols: N >= 2$' two_chunks.fx \
+    -i 'x=f32[3, N]'
+is 'one chunk of two' 0 '^two .* \(f32\[3, 1\],\)$|^two .* \(f32\[3, N\],\)$' \
+    two_chunks.fx -i 'x=f32[3, N]' --set N=1..1
+is 'three chunks, by the range' 0 '^two .* \(f32.*, f32.*, f32.*\)$' \
+    three_chunks.fx -i 'x=f32[3, N]' --set N=5..
+is 'three chunks, by a guard' 0 '^guards: .* < N$|^guards: .*N > ' \
+    three_chunks.fx -i 'x=f32[3, N]' --set N=3..
+is 'fewer chunks than asked for' 0 '^two .* \(f32\[[^(]*\], f32\[[^(]*\]\)$' \
+    three_chunks.fx -i 'x=f32[3, 4]'
+
 # ---- Annotated models ----
 
 "$cfx" shapes "$m" -i 'x=f32[N,3,H,W]' -f graph -o annotated.fx 2>err
