@@ -169,6 +169,40 @@ struct making {
     cli_symbols *s;
 };
 
+/* Is it a word by which nobody means a symbol: a type whose shape was
+ * forgotten, or the "_" of assertions, which would be one extent everywhere? */
+static bool is_no_symbol(const char *word, size_t len)
+{
+    char name[32];
+    cfx_dtype dtype;
+
+    if (len >= sizeof(name))
+        return false;
+    memcpy(name, word, len);
+    name[len] = '\0';
+    return !strcmp(name, "_") || cfx_dtype_parse(&dtype, name);
+}
+
+/* Types stand before a bracket, or behind a dot ("torch.float32"). */
+static cfx_status check_words(const char *text, cfx_error *err)
+{
+    char quote = '\0';
+
+    for (const char *s = text; *s;) {
+        size_t n = quote ? 0 : name_length(s);
+        if (n && s[n] != '[' && (s == text || s[-1] != '.') &&
+            is_no_symbol(s, n))
+            return cfx_fail(err, CFX_EPARSE, "'%.*s' is no %s", (int)n, s,
+                            *s == '_' ? "symbol" : "shape such as f32[1, 3]");
+        if (!quote && (*s == '\'' || *s == '"'))
+            quote = *s;
+        else if (*s == quote)
+            quote = '\0';
+        s += n ? n : 1;
+    }
+    return CFX_OK;
+}
+
 static cfx_status make_shape(void *user, cfx_value *out, const char *text,
                              const char *name, cfx_error *err)
 {
@@ -176,7 +210,8 @@ static cfx_status make_shape(void *user, cfx_value *out, const char *text,
 
     if (cli_value_is_file(text))
         return cli_value_make(out, m->c, text, name, 0, err);
-    return cli_shape_make(out, m->c->ctx, m->s, text, err);
+    cfx_status rc = check_words(text, err);
+    return rc ? rc : cli_shape_make(out, m->c->ctx, m->s, text, err);
 }
 
 cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,

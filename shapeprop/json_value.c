@@ -3,9 +3,10 @@
  */
 #include "shapeprop/json_value.h"
 
+#include <cfx/text.h>
+
 #include <stdlib.h>
 #include <string.h>
-
 
 /* Put into an array or an object; a missing value is lack of memory. */
 static bool append(json_t *to, json_t *v)
@@ -88,14 +89,38 @@ static json_t *list(const cfx_seq *s)
     return whole(j, ok);
 }
 
+struct key {
+    char text[256];
+    size_t len;
+};
+
+/* What has no room in it is left away. */
+static cfx_status add_to_key(void *user, const char *text, size_t len)
+{
+    struct key *key = user;
+    size_t room = sizeof(key->text) - 1 - key->len;
+    len = len < room ? len : room;
+    memcpy(key->text + key->len, text, len);
+    key->len += len;
+    return CFX_OK;
+}
+
+/* Keys that are no strings are written as Python writes them. */
+static bool set_item(json_t *to, cfx_value key, cfx_value v)
+{
+    struct key k = {.len = 0};
+    if (key.kind == CFX_STR)
+        return set(to, key.u.str->text, cfx_json_value(v));
+    return !cfx_print_shape((cfx_sink){add_to_key, &k}, key, false, NULL) &&
+           set(to, k.text, cfx_json_value(v));
+}
+
 static json_t *dict(const cfx_seq *s)
 {
     json_t *items = json_object();
     bool ok = items != NULL;
     for (uint32_t i = 0; ok && i + 1 < s->len; i += 2)
-        if (s->item[i].kind == CFX_STR)
-            ok = set(items, s->item[i].u.str->text,
-                     cfx_json_value(s->item[i + 1]));
+        ok = set_item(items, s->item[i], s->item[i + 1]);
     items = whole(items, ok);
     json_t *j = items ? json_object() : NULL;
     if (!j) {

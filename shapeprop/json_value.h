@@ -15,7 +15,7 @@
 json_t *cfx_json_dim(cfx_dim d);
 
 /* {"dtype": "float32", "shape": [...], "stride": [...]} of a tensor, a list of
- * a tuple or list, {"dict": {...}} of a dict with strings for keys, a number or
+ * a tuple or list, {"dict": {...}} of a dict, whose keys are text, a number or
  * a string of an int; null of anything else. */
 json_t *cfx_json_value(cfx_value v);
 

@@ -120,6 +120,113 @@ is 'strides that are given' 0 '^x,placeholder,x,,float32,"\[2, 3, 4, 4\]","\[48,
     "$m" -i 'x=f32[2,3,4,4][48,1,12,3]' -f csv
 also 'strides that follow' '^conv1,.*"\[2, 64, 2, 2\]","\[256, 1, 128, 64\]"$'
 
+# ---- What an input cannot be ----
+
+cat >relu.fx <<'END'
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %relu : [num_users=1] = call_function[target=torch.relu](args = (%x,), kwargs = {})
+    return relu
+END
+is 'an extent that is negative' 1 'input x: .*extent -N is negative' relu.fx \
+    -i 'x=f32[2, -N]'
+is 'an extent that may be negative' 0 '^symbols: N >= 5$' relu.fx \
+    -i 'x=f32[N - 5]'
+is 'an extent that is negative where it is set' 1 'extent N - 5 is negative' \
+    relu.fx -i 'x=f32[N - 5]' --set N=1..4
+is 'an extent that is a remainder' 0 '^guards: .*N % 3' relu.fx \
+    -i 'x=f32[N % 3 - 1]'
+is 'a type without a shape' 1 \
+    "input x: 'f32' is no shape such as f32\[1, 3\]$" relu.fx -i 'x=f32'
+is 'a type for an extent' 1 "'int64' is no shape" relu.fx -i 'x=f32[2, int64]'
+is 'anything for an extent' 1 "input x: '_' is no symbol$" relu.fx \
+    -i 'x=f32[_, _]'
+is 'a symbol with an underscore' 0 '^relu .* f32\[_n, f32_\]$' relu.fx \
+    -i 'x=f32[_n, f32_]'
+
+# ---- Numbers made of symbols ----
+
+# call NAME TARGET ARGUMENTS: a line that calls it.
+call()
+{
+    echo "    %$1 : [num_users=1] = call_function[target=$2](args = ($3), kwargs = {})"
+}
+
+{
+    echo 'graph():'
+    echo '    %x : [num_users=1] = placeholder[target=x]'
+    echo '    %n : [num_users=9] = call_method[target=size](args = (%x, -1), kwargs = {})'
+    call square operator.pow '%n, 2'
+    call power operator.pow '%n, -0.5'
+    call inverse operator.pow '%n, -1'
+    call half operator.truediv '%n, 2'
+    call more operator.mul '%n, 2.5'
+    call up operator.lshift '%n, 2'
+    call down operator.rshift '%n, 1'
+    call root math.sqrt '%n'
+    call float builtins.float '%n'
+    call log math.log '%root, %half'
+    call scaled operator.mul '%x, %power'
+    call whole builtins.int '%more'
+    call zeros torch.zeros '%whole, %up'
+    echo '    return {"a": scaled, 3: zeros}'
+} >numbers.fx
+is 'powers' 0 '^square .* N\*\*2$' numbers.fx -i 'x=f32[4, N]'
+also 'shifts to the left' '^up .* 4\*N$'
+also 'shifts to the right' '^down .* N//2$'
+also 'a power that is a fraction' '^power .* nan$'
+also 'a power that is negative' '^inverse .* nan$'
+also 'a quotient' '^half .* nan$'
+also 'a product with a fraction' '^more .* nan$'
+also 'a root' '^root .* nan$'
+also 'a float' '^float .* nan$'
+also 'a logarithm' '^log .* nan$'
+also 'a tensor by a number' '^scaled .* f32\[4, N\]$'
+also 'an int of a float' '^zeros .* f32\[u0, 4\*N\]$'
+is 'numbers that are not known, in json' 0 '"name": "half", .*"value": null\}' \
+    numbers.fx -i 'x=f32[4, N]' -f json
+also 'keys that are no strings' '"value": \{"dict": \{"a": \{.*, "3": \{'
+is 'numbers that are known' 0 '^half .* 4\.5$' numbers.fx -i 'x=f32[4, 9]'
+also 'powers of numbers' '^square .* 81$'
+{
+    echo 'graph():'
+    echo '    %x : [num_users=1] = placeholder[target=x]'
+    echo '    %n : [num_users=1] = call_method[target=size](args = (%x, -1), kwargs = {})'
+    call half operator.truediv '%n, 2'
+    call more operator.gt '%half, 3'
+    echo '    return more'
+} >relation.fx
+is 'a relation to what is not known' 1 'the result depends on the numbers' \
+    relation.fx -i 'x=f32[4, N]'
+is 'a relation to what is known' 0 '^more .* True$' relation.fx -i 'x=f32[4, 9]'
+
+# ---- Chunks ----
+
+{
+    echo 'graph():'
+    echo '    %x : [num_users=1] = placeholder[target=x]'
+    call two torch.chunk '%x, 2, 1'
+    echo '    return two'
+} >two_chunks.fx
+sed 's/%x, 2, 1/%x, 3, 1/' two_chunks.fx >three_chunks.fx
+is 'two chunks, by the range' 0 \
+    '^two .* \(f32\[3, \(N \+ 1\)//2\], f32\[3, N - \(N \+ 1\)//2\]\)$' two_chunks.fx \
+    -i 'x=f32[3, N]' --set N=2..
+if grep -q '^guards' out; then
+    failed=$((failed + 1))
+    echo 'not ok: two chunks need no guard'
+fi
+is 'two chunks, by a guard' 0 '^symbols: N >= 2$' two_chunks.fx \
+    -i 'x=f32[3, N]'
+is 'one chunk of two' 0 '^two .* \(f32\[3, 1\],\)$|^two .* \(f32\[3, N\],\)$' \
+    two_chunks.fx -i 'x=f32[3, N]' --set N=1..1
+is 'three chunks, by the range' 0 '^two .* \(f32.*, f32.*, f32.*\)$' \
+    three_chunks.fx -i 'x=f32[3, N]' --set N=5..
+is 'three chunks, by a guard' 0 '^guards: .* < N$|^guards: .*N > ' \
+    three_chunks.fx -i 'x=f32[3, N]' --set N=3..
+is 'fewer chunks than asked for' 0 '^two .* \(f32\[[^(]*\], f32\[[^(]*\]\)$' \
+    three_chunks.fx -i 'x=f32[3, 4]'
+
 # ---- Annotated models ----
 
 "$cfx" shapes "$m" -i 'x=f32[N,3,H,W]' -f graph -o annotated.fx 2>err

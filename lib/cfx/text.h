@@ -196,7 +196,9 @@ CFX_API cfx_status cfx_parse_value(cfx_value *out, cfx_context *ctx,
  * expressions over symbols ("2*N + 1"). Of several values "(f32[2], i64[2])",
  * "[f32[2], N]", "{'a': f32[2]}"; what else a value may be as Python writes it.
  * Reading gives metas, in a new reference, and makes the symbols in `env`;
- * where that is NULL there are none. Fails with CFX_EPARSE, CFX_ESHAPE, CFX_ENOMEM.
+ * where that is NULL there are none. That an extent is not negative becomes a
+ * guard where it does not follow. Fails with CFX_EPARSE, CFX_ESHAPE,
+ * CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_parse_shape(cfx_value *out, cfx_context *ctx,
                                    cfx_shape_env *env, const char *text,

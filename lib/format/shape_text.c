@@ -195,6 +195,21 @@ static bool is_tensor(shape_reader *r, piece p, cfx_dtype *dtype,
     return word && cfx_dtype_parse(dtype, word);
 }
 
+/* Extents are 0 or more: of symbols that is a guard where it does not follow. */
+static cfx_status check_extents(const shape_reader *r, int rank,
+                                const cfx_dim *shape)
+{
+    char text[128];
+    for (int i = 0; i < rank; i++) {
+        if (cfx_dim_is_bad(shape[i]) ||
+            cfx_dim_le(r->env, cfx_dim_int(0), shape[i]))
+            continue;
+        cfx_dim_format(shape[i], text, sizeof(text));
+        return cfx_fail(r->err, CFX_ESHAPE, "the extent %s is negative", text);
+    }
+    return CFX_OK;
+}
+
 /* "[...]", and maybe strides and a device. */
 static cfx_status read_tensor(shape_reader *r, piece p, cfx_dtype dtype,
                               const char *open, cfx_value *out)
@@ -221,8 +236,10 @@ static cfx_status read_tensor(shape_reader *r, piece p, cfx_dtype dtype,
         return cfx_fail(r->err, CFX_EPARSE, "%d extents and %d strides", rank,
                         steps);
     cfx_tensor *t;
-    st = cfx_tensor_meta(&t, r->ctx, dtype, rank, shape,
-                         steps < 0 ? NULL : stride, r->err);
+    st = check_extents(r, rank, shape);
+    if (!st)
+        st = cfx_tensor_meta(&t, r->ctx, dtype, rank, shape,
+                             steps < 0 ? NULL : stride, r->err);
     if (!st)
         *out = cfx_value_of_tensor(t);
     return st;

@@ -3,8 +3,8 @@
  *
  * Bools count as ints, an int and a float make a float, division and modulo
  * round down. Ints have 64 bits here: what would not fit is an error. Extents
- * that are symbols take part where the result is an extent again; relations
- * between them are questions to the shape environment.
+ * that are symbols give extents again, or floats that are not known, for which
+ * NaN stands; relations between them are questions to the shape environment.
  *
  * These stand before the operators on tensors that share their names: what
  * binds two numbers is not a call on tensors.
@@ -246,6 +246,56 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
 
 /* ---- Extents that are symbols ---- */
 
+/* A float of an extent, which decides on no shape, and is not known. */
+static cfx_status unknown_float(cfx_call *call)
+{
+    return call->env ? give(call, cfx_num((double)NAN))
+                     : unsupported(call, call->in[0], call->in[1]);
+}
+
+/* a ** b; for an exponent below 0 that is a float. Exponents that are symbols
+ * have no form. */
+static cfx_status power_dims(cfx_call *call, cfx_dim a, cfx_dim b)
+{
+    cfx_dim d = cfx_dim_int(1);
+    if (!cfx_dim_is_int(b))
+        return unsupported(call, call->in[0], call->in[1]);
+    if (cfx_dim_value(b) < 0)
+        return unknown_float(call);
+    for (int64_t i = cfx_dim_value(b); i > 0 && !cfx_dim_is_bad(d); i--)
+        d = cfx_dim_mul(call->env, d, a);
+    return cfx_dim_is_bad(d) ? overflow(call)
+                             : give(call, cfx_value_of_dim(d));
+}
+
+/* a << b and a >> b: products and quotients by powers of two. */
+static cfx_status shift_dims(cfx_call *call, enum number_op op, cfx_dim a,
+                             cfx_dim b)
+{
+    if (!cfx_dim_is_int(b))
+        return unsupported(call, call->in[0], call->in[1]);
+    if (cfx_dim_value(b) < 0)
+        return cfx_call_fail(call, CFX_EINVAL, "negative shift count");
+    if (cfx_dim_value(b) > 61)
+        return overflow(call);
+    cfx_dim by = cfx_dim_int((int64_t)1 << cfx_dim_value(b));
+    cfx_dim d = op == LSHIFT ? cfx_dim_mul(call->env, a, by)
+                             : cfx_dim_floordiv(call->env, a, by);
+    return cfx_dim_is_bad(d) ? overflow(call)
+                             : give(call, cfx_value_of_dim(d));
+}
+
+/* One of the two is a float. */
+static cfx_status mixed_op(cfx_call *call, enum number_op op, cfx_value b)
+{
+    if (op > POW)
+        return unsupported(call, call->in[0], call->in[1]);
+    if ((op == TRUEDIV || op == FLOORDIV || op == MOD) &&
+        b.kind == CFX_FLOAT && b.u.f == 0)
+        return zero_division(call);
+    return unknown_float(call);
+}
+
 static cfx_status dim_op(cfx_call *call, enum number_op op, cfx_dim a,
                          cfx_dim b)
 {
@@ -261,10 +311,18 @@ static cfx_status dim_op(cfx_call *call, enum number_op op, cfx_dim a,
     case MUL:
         d = cfx_dim_mul(env, a, b);
         break;
+    case POW:
+        return power_dims(call, a, b);
+    case LSHIFT:
+    case RSHIFT:
+        return shift_dims(call, op, a, b);
+    case TRUEDIV:
     case FLOORDIV:
     case MOD:
         if (cfx_dim_is(b, 0))
             return zero_division(call);
+        if (op == TRUEDIV)
+            return unknown_float(call);
         d = op == MOD ? cfx_dim_mod(env, a, b) : cfx_dim_floordiv(env, a, b);
         break;
     case MAX:
@@ -324,7 +382,7 @@ static cfx_status arithmetic(cfx_call *call, enum number_op op, cfx_value a,
         return unsupported(call, a, b);
     if (is_symbol(a) || is_symbol(b))
         return is_float(a) || is_float(b)
-                   ? unsupported(call, a, b)
+                   ? mixed_op(call, op, b)
                    : dim_op(call, op, cfx_value_dim(a), cfx_value_dim(b));
     if (is_float(a) || is_float(b))
         return float_op(call, op, cfx_value_number(a), cfx_value_number(b));
@@ -364,12 +422,20 @@ static long double wide(cfx_value v)
     return is_float(v) ? (long double)v.u.f : (long double)v.u.i;
 }
 
+static bool is_unknown(cfx_value v)
+{
+    return is_float(v) && isnan(v.u.f);
+}
+
 static cfx_status relate(cfx_call *call, enum number_op op, cfx_value a,
                          cfx_value b, bool *out)
 {
     if (is_complex(a) || is_complex(b))
         return unsupported(call, a, b);
     if (!is_symbol(a) && !is_symbol(b)) {
+        if (call->meta && call->env && (is_unknown(a) || is_unknown(b)))
+            return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                                 "the result depends on the numbers");
         *out = numbers_relate(op, wide(a), wide(b));
         return CFX_OK;
     }

@@ -1,12 +1,16 @@
 /*
  * number_unary -- one number in, one out: signs, conversions, and the
  * functions of Python's math.
+ *
+ * NaN stands for a float that is not known, as that of an extent that is a
+ * symbol; the int that is made of it is a symbol again, as item() gives one.
  */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/util.h"
+#include "op/indexing.h"
 #include "op/infer.h"
 
 static cfx_status give(cfx_call *call, cfx_value v)
@@ -24,6 +28,12 @@ static cfx_status unsupported(cfx_call *call)
 {
     return cfx_call_fail(call, CFX_EUNSUPPORTED, "bad operand type: '%s'",
                          cfx_kind_name(call->in[0].kind));
+}
+
+/* A float of an extent that is a symbol. */
+static cfx_status unknown_float(cfx_call *call)
+{
+    return call->env ? give(call, cfx_num((double)NAN)) : unsupported(call);
 }
 
 /* ---- Signs and bits ---- */
@@ -96,6 +106,11 @@ NUMBER(invert, "operator.invert operator.inv", invert_infer,
 
 static cfx_status float_to_int(cfx_call *call, double f)
 {
+    cfx_dim n;
+    if (isnan(f) && call->meta && call->env) {
+        cfx_status st = cfx_index_unknown(call, &n);
+        return st ? st : give(call, cfx_value_of_dim(n));
+    }
     if (isnan(f) || isinf(f))
         return cfx_call_fail(call, CFX_EINVAL, "cannot convert float %s to "
                              "integer", isnan(f) ? "NaN" : "infinity");
@@ -136,9 +151,10 @@ static cfx_status float_infer(cfx_call *call)
     cfx_value v = call->in[0];
     if (v.kind == CFX_STR)
         return text_to_number(call, false);
-    if (v.kind == CFX_SYMINT || v.kind == CFX_COMPLEX)
+    if (v.kind == CFX_COMPLEX)
         return unsupported(call);
-    return give(call, cfx_num(cfx_value_number(v)));
+    return v.kind == CFX_SYMINT ? unknown_float(call)
+                                : give(call, cfx_num(cfx_value_number(v)));
 }
 
 static const cfx_op int_of_str = {
@@ -292,8 +308,10 @@ static cfx_status checked(cfx_call *call, double x, double y)
 static cfx_status function_infer(cfx_call *call)
 {
     cfx_value v = call->in[0];
-    if (v.kind == CFX_SYMINT || v.kind == CFX_COMPLEX)
+    if (v.kind == CFX_COMPLEX)
         return unsupported(call);
+    if (v.kind == CFX_SYMINT)
+        return unknown_float(call);
     double x = cfx_value_number(v);
     return checked(call, x, functions[call->op->code](x));
 }
@@ -332,9 +350,9 @@ static cfx_status log_infer(cfx_call *call)
     if (st || !cfx_call_has(call, 1))
         return st;
     if (call->in[1].kind == CFX_SYMINT)
-        return unsupported(call);
+        return unknown_float(call);
     double base = cfx_call_double(call, 1), below = log(base);
-    if (!(base > 0) || below == 0)
+    if (!(base > 0 || isnan(base)) || below == 0)
         return cfx_call_fail(call, CFX_EINVAL, "math domain error");
     return give(call, cfx_num(call->result.u.f / below));
 }
@@ -350,7 +368,7 @@ const cfx_op cfx_op__math_log = {
 static cfx_status math_pow_infer(cfx_call *call)
 {
     if (call->in[0].kind == CFX_SYMINT || call->in[1].kind == CFX_SYMINT)
-        return unsupported(call);
+        return unknown_float(call);
     double a = cfx_call_double(call, 0), b = cfx_call_double(call, 1);
     double y = pow(a, b);
     if ((isnan(y) && !isnan(a) && !isnan(b)) || (a == 0 && b < 0))

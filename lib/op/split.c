@@ -82,21 +82,14 @@ static cfx_status need_int(cfx_call *call, cfx_dim d, int64_t *out)
 
 /* ---- split ---- */
 
-/* Parts of `size`, the last one smaller. */
-static cfx_status split_evenly(cfx_call *call, int axis, cfx_dim size)
+/* So many parts of `size`, the last one smaller. */
+static cfx_status split_by(cfx_call *call, int axis, cfx_dim size,
+                           int64_t count)
 {
     cfx_shape_env *env = call->env;
     cfx_dim n = cfx_call_tensor(call, 0)->shape[axis], from = cfx_dim_int(0);
-    int64_t count = 1;
     struct parts p;
-    cfx_dim parts = cfx_dim_is(size, 0) ? cfx_dim_int(1)
-                                        : cfx_dim_ceildiv(env, n, size);
-    if (cfx_dim_is(n, 0))
-        parts = cfx_dim_int(1);
-    cfx_status st = need_int(call, parts, &count);
-    if (st)
-        return st;
-    st = begin_parts(&p, call, count);
+    cfx_status st = begin_parts(&p, call, count);
     if (st)
         return st;
     for (int64_t i = 0; !st && i < count; i++) {
@@ -105,6 +98,27 @@ static cfx_status split_evenly(cfx_call *call, int axis, cfx_dim size)
         from = cfx_dim_add(env, from, size);
     }
     return end_parts(&p, st);
+}
+
+/* How many parts of `size` an extent of n has. */
+static cfx_dim count_parts(cfx_call *call, cfx_dim n, cfx_dim size)
+{
+    int64_t least, most;
+    if (cfx_dim_is(size, 0) || cfx_dim_is(n, 0))
+        return cfx_dim_int(1);
+    cfx_dim parts = cfx_dim_ceildiv(call->env, n, size);
+    if (cfx_dim_is_int(parts))
+        return parts;
+    cfx_dim_bounds(call->env, parts, &least, &most);
+    return least == most ? cfx_dim_int(least) : parts;
+}
+
+static cfx_status split_evenly(cfx_call *call, int axis, cfx_dim size)
+{
+    int64_t count = 1;
+    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    cfx_status st = need_int(call, count_parts(call, n, size), &count);
+    return st ? st : split_by(call, axis, size, count);
 }
 
 static cfx_status split_infer(cfx_call *call)
@@ -188,10 +202,63 @@ const cfx_op cfx_op__split = {
 
 /* ---- chunk ---- */
 
+/* The parts of an extent that is known, not 0, where so many are asked for. */
+static int64_t chunks_of(int64_t n, int64_t chunks)
+{
+    int64_t size = (n - 1) / chunks + 1;
+    return (n - 1) / size + 1;
+}
+
+/* Beyond so many chunks, cases are not tried one by one. */
+enum { MOST_TRIED = 64 };
+
+/*
+ * Do extents from `least` to `most` have one number of parts? From
+ * chunks*(chunks - 1) on there are as many as are asked for, since each of
+ * them but the last may then be one larger than it has to be; below, all are
+ * tried.
+ */
+static bool chunks_within(int64_t chunks, int64_t least, int64_t most,
+                          int64_t *count)
+{
+    int64_t last = chunks * (chunks - 1);
+    if (most < last)
+        last = most;
+    *count = chunks_of(least, chunks);
+    for (int64_t n = least; n <= last; n++)
+        if (chunks_of(n, chunks) != *count)
+            return false;
+    return true;
+}
+
+/*
+ * The number of parts of an extent that is not known: what its range says, or
+ * as many as are asked for, which is what the caller unpacks, and then it is a
+ * guard that none is empty. Two are not from an extent of 2 on.
+ */
+static cfx_status choose_chunks(cfx_call *call, cfx_dim n, cfx_dim size,
+                                int64_t chunks, int64_t *count)
+{
+    cfx_shape_env *env = call->env;
+    int64_t least, most;
+    cfx_dim parts = count_parts(call, n, size);
+    if (cfx_dim_is_int(parts))
+        return need_int(call, parts, count);
+    cfx_dim_bounds(env, n, &least, &most);
+    if (chunks <= MOST_TRIED && least > 0 &&
+        chunks_within(chunks, least, most, count))
+        return CFX_OK;
+    *count = chunks;
+    cfx_dim full = chunks == 2
+                       ? cfx_dim_int(1)
+                       : cfx_dim_mul(env, size, cfx_dim_int(chunks - 1));
+    return cfx_dim_lt(env, full, n) ? CFX_OK : need_int(call, parts, count);
+}
+
 static cfx_status chunk_infer(cfx_call *call)
 {
     cfx_shape_env *env = call->env;
-    int64_t chunks = cfx_call_int(call, 1);
+    int64_t chunks = cfx_call_int(call, 1), count = 0;
     int axis;
     struct parts p;
     cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
@@ -202,8 +269,10 @@ static cfx_status chunk_infer(cfx_call *call)
                              "than 0, got: %lld", (long long)chunks);
     cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
     cfx_dim size = cfx_dim_ceildiv(env, n, cfx_dim_int(chunks));
-    if (!cfx_dim_is(n, 0))
-        return split_evenly(call, axis, size);
+    if (!cfx_dim_is(n, 0)) {
+        st = choose_chunks(call, n, size, chunks, &count);
+        return st ? st : split_by(call, axis, size, count);
+    }
     st = begin_parts(&p, call, chunks);
     if (st)
         return st;
