@@ -70,6 +70,7 @@ struct walk {
     cfx_interp_class saving; /* its super is the class that was chosen */
     struct save *save;
     int nsaves;
+    cfx_context *ctx; /* the user's: that of the scope may have an arena */
     cfx_memory_plan *plan; /* with --arena */
     cfx_planned_scope scope;
 };
@@ -88,7 +89,7 @@ static cfx_status save_run_node(cfx_interp *it, const cfx_node *n,
 
     for (int i = 0; i < w->nsaves && !rc; i++) {
         if (w->save[i].node == n)
-            rc = cli_write_value(w->save[i].path, n->name, it->scope->ctx,
+            rc = cli_write_value(w->save[i].path, n->name, w->ctx,
                                  *out, it->err);
     }
     return rc;
@@ -120,13 +121,29 @@ static cfx_status find_saves(struct walk *w, const cli_list *texts,
 
 /* ---- The walk ---- */
 
+/* A run that cannot be planned, where its inputs are right, is none the less
+ * one: it goes without the arena, and what is wrong with it tells itself. */
+static cfx_scope *open_arena(struct walk *w, cfx_module *gm,
+                             const cli_inputs *in)
+{
+    cfx_error why = {0};
+    cfx_status rc = cfx_memory_plan_new(&w->plan, gm, in->value, in->n, NULL,
+                                        &why);
+
+    if (!rc)
+        rc = cfx_planned_scope_init(&w->scope, w->plan, &why);
+    if (!rc)
+        return &w->scope.base;
+    cfx_message(w->ctx, CFX_NOTE, "--arena: no plan: %s", why.text);
+    return NULL;
+}
+
 /* The class is made here, since its super is the user's choice. */
 static cfx_status walk_init(struct walk *w, cfx_module *gm,
                             const cli_inputs *in, const struct run_options *o,
                             cfx_error *err)
 {
     cfx_interp_options how = {.size = sizeof(how)};
-    cfx_status rc = CFX_OK;
 
     w->saving = (cfx_interp_class){
         .size = sizeof(w->saving),
@@ -138,14 +155,10 @@ static cfx_status walk_init(struct walk *w, cfx_module *gm,
     };
     if (o->trace)
         w->u.trace.to = stderr;
-    if (o->arena) {
-        rc = cfx_memory_plan_new(&w->plan, gm, in->value, in->n, NULL, err);
-        if (!rc)
-            rc = cfx_planned_scope_init(&w->scope, w->plan, err);
-        how.scope = &w->scope.base;
-    }
-    if (!rc)
-        rc = cfx_interp_init_with(&w->u.base, &w->saving, gm, &how, err);
+    if (o->arena)
+        how.scope = open_arena(w, gm, in);
+    cfx_status rc = cfx_interp_init_with(&w->u.base, &w->saving, gm, &how,
+                                         err);
     return rc ? rc : find_saves(w, &o->saves, err);
 }
 
@@ -297,7 +310,7 @@ static void explain(const cli *c, cfx_error *err, const char *path)
 static cfx_status run_model(cli *c, const struct run_options *o,
                             cfx_module *gm, const char *path, cfx_error *err)
 {
-    struct walk w = {.nsaves = 0};
+    struct walk w = {.ctx = c->ctx};
     cli_inputs in = {0};
     cfx_value result = CFX_NOTHING;
 

@@ -162,7 +162,7 @@ static cfx_status print_tensor(const struct printer *p, const char *name,
         return rc;
     fwrite(text, 1, size - 1, p->to);
     fputc('\n', p->to);
-    cfx_free(p->ctx, text, size);
+    cfx_free(t->ctx, text, size);
     return CFX_OK;
 }
 

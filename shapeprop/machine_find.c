@@ -46,6 +46,9 @@ static void add_names(cfx_buf *b)
     }
     if (n > 0)
         cfx_buf_putc(b, ')');
+    else
+        cfx_buf_printf(b, " (there are none in %s, the folder that "
+                       "CFX_MACHINES names)", folder());
     if (n >= 0)
         free(list);
 }
@@ -70,13 +73,13 @@ cfx_status cfx_machine_find(cfx_machine **out, cfx_context *ctx,
     cfx_status rc;
 
     *out = NULL;
-    if (!*name || strchr(name, '/') || stem(name) || !access(name, F_OK))
+    if (strchr(name, '/') || stem(name) || !access(name, F_OK))
         return cfx_machine_read(out, ctx, name, err);
     cfx_buf_init(&path, ctx);
     cfx_buf_printf(&path, "%s/%s.json", folder(), name);
     if (path.failed)
         rc = cfx_no_memory(err);
-    else if (name[0] == '.' || access(path.s, F_OK))
+    else if (!*name || name[0] == '.' || access(path.s, F_OK))
         rc = unknown(ctx, name, err);
     else
         rc = cfx_machine_read(out, ctx, path.s, err);

@@ -12,7 +12,12 @@
 
 #define SCHEMA "cfx.machine/1"
 
-enum { FILE_MAX = 1 << 20, TEXT_MAX = 1000, MAX_THREADS = 1 << 20 };
+enum {
+    FILE_MAX = 1 << 20,
+    TEXT_MAX = 1000,
+    MAX_THREADS = 1 << 20,
+    MAX_RATES = 4096 /* entries of "threads", each of some memory */
+};
 
 /* Rates that no machine has: they would make times of 0 or infinity. */
 static const double rate_min = 1, rate_max = 1e24;
@@ -87,6 +92,26 @@ static cfx_status read_spread(double *out, const json_t *o, const char *key,
                        err);
 }
 
+/* What steers a terminal, or the order of what it shows: controls of either
+ * set, the ends of lines and paragraphs, and the marks of writing from right to
+ * left. The text is good UTF-8. */
+static bool is_control(const char *text)
+{
+    const unsigned char *s = (const unsigned char *)text;
+
+    if (s[0] < ' ' || s[0] == 127)
+        return true;
+    if (s[0] == 0xC2)
+        return s[1] < 0xA0;
+    if (s[0] == 0xD8)
+        return s[1] == 0x9C;
+    if (s[0] != 0xE2)
+        return false;
+    return (s[1] == 0x80 && ((s[2] >= 0xA8 && s[2] <= 0xAE) || s[2] == 0x8E ||
+                             s[2] == 0x8F)) ||
+           (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9);
+}
+
 /* A line of text, at most `max` bytes; NULL where it is absent. */
 static cfx_status read_text(const char **out, cfx_machine_box *box,
                             const json_t *o, const char *key, size_t max,
@@ -100,7 +125,7 @@ static cfx_status read_text(const char **out, cfx_machine_box *box,
         return CFX_OK;
     bool good = n > 0 && n <= max;
     for (size_t i = 0; i < n; i++)
-        good &= (unsigned char)s[i] >= ' ' && s[i] != 127;
+        good &= !is_control(s + i);
     if (!good)
         return cfx_fail(err, CFX_EPARSE, "%s has to be one line of text, of 1 "
                         "to %zu bytes", key, max);
@@ -282,8 +307,12 @@ static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
     cfx_status rc = check_keys(o, keys, err);
     if (rc)
         return rc;
-    if (!json_array_size(list) || json_array_size(list) > MAX_THREADS)
-        return bad(err, "threads", "a list of objects, at least one");
+    if (!json_array_size(list) || json_array_size(list) > MAX_RATES)
+        return bad(err, "threads", "a list of 1 to 4096 objects");
+    for (size_t i = 0; i < json_array_size(list); i++)
+        if (!json_is_object(json_array_get(list, i)))
+            return cfx_fail(err, CFX_EPARSE, "threads[%zu]: has to be an "
+                            "object", i);
     cfx_machine_box *box = cfx_machine__new(ctx, (int)json_array_size(list));
     if (!box)
         return cfx_no_memory(err);

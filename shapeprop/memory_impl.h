@@ -11,12 +11,17 @@
 /* Whoever plans in other units than these cannot be given by the heap. */
 enum { CFX_MEMORY_ALIGN = 64 };
 
+/* The most bytes that the blocks of an arena have together: below it no sum of
+ * theirs is too large for its type, and no machine has so many. */
+#define CFX_MEMORY_MOST ((int64_t)1 << 56)
+
 /* One call of an operator. The blocks that it asks for stand together. */
 typedef struct cfx_memory_call {
     const cfx_node *node;  /* that is being run, perhaps of a graph within */
     const cfx_node *outer; /* of the graph that is planned */
     const cfx_op *op;
     uint32_t block, nblocks;
+    uint32_t within;       /* so many calls before it are of its graphs */
     bool leaves;           /* a tensor that it makes leaves the run */
 } cfx_memory_call;
 
@@ -40,12 +45,20 @@ struct cfx_memory_plan {
     uint32_t *by_node;
 };
 
+/* What the heap is asked for: what has no numbers has an address too. */
+CFX_INLINE int64_t cfx_memory__asked(const cfx_memory_block *b)
+{
+    int64_t bytes = cfx_dim_value(b->bytes);
+    return bytes ? bytes : CFX_MEMORY_ALIGN;
+}
+
 /* Find all blocks by a walk: memory_walk.c. */
 cfx_status cfx_memory__walk(cfx_memory_plan *p, const cfx_value *inputs,
                             size_t ninputs, cfx_error *err);
 
 /* Blocks to be placed, and where: memory_place.c. Sizes are multiples of
- * CFX_MEMORY_ALIGN, and times go up to below `end`. */
+ * CFX_MEMORY_ALIGN, at most CFX_MEMORY_MOST together, and times go up to below
+ * `end`. */
 typedef struct cfx_memory_span {
     int64_t bytes, offset;
     uint32_t first, last;

@@ -219,9 +219,12 @@ static int64_t by_length(const cfx_memory_span *s)
     return length(s);
 }
 
+/* Of those that are too large to tell by an integer none is before another. */
 static int64_t by_area(const cfx_memory_span *s)
 {
-    return s->bytes / CFX_MEMORY_ALIGN * length(s);
+    const int64_t most = INT64_MAX / 2;
+    int64_t units = s->bytes / CFX_MEMORY_ALIGN;
+    return units > most / length(s) ? most : units * length(s);
 }
 
 /* From a ceiling, a chain fills both ends of the arena in turn. */

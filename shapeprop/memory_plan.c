@@ -54,6 +54,31 @@ static void finish_blocks(cfx_memory_plan *p)
 
 /* ---- Places ---- */
 
+/* A span for each block to be placed; false where they are too large. */
+static bool list_spans(const cfx_memory_plan *p, cfx_memory_span *span,
+                       size_t *n)
+{
+    int64_t left = CFX_MEMORY_MOST;
+    *n = 0;
+    for (size_t i = 0; i < p->nblocks; i++) {
+        const cfx_memory_block *b = &p->block[i];
+        if (!is_placed(p, b))
+            continue;
+        int64_t bytes = cfx_memory__asked(b);
+        if (bytes > left - CFX_MEMORY_ALIGN)
+            return false;
+        bytes = (bytes + CFX_MEMORY_ALIGN - 1) &
+                ~(int64_t)(CFX_MEMORY_ALIGN - 1);
+        left -= bytes;
+        span[(*n)++] = (cfx_memory_span){
+            .bytes = bytes,
+            .first = b->first,
+            .last = b->last,
+        };
+    }
+    return true;
+}
+
 static cfx_status place(cfx_memory_plan *p, cfx_error *err)
 {
     uint32_t end = (uint32_t)p->ncalls;
@@ -61,16 +86,9 @@ static cfx_status place(cfx_memory_plan *p, cfx_error *err)
     cfx_memory_span *span = cfx_alloc(p->ctx, size);
     if (!span)
         return cfx_no_memory(err);
-    for (size_t i = 0; i < p->nblocks; i++) {
-        const cfx_memory_block *b = &p->block[i];
-        int64_t bytes = is_placed(p, b) ? cfx_dim_value(b->bytes) : 0;
-        if (is_placed(p, b))
-            span[n++] = (cfx_memory_span){
-                .bytes = (bytes + CFX_MEMORY_ALIGN - 1) &
-                         ~(int64_t)(CFX_MEMORY_ALIGN - 1),
-                .first = b->first,
-                .last = b->last,
-            };
+    if (!list_spans(p, span, &n)) {
+        cfx_free(p->ctx, span, size);
+        return CFX_OK;
     }
     cfx_status st = cfx_memory__bound(&p->bound, p->ctx, span, n, end, err);
     if (!st)

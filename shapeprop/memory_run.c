@@ -95,7 +95,7 @@ static size_t spot_behind(const struct cfx_planned_self *self, int64_t at)
 static bool take_spot(struct cfx_planned_self *self, uint32_t block)
 {
     int64_t from = self->plan->block[block].offset;
-    int64_t bytes = cfx_dim_value(self->plan->block[block].bytes);
+    int64_t bytes = cfx_memory__asked(&self->plan->block[block]);
     int64_t to = from + (bytes + UNIT - 1) / UNIT * UNIT;
     size_t i = spot_behind(self, from);
     if (i < self->nspots && self->spot[i].from < to)
@@ -109,6 +109,15 @@ static bool take_spot(struct cfx_planned_self *self, uint32_t block)
     return true;
 }
 
+/* Does the block have this size, and a place that lies in the arena? */
+static bool fits(const struct cfx_planned_self *self, uint32_t block,
+                 size_t size)
+{
+    const cfx_memory_block *b = &self->plan->block[block];
+    return b->offset >= 0 && (uint64_t)cfx_memory__asked(b) == size &&
+           size <= self->size && (size_t)b->offset <= self->size - size;
+}
+
 /* A block of the call in progress that has this size and is not taken. */
 static void *take_planned(struct cfx_planned_self *self, size_t size)
 {
@@ -116,10 +125,8 @@ static void *take_planned(struct cfx_planned_self *self, size_t size)
         return NULL;
     const cfx_memory_call *c = &self->plan->call[self->call];
     for (uint32_t i = c->block; i < c->block + c->nblocks; i++) {
-        const cfx_memory_block *b = &self->plan->block[i];
-        if (b->offset >= 0 && !self->taken[i] &&
-            cfx_dim_is(b->bytes, (int64_t)size) && take_spot(self, i))
-            return self->arena + b->offset;
+        if (!self->taken[i] && fits(self, i, size) && take_spot(self, i))
+            return self->arena + self->plan->block[i].offset;
     }
     return NULL;
 }
@@ -363,6 +370,10 @@ cfx_status cfx_planned_scope_init(cfx_planned_scope *s,
     if (plan->symbolic)
         return cfx_fail(err, CFX_ESHAPE, "an arena needs numbers for the "
                         "symbols of the inputs");
+    if (plan->arena < 0)
+        return cfx_fail(err, CFX_ESHAPE, "the blocks are too large for an "
+                        "arena: more than %lld bytes together",
+                        (long long)CFX_MEMORY_MOST);
     struct cfx_planned_self *self = cfx_calloc(plan->ctx, 1, sizeof(*self));
     if (!self)
         return cfx_no_memory(err);

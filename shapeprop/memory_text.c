@@ -145,7 +145,9 @@ static void put_dim(cfx_out *o, const cfx_memory_plan *p, const char *name,
 static void put_totals(cfx_out *o, const cfx_memory_plan *p)
 {
     cfx_out_putc(o, '\n');
-    if (!p->symbolic) {
+    if (!p->symbolic && p->arena < 0) {
+        cfx_out_puts(o, "arena:    none, the blocks are too large\n");
+    } else if (!p->symbolic) {
         put_dim(o, p, "arena:    ", cfx_dim_int(p->arena));
         if (p->arena == p->bound)
             cfx_out_puts(o, ", the largest live set: no plan is smaller\n");

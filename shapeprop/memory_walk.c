@@ -417,14 +417,17 @@ static cfx_status walk_call(cfx_scope *s, cfx_call *call, cfx_value *out)
     walk *w = (walk *)s;
     if (!(call->op->flags & CFX_OP__GRAPHS))
         return cfx_call__look(call, look_at_call, w, out);
-    size_t from = w->p->nblocks;
+    size_t from = w->p->nblocks, calls = w->p->ncalls;
     cfx_status st = cfx_scope_call_control(s, call, out);
     leave_out(w, from);
     merging m = {w, call->err};
     if (!st)
         st = add_call(w, call->op, call->err);
-    if (!st)
+    if (!st) {
+        cfx_memory_call *c = &w->p->call[w->p->ncalls - 1];
+        c->within = (uint32_t)(w->p->ncalls - 1 - calls);
         st = cfx_value_visit(*out, hold_merged, &m);
+    }
     if (!st)
         count_live(w);
     return st;
@@ -524,6 +527,25 @@ static const cfx_interp_class walk_interp = {
 
 /* ---- What leaves ---- */
 
+static bool has_unplanned(const cfx_memory_plan *p, const cfx_memory_call *c)
+{
+    for (uint32_t i = c->block; i < c->block + c->nblocks; i++)
+        if (p->block[i].from_data)
+            return true;
+    return false;
+}
+
+/* What leaves control flow was made by one of the calls within: one whose
+ * block lived on behind it, or one that makes no block but a view of another's.
+ */
+static void mark_call(cfx_memory_plan *p, size_t at)
+{
+    p->call[at].leaves = true;
+    for (size_t i = at - p->call[at].within; i < at; i++)
+        if (!p->call[i].nblocks || has_unplanned(p, &p->call[i]))
+            p->call[i].leaves = true;
+}
+
 static cfx_status mark_leaving(void *user, cfx_value v)
 {
     walk *w = user;
@@ -533,10 +555,10 @@ static cfx_status mark_leaving(void *user, cfx_value v)
     cfx_map_entry *e = cfx_map_get(&w->makers, (const char *)&t, sizeof(t));
     int32_t b = block_of(t);
     if (e)
-        w->p->call[e->v.u - 1].leaves = true;
+        mark_call(w->p, e->v.u - 1);
     if (b >= 0 && w->p->block[b].op) {
         w->p->block[b].leaves = true;
-        w->p->call[w->p->block[b].first].leaves = true;
+        mark_call(w->p, w->p->block[b].first);
     }
     return CFX_OK;
 }

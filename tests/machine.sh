@@ -140,6 +140,11 @@ done
 claim 'an unknown name' is 1 -m abacus
 claim 'is told with those there are' \
     says "^cfx: there is no machine 'abacus', nor a file of that name (there "
+claim 'a name of no letters' is 1 -m ''
+claim 'is told too' says "^cfx: there is no machine '', nor a file of that "
+CFX_MACHINES=$work/none is 1 -m abacus
+claim 'a folder without machines is told' \
+    says "(there are none in $work/none, the folder that CFX_MACHINES names)"
 claim 'a file that is not there' is 1 -m "$work/no.json"
 claim 'is told' says '^cfx: .*/no.json: No such file or directory$'
 sed 's/"cores": [0-9]*/"cores": 0/' "$work/machine.json" >"$work/bad.json"

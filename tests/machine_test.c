@@ -123,6 +123,14 @@ static const struct {
     {"'Pair'", "''", "name has to be one line of text, of 1 to 1000 bytes"},
     {"'Pair'", "'a\\nb'",
      "name has to be one line of text, of 1 to 1000 bytes"},
+    {"'Pair'", "'a\\u009bb'",
+     "name has to be one line of text, of 1 to 1000 bytes"},
+    {"'Pair'", "'\\u202e'",
+     "name has to be one line of text, of 1 to 1000 bytes"},
+    {"'Pair'", "'\\u2066'",
+     "name has to be one line of text, of 1 to 1000 bytes"},
+    {"'Pair'", "'\\u2028'",
+     "name has to be one line of text, of 1 to 1000 bytes"},
     {"'Pair'", "'\\ud800'", NULL},
     {"'Pair'", "'\xff'", NULL},
     {"'Pair'", "'a\\u0000b'", NULL},
@@ -257,6 +265,27 @@ START_TEST(other_texts_are_refused)
     memset(deep, '[', sizeof(deep));
     ck_assert_int_eq(cfx_machine_parse(&m, ctx, deep, sizeof(deep), NULL),
                      CFX_EPARSE);
+}
+END_TEST
+
+/* Each entry takes much more memory than the text "0,". */
+START_TEST(lists_of_threads_are_bounded)
+{
+    static char text[20000] = "{\"schema\":\"cfx.machine/1\",\"threads\":[0";
+    size_t n = strlen(text);
+    cfx_machine *m;
+
+    ck_assert_int_eq(cfx_machine_parse(&m, ctx, strcat(text, "]}"), n + 2,
+                                       &error), CFX_EPARSE);
+    ck_assert_str_eq(error.text, "threads[0]: has to be an object");
+    error = (cfx_error){0};
+    text[n] = '\0';
+    for (int i = 1; i <= 4096; i++, n += 2)
+        memcpy(text + n, ",0", 2);
+    ck_assert_int_eq(cfx_machine_parse(&m, ctx, strcat(text, "]}"), n + 2,
+                                       &error), CFX_EPARSE);
+    ck_assert_str_eq(error.text,
+                     "threads has to be a list of 1 to 4096 objects");
 }
 END_TEST
 
@@ -401,7 +430,7 @@ START_TEST(machines_that_come_with_cfx_are_found_by_name)
     ck_assert_str_eq(error.text, "there is no machine 'abacus', nor a file of "
                      "that name (there are epyc-9654, nvidia-a100, "
                      "raspberry-pi-5)");
-    ck_assert_int_eq(cfx_machine_find(&m, ctx, "", NULL), CFX_EIO);
+    ck_assert_int_eq(cfx_machine_find(&m, ctx, "", NULL), CFX_ENAME);
     ck_assert_int_eq(cfx_machine_find(&m, ctx, ".", NULL), CFX_EIO);
     ck_assert_int_eq(cfx_machine_find(&m, ctx, ".hidden", NULL), CFX_ENAME);
     ck_assert_int_eq(cfx_machine_find(&m, ctx, "../machines/x", NULL),
@@ -549,6 +578,7 @@ static Suite *machine_suite(void)
     tcase_add_test(t, every_truncation_is_refused);
     tcase_add_test(t, any_byte_may_change);
     tcase_add_test(t, other_texts_are_refused);
+    tcase_add_test(t, lists_of_threads_are_bounded);
     tcase_add_test(t, what_is_written_is_read_again);
     tcase_add_test(t, errors_of_files_begin_with_the_path);
     tcase_add_test(t, rates_are_those_of_the_nearest_number_of_threads);

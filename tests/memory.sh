@@ -45,6 +45,35 @@ is "a format without memory is refused" 2 '--memory goes with' \
     shapes "$m" -i 'f32[N,1,8,8]' --memory -f dot
 is "an error names the node" 1 'digits.fx: .*While executing %conv1' \
     shapes "$m" -i 'f32[2,3,8,8]' --memory
+cat >huge.fx <<'END'
+# cfx 1
+Net()
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %e : [num_users=2] = call_method[target=expand](args = (%x, 72057594037927936), kwargs = {})
+    %a : [num_users=1] = call_function[target=operator.add](args = (%e, 1), kwargs = {})
+    %b : [num_users=1] = call_function[target=operator.add](args = (%e, 2), kwargs = {})
+    %c : [num_users=1] = call_function[target=operator.add](args = (%a, %b), kwargs = {})
+    %s : [num_users=1] = call_method[target=sum](args = (%c,), kwargs = {})
+    return %s
+END
+is "blocks that are too large have no arena" 0 '^arena: +none, ' \
+    shapes huge.fx -i 'f32[1]' --memory
+is "nor do they run" 1 'note: --arena: no plan: the blocks are too large' \
+    run huge.fx -i 'f32[1]' --arena
+cat >parts.fx <<'END'
+# cfx 1
+Net()
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %n : [num_users=1] = call_method[target=nonzero](args = (%x,), kwargs = {})
+    %u : [num_users=2] = call_method[target=unbind](args = (%n,), kwargs = {})
+    return %u
+END
+is "what cannot be planned runs" 0 'note: --arena: no plan: ' \
+    run parts.fx -i 'f32[4]' --arena
 is "weights that lack are told" 1 'missing weight|no weights' \
     run "$src/models/resnet18.fx" -i 'f32[1,3,64,64]' --arena
 
@@ -67,7 +96,10 @@ same()
 same "digits run in the arena" "$m" -i 'f32[3,1,8,8]'
 same "resnet18 runs in the arena" "$src/models/resnet18.fx" \
     -i 'f32[1,3,64,64]' --random-weights 1
+same "a result of a branch" "$src/models/branch.fx" -i 'f32[4,6]'
 same "a result of several parts" "$src/models/topk.fx" -i 'f32[5,4]'
+
+same "what is saved is no miss" "$m" -i 'f32[2,1,8,8]' --save relu=relu.npy
 
 echo "memory: $passed passed, $failed failed"
 [ $failed = 0 ]

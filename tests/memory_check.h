@@ -22,12 +22,19 @@ CFX_INLINE bool is_made_block(const cfx_memory_block *b)
     return b->kind == CFX_BLOCK_RESULT || b->kind == CFX_BLOCK_SCRATCH;
 }
 
+/* What has no bytes takes a unit too. */
+CFX_INLINE long long units_of(const cfx_memory_block *b)
+{
+    long long units = (cfx_dim_value(b->bytes) + 63) / 64;
+    return units ? units : 1;
+}
+
 /* Take (who > 0) or leave (who < 0) the units of a block. */
 CFX_INLINE bool mark_units(uint32_t *unit, const cfx_memory_block *b,
                            uint32_t who, bool take)
 {
     long long from = b->offset / 64;
-    long long to = (b->offset + cfx_dim_value(b->bytes) + 63) / 64;
+    long long to = from + units_of(b);
     for (long long u = from; u < to; u++) {
         if (unit[u] != (take ? 0 : who))
             return false;
@@ -77,7 +84,7 @@ CFX_INLINE bool replay_call(memory_check *c, const cfx_memory_plan *p,
         live += cfx_dim_value(b->bytes);
         if (b->offset < 0)
             continue;
-        now += (cfx_dim_value(b->bytes) + 63) / 64 * 64;
+        now += units_of(b) * 64;
         if (b->first == at && !mark_units(unit, b, i + 1, true)) {
             snprintf(c->text, sizeof(c->text), "block %u lies where another "
                      "lives at call %u", i, at);

@@ -121,6 +121,8 @@ static int blocks(cfx_block_kind kind)
     return n;
 }
 
+static uint64_t runs_as_elsewhere(cfx_value x);
+
 /* ---- Plans ---- */
 
 static const char chain[] =
@@ -243,6 +245,40 @@ START_TEST(symbols_give_expressions_and_no_arena)
     plan = NULL;
     cfx_value_unref(x);
     cfx_shape_env_free(env);
+}
+END_TEST
+
+/* Sums of sizes that no machine has are not wrapped around. */
+START_TEST(blocks_that_are_too_large_have_no_arena)
+{
+    graph(X CALL("a", "torch.exp", "(%x,)")
+          METHOD("e", "expand", "(%a, 72057594037927936, 1)")
+          CALL("b", "torch.neg", "(%e,)") CALL("c", "torch.neg", "(%e,)")
+          CALL("d", "torch.add", "(%b, %c)") CALL("s", "torch.sum", "(%d,)")
+          RETURN("%s"));
+    cfx_value x = floats(1, 1);
+    ck_assert_int_eq(cfx_memory_plan_new(&plan, gm, &x, 1, NULL, &err), 0);
+    ck_assert_int_eq(cfx_memory_plan_arena(plan), -1);
+    ck_assert_int_lt(block(CFX_BLOCK_RESULT, 0)->offset, 0);
+    cfx_planned_scope s;
+    ck_assert_int_eq(cfx_planned_scope_init(&s, plan, &err), CFX_ESHAPE);
+    ck_assert_str_eq(err.text, "the blocks are too large for an arena: more "
+                               "than 72057594037927936 bytes together");
+    cfx_value_unref(x);
+}
+END_TEST
+
+START_TEST(empty_tensors_have_no_bytes_but_a_place)
+{
+    graph(X METHOD("n", "narrow", "(%x, 0, 0, 0)")
+          CALL("a", "torch.exp", "(%n,)") CALL("b", "torch.neg", "(%a,)")
+          CALL("s", "torch.sum", "(%b,)") RETURN("%s"));
+    cfx_value x = floats(10, 100);
+    make_plan(&x, 1);
+    ck_assert_int_eq(live("b"), 0);
+    ck_assert_int_eq(cfx_memory_plan_arena(plan), 128);
+    ck_assert_uint_eq(runs_as_elsewhere(x), 0);
+    cfx_value_unref(x);
 }
 END_TEST
 
@@ -550,6 +586,20 @@ START_TEST(graphs_that_are_called_are_planned)
 }
 END_TEST
 
+/* Whoever gets what leaves control flow knows the context it is of. */
+static void result_is_of_the_context(cfx_value x)
+{
+    arena a;
+    open_with(&a, false);
+    cfx_value got = run(&a.it, x), part = got.u.seq->item[0];
+    if (part.kind == CFX_TUPLE)
+        part = part.u.seq->item[0];
+    ck_assert_int_eq(part.kind, CFX_TENSOR);
+    ck_assert_ptr_eq(part.u.tensor->ctx, ctx);
+    cfx_value_unref(got);
+    close_arena(&a);
+}
+
 /* Only the data tell which branch it is, and how often it goes round. */
 START_TEST(control_flow_runs)
 {
@@ -572,6 +622,7 @@ START_TEST(control_flow_runs)
         family(bodies[i]);
         make_plan(&x, 1);
         for (int sign = 0; sign < 2; sign++) {
+            result_is_of_the_context(x);
             runs_as_elsewhere(x);
             for (int k = 0; k < 1000; k++)
                 ((float *)x.u.tensor->data)[k] *= -1;
@@ -748,6 +799,8 @@ int main(void)
     tcase_add_test(t, what_a_view_holds_leaves_with_it);
     tcase_add_test(t, sizes_that_only_data_tell_are_not_planned);
     tcase_add_test(t, symbols_give_expressions_and_no_arena);
+    tcase_add_test(t, blocks_that_are_too_large_have_no_arena);
+    tcase_add_test(t, empty_tensors_have_no_bytes_but_a_place);
     tcase_add_test(t, errors_are_those_of_the_walk);
     tcase_add_test(t, the_checker_finds_what_overlaps);
     tcase_add_test(t, runs_in_the_arena_give_the_same);

@@ -143,8 +143,9 @@ CFX_API size_t cfx_tensor_format_type(const cfx_tensor *t, char *buf,
                                       size_t size);
 
 /* The whole tensor as PyTorch prints it ("tensor([[1., 2.], ...])"), into
- * memory of the context that the caller frees with cfx_free(ctx, *out, *size).
- * *size counts the final NUL. */
+ * memory that the caller frees with cfx_free(t->ctx, *out, *size): the context
+ * of the tensor may be another than that of the run which gave it, and lives as
+ * long as the tensor. *size counts the final NUL. */
 CFX_API cfx_status cfx_tensor_print(char **out, size_t *size,
                                     const cfx_tensor *t, cfx_error *err);
 

@@ -744,8 +744,7 @@ cfx_dim cfx_tensor__bytes(const cfx_tensor *t, cfx_shape_env *env)
         return cfx_dim_mul(env, elements_of(t, env), size);
     if (survey_of(&s, dtype, t->rank, t->shape, t->stride, NULL))
         return CFX_DIM_BAD;
-    return s.reach ? cfx_dim_mul(env, cfx_dim_int(s.reach), size)
-                   : cfx_dim_int(ALIGN);
+    return cfx_dim_mul(env, cfx_dim_int(s.reach), size);
 }
 
 void cfx_tensor__pretend(cfx_tensor *t, void (*release)(void *user),

@@ -97,8 +97,9 @@ CFX_API void cfx_memory_plan_free(cfx_memory_plan *plan);
 CFX_API bool cfx_memory_plan_is_symbolic(const cfx_memory_plan *plan);
 
 /* The size of the arena; and the least that any plan could have: the largest
- * sum of planned blocks that live at once, each rounded up to 64 bytes. -1 of
- * symbolic ones. */
+ * sum of planned blocks that live at once, each rounded up to 64 bytes, which
+ * empty ones take too. -1 of symbolic ones, and where the blocks have more than
+ * 2^56 bytes together: there is no arena then. */
 CFX_API int64_t cfx_memory_plan_arena(const cfx_memory_plan *plan);
 CFX_API int64_t cfx_memory_plan_bound(const cfx_memory_plan *plan);
 
@@ -153,7 +154,7 @@ typedef struct cfx_planned_counts {
 } cfx_planned_counts;
 
 /* Take an arena. The plan must outlive the scope. Fails with CFX_ESHAPE for a
- * symbolic plan, CFX_ENOMEM. */
+ * plan without an arena, CFX_ENOMEM. */
 CFX_API cfx_status cfx_planned_scope_init(cfx_planned_scope *s,
                                           const cfx_memory_plan *plan,
                                           cfx_error *err);
