@@ -52,7 +52,7 @@ void cfx_roofline__sum(cfx_roofline *r)
 {
     r->total.floor = r->total.seconds = 0;
     for (int b = 0; b < CFX_NBOUNDS; b++)
-        r->bound_sum[b] = (cfx_roofline_sum){.cost = cfx_cost__no_sum()};
+        r->bound_sum[b] = (cfx_roofline_sum){.cost = r->self->weights[b]};
     for (size_t i = 0; i < r->nnodes; i++) {
         const cfx_roofline_node *n = &r->node[i];
         cfx_roofline_sum *of_bound = &r->bound_sum[n->floor.bound];
@@ -124,6 +124,29 @@ static cfx_status fill_floors(cfx_roofline *r, cfx_error *err)
     return st;
 }
 
+/* The weights that nodes of each bound read: each once. */
+static cfx_status fill_weights(cfx_roofline *r, cfx_error *err)
+{
+    cfx_map seen;
+    bool ok = true;
+    cfx_map_init(&seen, r->ctx);
+    for (int b = 0; b < CFX_NBOUNDS; b++)
+        r->self->weights[b] = cfx_cost__no_sum();
+    for (size_t i = 0; ok && i < r->nnodes; i++) {
+        const cfx_roofline_node *n = &r->node[i];
+        for (size_t k = 0; ok && k < n->cost->nweights; k++) {
+            const cfx_cost_weight *w = &n->cost->weight[k];
+            const uintptr_t key[] = {(uintptr_t)w->tensor, n->floor.bound};
+            bool added = false;
+            ok = cfx_map_put(&seen, (const char *)key, sizeof(key), &added);
+            if (added)
+                cfx_cost__add_tensor(r->env, &r->self->weights[key[1]], w);
+        }
+    }
+    cfx_map_release(&seen);
+    return ok ? CFX_OK : cfx_no_memory(err);
+}
+
 static cfx_status fill_groups(cfx_roofline *r, cfx_error *err)
 {
     const cfx_cost_prop *costs = &r->self->costs;
@@ -158,6 +181,8 @@ static cfx_status fill(cfx_roofline *r, const cfx_value *inputs,
         st = find_live(r, inputs, ninputs, err);
     if (!st)
         st = fill_floors(r, err);
+    if (!st)
+        st = fill_weights(r, err);
     if (!st)
         st = fill_groups(r, err);
     if (!st)

@@ -56,6 +56,7 @@ struct cfx_roofline_self {
     cfx_cost_prop costs;
     cfx_flow flow;
     size_t turn_cap;
+    cfx_cost_sum weights[CFX_NBOUNDS]; /* that nodes of a bound read */
 };
 
 /* Fill in all sums, of costs, floors and times. */

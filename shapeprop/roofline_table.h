@@ -24,6 +24,7 @@ typedef struct cfx_table_row {
 typedef enum cfx_cell_kind {
     CFX_CELL_NONE,
     CFX_CELL_TEXT,
+    CFX_CELL_WHOLE,         /* dim: of rows, in full */
     CFX_CELL_COUNT,         /* dim: of operations, of elements */
     CFX_CELL_BYTES,         /* dim */
     CFX_CELL_NUMBER,        /* x, as the others: a plain one */
@@ -37,6 +38,7 @@ typedef struct cfx_cell {
     cfx_cell_kind kind;
     cfx_dim dim;
     double x;
+    int indent;             /* of text that a person reads */
     char text[480];
 } cfx_cell;
 

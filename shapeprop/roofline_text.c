@@ -48,7 +48,9 @@ static cfx_status put(cfx_buf *b, const cfx_roofline *r,
     if (!st)
         fn(b, &g, view->width);
     if (!st && t.nrows < t.all && fn != cfx_grid_put_csv)
-        cfx_buf_printf(b, "(%zu of %zu)\n", t.nrows, t.all);
+        cfx_buf_printf(b, "%s(%zu of %zu)\n",
+                       fn == cfx_grid_put_markdown ? "\n" : "", t.nrows,
+                       t.all);
     cfx_grid_release(&g);
     cfx_table__release(&t);
     return st;

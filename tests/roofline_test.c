@@ -597,7 +597,11 @@ START_TEST(other_documents_are_refused)
         {"", CFX_EPARSE}, {"{", CFX_EPARSE}, {"[]", CFX_EINVAL},
         {"{\"schema\": \"cfx.machine/1\"}", CFX_EINVAL},
         {"{\"schema\": \"cfx.roofline/1\", \"nodes\": 3}", CFX_EINVAL},
-        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [3, {}]}", CFX_OK}};
+        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [3, {}]}", CFX_EINVAL},
+        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [{\"name\": \"a\", "
+         "\"macs\": -1}]}", CFX_EINVAL},
+        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [{\"name\": \"a\", "
+         "\"macs\": null, \"flops\": \"N\"}]}", CFX_OK}};
     model(small_net);
     analyse("f32[1,3,8,8]");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
