@@ -89,6 +89,10 @@ cfx_status cfx_roofline__finish(cfx_buf *b, cfx_sink to, cfx_status st,
 void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
                                const cfx_roofline_view *view);
 void cfx_roofline__put_totals(cfx_buf *b, const cfx_roofline *r);
+/* Ranges of symbols and guards, after an empty line; nothing where there are
+ * none. */
+void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
+                               bool markdown);
 /* "conv1 is compute-bound for N >= 3", a line each, after an empty one. */
 void cfx_roofline__put_turns(cfx_buf *b, const cfx_roofline *r);
 

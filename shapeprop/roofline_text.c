@@ -118,6 +118,7 @@ cfx_status cfx_roofline_print(cfx_sink to, const cfx_roofline *r,
     cfx_buf_init(&b, r->ctx);
     cfx_roofline__put_machine(&b, r, view);
     cfx_status st = put_tables(&b, r, view, cfx_grid_put_text, err);
+    cfx_roofline__put_symbols(&b, r, false);
     cfx_roofline__put_turns(&b, r);
     cfx_buf_putc(&b, '\n');
     cfx_roofline__put_totals(&b, r);
@@ -131,6 +132,7 @@ cfx_status cfx_roofline_print_markdown(cfx_sink to, const cfx_roofline *r,
     cfx_buf b;
     cfx_buf_init(&b, r->ctx);
     cfx_status st = put_tables(&b, r, view, cfx_grid_put_markdown, err);
+    cfx_roofline__put_symbols(&b, r, true);
     return cfx_roofline__finish(&b, to, st, err);
 }
 

@@ -122,6 +122,42 @@ for bad in N N= N=1 N=1.. N=1..4x N=1..4:0 N=4..1 =1..4 'N=1..4*1' \
     is "no sweep: $bad" 2 '^cfx: roofline: --sweep' none.fx --sweep "$bad"
 done
 is 'no sweep from 0' 2 'symbols begin at 1' none.fx --sweep N=0..4
+cp "$src/models/topk.fx" .
+is 'a sweep where a guard holds' 0 '^H=8 ' digits.fx -i 'x=f32[N,1,H,H]' \
+    $round --set N=2 --sweep H=7..10
+also 'for all such values' '^H=9 '
+also 'and a note' '2 of 4 values of H are left out: H=7 breaks \(H//2\)'
+if grep -Eq '^H=(7|10) ' out; then not_ok 'and for no others'; else ok; fi
+also 'with the guards' '^guards:  '
+also 'and ranges' '^symbols: H >= 2$'
+is 'guards in Markdown' 0 '^guards: `' digits.fx -i 'x=f32[N,1,H,H]' $round \
+    --set N=2 -f markdown
+is 'no sweep where none does' 1 'H=2 breaks .*, and so do all others' \
+    digits.fx -i 'x=f32[N,1,H,H]' $round --set N=2 --sweep H=2..7
+is 'a sweep within a range' 0 '^N=4 ' digits.fx -i 'x=f32[N,1,8,8]' $round \
+    --set N=2..4 --sweep N=1..8
+if grep -Eq '^N=(1|5|8) ' out; then not_ok 'and not beyond'; else ok; fi
+is 'no sweep with another symbol' 1 'symbol H has no value' digits.fx \
+    -i 'x=f32[N,1,H,8]' $round --sweep N=1..2
+is 'no sweep of what is too large' 1 'for N=9[0-9]* are too large' digits.fx \
+    -i 'x=f32[N,1,8,8]' $round --sweep N=900000000000000000..900000000000000001
+is 'a symbol that a guard settles' 0 '^MACs +100 ' topk.fx -i 'x=f32[N,4]' \
+    $round
+also 'with a floor' '^floor '
+cat >narrow.fx <<'EOF'
+Net(
+  (l): Linear(in_features=10, out_features=10, bias=True)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %l : [num_users=1] = call_module[target=l](args = (%x,), kwargs = {})
+    return l
+EOF
+is 'a turn beyond 4096' 0 'l is .*memory-bound for N >= [0-9]{5,}$' \
+    narrow.fx -i 'x=f32[N,10]' $round
+is 'a peak without scratch' 0 "^peak live memory .*N +and operators' scratch" \
+    digits.fx -i 'x=f32[N,1,8,8]' $round
 is 'no sweep of M' 1 "^cfx: resnet18.fx: --sweep .* no symbol 'M'" \
     resnet18.fx -i 'x=f32[N,3,64,64]' $round --sweep M=1..4
 
