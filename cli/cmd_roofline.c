@@ -3,6 +3,10 @@
  */
 #include <cfx/roofline.h>
 
+#include <ctype.h>
+#include <errno.h>
+#include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -85,15 +89,19 @@ static const struct format {
     format_fn *print;
     cfx_roofline_format compared; /* which --against prints */
     bool only_one;                /* it has none of those */
+    bool table;                   /* of rows and columns that are chosen */
+    bool points;                  /* it tells what a sweep finds */
 } formats[] = {
-    {"text", cfx_roofline_print, CFX_ROOFLINE_TEXT, false},
-    {"markdown", cfx_roofline_print_markdown, CFX_ROOFLINE_MARKDOWN, false},
-    {"csv", cfx_roofline_print_csv, CFX_ROOFLINE_CSV, false},
-    {"json", cfx_roofline_print_json, CFX_ROOFLINE_JSON, false},
-    {"html", cfx_roofline_print_html, CFX_ROOFLINE_TEXT, true},
-    {"svg", cfx_roofline_print_svg, CFX_ROOFLINE_TEXT, true},
-    {"dot", cfx_roofline_print_dot, CFX_ROOFLINE_TEXT, true},
-    {"trace", cfx_roofline_print_trace, CFX_ROOFLINE_TEXT, true},
+    {"text", cfx_roofline_print, CFX_ROOFLINE_TEXT, false, true, true},
+    {"markdown", cfx_roofline_print_markdown, CFX_ROOFLINE_MARKDOWN, false,
+     true, true},
+    {"csv", cfx_roofline_print_csv, CFX_ROOFLINE_CSV, false, true, true},
+    {"json", cfx_roofline_print_json, CFX_ROOFLINE_JSON, false, false, true},
+    {"html", cfx_roofline_print_html, CFX_ROOFLINE_TEXT, true, false, true},
+    {"svg", cfx_roofline_print_svg, CFX_ROOFLINE_TEXT, true, false, false},
+    {"dot", cfx_roofline_print_dot, CFX_ROOFLINE_TEXT, true, false, false},
+    {"trace", cfx_roofline_print_trace, CFX_ROOFLINE_TEXT, true, false,
+     false},
 };
 
 static const struct format *find_format(const char *name)
@@ -146,52 +154,67 @@ static cfx_status find_machine(cfx_machine **out, cli *c, const char *name,
                 : cfx_machine_cached(out, c->ctx, false, 0, err);
 }
 
-/* "N=1..64", with ":STEP" or "*FACTOR" behind it. */
-static bool read_sweep(const char *text, char *symbol, size_t size,
-                       long long range[4])
-{
-    const char *equals = strchr(text, '=');
-    size_t n = equals ? (size_t)(equals - text) : 0;
-    char how = 0, more = 0;
+struct sweep {
+    char symbol[64];
+    int64_t from, to, step, factor;
+};
 
-    if (!n || n >= size)
+/* Digits and what is behind them; false for none, or more than 64 bits. */
+static bool read_number(const char **s, int64_t *out)
+{
+    char *end;
+
+    if (!isdigit((unsigned char)**s))
         return false;
-    memcpy(symbol, text, n);
-    symbol[n] = '\0';
-    range[2] = range[3] = 1;
-    int got = sscanf(equals + 1, "%lld..%lld%c%lld%c", &range[0], &range[1],
-                     &how, &range[2], &more);
-    if (got == 4 && how == '*') {
-        range[3] = range[2];
-        range[2] = 1;
-        return range[3] > 1;
+    errno = 0;
+    *out = strtoll(*s, &end, 10);
+    *s = end;
+    return !errno;
+}
+
+/* "N=1..64", with ":STEP" or "*FACTOR" behind it. */
+static bool read_sweep(const char *text, struct sweep *to)
+{
+    const char *s = strchr(text, '=');
+    size_t n = s ? (size_t)(s++ - text) : 0;
+
+    *to = (struct sweep){.step = 1, .factor = 1};
+    if (!n || n >= sizeof(to->symbol))
+        return false;
+    memcpy(to->symbol, text, n);
+    if (!read_number(&s, &to->from) || strncmp(s, "..", 2))
+        return false;
+    s += 2;
+    if (!read_number(&s, &to->to))
+        return false;
+    char how = *s;
+    if (how == ':' || how == '*') {
+        s++;
+        if (!read_number(&s, how == ':' ? &to->step : &to->factor))
+            return false;
     }
-    return got == 2 || (got == 4 && how == ':');
+    return !*s && to->step > 0 && (to->factor > 1 || how != '*');
 }
 
 /* Along symbols, where there are any. */
 static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
                          cfx_error *err)
 {
-    char symbol[64];
-    long long range[4];
+    struct sweep range;
     cfx_error why = {0};
     cfx_status rc;
 
-    if (!r->known && r->rates) {
+    if (!r->known && r->rates && cfx_shape_env_symbols(r->env)) {
         rc = cfx_roofline_follow(r, NULL, 0, 0, &why);
         if (rc == CFX_EINVAL)
             cfx_message(r->ctx, CFX_NOTE, "%s: --set gives numbers", why.text);
         else if (rc)
             return cfx_fail(err, rc, "%s", why.text);
     }
-    if (!o->sweep)
+    if (!o->sweep || !read_sweep(o->sweep, &range))
         return CFX_OK;
-    if (!read_sweep(o->sweep, symbol, sizeof(symbol), range))
-        return cfx_fail(err, CFX_EINVAL, "--sweep %s: should be N=1..64, "
-                        "N=1..64:8 or N=1..1024*2", o->sweep);
-    rc = cfx_roofline_sweep(r, symbol, range[0], range[1], range[2], range[3],
-                            err);
+    rc = cfx_roofline_sweep(r, range.symbol, range.from, range.to, range.step,
+                            range.factor, err);
     if (rc)
         cfx_fail_at(err, "--sweep %s", o->sweep);
     return rc;
@@ -291,13 +314,20 @@ static cfx_status measure(cfx_roofline *r, cli *c, const cli_inputs *shapes,
     return rc;
 }
 
+/* Without -t a machine that is described has all its threads, however many
+ * cores this one has; what is measured runs here. */
+static int threads_of(const cli *c, const struct roofline_options *o)
+{
+    return o->machine && !o->measure && !c->g.threads ? INT_MAX : 0;
+}
+
 static cfx_status analyse(cfx_roofline **out, cli *c,
                           const struct roofline_options *o, cli_symbols *s,
                           cfx_module *gm, const cfx_machine *machine,
                           cfx_error *err)
 {
     cfx_roofline_options how = {.size = sizeof(how), .machine = machine,
-                                .env = s->env};
+                                .threads = threads_of(c, o), .env = s->env};
     cli_inputs in = {0};
     cfx_status rc = cli_shapes_make(&in, c, gm, &o->inputs, s, err);
 
@@ -317,10 +347,11 @@ static cfx_status analyse(cfx_roofline **out, cli *c,
 static bool read_amount(const char *text, double *out)
 {
     static const char prefix[] = "kMGT";
+    size_t digits = strspn(text, "0123456789.eE+-");
     char *end;
 
     *out = strtod(text, &end);
-    if (end == text || !(*out >= 0))
+    if (end == text || end > text + digits || !(*out >= 0) || !isfinite(*out))
         return false;
     const char *at = *end ? strchr(prefix, *end == 'K' ? 'k' : *end) : NULL;
     for (int i = 0; at && i <= at - prefix; i++)
@@ -328,20 +359,22 @@ static bool read_amount(const char *text, double *out)
     return !*end || (at && !end[1]);
 }
 
+enum { SYMBOLIC = -1, TOO_LARGE = -2, NO_FLOOR = -3 };
+
 /* `value` is negative where it is not known. */
 static cfx_status check_amount(const char *option, const char *text,
                                double value, const char *what, cfx_error *err)
 {
     double most;
 
-    if (!text)
+    if (!text || !read_amount(text, &most))
         return CFX_OK;
-    if (!read_amount(text, &most))
-        return cfx_fail(err, CFX_EINVAL, "--%s %s: should be a number, as in "
-                        "8.3G", option, text);
     if (value < 0)
-        return cfx_fail(err, CFX_EINVAL, "--%s: %s not known (--set gives "
-                        "numbers to symbols)", option, what);
+        return cfx_fail(err, CFX_EINVAL, "--%s: %s not known (%s)", option,
+                        what,
+                        value == SYMBOLIC ? "--set gives numbers to symbols"
+                        : value == TOO_LARGE ? "more than 61 bits can count"
+                                             : "without a machine");
     if (value <= most)
         return CFX_OK;
     return cfx_fail(err, CFX_EINVAL, "--%s: %s %.12g, more than %s", option,
@@ -350,14 +383,29 @@ static cfx_status check_amount(const char *option, const char *text,
 
 static double number_of(cfx_dim d)
 {
-    return cfx_dim_is_int(d) ? (double)cfx_dim_value(d) : -1;
+    return cfx_dim_is_int(d)   ? (double)cfx_dim_value(d)
+           : cfx_dim_is_bad(d) ? TOO_LARGE : SYMBOLIC;
+}
+
+/* What a run takes, or its floor. */
+static double seconds_of(const cfx_roofline *r)
+{
+    const cfx_cost *c = &r->total.cost.cost;
+
+    if (r->runs)
+        return r->run_seconds;
+    if (!r->rates)
+        return NO_FLOOR;
+    if (r->total.floor >= 0)
+        return r->total.floor;
+    return cfx_dim_is_bad(cfx_cost_flops(r->env, c)) ||
+                   cfx_dim_is_bad(cfx_cost_bytes(r->env, c))
+               ? TOO_LARGE : SYMBOLIC;
 }
 
 static cfx_status check_amounts(const struct roofline_options *o,
                                 const cfx_roofline *r, cfx_error *err)
 {
-    double seconds = r->runs ? r->run_seconds
-                     : r->rates ? r->total.floor : -1;
     cfx_dim flops = cfx_cost_flops(r->env, &r->total.cost.cost);
     cfx_status rc = check_amount("assert-flops", o->most_flops,
                                  number_of(flops), "the FLOPs are", err);
@@ -366,7 +414,7 @@ static cfx_status check_amounts(const struct roofline_options *o,
         rc = check_amount("assert-peak-memory", o->most_memory,
                           number_of(r->peak_bytes), "the live bytes are", err);
     if (!rc)
-        rc = check_amount("assert-seconds", o->most_seconds, seconds,
+        rc = check_amount("assert-seconds", o->most_seconds, seconds_of(r),
                           r->runs ? "the measured seconds are"
                                   : "the floor's seconds are", err);
     return rc;
@@ -429,6 +477,7 @@ static cfx_status on_machine(char **out, size_t *len, cli *c,
     cfx_status rc = cfx_machine_find(&machine, c->ctx, o->against, err);
 
     plain.measure = false;
+    plain.machine = o->against;
     if (!rc)
         rc = analyse_text(out, len, c, &plain, gm, model, machine, err);
     cfx_machine_free(machine);
@@ -460,7 +509,7 @@ static cfx_status find_other(char **out, size_t *len, cli *c,
     if (access(o->against, F_OK))
         return on_machine(out, len, c, o, gm, model, err);
     cfx_status rc = read_text(out, len, o->against, err);
-    if (rc || **out != '{') {
+    if (rc || (*out)[strspn(*out, " \t\r\n")] != '{') {
         free(*out);
         *out = NULL;
         return rc ? rc : other_model(out, len, c, o, machine, err);
@@ -470,6 +519,12 @@ static cfx_status find_other(char **out, size_t *len, cli *c,
     free(*out);
     *out = NULL;
     return on_machine(out, len, c, o, gm, model, err);
+}
+
+/* What the output refuses is told when it is closed. */
+static cfx_status written(cfx_status rc)
+{
+    return rc == CFX_EIO ? CFX_OK : rc;
 }
 
 static cfx_status compare(cli *c, const struct roofline_options *o,
@@ -487,6 +542,7 @@ static cfx_status compare(cli *c, const struct roofline_options *o,
                                   format->compared, view, err);
         if (rc == CFX_EPARSE || rc == CFX_EINVAL)
             cfx_fail_at(err, "%s", o->against);
+        rc = written(rc);
     }
     free(other);
     return rc;
@@ -512,10 +568,113 @@ static cfx_status report(cli *c, const struct roofline_options *o,
     else if (o->against)
         rc = compare(c, o, format, view, r, err);
     else
-        rc = format->print(cfx_sink_file(c->out), r, view, err);
+        rc = written(format->print(cfx_sink_file(c->out), r, view, err));
     cfx_roofline_free(r);
     cli_symbols_release(&symbols);
-    return rc == CFX_EIO ? CFX_OK : rc;
+    return rc;
+}
+
+/* ---- The command line ---- */
+
+/* Columns that there are; CLI_OK, or a status after the line on stderr. */
+static int check_columns(cli *c, const char *option, const char *names)
+{
+    while (names) {
+        size_t n = strcspn(names, ",");
+
+        if (!cfx_roofline_find_column(names, n))
+            return cli_usage(c, "--%s: there is no column '%.*s'", option,
+                             (int)n, names);
+        names = names[n] ? names + n + 1 : NULL;
+    }
+    return CLI_OK;
+}
+
+static int check_sweep(cli *c, const char *text)
+{
+    struct sweep s;
+
+    if (!text)
+        return CLI_OK;
+    if (!read_sweep(text, &s))
+        return cli_usage(c, "--sweep %s: should be N=1..64, N=1..64:8 or "
+                         "N=1..1024*2", text);
+    if (s.from < 1)
+        return cli_usage(c, "--sweep %s: symbols begin at 1", text);
+    if (s.from > s.to)
+        return cli_usage(c, "--sweep %s: there is no number in the range",
+                         text);
+    return CLI_OK;
+}
+
+static int check_limits(cli *c, const struct roofline_options *o)
+{
+    const struct { const char *option, *text; } limits[] = {
+        {"assert-flops", o->most_flops},
+        {"assert-peak-memory", o->most_memory},
+        {"assert-seconds", o->most_seconds}};
+    double most;
+
+    for (size_t i = 0; i < sizeof(limits) / sizeof(*limits); i++) {
+        if (limits[i].text && !read_amount(limits[i].text, &most))
+            return cli_usage(c, "--%s %s: should be a number, as in 8.3G",
+                             limits[i].option, limits[i].text);
+    }
+    return CLI_OK;
+}
+
+/* Options that would change nothing. */
+static int check_effects(cli *c, const struct roofline_options *o,
+                         const struct format *format)
+{
+    const char *rows = o->by ? "by" : o->depth ? "depth" : NULL;
+    const char *shown = o->columns ? "columns" : o->sort ? "sort" : rows;
+
+    if (o->depth && o->by && strcmp(o->by, "module"))
+        return cli_usage(c, "--depth is of modules, not of --by %s", o->by);
+    if (o->sweep && rows)
+        return cli_usage(c, "--sweep has a row for each value: no --%s", rows);
+    if (o->runs && !o->measure)
+        return cli_usage(c, "--runs goes with --measure");
+    if (o->seed.given && !o->measure)
+        return cli_usage(c, "--seed goes with --measure");
+    if (!format->table && (shown || o->top))
+        return cli_usage(c, "--format %s has no table for --%s", format->name,
+                         shown ? shown : "top");
+    if (!format->points && o->sweep)
+        return cli_usage(c, "--format %s does not show --sweep", format->name);
+    if (o->against && (shown || o->sweep))
+        return cli_usage(c, "--against tells what changed: no --%s",
+                         shown ? shown : "sweep");
+    if (o->against && format->only_one)
+        return cli_usage(c, "--against is told as text, markdown, csv or "
+                         "json");
+    return CLI_OK;
+}
+
+/* Before anything is read, which may take long. */
+static int check_usage(cli *c, const struct roofline_options *o,
+                       const struct format *format)
+{
+    cli_symbols symbols;
+    cfx_error err = {0};
+    int status = check_columns(c, "columns", o->columns);
+
+    if (!status)
+        status = check_columns(c, "sort", o->sort);
+    if (!status)
+        status = check_sweep(c, o->sweep);
+    if (!status)
+        status = check_limits(c, o);
+    if (!status)
+        status = check_effects(c, o, format);
+    if (status)
+        return status;
+    if (cli_symbols_make(&symbols, c->ctx, &o->set, &err))
+        status = err.code == CFX_EINVAL ? cli_usage(c, "%s", err.text)
+                                        : cli_fail(&err);
+    cli_symbols_release(&symbols);
+    return status;
 }
 
 static int run(cli *c, const void *opts, int nargs, char **args)
@@ -530,11 +689,11 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)nargs;
     if (!format)
         return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
-    if (o->against && format->only_one)
-        return cli_usage(c, "--against is told as text, markdown, csv or "
-                         "json");
     if (!make_view(&view, c, o, args[0]))
         return cli_usage(c, "'%s' is no WHAT for --by", o->by);
+    int status = check_usage(c, o, format);
+    if (status)
+        return status;
     cfx_status rc = cli_load(c, &gm, args[0], o->measure, &err);
     if (!rc)
         rc = find_machine(&machine, c, o->machine, &err);

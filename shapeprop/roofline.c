@@ -52,7 +52,7 @@ void cfx_roofline__sum(cfx_roofline *r)
 {
     r->total.floor = r->total.seconds = 0;
     for (int b = 0; b < CFX_NBOUNDS; b++)
-        r->bound_sum[b] = (cfx_roofline_sum){.cost = cfx_cost__no_sum()};
+        r->bound_sum[b] = (cfx_roofline_sum){.cost = r->self->weights[b]};
     for (size_t i = 0; i < r->nnodes; i++) {
         const cfx_roofline_node *n = &r->node[i];
         cfx_roofline_sum *of_bound = &r->bound_sum[n->floor.bound];
@@ -124,6 +124,29 @@ static cfx_status fill_floors(cfx_roofline *r, cfx_error *err)
     return st;
 }
 
+/* The weights that nodes of each bound read: each once. */
+static cfx_status fill_weights(cfx_roofline *r, cfx_error *err)
+{
+    cfx_map seen;
+    bool ok = true;
+    cfx_map_init(&seen, r->ctx);
+    for (int b = 0; b < CFX_NBOUNDS; b++)
+        r->self->weights[b] = cfx_cost__no_sum();
+    for (size_t i = 0; ok && i < r->nnodes; i++) {
+        const cfx_roofline_node *n = &r->node[i];
+        for (size_t k = 0; ok && k < n->cost->nweights; k++) {
+            const cfx_cost_weight *w = &n->cost->weight[k];
+            const uintptr_t key[] = {(uintptr_t)w->tensor, n->floor.bound};
+            bool added = false;
+            ok = cfx_map_put(&seen, (const char *)key, sizeof(key), &added);
+            if (added)
+                cfx_cost__add_tensor(r->env, &r->self->weights[key[1]], w);
+        }
+    }
+    cfx_map_release(&seen);
+    return ok ? CFX_OK : cfx_no_memory(err);
+}
+
 static cfx_status fill_groups(cfx_roofline *r, cfx_error *err)
 {
     const cfx_cost_prop *costs = &r->self->costs;
@@ -142,26 +165,124 @@ static cfx_status fill_groups(cfx_roofline *r, cfx_error *err)
     return r->module_sum && r->operator_sum ? CFX_OK : cfx_no_memory(err);
 }
 
-static cfx_status fill(cfx_roofline *r, const cfx_value *inputs,
+/* ---- Symbols that guards settle ---- */
+
+/* Is a symbol a number, or another extent? */
+static bool settles(const cfx_shape_env *env)
+{
+    for (size_t i = 0; env && i < cfx_shape_env_symbols(env); i++) {
+        cfx_symbol s;
+        cfx_shape_env_symbol(env, i, &s);
+        if (s.min == s.max || !cfx_dim_is_bad(s.equals))
+            return true;
+    }
+    return false;
+}
+
+static bool only_value(void *user, const char *name, cfx_dim *v)
+{
+    const cfx_shape_env *env = user;
+    for (size_t i = 0; i < cfx_shape_env_symbols(env); i++) {
+        cfx_symbol s;
+        cfx_shape_env_symbol(env, i, &s);
+        if (strcmp(s.name, name))
+            continue;
+        *v = cfx_dim_int(s.min);
+        return s.min == s.max;
+    }
+    return false;
+}
+
+static cfx_dim settled(cfx_shape_env *env, cfx_dim d)
+{
+    return cfx_dim_subst(env, cfx_dim_simplify(env, d), only_value, env);
+}
+
+static cfx_status settle_value(void *user, cfx_value v, cfx_value *out)
+{
+    cfx_roofline *r = user;
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    cfx_tensor *t;
+    if (v.kind == CFX_SYMINT) {
+        *out = cfx_value_of_dim(settled(r->env, v.u.dim));
+        return CFX_OK;
+    }
+    if (v.kind != CFX_TENSOR || !cfx_tensor_is_meta(v.u.tensor)) {
+        *out = cfx_value_ref(v);
+        return CFX_OK;
+    }
+    for (int i = 0; i < v.u.tensor->rank; i++) {
+        shape[i] = settled(r->env, v.u.tensor->shape[i]);
+        stride[i] = settled(r->env, v.u.tensor->stride[i]);
+    }
+    cfx_status st = cfx_tensor_meta(&t, r->ctx,
+                                    (cfx_dtype)v.u.tensor->dtype,
+                                    v.u.tensor->rank, shape, stride, NULL);
+    *out = st ? CFX_NOTHING : cfx_value_of_tensor(t);
+    return st;
+}
+
+static cfx_status walk(cfx_roofline *r, const cfx_value *inputs,
                        size_t ninputs, const cfx_roofline_options *o,
                        cfx_error *err)
 {
     cfx_cost_prop *costs = &r->self->costs;
     cfx_status st = cfx_cost_prop_init(costs, o->cost, r->gm, o->env, err);
+    return st ? st : cfx_cost_prop_run(costs, inputs, ninputs, err);
+}
+
+/* Once more with what the first walk found symbols to be, so that all that
+ * can be a number is one. The inputs are the caller's, n of them. */
+static cfx_status walk_settled(cfx_roofline *r, cfx_value *to,
+                               const cfx_value *inputs, size_t n,
+                               const cfx_roofline_options *o, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < n && !st; i++)
+        st = cfx_value_map(&to[i], r->ctx, inputs[i], settle_value, r, err);
+    if (st)
+        return st == CFX_ENOMEM ? cfx_no_memory(err)
+                                : cfx_fail(err, st, "an input has no shape "
+                                           "with the values that guards give "
+                                           "to its symbols");
+    cfx_cost_prop_release(&r->self->costs);
+    r->self->costs = (cfx_cost_prop){0};
+    return walk(r, to, n, o, err);
+}
+
+static cfx_status fill(cfx_roofline *r, const cfx_value *inputs,
+                       size_t ninputs, cfx_error *err)
+{
+    cfx_status st = fill_nodes(r, err);
     if (!st)
-        st = cfx_cost_prop_run(costs, inputs, ninputs, err);
-    if (!st)
-        st = fill_nodes(r, err);
-    if (!st)
-        st = cfx_flow__make(&r->self->flow, costs, err);
+        st = cfx_flow__make(&r->self->flow, &r->self->costs, err);
     if (!st)
         st = find_live(r, inputs, ninputs, err);
     if (!st)
         st = fill_floors(r, err);
     if (!st)
+        st = fill_weights(r, err);
+    if (!st)
         st = fill_groups(r, err);
     if (!st)
         cfx_roofline__sum(r);
+    return st;
+}
+
+static cfx_status analyse(cfx_roofline *r, const cfx_value *inputs, size_t n,
+                          const cfx_roofline_options *o, cfx_error *err)
+{
+    cfx_status st = walk(r, inputs, n, o, err);
+    if (st || !settles(r->env))
+        return st ? st : fill(r, inputs, n, err);
+    cfx_value *other = cfx_calloc(r->ctx, n + 1, sizeof(*other));
+    st = other ? walk_settled(r, other, inputs, n, o, err)
+               : cfx_no_memory(err);
+    if (!st)
+        st = fill(r, other, n, err);
+    for (size_t i = 0; other && i < n; i++)
+        cfx_value_unref(other[i]);
+    cfx_free(r->ctx, other, (n + 1) * sizeof(*other));
     return st;
 }
 
@@ -189,7 +310,7 @@ cfx_status cfx_roofline_new(cfx_roofline **out, cfx_module *gm,
         r->rates = cfx_machine_for(o->machine,
                                    o->threads ? o->threads
                                               : cfx_context_threads(ctx));
-    cfx_status st = fill(r, inputs, ninputs, o, err);
+    cfx_status st = analyse(r, inputs, ninputs, o, err);
     if (st)
         cfx_roofline_free(r);
     else
@@ -209,7 +330,7 @@ void cfx_roofline_free(cfx_roofline *r)
     cfx_cost_groups_release(&r->operators);
     cfx_free(r->ctx, r->node, (r->nnodes + 1) * sizeof(*r->node));
     cfx_free(r->ctx, r->turn, r->self->turn_cap * sizeof(*r->turn));
-    cfx_free(r->ctx, r->point, r->npoints * sizeof(*r->point));
+    cfx_free(r->ctx, r->point, r->self->point_cap * sizeof(*r->point));
     cfx_flow__release(&r->self->flow);
     cfx_cost_prop_release(&r->self->costs);
     cfx_free(r->ctx, r->self, sizeof(*r->self));

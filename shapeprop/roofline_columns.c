@@ -37,9 +37,8 @@ static void set_text(cfx_cell *c, const char *s)
 GET(name)
 {
     (void)r;
-    snprintf(c->text, sizeof(c->text), "%*s%s", 2 * row->depth, "",
-             row->name);
-    c->kind = CFX_CELL_TEXT;
+    set_text(c, row->name);
+    c->indent = 2 * row->depth;
 }
 
 GET(op)
@@ -71,7 +70,7 @@ GET(type)
 GET(nodes)
 {
     (void)r;
-    set_dim(c, CFX_CELL_NUMBER, cfx_dim_int((int64_t)row->nodes));
+    set_dim(c, CFX_CELL_WHOLE, cfx_dim_int((int64_t)row->nodes));
 }
 
 struct writing {
@@ -310,6 +309,12 @@ const cfx_column *cfx_column__find(const char *name, size_t len)
     return NULL;
 }
 
+const char *cfx_roofline_find_column(const char *name, size_t len)
+{
+    const cfx_column *c = cfx_column__find(name, len);
+    return c ? c->name : NULL;
+}
+
 /* ---- As text ---- */
 
 /* A decimal point in every locale. */
@@ -355,7 +360,10 @@ void cfx_cell__human(const cfx_cell *c, char *buf, size_t size)
     case CFX_CELL_NONE:
         break;
     case CFX_CELL_TEXT:
-        snprintf(buf, size, "%s", c->text);
+        snprintf(buf, size, "%*s%s", c->indent, "", c->text);
+        break;
+    case CFX_CELL_WHOLE:
+        cfx_dim_format(c->dim, buf, size);
         break;
     case CFX_CELL_COUNT:
     case CFX_CELL_BYTES:
@@ -390,6 +398,7 @@ void cfx_cell__plain(const cfx_cell *c, char *buf, size_t size)
     case CFX_CELL_TEXT:
         snprintf(buf, size, "%s", c->text);
         break;
+    case CFX_CELL_WHOLE:
     case CFX_CELL_COUNT:
     case CFX_CELL_BYTES:
         cfx_dim_format(c->dim, buf, size);

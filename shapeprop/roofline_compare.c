@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "shapeprop/grid.h"
+#include "shapeprop/report_impl.h"
 #include "shapeprop/roofline_json.h"
 #include "shapeprop/roofline_table.h"
 
@@ -130,10 +131,10 @@ static const char *formula(const side *s, quantity q, bool total)
     return json_string_value(json_object_get(s->json, key));
 }
 
-static bool pair_differs(const pair *p, quantity q)
+static bool pair_differs(const pair *p, quantity q, bool total)
 {
-    const char *now = formula(&p->now, q, false);
-    const char *was = formula(&p->was, q, false);
+    const char *now = formula(&p->now, q, total);
+    const char *was = formula(&p->was, q, total);
     if (now && was)
         return strcmp(now, was) != 0;
     return now || was || differs(q, p->now.x[q], p->was.x[q]);
@@ -144,35 +145,60 @@ static bool changed(const pair *p)
     if (!p->now.json || !p->was.json)
         return true;
     for (int q = 0; q < QUANTITIES; q++)
-        if (pair_differs(p, (quantity)q))
+        if (pair_differs(p, (quantity)q, false))
             return true;
     return !json_equal((json_t *)json_object_get(p->now.json, "value"),
                        (json_t *)json_object_get(p->was.json, "value"));
 }
 
+static bool total_differs(const pair *p)
+{
+    for (int q = 0; q < QUANTITIES; q++)
+        if (pair_differs(p, (quantity)q, true))
+            return true;
+    return false;
+}
+
 /* ---- A table ---- */
 
-static void add_quantity(cfx_grid *g, const side *s, quantity q, bool total)
+typedef void put_fn(cfx_buf *b, const cfx_grid *g, int width);
+
+/* Being filled; `plain` for programs. */
+typedef struct table {
+    cfx_grid grid;
+    bool plain;
+} table;
+
+static void add_quantity(table *t, const side *s, quantity q, bool total)
 {
     char text[32] = "";
     const char *symbolic = formula(s, q, total);
-    if (!isnan(s->x[q]))
+    if (!isnan(s->x[q]) && t->plain && (q < FLOOR))
+        snprintf(text, sizeof(text), "%.0f", s->x[q]);
+    else if (!isnan(s->x[q]) && t->plain)
+        cfx_float_repr(text, s->x[q]);
+    else if (!isnan(s->x[q]))
         cfx_human(text, sizeof(text), s->x[q], names[q].unit);
-    cfx_grid_add(g, symbolic ? symbolic : text);
+    cfx_grid_add(&t->grid, symbolic ? symbolic : text);
 }
 
-/* "+12.3%"; empty where one is not known. */
-static void add_change(cfx_grid *g, double now, double was)
+/* "+12.3%", or 0.123; empty where one is not known. */
+static void add_change(table *t, double now, double was)
 {
     char text[48] = "", digits[32];
     cfx_cell c = {.kind = CFX_CELL_FRACTION};
     if (!isnan(now) && !isnan(was) && was > 0) {
         c.x = now / was - 1;
+        if (t->plain) {
+            cfx_float_repr(text, c.x);
+            cfx_grid_add(&t->grid, text);
+            return;
+        }
         c.x = fabs(c.x) < 0.0005 ? 0 : c.x;
         cfx_cell__human(&c, digits, sizeof(digits));
         snprintf(text, sizeof(text), "%s%s", c.x > 0 ? "+" : "", digits);
     }
-    cfx_grid_add(g, text);
+    cfx_grid_add(&t->grid, text);
 }
 
 /* Measured times where both have them, else floors. */
@@ -187,20 +213,21 @@ static void choose(const comparing *c, bool show[QUANTITIES])
 {
     for (size_t i = 0; i < c->n; i++)
         for (int q = 0; q < QUANTITIES; q++)
-            show[q] |= pair_differs(&c->pair[i], (quantity)q);
+            show[q] |= pair_differs(&c->pair[i], (quantity)q, false);
 }
 
-static void add_pair(cfx_grid *g, const pair *p, const bool show[QUANTITIES])
+static void add_pair(table *to, const pair *p, const char *status,
+                     const bool show[QUANTITIES], bool total)
 {
     quantity t = time_of(p);
-    cfx_grid_add(g, p->name);
-    cfx_grid_add(g, !p->was.json ? "added" : !p->now.json ? "removed" : "");
+    cfx_grid_add(&to->grid, p->name);
+    cfx_grid_add(&to->grid, status);
     for (int q = 0; q < QUANTITIES; q++)
         if (show[q]) {
-            add_quantity(g, &p->was, (quantity)q, false);
-            add_quantity(g, &p->now, (quantity)q, false);
+            add_quantity(to, &p->was, (quantity)q, total);
+            add_quantity(to, &p->now, (quantity)q, total);
         }
-    add_change(g, p->now.x[t], p->was.x[t]);
+    add_change(to, p->now.x[t], p->was.x[t]);
 }
 
 static void add_columns(cfx_grid *g, const bool show[QUANTITIES])
@@ -223,34 +250,60 @@ static void add_columns(cfx_grid *g, const bool show[QUANTITIES])
     cfx_grid_add_column(g, (cfx_grid_column){"change", "change", false, 0});
 }
 
-typedef void put_fn(cfx_buf *b, const cfx_grid *g, int width);
+/* "" for one that only changed: most do. */
+static const char *status_of(const pair *p)
+{
+    return !p->was.json ? "added" : !p->now.json ? "removed" : "";
+}
+
+/* What is not known of one of both cannot be told to differ. */
+static bool lacks_floors(const comparing *c)
+{
+    for (size_t i = 0; i < c->n; i++) {
+        const pair *p = &c->pair[i];
+        if (p->now.json && p->was.json &&
+            (isnan(p->now.x[FLOOR]) || isnan(p->was.x[FLOOR])))
+            return true;
+    }
+    return false;
+}
+
+/* A line below the table, or a paragraph. */
+static void put_note(cfx_buf *b, const char *text, put_fn *fn)
+{
+    cfx_buf_printf(b, fn == cfx_grid_put_markdown ? "\n%s\n" : "%s\n", text);
+}
 
 static bool put_pairs(cfx_buf *b, const comparing *c,
                       const cfx_roofline_view *view, put_fn *fn)
 {
     bool show[QUANTITIES] = {false};
     size_t n = 0, all = 0;
-    cfx_grid g;
-    cfx_grid_init(&g, c->ctx);
+    char cut[64];
+    table t = {.plain = false};
+    cfx_grid_init(&t.grid, c->ctx);
     choose(c, show);
-    add_columns(&g, show);
+    add_columns(&t.grid, show);
     for (size_t i = 0; i < c->n; i++) {
         if (!changed(&c->pair[i]))
             continue;
         all++;
         if (!view->top || n < view->top) {
-            add_pair(&g, &c->pair[i], show);
+            add_pair(&t, &c->pair[i], status_of(&c->pair[i]), show, false);
             n++;
         }
     }
-    if (n && !g.failed)
-        fn(b, &g, view->width);
-    if (n < all && fn == cfx_grid_put_text)
-        cfx_buf_printf(b, "(%zu of %zu)\n", n, all);
-    if (!all && fn == cfx_grid_put_text)
-        cfx_buf_puts(b, "no node changed\n");
-    bool ok = !g.failed;
-    cfx_grid_release(&g);
+    if (n && !t.grid.failed)
+        fn(b, &t.grid, view->width);
+    snprintf(cut, sizeof(cut), "(%zu of %zu)", n, all);
+    if (n < all)
+        put_note(b, cut, fn);
+    if (!all)
+        put_note(b, "no node changed", fn);
+    if (lacks_floors(c))
+        put_note(b, "not all floors are known", fn);
+    bool ok = !t.grid.failed;
+    cfx_grid_release(&t.grid);
     return ok;
 }
 
@@ -261,30 +314,64 @@ static const char *text_of(const json_t *doc, const char *a, const char *b)
     return s ? s : "-";
 }
 
+static pair total_of(const comparing *c)
+{
+    return (pair){"total",
+                  read_side(json_object_get(c->now, "total"), true),
+                  read_side(json_object_get(c->was, "total"), true)};
+}
+
 static bool put_totals(cfx_buf *b, const comparing *c, put_fn *fn)
 {
-    pair t = {"total", read_side(json_object_get(c->now, "total"), true),
-              read_side(json_object_get(c->was, "total"), true)};
-    cfx_grid g;
-    cfx_grid_init(&g, c->ctx);
-    cfx_grid_add_column(&g, (cfx_grid_column){"total", "total", true, 0});
-    cfx_grid_add_column(&g, (cfx_grid_column){"was", "was", false, 0});
-    cfx_grid_add_column(&g, (cfx_grid_column){"now", "now", false, 0});
-    cfx_grid_add_column(&g, (cfx_grid_column){"change", "change", false, 0});
+    pair p = total_of(c);
+    table t = {.plain = false};
+    cfx_grid *g = &t.grid;
+    cfx_grid_init(g, c->ctx);
+    cfx_grid_add_column(g, (cfx_grid_column){"total", "total", true, 0});
+    cfx_grid_add_column(g, (cfx_grid_column){"was", "was", false, 0});
+    cfx_grid_add_column(g, (cfx_grid_column){"now", "now", false, 0});
+    cfx_grid_add_column(g, (cfx_grid_column){"change", "change", false, 0});
     for (int q = 0; q < QUANTITIES; q++) {
-        if (isnan(t.was.x[q]) && isnan(t.now.x[q]) &&
-            !formula(&t.was, (quantity)q, true) &&
-            !formula(&t.now, (quantity)q, true))
+        if (isnan(p.was.x[q]) && isnan(p.now.x[q]) &&
+            !formula(&p.was, (quantity)q, true) &&
+            !formula(&p.now, (quantity)q, true))
             continue;
-        cfx_grid_add(&g, q == LIVE ? "peak live" : names[q].title);
-        add_quantity(&g, &t.was, (quantity)q, true);
-        add_quantity(&g, &t.now, (quantity)q, true);
-        add_change(&g, t.now.x[q], t.was.x[q]);
+        cfx_grid_add(g, q == LIVE ? "peak live" : names[q].title);
+        add_quantity(&t, &p.was, (quantity)q, true);
+        add_quantity(&t, &p.now, (quantity)q, true);
+        add_change(&t, p.now.x[q], p.was.x[q]);
     }
-    if (!g.failed)
-        fn(b, &g, 0);
-    bool ok = !g.failed;
-    cfx_grid_release(&g);
+    if (!g->failed)
+        fn(b, g, 0);
+    bool ok = !g->failed;
+    cfx_grid_release(g);
+    return ok;
+}
+
+/* All quantities of what changed, and of the total, which comes last. */
+static bool put_csv(cfx_buf *b, const comparing *c,
+                    const cfx_roofline_view *view)
+{
+    static const bool all[QUANTITIES] = {true, true, true, true,
+                                         true, true, true};
+    pair total = total_of(c);
+    size_t n = 0;
+    table t = {.plain = true};
+    cfx_grid_init(&t.grid, c->ctx);
+    add_columns(&t.grid, all);
+    for (size_t i = 0; i < c->n && (!view->top || n < view->top); i++) {
+        const pair *p = &c->pair[i];
+        const char *status = status_of(p);
+        if (!changed(p))
+            continue;
+        add_pair(&t, p, *status ? status : "changed", all, false);
+        n++;
+    }
+    add_pair(&t, &total, "total", all, true);
+    if (!t.grid.failed)
+        cfx_grid_put_csv(b, &t.grid, 0);
+    bool ok = !t.grid.failed;
+    cfx_grid_release(&t.grid);
     return ok;
 }
 
@@ -292,10 +379,11 @@ static bool put_text(cfx_buf *b, const comparing *c,
                      const cfx_roofline_view *view, put_fn *fn)
 {
     if (fn == cfx_grid_put_csv)
-        return put_pairs(b, c, view, fn);
-    cfx_buf_printf(b, "now  %s on %s\nwas  %s on %s\n\n",
+        return put_csv(b, c, view);
+    const char *between = fn == cfx_grid_put_markdown ? "\n\n" : "\n";
+    cfx_buf_printf(b, "now  %s on %s%swas  %s on %s\n\n",
                    text_of(c->now, "model", NULL),
-                   text_of(c->now, "machine", "name"),
+                   text_of(c->now, "machine", "name"), between,
                    text_of(c->was, "model", NULL),
                    text_of(c->was, "machine", "name"));
     bool ok = put_pairs(b, c, view, fn);
@@ -349,10 +437,10 @@ static json_t *json_pairs(const comparing *c)
     bool ok = a != NULL;
     for (size_t i = 0; i < c->n && ok; i++) {
         const pair *p = &c->pair[i];
-        const char *status = !p->was.json   ? "added"
-                             : !p->now.json ? "removed" : "changed";
+        const char *status = status_of(p);
         if (changed(p))
-            ok = !json_array_append_new(a, json_pair(p, status, false));
+            ok = !json_array_append_new(
+                a, json_pair(p, *status ? status : "changed", false));
     }
     if (!ok)
         json_decref(a);
@@ -361,8 +449,7 @@ static json_t *json_pairs(const comparing *c)
 
 static cfx_status write_json(cfx_sink to, const comparing *c, cfx_error *err)
 {
-    pair t = {"total", read_side(json_object_get(c->now, "total"), true),
-              read_side(json_object_get(c->was, "total"), true)};
+    pair t = total_of(c);
     json_t *j = json_object();
     json_t *machine_now = json_object_get(c->now, "machine");
     json_t *machine_was = json_object_get(c->was, "machine");
@@ -376,7 +463,8 @@ static cfx_status write_json(cfx_sink to, const comparing *c, cfx_error *err)
                              json_object_get(machine_was, "name"), "now",
                              json_object_get(machine_now, "name")));
     ok = ok && set(j, "nodes", json_pairs(c)) &&
-         set(j, "total", json_pair(&t, "changed", true));
+         set(j, "total", json_pair(&t, total_differs(&t) ? "changed" : "same",
+                                  true));
     if (!ok) {
         json_decref(j);
         j = NULL;
@@ -386,8 +474,39 @@ static cfx_status write_json(cfx_sink to, const comparing *c, cfx_error *err)
 
 /* ---- The whole ---- */
 
-static cfx_status read_document(json_t **out, const char *json, size_t len,
-                                cfx_error *err)
+/* What is compared is a number of at least 0, a formula, or not known. */
+static cfx_status check_quantities(const json_t *in, const char *name,
+                                   bool total, cfx_error *err)
+{
+    for (int q = 0; q < QUANTITIES; q++) {
+        const char *key = total ? names[q].total_key : names[q].key;
+        const json_t *v = json_object_get(in, key);
+        if (v && !json_is_null(v) && !json_is_string(v) &&
+            !(json_is_number(v) && json_number_value(v) >= 0))
+            return cfx_fail(err, CFX_EINVAL, "%s: '%s' is no number of at "
+                            "least 0", name, key);
+    }
+    return CFX_OK;
+}
+
+/* As whoever draws one checks it, too. */
+static cfx_status check_document(const comparing *c, const json_t *was,
+                                 const char *json, size_t len, cfx_error *err)
+{
+    const json_t *nodes = json_object_get(was, "nodes");
+    cfx_report report;
+    cfx_status st = cfx_report__read(&report, c->ctx, json, len, err);
+    cfx_report__release(&report);
+    for (size_t i = 0; i < json_array_size(nodes) && !st; i++) {
+        const json_t *n = json_array_get(nodes, i);
+        st = check_quantities(n, name_of(n), false, err);
+    }
+    return st ? st : check_quantities(json_object_get(was, "total"), "total",
+                                      true, err);
+}
+
+static cfx_status read_document(json_t **out, const comparing *c,
+                                const char *json, size_t len, cfx_error *err)
 {
     json_error_t e;
     *out = json_loadb(json, len, 0, &e);
@@ -395,11 +514,10 @@ static cfx_status read_document(json_t **out, const char *json, size_t len,
         return cfx_fail(err, CFX_EPARSE, "%d:%d: %s", e.line, e.column,
                         e.text);
     const char *schema = json_string_value(json_object_get(*out, "schema"));
-    if (!schema || strcmp(schema, "cfx.roofline/1") ||
-        !json_is_array(json_object_get(*out, "nodes")))
+    if (!schema || strcmp(schema, "cfx.roofline/1"))
         return cfx_fail(err, CFX_EINVAL, "no document of the schema "
                         "\"cfx.roofline/1\"");
-    return CFX_OK;
+    return check_document(c, *out, json, len, err);
 }
 
 cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
@@ -411,7 +529,7 @@ cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
                                   cfx_grid_put_csv};
     json_t *was = NULL, *now = cfx_roofline__json(r, view->model);
     comparing c = {.ctx = r->ctx, .now = now};
-    cfx_status st = now ? read_document(&was, json, len, err)
+    cfx_status st = now ? read_document(&was, &c, json, len, err)
                         : cfx_no_memory(err);
     c.was = was;
     if (!st)

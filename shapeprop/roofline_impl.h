@@ -55,7 +55,8 @@ cfx_status cfx_floor__find(cfx_floor *floor, const cfx_flow *f,
 struct cfx_roofline_self {
     cfx_cost_prop costs;
     cfx_flow flow;
-    size_t turn_cap;
+    size_t turn_cap, point_cap;
+    cfx_cost_sum weights[CFX_NBOUNDS]; /* that nodes of a bound read */
 };
 
 /* Fill in all sums, of costs, floors and times. */

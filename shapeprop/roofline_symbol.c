@@ -2,9 +2,8 @@
  * roofline_symbol -- floors along a symbol: turning points, curves.
  */
 #include "shapeprop/roofline_impl.h"
-#include "shapeprop/symbols.h"
 
-enum { EACH_UP_TO = 64, FOLLOW_UP_TO = 4096, MOST_POINTS = 10000 };
+enum { EACH_UP_TO = 64, FOLLOW_UP_TO = 1 << 30, MOST_POINTS = 10000 };
 
 typedef struct setting {
     const char *name;
@@ -24,6 +23,34 @@ cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
     if (!r->rates)
         return cfx_fail(err, CFX_EINVAL, "floors need a machine");
     return cfx_floor__find(floor, &r->self->flow, r->rates, value, user, err);
+}
+
+/* ---- Symbols ---- */
+
+/* Is it a number, or another extent? */
+static bool is_settled(const cfx_symbol *s)
+{
+    return s->min == s->max || !cfx_dim_is_bad(s->equals);
+}
+
+/* The symbol of that name, or the only one that is free. */
+static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
+                              const char *symbol, cfx_error *err)
+{
+    size_t all = r->env ? cfx_shape_env_symbols(r->env) : 0, n = 0;
+    cfx_symbol s;
+    for (size_t i = 0; i < all; i++) {
+        cfx_shape_env_symbol(r->env, i, &s);
+        if (symbol ? strcmp(s.name, symbol) != 0 : is_settled(&s))
+            continue;
+        *out = s;
+        n++;
+    }
+    if (symbol && !n)
+        return cfx_fail(err, CFX_EINVAL, "there is no symbol '%s'", symbol);
+    return n == 1 ? CFX_OK
+                  : cfx_fail(err, CFX_EINVAL, "turning points are along one "
+                             "symbol, and there are %zu", n);
 }
 
 /* ---- Turning points ---- */
@@ -99,6 +126,15 @@ static int64_t step_from(int64_t v)
     return v < EACH_UP_TO ? 1 : v / 10;
 }
 
+/* Counts that are too large from here on are the end, not a turn. */
+static bool overflows(const following *f, const uint8_t *a, const uint8_t *b)
+{
+    for (size_t i = 0; i < f->r->nnodes; i++)
+        if (a[i] != CFX_BOUND_UNKNOWN && b[i] == CFX_BOUND_UNKNOWN)
+            return true;
+    return false;
+}
+
 static cfx_status follow(following *f, int64_t from, int64_t to, uint8_t *a,
                          uint8_t *b, cfx_error *err)
 {
@@ -108,6 +144,8 @@ static cfx_status follow(following *f, int64_t from, int64_t to, uint8_t *a,
     for (int64_t v = from; v < to && !st;) {
         int64_t next = to - v < step_from(v) ? to : v + step_from(v);
         st = bounds_at(f, next, b, err);
+        if (!st && overflows(f, a, b))
+            break;
         if (!st)
             st = halve(f, v, next, a, b, err);
         memcpy(a, b, f->r->nnodes);
@@ -155,38 +193,75 @@ static cfx_status follow_range(cfx_roofline *r, const char *symbol,
     return st;
 }
 
-/* The symbol of that name, or the only one. */
-static cfx_status find_symbol(cfx_symbol_facts *out, const cfx_roofline *r,
-                              const char *symbol, cfx_error *err)
-{
-    cfx_symbol_facts f;
-    size_t at = 0, n = 0;
-    while (r->env && cfx_symbols__next(r->env, &at, &f)) {
-        if (symbol && strcmp(f.name, symbol))
-            continue;
-        *out = f;
-        n++;
-    }
-    if (symbol && !n)
-        return cfx_fail(err, CFX_EINVAL, "there is no symbol '%s'", symbol);
-    return n == 1 ? CFX_OK
-                  : cfx_fail(err, CFX_EINVAL, "turning points are along one "
-                             "symbol, and there are %zu", n);
-}
-
 cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
                                int64_t from, int64_t to, cfx_error *err)
 {
-    cfx_symbol_facts s = {.name = ""};
+    cfx_symbol s = {.name = ""};
     cfx_status st = find_symbol(&s, r, symbol, err);
     if (st)
         return st;
     if (!from)
-        from = s.has_min && s.min > 1 ? s.min : 1;
+        from = s.min > 1 ? s.min : 1;
     if (!to)
-        to = s.has_max && s.max < FOLLOW_UP_TO ? s.max
-             : from < FOLLOW_UP_TO ? FOLLOW_UP_TO : from;
+        to = s.max != CFX_DIM_NO_MAX ? s.max
+             : from < FOLLOW_UP_TO   ? FOLLOW_UP_TO : from;
     return follow_range(r, s.name, from, to, err);
+}
+
+/* ---- Where the graph runs ---- */
+
+/* Does one of an environment's guards, "A == B", hold with that value? Those
+ * that other symbols occur in are taken to. */
+static cfx_status guard_holds(bool *holds, const cfx_roofline *r,
+                              const char *guard, setting *s, cfx_error *err)
+{
+    static const char *const relations[] = {" == ", " != ", " <= ", " < "};
+    char left[1024];
+    const char *at = NULL;
+    cfx_shape_env *apart = NULL;
+    cfx_dim a, b;
+    int64_t x, y;
+    int k = 0;
+    *holds = true;
+    while (k < 4 && !(at = strstr(guard, relations[k])))
+        k++;
+    size_t n = at ? (size_t)(at - guard) : sizeof(left);
+    if (n >= sizeof(left))
+        return CFX_OK;
+    memcpy(left, guard, n);
+    left[n] = '\0';
+    cfx_status st = cfx_shape_env_new(&apart, r->ctx, err);
+    if (!st)
+        st = cfx_dim_parse(&a, apart, left, err);
+    if (!st)
+        st = cfx_dim_parse(&b, apart, at + strlen(relations[k]), err);
+    if (!st && !cfx_dim_eval(&x, a, value_of, s, NULL) &&
+        !cfx_dim_eval(&y, b, value_of, s, NULL))
+        *holds = k == 0 ? x == y : k == 1 ? x != y : k == 2 ? x <= y : x < y;
+    cfx_shape_env_free(apart);
+    return st == CFX_ENOMEM ? st : CFX_OK;
+}
+
+/* The first guard that a value breaks, the range of its symbol among them;
+ * NULL: none. */
+static cfx_status find_broken(const char **why, const cfx_roofline *r,
+                              const cfx_symbol *symbol, int64_t at,
+                              cfx_error *err)
+{
+    setting s = {symbol->name, at};
+    size_t n = cfx_shape_env_guards(r->env);
+    cfx_status st = CFX_OK;
+    bool holds = true;
+    *why = NULL;
+    for (size_t i = 0; i < n && !st && !*why; i++) {
+        const char *guard = cfx_shape_env_guard(r->env, i);
+        st = guard_holds(&holds, r, guard, &s, err);
+        if (!holds)
+            *why = guard;
+    }
+    if (!st && !*why && (at < symbol->min || at > symbol->max))
+        *why = "its range";
+    return st;
 }
 
 /* ---- Curves ---- */
@@ -198,20 +273,31 @@ static double number(cfx_dim d, setting *s)
                ? -1 : (double)v;
 }
 
+/* Counts, which are known of every point. */
+static cfx_status find_counts(const cfx_roofline *r, cfx_roofline_point *p,
+                              setting *s, cfx_error *err)
+{
+    const cfx_cost *c = &r->total.cost.cost;
+    p->macs = number(c->macs, s);
+    p->flops = number(cfx_cost_flops(r->env, c), s);
+    p->bytes = number(cfx_cost_bytes(r->env, c), s);
+    p->peak_bytes = number(r->peak_bytes, s);
+    if (p->macs >= 0 && p->flops >= 0 && p->bytes >= 0)
+        return CFX_OK;
+    return cfx_fail(err, CFX_EINVAL, "the counts for %s=%lld are too large",
+                    s->name, (long long)s->v);
+}
+
 static cfx_status find_point(const cfx_roofline *r, cfx_roofline_point *p,
                              const char *symbol, cfx_floor *floor,
                              cfx_error *err)
 {
-    const cfx_cost *c = &r->total.cost.cost;
     setting s = {symbol, p->at};
-    p->macs = number(c->macs, &s);
-    p->flops = number(cfx_cost_flops(r->env, c), &s);
-    p->bytes = number(cfx_cost_bytes(r->env, c), &s);
-    p->peak_bytes = number(r->peak_bytes, &s);
+    cfx_status st = find_counts(r, p, &s, err);
     p->floor = r->rates ? 0 : -1;
-    if (!r->rates)
-        return CFX_OK;
-    cfx_status st = cfx_roofline_at(r, floor, value_of, &s, err);
+    if (st || !r->rates)
+        return st;
+    st = cfx_roofline_at(r, floor, value_of, &s, err);
     for (size_t i = 0; i < r->nnodes && !st; i++) {
         p->floor_of[floor[i].bound] += floor[i].seconds;
         if (floor[i].bound == CFX_BOUND_UNKNOWN)
@@ -242,31 +328,97 @@ static size_t count_points(int64_t from, int64_t to, int64_t step,
     return n;
 }
 
+/* Nothing but the symbol may be left open in what is told of points. */
+static cfx_status check_free(const cfx_roofline *r, const char *symbol,
+                             cfx_error *err)
+{
+    const cfx_cost *c = &r->total.cost.cost;
+    const cfx_dim told[] = {cfx_cost_flops(r->env, c),
+                            cfx_cost_bytes(r->env, c)};
+    for (int i = 0; i < 2; i++) {
+        cfx_dim in[8];
+        if (cfx_dim_is_bad(told[i]) || cfx_dim_is_int(told[i]))
+            continue;
+        size_t n = cfx_dim_free_symbols(told[i], in, 8);
+        for (size_t k = 0; k < n && k < 8; k++) {
+            const char *name = cfx_dim_symbol_name(in[k]);
+            if (name && strcmp(name, symbol))
+                return cfx_fail(err, CFX_EINVAL, "symbol %s has no value",
+                                name);
+        }
+    }
+    return CFX_OK;
+}
+
+typedef struct sweeping {
+    cfx_roofline *r;
+    cfx_symbol symbol;
+    int64_t from, to, step, factor;
+    size_t all;             /* values, also where the graph does not run */
+    cfx_floor *floor;       /* scratch */
+} sweeping;
+
+static cfx_status sweep_all(sweeping *s, cfx_error *err)
+{
+    cfx_roofline *r = s->r;
+    const char *why = NULL, *first = NULL;
+    int64_t at = s->from, broken = 0;
+    size_t n = 0;
+    cfx_status st = CFX_OK;
+    for (size_t i = 0; i < s->all && !st; i++) {
+        st = find_broken(&why, r, &s->symbol, at, err);
+        if (why && !first)
+            broken = at;
+        first = first ? first : why;
+        if (!st && !why) {
+            r->point[n].at = at;
+            st = find_point(r, &r->point[n], s->symbol.name, s->floor, err);
+            n++;
+        }
+        next_value(&at, s->to, s->step, s->factor);
+    }
+    r->npoints = st ? 0 : n;
+    if (!st && !n)
+        return cfx_fail(err, CFX_EINVAL, "%s=%lld breaks %s, and so do all "
+                        "others", s->symbol.name, (long long)broken, first);
+    if (!st && first)
+        cfx_message(r->ctx, CFX_NOTE, "%zu of %zu values of %s are left out: "
+                    "%s=%lld breaks %s", s->all - n, s->all, s->symbol.name,
+                    s->symbol.name, (long long)broken, first);
+    return st;
+}
+
+static void drop_points(cfx_roofline *r)
+{
+    cfx_free(r->ctx, r->point, r->self->point_cap * sizeof(*r->point));
+    r->point = NULL;
+    r->npoints = r->self->point_cap = 0;
+}
+
 cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
                               int64_t from, int64_t to, int64_t step,
                               int64_t factor, cfx_error *err)
 {
-    size_t n = from < 1 || step < 1 ? 0 : count_points(from, to, step, factor);
+    sweeping s = {.r = r, .from = from, .to = to, .step = step,
+                  .factor = factor};
     size_t size = (r->nnodes + 1) * sizeof(cfx_floor);
-    cfx_symbol_facts facts;
-    cfx_status st = find_symbol(&facts, r, symbol, err);
+    cfx_status st = find_symbol(&s.symbol, r, symbol, err);
+    if (!st)
+        st = check_free(r, s.symbol.name, err);
     if (st)
         return st;
-    if (!n || n > MOST_POINTS)
+    s.all = from < 1 || step < 1 ? 0 : count_points(from, to, step, factor);
+    if (!s.all || s.all > MOST_POINTS)
         return cfx_fail(err, CFX_EINVAL, "a sweep has 1 to %d points",
                         MOST_POINTS);
-    cfx_floor *floor = cfx_alloc(r->ctx, size);
-    cfx_free(r->ctx, r->point, r->npoints * sizeof(*r->point));
-    r->npoints = 0;
-    r->point = cfx_calloc(r->ctx, n, sizeof(*r->point));
-    st = floor && r->point ? CFX_OK : cfx_no_memory(err);
-    r->npoints = r->point ? n : 0;
-    set_symbol(r->swept, symbol);
-    for (size_t i = 0; i < n && !st; i++) {
-        r->point[i].at = from;
-        st = find_point(r, &r->point[i], symbol, floor, err);
-        next_value(&from, to, step, factor);
-    }
-    cfx_free(r->ctx, floor, size);
+    drop_points(r);
+    s.floor = cfx_alloc(r->ctx, size);
+    r->point = cfx_calloc(r->ctx, s.all, sizeof(*r->point));
+    r->self->point_cap = r->point ? s.all : 0;
+    set_symbol(r->swept, s.symbol.name);
+    st = s.floor && r->point ? sweep_all(&s, err) : cfx_no_memory(err);
+    cfx_free(r->ctx, s.floor, size);
+    if (st)
+        drop_points(r);
     return st;
 }

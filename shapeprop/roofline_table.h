@@ -24,6 +24,7 @@ typedef struct cfx_table_row {
 typedef enum cfx_cell_kind {
     CFX_CELL_NONE,
     CFX_CELL_TEXT,
+    CFX_CELL_WHOLE,         /* dim: of rows, in full */
     CFX_CELL_COUNT,         /* dim: of operations, of elements */
     CFX_CELL_BYTES,         /* dim */
     CFX_CELL_NUMBER,        /* x, as the others: a plain one */
@@ -37,6 +38,7 @@ typedef struct cfx_cell {
     cfx_cell_kind kind;
     cfx_dim dim;
     double x;
+    int indent;             /* of text that a person reads */
     char text[480];
 } cfx_cell;
 
@@ -87,6 +89,10 @@ cfx_status cfx_roofline__finish(cfx_buf *b, cfx_sink to, cfx_status st,
 void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
                                const cfx_roofline_view *view);
 void cfx_roofline__put_totals(cfx_buf *b, const cfx_roofline *r);
+/* Ranges of symbols and guards, after an empty line; nothing where there are
+ * none. */
+void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
+                               bool markdown);
 /* "conv1 is compute-bound for N >= 3", a line each, after an empty one. */
 void cfx_roofline__put_turns(cfx_buf *b, const cfx_roofline *r);
 

@@ -48,7 +48,9 @@ static cfx_status put(cfx_buf *b, const cfx_roofline *r,
     if (!st)
         fn(b, &g, view->width);
     if (!st && t.nrows < t.all && fn != cfx_grid_put_csv)
-        cfx_buf_printf(b, "(%zu of %zu)\n", t.nrows, t.all);
+        cfx_buf_printf(b, "%s(%zu of %zu)\n",
+                       fn == cfx_grid_put_markdown ? "\n" : "", t.nrows,
+                       t.all);
     cfx_grid_release(&g);
     cfx_table__release(&t);
     return st;
@@ -116,6 +118,7 @@ cfx_status cfx_roofline_print(cfx_sink to, const cfx_roofline *r,
     cfx_buf_init(&b, r->ctx);
     cfx_roofline__put_machine(&b, r, view);
     cfx_status st = put_tables(&b, r, view, cfx_grid_put_text, err);
+    cfx_roofline__put_symbols(&b, r, false);
     cfx_roofline__put_turns(&b, r);
     cfx_buf_putc(&b, '\n');
     cfx_roofline__put_totals(&b, r);
@@ -129,6 +132,7 @@ cfx_status cfx_roofline_print_markdown(cfx_sink to, const cfx_roofline *r,
     cfx_buf b;
     cfx_buf_init(&b, r->ctx);
     cfx_status st = put_tables(&b, r, view, cfx_grid_put_markdown, err);
+    cfx_roofline__put_symbols(&b, r, true);
     return cfx_roofline__finish(&b, to, st, err);
 }
 

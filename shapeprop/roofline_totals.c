@@ -48,6 +48,47 @@ void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
         cfx_buf_putc(b, '\n');
 }
 
+/* ---- Symbols ---- */
+
+/* "N >= 1", "2 <= N <= 64", "N == 4" */
+static void put_symbol(cfx_buf *b, const cfx_symbol *s)
+{
+    bool least = s->min != CFX_DIM_NO_MIN, most = s->max != CFX_DIM_NO_MAX;
+    if (least && s->min == s->max)
+        cfx_buf_printf(b, "%s == %lld", s->name, (long long)s->min);
+    else if (least && most)
+        cfx_buf_printf(b, "%lld <= %s <= %lld", (long long)s->min, s->name,
+                       (long long)s->max);
+    else if (least || most)
+        cfx_buf_printf(b, "%s %s %lld", s->name, least ? ">=" : "<=",
+                       (long long)(least ? s->min : s->max));
+    else
+        cfx_buf_puts(b, s->name);
+}
+
+void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
+                               bool markdown)
+{
+    size_t n = r->env ? cfx_shape_env_symbols(r->env) : 0;
+    size_t guards = r->env ? cfx_shape_env_guards(r->env) : 0;
+    const char *mark = markdown ? "`" : "";
+    for (size_t i = 0; i < n; i++) {
+        cfx_symbol s;
+        cfx_shape_env_symbol(r->env, i, &s);
+        cfx_buf_printf(b, "%s%s", i ? ", " : "\nsymbols: ", mark);
+        put_symbol(b, &s);
+        cfx_buf_puts(b, mark);
+    }
+    cfx_buf_puts(b, n ? "\n" : "");
+    for (size_t i = 0; i < guards; i++) {
+        const char *before = markdown ? (i ? ", " : "\nguards: ")
+                                      : (i ? "\n         " : "guards:  ");
+        cfx_buf_printf(b, "%s%s%s%s", before, mark,
+                       cfx_shape_env_guard(r->env, i), mark);
+    }
+    cfx_buf_puts(b, guards ? "\n" : "");
+}
+
 /* ---- Turning points ---- */
 
 /* Of a node that turns once: from there on. Of others each turn. */
@@ -113,7 +154,7 @@ static void put_count(cfx_buf *b, const char *name, cfx_dim d,
     }
     if (!cfx_dim_is_bad(d))
         cfx_dim_format(d, exact, sizeof(exact));
-    cfx_buf_printf(b, "%-18s%s\n", name, exact);
+    cfx_buf_printf(b, "%-18s%s%s%s\n", name, exact, *note ? "  " : "", note);
 }
 
 static void put_seconds(cfx_buf *b, const char *name, double s)
@@ -148,18 +189,22 @@ static void put_bounds(cfx_buf *b, const cfx_roofline *r)
 void cfx_roofline__put_totals(cfx_buf *b, const cfx_roofline *r)
 {
     const cfx_cost_sum *s = &r->total.cost;
-    put_count(b, "MACs", s->cost.macs, "", "multiply-adds of contractions");
+    bool number = cfx_dim_is_int(s->cost.macs);
+    put_count(b, "MACs", s->cost.macs, "",
+              number ? "multiply-adds of contractions" : "");
     put_count(b, "other operations", s->cost.ops, "", "");
     put_count(b, "  transcendental", s->cost.transcendental, "", "");
     put_count(b, "FLOPs", cfx_cost_flops(r->env, &s->cost), "",
-              "2 * MACs + other operations");
+              number ? "2 * MACs + other operations" : "");
     put_count(b, "bytes read", s->cost.bytes_read, "B", "");
     put_count(b, "bytes written", s->cost.bytes_written, "B", "");
     put_count(b, "parameters", s->parameters, "", "");
     put_count(b, "  their bytes", s->parameter_bytes, "B", "");
     if (!cfx_dim_is(s->buffer_bytes, 0))
         put_count(b, "  buffers' bytes", s->buffer_bytes, "B", "");
-    put_count(b, "peak live memory", r->peak_bytes, "B", "");
+    put_count(b, "peak live memory", r->peak_bytes, "B",
+              cfx_dim_is_int(r->peak_bytes) ? ""
+                                            : "and operators' scratch memory");
     if (r->rates && r->total.floor >= 0) {
         put_seconds(b, "floor", r->total.floor);
         put_bounds(b, r);

@@ -597,7 +597,11 @@ START_TEST(other_documents_are_refused)
         {"", CFX_EPARSE}, {"{", CFX_EPARSE}, {"[]", CFX_EINVAL},
         {"{\"schema\": \"cfx.machine/1\"}", CFX_EINVAL},
         {"{\"schema\": \"cfx.roofline/1\", \"nodes\": 3}", CFX_EINVAL},
-        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [3, {}]}", CFX_OK}};
+        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [3, {}]}", CFX_EINVAL},
+        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [{\"name\": \"a\", "
+         "\"macs\": -1}]}", CFX_EINVAL},
+        {"{\"schema\": \"cfx.roofline/1\", \"nodes\": [{\"name\": \"a\", "
+         "\"macs\": null, \"flops\": \"N\"}]}", CFX_OK}};
     model(small_net);
     analyse("f32[1,3,8,8]");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -635,6 +639,80 @@ static cfx_status do_all(void)
     cfx_value_unref(x);
     return st;
 }
+
+/* Its guard says what N is, so that it is walked again. */
+static const char settled_net[] =
+    "Net(\n  (l): Linear(in_features=5, out_features=5, bias=True)\n)\n"
+    "\ngraph():\n"
+    "    %x : [num_users=1] = placeholder[target=x]\n"
+    "    %l : [num_users=1] = call_module[target=l](args = (%x,), "
+    "kwargs = {})\n    return l\n";
+
+static cfx_status settle(void)
+{
+    const cfx_roofline_options o = {.size = sizeof(o), .machine = machine,
+                                    .env = env};
+    cfx_roofline *roof = NULL;
+    cfx_value x = CFX_NOTHING;
+    cfx_status st = cfx_parse_shape(&x, ctx, env, "f32[3,N]", 8, &err);
+    if (!st)
+        st = cfx_roofline_new(&roof, gm, &x, 1, &o, &err);
+    if (!st)
+        st = cfx_roofline_sweep(roof, "N", 4, 6, 1, 1, &err);
+    if (!st) {
+        ck_assert(roof->known);
+        ck_assert_uint_eq(roof->npoints, 1);
+        ck_assert_int_eq(roof->point[0].at, 5);
+        ck_assert_double_eq(roof->point[0].macs, 75);
+    }
+    cfx_roofline_free(roof);
+    cfx_value_unref(x);
+    return st;
+}
+
+START_TEST(what_guards_settle_is_a_number)
+{
+    model(settled_net);
+    ck_assert_msg(!settle(), "%s", err.text);
+}
+END_TEST
+
+START_TEST(settling_may_lack_memory)
+{
+    cfx_status st = CFX_ENOMEM;
+    model(settled_net);
+    ck_assert_int_eq(settle(), CFX_OK);
+    for (long n = 0; st && n < 20000; n++) {
+        long before = held;
+        err = (cfx_error){0};
+        allowed = n;
+        st = settle();
+        allowed = -1;
+        ck_assert_msg(st == CFX_OK || st == CFX_ENOMEM, "%d: %s", st,
+                      err.text);
+        ck_assert_int_le(held, before + 4096);
+    }
+    ck_assert_int_eq(st, CFX_OK);
+}
+END_TEST
+
+START_TEST(turns_are_found_far_out)
+{
+    model(settled_net);
+    analyse("f32[N,5]");
+    ck_assert_msg(!cfx_roofline_follow(r, NULL, 0, 0, &err), "%s", err.text);
+    ck_assert_uint_ge(r->nturns, 1);
+    const cfx_turn *t = &r->turn[r->nturns - 1];
+    cfx_floor before[8], after[8];
+    setting at = {"N", t->at}, one_less = {"N", t->at - 1};
+    ck_assert_int_gt(t->at, 4096);
+    ck_assert_int_eq(cfx_roofline_at(r, before, value_of, &one_less, &err),
+                     CFX_OK);
+    ck_assert_int_eq(cfx_roofline_at(r, after, value_of, &at, &err), CFX_OK);
+    ck_assert_int_eq(before[t->row].bound, CFX_BOUND_COMPUTE);
+    ck_assert_int_eq(after[t->row].bound, CFX_BOUND_MEMORY);
+}
+END_TEST
 
 START_TEST(every_allocation_may_fail)
 {
@@ -685,6 +763,9 @@ static Suite *roofline_suite(void)
     tcase_add_test(t, a_report_against_itself_has_not_changed);
     tcase_add_test(t, what_changed_against_another_is_told);
     tcase_add_test(t, other_documents_are_refused);
+    tcase_add_test(t, what_guards_settle_is_a_number);
+    tcase_add_test(t, settling_may_lack_memory);
+    tcase_add_test(t, turns_are_found_far_out);
     tcase_add_test(t, every_allocation_may_fail);
     suite_add_tcase(s, t);
     return s;

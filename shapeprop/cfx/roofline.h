@@ -94,7 +94,8 @@ typedef struct cfx_roofline {
     cfx_roofline_node *node; /* in the order of the graph */
     cfx_roofline_sum total;
     double run_seconds;     /* the median of whole runs; 0: not measured */
-    cfx_dim peak_bytes;     /* the largest live_bytes */
+    cfx_dim peak_bytes;     /* the largest live_bytes; as an expression without
+                               scratch memory, which only numbers tell */
     /* By module and by operator: sum i is of group i. */
     cfx_cost_groups modules, operators;
     cfx_roofline_sum *module_sum, *operator_sum;
@@ -156,8 +157,9 @@ CFX_API cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
 
 /* Where nodes turn from one bound to another as one symbol goes from `from` to
  * `to`, all others having numbers in the graph already; sets r->turn. 0 for
- * them is the symbol's range, up to 4096; NULL for its name the only symbol
- * there is. Between values that are tried (all up to 64, from there on every
+ * them is the symbol's range, up to 2^30 where it has no end, and as far as
+ * counts are known; NULL for its name the only symbol that guards leave free.
+ * Between values that are tried (all up to 64, from there on every
  * tenth part more) a node is taken to turn once at most. Fails with CFX_EINVAL
  * where there is no such symbol, or more than one, and as cfx_roofline_at. */
 CFX_API cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
@@ -165,8 +167,11 @@ CFX_API cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
                                        cfx_error *err);
 
 /* The sums for from, from + step, ... up to `to`; with `factor` above 1 each
- * is so many times the one before instead. Sets r->point. Fails with
- * CFX_EINVAL for more than 10,000 points or a step below 1, CFX_ENOMEM. */
+ * is so many times the one before instead. Values that break a guard or the
+ * symbol's range are left out, with a note. Sets r->point. Fails with
+ * CFX_EINVAL for more than 10,000 points or a step below 1, where no value is
+ * left, where another symbol has no value or a count is too large, and with
+ * CFX_ENOMEM. */
 CFX_API cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
                                       int64_t from, int64_t to, int64_t step,
                                       int64_t factor, cfx_error *err);
@@ -258,6 +263,8 @@ CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
 
 /* The columns there are: name i and what it says, or NULL. */
 CFX_API const char *cfx_roofline_column(size_t i, const char **title);
+/* The name of the column that is called so, or by its key in CSV, or NULL. */
+CFX_API const char *cfx_roofline_find_column(const char *name, size_t len);
 
 CFX_END_DECLS
 
