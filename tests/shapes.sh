@@ -200,6 +200,17 @@ is 'a relation to what is not known' 1 'the result depends on the numbers' \
     relation.fx -i 'x=f32[4, N]'
 is 'a relation to what is known' 0 '^more .* True$' relation.fx -i 'x=f32[4, 9]'
 
+# ---- Guards ----
+
+{
+    echo 'graph():'
+    echo '    %x : [num_users=1] = placeholder[target=x]'
+    call rows torch.reshape '%x, (-1, 6)'
+    echo '    return rows'
+} >rows.fx
+is 'a guard without needless factors' 0 '^guards:  N % 3 == 0$' rows.fx \
+    -i 'x=f32[N, 4]'
+
 # ---- Chunks ----
 
 {

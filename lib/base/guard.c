@@ -403,6 +403,29 @@ static cfx_dim without_quotient(cfx_dim d)
     }
 }
 
+/* Of d == 0, where d is a remainder, the one without factors that have none in
+ * common with the divisor: (2*N) % 3 == 0 is N % 3 == 0. */
+static cfx_dim without_factor(cfx_dim d)
+{
+    cfx_sum s, x;
+    cfx_sum_view(&s, d);
+    if (s.n != 1 || s.c || !cfx_dim_is_kind(s.term->of, CFX_EXPR_MOD))
+        return d;
+    const cfx_expr *e = cfx_expr_of(s.term->of);
+    cfx_dim m = e->term[1].of;
+    if (!cfx_dim_is_int(m) || cfx_dim_value(m) <= 1)
+        return d;
+    cfx_sum_view(&x, e->term[0].of);
+    int64_t g = cfx_gcd(cfx_sum_content(&x), x.c), common;
+    while (g > 1 && (common = cfx_gcd(g, cfx_dim_value(m))) > 1)
+        g /= common;
+    if (g <= 1)
+        return d;
+    cfx_dim next = cfx_dim_mod(
+        NULL, cfx_dim_exactdiv(NULL, e->term[0].of, cfx_dim_int(g)), m);
+    return cfx_dim_is_expr(next) ? next : d;
+}
+
 /* The same relation in the form that all who say it get: 2*N - 5 <= 0 is
  * N <= 2, and M + 1 <= N is M < N. */
 static cfx_dim normal_relation(cfx_relation *r, cfx_dim d)
@@ -415,6 +438,8 @@ static cfx_dim normal_relation(cfx_relation *r, cfx_dim d)
     bool inequality = *r == CFX_LE;
     if (inequality && cfx_dim_is_expr(d))
         d = without_quotient(d);
+    if (!inequality && cfx_dim_is_expr(d))
+        d = without_factor(d);
     if (!cfx_dim_is_expr(d))
         return d;
     cfx_sum_view(&s, d);

@@ -195,7 +195,7 @@ static bool is_tensor(shape_reader *r, piece p, cfx_dtype *dtype,
     return word && cfx_dtype_parse(dtype, word);
 }
 
-/* Extents are 0 or more: of symbols that is a guard where it does not follow. */
+/* Extents are not negative: where that does not follow, it is a guard. */
 static cfx_status check_extents(const shape_reader *r, int rank,
                                 const cfx_dim *shape)
 {
