@@ -4,10 +4,12 @@
  * A signal to stop only cancels the context: work ends with CFX_ECANCEL, and
  * on the way out temporary files are removed. A second one does not wait.
  */
+#define _GNU_SOURCE 1
 #include "cli.h"
 
 #include <dlfcn.h>
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -137,12 +139,49 @@ int cli_second_context(cli *c, cfx_context **out, const char *option,
     return rc ? cli_fail(err) : CLI_OK;
 }
 
+/* ---- Machines ---- */
+
+/* Take the last part of a path away, if it is that one; NULL is any. */
+static void leave(char *path, const char *part)
+{
+    char *slash = strrchr(path, '/');
+
+    if (slash && (!part || !strcmp(slash + 1, part)))
+        *slash = '\0';
+}
+
+/* A program that is run where it was built, in the source tree or in a folder
+ * of it, takes the descriptions of machines from there: its own place tells the
+ * folder, so that a tree may be moved. CFX_MACHINES goes before it. */
+static void find_machines(void)
+{
+    static const char *const tail[] = {"shapeprop/machines",
+                                       "../shapeprop/machines"};
+    const char *given = getenv("CFX_MACHINES");
+    char self[PATH_MAX], path[PATH_MAX + 32];
+    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
+
+    if (n <= 0 || (given && *given))
+        return;
+    self[n] = '\0';
+    leave(self, NULL);
+    leave(self, ".libs"); /* where libtool has the program itself */
+    for (size_t i = 0; i < sizeof(tail) / sizeof(*tail); i++) {
+        snprintf(path, sizeof(path), "%s/%s", self, tail[i]);
+        if (!access(path, X_OK)) {
+            setenv("CFX_MACHINES", path, 1);
+            return;
+        }
+    }
+}
+
 int cli_open(cli *c)
 {
     cfx_error err = {0};
     cfx_options o = context_options(c);
 
     c->out = stdout;
+    find_machines();
     if (c->g.cpu && !find_cpu(&o.cpu, c->g.cpu))
         return cli_usage(c, "'%s' is no LEVEL for --cpu", c->g.cpu);
     if (c->g.weights && c->g.random_weights.given)

@@ -109,6 +109,9 @@ cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx, bool again,
         rc = cfx_no_memory(err);
     else if (folder && !again)
         *out = read_kept(ctx, path.s, &hw);
+    if (*out && seconds > 0)
+        cfx_message(ctx, CFX_NOTE, "this machine was measured before, and is "
+                    "not measured again: %s", path.s);
     if (!rc && !*out) {
         cfx_message(ctx, CFX_NOTE, "measuring this machine, which takes some "
                     "%g seconds%s%s",

@@ -47,8 +47,8 @@ static void add_names(cfx_buf *b)
     if (n > 0)
         cfx_buf_putc(b, ')');
     else
-        cfx_buf_printf(b, " (there are none in %s, the folder that "
-                       "CFX_MACHINES names)", folder());
+        cfx_buf_printf(b, " (there are none in %s; CFX_MACHINES "
+                       "names another folder)", folder());
     if (n >= 0)
         free(list);
 }

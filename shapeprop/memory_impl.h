@@ -30,7 +30,7 @@ struct cfx_memory_plan {
     cfx_module *gm;
     const cfx_graph *graph;
     cfx_shape_env *env, *own_env;
-    bool symbolic;
+    bool symbolic, uncounted;
     cfx_memory_block *block;
     size_t nblocks, block_cap;
     cfx_memory_call *call;

@@ -45,6 +45,9 @@ static void finish_blocks(cfx_memory_plan *p)
             add_to(p, &p->state, b->bytes);
         else if (is_made(b) && b->leaves)
             add_to(p, &p->results, b->bytes);
+        p->uncounted |= is_made(b) && !p->symbolic &&
+                        (!cfx_dim_is_int(b->bytes) ||
+                         cfx_dim_is_bad(b->bytes));
         bool stays = b->leaves || b->kind == CFX_BLOCK_INPUT ||
                      b->kind == CFX_BLOCK_STATE || !p->ncalls;
         b->until = stays ? cfx_graph_output_node(p->graph)
@@ -226,6 +229,11 @@ void cfx_memory_plan_free(cfx_memory_plan *p)
 bool cfx_memory_plan_is_symbolic(const cfx_memory_plan *p)
 {
     return p->symbolic;
+}
+
+bool cfx_memory_plan_is_partial(const cfx_memory_plan *p)
+{
+    return p->uncounted;
 }
 
 int64_t cfx_memory_plan_arena(const cfx_memory_plan *p)

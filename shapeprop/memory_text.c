@@ -160,7 +160,9 @@ static void put_totals(cfx_out *o, const cfx_memory_plan *p)
         cfx_out_puts(o, " at ");
         cfx_out_puts(o, p->peak_node->name);
     }
-    cfx_out_puts(o, p->symbolic ? ", scratch memory not counted\n" : "\n");
+    cfx_out_puts(o, p->symbolic ? ", scratch memory not counted\n"
+                    : p->uncounted ? ", sizes from data not counted\n"
+                                   : "\n");
     put_dim(o, p, "inputs:   ", p->inputs);
     put_dim(o, p, "\nstate:    ", p->state);
     put_dim(o, p, "\nresults:  ", p->results);

@@ -73,6 +73,8 @@ claim 'one file is kept' [ -f "$file" ]
 claim 'it is not measured again' is 0
 claim 'and that is silent' silent
 claim 'the same is told' cmp -s "$work/out" "$work/first"
+claim 'nor for a time' is 0 --seconds 0.05
+claim 'which is told' says 'was measured before, and is not measured again: '
 claim 'unless asked' is 0 --seconds 0.05 --measure-again
 claim 'which is said' says "$note"
 claim 'as JSON' is 0 --format json
@@ -126,6 +128,14 @@ claim 'without a home it is not kept' \
 
 # ---- Others ----
 
+mkdir -p "$work/tree/build" "$work/tree/shapeprop"
+cp -R "$src/shapeprop/machines" "$work/tree/shapeprop/machines"
+cp "$CFX" "$work/tree/build/cfx"
+if [ -z "${CFX_EMULATOR:-}" ] && [ "$(head -c 2 "$CFX")" != '#!' ]; then
+    "$work/tree/build/cfx" machine -m raspberry-pi-5 >"$work/out" 2>"$work/err"
+    claim 'names are known where it was built' [ $? = 0 ]
+fi
+
 CFX_MACHINES=$src/shapeprop/machines
 export CFX_MACHINES
 for m in "$CFX_MACHINES"/*.json; do
@@ -144,7 +154,7 @@ claim 'a name of no letters' is 1 -m ''
 claim 'is told too' says "^cfx: there is no machine '', nor a file of that "
 CFX_MACHINES=$work/none is 1 -m abacus
 claim 'a folder without machines is told' \
-    says "(there are none in $work/none, the folder that CFX_MACHINES names)"
+    says "(there are none in $work/none; CFX_MACHINES names another folder)"
 claim 'a file that is not there' is 1 -m "$work/no.json"
 claim 'is told' says '^cfx: .*/no.json: No such file or directory$'
 sed 's/"cores": [0-9]*/"cores": 0/' "$work/machine.json" >"$work/bad.json"

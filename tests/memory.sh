@@ -72,6 +72,19 @@ graph():
     %u : [num_users=2] = call_method[target=unbind](args = (%n,), kwargs = {})
     return %u
 END
+cat >data.fx <<'END'
+# cfx 1
+Net()
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %n : [num_users=1] = call_method[target=nonzero](args = (%x,), kwargs = {})
+    %s : [num_users=1] = call_method[target=sum](args = (%n,), kwargs = {})
+    return %s
+END
+is "a sum without sizes from data says so" 0 \
+    '^peak: .*, sizes from data not counted$' \
+    shapes data.fx -i 'f32[4]' --memory
 is "what cannot be planned runs" 0 'note: --arena: no plan: ' \
     run parts.fx -i 'f32[4]' --arena
 is "weights that lack are told" 1 'missing weight|no weights' \

@@ -223,6 +223,7 @@ int main(void)
 {
     Suite *s = suite_create("memory_place");
     TCase *t = tcase_create("all");
+    tcase_set_timeout(t, 60); /* processor time is what is limited */
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, nothing_takes_nothing);
     tcase_add_test(t, chains_take_their_largest_live_set);

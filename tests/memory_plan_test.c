@@ -136,6 +136,7 @@ START_TEST(a_chain_takes_two_blocks)
     graph(chain);
     plan_for(10, 100);
     ck_assert_uint_eq(cfx_memory_plan_calls(plan), 4);
+    ck_assert(!cfx_memory_plan_is_partial(plan));
     ck_assert_int_eq(cfx_memory_plan_arena(plan), 2 * 4032);
     ck_assert_int_eq(live("a"), 4000);
     ck_assert_int_eq(live("b"), 8000);
@@ -214,6 +215,7 @@ START_TEST(sizes_that_only_data_tell_are_not_planned)
     plan_for(10, 100);
     const cfx_memory_block *n = block(CFX_BLOCK_RESULT, 0);
     ck_assert(n->from_data && n->offset < 0);
+    ck_assert(cfx_memory_plan_is_partial(plan));
     ck_assert_int_gt(cfx_memory_plan_arena(plan), 4000);
 }
 END_TEST

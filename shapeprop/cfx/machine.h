@@ -151,8 +151,9 @@ CFX_API cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
  * else ~/.cache/cfx), where it is of this processor, its number of cores and
  * the context's level; otherwise measured, after a message (CFX_NOTE) that
  * says so, and kept there. A folder that cannot be written is a warning, no
- * failure. With `again` it is measured in any case; `seconds` is for measuring.
- * Fails as that does.
+ * failure. With `again` it is measured in any case; `seconds` is for measuring,
+ * and where nothing is measured a message (CFX_NOTE) tells that it is of no
+ * use. Fails as that does.
  */
 CFX_API cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
                                       bool again, double seconds,

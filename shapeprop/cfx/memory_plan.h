@@ -96,6 +96,10 @@ CFX_API void cfx_memory_plan_free(cfx_memory_plan *plan);
 /* Is it one without an arena, because inputs have symbols? */
 CFX_API bool cfx_memory_plan_is_symbolic(const cfx_memory_plan *plan);
 
+/* Are there blocks whose size only the data tell? No sum has them: a run takes
+ * more than the peak. */
+CFX_API bool cfx_memory_plan_is_partial(const cfx_memory_plan *plan);
+
 /* The size of the arena; and the least that any plan could have: the largest
  * sum of planned blocks that live at once, each rounded up to 64 bytes, which
  * empty ones take too. -1 of symbolic ones, and where the blocks have more than
