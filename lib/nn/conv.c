@@ -147,11 +147,17 @@ static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
                              cfx_value in, cfx_value size)
 {
     int64_t stride = attr_at(self, "stride", i);
-    int64_t window = attr_at(self, "dilation", i) *
-                     (attr_at(self, "kernel_size", i) - 1);
-    int64_t least = window + 1 - stride - 2 * attr_at(self, "padding", i);
-    cfx_value n = cfx_int_add(s, cfx_int_mul(s, in, cfx_int(stride)),
-                              cfx_int(least));
+    int64_t padding = attr_at(self, "padding", i);
+    /* Numbers out of all bounds overflow there, which is an error. */
+    cfx_value reach = cfx_int_add(s, cfx_int(attr_at(self, "kernel_size", i)),
+                                  cfx_int(-1));
+    cfx_value window = cfx_int_mul(s, cfx_int(attr_at(self, "dilation", i)),
+                                   reach);
+    cfx_value least = cfx_int_add(
+        s, cfx_int_mul(s, cfx_int(padding), cfx_int(-2)),
+        cfx_int_mul(s, cfx_int(stride), cfx_int(-1)));
+    least = cfx_int_add(s, cfx_int_add(s, window, cfx_int(1)), least);
+    cfx_value n = cfx_int_add(s, cfx_int_mul(s, in, cfx_int(stride)), least);
     n = cfx_int_add(s, size, cfx_int_mul(s, n, cfx_int(-1)));
     if (n.kind != CFX_INT && n.kind != CFX_SYMINT)
         return n; /* a proxy: nobody knows yet */

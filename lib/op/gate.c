@@ -112,6 +112,7 @@ static cfx_status glu_infer(cfx_call *call)
     part.in = &v;
     st = cfx_infer_pointwise(&part, 0, 1, (cfx_dtype)x->dtype);
     call->out[0] = part.out[0];
+    call->alias[0] = 0;
     call->nout = part.nout;
     cfx_tensor_unref(view);
     return st;
