@@ -34,6 +34,8 @@ bool cfx_conv_is_depthwise(const cfx_conv3 *c)
      * the level. */
     return c->group_in == 1 && c->c.kernel[0] == 1 && c->c.in[0] == 1
         && c->c.out[0] == 1 && c->c.pad[0] == 0
+        /* Neither product overflows. */
+        && c->c.stride[2] <= ROW_MAX && rows_of(c) <= 16 * ROW_MAX
         && row_len(c, 16) * c->c.stride[2] <= ROW_MAX
         && rows_of(c) * row_len(c, 16) * c->c.stride[2] <= 16 * ROW_MAX;
 }
