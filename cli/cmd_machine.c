@@ -131,8 +131,8 @@ static void print_levels(FILE *to, const cfx_machine *m, bool spread)
 {
     char size[CELL];
 
-    fprintf(to, "\n%7s %-8s %10s %9s %9s %9s%s\n", "GB/s", "", "size", "read",
-            "write", "triad", spread ? "   spread" : "");
+    fprintf(to, "\n%7s %-8s %10s %9s %9s %9s %9s%s\n", "GB/s", "", "size",
+            "read", "write", "triad", "update", spread ? "   spread" : "");
     for (int i = 0; i < m->nrates; i++) {
         const cfx_machine_rates *r = &m->rates[i];
         for (int k = 0; k < r->nlevels; k++) {
@@ -142,6 +142,7 @@ static void print_levels(FILE *to, const cfx_machine *m, bool spread)
             print_rate(to, l->read);
             print_rate(to, l->write);
             print_rate(to, l->triad);
+            print_rate(to, l->update);
             print_spread(to, spread, l->spread);
         }
     }

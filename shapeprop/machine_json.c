@@ -169,7 +169,8 @@ static cfx_status read_level(cfx_machine_level *l, const json_t *o, bool last,
 {
     static const char *const keys[] = {
         "level", "bytes", "threads_sharing", "read_bytes_per_second",
-        "write_bytes_per_second", "triad_bytes_per_second", "spread", NULL};
+        "write_bytes_per_second", "triad_bytes_per_second",
+        "update_bytes_per_second", "spread", NULL};
     cfx_status rc = check_keys(o, keys, err);
 
     if (!rc)
@@ -183,8 +184,10 @@ static cfx_status read_level(cfx_machine_level *l, const json_t *o, bool last,
     if (!rc)
         rc = read_rate(&l->triad, o, keys[5], err);
     if (!rc)
+        rc = read_rate(&l->update, o, keys[6], err);
+    if (!rc)
         rc = read_spread(&l->spread, o, "spread", err);
-    if (!rc && !(l->read + l->write + l->triad > 0))
+    if (!rc && !(l->read + l->write + l->triad + l->update > 0))
         rc = cfx_fail(err, CFX_EPARSE, "has no rate");
     return rc;
 }
@@ -386,6 +389,8 @@ static json_t *level_json(const cfx_machine_level *l, bool *ok)
     set(o, "read_bytes_per_second", number_json(l->read), ok);
     set(o, "write_bytes_per_second", number_json(l->write), ok);
     set(o, "triad_bytes_per_second", number_json(l->triad), ok);
+    if (l->update > 0)
+        set(o, "update_bytes_per_second", json_real(l->update), ok);
     if (l->spread > 0)
         set(o, "spread", json_real(l->spread), ok);
     return o;

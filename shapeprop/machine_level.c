@@ -228,6 +228,23 @@ static void read_all(char *p, size_t bytes, size_t apart, int64_t rounds,
         FENCE;                                                                \
     }
 
+static void update_all(char *p, size_t bytes, size_t apart, int64_t rounds,
+                       void *sink)
+{
+    vd c = *(vd *)sink;
+
+    (void)apart;
+    for (; rounds > 0; rounds--) {
+        vd *x = (vd *)(void *)p, *end = (vd *)(void *)(p + bytes);
+        for (; x < end; x += PER_TURN) {
+            UNROLL
+            for (int i = 0; i < PER_TURN; i++)
+                x[i] = c * x[i];
+        }
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+}
+
 WRITE(write_all, STORE, (void)0)
 TRIAD(triad_all, STORE, (void)0)
 #ifdef STORE_PAST
@@ -251,6 +268,7 @@ const cfx_machine_loops PASTE(cfx_machine_loops, CFX_LEVEL) = {
     .read = read_all,
     .write = write_all,
     .triad = triad_all,
+    .update = update_all,
 #ifdef STORE_PAST
     .write_past = write_past,
     .triad_past = triad_past,

@@ -45,7 +45,7 @@ typedef struct cfx_machine_loops {
     const char *name; /* of the instructions: "AVX-512" */
     /* For each type the best ones first; ends with a zeroed one. */
     const cfx_machine_arithmetic *arithmetic;
-    cfx_machine_pass *read, *write, *triad;
+    cfx_machine_pass *read, *write, *triad, *update;
     /* With stores past the caches; NULL where there are none. */
     cfx_machine_pass *write_past, *triad_past;
 } cfx_machine_loops;

@@ -5,10 +5,12 @@
  * and again, each time from a barrier on; a sample is what all of them did
  * over the time from the first to begin to the last to end. Samples take some
  * 100 us, so that on a machine that does other things too many of them are
- * undisturbed; the best one counts, and how far the median is below it is told.
+ * undisturbed; the best one counts, and how far the median of its round is
+ * below it is told.
  *
  * Sets of a cache are walked again and again. Of the memory each sample walks
- * another piece, so that none is found in a cache.
+ * another piece, and none counts before the walk has been through more than all
+ * caches hold, so that nothing is found in one.
  */
 #define _GNU_SOURCE 1
 #include "machine_impl.h"
@@ -28,7 +30,9 @@ enum {
     SAMPLES = 4096,
     SAMPLE_NS = 100000,
     GIVE_UP_NS = 2000000000,
-    PIECE = 2 << 20,            /* of memory, that a thread walks in a sample */
+    PIECE = 16 << 20,           /* of memory, that a thread walks in a sample */
+    ROUNDS = 4,                 /* of everything, since what a machine does
+                                   beside may take seconds */
     PASS = 1024,                /* bytes of a pass are a multiple of this */
     SKEW = 21 * 64,             /* between arrays, so that their lines do not
                                    fall on the same places of a page */
@@ -65,6 +69,7 @@ typedef struct team {
     int64_t share_ns;       /* about how long all may take */
     int64_t began;
     double best_round;      /* ns */
+    double walked, warm;    /* of memory, until caches hold nothing older */
     size_t at;              /* where in the slices the next sample is */
     bool done;
     int samples;
@@ -131,7 +136,8 @@ static void record(team *t)
         end = t->member[i].end > end ? t->member[i].end : end;
     }
     double took = (double)(end - begin) + 1e-3;
-    if (choose_rounds(t, took))
+    t->walked += all;
+    if (choose_rounds(t, took) && !(t->stride && t->walked <= t->warm))
         t->sample[t->samples++] = all / took * 1e9;
     if (t->stride)
         t->at = t->at + t->stride > t->reach ? 0 : t->at + t->stride;
@@ -212,6 +218,7 @@ static bool run_team(team *t, double *best, double *spread)
     atomic_store(&t->arrived, 0);
     t->rounds = 1;
     t->best_round = 0;
+    t->walked = 0;
     t->samples = 0;
     t->at = 0;
     t->done = false;
@@ -239,19 +246,21 @@ static bool measure_peaks(team *t, const cfx_machine_loops *loops,
                           cfx_machine_rates *r)
 {
     const cfx_machine_arithmetic *a = loops->arithmetic;
+    bool had[CFX_MACHINE_TYPES] = {false};
 
     for (; a->run; a++) {
-        if (r->peak[a->type] > 0 || !cfx_machine__has(a->needs))
+        if (had[a->type] || !cfx_machine__has(a->needs))
             continue;
         t->arithmetic = a;
         t->work = a->ops;
+        had[a->type] = true;
         fill_sinks(t, a->type);
         if (!run_team(t, &r->peak[a->type], &r->peak_spread[a->type]))
             return false;
     }
     t->arithmetic = NULL;
     /* Converted, then computed in float32. */
-    if (!(r->peak[CFX_MACHINE_BFLOAT16] > 0)) {
+    if (!had[CFX_MACHINE_BFLOAT16]) {
         r->peak[CFX_MACHINE_BFLOAT16] = r->peak[CFX_MACHINE_FLOAT32];
         r->peak_spread[CFX_MACHINE_BFLOAT16] =
             r->peak_spread[CFX_MACHINE_FLOAT32];
@@ -264,52 +273,60 @@ static size_t whole(size_t bytes, size_t unit)
     return bytes < unit ? unit : bytes / unit * unit;
 }
 
-/* Walk `set` bytes, in `arrays` arrays; of memory, a piece at a time. */
-static bool measure_pass(team *t, cfx_machine_pass *pass, size_t set,
-                         bool memory, int arrays, double *best,
-                         double *spread)
+/* A loop, over so many arrays, that moves so many bytes for each byte of one;
+ * and its rate. */
+typedef struct way {
+    cfx_machine_pass *pass;
+    int arrays, moved;
+    double *rate;
+} way;
+
+/* Walk `set` bytes in all arrays; of memory, a piece at a time. */
+static bool measure_way(team *t, const way *w, size_t set, bool memory,
+                        double *spread)
 {
     double wide = 0;
 
-    if (!pass)
+    if (!w->pass)
         return true;
-    t->pass = pass;
-    if (arrays == 3) {
-        set = whole(set / 3, PASS);
+    t->pass = w->pass;
+    if (w->arrays > 1) {
+        set = whole(set / (size_t)w->arrays, PASS);
         t->apart = whole(set, 64) + SKEW;
     }
     t->bytes = whole(set, PASS);
     t->stride = 0;
     if (memory) {
-        size_t piece = whole(PIECE / (arrays == 3 ? 2U : 1U), PASS);
+        size_t piece = whole(PIECE / (w->arrays > 1 ? 2U : 1U), PASS);
         t->bytes = piece < set / 8 ? piece : whole(set / 8, PASS);
         t->stride = t->bytes;
         t->reach = set - t->bytes;
     }
-    t->work = (double)t->bytes * arrays;
-    if (!run_team(t, best, &wide))
+    t->work = (double)t->bytes * w->moved;
+    if (!run_team(t, w->rate, &wide))
         return false;
     *spread = wide > *spread ? wide : *spread;
     return true;
 }
 
-/* Three loops; of memory also those past the caches. */
 static bool measure_level(team *t, const cfx_machine_loops *loops,
                           cfx_machine_level *l, size_t set, bool memory)
 {
-    bool ok = measure_pass(t, loops->read, set, memory, 1, &l->read,
-                           &l->spread) &&
-              measure_pass(t, loops->write, set, memory, 1, &l->write,
-                           &l->spread) &&
-              measure_pass(t, loops->triad, set, memory, 3, &l->triad,
-                           &l->spread);
+    const way ways[] = {
+        {loops->read, 1, 1, &l->read},
+        {loops->write, 1, 1, &l->write},
+        {loops->triad, 3, 3, &l->triad},
+        {loops->update, 1, 2, &l->update},
+        /* Of memory also those past the caches. */
+        {loops->write_past, 1, 1, &l->write},
+        {loops->triad_past, 3, 3, &l->triad},
+    };
 
-    if (!ok || !memory)
-        return ok;
-    return measure_pass(t, loops->write_past, set, memory, 1, &l->write,
-                        &l->spread) &&
-           measure_pass(t, loops->triad_past, set, memory, 3, &l->triad,
-                        &l->spread);
+    for (int i = 0; i < (memory ? 6 : 4); i++) {
+        if (!measure_way(t, &ways[i], set, memory, &l->spread))
+            return false;
+    }
+    return true;
 }
 
 /* ---- Sizes ---- */
@@ -335,16 +352,24 @@ static size_t set_of(const cfx_machine_hardware *hw, int i, int threads)
     return (size_t)set;
 }
 
+/* What all caches hold together. */
+static int64_t cached_bytes(const cfx_machine_hardware *hw)
+{
+    int64_t bytes = 0;
+
+    for (int i = 0; i < hw->ncaches; i++) {
+        int64_t n = hw->cores / hw->cache[i].processors;
+        bytes += hw->cache[i].bytes * (n ? n : 1);
+    }
+    return bytes;
+}
+
 /* Of memory: eight times what the caches hold, but a GiB at most, and no more
  * than a quarter of all memory, or than there is time to walk. */
 static size_t block_size(const cfx_machine_hardware *hw, double seconds)
 {
-    int64_t caches = 0, most = INT64_C(1) << 30;
+    int64_t caches = cached_bytes(hw), most = INT64_C(1) << 30;
 
-    for (int i = 0; i < hw->ncaches; i++) {
-        int64_t n = hw->cores / hw->cache[i].processors;
-        caches += hw->cache[i].bytes * (n ? n : 1);
-    }
     if (hw->memory && hw->memory / 4 < most)
         most = hw->memory / 4;
     if (seconds < 2)
@@ -464,6 +489,7 @@ static cfx_status measure_count(const plan *p, int threads, int64_t share_ns,
         t->block = p->block;
         t->slice = p->size / (size_t)threads / 4096 * 4096;
         t->share_ns = share_ns;
+        t->warm = fmin((double)cached_bytes(&p->hw), (double)p->size / 4);
         rc = measure_with(p, t, r, had, err);
         cfx_block_free(ctx, t, sizeof(*t) + members + sinks);
     } else {
@@ -473,16 +499,16 @@ static cfx_status measure_count(const plan *p, int threads, int64_t share_ns,
     return rc;
 }
 
-/* How long each loop may take when so many counts are still to be measured;
- * on a busy machine those before took longer than they should. */
-static int64_t share_of_rest(const plan *p, int counts)
+/* How long each loop may take when so many teams are still to be measured; on
+ * a busy machine those before took longer than they should. */
+static int64_t share_of_rest(const plan *p, int teams)
 {
-    int loops = 3 * p->hw.ncaches + 5;
+    int loops = 4 * p->hw.ncaches + 6;
     double left = p->seconds * 1e9 - (double)(cfx_clock_ns() - p->began);
 
     for (const cfx_machine_arithmetic *a = p->loops->arithmetic; a->run; a++)
         loops += cfx_machine__has(a->needs);
-    return (int64_t)(fmax(left, p->seconds * 1e8) / (loops * counts));
+    return (int64_t)(fmax(left, p->seconds * 1e8) / (loops * teams));
 }
 
 static cfx_status name_all(cfx_machine_box *box, const plan *p,
@@ -508,13 +534,16 @@ static cfx_status measure_all(plan *p, cfx_machine_box *box, const int *count,
 
     if (!rc)
         rc = make_block(p, err);
-    for (int i = 0; i < m->nrates && !rc; i++) {
-        rc = measure_count(p, count[i], share_of_rest(p, m->nrates - i),
-                           &m->rates[i], &had, err);
-        if (!rc && !had && !i)
-            rc = cfx_fail(err, CFX_ELIMIT, "no thread can be had");
-        if (!had)
-            m->nrates = i;
+    for (int left = ROUNDS; left > 0 && !rc; left--) {
+        for (int i = 0; i < m->nrates && !rc; i++) {
+            int teams = left * m->nrates - i;
+            rc = measure_count(p, count[i], share_of_rest(p, teams),
+                               &m->rates[i], &had, err);
+            if (!rc && !had && !i)
+                rc = cfx_fail(err, CFX_ELIMIT, "no thread can be had");
+            if (!had)
+                m->nrates = i;
+        }
     }
     cfx_block_free(p->own, p->block, p->size);
     return rc;

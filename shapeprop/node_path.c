@@ -7,17 +7,7 @@
 
 #include <string.h>
 
-/* The path in the last item of nn_module_stack: path -> (path, class). */
-static const cfx_string *innermost(const cfx_node *n)
-{
-    cfx_value stack = cfx_node_meta(n, "nn_module_stack");
-    if (stack.kind != CFX_DICT || stack.u.seq->len < 2)
-        return NULL;
-    cfx_value last = stack.u.seq->item[stack.u.seq->len - 1];
-    if (cfx_value_is_seq(last) && last.u.seq->len)
-        last = last.u.seq->item[0];
-    return last.kind == CFX_STR ? last.u.str : NULL;
-}
+#include "graph/provenance.h"
 
 static size_t parent_of(const char *path, size_t len)
 {
@@ -55,7 +45,7 @@ static bool tells(const cfx_node *n, cfx_node_path *own, cfx_node_path *around)
         return true;
     }
     if (n->op != CFX_PLACEHOLDER && n->op != CFX_OUTPUT) {
-        stack = innermost(n);
+        stack = cfx_node__innermost_module(n);
         if (!stack)
             return false;
         *own = (cfx_node_path){stack->text, stack->len};

@@ -332,7 +332,8 @@ static double bandwidth(const json_t *level)
 {
     double best = member(level, "read_bytes_per_second");
     best = fmax(best, member(level, "write_bytes_per_second"));
-    return fmax(best, member(level, "triad_bytes_per_second"));
+    best = fmax(best, member(level, "triad_bytes_per_second"));
+    return fmax(best, member(level, "update_bytes_per_second"));
 }
 
 /* Levels that are equally fast are one ceiling: "L1, L2". */

@@ -111,6 +111,7 @@ static int64_t number(const finding *g, cfx_dim d)
 typedef struct traffic {
     /* Bytes that come from level i or beyond, and that have to go there. */
     double read[CFX_MACHINE_LEVELS], written[CFX_MACHINE_LEVELS];
+    bool in_place;
 } traffic;
 
 static int64_t capacity(const finding *g, int level)
@@ -172,15 +173,17 @@ static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
 }
 
 /* Reads and writes may go on at once; both together are no more than the best
- * that was seen of the level. Two of three bytes of a triad are read. */
+ * that was seen of the level. Two of three bytes of a triad are read, one of
+ * two of an update, which tells what is possible in place. */
 static double level_seconds(const cfx_machine_level *l, double read,
-                            double written)
+                            double written, bool in_place)
 {
-    double in = fmax(l->read, l->triad * 2 / 3);
-    double out = fmax(l->write, l->triad / 3);
+    double update = in_place ? l->update : 0;
+    double in = fmax(fmax(l->read, l->triad * 2 / 3), update / 2);
+    double out = fmax(fmax(l->write, l->triad / 3), update / 2);
     in = in > 0 ? in : l->write;
     out = out > 0 ? out : in;
-    double both = fmax(fmax(in, out), l->triad);
+    double both = fmax(fmax(in, out), fmax(l->triad, update));
     return fmax(fmax(read / in, written / out), (read + written) / both);
 }
 
@@ -190,7 +193,7 @@ static void find_memory(const finding *g, cfx_floor *floor, const traffic *t)
     floor->memory = 0;
     for (int i = 0; i < g->rates->nlevels; i++) {
         double s = level_seconds(&g->rates->level[i], t->read[i],
-                                 t->written[i]);
+                                 t->written[i], t->in_place);
         if (s > floor->memory) {
             floor->memory = s;
             floor->level = i;
@@ -214,6 +217,15 @@ static void find_bound(cfx_floor *floor, double flops, double bytes,
         floor->bound = CFX_BOUND_MEMORY;
 }
 
+/* Does a row write where it reads? */
+static bool in_place(const cfx_flow *f, const cfx_flow_row *row)
+{
+    for (uint32_t k = 0; k < row->count; k++)
+        if (f->reading[row->first + k].buffer == row->buffer)
+            return true;
+    return false;
+}
+
 static void find_row(const finding *g, size_t i)
 {
     const cfx_cost_node *c = &g->f->costs->node[i];
@@ -221,7 +233,7 @@ static void find_row(const finding *g, size_t i)
     int64_t read = number(g, c->cost.bytes_read);
     int64_t written = number(g, c->cost.bytes_written);
     cfx_floor *floor = &g->floor[i];
-    traffic t = {{0}, {0}};
+    traffic t = {.in_place = in_place(g->f, &g->f->row[i])};
     *floor = (cfx_floor){.level = -1};
     if (flops < 0 || read < 0 || written < 0)
         return;

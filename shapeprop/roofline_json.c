@@ -266,6 +266,8 @@ static json_t *levels(const cfx_machine_rates *r)
         put_real(&o, "read_bytes_per_second", or_unknown(l->read));
         put_real(&o, "write_bytes_per_second", or_unknown(l->write));
         put_real(&o, "triad_bytes_per_second", or_unknown(l->triad));
+        if (l->update > 0)
+            put_real(&o, "update_bytes_per_second", l->update);
         put_real(&o, "spread", l->spread);
         append(&a, o);
     }

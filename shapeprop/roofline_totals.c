@@ -2,6 +2,7 @@
  * roofline_totals -- the lines above and below a table: the machine, the sums.
  */
 #include "shapeprop/roofline_table.h"
+#include "shapeprop/symbols.h"
 
 /* ---- The machine ---- */
 
@@ -50,22 +51,6 @@ void cfx_roofline__put_machine(cfx_buf *b, const cfx_roofline *r,
 
 /* ---- Symbols ---- */
 
-/* "N >= 1", "2 <= N <= 64", "N == 4" */
-static void put_symbol(cfx_buf *b, const cfx_symbol *s)
-{
-    bool least = s->min != CFX_DIM_NO_MIN, most = s->max != CFX_DIM_NO_MAX;
-    if (least && s->min == s->max)
-        cfx_buf_printf(b, "%s == %lld", s->name, (long long)s->min);
-    else if (least && most)
-        cfx_buf_printf(b, "%lld <= %s <= %lld", (long long)s->min, s->name,
-                       (long long)s->max);
-    else if (least || most)
-        cfx_buf_printf(b, "%s %s %lld", s->name, least ? ">=" : "<=",
-                       (long long)(least ? s->min : s->max));
-    else
-        cfx_buf_puts(b, s->name);
-}
-
 void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
                                bool markdown)
 {
@@ -74,9 +59,12 @@ void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
     const char *mark = markdown ? "`" : "";
     for (size_t i = 0; i < n; i++) {
         cfx_symbol s;
+        cfx_out o;
         cfx_shape_env_symbol(r->env, i, &s);
         cfx_buf_printf(b, "%s%s", i ? ", " : "\nsymbols: ", mark);
-        put_symbol(b, &s);
+        cfx_out_init(&o, cfx_sink_buf(b));
+        cfx_symbol__put(&o, &s);
+        cfx_out_finish(&o, NULL); /* what fails stays with the buffer */
         cfx_buf_puts(b, mark);
     }
     cfx_buf_puts(b, n ? "\n" : "");

@@ -3,6 +3,7 @@
  */
 #include "format/print.h"
 #include "shapeprop/shape_rows.h"
+#include "shapeprop/symbols.h"
 
 /* ---- Text ---- */
 
@@ -25,26 +26,6 @@ static void put_cell(cfx_out *o, const char *s, size_t len, size_t width)
     cfx_out_repeat(o, ' ', width + 2 - len);
 }
 
-/* "N >= 1", "2 <= N <= 64", "N == 4" */
-static void put_symbol(cfx_out *o, const cfx_symbol *s)
-{
-    bool least = s->min != CFX_DIM_NO_MIN, most = s->max != CFX_DIM_NO_MAX;
-    bool one = least && most && s->min == s->max;
-    bool between = least && most && !one;
-    if (between) {
-        cfx_out_int(o, s->min);
-        cfx_out_puts(o, " <= ");
-    }
-    cfx_out_puts(o, s->name);
-    if (one || (least && !between)) {
-        cfx_out_puts(o, one ? " == " : " >= ");
-        cfx_out_int(o, s->min);
-    } else if (most) {
-        cfx_out_puts(o, " <= ");
-        cfx_out_int(o, s->max);
-    }
-}
-
 static void put_symbols(cfx_out *o, const cfx_shape_env *env)
 {
     size_t n = env ? cfx_shape_env_symbols(env) : 0;
@@ -53,7 +34,7 @@ static void put_symbols(cfx_out *o, const cfx_shape_env *env)
         cfx_symbol s;
         cfx_shape_env_symbol(env, i, &s);
         cfx_out_puts(o, i ? ", " : "\nsymbols: ");
-        put_symbol(o, &s);
+        cfx_symbol__put(o, &s);
     }
     cfx_out_puts(o, n || guards ? "\n" : "");
     for (size_t i = 0; i < guards; i++) {

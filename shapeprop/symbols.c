@@ -1,21 +1,23 @@
 /*
- * symbols -- the symbols of an environment, one by one.
+ * symbols -- what is known of a symbol, as text.
  */
 #include "shapeprop/symbols.h"
 
-bool cfx_symbols__next(const cfx_shape_env *env, size_t *at,
-                       cfx_symbol_facts *out)
+void cfx_symbol__put(cfx_out *o, const cfx_symbol *s)
 {
-    cfx_symbol s;
-    if (!env || *at >= cfx_shape_env_symbols(env))
-        return false;
-    cfx_shape_env_symbol(env, (*at)++, &s);
-    *out = (cfx_symbol_facts){
-        .name = s.name,
-        .min = s.min,
-        .max = s.max,
-        .has_min = s.min != CFX_DIM_NO_MIN,
-        .has_max = s.max != CFX_DIM_NO_MAX,
-    };
-    return true;
+    bool least = s->min != CFX_DIM_NO_MIN, most = s->max != CFX_DIM_NO_MAX;
+    bool one = least && most && s->min == s->max;
+    bool between = least && most && !one;
+    if (between) {
+        cfx_out_int(o, s->min);
+        cfx_out_puts(o, " <= ");
+    }
+    cfx_out_puts(o, s->name);
+    if (one || (least && !between)) {
+        cfx_out_puts(o, one ? " == " : " >= ");
+        cfx_out_int(o, s->min);
+    } else if (most) {
+        cfx_out_puts(o, " <= ");
+        cfx_out_int(o, s->max);
+    }
 }

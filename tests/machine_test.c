@@ -51,7 +51,7 @@ static const char pair[] =
     "   'levels': ["
     "    {'level': 'L1', 'bytes': 32768, 'read_bytes_per_second': 3e11,"
     "     'write_bytes_per_second': 1.5e11, 'triad_bytes_per_second': null,"
-    "     'spread': 0.02},"
+    "     'update_bytes_per_second': 2.5e11, 'spread': 0.02},"
     "    {'level': 'L3', 'bytes': 8388608, 'threads_sharing': 2,"
     "     'triad_bytes_per_second': 4.5e10},"
     "    {'level': 'memory', 'bytes': null,"
@@ -103,6 +103,8 @@ START_TEST(a_description_is_read)
     ck_assert_int_eq(r->level[0].threads_sharing, 1);
     ck_assert_double_eq(r->level[0].write, 1.5e11);
     ck_assert_double_eq(r->level[0].triad, 0);
+    ck_assert_double_eq(r->level[0].update, 2.5e11);
+    ck_assert_double_eq(r->level[1].update, 0);
     ck_assert_double_eq(r->level[0].spread, 0.02);
     ck_assert_int_eq(r->level[1].threads_sharing, 2);
     ck_assert_int_eq(r->level[2].bytes, 0);
@@ -456,6 +458,7 @@ static void check_measured(const cfx_machine *m)
             ck_assert_double_gt(l->read, 0);
             ck_assert_double_gt(l->write, 0);
             ck_assert_double_gt(l->triad, 0);
+            ck_assert_double_gt(l->update, 0);
             ck_assert(l->spread >= 0 && l->spread < 1);
         }
         ck_assert_str_eq(r->level[0].name, "L1");

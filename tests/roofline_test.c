@@ -18,7 +18,8 @@ static const char round_numbers[] =
     "  \"peak_flops_per_second\": {\"float64\": 5e10, \"float32\": 1e11},"
     "  \"levels\": ["
     "   {\"level\": \"L1\", \"bytes\": 32768,"
-    "    \"read_bytes_per_second\": 2e11, \"write_bytes_per_second\": 1e11},"
+    "    \"read_bytes_per_second\": 2e11, \"write_bytes_per_second\": 1e11,"
+    "    \"update_bytes_per_second\": 3e11},"
     "   {\"level\": \"L2\", \"bytes\": 1048576,"
     "    \"read_bytes_per_second\": 1e11, \"write_bytes_per_second\": 5e10},"
     "   {\"level\": \"memory\", \"bytes\": null,"
@@ -113,6 +114,21 @@ START_TEST(what_is_large_comes_from_memory_but_for_what_a_cache_holds)
     /* b was read before c was written: only c's end is. */
     assert_floor("d", (whole - cache + whole + whole - cache) / 1e10,
                  CFX_BOUND_MEMORY, "memory");
+}
+END_TEST
+
+START_TEST(what_is_done_in_place_is_an_update)
+{
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %a : [num_users=1] = call_function[target=torch.relu]("
+          "args = (%x,), kwargs = {})\n"
+          "    %b : [num_users=1] = call_method[target=relu_](args = (%a,), "
+          "kwargs = {})\n"
+          "    return b\n");
+    analyse("f32[1024]");
+    assert_floor("a", 4096 / 1e11, CFX_BOUND_MEMORY, "L1");
+    assert_floor("b", 8192 / 3e11, CFX_BOUND_MEMORY, "L1");
 }
 END_TEST
 
@@ -742,6 +758,7 @@ static Suite *roofline_suite(void)
     tcase_add_test(t, what_is_small_stays_in_the_fastest_level);
     tcase_add_test(t,
         what_is_large_comes_from_memory_but_for_what_a_cache_holds);
+    tcase_add_test(t, what_is_done_in_place_is_an_update);
     tcase_add_test(t, weights_are_where_the_run_before_left_them);
     tcase_add_test(t, the_ridge_divides_the_bounds);
     tcase_add_test(t, sums_are_those_of_the_nodes);

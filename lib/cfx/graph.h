@@ -74,7 +74,11 @@ typedef struct cfx_node_links {
     uintptr_t next, prev;
 } cfx_node_links;
 
-enum { CFX_NODE_BLOCK = 2048, CFX_NODE_ERASED = 1 };
+enum {
+    CFX_NODE_BLOCK = 2048,
+    CFX_NODE_ERASED = 1,
+    CFX_NODE_AHEAD = 8 * CFX_NODE_BLOCK /* how far a walk looks ahead */
+};
 
 CFX_INLINE cfx_node_links *cfx_node_links_of(const cfx_node *n)
 {
@@ -103,27 +107,45 @@ CFX_API size_t cfx_graph_len(const cfx_graph *g);
 CFX_API uint32_t cfx_graph_ids(const cfx_graph *g);
 
 /* First and last, then onwards; NULL at the end. A node may be erased, and
- * others inserted, while one walks: an erased node keeps its links. */
+ * others inserted, while one walks: an erased node keeps its links, and leads
+ * to the neighbours it had, wherever these have been moved since. */
 CFX_API cfx_node *cfx_graph_first(const cfx_graph *g);
 CFX_API cfx_node *cfx_graph_last(const cfx_graph *g);
 CFX_API cfx_node *cfx_node_next_(const cfx_node *n);
 CFX_API cfx_node *cfx_node_prev_(const cfx_node *n);
 
+/*
+ * Private: where a walk goes on from n, told `next` by its links. Most nodes
+ * lie where they come in the list, `step` places on: where that is so, the
+ * address is made from n's own, since a walk must not wait for one load after
+ * another.
+ */
+CFX_INLINE cfx_node *cfx_node_towards(const cfx_node *n, uintptr_t next,
+                                      intptr_t step)
+{
+    uintptr_t guess = (uintptr_t)n + (uintptr_t)(step * (intptr_t)sizeof(*n));
+    uintptr_t same = guess;
+    CFX_OPAQUE(same); /* else compilers find that `next` would do */
+    if (CFX_UNLIKELY(next != guess))
+        return (cfx_node *)next;
+    CFX_OPAQUE(same);
+    return (cfx_node *)same;
+}
+
 CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
 {
     const cfx_node_links *at = cfx_node_links_of(n);
-    /* Most nodes lie where they come in the list. */
-    CFX_PREFETCH((const void *)((uintptr_t)at + 2 * CFX_NODE_BLOCK));
-    return CFX_UNLIKELY(at->next & CFX_NODE_ERASED) ? cfx_node_next_(n)
-                                                    : (cfx_node *)at->next;
+    CFX_PREFETCH((const void *)((uintptr_t)at + CFX_NODE_AHEAD));
+    return CFX_UNLIKELY(at->next & CFX_NODE_ERASED)
+               ? cfx_node_next_(n) : cfx_node_towards(n, at->next, 1);
 }
 
 CFX_INLINE cfx_node *cfx_node_prev(const cfx_node *n)
 {
     const cfx_node_links *at = cfx_node_links_of(n);
-    CFX_PREFETCH((const void *)((uintptr_t)at - 2 * CFX_NODE_BLOCK));
-    return CFX_UNLIKELY(at->prev & CFX_NODE_ERASED) ? cfx_node_prev_(n)
-                                                    : (cfx_node *)at->prev;
+    CFX_PREFETCH((const void *)((uintptr_t)at - CFX_NODE_AHEAD));
+    return CFX_UNLIKELY(at->prev & CFX_NODE_ERASED)
+               ? cfx_node_prev_(n) : cfx_node_towards(n, at->prev, -1);
 }
 
 /* The output node, or NULL. */

@@ -6,6 +6,8 @@
  */
 #include "format/drawing.h"
 
+#include "graph/provenance.h"
+
 enum { MAX_DEPTH = 8 };
 
 /* ---- Clusters ---- */
@@ -59,18 +61,6 @@ static uint32_t find_cluster(cfx_drawing *d, const char *path, size_t len)
 
 /* ---- Where a node was made ---- */
 
-/* The path in the last item of nn_module_stack: path -> (path, class). */
-static const cfx_string *innermost(const cfx_node *n)
-{
-    cfx_value stack = cfx_node_meta(n, "nn_module_stack");
-    if (stack.kind != CFX_DICT || stack.u.seq->len < 2)
-        return NULL;
-    cfx_value last = stack.u.seq->item[stack.u.seq->len - 1];
-    if (cfx_value_is_seq(last) && last.u.seq->len)
-        last = last.u.seq->item[0];
-    return last.kind == CFX_STR ? last.u.str : NULL;
-}
-
 /* The cluster that the node itself tells, or CFX_NO_INDEX; false on lack of
  * memory. */
 static bool tell_cluster(cfx_drawing *d, const cfx_node *n, uint32_t *out)
@@ -84,7 +74,7 @@ static bool tell_cluster(cfx_drawing *d, const cfx_node *n, uint32_t *out)
         *out = find_cluster(d, path, dot ? (size_t)(dot - path) : 0);
         return *out != CFX_NO_INDEX;
     }
-    stack = innermost(n);
+    stack = cfx_node__innermost_module(n);
     *out = stack ? find_cluster(d, stack->text, stack->len) : CFX_NO_INDEX;
     return !stack || *out != CFX_NO_INDEX;
 }

@@ -1,6 +1,8 @@
 /*
  * provenance -- where a node came from, for the one that takes its place.
  */
+#include "graph/provenance.h"
+
 #include "graph/graph_impl.h"
 
 static const char *const inherited[] = {
@@ -77,4 +79,15 @@ cfx_status cfx_node_inherit(cfx_node *n, const cfx_node *from, cfx_error *err)
             st = cfx_node_set_meta(n, inherited[i], v, err);
     }
     return st ? st : add_origins(n, from, err);
+}
+
+const cfx_string *cfx_node__innermost_module(const cfx_node *n)
+{
+    cfx_value stack = cfx_node_meta(n, "nn_module_stack");
+    if (stack.kind != CFX_DICT || stack.u.seq->len < 2)
+        return NULL;
+    cfx_value last = stack.u.seq->item[stack.u.seq->len - 1];
+    if (cfx_value_is_seq(last) && last.u.seq->len)
+        last = last.u.seq->item[0];
+    return last.kind == CFX_STR ? last.u.str : NULL;
 }

@@ -31,6 +31,9 @@
  *   triad              x = y + c * z, of float64, and what those words say:
  *                      24 bytes an element, as STREAM counts. What the
  *                      hardware reads in order to write is not counted
+ *   update             x = c * x, of float64: 16 bytes an element. What is
+ *                      written was read just before, so that the hardware has
+ *                      nothing more to read, as it has for the others
  *
  * Units of matrices (AMX, SME) are not used, here as in the kernels.
  *
@@ -43,7 +46,8 @@
  *         "levels": [
  *           {"level": "L1", "bytes": 32768,
  *            "read_bytes_per_second": 3e11, "write_bytes_per_second": 1.5e11,
- *            "triad_bytes_per_second": 3e11, "spread": 0.02},
+ *            "triad_bytes_per_second": 3e11,
+ *            "update_bytes_per_second": 3e11, "spread": 0.02},
  *           {"level": "memory", "bytes": 8589934592,
  *            "read_bytes_per_second": 1.2e10}]}]}
  *
@@ -79,8 +83,8 @@ typedef struct cfx_machine_level {
     char name[CFX_MACHINE_LEVEL_NAME]; /* "L1", "L2", "L3", "memory", ... */
     int64_t bytes;       /* that one of them holds; 0: not known */
     int threads_sharing; /* so many threads share one, at least 1 */
-    double read, write, triad; /* bytes per second */
-    /* (best - median) / best of the repeats, the largest of the three; 0 for
+    double read, write, triad, update; /* bytes per second */
+    /* (best - median) / best of the repeats, the largest of the four; 0 for
      * what was not measured here. */
     double spread;
 } cfx_machine_level;

@@ -125,7 +125,7 @@ const modelName = String(report.model ?? "").split("/").at(-1) ||
 
 /* The best that was seen of a level: nothing moves more. */
 function bandwidthOf(level) {
-  return Math.max(0, ...["read", "write", "triad"]
+  return Math.max(0, ...["read", "write", "triad", "update"]
     .map(way => level[way + "_bytes_per_second"]).filter(isNumber));
 }
 

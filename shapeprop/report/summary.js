@@ -128,10 +128,12 @@ function drawMachine() {
     html("div", { class: "tables" },
       smallTable("Peak of arithmetic", ["Type", "FLOP/s"],
         allPeaks.map(p => [p.name, quantity(p.rate, "FLOP/s")])),
-      smallTable("Memory", ["Level", "Size", "Read", "Write", "Triad"],
+      smallTable("Memory", ["Level", "Size", "Read", "Write", "Triad",
+        "Update"],
         levelsKnown.map(({ name, raw }) => [name, capacity(raw.bytes),
           rate(raw.read_bytes_per_second), rate(raw.write_bytes_per_second),
-          rate(raw.triad_bytes_per_second)]))));
+          rate(raw.triad_bytes_per_second),
+          rate(raw.update_bytes_per_second)]))));
 }
 
 function rangeText(s) {
