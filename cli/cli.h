@@ -61,6 +61,13 @@ int cli_fail(const cfx_error *err);
 /* Print "cfx: COMMAND: TEXT (see ...)" on stderr; give CLI_USAGE. */
 int cli_usage(const cli *c, const char *fmt, ...) CFX_PRINTF(2, 3);
 
+/* The row of a table that has that name, or the first for NULL; NULL if there
+ * is none. Rows begin with their names. */
+#define CLI_FIND(table, name)                                                 \
+    cli_find(table, sizeof(table) / sizeof(*(table)), sizeof(*(table)), name)
+const void *cli_find(const void *table, size_t n, size_t row,
+                     const char *name);
+
 /* ---- session.c: from the global options to a context and back ---- */
 
 /* Make c->ctx and c->out; CLI_OK or a status, after the line on stderr. */

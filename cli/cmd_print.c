@@ -136,21 +136,12 @@ static const struct format {
     {"svg", print_svg, false},           {"c", print_c, true},
 };
 
-static const struct format *find_format(const char *name)
-{
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-        if (!strcmp(formats[i].name, name ? name : "graph"))
-            return &formats[i];
-    }
-    return NULL;
-}
-
 /* ---- The command ---- */
 
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct print_options *o = opts;
-    const struct format *format = find_format(o->format);
+    const struct format *format = CLI_FIND(formats, o->format);
     cfx_error err = {0};
     cfx_module *gm = NULL;
 

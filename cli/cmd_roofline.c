@@ -104,15 +104,6 @@ static const struct format {
      false},
 };
 
-static const struct format *find_format(const char *name)
-{
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-        if (!strcmp(formats[i].name, name ? name : "text"))
-            return &formats[i];
-    }
-    return NULL;
-}
-
 /* ---- What is shown ---- */
 
 static int terminal_width(FILE *to)
@@ -680,7 +671,7 @@ static int check_usage(cli *c, const struct roofline_options *o,
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct roofline_options *o = opts;
-    const struct format *format = find_format(o->format);
+    const struct format *format = CLI_FIND(formats, o->format);
     cfx_error err = {0};
     cfx_module *gm = NULL;
     cfx_machine *machine = NULL;

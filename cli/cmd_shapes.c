@@ -103,15 +103,6 @@ static const struct format {
     {"readable", print_readable, true},  {"dot", print_dot, true},
 };
 
-static const struct format *find_format(const char *name)
-{
-    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {
-        if (!strcmp(formats[i].name, name ? name : "text"))
-            return &formats[i];
-    }
-    return NULL;
-}
-
 /* ---- Assertions ---- */
 
 /* "NODE=SHAPE"; the node may be given as %NODE. Its symbols are read in an
@@ -210,7 +201,7 @@ static cfx_status propagate(cli *c, cfx_module *gm,
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct shapes_options *o = opts;
-    const struct format *format = find_format(o->format);
+    const struct format *format = CLI_FIND(formats, o->format);
     cfx_error err = {0};
     cfx_module *gm = NULL;
 

@@ -91,6 +91,17 @@ int cli_usage(const cli *c, const char *fmt, ...)
     return CLI_USAGE;
 }
 
+const void *cli_find(const void *table, size_t n, size_t row, const char *name)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *const *at =
+            (const void *)((const char *)table + i * row);
+        if (!name || !strcmp(*at, name))
+            return at;
+    }
+    return NULL;
+}
+
 /* ---- Help ---- */
 
 static void print_help(FILE *to)

@@ -362,14 +362,5 @@ void cfx_report__draw(cfx_out *o, cfx_report *r)
 cfx_status cfx_report_svg(cfx_sink to, cfx_context *ctx, const char *json,
                           size_t len, cfx_error *err)
 {
-    cfx_report r;
-    cfx_status st = cfx_report__read(&r, ctx, json, len, err);
-    if (!st) {
-        cfx_out out;
-        cfx_out_init(&out, to);
-        cfx_report__draw(&out, &r);
-        st = cfx_out_finish(&out, err);
-    }
-    cfx_report__release(&r);
-    return st;
+    return cfx_report__print(to, ctx, json, len, cfx_report__draw, err);
 }

@@ -34,26 +34,22 @@ static void put_title(cfx_out *o, const char *model)
     }
 }
 
+static void put_page(cfx_out *o, cfx_report *r)
+{
+    for (const char *const *line = cfx_report__page; *line; line++) {
+        if (!strcmp(*line, "%%title\n"))
+            put_title(o, r->model);
+        else if (!strcmp(*line, "%%picture\n"))
+            cfx_report__draw(o, r);
+        else if (!strcmp(*line, "%%document\n"))
+            put_json(o, r->text, r->text_len);
+        else
+            cfx_out_puts(o, *line);
+    }
+}
+
 cfx_status cfx_report_html(cfx_sink to, cfx_context *ctx, const char *json,
                            size_t len, cfx_error *err)
 {
-    cfx_report r;
-    cfx_status st = cfx_report__read(&r, ctx, json, len, err);
-    if (!st) {
-        cfx_out out;
-        cfx_out_init(&out, to);
-        for (const char *const *line = cfx_report__page; *line; line++) {
-            if (!strcmp(*line, "%%title\n"))
-                put_title(&out, r.model);
-            else if (!strcmp(*line, "%%picture\n"))
-                cfx_report__draw(&out, &r);
-            else if (!strcmp(*line, "%%document\n"))
-                put_json(&out, json, len);
-            else
-                cfx_out_puts(&out, *line);
-        }
-        st = cfx_out_finish(&out, err);
-    }
-    cfx_report__release(&r);
-    return st;
+    return cfx_report__print(to, ctx, json, len, put_page, err);
 }

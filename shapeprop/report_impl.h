@@ -48,6 +48,8 @@ typedef struct cfx_report_ceiling {
 typedef struct cfx_report {
     cfx_arena arena;
     json_t *json;
+    const char *text;    /* of the document; borrowed */
+    size_t text_len;
     const char *model;   /* or NULL */
     const char *machine; /* or NULL */
     int64_t threads;     /* 0: not known */
@@ -77,6 +79,12 @@ void cfx_report__put_text(cfx_out *o, const char *s, size_t len);
 
 /* 123456789, "FLOP/s" -> "123 MFLOP/s"; three digits, as people read them. */
 void cfx_report__put_quantity(cfx_out *o, double v, const char *unit);
+
+/* Read a document and print what `put` makes of it. */
+cfx_status cfx_report__print(cfx_sink to, cfx_context *ctx, const char *json,
+                             size_t len,
+                             void (*put)(cfx_out *o, cfx_report *report),
+                             cfx_error *err);
 
 /* Draw what was read: an <svg> element. */
 void cfx_report__draw(cfx_out *o, cfx_report *report);

@@ -400,7 +400,7 @@ cfx_status cfx_report__read(cfx_report *r, cfx_context *ctx, const char *json,
     json_error_t why;
     cfx_map types, kinds;
 
-    *r = (cfx_report){0};
+    *r = (cfx_report){.text = json, .text_len = len};
     cfx_arena_init(&r->arena, ctx);
     r->json = json_loadb(json, len, JSON_DECODE_INT_AS_REAL, &why);
     if (!r->json && json_error_code(&why) == json_error_out_of_memory)
@@ -424,4 +424,21 @@ void cfx_report__release(cfx_report *r)
 {
     json_decref(r->json);
     cfx_arena_release(&r->arena);
+}
+
+cfx_status cfx_report__print(cfx_sink to, cfx_context *ctx, const char *json,
+                             size_t len,
+                             void (*put)(cfx_out *o, cfx_report *report),
+                             cfx_error *err)
+{
+    cfx_report r;
+    cfx_status st = cfx_report__read(&r, ctx, json, len, err);
+    if (!st) {
+        cfx_out out;
+        cfx_out_init(&out, to);
+        put(&out, &r);
+        st = cfx_out_finish(&out, err);
+    }
+    cfx_report__release(&r);
+    return st;
 }

@@ -255,13 +255,6 @@ START_TEST(each_failed_allocation_is_told)
 }
 END_TEST
 
-static cfx_status refuse(void *user, const char *text, size_t len)
-{
-    (void)text;
-    (void)len;
-    return --*(int *)user < 0 ? CFX_EIO : CFX_OK;
-}
-
 START_TEST(a_sink_may_refuse)
 {
     cfx_module *gm = parse(model, strlen(model));
@@ -269,7 +262,7 @@ START_TEST(a_sink_may_refuse)
         int calls = 0;
         cfx_code_options how = forms[i].how;
         how.line = NULL;
-        ck_assert_int_eq(cfx_print_code_with((cfx_sink){refuse, &calls},
+        ck_assert_int_eq(cfx_print_code_with((cfx_sink){refuse_after, &calls},
                                              cfx_graph_module_graph(gm), &how,
                                              &err), CFX_EIO);
     }

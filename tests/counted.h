@@ -1,5 +1,6 @@
 /*
- * counted.h -- a context whose memory is counted, and what is read in it.
+ * counted.h -- a context whose memory is counted, what is read in it, and a sink
+ * that refuses.
  */
 #ifndef CFX_TEST_COUNTED_H
 #define CFX_TEST_COUNTED_H
@@ -41,6 +42,14 @@ CFX_INLINE cfx_module *parsed(cfx_context *ctx, const char *text)
     if (cfx_parse_model(&gm, ctx, text, strlen(text), "case.fx", &err))
         ck_abort_msg("%s", err.text);
     return gm;
+}
+
+/* A sink that refuses what comes after so many texts, an int. */
+CFX_INLINE cfx_status refuse_after(void *user, const char *text, size_t len)
+{
+    (void)text;
+    (void)len;
+    return --*(int *)user < 0 ? CFX_EIO : CFX_OK;
 }
 
 #endif

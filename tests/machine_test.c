@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "failing_alloc.h"
+#include "counted.h"
 
 static cfx_context *ctx;
 static cfx_error error;
@@ -29,7 +29,7 @@ static void teardown(void)
     cfx_context_free(ctx);
 }
 
-static cfx_machine *parsed(const char *text)
+static cfx_machine *described(const char *text)
 {
     cfx_machine *m;
     cfx_status rc = cfx_machine_parse(&m, ctx, text, strlen(text), &error);
@@ -85,7 +85,7 @@ static char *changed(const char *from, const char *to)
 
 START_TEST(a_description_is_read)
 {
-    cfx_machine *m = parsed(changed("Pair", "Pair"));
+    cfx_machine *m = described(changed("Pair", "Pair"));
 
     ck_assert_str_eq(m->name, "Pair");
     ck_assert_str_eq(m->comment, "made up");
@@ -304,7 +304,7 @@ static void put(const char *path, const char *text)
 
 START_TEST(what_is_written_is_read_again)
 {
-    cfx_machine *m = parsed(changed("Pair", "Pair \\u00e9 \\\" \\\\"));
+    cfx_machine *m = described(changed("Pair", "Pair \\u00e9 \\\" \\\\"));
     cfx_machine *again;
     char path[] = "machine_test.XXXXXX", first[8192] = "", second[8192] = "";
     int fd = mkstemp(path);
@@ -345,7 +345,7 @@ START_TEST(errors_of_files_begin_with_the_path)
                      "\"cfx.machine/1\"");
     unlink("machine_test.json");
     cfx_error third = {0};
-    m = parsed(changed("Pair", "Pair"));
+    m = described(changed("Pair", "Pair"));
     ck_assert_int_eq(cfx_machine_write("no/such.json", m, &third), CFX_EIO);
     ck_assert_str_eq(third.text, "no/such.json: No such file or directory");
     cfx_machine_free(m);
@@ -356,14 +356,14 @@ END_TEST
 
 START_TEST(rates_are_those_of_the_nearest_number_of_threads)
 {
-    cfx_machine *m = parsed(changed("{'threads': 2", "{'threads': 4"));
+    cfx_machine *m = described(changed("{'threads': 2", "{'threads': 4"));
 
     ck_assert_int_eq(cfx_machine_for(m, 1)->threads, 1);
     ck_assert_int_eq(cfx_machine_for(m, 3)->threads, 1);
     ck_assert_int_eq(cfx_machine_for(m, 4)->threads, 4);
     ck_assert_int_eq(cfx_machine_for(m, 64)->threads, 4);
     cfx_machine_free(m);
-    m = parsed(changed("{'threads': 1", "{'threads': 1"));
+    m = described(changed("{'threads': 1", "{'threads': 1"));
     m->rates[0].threads = 2;
     ck_assert_int_eq(cfx_machine_for(m, 1)->threads, 2);
     cfx_machine_free(m);
@@ -372,7 +372,7 @@ END_TEST
 
 START_TEST(types_without_a_peak_take_that_of_others)
 {
-    cfx_machine *m = parsed(changed("Pair", "Pair"));
+    cfx_machine *m = described(changed("Pair", "Pair"));
     const cfx_machine_rates *one = &m->rates[0], *two = &m->rates[1];
 
     ck_assert_double_eq(cfx_machine_peak(one, CFX_F64), 5e10);
@@ -390,7 +390,7 @@ END_TEST
 
 START_TEST(what_a_level_holds_grows_with_the_threads)
 {
-    cfx_machine *m = parsed(changed("Pair", "Pair"));
+    cfx_machine *m = described(changed("Pair", "Pair"));
     const cfx_machine_rates *two = &m->rates[1];
 
     ck_assert_int_eq(cfx_machine_capacity(two, &two->level[0]), 65536);
@@ -522,50 +522,47 @@ END_TEST
 
 /* ---- Faults ---- */
 
-START_TEST(measuring_survives_when_memory_is_lacking)
+/* Each allocation fails once, of fewer than `most`, those of the context left
+ * aside. */
+static void lack_memory(cfx_status (*make)(cfx_machine **out,
+                                           cfx_context *poor), long most)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 1,
-                     .allocator = {test_alloc, test_free, NULL}};
-    cfx_context *poor;
-    cfx_machine *m = NULL;
     cfx_status rc = CFX_ENOMEM;
 
-    for (long n = 0; rc && n < 300; n++) {
-        allowed = -1;
-        ck_assert_int_eq(cfx_context_new(&poor, &o, NULL), CFX_OK);
+    for (long n = 0; rc && n < most; n++) {
+        cfx_context *poor = counted_context();
+        cfx_machine *m = NULL;
         allowed = n;
-        rc = cfx_machine_measure(&m, poor, 0.001, NULL);
+        rc = make(&m, poor);
         allowed = -1;
         ck_assert(rc == CFX_OK || rc == CFX_ENOMEM);
         cfx_machine_free(m);
-        cfx_context_free(poor);
-        ck_assert_int_eq(held, 0);
+        free_counted(poor);
     }
     ck_assert_int_eq(rc, CFX_OK);
+}
+
+static cfx_status measure_shortly(cfx_machine **out, cfx_context *poor)
+{
+    return cfx_machine_measure(out, poor, 0.001, NULL);
+}
+
+static cfx_status read_pair(cfx_machine **out, cfx_context *poor)
+{
+    const char *text = changed("Pair", "Pair");
+
+    return cfx_machine_parse(out, poor, text, strlen(text), NULL);
+}
+
+START_TEST(measuring_survives_when_memory_is_lacking)
+{
+    lack_memory(measure_shortly, 300);
 }
 END_TEST
 
 START_TEST(reading_survives_when_memory_is_lacking)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 1,
-                     .allocator = {test_alloc, test_free, NULL}};
-    const char *text = changed("Pair", "Pair");
-    cfx_context *poor;
-    cfx_machine *m = NULL;
-    cfx_status rc = CFX_ENOMEM;
-
-    for (long n = 0; rc && n < 100; n++) {
-        allowed = -1;
-        ck_assert_int_eq(cfx_context_new(&poor, &o, NULL), CFX_OK);
-        allowed = n;
-        rc = cfx_machine_parse(&m, poor, text, strlen(text), NULL);
-        allowed = -1;
-        ck_assert(rc == CFX_OK || rc == CFX_ENOMEM);
-        cfx_machine_free(m);
-        cfx_context_free(poor);
-        ck_assert_int_eq(held, 0);
-    }
-    ck_assert_int_eq(rc, CFX_OK);
+    lack_memory(read_pair, 100);
 }
 END_TEST
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "failing_alloc.h"
+#include "counted.h"
 #include "shapeprop/memory_impl.h"
 
 static cfx_context *ctx;
@@ -14,18 +14,14 @@ static uint64_t seed;
 
 static void setup(void)
 {
-    cfx_options o = {.size = sizeof(o), .threads = 1,
-                     .allocator = {test_alloc, test_free, NULL}};
     err = (cfx_error){0};
-    allowed = -1;
+    ctx = counted_context();
     seed = 1;
-    ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), CFX_OK);
 }
 
 static void teardown(void)
 {
-    cfx_context_free(ctx);
-    ck_assert_int_eq(held, 0);
+    free_counted(ctx);
 }
 
 static uint32_t below(uint32_t n)

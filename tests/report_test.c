@@ -13,7 +13,7 @@
 #include <cfx/report.h>
 
 #include "base/util.h"
-#include "failing_alloc.h"
+#include "counted.h"
 #include "format/print.h"
 #include "shapeprop/report_impl.h"
 #include "sections.h"
@@ -27,22 +27,15 @@ static cfx_buf text;
 
 static void setup(void)
 {
-    cfx_options options = {
-        .size = sizeof(options),
-        .allocator = {test_alloc, test_free, NULL},
-        .threads = 1,
-    };
-    allowed = -1;
-    memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(cfx_context_new(&ctx, &options, &err), CFX_OK);
+    err = (cfx_error){0};
+    ctx = counted_context();
     cfx_buf_init(&text, ctx);
 }
 
 static void teardown(void)
 {
     cfx_buf_release(&text);
-    cfx_context_free(ctx);
-    ck_assert_int_eq(held, 0);
+    free_counted(ctx);
 }
 
 static const char *print(print_fn *fn, const char *json)
@@ -407,25 +400,18 @@ START_TEST(what_is_no_report_is_refused)
 }
 END_TEST
 
-static cfx_status refuse(void *user, const char *s, size_t len)
-{
-    (void)s;
-    (void)len;
-    return --*(int *)user < 0 ? CFX_EUSER : CFX_OK;
-}
-
 START_TEST(a_sink_that_refuses_ends_it)
 {
     const char *json = document(NODE("mm", CONV));
     for (int left = 0; left < 2; left++) {
         int n = left;
-        cfx_sink sink = {refuse, &n};
+        cfx_sink sink = {refuse_after, &n};
         err = (cfx_error){0};
         ck_assert_int_eq(cfx_report_html(sink, ctx, json, strlen(json), &err),
-                         CFX_EUSER);
+                         CFX_EIO);
         n = left;
         ck_assert_int_eq(cfx_report_svg(sink, ctx, json, strlen(json), NULL),
-                         CFX_EUSER);
+                         CFX_EIO);
     }
 }
 END_TEST

@@ -629,19 +629,43 @@ static bool bind(walk_case *w, cfx_bound *b, cfx_context *ctx,
     return true;
 }
 
-void walk_bind(walk_case *w, cfx_context *ctx, const char *text)
+/* Read a case, bind what it calls, and do something with both: `b` is NULL
+ * for a module. */
+typedef void case_fn(walk_case *w, cfx_context *ctx, const op_case *c,
+                     const cfx_bound *b, const char *text);
+
+static void with_case(walk_case *w, cfx_context *ctx, const char *text,
+                      case_fn *with)
 {
     op_case c;
     cfx_scope s;
     cfx_bound b = {0};
-    *w = (walk_case){.ok = true};
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     if (case_read(&c, &s, text, strlen(text), w->why, sizeof(w->why)) &&
-        !c.only_made)
-        bind(w, &b, ctx, &c);
+        bind(w, &b, ctx, &c))
+        with(w, ctx, &c, c.module ? NULL : &b, text);
     cfx_bound_release(&b);
     case_release(&c);
     cfx_scope_release(&s);
+}
+
+/* What is only made is not called. */
+static void forget_made(walk_case *w, cfx_context *ctx, const op_case *c,
+                        const cfx_bound *b, const char *text)
+{
+    (void)ctx;
+    (void)b;
+    (void)text;
+    if (c->only_made) {
+        w->op = NULL;
+        w->type = NULL;
+    }
+}
+
+void walk_bind(walk_case *w, cfx_context *ctx, const char *text)
+{
+    *w = (walk_case){.ok = true};
+    with_case(w, ctx, text, forget_made);
 }
 
 static void choose(struct run *sym, const char *text)
@@ -698,22 +722,18 @@ static void check_runs(walk_case *w, cfx_context *ctx, const op_case *c,
     run_end(&eager);
 }
 
+static void look_and_check(walk_case *w, cfx_context *ctx, const op_case *c,
+                           const cfx_bound *b, const char *text)
+{
+    look_at(w, c);
+    if (!c->only_made)
+        check_runs(w, ctx, c, b, text);
+}
+
 void walk_check(walk_case *w, cfx_context *ctx, const char *text)
 {
-    op_case c;
-    cfx_scope s;
-    cfx_bound b = {0};
     *w = (walk_case){.ok = true};
-    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    if (case_read(&c, &s, text, strlen(text), w->why, sizeof(w->why)) &&
-        bind(w, &b, ctx, &c)) {
-        look_at(w, &c);
-        if (!c.only_made)
-            check_runs(w, ctx, &c, c.module ? NULL : &b, text);
-    }
-    cfx_bound_release(&b);
-    case_release(&c);
-    cfx_scope_release(&s);
+    with_case(w, ctx, text, look_and_check);
 }
 
 /* ---- What is degenerate ---- */
@@ -754,26 +774,23 @@ static bool try_once(walk_case *w, cfx_context *ctx, const op_case *c,
     return small;
 }
 
+static void try_all(walk_case *w, cfx_context *ctx, const op_case *c,
+                    const cfx_bound *b, const char *text)
+{
+    if (c->only_made)
+        return;
+    try_once(w, ctx, c, b, text, SYMBOLS);
+    try_once(w, ctx, c, b, text, WILD);
+    if (try_once(w, ctx, c, b, text, META)) {
+        struct run r;
+        run_begin(&r, w, c, REAL, &cfx_eager_class, ctx);
+        run_go(&r, NULL);
+        run_end(&r);
+    }
+}
+
 void walk_try(walk_case *w, cfx_context *ctx, const char *text)
 {
-    op_case c;
-    cfx_scope s;
-    cfx_bound b = {0};
     *w = (walk_case){.ok = true, .wild = true};
-    cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    if (case_read(&c, &s, text, strlen(text), w->why, sizeof(w->why)) &&
-        bind(w, &b, ctx, &c) && !c.only_made) {
-        const cfx_bound *bound = c.module ? NULL : &b;
-        try_once(w, ctx, &c, bound, text, SYMBOLS);
-        try_once(w, ctx, &c, bound, text, WILD);
-        if (try_once(w, ctx, &c, bound, text, META)) {
-            struct run r;
-            run_begin(&r, w, &c, REAL, &cfx_eager_class, ctx);
-            run_go(&r, NULL);
-            run_end(&r);
-        }
-    }
-    cfx_bound_release(&b);
-    case_release(&c);
-    cfx_scope_release(&s);
+    with_case(w, ctx, text, try_all);
 }
