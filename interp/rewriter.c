@@ -463,7 +463,7 @@ static cfx_status rewrite(cfx_rewrite *r, const cfx_graph *replacement,
         return st;
     }
     filter(r, found);
-    if (found->n)
+    if (found->n && !r->o.across_writes)
         st = cfx_rewriter__find_writes(r);
     if (!st && found->n && !r->o.make)
         st = cfx_rewriter__adopt(r, replacement);

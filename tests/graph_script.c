@@ -464,17 +464,19 @@ static cfx_status put_match(script *s, const cfx_graph *pattern,
     return st;
 }
 
-/* replace_pattern(model, model); both are graphs without modules */
+/* replace_pattern(model, model); both are graphs without modules. Calls that
+ * write are random ones here, and torch.fx takes no notice of them. */
 static cfx_status replace_pattern(script *s)
 {
     cfx_graph *pattern = graph_at(s, 0), *replacement = graph_at(s, 1);
+    const cfx_rewrite_options o = {.size = sizeof(o), .across_writes = true};
     cfx_matches found;
     if (!pattern || !replacement)
         return s->err->code;
     cfx_graph_set_owning_module(pattern, NULL);
     cfx_graph_set_owning_module(replacement, NULL);
     cfx_status st = cfx_replace_pattern(s->models[0].gm, pattern, replacement,
-                                        NULL, &found, s->err);
+                                        &o, &found, s->err);
     for (size_t i = 0; !st && i < found.n; i++)
         st = put_match(s, pattern, &found.item[i]);
     cfx_matches_release(&found);

@@ -24,7 +24,7 @@ START_TEST(users_are_moved_behind_what_the_copy_needs)
 END_TEST
 
 /* What the copy reads is what the match read. */
-START_TEST(nothing_is_moved_across_a_write)
+START_TEST(nothing_is_moved_across_a_write_unless_it_is_asked_for)
 {
     ck_assert_uint_eq(
         replace("x | r = torch.relu(x) | e = torch.exp(x) |"
@@ -45,6 +45,13 @@ START_TEST(nothing_is_moved_across_a_write)
                               " n = torch.neg(r) | n",
                               "a | s = torch.sin(a) | s"), 0);
     is(midst);
+    const cfx_rewrite_options across = {.size = sizeof(across),
+                                        .across_writes = true};
+    ck_assert_uint_eq(replace_with(midst, "a | r = torch.relu(a) |"
+                                   " n = torch.neg(r) | n",
+                                   "a | s = torch.sin(a) | s", &across), 1);
+    is("x | v = torch.Tensor.add_(x, 1) | s = torch.sin(x) |"
+       " c = torch.cat([s, v]) | c");
     replace("x y | r = torch.relu(x) | v = torch.Tensor.add_(y, 1) |"
             " n = torch.neg(r) | c = torch.cat([n, v]) | c",
             "a | r = torch.relu(a) | n = torch.neg(r) | n",
@@ -338,7 +345,7 @@ int main(void)
 {
     const suite_test tests[] = {
         TEST(users_are_moved_behind_what_the_copy_needs),
-        TEST(nothing_is_moved_across_a_write),
+        TEST(nothing_is_moved_across_a_write_unless_it_is_asked_for),
         TEST(matches_that_would_close_a_cycle_together_are_left),
         TEST(placeholders_can_be_returned),
         TEST(later_matches_see_what_earlier_ones_became),

@@ -43,7 +43,7 @@ typedef struct cfx_match_filter {
     void *user;
 } cfx_match_filter;
 
-/* Zeroed members do as torch.fx does. */
+/* Zeroed members do as torch.fx does, but for what is said above. */
 typedef struct cfx_rewrite_options {
     size_t size;                  /* sizeof(cfx_rewrite_options) */
     /* match_output, match_placeholder and keep_overlapping must be false. */
@@ -57,6 +57,9 @@ typedef struct cfx_rewrite_options {
     cfx_status (*make)(void *user, const cfx_match *m, const cfx_graph *graph,
                        const cfx_graph **out, cfx_error *err);
     void *make_user;
+    /* Also torch.fx's places, and its replacements, where something writes to
+     * what a match reads: whoever asks for it knows that it does no harm. */
+    bool across_writes;
 } cfx_rewrite_options;
 
 CFX_BEGIN_DECLS
