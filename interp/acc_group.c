@@ -6,12 +6,6 @@
  */
 #include "interp/acc_group.h"
 
-static bool is_call(const cfx_node *n)
-{
-    return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
-           n->op == CFX_CALL_MODULE;
-}
-
 /* ---- Units ---- */
 
 /* List the calls by unit. */
@@ -23,12 +17,12 @@ static cfx_status list_calls(cfx_acc_units *u, const cfx_graph *g,
     if (!u->start || !u->call)
         return err->code;
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        if (is_call(n))
+        if (cfx_node_is_call(n))
             u->start[u->of[n->id] + 2]++;
     for (uint32_t i = 2; i < u->n + 2; i++)
         u->start[i] += u->start[i - 1];
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        if (is_call(n))
+        if (cfx_node_is_call(n))
             u->call[u->start[u->of[n->id] + 1]++] = n;
     return CFX_OK;
 }
@@ -41,10 +35,10 @@ cfx_status cfx_acc_units__init(cfx_acc_units *u, const cfx_graph *g,
     if (!u->of)
         return err->code;
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        if (is_call(n))
+        if (cfx_node_is_call(n))
             u->of[n->id] = u->n++;
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        if (!is_call(n))
+        if (!cfx_node_is_call(n))
             u->of[n->id] = u->n;
     return list_calls(u, g, a, err);
 }
@@ -95,7 +89,7 @@ static cfx_status join_exchanges(grouping *s)
         if (!gives_none(u->call[i]))
             continue;
         for (const cfx_use *k = u->call[i]->first_user; k; k = k->next)
-            if (is_call(k->user))
+            if (cfx_node_is_call(k->user))
                 s->up[root_of(s->up, u->of[k->user->id])] = root_of(s->up, i);
         s->any = s->any || s->on_acc[u->call[i]->id];
     }
@@ -161,7 +155,7 @@ static bool next_user(tarjan *t, visit *v, uint32_t *unit)
     for (;;) {
         for (; v->next; v->next = v->next->next) {
             *unit = u->of[v->next->user->id];
-            if (is_call(v->next->user) && *unit != v->unit) {
+            if (cfx_node_is_call(v->next->user) && *unit != v->unit) {
                 v->next = v->next->next;
                 return true;
             }
@@ -251,7 +245,7 @@ static cfx_status take_components(grouping *s, const tarjan *t)
     }
     u->n = n;
     for (const cfx_node *c = cfx_graph_first(s->g); c; c = cfx_node_next(c))
-        if (!is_call(c))
+        if (!cfx_node_is_call(c))
             u->of[c->id] = n;
     return list_calls(u, s->g, s->a, s->err);
 }

@@ -27,12 +27,6 @@ typedef struct splitting {
     uint32_t ntags;
 } splitting;
 
-static bool is_call(const cfx_node *n)
-{
-    return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
-           n->op == CFX_CALL_MODULE;
-}
-
 /* ---- What runs where ---- */
 
 static bool gives_tensor(const cfx_node *n)
@@ -63,7 +57,7 @@ static void keep_numbers_together(splitting *s)
 {
     size_t len = 0;
     for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n)) {
-        if (is_call(n) && !s->on_acc[n->id])
+        if (cfx_node_is_call(n) && !s->on_acc[n->id])
             s->queue[0][len++] = n;
         if (n->op == CFX_OUTPUT)
             inputs_to_host(s, n, &len);
@@ -95,7 +89,8 @@ static cfx_status place(splitting *s, cfx_support support)
         !s->tag)
         return s->err->code;
     for (cfx_node *at = cfx_graph_first(s->g); at; at = cfx_node_next(at))
-        s->on_acc[at->id] = is_call(at) && support.fn(support.user, at);
+        s->on_acc[at->id] = cfx_node_is_call(at) &&
+                            support.fn(support.user, at);
     if (!s->o.allow_non_tensor)
         keep_numbers_together(s);
     cfx_status st = cfx_acc_units__init(&s->unit, s->g, a, s->err);
@@ -119,14 +114,14 @@ static void ready(splitting *s, uint32_t unit)
 /* Is it a call, of another unit? */
 static bool is_foreign(const splitting *s, const cfx_node *n, uint32_t unit)
 {
-    return is_call(n) && s->unit.of[n->id] != unit;
+    return cfx_node_is_call(n) && s->unit.of[n->id] != unit;
 }
 
 static void start(splitting *s)
 {
     for (cfx_node *n = cfx_graph_first(s->g); n; n = cfx_node_next(n)) {
         uint32_t unit = s->unit.of[n->id];
-        for (uint32_t k = 0; k < n->ninputs && is_call(n); k++)
+        for (uint32_t k = 0; k < n->ninputs && cfx_node_is_call(n); k++)
             s->waits[unit] += is_foreign(s, cfx_node_input(n, k), unit);
     }
     for (uint32_t i = 0; i < s->unit.n; i++)

@@ -252,12 +252,6 @@ static cfx_status go_block(cfx_minimizer *m)
 
 /* ---- The nodes ---- */
 
-static bool is_callable(const cfx_node *n)
-{
-    return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
-           n->op == CFX_CALL_MODULE;
-}
-
 static cfx_status check_name(cfx_minimizer *m, const char *name)
 {
     const cfx_graph *g = cfx_graph_module_graph(m->gm);
@@ -278,7 +272,8 @@ static cfx_status collect(cfx_minimizer *m)
         return cfx_fail(self->err, CFX_ENOMEM, "out of memory");
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         in = in || !strcmp(n->name, m->start);
-        if (in && is_callable(n) && !(m->exclude && m->exclude(m->user, n)))
+        if (in && cfx_node_is_call(n) &&
+            !(m->exclude && m->exclude(m->user, n)))
             self->node[self->n++] = n;
         if (m->end && !strcmp(n->name, m->end))
             break;

@@ -16,12 +16,6 @@ static cfx_status no_memory(splitter *s)
     return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
 }
 
-static bool is_call(const cfx_node *n)
-{
-    return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
-           n->op == CFX_CALL_MODULE;
-}
-
 /* ---- Parts by their names ---- */
 
 /* Parts found so far. */
@@ -89,7 +83,7 @@ static cfx_status find_parts(splitter *s, cfx_part_of_fn *part_of, void *user)
     cfx_map_init(&f.by_name, s->ctx);
     memset(s->part_of, 0xFF, s->nids * sizeof(*s->part_of));
     for (cfx_node *n = cfx_graph_first(s->g); n && !st; n = cfx_node_next(n))
-        if (is_call(n))
+        if (cfx_node_is_call(n))
             st = part_named(s, &f, part_of(user, n), &s->part_of[n->id]);
     s->name = cfx_carve__scratch(&s->arena, s->nparts, sizeof(*s->name),
                                  st ? NULL : s->err);

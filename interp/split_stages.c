@@ -50,12 +50,6 @@ void cfx_balance(uint32_t *stage, const uint64_t *weight, size_t n,
 
 /* ---- Weights ---- */
 
-static bool is_call(const cfx_node *n)
-{
-    return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
-           n->op == CFX_CALL_MODULE;
-}
-
 /* Bytes of a tensor of known extents; of others none. */
 static uint64_t bytes_of(const cfx_tensor *t)
 {
@@ -245,13 +239,13 @@ static cfx_status find_stages(uint32_t *stage, cfx_module *gm, uint32_t parts,
     if (!st) {
         for (const cfx_node *at = cfx_graph_first(g); at;
              at = cfx_node_next(at))
-            if (is_call(at))
+            if (cfx_node_is_call(at))
                 call[n++] = weight[at->id];
         cfx_balance(cuts, call, n, parts);
         n = 0;
         for (const cfx_node *at = cfx_graph_first(g); at;
              at = cfx_node_next(at))
-            if (is_call(at))
+            if (cfx_node_is_call(at))
                 stage[at->id] = cuts[n++];
     }
     cfx_free(ctx, weight, nids * sizeof(*weight));

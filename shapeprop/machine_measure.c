@@ -4,9 +4,9 @@
  * A team is a number of threads that do the same loop at the same time, again
  * and again, each time from a barrier on; a sample is what all of them did
  * over the time from the first to begin to the last to end. Samples take some
- * 100 us, so that on a machine that does other things too many of them are
- * undisturbed; the best one counts, and how far the median of its round is
- * below it is told.
+ * 100 us, those of memory some ms, so that on a machine that does other things
+ * too many of them are undisturbed; the best one counts, and how far the median
+ * of its round is below it is told.
  *
  * Sets of a cache are walked again and again. Of the memory each sample walks
  * another piece, and none counts before the walk has been through more than all

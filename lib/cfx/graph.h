@@ -91,6 +91,13 @@ CFX_BEGIN_DECLS
 
 CFX_API extern const char *const cfx_opcode_names[CFX_NOPCODES];
 
+/* Does it call a function, a method or a module? */
+CFX_INLINE bool cfx_node_is_call(const cfx_node *n)
+{
+    return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
+           n->op == CFX_CALL_MODULE;
+}
+
 /* ---- Graph ---- */
 
 CFX_API cfx_status cfx_graph_new(cfx_graph **out, cfx_context *ctx,

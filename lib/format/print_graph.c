@@ -91,8 +91,7 @@ static void print_type(const cfx_values *v, const cfx_node *n, bool meta)
     const cfx_string *type = type_of(n);
     cfx_value shape = meta ? cfx_print__meta_value(n) : CFX_NOTHING;
     const char *kind = kind_of_shape(shape);
-    bool call = n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
-                n->op == CFX_CALL_MODULE;
+    bool call = cfx_node_is_call(n);
     if (kind && lossless) {
         if (type)
             print_own_type(o, type, lossless, true);
