@@ -248,9 +248,12 @@ tests_memory_zoo_test_SOURCES = %reldir%/memory_zoo_test.c \
 	%reldir%/memory_check.h $(ZOO_SOURCES)
 dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
 TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
-SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test
+SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test \
+	tests/memory_run_test
 tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
-	%reldir%/memory_check.h
+	%reldir%/memory_check.h %reldir%/memory_test.h
+tests_memory_run_test_SOURCES = %reldir%/memory_run_test.c \
+	%reldir%/memory_check.h %reldir%/memory_test.h
 
 # -- reports
 SHAPE_TESTS += tests/report_test
