@@ -83,6 +83,11 @@ int cli_close(cli *c, int status);
 int cli_second_context(cli *c, cfx_context **out, const char *option,
                        const char *cpu, int threads, cfx_error *err);
 
+/* Let an error name the model that it is of. Where parameters lack their
+ * numbers, if `needs_weights`, or their shapes, it says what would help. */
+void cli_fail_model(const cli *c, cfx_error *err, const char *path,
+                    bool needs_weights);
+
 /* Load a model with the weights that the global options name. */
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err);

@@ -555,7 +555,7 @@ static cfx_status report(cli *c, const struct roofline_options *o,
     if (!rc)
         rc = check_amounts(o, r, err);
     if (rc)
-        cfx_fail_at(err, "%s", view->model);
+        cli_fail_model(c, err, view->model, o->measure);
     else if (o->against)
         rc = compare(c, o, format, view, r, err);
     else

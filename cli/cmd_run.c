@@ -284,29 +284,6 @@ static cfx_status finish(cli *c, const struct run_options *o, cfx_value result,
     return cli_print_result(c->out, c->ctx, result, o->top, err);
 }
 
-/* Is the error that a parameter lacks its numbers, or is not even known? */
-static bool lacks_weights(const cfx_error *err)
-{
-    static const char missing[] = "missing weight";
-
-    return !strncmp(err->text, missing, sizeof(missing) - 1) ||
-           (strstr(err->text, "nonexistent target") &&
-            strstr(err->text, "= get_attr["));
-}
-
-/* Errors of a run name the model; one of them can be helped. */
-static void explain(const cli *c, cfx_error *err, const char *path)
-{
-    if (lacks_weights(err))
-        cfx_fail_at(err, c->g.random_weights.given
-                             ? "the text does not tell the shape of a bare "
-                               "parameter (a line NAME: f32[2, 3] of a "
-                               "block state: before the graph would)"
-                             : "no weights (-w FILE or --random-weights SEED "
-                               "give them)");
-    cfx_fail_at(err, "%s", path);
-}
-
 static cfx_status run_model(cli *c, const struct run_options *o,
                             cfx_module *gm, const char *path, cfx_error *err)
 {
@@ -326,7 +303,7 @@ static cfx_status run_model(cli *c, const struct run_options *o,
                        err);
     tell_misses(&w, c->ctx);
     if (rc)
-        explain(c, err, path);
+        cli_fail_model(c, err, path, true);
     else
         rc = finish(c, o, result, err);
     cfx_value_unref(result);

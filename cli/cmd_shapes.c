@@ -217,7 +217,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (!rc) {
         rc = propagate(c, gm, o, format, &err);
         if (rc)
-            cfx_fail_at(&err, "%s", args[0]);
+            cli_fail_model(c, &err, args[0], false);
     }
     cfx_module_unref(gm);
     return rc ? cli_fail(&err) : CLI_OK;

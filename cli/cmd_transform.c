@@ -197,7 +197,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     if (!rc) {
         rc = transform(c, o, gm, passes, c->g.output ? stdout : stderr, &err);
         if (rc)
-            cfx_fail_at(&err, "%s", path);
+            cli_fail_model(c, &err, path, false);
     }
     if (!rc && c->g.output)
         rc = cli_save_model(c->ctx, gm, c->g.output, plain, &err);

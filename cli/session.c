@@ -233,6 +233,32 @@ int cli_close(cli *c, int status)
 
 /* ---- Models ---- */
 
+/* Is the error that a parameter is only named by the text? In the sentences
+ * of torch.fx's interpreter and of its lint. */
+static bool is_undescribed(const cfx_error *err)
+{
+    return (strstr(err->text, "nonexistent target") &&
+            strstr(err->text, "= get_attr[")) ||
+           strstr(err->text, "references nonexistent attribute");
+}
+
+void cli_fail_model(const cli *c, cfx_error *err, const char *path,
+                    bool needs_weights)
+{
+    static const char missing[] = "missing weight";
+    bool undescribed = is_undescribed(err);
+
+    if (needs_weights && !c->g.random_weights.given &&
+        (undescribed || !strncmp(err->text, missing, sizeof(missing) - 1)))
+        cfx_fail_at(err, "no weights (-w FILE or --random-weights SEED give "
+                         "them)");
+    else if (undescribed)
+        cfx_fail_at(err, "the text does not tell the shape of a bare "
+                         "parameter (a line NAME: f32[2, 3] of a block "
+                         "state: before the graph would)");
+    cfx_fail_at(err, "%s", path);
+}
+
 cfx_status cli_load(cli *c, cfx_module **out, const char *path,
                     bool need_weights, cfx_error *err)
 {

@@ -262,7 +262,8 @@ static json_t *total_json(const cfx_memory_plan *p)
         set(j, "input_bytes", cfx_json_dim(p->inputs)) &&
         set(j, "state_bytes", cfx_json_dim(p->state)) &&
         set(j, "result_bytes", cfx_json_dim(p->results)) &&
-        set(j, "calls", json_integer((json_int_t)p->ncalls)))
+        set(j, "calls", json_integer((json_int_t)p->ncalls)) &&
+        set(j, "partial", json_boolean(p->uncounted)))
         return j;
     json_decref(j);
     return NULL;

@@ -181,6 +181,12 @@ gives 1 'no weights for a bare parameter' run bare.fx
 says '^cfx: bare.fx: no weights .*get_attr'
 gives 1 'a bare parameter of unknown shape' run bare.fx --random-weights 0
 says '^cfx: bare.fx: the text does not tell the shape'
+gives 1 'its shape is not known' shapes bare.fx
+says '^cfx: bare.fx: the text does not tell the shape'
+gives 1 'nor do passes know it' transform bare.fx dead_code
+says '^cfx: bare.fx: the text does not tell the shape'
+gives 1 'nor the roofline' roofline bare.fx --machine raspberry-pi-5
+says '^cfx: bare.fx: the text does not tell the shape'
 gives 1 'missing input' run add.fx
 says "^cfx: add.fx: the input 'x' is missing; the model has: x, y .optional.$"
 gives 1 'unknown input' run add.fx -i z=1

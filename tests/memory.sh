@@ -85,6 +85,8 @@ END
 is "a sum without sizes from data says so" 0 \
     '^peak: .*, sizes from data not counted$' \
     shapes data.fx -i 'f32[4]' --memory
+is "and so does json" 0 '"partial": true' \
+    shapes data.fx -i 'f32[4]' --memory -f json
 is "what cannot be planned runs" 0 'note: --arena: no plan: ' \
     run parts.fx -i 'f32[4]' --arena
 is "weights that lack are told" 1 'missing weight|no weights' \
