@@ -1,46 +1,26 @@
 #!/bin/sh
 # The examples compile, without a warning, and do what they say. (demo.sh runs
 # digits.)
-src=$(cd "$srcdir" && pwd)
-build=$(cd "$builddir" && pwd)
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
-
-# is NAME STATUS PATTERN COMMAND...: what it says has a line of the pattern.
-is()
-{
-    name=$1 status=$2 pattern=$3
-    shift 3
-    "$@" >out 2>&1 </dev/null
-    got=$?
-    if [ $got = "$status" ] &&
-        { [ -z "$pattern" ] || grep -Eq -e "$pattern" out; }; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "not ok: $name: status $got, no '$pattern'"
-        sed 's/^/    /;20q' out
-    fi
-}
+. "$srcdir/tests/said.sh"
 
 # ---- Programs ----
 
 m=$src/models
-is 'run prints the result' 0 '^tensor\(\[\[' \
+said 'run prints the result' 0 '^tensor\(\[\[' \
     "$build/run-example" "$m/digits.fx" "$m/digits_images.npy"
 "$build/cfx" run "$m/digits.fx" -i "x=$m/digits_images.npy" -O results >out 2>&1
-is 'run gives what cfx gives' 0 "$("$build/run-example" "$m/digits.fx" \
+said 'run gives what cfx gives' 0 "$("$build/run-example" "$m/digits.fx" \
     "$m/digits_images.npy" | head -1 | sed 's/[][().]/\\&/g')" \
     "$build/cfx" run "$m/digits.fx" -i "x=$m/digits_images.npy"
-is 'run without arguments' 2 '' "$build/run-example"
-is 'run tells what is wrong' 1 '^run: none.fx: ' "$build/run-example" none.fx x
+said 'run without arguments' 2 '' "$build/run-example"
+said 'run tells what is wrong' 1 '^run: none.fx: ' \
+    "$build/run-example" none.fx x
 # Two convolutions and one matrix, for each of 360 images:
 # 8*8*16*9*1 + 8*8*32*9*16 + 512*10 multiply-adds.
-is 'count_flops adds up' 0 "^call_module +$((2 * 360 * (9216 + 294912 + 5120))) flops" \
+said 'count_flops adds up' 0 \
+    "^call_module +$((2 * 360 * (9216 + 294912 + 5120))) flops" \
     "$build/count-flops" "$m/digits.fx" "$m/digits_images.npy"
-is 'count_flops needs no weights' 0 '^call_module +[1-9]' sh -c "
+said 'count_flops needs no weights' 0 '^call_module +[1-9]' sh -c "
     cp '$m/digits.fx' here.fx &&
     '$build/count-flops' here.fx '$m/digits_images.npy'"
 cat >softmax.fx <<'END'
@@ -49,58 +29,60 @@ graph():
     %softmax : [num_users=1] = call_function[target=torch.softmax](args = (%x, 1), kwargs = {})
     return softmax
 END
-is 'own_cost counts exps as sixteen' 0 '^torch.softmax +3[34][0-9]\*N flops' \
+said 'own_cost counts exps as sixteen' 0 '^torch.softmax +3[34][0-9]\*N flops' \
     "$build/own-cost" softmax.fx 'f32[N,10]'
-is 'own_cost tells what is wrong' 1 '^own_cost: none.fx: ' \
+said 'own_cost tells what is wrong' 1 '^own_cost: none.fx: ' \
     "$build/own-cost" none.fx 'f32[2]'
-is 'swap calls another function' 0 '^tensor' \
+said 'swap calls another function' 0 '^tensor' \
     "$build/swap" "$m/mymodule.fx" operator.add operator.sub
-is 'swap names what is unknown' 1 "unknown function 'nope'.*While executing %add" \
+said 'swap names what is unknown' 1 \
+    "unknown function 'nope'.*While executing %add" \
     "$build/swap" "$m/mymodule.fx" operator.add nope
-is 'swap_by_edit makes sums products' 0 \
+said 'swap_by_edit makes sums products' 0 \
     '%mul : .*target=operator.mul.\(args = \(%x, %param\)' \
     "$build/swap-by-edit" "$m/mymodule.fx"
-is 'swap_by_edit leaves no sum' 1 '' sh -c "
+said 'swap_by_edit leaves no sum' 1 '' sh -c "
     '$build/swap-by-edit' '$m/mymodule.fx' | grep operator.add"
-is 'swap_by_edit tells what is wrong' 1 '^swap_by_edit: none.fx: ' \
+said 'swap_by_edit tells what is wrong' 1 '^swap_by_edit: none.fx: ' \
     "$build/swap-by-edit" none.fx
-is 'swap_by_pattern makes sums products' 0 'call_function\[target=torch.mul\]' \
+said 'swap_by_pattern makes sums products' 0 \
+    'call_function\[target=torch.mul\]' \
     "$build/swap-by-pattern" "$m/mymodule.fx"
-is 'swap_by_pattern tells how many' 0 '^1 replaced$' \
+said 'swap_by_pattern tells how many' 0 '^1 replaced$' \
     "$build/swap-by-pattern" "$m/mymodule.fx"
-is 'swap_by_pattern tells what is wrong' 1 '^swap_by_pattern: none.fx: ' \
+said 'swap_by_pattern tells what is wrong' 1 '^swap_by_pattern: none.fx: ' \
     "$build/swap-by-pattern" none.fx
-is 'swap_by_transformer calls another function' 0 \
+said 'swap_by_transformer calls another function' 0 \
     '%mul : .*target=operator.mul.\(args = \(%x, %param\)' \
     "$build/swap-by-transformer" "$m/mymodule.fx"
-is 'swap_by_transformer prints a model' 0 '' sh -c "
+said 'swap_by_transformer prints a model' 0 '' sh -c "
     '$build/swap-by-transformer' '$m/mymodule.fx' >swapped.fx &&
     '$build/cfx' print swapped.fx --format model | cmp - swapped.fx"
-is 'swap_by_transformer tells what is wrong' 1 \
+said 'swap_by_transformer tells what is wrong' 1 \
     '^swap_by_transformer: none.fx: ' "$build/swap-by-transformer" none.fx
-is 'decompose_relu leaves none' 1 '' sh -c "
+said 'decompose_relu leaves none' 1 '' sh -c "
     '$build/decompose-relu' '$m/digits.fx' | grep -i relu"
 cp "$m/digits.safetensors" decomposed.safetensors
 "$build/decompose-relu" "$m/digits.fx" >decomposed.fx
-is 'decompose_relu changes no result' 0 '' sh -c "
+said 'decompose_relu changes no result' 0 '' sh -c "
     '$build/cfx' run decomposed.fx -i 'x=$m/digits_images.npy' -O a &&
     '$build/cfx' run '$m/digits.fx' -i 'x=$m/digits_images.npy' -O b &&
     cmp a/output.npy b/output.npy"
-is 'shapes adds up for any size' 0 \
+said 'shapes adds up for any size' 0 \
     '\*H\*N\*W .* bytes$' \
     "$build/shapes-example" "$m/resnet18.fx" 'f32[N,3,H,W]'
-is 'shapes adds up' 0 '^[0-9]+\*N bytes$' \
+said 'shapes adds up' 0 '^[0-9]+\*N bytes$' \
     "$build/shapes-example" "$m/resnet18.fx" 'f32[N,3,224,224]'
-is 'shapes names what does not fit' 1 'Conv2d of f32\[N, 1, 8, 8\] in conv1' \
+said 'shapes names what does not fit' 1 'Conv2d of f32\[N, 1, 8, 8\] in conv1' \
     "$build/shapes-example" "$m/resnet18.fx" 'f32[N,1,8,8]'
-is 'own_module runs' 0 '^eager: 2 by 4$' "$build/own-module"
-is 'own_module propagates shapes' 0 '^meta: 2 by 4$' \
+said 'own_module runs' 0 '^eager: 2 by 4$' "$build/own-module"
+said 'own_module propagates shapes' 0 '^meta: 2 by 4$' \
     "$build/own-module"
-is 'own_module is traced' 0 'target=torch.mul.\(args = \(%relu, %scale\)' \
+said 'own_module is traced' 0 'target=torch.mul.\(args = \(%relu, %scale\)' \
     "$build/own-module"
-is 'digits tells what is wrong' 1 '^digits: none.fx: ' \
+said 'digits tells what is wrong' 1 '^digits: none.fx: ' \
     "$build/digits" none.fx a b
-is 'digits without arguments' 2 '^usage' "$build/digits"
+said 'digits without arguments' 2 '^usage' "$build/digits"
 
 cat >conv.fx <<'END'
 Net(
@@ -125,8 +107,8 @@ graph():
     return conv
 END
 "$build/conv-bn-fusion" conv.fx >back 2>&1
-is 'conv_bn_fusion folds the norm into the convolution' 0 '' cmp back fused.fx
-is 'conv_bn_fusion tells what is wrong' 1 '^conv_bn_fusion: none.fx: ' \
+said 'conv_bn_fusion folds the norm into the convolution' 0 '' cmp back fused.fx
+said 'conv_bn_fusion tells what is wrong' 1 '^conv_bn_fusion: none.fx: ' \
     "$build/conv-bn-fusion" none.fx
 
 # ---- Plugins ----
@@ -136,7 +118,7 @@ flags="-std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion
 plugin()
 {
     # shellcheck disable=SC2086
-    is "$1.c compiles" 0 '' ${CC:-cc} $flags -I"$build/lib" -I"$src/lib" \
+    said "$1.c compiles" 0 '' ${CC:-cc} $flags -I"$build/lib" -I"$src/lib" \
         -o "$1.so" "$src/examples/$1.c"
 }
 
@@ -155,17 +137,18 @@ graph():
 END
 plugin twice
 if [ -f twice.so ]; then
-    is 'an operator of a plugin' 0 '^tensor\(\[2., 2., 2.\]\)' \
+    said 'an operator of a plugin' 0 '^tensor\(\[2., 2., 2.\]\)' \
         "$build/cfx" run one.fx --load ./twice.so
-    is 'its method' 0 '^output f32\[2, 3\]' \
+    said 'its method' 0 '^output f32\[2, 3\]' \
         "$build/cfx" run twice.fx --load ./twice.so -i 'x=f32[2,3]'
-    is 'its errors name the node' 1 'takes float32 only; While executing %twice' \
+    said 'its errors name the node' 1 \
+        'takes float32 only; While executing %twice' \
         "$build/cfx" run twice.fx --load ./twice.so -i 'x=i32[2]'
-    is 'its signature is checked' 1 'While executing %twice' \
+    said 'its signature is checked' 1 'While executing %twice' \
         "$build/cfx" run twice.fx --load ./twice.so -i 'x=3'
-    is 'its documentation' 0 'Twice each element' \
+    said 'its documentation' 0 'Twice each element' \
         "$build/cfx" ops my.twice --load ./twice.so
-    is 'unknown without the plugin' 1 "unknown function 'my.twice'" \
+    said 'unknown without the plugin' 1 "unknown function 'my.twice'" \
         "$build/cfx" run twice.fx -i 'x=f32[2,3]'
 fi
 
@@ -181,20 +164,21 @@ graph():
 END
 plugin scale
 if [ -f scale.so ]; then
-    is 'a module type of a plugin' 0 '^output f32\[2, 3\]' "$build/cfx" run \
+    said 'a module type of a plugin' 0 '^output f32\[2, 3\]' "$build/cfx" run \
         scale.fx --load ./scale.so -i 'x=f32[2,3]' --random-weights 1
     "$build/cfx" print scale.fx --load ./scale.so --format model >back 2>&1
-    is 'its model prints back' 0 '' cmp back scale.fx
-    is 'its shapes are checked' 1 'While executing %scale' "$build/cfx" run \
+    said 'its model prints back' 0 '' cmp back scale.fx
+    said 'its shapes are checked' 1 'While executing %scale' "$build/cfx" run \
         scale.fx --load ./scale.so -i 'x=f32[2,4]' --random-weights 1
-    is 'its weights are missed' 1 'missing weight: scale.weight' \
+    said 'its weights are missed' 1 'missing weight: scale.weight' \
         "$build/cfx" run scale.fx --load ./scale.so -i 'x=f32[2,3]'
-    is 'its documentation' 0 'learned factor' \
+    said 'its documentation' 0 'learned factor' \
         "$build/cfx" ops --modules Scale --load ./scale.so
     sed 's/features=3/features=0/' scale.fx >zero.fx
-    is 'its constructor may refuse' 1 '^cfx: zero.fx:2:.*at least one feature' \
+    said 'its constructor may refuse' 1 \
+        '^cfx: zero.fx:2:.*at least one feature' \
         "$build/cfx" print zero.fx --load ./scale.so
-    is 'unknown without the plugin' 1 'Scale is unknown' \
+    said 'unknown without the plugin' 1 'Scale is unknown' \
         "$build/cfx" run scale.fx -i 'x=f32[2,3]'
 fi
 
@@ -204,8 +188,7 @@ for f in "$src"/examples/*.c; do
     case $f in */digits.c) continue ;; esac
     n=$(awk '/^\/\*/ { c = 1 } !c && NF && !/^ *\/\*.*\*\/$/ { n++ }
              /\*\/ *$/ { c = 0 } END { print n }' "$f")
-    is "${f##*/} has $n lines of code, fewer than 60" 0 '' test "$n" -lt 60
+    said "${f##*/} has $n lines of code, fewer than 60" 0 '' test "$n" -lt 60
 done
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+tell

@@ -51,7 +51,7 @@ PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test \
 check_PROGRAMS += $(PASS_TESTS)
 TESTS += $(PASS_TESTS)
 endif
-EXTRA_DIST += %reldir%/pass_test.h %reldir%/behaviours
+EXTRA_DIST += %reldir%/pass_test.h %reldir%/behaviours %reldir%/said.sh
 check_PROGRAMS += tests/passes_zoo_test
 tests_passes_zoo_test_SOURCES = %reldir%/passes_zoo_test.c %reldir%/zoo.c \
 	%reldir%/zoo.h

@@ -1,26 +1,13 @@
 #!/bin/sh
 # cfx shapes --memory and cfx run --arena.
-src=$(cd "$srcdir" && pwd)
-cfx=$(cd "$(dirname "$CFX")" && pwd)/$(basename "$CFX")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
+. "$srcdir/tests/said.sh"
 
 # is NAME STATUS PATTERN ARGUMENT...: what cfx says has a line of the pattern.
 is()
 {
     name=$1 status=$2 pattern=$3
     shift 3
-    "$cfx" "$@" >out 2>err </dev/null
-    got=$?
-    if [ $got = "$status" ] && cat out err | grep -Eq -e "$pattern"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "not ok: $name: status $got, no '$pattern'"
-        sed 's/^/    /;20q' out err
-    fi
+    said "$name" "$status" "$pattern" "$cfx" "$@"
 }
 
 m=$src/models/digits.fx
@@ -116,5 +103,4 @@ same "a result of several parts" "$src/models/topk.fx" -i 'f32[5,4]'
 
 same "what is saved is no miss" "$m" -i 'f32[2,1,8,8]' --save relu=relu.npy
 
-echo "memory: $passed passed, $failed failed"
-[ $failed = 0 ]
+tell

@@ -2,47 +2,16 @@
 # cfx roofline: tables, formats, symbols, times, reports compared, bounds, and
 # what it says of errors. The numbers are those of a machine of round numbers,
 # golden/roofline/machine.json.
-src=$(cd "$srcdir" && pwd)
-cfx=$(cd "$(dirname "$CFX")" && pwd)/$(basename "$CFX")
+. "$srcdir/tests/said.sh"
 golden=$src/tests/golden/roofline
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
-
-ok()
-{
-    passed=$((passed + 1))
-}
-
-not_ok()
-{
-    failed=$((failed + 1))
-    echo "not ok: $*"
-    sed 's/^/    /;20q' out err
-}
 
 # is NAME STATUS PATTERN ARGUMENT...: a line of what cfx roofline says has the
-# pattern. out and err keep its words.
+# pattern.
 is()
 {
     name=$1 status=$2 pattern=$3
     shift 3
-    "$cfx" roofline "$@" >out 2>err </dev/null
-    got=$?
-    if [ $got = "$status" ] && cat out err | grep -Eq -e "$pattern"; then
-        ok
-    else
-        not_ok "$name: status $got, no '$pattern'"
-    fi
-}
-
-# also NAME PATTERN: the words of the last call have this too.
-also()
-{
-    if cat out err | grep -Eq -e "$2"; then ok; else
-        not_ok "$1: no '$2'"
-    fi
+    said "$name" "$status" "$pattern" "$cfx" roofline "$@"
 }
 
 # same NAME FILE ARGUMENT...: what it prints is the golden file, to which it
@@ -311,5 +280,4 @@ is 'shapes that do not fit' 1 'While executing %conv1' resnet18.fx \
     -i 'x=f32[1,4,8,8]' $round
 }
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+tell

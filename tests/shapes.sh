@@ -1,39 +1,14 @@
 #!/bin/sh
 # cfx shapes: tables, formats, symbols, assertions, and what it says of errors.
-src=$(cd "$srcdir" && pwd)
-cfx=$(cd "$(dirname "$CFX")" && pwd)/$(basename "$CFX")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 99
-passed=0 failed=0
+. "$srcdir/tests/said.sh"
 
 # is NAME STATUS PATTERN ARGUMENT...: a line of what cfx shapes says has the
-# pattern. out and err keep its words.
+# pattern.
 is()
 {
     name=$1 status=$2 pattern=$3
     shift 3
-    "$cfx" shapes "$@" >out 2>err </dev/null
-    got=$?
-    if [ $got = "$status" ] && cat out err | grep -Eq -e "$pattern"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "not ok: $name: status $got, no '$pattern'"
-        sed 's/^/    /;20q' out err
-    fi
-}
-
-# also NAME PATTERN: the words of the last call have this too.
-also()
-{
-    if cat out err | grep -Eq -e "$2"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "not ok: $1: no '$2'"
-        sed 's/^/    /;20q' out err
-    fi
+    said "$name" "$status" "$pattern" "$cfx" shapes "$@"
 }
 
 m=$src/models/resnet18.fx
@@ -275,5 +250,4 @@ is 'a range that is none' 1 '^cfx: .*--set N=2..1: should be' "$m" \
     -i 'x=f32[N,3,64,64]' --set N=2..1
 is 'a shape that is none' 1 '^cfx: .*input x: ' "$m" -i 'x=f32[N,3'
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+tell
