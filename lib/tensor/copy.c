@@ -480,3 +480,24 @@ cfx_status cfx_tensor_copy(cfx_tensor *dst, const cfx_tensor *src,
         cfx_parallel_for(dst->ctx, numel, PIECE / size, copy_rows, &j);
     return CFX_OK;
 }
+
+cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
+                                 cfx_error *err)
+{
+    cfx_status status;
+
+    if (cfx_tensor_is_contiguous(t)) {
+        *out = cfx_tensor_ref(t);
+        return CFX_OK;
+    }
+    status = cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank,
+                             t->shape, NULL, err);
+    if (status || !t->storage)
+        return status;
+    if ((status = cfx_tensor_alloc(*out, err)) ||
+        (status = cfx_tensor_copy(*out, t, err))) {
+        cfx_tensor_unref(*out);
+        *out = NULL;
+    }
+    return status;
+}

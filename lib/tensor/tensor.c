@@ -795,24 +795,3 @@ void *cfx_tensor_at(const cfx_tensor *t, const int64_t *index)
     return (char *)t->data +
            at * (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
 }
-
-cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
-                                 cfx_error *err)
-{
-    cfx_status status;
-
-    if (cfx_tensor_is_contiguous(t)) {
-        *out = cfx_tensor_ref(t);
-        return CFX_OK;
-    }
-    status = cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank,
-                             t->shape, NULL, err);
-    if (status || !t->storage)
-        return status;
-    if ((status = cfx_tensor_alloc(*out, err)) ||
-        (status = cfx_tensor_copy(*out, t, err))) {
-        cfx_tensor_unref(*out);
-        *out = NULL;
-    }
-    return status;
-}
