@@ -77,6 +77,13 @@ int cli_open(cli *c);
  * output could not be written. */
 int cli_close(cli *c, int status);
 
+/* The status of printing to c->out: what the output refuses is told when it is
+ * closed. */
+CFX_INLINE cfx_status cli_printed(cfx_status rc)
+{
+    return rc == CFX_EIO ? CFX_OK : rc;
+}
+
 /* Another context beside c->ctx, of that CPU level (NULL: the best) and number
  * of threads (0: as asked for all). Gives a status, after the line on stderr;
  * free it before c->ctx. */

@@ -150,10 +150,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
     cfx_status rc = cli_load(c, &gm, args[0], format->weights, &err);
     if (!rc) {
-        rc = format->print(cfx_sink_file(c->out), gm, o, &err);
-        /* What the output refuses is told when it is closed. */
-        if (rc == CFX_EIO)
-            rc = CFX_OK;
+        rc = cli_printed(format->print(cfx_sink_file(c->out), gm, o, &err));
         if (rc)
             cfx_fail_at(&err, "%s", args[0]);
     }

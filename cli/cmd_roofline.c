@@ -512,12 +512,6 @@ static cfx_status find_other(char **out, size_t *len, cli *c,
     return on_machine(out, len, c, o, gm, model, err);
 }
 
-/* What the output refuses is told when it is closed. */
-static cfx_status written(cfx_status rc)
-{
-    return rc == CFX_EIO ? CFX_OK : rc;
-}
-
 static cfx_status compare(cli *c, const struct roofline_options *o,
                           const struct format *format,
                           const cfx_roofline_view *view, const cfx_roofline *r,
@@ -533,7 +527,7 @@ static cfx_status compare(cli *c, const struct roofline_options *o,
                                   format->compared, view, err);
         if (rc == CFX_EPARSE || rc == CFX_EINVAL)
             cfx_fail_at(err, "%s", o->against);
-        rc = written(rc);
+        rc = cli_printed(rc);
     }
     free(other);
     return rc;
@@ -559,7 +553,7 @@ static cfx_status report(cli *c, const struct roofline_options *o,
     else if (o->against)
         rc = compare(c, o, format, view, r, err);
     else
-        rc = written(format->print(cfx_sink_file(c->out), r, view, err));
+        rc = cli_printed(format->print(cfx_sink_file(c->out), r, view, err));
     cfx_roofline_free(r);
     cli_symbols_release(&symbols);
     return rc;

@@ -186,11 +186,9 @@ static cfx_status propagate(cli *c, cfx_module *gm,
         rc = cfx_interp_run(&p.base, in.value, in.n, &result, err);
     if (!rc)
         rc = check_asserts(&p, &symbols, &o->asserts, err);
-    if (!rc) {
-        rc = format->print(cfx_sink_file(c->out), &p, o->depth, err);
-        /* What the output refuses is told when it is closed. */
-        rc = rc == CFX_EIO ? CFX_OK : rc;
-    }
+    if (!rc)
+        rc = cli_printed(format->print(cfx_sink_file(c->out), &p, o->depth,
+                                       err));
     cfx_value_unref(result);
     cfx_interp_release(&p.base);
     cli_inputs_release(&in);

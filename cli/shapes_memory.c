@@ -23,12 +23,9 @@ cfx_status cli_print_memory(cli *c, cfx_module *gm, const cli_inputs *in,
     cfx_status rc = cfx_memory_plan_new(&plan, gm, in->value, in->n, &how,
                                         err);
 
-    if (!rc) {
-        rc = cfx_print_memory(cfx_sink_file(c->out), plan, format_of(format),
-                              err);
-        /* What the output refuses is told when it is closed. */
-        rc = rc == CFX_EIO ? CFX_OK : rc;
-    }
+    if (!rc)
+        rc = cli_printed(cfx_print_memory(cfx_sink_file(c->out), plan,
+                                          format_of(format), err));
     cfx_memory_plan_free(plan);
     return rc;
 }

@@ -63,13 +63,14 @@ typedef struct team {
     cfx_machine_pass *pass;
     size_t bytes, apart;    /* of a pass */
     size_t stride, reach;   /* from sample to sample, up to here; or 0 */
+    double warm;            /* bytes that all caches hold */
     double work;            /* of one member in a round */
 
     int64_t rounds;
     int64_t share_ns;       /* about how long all may take */
     int64_t began;
     double best_round;      /* ns */
-    double walked, warm;    /* of memory, until caches hold nothing older */
+    int cold;               /* so many samples more do not count */
     size_t at;              /* where in the slices the next sample is */
     bool done;
     int samples;
@@ -136,8 +137,10 @@ static void record(team *t)
         end = t->member[i].end > end ? t->member[i].end : end;
     }
     double took = (double)(end - begin) + 1e-3;
-    t->walked += all;
-    if (choose_rounds(t, took) && !(t->stride && t->walked <= t->warm))
+    bool counts = choose_rounds(t, took);
+    if (t->cold > 0)
+        t->cold--;
+    else if (counts)
         t->sample[t->samples++] = all / took * 1e9;
     if (t->stride)
         t->at = t->at + t->stride > t->reach ? 0 : t->at + t->stride;
@@ -218,7 +221,6 @@ static bool run_team(team *t, double *best, double *spread)
     atomic_store(&t->arrived, 0);
     t->rounds = 1;
     t->best_round = 0;
-    t->walked = 0;
     t->samples = 0;
     t->at = 0;
     t->done = false;
@@ -274,12 +276,14 @@ static size_t whole(size_t bytes, size_t unit)
 }
 
 /* A loop, over so many arrays, that moves so many bytes for each byte of one;
- * and its rate. */
+ * and its rate. The last ones are of memory alone, past the caches. */
 typedef struct way {
     cfx_machine_pass *pass;
     int arrays, moved;
     double *rate;
 } way;
+
+enum { WAYS = 4, WAYS_PAST = 2 };
 
 /* Walk `set` bytes in all arrays; of memory, a piece at a time. */
 static bool measure_way(team *t, const way *w, size_t set, bool memory,
@@ -296,11 +300,13 @@ static bool measure_way(team *t, const way *w, size_t set, bool memory,
     }
     t->bytes = whole(set, PASS);
     t->stride = 0;
+    t->cold = 0;
     if (memory) {
         size_t piece = whole(PIECE / (w->arrays > 1 ? 2U : 1U), PASS);
         t->bytes = piece < set / 8 ? piece : whole(set / 8, PASS);
         t->stride = t->bytes;
         t->reach = set - t->bytes;
+        t->cold = 1 + (int)(t->warm / ((double)t->bytes * w->arrays * t->n));
     }
     t->work = (double)t->bytes * w->moved;
     if (!run_team(t, w->rate, &wide))
@@ -312,17 +318,16 @@ static bool measure_way(team *t, const way *w, size_t set, bool memory,
 static bool measure_level(team *t, const cfx_machine_loops *loops,
                           cfx_machine_level *l, size_t set, bool memory)
 {
-    const way ways[] = {
+    const way ways[WAYS + WAYS_PAST] = {
         {loops->read, 1, 1, &l->read},
         {loops->write, 1, 1, &l->write},
         {loops->triad, 3, 3, &l->triad},
         {loops->update, 1, 2, &l->update},
-        /* Of memory also those past the caches. */
         {loops->write_past, 1, 1, &l->write},
         {loops->triad_past, 3, 3, &l->triad},
     };
 
-    for (int i = 0; i < (memory ? 6 : 4); i++) {
+    for (int i = 0; i < (memory ? WAYS + WAYS_PAST : WAYS); i++) {
         if (!measure_way(t, &ways[i], set, memory, &l->spread))
             return false;
     }
@@ -503,7 +508,7 @@ static cfx_status measure_count(const plan *p, int threads, int64_t share_ns,
  * a busy machine those before took longer than they should. */
 static int64_t share_of_rest(const plan *p, int teams)
 {
-    int loops = 4 * p->hw.ncaches + 6;
+    int loops = WAYS * (p->hw.ncaches + 1) + WAYS_PAST;
     double left = p->seconds * 1e9 - (double)(cfx_clock_ns() - p->began);
 
     for (const cfx_machine_arithmetic *a = p->loops->arithmetic; a->run; a++)

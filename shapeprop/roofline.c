@@ -4,6 +4,7 @@
 #include <cfx/memory_plan.h>
 
 #include "shapeprop/roofline_impl.h"
+#include "shapeprop/symbols.h"
 
 const char *const cfx_bound_names[CFX_NBOUNDS] = {"unknown", "free", "compute",
                                                   "memory"};
@@ -167,13 +168,13 @@ static cfx_status fill_groups(cfx_roofline *r, cfx_error *err)
 
 /* ---- Symbols that guards settle ---- */
 
-/* Is a symbol a number, or another extent? */
+/* Is there a symbol that need not be one? */
 static bool settles(const cfx_shape_env *env)
 {
     for (size_t i = 0; env && i < cfx_shape_env_symbols(env); i++) {
         cfx_symbol s;
         cfx_shape_env_symbol(env, i, &s);
-        if (s.min == s.max || !cfx_dim_is_bad(s.equals))
+        if (cfx_symbol__is_settled(&s))
             return true;
     }
     return false;

@@ -2,6 +2,7 @@
  * roofline_symbol -- floors along a symbol: turning points, curves.
  */
 #include "shapeprop/roofline_impl.h"
+#include "shapeprop/symbols.h"
 
 enum { EACH_UP_TO = 64, FOLLOW_UP_TO = 1 << 30, MOST_POINTS = 10000 };
 
@@ -27,12 +28,6 @@ cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
 
 /* ---- Symbols ---- */
 
-/* Is it a number, or another extent? */
-static bool is_settled(const cfx_symbol *s)
-{
-    return s->min == s->max || !cfx_dim_is_bad(s->equals);
-}
-
 /* The symbol of that name, or the only one that is free. */
 static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
                               const char *symbol, cfx_error *err)
@@ -41,7 +36,8 @@ static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
     cfx_symbol s;
     for (size_t i = 0; i < all; i++) {
         cfx_shape_env_symbol(r->env, i, &s);
-        if (symbol ? strcmp(s.name, symbol) != 0 : is_settled(&s))
+        if (symbol ? strcmp(s.name, symbol) != 0
+                   : cfx_symbol__is_settled(&s))
             continue;
         *out = s;
         n++;
@@ -210,58 +206,94 @@ cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
 
 /* ---- Where the graph runs ---- */
 
-/* Does one of an environment's guards, "A == B", hold with that value? Those
- * that other symbols occur in are taken to. */
-static cfx_status guard_holds(bool *holds, const cfx_roofline *r,
-                              const char *guard, setting *s, cfx_error *err)
+static const char *const relations[] = {" == ", " != ", " <= ", " < "};
+enum { RELATIONS = 4 };
+
+/* A guard, "A == B", in an environment of its own. */
+typedef struct guard {
+    const char *text;
+    int relation;
+    cfx_dim left, right;
+} guard;
+
+typedef struct guards {
+    cfx_shape_env *env;
+    guard *item;
+    size_t n, room;
+} guards;
+
+/* Sides that have no form here are left out by `*read`. */
+static cfx_status read_guard(guard *g, cfx_shape_env *env, const char *text,
+                             bool *read, cfx_error *err)
 {
-    static const char *const relations[] = {" == ", " != ", " <= ", " < "};
     char left[1024];
     const char *at = NULL;
-    cfx_shape_env *apart = NULL;
-    cfx_dim a, b;
-    int64_t x, y;
-    int k = 0;
-    *holds = true;
-    while (k < 4 && !(at = strstr(guard, relations[k])))
-        k++;
-    size_t n = at ? (size_t)(at - guard) : sizeof(left);
+    *read = false;
+    *g = (guard){.text = text};
+    while (g->relation < RELATIONS &&
+           !(at = strstr(text, relations[g->relation])))
+        g->relation++;
+    size_t n = at ? (size_t)(at - text) : sizeof(left);
     if (n >= sizeof(left))
         return CFX_OK;
-    memcpy(left, guard, n);
+    memcpy(left, text, n);
     left[n] = '\0';
-    cfx_status st = cfx_shape_env_new(&apart, r->ctx, err);
+    cfx_status st = cfx_dim_parse(&g->left, env, left, err);
     if (!st)
-        st = cfx_dim_parse(&a, apart, left, err);
-    if (!st)
-        st = cfx_dim_parse(&b, apart, at + strlen(relations[k]), err);
-    if (!st && !cfx_dim_eval(&x, a, value_of, s, NULL) &&
-        !cfx_dim_eval(&y, b, value_of, s, NULL))
-        *holds = k == 0 ? x == y : k == 1 ? x != y : k == 2 ? x <= y : x < y;
-    cfx_shape_env_free(apart);
+        st = cfx_dim_parse(&g->right, env,
+                           at + strlen(relations[g->relation]), err);
+    *read = !st;
     return st == CFX_ENOMEM ? st : CFX_OK;
+}
+
+/* Release them, also on failure. */
+static cfx_status read_guards(guards *g, const cfx_roofline *r,
+                              cfx_error *err)
+{
+    bool read;
+    *g = (guards){.room = cfx_shape_env_guards(r->env)};
+    cfx_status st = cfx_shape_env_new(&g->env, r->ctx, err);
+    if (st)
+        return st;
+    g->item = cfx_calloc(r->ctx, g->room + 1, sizeof(*g->item));
+    if (!g->item)
+        return cfx_no_memory(err);
+    for (size_t i = 0; i < g->room && !st; i++) {
+        st = read_guard(&g->item[g->n], g->env, cfx_shape_env_guard(r->env, i),
+                        &read, err);
+        g->n += read;
+    }
+    return st;
+}
+
+static void release_guards(guards *g, const cfx_roofline *r)
+{
+    cfx_free(r->ctx, g->item, (g->room + 1) * sizeof(*g->item));
+    cfx_shape_env_free(g->env);
+}
+
+/* Those that other symbols occur in are taken to hold. */
+static bool guard_holds(const guard *g, setting *s)
+{
+    int64_t x, y;
+    if (cfx_dim_eval(&x, g->left, value_of, s, NULL) ||
+        cfx_dim_eval(&y, g->right, value_of, s, NULL))
+        return true;
+    return g->relation == 0   ? x == y
+           : g->relation == 1 ? x != y
+           : g->relation == 2 ? x <= y : x < y;
 }
 
 /* The first guard that a value breaks, the range of its symbol among them;
  * NULL: none. */
-static cfx_status find_broken(const char **why, const cfx_roofline *r,
-                              const cfx_symbol *symbol, int64_t at,
-                              cfx_error *err)
+static const char *find_broken(const guards *g, const cfx_symbol *symbol,
+                               int64_t at)
 {
     setting s = {symbol->name, at};
-    size_t n = cfx_shape_env_guards(r->env);
-    cfx_status st = CFX_OK;
-    bool holds = true;
-    *why = NULL;
-    for (size_t i = 0; i < n && !st && !*why; i++) {
-        const char *guard = cfx_shape_env_guard(r->env, i);
-        st = guard_holds(&holds, r, guard, &s, err);
-        if (!holds)
-            *why = guard;
-    }
-    if (!st && !*why && (at < symbol->min || at > symbol->max))
-        *why = "its range";
-    return st;
+    for (size_t i = 0; i < g->n; i++)
+        if (!guard_holds(&g->item[i], &s))
+            return g->item[i].text;
+    return at < symbol->min || at > symbol->max ? "its range" : NULL;
 }
 
 /* ---- Curves ---- */
@@ -358,19 +390,19 @@ typedef struct sweeping {
     cfx_floor *floor;       /* scratch */
 } sweeping;
 
-static cfx_status sweep_all(sweeping *s, cfx_error *err)
+static cfx_status sweep_all(sweeping *s, const guards *g, cfx_error *err)
 {
     cfx_roofline *r = s->r;
-    const char *why = NULL, *first = NULL;
+    const char *first = NULL;
     int64_t at = s->from, broken = 0;
     size_t n = 0;
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < s->all && !st; i++) {
-        st = find_broken(&why, r, &s->symbol, at, err);
+        const char *why = find_broken(g, &s->symbol, at);
         if (why && !first)
             broken = at;
         first = first ? first : why;
-        if (!st && !why) {
+        if (!why) {
             r->point[n].at = at;
             st = find_point(r, &r->point[n], s->symbol.name, s->floor, err);
             n++;
@@ -416,7 +448,12 @@ cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
     r->point = cfx_calloc(r->ctx, s.all, sizeof(*r->point));
     r->self->point_cap = r->point ? s.all : 0;
     set_symbol(r->swept, s.symbol.name);
-    st = s.floor && r->point ? sweep_all(&s, err) : cfx_no_memory(err);
+    guards g;
+    st = read_guards(&g, r, err);
+    if (!st)
+        st = s.floor && r->point ? sweep_all(&s, &g, err)
+                                 : cfx_no_memory(err);
+    release_guards(&g, r);
     cfx_free(r->ctx, s.floor, size);
     if (st)
         drop_points(r);

@@ -246,11 +246,8 @@ START_TEST(a_plan_is_printed)
 }
 END_TEST
 
-int main(void)
+static void fill(TCase *t)
 {
-    Suite *s = suite_create("memory_plan");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, a_chain_takes_two_blocks);
     tcase_add_test(t, views_and_results_in_place_are_aliases);
     tcase_add_test(t, results_that_are_computed_apart_are_scratch);
@@ -263,10 +260,9 @@ int main(void)
     tcase_add_test(t, errors_are_those_of_the_walk);
     tcase_add_test(t, the_checker_finds_what_overlaps);
     tcase_add_test(t, a_plan_is_printed);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+}
+
+int main(void)
+{
+    return run_suite("memory_plan", fill);
 }

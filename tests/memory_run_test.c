@@ -369,11 +369,8 @@ START_TEST(memory_in_the_arena_is_watched)
 END_TEST
 #endif
 
-int main(void)
+static void fill(TCase *t)
 {
-    Suite *s = suite_create("memory_run");
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
     tcase_add_test(t, runs_in_the_arena_give_the_same);
     tcase_add_test(t, other_sizes_run_outside_of_the_arena);
     tcase_add_test(t, data_that_tell_sizes_run);
@@ -386,10 +383,9 @@ int main(void)
 #if defined(__SANITIZE_ADDRESS__)
     tcase_add_test(t, memory_in_the_arena_is_watched);
 #endif
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
+}
+
+int main(void)
+{
+    return run_suite("memory_run", fill);
 }

@@ -22,10 +22,11 @@
  * something before it is defined are moved behind it, and a match that earlier
  * replacements have put on a cycle is left alone. Where something writes to
  * what the match reads before the first user comes, the copy stands directly
- * behind the match; a match in whose midst that happens is left alone. A
- * pattern may return its placeholders, or a node twice; both may leave
- * placeholders unused. New nodes inherit the provenance of what they replace
- * (cfx_node_inherit). Code is never generated as a side effect.
+ * behind the match; a match in whose midst that happens is left alone (with
+ * across_writes both are as in torch.fx). A pattern may return its
+ * placeholders, or a node twice; both may leave placeholders unused. New nodes
+ * inherit the provenance of what they replace (cfx_node_inherit). Code is never
+ * generated as a side effect.
  *
  * When it fails, each match is either replaced as a whole or untouched (but
  * for the order of the nodes around it), and the graph is well-formed; what is
@@ -57,8 +58,8 @@ typedef struct cfx_rewrite_options {
     cfx_status (*make)(void *user, const cfx_match *m, const cfx_graph *graph,
                        const cfx_graph **out, cfx_error *err);
     void *make_user;
-    /* Also torch.fx's places, and its replacements, where something writes to
-     * what a match reads: whoever asks for it knows that it does no harm. */
+    /* Replace, and place copies, as torch.fx does also where something writes
+     * to what a match reads; the caller knows that this does no harm. */
     bool across_writes;
 } cfx_rewrite_options;
 

@@ -31,6 +31,7 @@
 #define CFX_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CFX_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define CFX_PREFETCH(p) __builtin_prefetch(p)
+/* From here on the compiler knows nothing of x, a variable. */
 #define CFX_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 #define CFX_UNUSED __attribute__((unused))
 #define CFX_INLINE static inline __attribute__((unused))
