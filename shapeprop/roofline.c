@@ -111,14 +111,14 @@ static cfx_status fill_nodes(cfx_roofline *r, cfx_error *err)
 
 static cfx_status fill_floors(cfx_roofline *r, cfx_error *err)
 {
-    size_t size = (r->nnodes + 1) * sizeof(cfx_floor);
-    cfx_floor *floor = r->rates ? cfx_alloc(r->ctx, size) : NULL;
+    size_t size = (r->nnodes + 1) * sizeof(cfx_roofline_floor);
+    cfx_roofline_floor *floor = r->rates ? cfx_alloc(r->ctx, size) : NULL;
     if (!r->rates)
         return CFX_OK;
     if (!floor)
         return cfx_no_memory(err);
-    cfx_status st = cfx_floor__find(floor, &r->self->flow, r->rates, NULL,
-                                    NULL, err);
+    cfx_status st = cfx_flow__find_floors(floor, &r->self->flow, r->rates,
+                                          NULL, NULL, err);
     for (size_t i = 0; i < r->nnodes && !st; i++)
         r->node[i].floor = floor[i];
     cfx_free(r->ctx, floor, size);

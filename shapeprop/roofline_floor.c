@@ -90,7 +90,7 @@ typedef struct finding {
     void *user;
     stack stack;
     int64_t *bytes;         /* by buffer; negative: not known */
-    cfx_floor *floor;
+    cfx_roofline_floor *floor;
 } finding;
 
 /* The number that a count is, or -1. */
@@ -187,7 +187,8 @@ static double level_seconds(const cfx_machine_level *l, double read,
     return fmax(fmax(read / in, written / out), (read + written) / both);
 }
 
-static void find_memory(const finding *g, cfx_floor *floor, const traffic *t)
+static void find_memory(const finding *g, cfx_roofline_floor *floor,
+                        const traffic *t)
 {
     floor->level = -1;
     floor->memory = 0;
@@ -203,7 +204,7 @@ static void find_memory(const finding *g, cfx_floor *floor, const traffic *t)
 
 /* ---- Rows ---- */
 
-static void find_bound(cfx_floor *floor, double flops, double bytes,
+static void find_bound(cfx_roofline_floor *floor, double flops, double bytes,
                        double peak)
 {
     floor->compute = flops / peak;
@@ -232,9 +233,9 @@ static void find_row(const finding *g, size_t i)
     int64_t flops = number(g, cfx_cost_flops(g->f->env, &c->cost));
     int64_t read = number(g, c->cost.bytes_read);
     int64_t written = number(g, c->cost.bytes_written);
-    cfx_floor *floor = &g->floor[i];
+    cfx_roofline_floor *floor = &g->floor[i];
     traffic t = {.in_place = in_place(g->f, &g->f->row[i])};
-    *floor = (cfx_floor){.level = -1};
+    *floor = (cfx_roofline_floor){.level = -1};
     if (flops < 0 || read < 0 || written < 0)
         return;
     read_all(g, &t, &g->f->row[i], read);
@@ -289,9 +290,10 @@ static void free_stack(stack *s, const cfx_flow *f)
     cfx_free(f->ctx, s->spare, (s->len + 1) * sizeof(*s->spare));
 }
 
-cfx_status cfx_floor__find(cfx_floor *floor, const cfx_flow *f,
-                           const cfx_machine_rates *rates,
-                           cfx_symbol_fn *value, void *user, cfx_error *err)
+cfx_status cfx_flow__find_floors(cfx_roofline_floor *floor, const cfx_flow *f,
+                                 const cfx_machine_rates *rates,
+                                 cfx_symbol_fn *value, void *user,
+                                 cfx_error *err)
 {
     finding g = {.f = f, .rates = rates, .value = value, .user = user,
                  .floor = floor};

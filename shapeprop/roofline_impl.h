@@ -48,9 +48,10 @@ void cfx_flow__release(cfx_flow *f);
 
 /* The floors of all rows, one each; rows whose counts are not known are
  * CFX_BOUND_UNKNOWN. `value` may be NULL. */
-cfx_status cfx_floor__find(cfx_floor *floor, const cfx_flow *f,
-                           const cfx_machine_rates *rates,
-                           cfx_symbol_fn *value, void *user, cfx_error *err);
+cfx_status cfx_flow__find_floors(cfx_roofline_floor *floor, const cfx_flow *f,
+                                 const cfx_machine_rates *rates,
+                                 cfx_symbol_fn *value, void *user,
+                                 cfx_error *err);
 
 struct cfx_roofline_self {
     cfx_cost_prop costs;

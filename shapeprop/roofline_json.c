@@ -91,7 +91,7 @@ static double intensity(const cfx_roofline_node *n)
 static void put_floor(cfx_json_object *o, const cfx_roofline *r,
                       const cfx_roofline_node *n)
 {
-    const cfx_floor *f = &n->floor;
+    const cfx_roofline_floor *f = &n->floor;
     bool known = r->rates && f->bound != CFX_BOUND_UNKNOWN;
     put_real(o, "intensity", intensity(n));
     put_text(o, "bound", known ? cfx_bound_names[f->bound] : NULL);

@@ -18,12 +18,13 @@ static bool value_of(void *user, const char *name, int64_t *v)
     return !strcmp(s->name, name);
 }
 
-cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
+cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_roofline_floor *floor,
                            cfx_symbol_fn *value, void *user, cfx_error *err)
 {
     if (!r->rates)
         return cfx_fail(err, CFX_EINVAL, "floors need a machine");
-    return cfx_floor__find(floor, &r->self->flow, r->rates, value, user, err);
+    return cfx_flow__find_floors(floor, &r->self->flow, r->rates, value, user,
+                                 err);
 }
 
 /* ---- Symbols ---- */
@@ -56,7 +57,7 @@ typedef struct following {
     const char *symbol;
     size_t size;            /* of the bounds of all rows */
     size_t cap;
-    cfx_floor *floor;       /* scratch */
+    cfx_roofline_floor *floor; /* scratch */
 } following;
 
 static cfx_status bounds_at(const following *f, int64_t at, uint8_t *bounds,
@@ -321,7 +322,7 @@ static cfx_status find_counts(const cfx_roofline *r, cfx_roofline_point *p,
 }
 
 static cfx_status find_point(const cfx_roofline *r, cfx_roofline_point *p,
-                             const char *symbol, cfx_floor *floor,
+                             const char *symbol, cfx_roofline_floor *floor,
                              cfx_error *err)
 {
     setting s = {symbol, p->at};
@@ -387,7 +388,7 @@ typedef struct sweeping {
     cfx_symbol symbol;
     int64_t from, to, step, factor;
     size_t all;             /* values, also where the graph does not run */
-    cfx_floor *floor;       /* scratch */
+    cfx_roofline_floor *floor; /* scratch */
 } sweeping;
 
 static cfx_status sweep_all(sweeping *s, const guards *g, cfx_error *err)
@@ -433,7 +434,7 @@ cfx_status cfx_roofline_sweep(cfx_roofline *r, const char *symbol,
 {
     sweeping s = {.r = r, .from = from, .to = to, .step = step,
                   .factor = factor};
-    size_t size = (r->nnodes + 1) * sizeof(cfx_floor);
+    size_t size = (r->nnodes + 1) * sizeof(cfx_roofline_floor);
     cfx_status st = find_symbol(&s.symbol, r, symbol, err);
     if (!st)
         st = check_free(r, s.symbol.name, err);

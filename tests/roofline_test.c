@@ -67,7 +67,7 @@ static const cfx_roofline_node *node(const char *name)
 static void assert_floor(const char *name, double seconds, cfx_bound_by bound,
                          const char *level)
 {
-    const cfx_floor *f = &node(name)->floor;
+    const cfx_roofline_floor *f = &node(name)->floor;
     ck_assert_int_eq(f->bound, bound);
     ck_assert_double_eq_tol(f->seconds, seconds, 1e-9 * seconds);
     ck_assert_str_eq(r->rates->level[f->level].name, level);
@@ -221,7 +221,7 @@ static const char fc_net[] =
 
 START_TEST(nodes_turn_where_they_are_told_to)
 {
-    cfx_floor before[8], after[8];
+    cfx_roofline_floor before[8], after[8];
     model(fc_net);
     analyse("f32[N,1000]");
     ck_assert(!r->known);
@@ -248,7 +248,7 @@ START_TEST(a_symbolic_floor_is_that_of_its_numbers)
     static const int sizes[] = {1, 3, 17, 64, 250};
     model(small_net);
     for (int i = 0; i < 5; i++) {
-        cfx_floor floor[16];
+        cfx_roofline_floor floor[16];
         setting s = {"N", sizes[i]};
         char text[64];
         analyse("f32[N,3,32,32]");
@@ -719,7 +719,7 @@ START_TEST(turns_are_found_far_out)
     ck_assert_msg(!cfx_roofline_follow(r, NULL, 0, 0, &err), "%s", err.text);
     ck_assert_uint_ge(r->nturns, 1);
     const cfx_turn *t = &r->turn[r->nturns - 1];
-    cfx_floor before[8], after[8];
+    cfx_roofline_floor before[8], after[8];
     setting at = {"N", t->at}, one_less = {"N", t->at - 1};
     ck_assert_int_gt(t->at, 4096);
     ck_assert_int_eq(cfx_roofline_at(r, before, value_of, &one_less, &err),

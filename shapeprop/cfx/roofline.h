@@ -44,19 +44,19 @@ typedef enum cfx_bound_by {
 CFX_API extern const char *const cfx_bound_names[CFX_NBOUNDS];
 
 /* The floor of one node. */
-typedef struct cfx_floor {
+typedef struct cfx_roofline_floor {
     cfx_bound_by bound;
     int level;              /* whose ceiling applies to its bytes; -1: none */
     double seconds;         /* the larger of the next two */
     double compute, memory;
     double ridge;           /* flops per byte where both would be equal; 0:
                                not known */
-} cfx_floor;
+} cfx_roofline_floor;
 
 typedef struct cfx_roofline_node {
     const cfx_cost_node *cost;
     cfx_dim flops, bytes;
-    cfx_floor floor;
+    cfx_roofline_floor floor;
     double seconds;         /* the median of the runs; 0: not measured */
     cfx_dim live_bytes;     /* of all values while it runs */
     cfx_bound_by first;     /* of cfx_roofline_follow: where it begins */
@@ -151,7 +151,8 @@ typedef bool cfx_symbol_fn(void *user, const char *name, int64_t *v);
 /* The floors with numbers for the symbols, one a node of the graph. Rows whose
  * counts stay unknown are CFX_BOUND_UNKNOWN. Fails with CFX_EINVAL where there
  * is no machine, CFX_ENOMEM. */
-CFX_API cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_floor *floor,
+CFX_API cfx_status cfx_roofline_at(const cfx_roofline *r,
+                                   cfx_roofline_floor *floor,
                                    cfx_symbol_fn *value, void *user,
                                    cfx_error *err);
 
