@@ -3,14 +3,12 @@
  */
 #include "cli.h"
 
+#include <cfx/version.h>
+
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-
-#ifndef PACKAGE_VERSION /* configure gives it */
-#define PACKAGE_VERSION "unknown"
-#endif
 
 #define COMMAND(name) extern const cli_command cli_command_##name;
 #include "commands.def"
@@ -139,7 +137,7 @@ static void print_command_help(FILE *to, const cli_command *cmd)
 static int print_about(const cli *c)
 {
     if (c->g.version && !c->g.help)
-        printf("cfx %s\n", PACKAGE_VERSION);
+        printf("cfx %s\n", cfx_version());
     else if (c->command)
         print_command_help(stdout, c->command);
     else

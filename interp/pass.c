@@ -3,11 +3,11 @@
  */
 #include <cfx/pass.h>
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/context.h"
+#include "base/mutex.h"
 #include "base/util.h"
 #include "interp/pass_impl.h"
 
@@ -25,7 +25,7 @@ enum { NBUILTIN = sizeof(builtin) / sizeof(*builtin) };
 
 /* The passes that programs added; the built-in ones stand before them. */
 typedef struct registry {
-    pthread_mutex_t lock;
+    cfx_mutex lock;
     const cfx_pass **pass;
     size_t n, cap;
 } registry;
@@ -34,7 +34,7 @@ static void registry_free(cfx_context *ctx, void *p)
 {
     registry *r = p;
     cfx_free(ctx, r->pass, r->cap * sizeof(*r->pass));
-    pthread_mutex_destroy(&r->lock);
+    cfx_mutex_destroy(&r->lock);
     cfx_free(ctx, r, sizeof(*r));
 }
 
@@ -42,7 +42,7 @@ static void *registry_make(cfx_context *ctx)
 {
     registry *r = cfx_calloc(ctx, 1, sizeof(*r));
     if (r)
-        pthread_mutex_init(&r->lock, NULL);
+        cfx_mutex_init(&r->lock);
     return r;
 }
 
@@ -61,11 +61,11 @@ static bool is_named(const cfx_pass *p, const char *name)
 static const cfx_pass *find_user(registry *r, const char *name)
 {
     const cfx_pass *found = NULL;
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     for (size_t i = r->n; i-- > 0 && !found;)
         if (is_named(r->pass[i], name))
             found = r->pass[i];
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return found;
 }
 
@@ -86,9 +86,9 @@ const cfx_pass *cfx_pass_at(cfx_context *ctx, size_t i)
     registry *r = registry_of(ctx);
     if (!r)
         return NULL;
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     const cfx_pass *p = i - NBUILTIN < r->n ? r->pass[i - NBUILTIN] : NULL;
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return p;
 }
 
@@ -120,9 +120,9 @@ cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
     registry *r = registry_of(ctx);
     if (!r)
         return cfx_no_memory(err);
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     st = add(ctx, r, pass, err);
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return st;
 }
 

@@ -10,6 +10,7 @@ dist_cfxinclude_HEADERS += \
 	%reldir%/cfx/scope.h \
 	%reldir%/cfx/status.h %reldir%/cfx/tensor.h %reldir%/cfx/text.h \
 	%reldir%/cfx/value.h
+nodist_cfxinclude_HEADERS += %reldir%/cfx/version.h
 
 include $(srcdir)/%reldir%/base/local.mk
 include $(srcdir)/%reldir%/tensor/local.mk

@@ -15,16 +15,14 @@
 #define _GNU_SOURCE 1
 #include "machine_impl.h"
 
+#include <cfx/version.h>
+
 #include <math.h>
 #include <sched.h>
 #include <stdlib.h>
 
 #include "base/context.h"
 #include "base/pool.h"
-
-#ifndef PACKAGE_VERSION /* configure gives it */
-#define PACKAGE_VERSION "unknown"
-#endif
 
 enum {
     SAMPLES = 4096,
@@ -616,5 +614,5 @@ void cfx_machine__instructions(char out[CFX_MACHINE_TEXT],
 
 const char *cfx_machine__measured_by(void)
 {
-    return "measured by cfx " PACKAGE_VERSION;
+    return "measured by cfx " CFX_VERSION;
 }

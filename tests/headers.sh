@@ -1,6 +1,6 @@
 #!/bin/sh
-# Each public header stands alone, in C and in C++; parts include only parts
-# before them; what the library exports has its name.
+# Each public header stands alone, in C and in C++, and beside every other one;
+# parts include only parts before them; what the library exports has its name.
 src=$(cd "$srcdir" && pwd)
 build=$(cd "$builddir" && pwd)
 work=$(mktemp -d)
@@ -17,14 +17,14 @@ claim() { # claim NAME FILE: the file, which tells what is wrong, is empty
     fi
 }
 
-# ---- Alone ----
+# ---- Alone, and before the others ----
 
 warn="-Wall -Wextra -Wshadow -Wconversion -Wundef -Wpointer-arith
       -Wwrite-strings -Werror"
 c_warn="-Wpedantic -Wstrict-prototypes -Wmissing-prototypes -Wvla
         -Wold-style-definition"
-headers=$(cd "$src" && ls lib/cfx/*.h interp/cfx/*.h shapeprop/cfx/*.h \
-    2>/dev/null)
+headers=$(ls "$src"/lib/cfx/*.h "$src"/interp/cfx/*.h \
+    "$src"/shapeprop/cfx/*.h "$build"/lib/cfx/*.h 2>/dev/null | sort -u)
 
 compiles() { # compiles NAME COMMAND...: what stands in $work/x
     name=$1
@@ -37,18 +37,27 @@ compiles() { # compiles NAME COMMAND...: what stands in $work/x
     claim "$name" "$work/out"
 }
 
+# Each of them comes first once, so that every pair is met in both orders.
 cc=${CC:-cc}
-for h in $headers cfx/ops.h; do
-    h=cfx/${h##*cfx/}
-    printf '#include <%s>\nextern int not_empty;\n' "$h" >"$work/x"
+for h in $headers; do
+    printf '#include <cfx/%s>\n' "${h##*cfx/}"
+done >"$work/all"
+while read -r include; do
+    h=${include#*<cfx/}
+    h=cfx/${h%>}
+    { echo "$include" && cat "$work/all"; } >"$work/x"
     # shellcheck disable=SC2086
-    compiles "$h alone in C" $cc -std=c11 $warn $c_warn -x c
+    compiles "$h and all others in C" $cc -std=c11 $warn $c_warn -x c
     for cxx in g++ clang++; do
         command -v $cxx >/dev/null || continue
         # shellcheck disable=SC2086
-        compiles "$h alone in C++ ($cxx)" $cxx -std=c++17 $warn -x c++
+        compiles "$h and all others in C++ ($cxx)" $cxx -std=c++17 $warn -x c++
     done
-done
+done <"$work/all"
+
+sed 's/.*<cfx/<cfx/' "$work/all" | sort >"$work/want"
+sed -n 's/^#include //p' "$build/lib/cfx.h" | diff - "$work/want" >"$work/out"
+claim 'cfx.h includes all public headers' "$work/out"
 
 # What C++ calls has C's names.
 cat >"$work/x" <<'END'
@@ -109,7 +118,7 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
             part_of[a[i]] = part
     }
     BEGIN {
-        headers("base", "compiler status context dim")
+        headers("base", "compiler status context dim version")
         headers("types", "dtype")
         headers("tensor", "tensor")
         headers("value", "value")
@@ -179,7 +188,8 @@ if [ -n "$lib" ] && command -v readelf >/dev/null; then
         sed 's/@.*//' | grep -v '^_[_edi]' | sort -u >"$work/names"
     grep -v '^cfx_' "$work/names" >"$work/out"
     claim "$lib exports only cfx_*" "$work/out"
-    (cd "$src" && cat $headers "$build/lib/cfx/ops.h") |
+    # shellcheck disable=SC2086
+    cat $headers |
         tr '\n' ' ' | grep -o 'CFX_API [^;(]*[;(]' |
         grep -o 'cfx_[a-z0-9_]*\(\[[^]]*\]\)\{0,1\} *[;(]$' |
         sed 's/[^a-z0-9_].*//' | sort -u >"$work/declared"

@@ -43,7 +43,14 @@ static cfx_status choose_threads(int *threads, int asked, cfx_error *err)
                         "%d threads are asked for, not 1 to %d", asked,
                         THREADS_MAX);
     *threads = asked;
-    if (asked)
+#ifdef CFX_NO_THREADS
+    if (asked > 1)
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "%d threads are asked for, but this library was built "
+                        "without threads", asked);
+    *threads = 1;
+#endif
+    if (*threads)
         return CFX_OK;
     int have = cfx_cpu_count();
     *threads = have < THREADS_MAX ? have : THREADS_MAX;

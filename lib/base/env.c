@@ -27,14 +27,7 @@ cfx_status cfx_shape_env_new(cfx_shape_env **out, cfx_context *ctx,
     env->table = table;
     cfx_arena_init(&env->arena, ctx);
     cfx_map_init(&env->texts, ctx);
-    pthread_mutexattr_t attr;
-    bool ok = !pthread_mutexattr_init(&attr);
-    if (ok) {
-        ok = !pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_RECURSIVE) &&
-             !pthread_mutex_init(&env->lock, &attr);
-        pthread_mutexattr_destroy(&attr);
-    }
-    if (!ok) {
+    if (!cfx_mutex_init_recursive(&env->lock)) {
         cfx_free(ctx, env, sizeof(*env));
         return cfx_fail(err, CFX_ENOMEM, "no memory for a lock");
     }
@@ -53,7 +46,7 @@ void cfx_shape_env_free(cfx_shape_env *env)
     cfx_free(ctx, env->guard, env->guard_cap * sizeof(*env->guard));
     cfx_map_release(&env->texts);
     cfx_arena_release(&env->arena);
-    pthread_mutex_destroy(&env->lock);
+    cfx_mutex_destroy(&env->lock);
     cfx_free(ctx, env, sizeof(*env));
 }
 

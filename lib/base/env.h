@@ -4,9 +4,8 @@
 #ifndef CFX_ENV_H
 #define CFX_ENV_H
 
-#include <pthread.h>
-
 #include "base/expr.h"
+#include "base/mutex.h"
 
 /* A range's ends; CFX_INF is no integer of a dim. */
 #define CFX_INF INT64_MAX
@@ -46,7 +45,7 @@ typedef struct cfx_undo {
 struct cfx_shape_env {
     cfx_context *ctx;
     cfx_exprs *table;
-    pthread_mutex_t lock; /* taken again by whoever has it */
+    cfx_mutex lock;       /* taken again by whoever has it */
     cfx_known *known;     /* by the number of the symbol, less the first */
     size_t known_cap;
     int64_t known_from;
@@ -69,12 +68,12 @@ struct cfx_shape_env {
 CFX_INLINE void cfx_env_lock(cfx_shape_env *env)
 {
     if (env)
-        pthread_mutex_lock(&env->lock);
+        cfx_mutex_lock(&env->lock);
 }
 CFX_INLINE void cfx_env_unlock(cfx_shape_env *env)
 {
     if (env)
-        pthread_mutex_unlock(&env->lock);
+        cfx_mutex_unlock(&env->lock);
 }
 
 /* What is known of a symbol; NULL: nothing. */

@@ -3,14 +3,14 @@
  */
 #include "base/expr.h"
 
-#include <pthread.h>
 #include <stdlib.h>
 
 #include "base/context.h"
+#include "base/mutex.h"
 
 struct cfx_exprs {
     cfx_context *ctx;
-    pthread_mutex_t lock;
+    cfx_mutex lock;
     cfx_arena arena;
     cfx_expr **bucket;
     size_t cap, len;
@@ -27,7 +27,7 @@ static void exprs_free(cfx_context *ctx, void *table)
     cfx_exprs *t = table;
     cfx_arena_release(&t->arena);
     cfx_free(ctx, t->bucket, t->cap * sizeof(*t->bucket));
-    pthread_mutex_destroy(&t->lock);
+    cfx_mutex_destroy(&t->lock);
     cfx_free(ctx, t, sizeof(*t));
 }
 
@@ -39,7 +39,7 @@ static void *exprs_make(cfx_context *ctx)
     t->ctx = ctx;
     cfx_arena_init(&t->arena, ctx);
     t->bucket = cfx_calloc(ctx, FIRST_CAP, sizeof(*t->bucket));
-    if (!t->bucket || pthread_mutex_init(&t->lock, NULL)) {
+    if (!t->bucket || !cfx_mutex_init(&t->lock)) {
         cfx_free(ctx, t->bucket, FIRST_CAP * sizeof(*t->bucket));
         cfx_free(ctx, t, sizeof(*t));
         return NULL;
@@ -161,7 +161,7 @@ static cfx_dim intern(cfx_exprs *t, cfx_expr_kind kind, int64_t c,
     if (!measure(term, n, &depth, &weight))
         return CFX_DIM_BAD;
     uint32_t hash = hash_of(kind, c, den, term, n);
-    pthread_mutex_lock(&t->lock);
+    cfx_mutex_lock(&t->lock);
     cfx_expr *e = t->bucket[hash & (t->cap - 1)];
     while (e && !(e->hash == hash && e->kind == kind && e->c == c &&
                   e->den == den && e->n == n &&
@@ -177,7 +177,7 @@ static cfx_dim intern(cfx_exprs *t, cfx_expr_kind kind, int64_t c,
             insert(t, e, hash);
         }
     }
-    pthread_mutex_unlock(&t->lock);
+    cfx_mutex_unlock(&t->lock);
     return e ? word(e) : cfx_exprs_no_memory(t);
 }
 
@@ -196,14 +196,14 @@ static cfx_expr *new_symbol(cfx_exprs *t, const char *name, size_t len,
 cfx_dim cfx_expr_symbol(cfx_exprs *t, const char *name, size_t len)
 {
     uint32_t hash = cfx_hash(name, len);
-    pthread_mutex_lock(&t->lock);
+    cfx_mutex_lock(&t->lock);
     cfx_expr *e = t->bucket[hash & (t->cap - 1)];
     while (e && !(e->kind == CFX_EXPR_SYMBOL &&
                   !strncmp(e->name, name, len) && !e->name[len]))
         e = e->next;
     if (!e)
         e = new_symbol(t, name, len, hash);
-    pthread_mutex_unlock(&t->lock);
+    cfx_mutex_unlock(&t->lock);
     return e ? word(e) : cfx_exprs_no_memory(t);
 }
 

@@ -18,12 +18,20 @@ libcore_la_SOURCES += \
 	%reldir%/guard.c \
 	%reldir%/heap.c \
 	%reldir%/heap.h \
+	%reldir%/mutex.h \
 	%reldir%/number.c \
-	%reldir%/pool.c \
 	%reldir%/pool.h \
 	%reldir%/prove.c \
 	%reldir%/spans.c \
 	%reldir%/spans.h \
 	%reldir%/subst.c \
 	%reldir%/util.c \
-	%reldir%/util.h
+	%reldir%/util.h \
+	%reldir%/version.c
+
+# cfx_parallel_for, on threads or without.
+if CFX_THREADS
+libcore_la_SOURCES += %reldir%/pool.c
+else
+libcore_la_SOURCES += %reldir%/pool_serial.c
+endif

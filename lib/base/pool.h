@@ -8,10 +8,16 @@
 #ifndef CFX_BASE_POOL_H
 #define CFX_BASE_POOL_H
 
+#include <cfx/context.h>
+
+#ifdef CFX_NO_THREADS
+
+typedef struct cfx_pool { char unused; } cfx_pool;
+
+#else
+
 #include <pthread.h>
 #include <stdatomic.h>
-
-#include <cfx/context.h>
 
 typedef struct cfx_pool_worker cfx_pool_worker;
 
@@ -35,6 +41,8 @@ typedef struct cfx_pool {
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
 } cfx_pool;
+
+#endif
 
 bool cfx_pool_init(cfx_context *ctx);
 /* End the threads and give back their memory. */

@@ -5,7 +5,7 @@
  * the memory that tensors live in, the random generator, the limits and the
  * callbacks. Everything is made from one and must be given back before the
  * context is freed. Two contexts share nothing; one may be used by several
- * threads at once.
+ * threads at once, unless the library was built without threads.
  *
  *     cfx_context *ctx;
  *     if (cfx_context_new(&ctx, NULL, &err))
@@ -51,7 +51,9 @@ typedef enum cfx_level { CFX_NOTE, CFX_WARNING } cfx_level;
 typedef struct cfx_options {
     size_t size;              /* sizeof(cfx_options) */
     cfx_allocator allocator;  /* default: huge-page blocks over malloc */
-    int threads;              /* default: the processors it may run on */
+    int threads;              /* default: the processors it may run on; a
+                                 library without threads has one, and
+                                 refuses more (CFX_EUNSUPPORTED) */
     cfx_cpu cpu;
     size_t max_memory;        /* bytes, 0: no limit */
     double timeout;           /* seconds from now, 0: none */
@@ -65,7 +67,8 @@ typedef struct cfx_options {
 
 CFX_BEGIN_DECLS
 
-/* Make a context; `opts` may be NULL. Fails with CFX_ENOMEM, CFX_EINVAL. */
+/* Make a context; `opts` may be NULL. Fails with CFX_ENOMEM, CFX_EINVAL,
+ * CFX_EUNSUPPORTED. */
 CFX_API cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
                                    cfx_error *err);
 

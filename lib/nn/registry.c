@@ -1,9 +1,8 @@
 /*
  * registry -- module types by the names they print as.
  */
-#include <pthread.h>
-
 #include "base/context.h"
+#include "base/mutex.h"
 #include "nn/module_impl.h"
 
 extern const cfx_module_type *const cfx_modules__builtin[];
@@ -17,7 +16,7 @@ const cfx_module_type cfx_module__Module = {
 
 typedef struct registry {
     cfx_context *ctx;
-    pthread_mutex_t lock;
+    cfx_mutex lock;
     cfx_map names;
     const cfx_module_type **types;
     size_t n, cap;
@@ -63,7 +62,7 @@ static void registry_free(cfx_context *ctx, void *p)
         return;
     cfx_map_release(&r->names);
     cfx_free(ctx, r->types, r->cap * sizeof(*r->types));
-    pthread_mutex_destroy(&r->lock);
+    cfx_mutex_destroy(&r->lock);
     cfx_free(ctx, r, sizeof(*r));
 }
 
@@ -73,7 +72,7 @@ static void *registry_make(cfx_context *ctx)
     if (!r)
         return NULL;
     r->ctx = ctx;
-    pthread_mutex_init(&r->lock, NULL);
+    cfx_mutex_init(&r->lock);
     cfx_map_init(&r->names, ctx);
     for (size_t i = 0; cfx_modules__builtin[i]; i++)
         if (add_type(r, cfx_modules__builtin[i], NULL)) {
@@ -104,10 +103,10 @@ cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
     *out = NULL;
     if (!r)
         return cfx_no_memory(err);
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     cfx_map_entry *e = cfx_map_get(&r->names, name, strlen(name));
     *out = e ? e->v.p : NULL;
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return *out ? CFX_OK : cfx_fail(err, CFX_ENAME,
                                     "the module type %s is unknown", name);
 }
@@ -131,9 +130,9 @@ cfx_status cfx_register_module_type(cfx_context *ctx,
                                              &forward, err);
     if (st)
         return st;
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     st = add_type(r, type, err);
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return st;
 }
 

@@ -5,10 +5,10 @@
  * for, since a run needs few of them. One lock guards both; what was read
  * never changes.
  */
-#include <pthread.h>
 #include <stdio.h>
 
 #include "base/context.h"
+#include "base/mutex.h"
 #include "op/op_impl.h"
 
 extern const cfx_op *const cfx_ops__builtin[];
@@ -22,7 +22,7 @@ typedef struct known_op {
 
 typedef struct registry {
     cfx_context *ctx;
-    pthread_mutex_t lock;
+    cfx_mutex lock;
     cfx_arena arena;
     cfx_map names;      /* to the first cfx_target of a chain */
     cfx_map schemas;    /* by the text of the schema: cfx_schema */
@@ -170,7 +170,7 @@ static void registry_free(cfx_context *ctx, void *p)
     cfx_arena_release(&r->arena);
     cfx_free(ctx, r->ops, r->cap * sizeof(*r->ops));
     cfx_free(ctx, r->costs, r->costs_cap * sizeof(*r->costs));
-    pthread_mutex_destroy(&r->lock);
+    cfx_mutex_destroy(&r->lock);
     cfx_free(ctx, r, sizeof(*r));
 }
 
@@ -180,7 +180,7 @@ static void *registry_make(cfx_context *ctx)
     if (!r)
         return NULL;
     r->ctx = ctx;
-    pthread_mutex_init(&r->lock, NULL);
+    cfx_mutex_init(&r->lock);
     cfx_arena_init(&r->arena, ctx);
     cfx_map_init(&r->names, ctx);
     cfx_map_init(&r->schemas, ctx);
@@ -249,10 +249,10 @@ static cfx_status find(const cfx_target **out, cfx_context *ctx,
         return CFX_OK;
     memcpy(buf, prefix, a);
     memcpy(buf + a, name, b + 1);
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     cfx_target *t = chain_of(r, buf, a + b);
     cfx_status st = t ? resolve(r, t, err) : CFX_OK;
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     if (!st)
         *out = t;
     return st;
@@ -329,9 +329,9 @@ cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op, cfx_error *err)
     registry *r = registry_of(ctx);
     if (!r)
         return cfx_no_memory(err);
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     cfx_status st = add_user_op(r, op, err);
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return st;
 }
 
@@ -373,9 +373,9 @@ cfx_status cfx_set_cost(cfx_context *ctx, const cfx_op *op,
     registry *r = registry_of(ctx);
     if (!r)
         return cfx_no_memory(err);
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     cfx_status st = set_cost(r, op, rule, err);
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return st;
 }
 
@@ -429,12 +429,12 @@ const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op)
         if (k->op == op)
             return k->schema;
     }
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     if (schema_of(r, op->schema, false, op->flags & CFX_OP_NUMBERS, &s, NULL))
         s = NULL;
     if (s)
         remember(r, op, s);
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return s;
 }
 
@@ -444,8 +444,8 @@ cfx_status cfx_schema_parse(const cfx_schema **out, cfx_context *ctx,
     registry *r = registry_of(ctx);
     if (!r)
         return cfx_no_memory(err);
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     cfx_status st = schema_of(r, text, false, false, out, err);
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
     return st;
 }
