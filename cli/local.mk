@@ -13,7 +13,9 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/shapes_memory.c
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library where it is linked statically.
-cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+# With -static it is, if there is a static library, so that build/cfx is the
+# program and no script around it.
+cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic -static
 
 dist_man_MANS += doc/cfx.1
 EXTRA_DIST += doc/roofline.svg

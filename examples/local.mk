@@ -1,5 +1,11 @@
-noinst_PROGRAMS += digits run-example count-flops swap swap-by-pattern \
-	conv-bn-fusion
+# Programs that use the library; `make examples` makes them alone.
+EXAMPLES = digits run-example count-flops swap swap-by-pattern \
+	conv-bn-fusion swap-by-edit swap-by-transformer decompose-relu \
+	own-module own-cost shapes-example embed
+noinst_PROGRAMS += $(EXAMPLES)
+.PHONY: examples
+examples: $(BUILT_SOURCES)
+	@$(MAKE) $(AM_MAKEFLAGS) $(EXAMPLES)
 
 digits_SOURCES = %reldir%/digits.c
 digits_LDADD = libcfx.la
@@ -14,7 +20,6 @@ swap_by_pattern_LDADD = libcfx.la
 conv_bn_fusion_SOURCES = %reldir%/conv_bn_fusion.c
 conv_bn_fusion_LDADD = libcfx.la
 
-noinst_PROGRAMS += swap-by-edit swap-by-transformer decompose-relu own-module
 swap_by_edit_SOURCES = %reldir%/swap_by_edit.c
 swap_by_edit_LDADD = libcfx.la
 swap_by_transformer_SOURCES = %reldir%/swap_by_transformer.c
@@ -24,12 +29,27 @@ decompose_relu_LDADD = libcfx.la
 own_module_SOURCES = %reldir%/own_module.c
 own_module_LDADD = libcfx.la
 
-noinst_PROGRAMS += own-cost
 own_cost_SOURCES = %reldir%/own_cost.c
 own_cost_LDADD = libcfx.la
 
-noinst_PROGRAMS += shapes-example
 shapes_example_SOURCES = %reldir%/shapes.c
 shapes_example_LDADD = libcfx.la
+
+# The bytes of a model as arrays of C, for a program that opens no file.
+embed_SOURCES = %reldir%/embed.c
+nodist_embed_SOURCES = %reldir%/digits_model.h
+embed_CPPFLAGS = $(AM_CPPFLAGS) -I$(builddir)/%reldir%
+embed_LDADD = libcfx.la
+BUILT_SOURCES += %reldir%/digits_model.h
+CLEANFILES += %reldir%/digits_model.h
+%reldir%/digits_model.h: models/digits.fx models/digits.safetensors
+	$(AM_V_GEN)$(MKDIR_P) %reldir% && { \
+		for array in 'model_text fx' 'model_weights safetensors'; do \
+			echo "static const _Alignas(64) unsigned char" \
+				"$${array% *}[] = {"; \
+			od -An -v -tx1 $(srcdir)/models/digits.$${array#* } | \
+				sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g'; \
+			echo '};'; \
+		done; } > $@.tmp && mv $@.tmp $@
 
 EXTRA_DIST += %reldir%/twice.c %reldir%/scale.c

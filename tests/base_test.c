@@ -11,6 +11,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <cfx/version.h>
+
 #include "base/context.h"
 #include "base/util.h"
 
@@ -115,6 +117,17 @@ START_TEST(status_has_a_name)
     ck_assert_str_eq(cfx_status_name(CFX_EUSER), "CFX_EUSER");
     ck_assert_str_eq(cfx_status_name((cfx_status)-99), "CFX_E?");
     ck_assert_str_eq(cfx_status_name((cfx_status)99), "CFX_E?");
+}
+END_TEST
+
+START_TEST(the_version_is_that_of_the_header)
+{
+    char text[32];
+    snprintf(text, sizeof(text), "%d.%d.%d", CFX_VERSION_MAJOR,
+             CFX_VERSION_MINOR, CFX_VERSION_PATCH);
+    ck_assert_str_eq(cfx_version(), text);
+    ck_assert_str_eq(cfx_version(), CFX_VERSION);
+    ck_assert_int_eq(cfx_version_number(), CFX_VERSION_NUMBER);
 }
 END_TEST
 
@@ -636,6 +649,7 @@ static Suite *base_suite(void)
     tcase_add_test(t, error_is_cut_between_characters);
     tcase_add_test(t, error_is_one_harmless_line);
     tcase_add_test(t, status_has_a_name);
+    tcase_add_test(t, the_version_is_that_of_the_header);
     tcase_add_test(t, context_refuses_options_that_make_no_sense);
     tcase_add_test(t, context_reads_longer_and_shorter_options);
     tcase_add_test(t, context_listens_to_the_environment);

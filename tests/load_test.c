@@ -262,6 +262,109 @@ START_TEST(models_find_their_weights_beside_them)
 }
 END_TEST
 
+/* All bytes of a file, aligned to 64; free() it. */
+static unsigned char *bytes_of(const char *path, size_t *size)
+{
+    unsigned char *p = NULL;
+    FILE *f = fopen(path, "rb");
+
+    ck_assert_ptr_nonnull(f);
+    ck_assert_int_eq(posix_memalign((void **)&p, 64, 4096), 0);
+    *size = fread(p, 1, 4000, f);
+    ck_assert(*size > 0 && *size < 4000);
+    fclose(f);
+    return p;
+}
+
+static bool lies_in(const cfx_tensor *t, const unsigned char *p, size_t size)
+{
+    const unsigned char *at = t->data;
+
+    return at >= p && at < p + size;
+}
+
+START_TEST(models_and_weights_are_read_from_memory)
+{
+    cfx_context *ctx = make_context();
+    cfx_module *gm;
+    cfx_error err = {0};
+    size_t size;
+
+    write_weights(ctx, file("o.safetensors"), 5, names);
+    unsigned char *data = bytes_of(file("o.safetensors"), &size);
+    /* Borrowed, borrowed where nothing is aligned, copied. */
+    for (int i = 0; i < 3; i++) {
+        unsigned char *at = data + (i == 1);
+        memmove(at, i == 2 ? data + 1 : data, size);
+        ck_assert_int_eq(cfx_parse_model(&gm, ctx, model, sizeof(model) - 1,
+                                         "m", &err), CFX_OK);
+        ck_assert_msg(!cfx_module_parse_weights(gm, at, size, i < 2, &err),
+                      "%s", err.text);
+        ck_assert_int_eq(lies_in(state_of(gm, "fc.bias"), at, size), i == 0);
+        if (i == 2)
+            memset(data, 0xff, size);
+        ck_assert_double_eq(value_at(state_of(gm, "fc.bias"), 2), 12);
+        ck_assert_double_eq(value_at(state_of(gm, "part.token"), 1), 41);
+        ck_assert(cfx_tensor_is_meta(state_of(gm, "bn.weight")));
+        cfx_module_unref(gm);
+    }
+    free(data);
+    free_context(ctx);
+}
+END_TEST
+
+START_TEST(weights_in_memory_are_checked_like_a_file)
+{
+    cfx_context *ctx = make_context();
+    cfx_module *gm;
+    cfx_error err = {0};
+    size_t size;
+
+    write_weights(ctx, file("p.safetensors"), 6, names);
+    unsigned char *data = bytes_of(file("p.safetensors"), &size);
+    ck_assert_int_eq(cfx_parse_model(&gm, ctx, model, sizeof(model) - 1, "m",
+                                     &err), CFX_OK);
+    ck_assert_int_eq(cfx_module_parse_weights(gm, data, size, true, &err),
+                     CFX_ENAME);
+    assert_text(&err, "weights: ", "'fc.other', which the model lacks");
+    for (size_t n = 0; n < size; n++) {
+        /* Of memory of its own, so that reading past it is seen. */
+        unsigned char *cut = malloc(n ? n : 1);
+        cfx_tensors t;
+        ck_assert_ptr_nonnull(cut);
+        memcpy(cut, data, n);
+        for (int borrow = 0; borrow < 2; borrow++)
+            ck_assert_int_eq(cfx_safetensors_parse(&t, ctx, cut, n, borrow,
+                                                   NULL), CFX_EPARSE);
+        free(cut);
+    }
+    ck_assert_int_eq(cfx_module_parse_weights(gm, NULL, 0, true, NULL),
+                     CFX_EPARSE);
+    cfx_module_unref(gm);
+    free(data);
+    free_context(ctx);
+}
+END_TEST
+
+START_TEST(bools_in_memory_are_not_written_to)
+{
+    static const char file_of_bools[] =
+        "\x3c\0\0\0\0\0\0\0"
+        "{\"b\":{\"dtype\":\"BOOL\",\"shape\":[2],\"data_offsets\":[0,2]}}     "
+        "\0\7";
+    cfx_context *ctx = make_context();
+    cfx_tensors t;
+    cfx_error err = {0};
+
+    ck_assert_msg(!cfx_safetensors_parse(&t, ctx, file_of_bools,
+                                         sizeof(file_of_bools) - 1, true,
+                                         &err), "%s", err.text);
+    ck_assert_mem_eq(t.item[0].tensor->data, "\0\1", 2);
+    cfx_tensors_release(&t);
+    free_context(ctx);
+}
+END_TEST
+
 START_TEST(models_refuse_weights_that_are_not_theirs)
 {
     cfx_context *ctx = make_context();
@@ -443,6 +546,15 @@ START_TEST(loading_gives_back_all_when_memory_is_lacking)
         calls_left = -1;
         ck_assert_msg(rc == CFX_OK || rc == CFX_ENOMEM, "%ld: %d", n, rc);
     }
+    size_t size;
+    unsigned char *data = bytes_of(file("k.safetensors"), &size);
+    rc = CFX_ENOMEM;
+    for (long n = 0; rc; n++) {
+        calls_left = n;
+        rc = cfx_module_parse_weights(gm, data, size, n % 2, NULL);
+        calls_left = -1;
+        ck_assert(rc == CFX_OK || rc == CFX_ENOMEM);
+    }
     rc = CFX_ENOMEM;
     for (long n = 0; rc; n++) {
         calls_left = n;
@@ -451,6 +563,7 @@ START_TEST(loading_gives_back_all_when_memory_is_lacking)
         ck_assert(rc == CFX_OK || rc == CFX_ENOMEM);
     }
     cfx_module_unref(gm);
+    free(data);
     free_context(ctx);
 }
 END_TEST
@@ -464,6 +577,9 @@ int main(void)
     tcase_add_test(c, seeds_give_the_values_of_the_oracle);
     tcase_add_test(c, seeds_give_views_the_values_of_their_place);
     tcase_add_test(c, models_find_their_weights_beside_them);
+    tcase_add_test(c, models_and_weights_are_read_from_memory);
+    tcase_add_test(c, weights_in_memory_are_checked_like_a_file);
+    tcase_add_test(c, bools_in_memory_are_not_written_to);
     tcase_add_test(c, models_refuse_weights_that_are_not_theirs);
     tcase_add_test(c, tensors_in_arguments_find_their_numbers);
     tcase_add_test(c, models_take_weights_from_several_files);

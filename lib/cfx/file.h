@@ -53,6 +53,17 @@ typedef struct cfx_tensors {
 CFX_API cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
                                         const char *path, bool map,
                                         cfx_error *err);
+/*
+ * Read tensors from the bytes of such a file, which are in memory. They are
+ * copied, unless `borrow` is set: then tensors point into them where they are
+ * aligned, and the memory must stay until the last tensor is given back. What
+ * writes to a borrowed tensor (an in-place operator, a batch norm in training)
+ * writes to it; constant memory crashes the program then. Fails with
+ * CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_safetensors_parse(cfx_tensors *out, cfx_context *ctx,
+                                         const void *data, size_t size,
+                                         bool borrow, cfx_error *err);
 /* Write tensors, to a temporary file that takes the name when complete. */
 CFX_API cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
                                          const cfx_named_tensor *item,
@@ -97,6 +108,20 @@ CFX_API cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx,
  * above. */
 CFX_API cfx_status cfx_module_load_weights(cfx_module *m, const char *path,
                                            bool map, cfx_error *err);
+
+/*
+ * The same from the bytes of a safetensors file in memory, copied or borrowed
+ * as cfx_safetensors_parse does it. With cfx_parse_model a program loads a
+ * model without files:
+ *
+ *     cfx_parse_model(&m, ctx, text, strlen(text), "net", &err) ||
+ *         cfx_module_parse_weights(m, weights, sizeof(weights), true, &err)
+ *
+ * Fails with CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENAME, CFX_ESHAPE, CFX_ENOMEM.
+ */
+CFX_API cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
+                                            size_t size, bool borrow,
+                                            cfx_error *err);
 
 /*
  * Visit each tensor that stands in the arguments of a model's graphs, once,

@@ -195,7 +195,30 @@ static cfx_status place_file(struct match *m, const char *path, bool map,
     return rc;
 }
 
-static cfx_status read_weights(cfx_module *gm, const char *path, bool map,
+/* Where weights come from: a file, or memory. */
+struct source {
+    const char *path; /* NULL: memory */
+    const void *data;
+    size_t size;
+    bool in_place;    /* mapped, or borrowed */
+};
+
+static cfx_status place_memory(struct match *m, const struct source *from,
+                               cfx_error *err)
+{
+    cfx_tensors weights = {0};
+    cfx_status st = cfx_safetensors_parse(&weights, cfx_module_context(m->gm),
+                                          from->data, from->size,
+                                          from->in_place, err);
+    for (size_t i = 0; i < weights.n && !st; i++)
+        st = place(m, &weights.item[i], err);
+    cfx_tensors_release(&weights);
+    if (st)
+        cfx_fail_at(err, "weights");
+    return st;
+}
+
+static cfx_status read_weights(cfx_module *gm, const struct source *from,
                                cfx_error *err)
 {
     struct match m = {0};
@@ -203,9 +226,10 @@ static cfx_status read_weights(cfx_module *gm, const char *path, bool map,
     match_init(&m, gm);
     cfx_status rc = find_bare(&m, err);
     if (!rc)
-        rc = place_file(&m, path, map, err);
+        rc = from->path ? place_file(&m, from->path, from->in_place, err)
+                        : place_memory(&m, from, err);
     if (!rc && (rc = cfx_model__fill_tensors(gm, &m.tensors, err)))
-        cfx_fail_at(err, "%s", path);
+        cfx_fail_at(err, "%s", from->path ? from->path : "weights");
     match_release(&m);
     return rc;
 }
@@ -213,7 +237,15 @@ static cfx_status read_weights(cfx_module *gm, const char *path, bool map,
 cfx_status cfx_module_load_weights(cfx_module *m, const char *path, bool map,
                                    cfx_error *err)
 {
-    return read_weights(m, path, map, err);
+    return read_weights(m, &(struct source){.path = path, .in_place = map},
+                        err);
+}
+
+cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
+                                    size_t size, bool borrow, cfx_error *err)
+{
+    return read_weights(m, &(struct source){.data = data, .size = size,
+                                            .in_place = borrow}, err);
 }
 
 /* ---- Loading ---- */
@@ -229,7 +261,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     if (o->random_weights)
         return cfx_module_randomize(gm, o->seed, err);
     if (o->weights)
-        return read_weights(gm, o->weights, !o->no_map, err);
+        return cfx_module_load_weights(gm, o->weights, !o->no_map, err);
     cfx_buf_init(&beside, cfx_module_context(gm));
     weights_beside(&beside, path);
     bool found = !beside.failed && !access(beside.s, F_OK);
@@ -240,7 +272,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     if (beside.failed)
         rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
     else if (found)
-        rc = read_weights(gm, beside.s, !o->no_map, err);
+        rc = cfx_module_load_weights(gm, beside.s, !o->no_map, err);
     cfx_buf_release(&beside);
     return rc;
 }

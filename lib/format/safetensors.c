@@ -8,6 +8,9 @@
  * writing to a tensor does not reach the file, and tensors point into it. One
  * whose data is not aligned to its element is copied. On machines that store
  * the most significant byte first everything is read and turned around.
+ *
+ * Bytes that are in memory already are read in the same way: borrowed, they
+ * stand in the place of a mapping that is never taken down.
  */
 #include <cfx/file.h>
 
@@ -31,24 +34,36 @@ struct entry {
     size_t begin, end; /* from the first byte after the header */
 };
 
-/* A mapped file, shared by the tensors in it. */
+/* A mapped file, or borrowed memory, shared by the tensors in it. */
 struct mapping {
     int refs;
     cfx_context *ctx;
     void *base;
     size_t size;
+    bool borrowed;
 };
 
 struct reader {
     cfx_context *ctx;
-    int fd;
-    size_t size;       /* of the file */
+    int fd;            /* -1: the bytes are in memory */
+    const unsigned char *memory;
+    size_t size;       /* of the file, or of the memory */
     size_t data;       /* where the header ends */
     json_t *header;
     struct entry *entry;
     size_t n;
     struct mapping *map; /* NULL: read */
 };
+
+static cfx_status read_at(const struct reader *r, void *to, size_t n,
+                          size_t offset, cfx_error *err)
+{
+    if (r->fd >= 0)
+        return cfx_file_read_at(r->fd, to, n, offset, err);
+    if (n)
+        memcpy(to, r->memory + offset, n);
+    return CFX_OK;
+}
 
 /* ---- The header ---- */
 
@@ -61,7 +76,7 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     if (r->size < PREFIX)
         return cfx_fail(err, CFX_EPARSE, "has %zu bytes, fewer than the 8 of "
                         "the header's length", r->size);
-    cfx_status rc = cfx_file_read_at(r->fd, prefix, PREFIX, 0, err);
+    cfx_status rc = read_at(r, prefix, PREFIX, 0, err);
     if (rc)
         return rc;
     for (int i = PREFIX - 1; i >= 0; i--)
@@ -77,7 +92,7 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     char *text = cfx_alloc(r->ctx, (size_t)len);
     if (!text)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    rc = cfx_file_read_at(r->fd, text, (size_t)len, PREFIX, err);
+    rc = read_at(r, text, (size_t)len, PREFIX, err);
     if (!rc && (len == 0 || text[0] != '{'))
         rc = cfx_fail(err, CFX_EPARSE, "the header does not begin with '{'");
     if (!rc) {
@@ -238,7 +253,8 @@ static void mapping_unref(void *user)
 
     if (!m || !cfx_ref_dec(&m->refs))
         return;
-    munmap(m->base, m->size);
+    if (!m->borrowed)
+        munmap(m->base, m->size);
     cfx_free(m->ctx, m, sizeof(*m));
 }
 
@@ -257,6 +273,19 @@ static void map_file(struct reader *r)
         return;
     }
     r->map = m;
+}
+
+/* Let tensors point into the memory that is read. Writing to one would write to
+ * it, which is the caller's to allow. */
+static cfx_status borrow_memory(struct reader *r, cfx_error *err)
+{
+    r->map = cfx_alloc(r->ctx, sizeof(*r->map));
+    if (!r->map)
+        return cfx_no_memory(err);
+    *r->map = (struct mapping){.refs = 1, .ctx = r->ctx, .size = r->size,
+                               .base = (void *)(uintptr_t)r->memory,
+                               .borrowed = true};
+    return CFX_OK;
 }
 
 static int shape_of(const struct entry *e, int64_t *shape)
@@ -290,8 +319,7 @@ static cfx_status read_tensor(cfx_tensor **out, struct reader *r,
 
     if (rc)
         return rc;
-    rc = cfx_file_read_at(r->fd, (*out)->data, bytes, r->data + e->begin,
-                          err);
+    rc = read_at(r, (*out)->data, bytes, r->data + e->begin, err);
     if (!rc)
         rc = cfx_context_check(r->ctx, err);
     if (rc) {
@@ -308,8 +336,12 @@ static cfx_status make_tensor(cfx_tensor **out, struct reader *r,
                               const struct entry *e, cfx_error *err)
 {
     size_t place = r->data + e->begin;
+    if (r->map)
+        place += (size_t)(uintptr_t)r->map->base;
     bool aligned = place % cfx_dtype_size(e->dtype) == 0;
-    cfx_status rc = r->map && aligned && e->end > e->begin
+    /* Bools may have to be written to. */
+    bool in_place = r->map && !(r->map->borrowed && e->dtype == CFX_BOOL);
+    cfx_status rc = in_place && aligned && e->end > e->begin
                         ? map_tensor(out, r, e, err)
                         : read_tensor(out, r, e, err);
 
@@ -339,7 +371,8 @@ static void reader_release(struct reader *r)
     if (r->header)
         json_decref(r->header);
     mapping_unref(r->map);
-    close(r->fd);
+    if (r->fd >= 0)
+        close(r->fd);
 }
 
 cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
@@ -366,6 +399,26 @@ cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
         cfx_tensors_release(out);
         cfx_fail_at(err, "%s", path);
     }
+    return rc;
+}
+
+cfx_status cfx_safetensors_parse(cfx_tensors *out, cfx_context *ctx,
+                                 const void *data, size_t size, bool borrow,
+                                 cfx_error *err)
+{
+    struct reader r = {.ctx = ctx, .fd = -1, .memory = data, .size = size};
+
+    *out = (cfx_tensors){0};
+    cfx_status rc = parse_header(&r, err);
+    if (!rc)
+        rc = read_entries(&r, err);
+    if (!rc && borrow && cfx_little_endian())
+        rc = borrow_memory(&r, err);
+    if (!rc)
+        rc = make_tensors(out, &r, err);
+    reader_release(&r);
+    if (rc)
+        cfx_tensors_release(out);
     return rc;
 }
 
