@@ -480,7 +480,7 @@ static cfx_status other_model(char **out, size_t *len, cli *c,
                               const cfx_machine *machine, cfx_error *err)
 {
     cfx_module *gm = NULL;
-    cfx_status rc = cli_load(c, &gm, o->against, o->measure, err);
+    cfx_status rc = cli_load(c, &gm, o->against, true, err);
 
     if (!rc) {
         rc = analyse_text(out, len, c, o, gm, o->against, machine, err);
@@ -679,7 +679,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     int status = check_usage(c, o, format);
     if (status)
         return status;
-    cfx_status rc = cli_load(c, &gm, args[0], o->measure, &err);
+    /* Weights tell the shapes and types that the text does not. */
+    cfx_status rc = cli_load(c, &gm, args[0], true, &err);
     if (!rc)
         rc = find_machine(&machine, c, o->machine, &err);
     if (!rc)

@@ -1,9 +1,10 @@
 /*
  * cost_groups -- sums over some of the nodes.
  *
- * A node belongs to one group, and counts in that and in all around it. Of
- * parameters that nodes share each group counts one: they are sorted, and go
- * up from each node until a group that has them.
+ * A node belongs to one group, and counts in that and in all around it. A
+ * module, and the whole, has the parameters that PyTorch counts, whether a node
+ * reads them or not; an operator those that its nodes read. Shared ones count
+ * once in each group: they are sorted, and go up until a group that has them.
  */
 #include <stdlib.h>
 
@@ -52,33 +53,87 @@ void cfx_cost__add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
     sum->parameter_bytes = cfx_dim_add(env, sum->parameter_bytes, bytes);
 }
 
-/* A weight and the row that reads it. */
-typedef struct reading {
+/* A weight and a group that has it, or -1. */
+typedef struct holding {
     cfx_cost_weight w;
-    size_t row;
-} reading;
+    int64_t group;
+} holding;
+
+typedef struct holdings {
+    cfx_context *ctx;
+    holding *item;
+    size_t n, cap;
+} holdings;
 
 static int by_tensor(const void *a, const void *b)
 {
-    const reading *x = a, *y = b;
+    const holding *x = a, *y = b;
     uintptr_t p = (uintptr_t)x->w.tensor, q = (uintptr_t)y->w.tensor;
     return p != q ? (p > q) - (p < q)
-                  : (x->row > y->row) - (x->row < y->row);
+                  : (x->group > y->group) - (x->group < y->group);
 }
 
-static cfx_status sort_weights(reading **out, size_t *n, size_t *cap,
-                               const cfx_cost_prop *p, cfx_error *err)
+static bool make_room(holdings *h, cfx_context *ctx, size_t cap)
 {
-    *n = *cap = 0;
+    *h = (holdings){.ctx = ctx, .cap = cap};
+    h->item = cfx_calloc(ctx, cap + 1, sizeof(*h->item));
+    return h->item != NULL;
+}
+
+static void holdings_release(holdings *h)
+{
+    cfx_free(h->ctx, h->item, (h->cap + 1) * sizeof(*h->item));
+}
+
+/* What nodes read, each in the group of the node. */
+static cfx_status of_nodes(holdings *h, const cfx_cost_groups *g,
+                           const cfx_cost_prop *p, cfx_error *err)
+{
+    size_t cap = 0;
     for (size_t i = 0; i < p->nnodes; i++)
-        *cap += p->node[i].nweights;
-    *out = cfx_calloc(p->self->scope.base.ctx, *cap + 1, sizeof(**out));
-    if (!*out)
+        cap += p->node[i].nweights;
+    if (!make_room(h, g->ctx, cap))
         return cfx_no_memory(err);
     for (size_t i = 0; i < p->nnodes; i++)
         for (size_t k = 0; k < p->node[i].nweights; k++)
-            (*out)[(*n)++] = (reading){p->node[i].weight[k], i};
-    qsort(*out, *n, sizeof(**out), by_tensor);
+            h->item[h->n++] = (holding){p->node[i].weight[k], g->of[i]};
+    return CFX_OK;
+}
+
+/* The group of a module, or of the nearest one around it that has nodes. */
+static int64_t group_around(const cfx_cost_groups *g, const cfx_module *m)
+{
+    char path[1024];
+    size_t len = cfx_module_path(m, path, sizeof(path));
+    const cfx_map_entry *e = NULL;
+    while (len < sizeof(path) &&
+           !(e = cfx_map_get(&g->names->by_key, path, len)) && len) {
+        while (len && path[len - 1] != '.')
+            len--;
+        len -= len > 0;
+    }
+    return e ? (int64_t)e->v.u : -1;
+}
+
+/* All that the model has, each in the group of its module; `g` may be NULL. */
+static cfx_status of_tree(holdings *h, const cfx_cost_groups *g,
+                          const cfx_cost_prop *p, cfx_error *err)
+{
+    const cfx_module *root = p->base.base.module, *m;
+    size_t cap = 0;
+    for (m = root; m; m = cfx_module_next(m, root))
+        cap += cfx_module_nstate(m);
+    if (!make_room(h, p->self->scope.base.ctx, cap))
+        return cfx_no_memory(err);
+    for (m = root; m; m = cfx_module_next(m, root)) {
+        size_t n = cfx_module_nstate(m);
+        int64_t group = g && n ? group_around(g, m) : -1;
+        for (size_t i = 0; i < n; i++) {
+            const cfx_state *s = cfx_module_state_at(m, i);
+            if (s->tensor)
+                h->item[h->n++] = (holding){{s->tensor, s->is_buffer}, group};
+        }
+    }
     return CFX_OK;
 }
 
@@ -86,16 +141,16 @@ cfx_status cfx_cost_prop_total(cfx_cost_sum *out, const cfx_cost_prop *p,
                                cfx_error *err)
 {
     cfx_shape_env *env = p->self->scope.base.env;
-    reading *r;
-    size_t n, cap;
+    holdings h;
     *out = cfx_cost__no_sum();
-    cfx_status st = sort_weights(&r, &n, &cap, p, err);
+    cfx_status st = of_tree(&h, NULL, p, err);
     if (st)
         return st;
-    for (size_t i = 0; i < n; i++)
-        if (!i || r[i].w.tensor != r[i - 1].w.tensor)
-            cfx_cost__add_tensor(env, out, &r[i].w);
-    cfx_free(p->self->scope.base.ctx, r, (cap + 1) * sizeof(*r));
+    qsort(h.item, h.n, sizeof(*h.item), by_tensor);
+    for (size_t i = 0; i < h.n; i++)
+        if (!i || h.item[i].w.tensor != h.item[i - 1].w.tensor)
+            cfx_cost__add_tensor(env, out, &h.item[i].w);
+    holdings_release(&h);
     for (size_t i = 0; i < p->nnodes; i++)
         cfx_cost_add(env, &out->cost, &p->node[i].cost);
     out->nodes = p->nnodes;
@@ -110,23 +165,26 @@ static cfx_cost_group *around(const cfx_cost_groups *g, int64_t i)
 }
 
 static cfx_status sum_weights(cfx_cost_groups *g, const cfx_cost_prop *p,
-                              cfx_error *err)
+                              cfx_cost_by by, cfx_error *err)
 {
     cfx_shape_env *env = p->self->scope.base.env;
-    reading *r;
-    size_t n, cap, *stamp = cfx_calloc(g->ctx, g->n + 1, sizeof(*stamp));
-    cfx_status st = stamp ? sort_weights(&r, &n, &cap, p, err)
-                          : cfx_no_memory(err);
-    for (size_t i = 0, turn = 1; !st && i < n; i++) {
-        turn += i && r[i].w.tensor != r[i - 1].w.tensor;
-        for (int64_t k = g->of[r[i].row]; k >= 0 && stamp[k] != turn;
+    holdings h = {0};
+    size_t *stamp = cfx_calloc(g->ctx, g->n + 1, sizeof(*stamp));
+    cfx_status st = !stamp                     ? cfx_no_memory(err)
+                    : by == CFX_COST_BY_MODULE ? of_tree(&h, g, p, err)
+                                               : of_nodes(&h, g, p, err);
+    if (!st)
+        qsort(h.item, h.n, sizeof(*h.item), by_tensor);
+    for (size_t i = 0, turn = 1; !st && i < h.n; i++) {
+        turn += i && h.item[i].w.tensor != h.item[i - 1].w.tensor;
+        for (int64_t k = h.item[i].group; k >= 0 && stamp[k] != turn;
              k = g->group[k].parent) {
             stamp[k] = turn;
-            cfx_cost__add_tensor(env, &g->group[k].sum, &r[i].w);
+            cfx_cost__add_tensor(env, &g->group[k].sum, &h.item[i].w);
         }
     }
     if (!st)
-        cfx_free(g->ctx, r, (cap + 1) * sizeof(*r));
+        holdings_release(&h);
     cfx_free(g->ctx, stamp, (g->n + 1) * sizeof(*stamp));
     return st;
 }
@@ -251,7 +309,7 @@ cfx_status cfx_cost_groups_make(cfx_cost_groups *g, const cfx_cost_prop *p,
                                                : group_operators(g, p, err);
     if (!st) {
         sum_costs(g, p);
-        st = sum_weights(g, p, err);
+        st = sum_weights(g, p, by, err);
     }
     if (st)
         cfx_cost_groups_release(g);

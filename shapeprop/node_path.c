@@ -29,6 +29,41 @@ static size_t common(const cfx_node_path *a, const cfx_node_path *b)
     return whole;
 }
 
+enum { WEIGHT_STEPS = 4 }; /* views and casts between a weight and its use */
+
+/* The get_attr node whose value, maybe seen or cast in another way, `n` gives;
+ * or NULL. */
+static const cfx_node *fetched(const cfx_node *n)
+{
+    for (int i = 0; i < WEIGHT_STEPS && n->op != CFX_GET_ATTR; i++) {
+        if ((n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD) ||
+            n->ninputs != 1)
+            return NULL;
+        n = cfx_node_input(n, 0);
+    }
+    return n->op == CFX_GET_ATTR ? n : NULL;
+}
+
+/* The innermost module around all state that a call takes; exports tell no
+ * more. False: it takes none. */
+static bool owner_of_state(const cfx_node *n, cfx_node_path *own)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        const cfx_node *attr = fetched(cfx_node_input(n, i));
+        if (!attr)
+            continue;
+        const cfx_string *target = attr->target.u.str;
+        cfx_node_path path = {target->text,
+                              parent_of(target->text, target->len)};
+        if (any)
+            path.len = common(&path, own);
+        *own = path;
+        any = true;
+    }
+    return any;
+}
+
 /* What the node itself tells. `around` is the module in which it stands, of a
  * call_module not the one that it calls. */
 static bool tells(const cfx_node *n, cfx_node_path *own, cfx_node_path *around)
@@ -46,9 +81,10 @@ static bool tells(const cfx_node *n, cfx_node_path *own, cfx_node_path *around)
     }
     if (n->op != CFX_PLACEHOLDER && n->op != CFX_OUTPUT) {
         stack = cfx_node__innermost_module(n);
-        if (!stack)
+        if (stack)
+            *own = (cfx_node_path){stack->text, stack->len};
+        else if (!owner_of_state(n, own))
             return false;
-        *own = (cfx_node_path){stack->text, stack->len};
     }
     *around = *own;
     return true;

@@ -195,6 +195,7 @@ static cfx_json_object total(const cfx_roofline *r)
     put_dim(&o, "peak_memory_bytes", r->peak_bytes);
     put_real(&o, "floor_seconds", r->rates ? r->total.floor : -1);
     put_real(&o, "seconds", r->runs ? r->run_seconds : -1);
+    put_real(&o, "nodes_seconds", r->runs ? r->total.seconds : -1);
     put_real(&o, "efficiency", r->runs && r->rates && r->run_seconds > 0
                                    ? r->total.floor / r->run_seconds : -1);
     return o;

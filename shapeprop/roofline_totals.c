@@ -198,12 +198,14 @@ void cfx_roofline__put_totals(cfx_buf *b, const cfx_roofline *r)
         put_bounds(b, r);
     }
     if (r->runs) {
-        put_seconds(b, "measured", r->run_seconds);
+        put_seconds(b, "whole run", r->run_seconds);
         cfx_buf_printf(b, "  (median of %d run%s", r->runs, plural(r->runs));
         if (r->rates && r->total.floor >= 0 && r->run_seconds > 0) {
             cfx_buf_puts(b, "; efficiency ");
             put_fraction(b, r->total.floor / r->run_seconds);
         }
         cfx_buf_puts(b, ")\n");
+        put_seconds(b, "sum of nodes", r->total.seconds);
+        cfx_buf_puts(b, "  (the median of each; the tables add these up)\n");
     }
 }

@@ -263,8 +263,8 @@ TESTS += $(SHAPE_TESTS)
 endif
 
 # cfx roofline.
-dist_check_SCRIPTS += %reldir%/roofline.sh
-TESTS += %reldir%/roofline.sh
+dist_check_SCRIPTS += %reldir%/roofline.sh %reldir%/counts.sh
+TESTS += %reldir%/roofline.sh %reldir%/counts.sh
 
 # Reports in a browser.
 check_PROGRAMS += tests/report_page

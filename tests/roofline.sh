@@ -132,12 +132,17 @@ is 'no sweep of M' 1 "^cfx: resnet18.fx: --sweep .* no symbol 'M'" \
 
 # ---- Times ----
 
-is 'measured' 0 '^measured +.* \(median of 3 runs; efficiency ' digits.fx \
+is 'measured' 0 '^whole run +.* \(median of 3 runs; efficiency ' digits.fx \
     -i 'x=f32[4,1,8,8]' $round --measure --runs 3
 also 'what was reached' '^name .* time +FLOP/s +B/s +eff\. +share$'
-is 'measured from a seed' 0 '^measured ' resnet18.fx -i 'x=f32[1,3,32,32]' \
+is 'the time of nodes' 0 '^sum of nodes +' digits.fx -i 'x=f32[4,1,8,8]' \
+    $round --measure --runs 3 --by module --columns name,seconds
+if [ "$(awk '/^sum of nodes/ { print $4 }' out)" = \
+    "$(awk '/^\(model\)/ { print $2 }' out)" ]
+then ok; else not_ok 'is what the modules add up to'; fi
+is 'measured from a seed' 0 '^whole run ' resnet18.fx -i 'x=f32[1,3,32,32]' \
     $round --measure --runs 1 --random-weights 1
-is 'measured with numbers for symbols' 0 '^measured ' digits.fx \
+is 'measured with numbers for symbols' 0 '^whole run ' digits.fx \
     -i 'x=f32[N,1,8,8]' --set N=2 $round --measure --runs 1
 cat >nonzero.fx <<'EOF'
 graph():
@@ -145,7 +150,7 @@ graph():
     %nonzero : [num_users=1] = call_function[target=torch.nonzero](args = (%x,), kwargs = {})
     return nonzero
 EOF
-is 'measured though only the data tell a size' 0 '^measured ' nonzero.fx \
+is 'measured though only the data tell a size' 0 '^whole run ' nonzero.fx \
     -i 'f32[6]' $round --measure --runs 1
 is 'no weights' 1 '^cfx: resnet18.fx: .*missing weight' resnet18.fx -i "$x" \
     $round --measure

@@ -3,9 +3,11 @@
  *
  * Weights are matched by their full names. What the tree of modules does not
  * declare, but a get_attr node of the graph names, is a bare parameter, whose
- * shape no text tells: the weights file declares it. Any other name in the
- * file is an error, since it means that text and weights do not belong
- * together. What begins with `%` belongs to the arguments of the graphs. State
+ * shape no text tells: the weights file declares it. The text does not tell a
+ * parameter from a buffer either: floats are parameters, but for the names of
+ * torch.nn's own buffers, and for what an export lists behind its parameters.
+ * Any other name in the file is an error, since it means that text and weights
+ * do not belong together. What begins with `%` belongs to the arguments of the graphs. State
  * that the file lacks stays without numbers: BatchNorm's num_batches_tracked is
  * not needed to run, and what is needed will be missed then.
  */
@@ -17,6 +19,7 @@
 #include "base/util.h"
 #include "format/io.h"
 #include "format/print.h"
+#include "nn/module_impl.h"
 
 /* The longest text of a model that is read. */
 #define TEXT_MAX ((size_t)1 << 30)
@@ -52,7 +55,7 @@ typedef struct tensor_ref {
 
 struct match {
     cfx_module *gm;
-    cfx_map bare;    /* targets of get_attr nodes */
+    cfx_map bare;    /* targets of get_attr nodes; true: plainly a buffer */
     cfx_map tensors; /* for arguments, by name */
     tensor_ref *refs;
     cfx_arena names; /* of those */
@@ -80,18 +83,86 @@ static void match_release(struct match *m)
     cfx_map_release(&m->bare);
 }
 
+/* Set m->path to the path of the module that owns a state. */
+static bool owner_path(struct match *m, const char *name)
+{
+    const char *dot = strrchr(name, '.');
+
+    cfx_buf_clear(&m->path);
+    cfx_buf_add(&m->path, name, dot ? (size_t)(dot - name) : 0);
+    return !m->path.failed;
+}
+
+/* Is the owner of a state before `*at` in the tree? Otherwise move there. */
+static bool restarts(struct match *m, const cfx_module **at, const char *name)
+{
+    const cfx_module *owner =
+        owner_path(m, name) ? cfx_module_at(m->gm, cfx_buf_str(&m->path))
+                            : NULL;
+    const cfx_module *next = *at;
+
+    while (owner && next && next != owner)
+        next = cfx_module_next(next, m->gm);
+    if (owner && next)
+        *at = next;
+    return owner && !next;
+}
+
+/* Exports fetch their state before their inputs: the parameters in the order
+ * of the tree, then from its root again buffers and constants. */
+static bool lists_state_first(const cfx_graph *g)
+{
+    const cfx_node *n = cfx_graph_first(g);
+
+    while (n && n->op == CFX_GET_ATTR)
+        n = cfx_node_next(n);
+    return n && n->op == CFX_PLACEHOLDER;
+}
+
 static cfx_status find_bare(struct match *m, cfx_error *err)
 {
     const cfx_graph *g = cfx_graph_module_graph(m->gm);
+    const cfx_module *at = m->gm;
+    bool listed = g && lists_state_first(g), buffers = false;
 
     for (const cfx_node *n = g ? cfx_graph_first(g) : NULL; n;
          n = cfx_node_next(n)) {
         const cfx_string *target = n->target.u.str;
-        if (n->op == CFX_GET_ATTR &&
-            !cfx_map_put(&m->bare, target->text, target->len, NULL))
+        listed = listed && n->op == CFX_GET_ATTR;
+        if (n->op != CFX_GET_ATTR)
+            continue;
+        buffers = listed && (buffers || restarts(m, &at, target->text));
+        cfx_map_entry *e = cfx_map_put(&m->bare, target->text, target->len,
+                                       NULL);
+        if (!e || m->path.failed)
             return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        e->v.u = buffers;
     }
     return CFX_OK;
+}
+
+/* The buffers that torch.nn's types have: exports keep their names alone. */
+static bool names_buffer(const char *last)
+{
+    static const char *const names[] = {"running_mean", "running_var",
+                                        "num_batches_tracked"};
+
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+        if (!strcmp(last, names[i]))
+            return true;
+    }
+    return false;
+}
+
+static bool is_parameter(struct match *m, const cfx_named_tensor *item,
+                         const char *last)
+{
+    cfx_dtype t = (cfx_dtype)item->tensor->dtype;
+    const cfx_map_entry *bare = cfx_map_get(&m->bare, item->name,
+                                            strlen(item->name));
+
+    return cfx_dtype_is_float(t) &&
+           !names_buffer(last) && !(bare && bare->v.u);
 }
 
 /* The module at the path in m->path, whose missing parts become empty
@@ -147,9 +218,7 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
 
     if (*item->name == '%')
         return note_tensor(m, item, err);
-    cfx_buf_clear(&m->path);
-    cfx_buf_add(&m->path, item->name, dot ? (size_t)(dot - item->name) : 0);
-    if (m->path.failed)
+    if (!owner_path(m, item->name))
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     owner = cfx_module_at(m->gm, cfx_buf_str(&m->path));
     const cfx_state *state = owner ? cfx_module_state(owner, last) : NULL;
@@ -158,8 +227,11 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
         return cfx_fail(err, CFX_ENAME, "has '%s', which the model lacks",
                         item->name);
     cfx_status rc = owner ? CFX_OK : make_parents(&owner, m, err);
+    const cfx_state bare = {last, item->tensor, !is_parameter(m, item, last),
+                            true};
     if (!rc)
-        rc = cfx_module_set(owner, last, item->tensor, err);
+        rc = state ? cfx_module_set(owner, last, item->tensor, err)
+                   : cfx_module__add_state(owner, &bare, err);
     if (rc)
         cfx_fail_at(err, "%s", item->name);
     return rc;

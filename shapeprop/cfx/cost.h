@@ -63,7 +63,7 @@ typedef struct cfx_cost_node {
     size_t nweights;
 } cfx_cost_node;
 
-/* Of several nodes. Parameters that nodes share count once. */
+/* Of several nodes. Shared parameters count once. */
 typedef struct cfx_cost_sum {
     size_t nodes;
     cfx_cost cost;
@@ -146,7 +146,8 @@ typedef struct cfx_cost_groups {
     struct cfx_cost_names *names;
 } cfx_cost_groups;
 
-/* The sum of all nodes. */
+/* The sum of all nodes, with all parameters and buffers of the module, as
+ * PyTorch counts them: also those that no node reads. */
 CFX_API cfx_status cfx_cost_prop_total(cfx_cost_sum *out,
                                        const cfx_cost_prop *p,
                                        cfx_error *err);
@@ -156,7 +157,8 @@ CFX_API cfx_status cfx_cost_prop_total(cfx_cost_sum *out,
  * placeholders and outputs; by module in the order of the first nodes, each
  * module before those in it. A node belongs to the module it calls, or whose
  * forward made it: as meta nn_module_stack tells, else the innermost that the
- * nodes before and behind it are in.
+ * nodes before and behind it are in (cfx_graph_node_paths has all of it).
+ * Parameters count in their module and all around it.
  */
 CFX_API cfx_status cfx_cost_groups_make(cfx_cost_groups *out,
                                         const cfx_cost_prop *p, cfx_cost_by by,

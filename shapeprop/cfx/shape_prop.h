@@ -149,9 +149,10 @@ CFX_API cfx_status cfx_shape_match_check(cfx_shape_match *m, const char *name,
 /*
  * The paths of the modules that the nodes of a graph stem from: of a
  * call_module that module, of a get_attr the one that has it, of others the
- * innermost in meta "nn_module_stack". Where that is missing, as in all that
- * was read from PyTorch's text, it is the innermost module around both the
- * nodes before and behind that tell.
+ * innermost in meta "nn_module_stack". That is missing in all that was read
+ * from PyTorch's text. A call that takes state which get_attr nodes fetch, as
+ * all of an export do, is then in the innermost module around that state; any
+ * other is in the innermost around both the nodes before and behind that tell.
  */
 typedef struct cfx_node_path {
     const char *path; /* without a NUL behind it */

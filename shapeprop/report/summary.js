@@ -70,8 +70,9 @@ function cards(t) {
   const floor = number(t.floor_seconds, seconds);
   const count = v => quantity(v, "");
   return [
-    measured ? ["Time", number(t.seconds ?? totalTime, seconds),
-      "floor " + floor] : ["Least time", floor, "sum of the floors"],
+    measured ? ["Whole run", number(t.seconds ?? totalTime, seconds),
+      `nodes ${seconds(totalTime)}, floor ${floor}`]
+      : ["Least time", floor, "sum of the floors"],
     ["Arithmetic", number(t.flops, flop),
       number(t.macs, v => quantity(v, "MAC"))],
     ["Moved", number(sum(orNull(t.bytes_read), orNull(t.bytes_written)),
