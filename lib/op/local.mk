@@ -26,6 +26,10 @@ libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
 	%reldir%/multi_head.c %reldir%/multi_head.h %reldir%/products.c \
 	%reldir%/rnn_cell.c %reldir%/weight_norm.c
 
+# Losses.
+libcore_la_SOURCES += %reldir%/loss.c %reldir%/loss.h \
+	%reldir%/margin_loss.c %reldir%/class_loss.c
+
 # Python's numbers and sequences; views, indexing, joining, creating.
 libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \
 	%reldir%/create.c %reldir%/create.h %reldir%/dropout.c \

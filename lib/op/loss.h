@@ -1,0 +1,67 @@
+/*
+ * loss.h -- what the files of loss functions share. Not installed.
+ *
+ * Their schemas are those of torch.nn.functional. ATen's and torch's, variants
+ * of them, spell a reduction as a number.
+ */
+#ifndef CFX_LOSS_H
+#define CFX_LOSS_H
+
+#include "op/composite.h"
+
+/* Call a function of torch in the scope `s`. */
+#define TORCH(name, ...) CFX_CALL(s, "torch." name, __VA_ARGS__)
+
+/* The argument of a name. */
+cfx_value cfx_loss_arg(const cfx_call *call, const char *name);
+
+typedef enum cfx_reduction {
+    CFX_REDUCE_NONE, CFX_REDUCE_MEAN, CFX_REDUCE_SUM /* ATen's numbers */
+} cfx_reduction;
+
+/* The reduction that a call asks for; fails the scope for another word. */
+cfx_reduction cfx_loss_reduction(cfx_scope *s, const cfx_call *call);
+
+/* The loss of each element, reduced as the call asks for. */
+cfx_value cfx_loss_reduced(cfx_scope *s, const cfx_call *call, cfx_value loss);
+
+/* A tensor in another type. */
+cfx_value cfx_loss_as(cfx_scope *s, cfx_value v, cfx_dtype type);
+
+/* Fail the scope unless two tensors have one shape; words is PyTorch's
+ * sentence. */
+void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,
+                         const char *words);
+
+/* A call's parameters by the older names for a reduction. */
+#define CFX_LOSS_OLD "bool? size_average=None, bool? reduce=None, "
+#define CFX_LOSS_REDUCTION "any reduction='mean'"
+
+#define CFX_LOSS(name, params, variants_, doc_)                        \
+    CFX_COMPOSITE(name)                                                \
+    const cfx_op cfx_op__##name = {                                    \
+        .schema = #name "(" params ") -> Tensor",                      \
+        .aliases = "torch.nn.functional." #name,                       \
+        .variants = variants_,                                         \
+        .doc = doc_,                                                   \
+        .infer = name##_infer,                                         \
+        .cost = name##_cost,                                           \
+        .run = name##_run,                                             \
+    };
+
+/* Signatures with numbers for reductions: ATen's; ATen's and torch's, which
+ * differ in the default, with the parameters before and after it. */
+#define CFX_LOSS_ATEN(name, params)                                    \
+    (const cfx_variant[]){                                             \
+        {"aten." #name ".default(" params ") -> Tensor", NULL},        \
+        {NULL, NULL}}
+#define CFX_LOSS_FORMS(name, aten, torch)                              \
+    (const cfx_variant[]){                                             \
+        {"aten." name ".default(" aten ") -> Tensor", NULL},           \
+        {"torch." name "(" torch ") -> Tensor", NULL},                 \
+        {NULL, NULL}}
+#define CFX_LOSS_TORCH(name, before, after)                            \
+    CFX_LOSS_FORMS(#name, before "int reduction=1" after,              \
+                   before "int reduction=0" after)
+
+#endif
