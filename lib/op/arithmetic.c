@@ -175,7 +175,7 @@ static cfx_status pow_infer(cfx_call *call)
                              "powers are not allowed.");
     if (type == CFX_BOOL && e.kind != CFX_TENSOR)
         type = CFX_BOOL;
-    return cfx_infer_pointwise(call, 0, 2, type);
+    return cfx_infer_pointwise(call, 0, e.kind == CFX_TENSOR ? 2 : 1, type);
 }
 
 static bool is_number(cfx_value v, double n)

@@ -13,6 +13,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/view.h"
 
 enum { INPUT, WEIGHT, BIAS, MEAN, VAR, TRAINING, MOMENTUM, EPS };
 
@@ -47,7 +48,12 @@ static cfx_status batch_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     cfx_status st = check(call, x);
-    return st ? st : cfx_call_out_like(call, x);
+    if (st)
+        return st;
+    bool last = x->rank > 3 && !cfx_tensor_is_contiguous(x) &&
+                cfx_view_is_last(call->env, x, true);
+    return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, x->shape,
+                               last);
 }
 
 static void batch_norm_cost(const cfx_call *call, cfx_cost *cost)
@@ -86,15 +92,22 @@ static cfx_dtype stat_type(const cfx_call *call)
     return (cfx_dtype)(m ? m->dtype : x->dtype);
 }
 
+/* Are input and result both dense with their channels last? */
+static bool goes_last(const cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT), *y = call->out[0];
+    return x->flags & y->flags & CFX_TENSOR_CHANNELS_LAST &&
+           !cfx_tensor_is_contiguous(y);
+}
+
 static cfx_status fetch(cfx_call *call, struct arrays *a)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     *a = (struct arrays){.stat = stat_type(call)};
     for (int k = INPUT; k <= VAR; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t)
             continue;
-        a->t[k] = k == INPUT && x->flags & CFX_TENSOR_CHANNELS_LAST
+        a->t[k] = k == INPUT && goes_last(call)
                       ? cfx_tensor_ref(t)
                   : k == INPUT ? cfx_loop_contiguous(call, t)
                                : cfx_loop_contiguous_as(call, t, a->stat);
@@ -151,9 +164,7 @@ static cfx_status batch_norm_run(cfx_call *call)
     struct arrays a;
     if (fetch(call, &a))
         return CFX_ENOMEM;
-    struct extents e = extents_of(x, a.t[INPUT]->flags &
-                                         CFX_TENSOR_CHANNELS_LAST &&
-                                     !cfx_tensor_is_contiguous(a.t[INPUT]));
+    struct extents e = extents_of(x, goes_last(call));
     const char *mean = training ? call->work : a.t[MEAN]->data;
     const char *var = training ? mean + (size_t)e.channels *
                                      cfx_dtype_size(a.stat)
@@ -169,14 +180,8 @@ static cfx_status batch_norm_run(cfx_call *call)
     }
     cfx_tensor *y = call->out[0], *made = NULL;
     cfx_status st = CFX_OK;
-    bool same = cfx_tensor_is_contiguous(y) ||
-                y->flags & a.t[INPUT]->flags & CFX_TENSOR_CHANNELS_LAST;
-    if (!same) {
-        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)y->dtype, y->rank,
-                             y->shape, NULL, call->err);
-        if (!st)
-            st = cfx_tensor_alloc(made, call->err);
-    }
+    if (!cfx_tensor_is_contiguous(y) && !goes_last(call))
+        st = cfx_loop_twin(call, y, &made);
     if (!st)
         cfx_kernel_batch_norm(call->ctx, (cfx_dtype)x->dtype, a.stat,
                        made ? made->data : y->data, a.t[INPUT]->data, e.batch,

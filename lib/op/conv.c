@@ -15,6 +15,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/view.h"
 
 enum { MAX_SPATIAL = CFX_CONV_MAX_SPATIAL };
 
@@ -231,27 +232,59 @@ static cfx_status out_shape(cfx_call *call, const struct conv *c,
     return CFX_OK;
 }
 
-/* The layout of the result, as that of arguments; channels_last_3d is kept by
- * the kernels that PyTorch has for these types alone. */
-static cfx_memory_format format_of(const struct conv *c)
+/*
+ * PyTorch's use_mkldnn of float32 on a CPU with several threads, which is asked
+ * of three axes: no other kernel keeps channels_last_3d.
+ */
+static bool has_fast_kernel(const cfx_call *call, const struct conv *c)
 {
-    unsigned flags = c->x->flags | c->w->flags;
-    bool plain = cfx_tensor_is_contiguous(c->x) &&
-                 cfx_tensor_is_contiguous(c->w);
-    if (plain || !c->batched)
-        return CFX_CONTIGUOUS_FORMAT;
-    if (c->spatial == 2 && flags & CFX_TENSOR_CHANNELS_LAST)
-        return CFX_CHANNELS_LAST;
-    if (c->spatial == 3 && flags & CFX_TENSOR_CHANNELS_LAST_3D &&
-        (c->x->dtype == CFX_F32 || c->x->dtype == CFX_BF16))
-        return CFX_CHANNELS_LAST_3D;
-    return CFX_CONTIGUOUS_FORMAT;
+    const cfx_dim *w = c->w->shape, *x = c->x->shape;
+    cfx_shape_env *env = call->env;
+    cfx_dim n = cfx_dim_int(1), one = cfx_dim_int(1), wide = cfx_dim_int(3);
+    if (c->x->dtype == CFX_BF16)
+        return true;
+    if (c->x->dtype != CFX_F32)
+        return false;
+    if (cfx_dim_lt(env, one, c->groups) ||
+        (c->batched && cfx_dim_lt(env, one, x[0])) ||
+        (cfx_dim_lt(env, wide, w[3]) && cfx_dim_lt(env, wide, w[4])))
+        return true;
+    for (int i = 0; i + 1 < c->x->rank; i++)
+        n = cfx_dim_mul(env, n, x[i]);
+    return cfx_dim_lt(env, cfx_dim_int(20480), n);
+}
+
+/* The result has its channels last if suggest_memory_format says so of the
+ * input or the weight. Over one axis the input is made contiguous first. */
+static bool is_last(const cfx_call *call, const struct conv *c)
+{
+    bool x = c->spatial > 1 || cfx_tensor_is_contiguous(c->x);
+    if (!(x && cfx_view_is_last(call->env, c->x, c->batched)) &&
+        !cfx_view_is_last(call->env, c->w, true))
+        return false;
+    return c->spatial < 3 || has_fast_kernel(call, c);
+}
+
+/* Without a batch the strides are those of a batch of one. */
+static cfx_status give(cfx_call *call, const struct conv *c,
+                       const cfx_dim *shape)
+{
+    cfx_dim full[MAX_SPATIAL + 2], stride[MAX_SPATIAL + 2];
+    int rank = c->x->rank, without = !c->batched;
+    cfx_dtype dtype = (cfx_dtype)c->x->dtype;
+    if (!is_last(call, c))
+        return cfx_call_out(call, dtype, rank, shape);
+    full[0] = cfx_dim_int(1);
+    for (int i = 0; i < rank; i++)
+        full[i + without] = shape[i];
+    cfx_view_last_strides(call->env, rank + without, full, stride);
+    return cfx_call_out_strided(call, dtype, rank, shape, stride + without);
 }
 
 static cfx_status conv_infer(cfx_call *call)
 {
     struct conv c;
-    cfx_dim shape[MAX_SPATIAL + 2], stride[MAX_SPATIAL + 2];
+    cfx_dim shape[MAX_SPATIAL + 2];
     cfx_status st = read_conv(call, &c);
     if (!st)
         st = check_numbers(call, &c);
@@ -259,14 +292,7 @@ static cfx_status conv_infer(cfx_call *call)
         st = check_channels(call, &c);
     if (!st)
         st = out_shape(call, &c, shape);
-    if (st)
-        return st;
-    cfx_memory_format format = format_of(&c);
-    if (format == CFX_CONTIGUOUS_FORMAT)
-        return cfx_call_out(call, (cfx_dtype)c.x->dtype, c.x->rank, shape);
-    cfx_strides_of(call->env, format, c.x->rank, shape, stride);
-    return cfx_call_out_strided(call, (cfx_dtype)c.x->dtype, c.x->rank, shape,
-                                stride);
+    return st ? st : give(call, &c, shape);
 }
 
 static void plan(const cfx_call *call, const struct conv *c, cfx_conv *k);
@@ -394,12 +420,8 @@ static cfx_status conv_run(cfx_call *call)
         if (t && !(in[i] = cfx_loop_contiguous(call, t)))
             st = CFX_ENOMEM;
     }
-    if (!st && !cfx_tensor_is_contiguous(y)) {
-        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)y->dtype, y->rank,
-                             y->shape, NULL, call->err);
-        if (!st)
-            st = cfx_tensor_alloc(made, call->err);
-    }
+    if (!st && !cfx_tensor_is_contiguous(y))
+        st = cfx_loop_twin(call, y, &made);
     if (!st)
         st = compute(call, &c, in, made ? made : y);
     for (int i = 0; i < 3; i++)

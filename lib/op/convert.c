@@ -43,7 +43,7 @@ static cfx_status out_as(cfx_call *call, cfx_dtype dtype,
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_dim stride[CFX_MAX_RANK];
     if (format == CFX_PRESERVE_FORMAT)
-        return cfx_infer_pointwise(call, 0, 1, dtype);
+        return cfx_infer_like(call, x, dtype);
     cfx_status st = check_format(call, format, x->rank);
     if (st)
         return st;

@@ -80,7 +80,7 @@ cfx_status cfx_create_like(cfx_call *call, cfx_dtype dtype, int k)
                                    ? call->in[k].u.format
                                    : CFX_PRESERVE_FORMAT;
     if (format == CFX_PRESERVE_FORMAT)
-        return cfx_infer_pointwise(call, 0, 1, dtype);
+        return cfx_infer_like(call, x, dtype);
     if ((format == CFX_CHANNELS_LAST && x->rank != 4) ||
         (format == CFX_CHANNELS_LAST_3D && x->rank != 5))
         return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
@@ -625,7 +625,7 @@ static cfx_status tensor_infer(cfx_call *call)
         cfx_dtype own = (cfx_dtype)t->dtype;
         if (keep && (!given || own == dtype))
             return cfx_call_out_same(call, 0);
-        return cfx_infer_pointwise(call, 0, 1, given ? dtype : own);
+        return cfx_infer_like(call, t, given ? dtype : own);
     }
     st = cfx_list_tensor(call, &t, v, given ? &dtype : NULL);
     return st ? st : cfx_call_return_take(call, cfx_value_of_tensor(t));

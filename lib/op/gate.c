@@ -31,7 +31,7 @@ static cfx_status prelu_infer(cfx_call *call)
             return cfx_call_fail(call, CFX_ESHAPE, "Mismatch of parameter "
                                  "numbers and input channel size.");
     }
-    return cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
+    return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
 static void prelu_cost(const cfx_call *call, cfx_cost *cost)

@@ -460,7 +460,7 @@ cfx_status cfx_index_plan_out(cfx_call *call, const cfx_index_plan *p,
             st = operand_index(call, p, p->index[i].t, &in[n++]);
     call->in = in;
     if (!st)
-        st = cfx_infer_pointwise(call, 0, n, dtype);
+        st = cfx_infer_converted(call, 0, n, n, dtype);
     call->in = own;
     while (n--)
         cfx_value_unref(in[n]);

@@ -131,6 +131,19 @@ static bool same_dims(cfx_shape_env *env, const cfx_tensor *t, int rank,
     return true;
 }
 
+/* Has it just the strides that its shape has in row-major order? A contiguous
+ * tensor may have others along extents of 1. */
+static bool is_regular(cfx_shape_env *env, const cfx_tensor *t)
+{
+    cfx_dim step = cfx_dim_int(1);
+    for (int i = t->rank - 1; i >= 0; i--) {
+        if (!cfx_dim_same(t->stride[i], step))
+            return false;
+        step = cfx_dim_mul(env, step, t->shape[i]);
+    }
+    return true;
+}
+
 static bool same_strides(const cfx_tensor *a, const cfx_tensor *b)
 {
     for (int i = 0; i < a->rank; i++)
@@ -209,22 +222,42 @@ static void sorted_strides(cfx_shape_env *env, const struct operands *o,
     }
 }
 
-static cfx_status pointwise_out(cfx_call *call, const struct operands *o,
-                                cfx_dtype dtype)
+cfx_status cfx_infer_like(cfx_call *call, const cfx_tensor *x, cfx_dtype dtype)
 {
-    bool same = true, contiguous = true, strides = true;
-    for (int i = 0; i < o->n; i++) {
-        same &= same_dims(call->env, o->t[i], o->rank, o->shape);
-        contiguous &= cfx_tensor_is_contiguous(o->t[i]);
-        strides &= same && i ? same_strides(o->t[i], o->t[0]) : true;
-    }
-    if (!o->n || (same && contiguous))
-        return cfx_call_out(call, dtype, o->rank, o->shape);
-    if (same && strides && o->t[0]->flags & CFX_TENSOR_DENSE)
-        return cfx_call_out_strided(call, dtype, o->rank, o->shape,
-                                    o->t[0]->stride);
+    struct operands o = {.n = 1, .rank = x->rank, .t = {x}};
     cfx_dim stride[CFX_MAX_RANK];
-    sorted_strides(call->env, o, stride);
+    if (x->flags & CFX_TENSOR_DENSE)
+        return cfx_call_out_strided(call, dtype, x->rank, x->shape, x->stride);
+    memcpy(o.shape, x->shape, (size_t)x->rank * sizeof(*o.shape));
+    sorted_strides(call->env, &o, stride);
+    return cfx_call_out_strided(call, dtype, x->rank, x->shape, stride);
+}
+
+/*
+ * TensorIterator's shortcuts are for operands of one shape: in row-major order,
+ * in channels_last, or of the same dense strides. A number is an operand
+ * without axes.
+ */
+static cfx_status pointwise_out(cfx_call *call, const struct operands *o,
+                                bool numbers, cfx_dtype dtype)
+{
+    cfx_dim stride[CFX_MAX_RANK];
+    bool same = !numbers || !o->rank, strides = true;
+    unsigned flags = ~0u;
+    for (int i = 0; i < o->n && same; i++) {
+        same = same_dims(call->env, o->t[i], o->rank, o->shape);
+        flags &= o->t[i]->flags;
+        strides = strides && same && same_strides(o->t[i], o->t[0]);
+    }
+    if (!o->n || (same && flags & CFX_TENSOR_CONTIGUOUS))
+        return cfx_call_out(call, dtype, o->rank, o->shape);
+    if (same && flags & CFX_TENSOR_CHANNELS_LAST)
+        cfx_strides_of(call->env, CFX_CHANNELS_LAST, o->rank, o->shape,
+                       stride);
+    else if (same && strides && flags & CFX_TENSOR_DENSE)
+        memcpy(stride, o->t[0]->stride, (size_t)o->rank * sizeof(*stride));
+    else
+        sorted_strides(call->env, o, stride);
     return cfx_call_out_strided(call, dtype, o->rank, o->shape, stride);
 }
 
@@ -233,38 +266,76 @@ static cfx_status pointwise_out(cfx_call *call, const struct operands *o,
 static const cfx_tensor *common_rows(const cfx_call *call, int from, int to)
 {
     const cfx_tensor *first = NULL;
+    bool numbers = false;
     for (int k = from; k < to; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
-        if (!t)
+        if (!t) {
+            numbers |= is_number(call->in[k]);
             continue;
+        }
         if (!cfx_tensor_is_contiguous(t) ||
             (first && !same_dims(NULL, t, first->rank, first->shape)))
             return NULL;
         if (!first)
             first = t;
     }
-    return first;
+    return first && numbers && !is_regular(call->env, first) ? NULL : first;
 }
 
-cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
+/* A tensor of another type is converted before anything is done; where it is
+ * not dense, its copy has other strides. */
+static cfx_status convert_operand(cfx_call *call, struct operands *o, int i,
+                                  cfx_dtype common, cfx_tensor **copy)
+{
+    const cfx_tensor *t = o->t[i];
+    struct operands own = {.n = 1, .rank = t->rank, .t = {t}};
+    cfx_dim stride[CFX_MAX_RANK];
+    *copy = NULL;
+    if (t->dtype == common || t->flags & CFX_TENSOR_DENSE)
+        return CFX_OK;
+    memcpy(own.shape, t->shape, (size_t)t->rank * sizeof(*own.shape));
+    sorted_strides(call->env, &own, stride);
+    cfx_status st = cfx_tensor_meta(copy, call->ctx, common, t->rank, t->shape,
+                                    stride, call->err);
+    if (!st)
+        o->t[i] = *copy;
+    return st;
+}
+
+cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
                                cfx_dtype dtype)
 {
     const cfx_tensor *rows = common_rows(call, from, to);
     if (rows)
         return cfx_call__out_rows(call, dtype, rows);
     struct operands o;
+    cfx_tensor *copy[8] = {NULL};
+    cfx_dtype common = dtype == CFX_BOOL && convert < to
+                           ? cfx_infer_type(call, convert, to) : dtype;
+    bool numbers = false;
+    cfx_status st = CFX_OK;
     o.n = o.rank = 0;
-    for (int k = from; k < to && o.n < 8; k++) {
+    for (int k = from; k < to && o.n < 8 && !st; k++) {
         cfx_tensor *t = cfx_call_tensor(call, k);
+        numbers |= is_number(call->in[k]);
         if (!t)
             continue;
         o.t[o.n++] = t;
-        cfx_status st = cfx_infer_broadcast(call, &o.rank, o.shape, t->rank,
-                                            t->shape);
-        if (st)
-            return st;
+        st = cfx_infer_broadcast(call, &o.rank, o.shape, t->rank, t->shape);
+        if (!st && k >= convert)
+            st = convert_operand(call, &o, o.n - 1, common, &copy[o.n - 1]);
     }
-    return pointwise_out(call, &o, dtype);
+    if (!st)
+        st = pointwise_out(call, &o, numbers, dtype);
+    for (int i = 0; i < 8; i++)
+        cfx_tensor_unref(copy[i]);
+    return st;
+}
+
+cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
+                               cfx_dtype dtype)
+{
+    return cfx_infer_converted(call, from, from, to, dtype);
 }
 
 cfx_status cfx_infer_axes(cfx_call *call, int k, int rank, uint32_t *mask)

@@ -37,6 +37,15 @@ cfx_status cfx_infer_broadcast(cfx_call *call, int *rank, cfx_dim *shape,
 cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
                                cfx_dtype dtype);
 
+/* Like cfx_infer_pointwise, but the tensors before `convert` are read in the
+ * types that they have; the others are converted to the common type first. */
+cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
+                               cfx_dtype dtype);
+/* One result with the shape of x and, as torch.empty_like has them, its
+ * strides; where it is not dense, dense ones in the same order. */
+cfx_status cfx_infer_like(cfx_call *call, const cfx_tensor *x,
+                          cfx_dtype dtype);
+
 /* The axes of a reduction from an `int[]? dim` argument, as a mask; None and
  * [] mean all. Fails for an axis that is out of range or given twice. */
 cfx_status cfx_infer_axes(cfx_call *call, int k, int rank, uint32_t *mask);

@@ -64,9 +64,17 @@ static cfx_value instance_norm_build(cfx_scope *s, const cfx_call *call)
                         cfx_bool(false), in[MOMENTUM], in[EPS]);
     if (!cfx_value_is_none(in[MEAN]) && !cfx_value_is_none(in[VAR]))
         return with_running(s, in);
-    return CFX_CALL(s, "torch.nn.functional.group_norm", in[INPUT],
-                    cfx_value_of_dim(x->shape[1]), in[WEIGHT], in[BIAS],
-                    in[EPS]);
+    cfx_value y = in[INPUT], shape[CFX_MAX_RANK];
+    if (x->rank > 3)
+        y = CFX_CALL(s, "torch.flatten", y, cfx_int(2));
+    y = CFX_CALL(s, "torch.nn.functional.group_norm", y,
+                 cfx_value_of_dim(x->shape[1]), in[WEIGHT], in[BIAS], in[EPS]);
+    if (x->rank <= 3)
+        return y;
+    for (int i = 0; i < x->rank; i++)
+        shape[i] = cfx_value_of_dim(x->shape[i]);
+    return CFX_CALL(s, "torch.reshape", y,
+                    cfx_list_of(s, CFX_TUPLE, (size_t)x->rank, shape));
 }
 
 CFX_COMPOSITE(instance_norm)

@@ -222,18 +222,16 @@ static cfx_status out_shape(cfx_call *call, const struct resize *r,
 static cfx_status interpolate_infer(cfx_call *call)
 {
     struct resize r;
-    cfx_dim shape[MAX + 2], stride[MAX + 2];
+    cfx_dim shape[MAX + 2];
     cfx_status st = read_resize(call, &r);
     if (!st)
         st = out_shape(call, &r, shape);
     if (st)
         return st;
-    bool last = cfx_view_is_last(call->env, r.x);
-    if (last)
-        cfx_strides_of(call->env, CFX_CHANNELS_LAST, r.x->rank, shape,
-                       stride);
-    return cfx_call_out_strided(call, (cfx_dtype)r.x->dtype, r.x->rank, shape,
-                                last ? stride : NULL);
+    bool last = (r.spatial == 2 || (r.mode == AREA) == (r.spatial == 1)) &&
+                cfx_view_is_last(call->env, r.x, true);
+    return cfx_view_out_format(call, (cfx_dtype)r.x->dtype, r.x->rank, shape,
+                               last);
 }
 
 /* Each output has so many neighbours; all of the input is read only where it
@@ -319,12 +317,8 @@ static cfx_status interpolate_run(cfx_call *call)
     cfx_tensor *x = st ? NULL : cfx_loop_contiguous(call, r.x);
     if (!x)
         return st ? st : CFX_ENOMEM;
-    if (!cfx_tensor_is_contiguous(y)) {
-        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)y->dtype, y->rank,
-                             y->shape, NULL, call->err);
-        if (!st)
-            st = cfx_tensor_alloc(made, call->err);
-    }
+    if (!cfx_tensor_is_contiguous(y))
+        st = cfx_loop_twin(call, y, &made);
     plan(call, &r, &k);
     k.x = x->data;
     k.y = made ? made->data : y->data;

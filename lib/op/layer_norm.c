@@ -14,6 +14,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/view.h"
 
 /* As many as there are rows of the last axes. */
 static cfx_dim rows_normalized(const cfx_call *call)
@@ -273,7 +274,9 @@ static cfx_status group_norm_infer(cfx_call *call)
                              "in input to be divisible by num_groups, %s",
                              text);
     st = check_channels(call, x, 2);
-    return st ? st : cfx_call_out_like(call, x);
+    return st ? st : cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
+                                         x->shape, x->rank > 3 &&
+                                         cfx_view_is_last(call->env, x, true));
 }
 
 /* Compute into a row-major tensor, and copy where the result is no such. */
@@ -289,12 +292,8 @@ static cfx_status run_groups(cfx_call *call, int64_t groups, const int *param,
     for (int i = 2; i < x->rank; i++)
         inner *= cfx_tensor_size(x, i);
     cfx_status st = CFX_OK;
-    if (!cfx_tensor_is_contiguous(y)) {
-        st = cfx_tensor_meta(&made, call->ctx, (cfx_dtype)y->dtype, y->rank,
-                             y->shape, NULL, call->err);
-        if (!st)
-            st = cfx_tensor_alloc(made, call->err);
-    }
+    if (!cfx_tensor_is_contiguous(y))
+        st = cfx_loop_twin(call, y, &made);
     if (!st)
         cfx_kernel_group_norm(call->ctx, (cfx_dtype)y->dtype,
                        made ? made->data : y->data, a.t[0]->data,

@@ -127,6 +127,14 @@ static cfx_tensor *copy_of(cfx_call *call, const cfx_tensor *t,
     return out;
 }
 
+cfx_status cfx_loop_twin(cfx_call *call, const cfx_tensor *y,
+                         cfx_tensor **out)
+{
+    cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)y->dtype,
+                                    y->rank, y->shape, NULL, call->err);
+    return st ? st : cfx_tensor_alloc(*out, call->err);
+}
+
 cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t)
 {
     return cfx_tensor_is_contiguous(t)

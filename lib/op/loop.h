@@ -37,6 +37,10 @@ enum {
     CFX_OP__ROWS_OUT = 1 << 18 /* and computes such results apart */
 };
 
+/* A new row-major tensor like a result that has other strides. */
+cfx_status cfx_loop_twin(cfx_call *call, const cfx_tensor *y,
+                         cfx_tensor **out);
+
 /* A row-major version of an argument, to be unref'ed; NULL after failing the
  * call. */
 cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t);

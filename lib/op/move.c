@@ -37,10 +37,10 @@ static cfx_status axes_of(cfx_call *call, uint32_t *mask)
 
 static cfx_status flip_infer(cfx_call *call)
 {
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
     uint32_t mask;
     cfx_status st = axes_of(call, &mask);
-    return st ? st : cfx_infer_pointwise(call, 0, 1, (cfx_dtype)
-                                         cfx_call_tensor(call, 0)->dtype);
+    return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
 static cfx_status flip_run(cfx_call *call)
@@ -116,7 +116,7 @@ static cfx_status rot90_infer(cfx_call *call)
         return st;
     if (!turns)
         return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);
-    st = cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
+    st = cfx_infer_like(call, x, (cfx_dtype)x->dtype);
     if (st || turns == 2)
         return st;
     cfx_view_begin(&v, call->out[0]);

@@ -147,10 +147,36 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
     return CFX_OK;
 }
 
+static bool only_cuts(const cfx_call *call, int rank)
+{
+    for (int i = 0; i < rank; i++) {
+        cfx_dim side[2];
+        margins(call, rank, i, &side[0], &side[1]);
+        for (int k = 0; k < 2; k++)
+            if (!cfx_dim_known_le(call->env, side[k], cfx_dim_int(0)))
+                return false;
+    }
+    return true;
+}
+
+/* Where nothing is added, the result is a clone of what is left. */
+static cfx_status out_cut(cfx_call *call, const cfx_tensor *x,
+                          const cfx_dim *shape)
+{
+    cfx_tensor *left;
+    cfx_status st = cfx_tensor_meta(&left, call->ctx, (cfx_dtype)x->dtype,
+                                    x->rank, shape, x->stride, call->err);
+    if (st)
+        return st;
+    st = cfx_infer_like(call, left, (cfx_dtype)x->dtype);
+    cfx_tensor_unref(left);
+    return st;
+}
+
 static cfx_status pad_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
-    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    cfx_dim shape[CFX_MAX_RANK];
     cfx_pad_mode mode;
     cfx_status st = read_mode(call, &mode);
     if (!st)
@@ -164,11 +190,14 @@ static cfx_status pad_infer(cfx_call *call)
         return cfx_infer_refuse(call, CFX_BOOL);
     if (cfx_dtype_size((cfx_dtype)x->dtype) > 8)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
-    bool last = cfx_view_is_last(call->env, x);
-    if (last)
-        cfx_strides_of(call->env, CFX_CHANNELS_LAST, x->rank, shape, stride);
-    return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, shape,
-                                last ? stride : NULL);
+    if (mode == CFX_PAD_CONSTANT && only_cuts(call, x->rank))
+        return out_cut(call, x, shape);
+    bool last = x->rank > 3 && mode != CFX_PAD_CIRCULAR &&
+                (mode == CFX_PAD_CONSTANT ||
+                 x->rank == cfx_call_len(call, PAD) / 2 + 2) &&
+                cfx_view_is_last(call->env, x, true);
+    return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, shape,
+                               last);
 }
 
 /* ---- Running ---- */
@@ -200,27 +229,41 @@ static void plan(const cfx_call *call, const cfx_tensor *x, bool last,
     }
 }
 
+/* Are input and result both dense with their channels last? */
+static bool goes_last(const cfx_tensor *x, const cfx_tensor *y)
+{
+    return x->flags & y->flags &
+               (CFX_TENSOR_CHANNELS_LAST | CFX_TENSOR_CHANNELS_LAST_3D) &&
+           !cfx_tensor_is_contiguous(y);
+}
+
 static cfx_status pad_run(cfx_call *call)
 {
-    const cfx_tensor *y = call->out[0];
+    cfx_tensor *from = cfx_call_tensor(call, INPUT);
+    cfx_tensor *y = call->out[0], *made = NULL;
     int64_t in[CFX_MAX_RANK], out[CFX_MAX_RANK], before[CFX_MAX_RANK];
     uint64_t value = 0;
-    bool last = !cfx_tensor_is_contiguous(y);
+    bool last = goes_last(from, y);
     cfx_pad p = {.size = cfx_dtype_size((cfx_dtype)y->dtype), .rank = y->rank,
-                 .in = in, .out = out, .before = before, .value = &value,
-                 .y = y->data};
-    cfx_tensor *x = last ? cfx_tensor_ref(cfx_call_tensor(call, INPUT))
-                         : cfx_loop_contiguous(call,
-                                               cfx_call_tensor(call, INPUT));
-    if (!x)
-        return CFX_ENOMEM;
-    read_mode(call, &p.mode);
-    set_value(call, (cfx_dtype)y->dtype, &value);
-    plan(call, x, last, in, out, before);
-    p.x = x->data;
-    cfx_pad_run(call->ctx, &p);
+                 .in = in, .out = out, .before = before, .value = &value};
+    cfx_tensor *x = last ? cfx_tensor_ref(from)
+                         : cfx_loop_contiguous(call, from);
+    cfx_status st = x ? CFX_OK : CFX_ENOMEM;
+    if (!st && !last && !cfx_tensor_is_contiguous(y))
+        st = cfx_loop_twin(call, y, &made);
+    if (!st) {
+        read_mode(call, &p.mode);
+        set_value(call, (cfx_dtype)y->dtype, &value);
+        plan(call, x, last, in, out, before);
+        p.x = x->data;
+        p.y = made ? made->data : y->data;
+        cfx_pad_run(call->ctx, &p);
+    }
+    if (!st && made)
+        st = cfx_tensor_copy(y, made, call->err);
+    cfx_tensor_unref(made);
     cfx_tensor_unref(x);
-    return CFX_OK;
+    return st;
 }
 
 /* ---- Descriptors ---- */

@@ -134,18 +134,27 @@ static cfx_dim out_extent(cfx_shape_env *env, const struct pool *p, int i)
     return cfx_dim_min(env, n, most);
 }
 
+/* Which of ATen's kernels keep channels last: over one axis those that take it
+ * for an image of one row, over three the maxima that are not adaptive. */
+static bool keeps_format(const cfx_call *call)
+{
+    int code = call->op->code;
+    switch (code & 7) {
+    case 1: return code & (AVERAGE | ADAPTIVE | INDICES);
+    case 2: return true;
+    default: return !(code & (AVERAGE | ADAPTIVE));
+    }
+}
+
 static cfx_status give(cfx_call *call, const cfx_tensor *x,
                        const cfx_dim *shape)
 {
-    cfx_dim stride[CFX_MAX_RANK];
-    bool last = cfx_view_is_last(call->env, x);
-    if (last)
-        cfx_strides_of(call->env, CFX_CHANNELS_LAST, x->rank, shape, stride);
-    cfx_status st = cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank,
-                                         shape, last ? stride : NULL);
+    bool last = x->rank == (call->op->code & 7) + 2 && keeps_format(call) &&
+                cfx_view_is_last(call->env, x, true);
+    cfx_status st = cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
+                                        shape, last);
     if (!st && call->op->code & INDICES)
-        st = cfx_call_out_strided(call, CFX_I64, x->rank, shape,
-                                  last ? stride : NULL);
+        st = cfx_view_out_format(call, CFX_I64, x->rank, shape, last);
     return st;
 }
 
@@ -252,14 +261,6 @@ static void compute(cfx_call *call, cfx_pool *k)
         (average ? cfx_avg_pool : cfx_max_pool)(call->ctx, k);
 }
 
-/* A row-major twin of a result that has other strides. */
-static cfx_status twin(cfx_call *call, const cfx_tensor *y, cfx_tensor **out)
-{
-    cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)y->dtype,
-                                    y->rank, y->shape, NULL, call->err);
-    return st ? st : cfx_tensor_alloc(*out, call->err);
-}
-
 static cfx_status pool_run(cfx_call *call)
 {
     cfx_tensor *made[2] = {NULL};
@@ -273,7 +274,7 @@ static cfx_status pool_run(cfx_call *call)
         k.indices = call->out[1]->data;
     if (!cfx_tensor_is_contiguous(call->out[0])) {
         for (int i = 0; i < call->nout && !st; i++)
-            st = twin(call, call->out[i], &made[i]);
+            st = cfx_loop_twin(call, call->out[i], &made[i]);
         if (!st)
             k.y = made[0]->data;
         if (!st && made[1])

@@ -104,7 +104,7 @@ static cfx_status spread_infer(cfx_call *call)
         st = cfx_call_fail(call, CFX_EINVAL, normal
                            ? "expects std >= 0.0, but found std %g"
                            : "expects a range that is not empty, up to %g", b);
-    return st ? st : cfx_infer_pointwise(call, 0, 1, type);
+    return st ? st : cfx_infer_like(call, cfx_call_tensor(call, 0), type);
 }
 
 static cfx_status spread_run(cfx_call *call)

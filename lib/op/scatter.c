@@ -540,7 +540,7 @@ static cfx_status index_fill_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "only supports a 0-dimensional "
                              "value tensor, but got tensor with %d "
                              "dimension(s).", v->rank);
-    return cfx_infer_pointwise(call, SELF, SELF + 1, (cfx_dtype)x->dtype);
+    return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
 static void write_number(cfx_dtype type, void *p, cfx_value v)

@@ -210,7 +210,7 @@ cfx_status cfx_view_out_strided_like(cfx_call *call, int k)
     const cfx_tensor *x = cfx_call_tensor(call, k);
     for (int i = 0; i < x->rank; i++)
         if (cfx_dim_is(x->stride[i], 0) && !cfx_dim_is(x->shape[i], 1))
-            return cfx_infer_pointwise(call, k, k + 1, (cfx_dtype)x->dtype);
+            return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
     return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, x->shape,
                                 x->stride);
 }
@@ -277,13 +277,47 @@ cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v)
     return CFX_CONTIGUOUS_FORMAT;
 }
 
-bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x)
+/* What unsqueeze makes: axis `at` of extent 1. */
+static void unsqueeze(cfx_shape_env *env, cfx_view *v, int at)
+{
+    for (int i = v->rank++; i > at; i--) {
+        v->shape[i] = v->shape[i - 1];
+        v->stride[i] = v->stride[i - 1];
+    }
+    v->shape[at] = cfx_dim_int(1);
+    v->stride[at] = cfx_dim_mul(env, v->shape[at + 1], v->stride[at + 1]);
+}
+
+bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x, bool batched)
 {
     cfx_view v;
-    if (!(x->flags & CFX_TENSOR_CHANNELS_LAST))
+    if (x->rank + !batched < 3)
         return false;
-    if (!cfx_tensor_is_contiguous(x))
-        return true;
     cfx_view_begin(&v, x);
-    return cfx_view_format(env, &v) == CFX_CHANNELS_LAST;
+    if (!batched)
+        unsqueeze(env, &v, 0);
+    if (v.rank == 3)
+        unsqueeze(env, &v, 2);
+    return cfx_view_format(env, &v) != CFX_CONTIGUOUS_FORMAT;
+}
+
+void cfx_view_last_strides(cfx_shape_env *env, int rank, const cfx_dim *shape,
+                           cfx_dim *stride)
+{
+    cfx_dim step = cfx_dim_int(1);
+    for (int k = 0; k < rank; k++) {
+        int axis = !k ? 1 : k + 1 < rank ? rank - k : 0;
+        stride[axis] = step;
+        step = cfx_dim_mul(env, step, shape[axis]);
+    }
+}
+
+cfx_status cfx_view_out_format(cfx_call *call, cfx_dtype dtype, int rank,
+                               const cfx_dim *shape, bool last)
+{
+    cfx_dim stride[CFX_MAX_RANK];
+    if (last)
+        cfx_view_last_strides(call->env, rank, shape, stride);
+    return cfx_call_out_strided(call, dtype, rank, shape,
+                                last ? stride : NULL);
 }

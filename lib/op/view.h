@@ -53,9 +53,16 @@ cfx_status cfx_view_out_strided_like(cfx_call *call, int k);
 /* PyTorch's suggest_memory_format: the order that the strides fall in, if that
  * is the channels' last. */
 cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v);
-/* The same of a tensor of rank 4: is it channels_last? Where the strides alone
- * do not tell, as of one pixel, they are taken for what they look like. */
-bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x);
+/* Does suggest_memory_format say channels_last, or channels_last_3d, of one to
+ * three spatial axes? One is an image of one row, as unsqueeze(-2) makes it;
+ * without a batch unsqueeze(0) comes first. */
+bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x, bool batched);
+/* Dense strides with axis 1 innermost, of one to three spatial axes. */
+void cfx_view_last_strides(cfx_shape_env *env, int rank, const cfx_dim *shape,
+                           cfx_dim *stride);
+/* Result number call->nout: row-major, or with the channels last. */
+cfx_status cfx_view_out_format(cfx_call *call, cfx_dtype dtype, int rank,
+                               const cfx_dim *shape, bool last);
 
 /* What is the same as an extent, made at least 0 and at most n after counting
  * negative ones from the end. */

@@ -23,7 +23,7 @@ static cfx_status fill_infer(cfx_call *call)
                              "dimensions.", v->rank);
     cfx_status st = v ? CFX_OK : cfx_list_check_number(call, call->in[1],
                                                        (cfx_dtype)x->dtype);
-    return st ? st : cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
+    return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
 static cfx_status fill_with(cfx_call *call, cfx_value v)
@@ -42,8 +42,8 @@ static cfx_status fill_run(cfx_call *call)
 
 static cfx_status zero_infer(cfx_call *call)
 {
-    return cfx_infer_pointwise(call, 0, 1,
-                               (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
 static cfx_status zero_run(cfx_call *call)
@@ -94,7 +94,7 @@ static cfx_status assign_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "output with rank %d doesn't "
                              "match the broadcast rank %d", x->rank,
                              src->rank);
-    return cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
+    return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
 /* What is overwritten is not read. */
