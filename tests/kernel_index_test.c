@@ -278,9 +278,11 @@ START_TEST(masks_pick_out_in_order)
         x = array_random(&d, (cfx_dtype)t, n);
         count = cfx_nonzero_count(all.ctx[0], CFX_BOOL, mask, n);
         y = array_new((cfx_dtype)t, count);
-        cfx_kernel_masked_select(size, y, x, mask, n);
-        ck_assert(cfx_kernel_masked_scatter(size, z, mask, y, count, n));
-        ck_assert(!cfx_kernel_masked_scatter(size, z, mask, y, count - 1, n));
+        cfx_kernel_masked_select(all.ctx[0], size, y, x, mask, n);
+        ck_assert(cfx_kernel_masked_scatter(all.ctx[0], size, z, mask, y,
+                                            count, n));
+        ck_assert(!cfx_kernel_masked_scatter(all.ctx[0], size, z, mask, y,
+                                             count - 1, n));
         for (int64_t i = 0; i < n; i++)
             if (mask[i]) {
                 assert_element((cfx_dtype)t, y, k++, x, i);
@@ -289,7 +291,7 @@ START_TEST(masks_pick_out_in_order)
         ck_assert_int_eq(k, count);
         count = cfx_nonzero_count(all.ctx[0], (cfx_dtype)t, x, n);
         at = array_new(CFX_I64, 3 * count);
-        cfx_kernel_nonzero((cfx_dtype)t, at, x, 3, shape);
+        cfx_kernel_nonzero(all.ctx[0], (cfx_dtype)t, at, x, 3, shape);
         k = 0;
         for (int64_t i = 0; i < n; i++)
             if (array_at((cfx_dtype)t, x, i) != 0) {

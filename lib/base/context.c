@@ -1,6 +1,5 @@
 /*
- * context -- made from options and the environment; cancelling, limits,
- * messages, random numbers.
+ * context -- made from options and the environment; messages, random numbers.
  */
 #include "base/context.h"
 
@@ -203,25 +202,6 @@ int cfx_context_threads(const cfx_context *ctx)
 cfx_cpu cfx_context_cpu(const cfx_context *ctx)
 {
     return ctx->cpu;
-}
-
-/* ---- Stopping ---- */
-
-void cfx_context_cancel(cfx_context *ctx)
-{
-    ctx = ctx->of;
-    atomic_store_explicit(&ctx->cancelled, 1, memory_order_relaxed);
-}
-
-cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err)
-{
-    ctx = ctx->of;
-    if (atomic_load_explicit(&ctx->cancelled, memory_order_relaxed))
-        return cfx_fail(err, CFX_ECANCEL, "cancelled");
-    if (ctx->deadline != INT64_MAX && cfx_clock_ns() > ctx->deadline)
-        return cfx_fail(err, CFX_ELIMIT, "the time limit of %g s is reached",
-                        ctx->timeout);
-    return CFX_OK;
 }
 
 /* ---- Messages ---- */

@@ -24,6 +24,8 @@ libcore_la_SOURCES += \
 	%reldir%/prove.c \
 	%reldir%/spans.c \
 	%reldir%/spans.h \
+	%reldir%/stop.c \
+	%reldir%/stop.h \
 	%reldir%/subst.c \
 	%reldir%/util.c \
 	%reldir%/util.h \

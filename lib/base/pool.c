@@ -7,6 +7,8 @@
  * the job is open. The owner works too, closes the job when no piece is left,
  * and waits for those who joined: a worker that sleeps is never waited for.
  *
+ * Pieces that have not begun when the context stops are left out.
+ *
  * Every worker has a range of the pieces and takes them by its own counter, so
  * that it meets the same memory again in the next operator; when its range is
  * done it takes from the others'. What is asleep thus loses nothing.
@@ -19,6 +21,7 @@
 #include <string.h>
 
 #include "base/context.h"
+#include "base/stop.h"
 
 #define OPEN (UINT64_C(1) << 31)
 #define WAITING (UINT64_C(1) << 30)
@@ -44,7 +47,7 @@ static void run_piece(const cfx_pool *p, int64_t i, int index)
     p->fn(p->arg, begin, end, index);
 }
 
-static void run_pieces(cfx_pool *p, int index)
+static void run_pieces(const cfx_context *ctx, cfx_pool *p, int index)
 {
     int workers = p->working;
     for (int k = 0; k < workers; k++) {
@@ -57,17 +60,20 @@ static void run_pieces(cfx_pool *p, int index)
             if (i >= end)
                 break;
             int64_t stop = p->step < end - i ? i + p->step : end;
-            for (; i < stop; i++)
+            for (; i < stop; i++) {
+                if (cfx_context_stops(ctx))
+                    return;
                 run_piece(p, i, index);
+            }
         }
     }
 }
 
 /* All pieces, on this thread. */
-static void run_alone(int64_t n, int64_t grain, cfx_parallel_fn *fn,
-                      void *arg, int index)
+static void run_alone(const cfx_context *ctx, int64_t n, int64_t grain,
+                      cfx_parallel_fn *fn, void *arg, int index)
 {
-    for (int64_t begin = 0; begin < n;) {
+    for (int64_t begin = 0; begin < n && !cfx_context_stops(ctx);) {
         int64_t end = grain < n - begin ? begin + grain : n;
         fn(arg, begin, end, index);
         begin = end;
@@ -154,7 +160,7 @@ static void *worker_main(void *arg)
         if (stopped(p))
             return NULL;
         if (join(p, &seen)) {
-            run_pieces(p, index);
+            run_pieces(w->ctx, p, index);
             leave(p);
         }
     }
@@ -256,7 +262,7 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
     if (grain < 1)
         grain = 1;
     if (ctx->threads == 1) {
-        run_alone(n, grain, fn, arg, 0);
+        run_alone(ctx, n, grain, fn, arg, 0);
         return;
     }
     bool idle = false;
@@ -264,7 +270,7 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                           &p->busy, &idle, true, memory_order_acquire,
                           memory_order_relaxed)) {
         idle = !atomic_load_explicit(&p->busy, memory_order_relaxed);
-        run_alone(n, grain, fn, arg, idle ? 0 : index_of_self(p));
+        run_alone(ctx, n, grain, fn, arg, idle ? 0 : index_of_self(p));
         return;
     }
     if (!atomic_load_explicit(&p->workers, memory_order_relaxed))
@@ -277,7 +283,7 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
     p->working = atomic_load_explicit(&p->workers, memory_order_relaxed);
     share_out(p, pieces);
     publish(p, pieces);
-    run_pieces(p, 0);
+    run_pieces(ctx, p, 0);
     finish(p);
     atomic_store_explicit(&p->busy, false, memory_order_release);
 }

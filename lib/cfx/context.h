@@ -79,7 +79,8 @@ CFX_API int cfx_context_threads(const cfx_context *ctx);
 CFX_API cfx_cpu cfx_context_cpu(const cfx_context *ctx);
 CFX_API const char *cfx_cpu_name(cfx_cpu cpu);
 
-/* Make running work stop soon with CFX_ECANCEL; safe in a signal handler. */
+/* Make running work stop within some hundredths of a second with CFX_ECANCEL;
+ * safe in a signal handler. */
 CFX_API void cfx_context_cancel(cfx_context *ctx);
 
 /* CFX_OK, or CFX_ECANCEL or CFX_ELIMIT when work should stop. */
@@ -119,7 +120,9 @@ CFX_API void cfx_block_free(cfx_context *ctx, void *p, size_t size);
  * cfx_context_threads(), and no two calls that one cfx_parallel_for makes at a
  * time have the same one. Nested calls, and those from a second thread while
  * the pool is busy, run on the thread they are made on. Never fails: where
- * threads cannot be had the work is done by fewer.
+ * threads cannot be had the work is done by fewer. Pieces that have not begun
+ * when the context is cancelled or its time is up are left out: what was to be
+ * computed is then incomplete, and cfx_context_check() tells so.
  */
 typedef void cfx_parallel_fn(void *arg, int64_t begin, int64_t end,
                              int worker);

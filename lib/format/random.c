@@ -170,11 +170,12 @@ static void fill_piece(void *arg, int64_t begin, int64_t end, int worker)
 }
 
 /* Fill a row-major tensor. */
-static void fill(cfx_tensor *t, struct fill f)
+static cfx_status fill(cfx_tensor *t, struct fill f, cfx_error *err)
 {
     f.dtype = (cfx_dtype)t->dtype;
     f.data = t->data;
     cfx_parallel_for(t->ctx, cfx_tensor_numel(t), GRAIN, fill_piece, &f);
+    return cfx_context_check(t->ctx, err);
 }
 
 /* ---- Inputs ---- */
@@ -191,18 +192,17 @@ cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
                         "filled");
     f.rule = cfx_dtype_is_float((cfx_dtype)t->dtype) ? SCALED
              : t->dtype == CFX_BOOL                  ? BIT : DIGIT;
-    if (cfx_tensor_is_contiguous(t)) {
-        fill(t, f);
-        return CFX_OK;
-    }
+    if (cfx_tensor_is_contiguous(t))
+        return fill(t, f, err);
     for (int i = 0; i < t->rank; i++)
         shape[i] = cfx_tensor_size(t, i);
     cfx_status rc = cfx_tensor_new(&flat, t->ctx, (cfx_dtype)t->dtype, t->rank,
                                    shape, err);
     if (rc)
         return rc;
-    fill(flat, f);
-    rc = cfx_tensor_copy(t, flat, err);
+    rc = fill(flat, f, err);
+    if (!rc)
+        rc = cfx_tensor_copy(t, flat, err);
     cfx_tensor_unref(flat);
     return rc;
 }
@@ -303,8 +303,9 @@ static cfx_status randomize_state(cfx_module *m, const cfx_state *state,
         return rc;
     struct fill f = rule_of(t, path, gain);
     f.key = key_of(seed, "", path);
-    fill(t, f);
-    rc = cfx_module_set(m, state->name, t, err);
+    rc = fill(t, f, err);
+    if (!rc)
+        rc = cfx_module_set(m, state->name, t, err);
     cfx_tensor_unref(t);
     return rc;
 }

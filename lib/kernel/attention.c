@@ -163,7 +163,7 @@ static void softmax_rows(const attention *s, char *work, int64_t n, int64_t h,
     for (int64_t i = 0; i < rows; i++) {
         char *row = work + s->scores + (size_t)(i * a->s) * s->size;
         cfx_softmax_row r = {
-            .n = a->s, .seen = columns_seen(a, i0 + i + 1),
+            .ctx = s->ctx, .n = a->s, .seen = columns_seen(a, i0 + i + 1),
             .scale = a->scale, .mask = mask_row(s, work, n, h, i0 + i),
             .empty_is_0 = true
         };

@@ -4,12 +4,12 @@
  * The columns of one channel are kernel0 * kernel1 rows, one a tap; each is the
  * outputs that the tap reads. A piece of work is one channel of one image.
  */
-#include <string.h>
-
+#include "base/stop.h"
 #include "kernel/convert.h"
 #include "kernel/resample.h"
 
 typedef struct work {
+    const cfx_context *ctx;
     const cfx_columns *c;
     const void *from;
     void *to;
@@ -28,11 +28,12 @@ static void range_of(int64_t out, int64_t stride, int64_t shift, int64_t n,
         *begin = *end;
 }
 
-/* Go through the rows of one channel: `EACH` does elements b1..e1 of a row of
+/* Go through the rows of one channel of `w`: `EACH` does elements b1..e1 of a row of
  * outputs (at `out`) and of the image (at `in`, c->stride[1] apart). */
 #define FOR_ROWS(c, EACH)                                                     \
     for (int64_t k0 = 0; k0 < (c)->kernel[0]; k0++)                           \
-        for (int64_t k1 = 0; k1 < (c)->kernel[1]; k1++) {                     \
+        for (int64_t k1 = 0; k1 < (c)->kernel[1]                              \
+             && !cfx_context_stops(w->ctx); k1++) {                           \
             int64_t s0 = k0 * (c)->dilation[0] - (c)->pad[0], b0, e0;         \
             int64_t s1 = k1 * (c)->dilation[1] - (c)->pad[1], b1, e1;         \
             int64_t tap = (k0 * (c)->kernel[1] + k1) * (c)->out[0];           \
@@ -55,8 +56,8 @@ static void range_of(int64_t out, int64_t stride, int64_t shift, int64_t n,
         int64_t columns = c->kernel[0] * c->kernel[1] * c->out[0] * c->out[1];\
                                                                               \
         (void)worker;                                                         \
-        memset((T *)w->to + begin * columns, 0,                               \
-               (size_t)((end - begin) * columns) * sizeof(T));                \
+        cfx_fill_bytes(w->ctx, (T *)w->to + begin * columns, 0,               \
+                       (size_t)((end - begin) * columns) * sizeof(T));        \
         for (int64_t i = begin; i < end; i++) {                               \
             const T *x = (const T *)w->from + i * image;                      \
             T *y = (T *)w->to + i * columns;                                  \
@@ -83,8 +84,8 @@ IM2COL(uint64_t)
         int64_t columns = c->kernel[0] * c->kernel[1] * c->out[0] * c->out[1];\
                                                                               \
         (void)worker;                                                         \
-        memset((T *)w->to + begin * image, 0,                                 \
-               (size_t)((end - begin) * image) * sizeof(T));                  \
+        cfx_fill_bytes(w->ctx, (T *)w->to + begin * image, 0,                 \
+                       (size_t)((end - begin) * image) * sizeof(T));          \
         for (int64_t i = begin; i < end; i++) {                               \
             const T *x = (const T *)w->from + i * columns;                    \
             T *y = (T *)w->to + i * image;                                    \
@@ -108,7 +109,7 @@ void cfx_im2col(cfx_context *ctx, const cfx_columns *c, const void *x,
                 void *columns)
 {
     size_t size = cfx_dtype_size(c->dtype);
-    work w = {c, x, columns};
+    work w = {ctx, c, x, columns};
 
     cfx_parallel_for(ctx, c->batch * c->channels, 1,
                      size == 1 ? im2col_uint8_t : size == 2 ? im2col_uint16_t
@@ -118,7 +119,7 @@ void cfx_im2col(cfx_context *ctx, const cfx_columns *c, const void *x,
 void cfx_col2im(cfx_context *ctx, const cfx_columns *c, const void *columns,
                 void *x)
 {
-    work w = {c, columns, x};
+    work w = {ctx, c, columns, x};
 
     cfx_parallel_for(ctx, c->batch * c->channels, 1,
                      c->dtype == CFX_F64 ? col2im_f64

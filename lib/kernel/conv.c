@@ -8,9 +8,9 @@
 #include "kernel/conv_core.h"
 #include "kernel/pointwise.h"
 
-cfx_conv3 cfx_conv3_make(const cfx_conv *c)
+cfx_conv3 cfx_conv3_make(const cfx_context *ctx, const cfx_conv *c)
 {
-    cfx_conv3 r = {.c = *c, .size = cfx_dtype_size(c->dtype)};
+    cfx_conv3 r = {.ctx = ctx, .c = *c, .size = cfx_dtype_size(c->dtype)};
     int lead = 3 - c->spatial;
 
     r.c.spatial = 3;
@@ -153,7 +153,7 @@ static void run_wide(cfx_context *ctx, const cfx_conv3 *c, void *work,
 
 size_t cfx_conv_workspace(const cfx_context *ctx, const cfx_conv *c)
 {
-    cfx_conv3 r = cfx_conv3_make(c);
+    cfx_conv3 r = cfx_conv3_make(ctx, c);
 
     if (!cfx_dtype_is_float(c->dtype))
         return 0;
@@ -171,13 +171,13 @@ const char *cfx_conv_algorithm(const cfx_conv *c)
         return NULL;
     if (is_16_bit(c->dtype))
         wide.dtype = CFX_F32;
-    r = cfx_conv3_make(&wide);
+    r = cfx_conv3_make(NULL, &wide);
     return method_of(&r)->name;
 }
 
 void cfx_conv_run(cfx_context *ctx, const cfx_conv *c, void *workspace)
 {
-    cfx_conv3 r = cfx_conv3_make(c);
+    cfx_conv3 r = cfx_conv3_make(ctx, c);
 
     if (c->batch * c->out_channels * r.out_len == 0)
         return;
@@ -209,7 +209,7 @@ static size_t columns_size(const cfx_conv3 *c)
 
 size_t cfx_conv_transpose_workspace(const cfx_context *ctx, const cfx_conv *c)
 {
-    cfx_conv3 r = cfx_conv3_make(c);
+    cfx_conv3 r = cfx_conv3_make(ctx, c);
     cfx_gemm g;
 
     if (!cfx_dtype_is_float(c->dtype))
@@ -243,7 +243,7 @@ static void spread_piece(void *arg, int64_t begin, int64_t end, int worker)
 void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *conv,
                             void *workspace)
 {
-    cfx_conv3 r = cfx_conv3_make(conv), *c = &r;
+    cfx_conv3 r = cfx_conv3_make(ctx, conv), *c = &r;
     cfx_gemm g = spread_product(c);
     void *work = (char *)workspace + columns_size(c);
 

@@ -14,6 +14,7 @@
 
 /* A convolution with three spatial axes, whatever it had. */
 typedef struct cfx_conv3 {
+    const cfx_context *ctx;    /* asked whether to stop */
     cfx_conv c;
     size_t size;               /* of an element */
     int64_t group_in, group_out; /* channels of one group */
@@ -21,7 +22,7 @@ typedef struct cfx_conv3 {
     int64_t in_len, out_len;   /* elements of one channel */
 } cfx_conv3;
 
-cfx_conv3 cfx_conv3_make(const cfx_conv *c);
+cfx_conv3 cfx_conv3_make(const cfx_context *ctx, const cfx_conv *c);
 
 CFX_INLINE const void *cfx_conv_at(const void *p, int64_t i, size_t size)
 {

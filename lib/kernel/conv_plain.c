@@ -6,6 +6,8 @@
  */
 #include "kernel/conv_core.h"
 
+#include "base/stop.h"
+
 /* Where tap `t` of output `o` reads: false where that is padding. */
 static bool read_at(const cfx_conv *v, const int64_t o[3], int64_t t,
                     int64_t *at)
@@ -72,7 +74,7 @@ SPREAD(uint64_t, uint64_t)
     {                                                                         \
         for (int64_t i = 0; i < c->out_len; i++)                              \
             y[i] = bias ? *bias : 0;                                          \
-        for (int64_t t = 0; t < c->taps; t++)                                 \
+        for (int64_t t = 0; t < c->taps && !cfx_context_stops(c->ctx); t++)   \
             spread_##T(&c->c, y, columns + t * c->in_len, t, 1);              \
     }
 
@@ -122,6 +124,8 @@ void cfx_conv_spread(const cfx_conv3 *c, void *y, const void *columns,
             WIDE bias = v->bias ? ((const T *)v->bias)[o] : 0;                \
                                                                               \
             for (int64_t i = 0; i < c->out_len; i++) {                        \
+                if (i % 64 == 0 && cfx_context_stops(c->ctx))                 \
+                    return;                                                   \
                 int64_t at[3] = {i / v->out[2] / v->out[1],                   \
                                  i / v->out[2] % v->out[1], i % v->out[2]};   \
                 *y++ = (T)(bias + sum_##T(c, x, w, at));                      \
@@ -149,7 +153,8 @@ void cfx_conv_spread(const cfx_conv3 *c, void *y, const void *columns,
             for (int64_t i = 0; i < c->out_len; i++)                          \
                 y[i] = v->bias ? ((const T *)v->bias)[o] : 0;                 \
             for (int64_t i = 0; i < c->group_in; i++)                         \
-                for (int64_t t = 0; t < c->taps; t++)                         \
+                for (int64_t t = 0; t < c->taps                               \
+                     && !cfx_context_stops(c->ctx); t++)                      \
                     spread_##T(v, y, x + i * c->in_len, t,                    \
                                w[i * c->group_out * c->taps + t]);            \
         }                                                                     \

@@ -84,7 +84,7 @@ static windows make_windows(const cfx_context *ctx, const cfx_conv3 *c)
     s.split = x->phases == 1 ? 0
         : cfx_gemm_align((size_t)(v->batch * x->image) * c->size);
     s.core = (cfx_gemm_core){
-        .type = cfx_gemm_type_of(ctx, c->size), .size = c->size,
+        .ctx = ctx, .type = cfx_gemm_type_of(ctx, c->size), .size = c->size,
         .m = c->group_out, .n = c->out_len * v->batch,
         .k = c->group_in * c->taps, .pack_a = pack_w, .pack_b = pack_x,
         .c_row = c->out_len, .emit = v->batch > 1 ? emit : NULL

@@ -8,6 +8,8 @@
 
 #include <math.h>
 
+#include "base/stop.h"
+
 /* What is added up for one difference, and the norm it gives. */
 #define DISTANCE(T)                                                           \
     static double distance_##T(const T *a, const T *b, int64_t m, double p)   \
@@ -29,34 +31,42 @@
         return p == 2 ? sqrt(sum)                                             \
                : p == 0 || p == 1 || isinf(p) ? sum : pow(sum, 1 / p);        \
     }                                                                         \
-    static void row_##T(const cfx_distance *d, int64_t batch, int64_t i)      \
+    static void row_##T(const cfx_context *ctx, const cfx_distance *d,        \
+                        int64_t batch, int64_t i)                             \
     {                                                                         \
         const T *a = (const T *)d->x1 + (batch * d->n1 + i) * d->m;           \
         const T *b = (const T *)d->x2 + batch * d->n2 * d->m;                 \
         T *y = (T *)d->y + (d->above ? i * d->n1 - i * (i + 3) / 2 - 1        \
                                      : (batch * d->n1 + i) * d->n2);          \
-        for (int64_t j = d->above ? i + 1 : 0; j < d->n2; j++)                \
+        for (int64_t j = d->above ? i + 1 : 0;                                \
+             j < d->n2 && !cfx_context_stops(ctx); j++)                       \
             y[j] = (T)distance_##T(a, b + j * d->m, d->m, d->p);              \
     }
 
 DISTANCE(float)
 DISTANCE(double)
 
+typedef struct job {
+    const cfx_context *ctx;
+    const cfx_distance *d;
+} job;
+
 static void run_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
-    const cfx_distance *d = arg;
+    const job *j = arg;
+    const cfx_distance *d = j->d;
     (void)worker;
     for (int64_t r = begin; r < end; r++)
-        (d->dtype == CFX_F64 ? row_double : row_float)(d, r / d->n1,
+        (d->dtype == CFX_F64 ? row_double : row_float)(j->ctx, d, r / d->n1,
                                                        r % d->n1);
 }
 
 void cfx_distance_run(cfx_context *ctx, const cfx_distance *d)
 {
     enum { GRAIN = 1 << 14 };
+    job j = {ctx, d};
     int64_t each = d->n2 * (d->m + 1) + 1;
     if (d->batch && d->n1)
         cfx_parallel_for(ctx, d->batch * d->n1,
-                         each < GRAIN ? GRAIN / each : 1, run_rows,
-                         (void *)d);
+                         each < GRAIN ? GRAIN / each : 1, run_rows, &j);
 }

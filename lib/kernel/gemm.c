@@ -15,6 +15,7 @@
 
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/gemm_core.h"
 #include "kernel/gemm_int.h"
 #include "kernel/pointwise.h"
@@ -25,6 +26,7 @@ enum method { DOT, AXPY, PACKED, INTEGER };
 enum { BATCH_SPLIT = 4 };
 
 typedef struct product {
+    const cfx_context *ctx;
     cfx_gemm g;          /* without its batch */
     enum method method;
     bool swapped;        /* the transposed product is computed */
@@ -197,7 +199,7 @@ static void plan_packed(product *p)
         p->save = p->kernels->pointwise->convert[g->dtype][CFX_F32];
     }
     p->core = (cfx_gemm_core){
-        .type = p->type, .size = narrow ? 4 : p->size,
+        .ctx = p->ctx, .type = p->type, .size = narrow ? 4 : p->size,
         .m = g->m, .n = g->n, .k = g->k,
         .pack_a = pack_a, .pack_b = pack_b, .packed = g->packed,
         .row_bias = narrow ? NULL : g->row_bias,
@@ -243,7 +245,7 @@ static bool plan_axpy(product *p)
 
 static product make_product(const cfx_context *ctx, const cfx_gemm *g)
 {
-    product p = {.g = *g, .kernels = cfx_context_kernels(ctx)};
+    product p = {.ctx = ctx, .g = *g, .kernels = cfx_context_kernels(ctx)};
 
     p.size = cfx_dtype_size(g->dtype);
     if (!cfx_dtype_is_float(g->dtype)) {
@@ -294,7 +296,8 @@ static void dot_piece(void *arg, int64_t begin, int64_t end, int worker)
     int64_t row = p->swapped ? 1 : g->c_row, col = p->swapped ? g->c_row : 1;
 
     (void)worker;
-    for (int64_t i = 0; i < g->m; i += p->type->dot) {
+    for (int64_t i = 0; i < g->m && !cfx_context_stops(p->ctx);
+         i += p->type->dot) {
         cfx_gemm_dot d = {
             .m = min64(p->type->dot, g->m - i), .n = end - begin, .k = g->k,
             .x = at(g->a, i * g->a_row, p->size), .x_row = g->a_row,
@@ -327,7 +330,7 @@ static void run_product(cfx_context *ctx, product *p)
     if (g->m == 0 || g->n == 0)
         return;
     if (p->method == INTEGER) {
-        cfx_gemm_int(ctx, g);
+        cfx_gemm_int(p->ctx, ctx, g);
         return;
     }
     if (p->method == PACKED) {
@@ -406,7 +409,7 @@ static void batch_piece(void *arg, int64_t begin, int64_t end, int worker)
 {
     const batch *b = arg;
 
-    for (int64_t i = begin; i < end; i++) {
+    for (int64_t i = begin; i < end && !cfx_context_stops(b->ctx); i++) {
         cfx_gemm g = *b->g;
         product p;
 

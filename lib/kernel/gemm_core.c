@@ -11,6 +11,8 @@
 
 #include <string.h>
 
+#include "base/stop.h"
+
 /* Columns of b that go by while one panel of a rests, in vectors: with KC steps
  * of 16 floats each, 24 of them are 384 KiB. */
 enum { VECTORS = 24 };
@@ -166,7 +168,8 @@ static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
         int64_t kn = min64(p->kc, g->k - k0);
 
         pack_rows(p, panels, k0, kn, begin, end);
-        for (int64_t j = 0; j < p->len; j += t->nr) {
+        for (int64_t j = 0; j < p->len && !cfx_context_stops(g->ctx);
+             j += t->nr) {
             cfx_gemm_rows r = {.n = min64(t->nr, p->len - j), .k = kn,
                                .a = panels, .b_row = t->nr,
                                .b_panel = kn * t->nr,
@@ -211,7 +214,8 @@ static void piece_columns(void *arg, int64_t begin, int64_t end, int worker)
                 + (size_t)(k0 * round_up(g->n, t->nr) + begin * kn) * g->size;
         else
             g->pack_b(g, panels, k0, kn, begin, end - begin);
-        for (int64_t i = 0; i < p->len; i += t->mr) {
+        for (int64_t i = 0; i < p->len && !cfx_context_stops(g->ctx);
+             i += t->mr) {
             target to = {g->emit
                              ? buffer + (size_t)(i * p->piece) * g->size
                              : (char *)g->c
@@ -236,7 +240,7 @@ static void run(cfx_context *ctx, int64_t n, int64_t grain,
     if (ctx)
         cfx_parallel_for(ctx, n, grain, fn, p);
     else
-        for (int64_t i = 0; i < n; i += grain)
+        for (int64_t i = 0; i < n && !cfx_context_stops(p->g->ctx); i += grain)
             fn(p, i, min64(i + grain, n), 0);
 }
 
@@ -249,7 +253,8 @@ void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
 
     p.shared_at = work;
     p.priv_at = p.shared_at + p.shared;
-    for (p.at = 0; p.at < across; p.at += p.chunk) {
+    for (p.at = 0; p.at < across && !cfx_context_stops(g->ctx);
+         p.at += p.chunk) {
         p.len = min64(p.chunk, across - p.at);
         if (g->k > 0 && !(p.by_rows && g->packed))
             run(ctx, p.nk * ceil_div(p.len, unit), 4, pack_shared, &p);

@@ -78,6 +78,7 @@ typedef struct cfx_gemm_core cfx_gemm_core;
  * zeros. They are called from several threads.
  */
 struct cfx_gemm_core {
+    const cfx_context *ctx; /* asked whether to stop */
     const cfx_gemm_type *type;
     size_t size; /* of an element: 4 or 8 */
     int64_t m, n, k;

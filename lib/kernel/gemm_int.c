@@ -6,8 +6,15 @@
  */
 #include "kernel/gemm_int.h"
 
+#include "base/stop.h"
+
 /* Steps of k whose rows of b stay in the second cache. */
 enum { BLOCK = 64 };
+
+typedef struct int_product {
+    const cfx_context *ctx;
+    const cfx_gemm *g;
+} int_product;
 
 #define ROWS(T, WIDE)                                                         \
     static void add_step_##T(T *c, T x, const T *b, int64_t b_col, int64_t n) \
@@ -22,7 +29,8 @@ enum { BLOCK = 64 };
                                                                               \
     static void rows_##T(void *arg, int64_t begin, int64_t end, int worker)   \
     {                                                                         \
-        const cfx_gemm *g = arg;                                              \
+        const int_product *p = arg;                                           \
+        const cfx_gemm *g = p->g;                                             \
         const T *a = g->a, *b = g->b, *bias = g->bias, *rb = g->row_bias;     \
                                                                               \
         (void)worker;                                                         \
@@ -31,7 +39,8 @@ enum { BLOCK = 64 };
                 ((T *)g->c)[i * g->c_row + j] =                               \
                     (T)((WIDE)(bias ? bias[j] : 0) + (rb ? rb[i] : 0));       \
         for (int64_t k0 = 0; k0 < g->k; k0 += BLOCK)                          \
-            for (int64_t i = begin; i < end; i++)                             \
+            for (int64_t i = begin; i < end && !cfx_context_stops(p->ctx);    \
+                 i++)                                                         \
                 for (int64_t k = k0; k < g->k && k < k0 + BLOCK; k++)         \
                     add_step_##T((T *)g->c + i * g->c_row,                    \
                                  a[i * g->a_row + k * g->a_col],              \
@@ -43,9 +52,10 @@ ROWS(uint16_t, uint32_t)
 ROWS(uint32_t, uint32_t)
 ROWS(uint64_t, uint64_t)
 
-void cfx_gemm_int(cfx_context *ctx, const cfx_gemm *g)
+void cfx_gemm_int(const cfx_context *ctx, cfx_context *pool,
+                  const cfx_gemm *g)
 {
-    cfx_gemm t = *g;
+    int_product t = {ctx, g};
     double row = (double)g->n * (double)g->k + 1;
     int64_t grain = row > 65536 ? 1 : (int64_t)(65536 / row) + 1;
     cfx_parallel_fn *fn;
@@ -56,8 +66,8 @@ void cfx_gemm_int(cfx_context *ctx, const cfx_gemm *g)
     case 4: fn = rows_uint32_t; break;
     default: fn = rows_uint64_t; break;
     }
-    if (ctx)
-        cfx_parallel_for(ctx, g->m, grain, fn, &t);
+    if (pool)
+        cfx_parallel_for(pool, g->m, grain, fn, &t);
     else
         fn(&t, 0, g->m, 0);
 }

@@ -6,8 +6,9 @@
 
 #include "kernel/gemm.h"
 
-/* One product, its batch left aside; on the threads of the context, or on this
- * one where ctx is NULL. */
-void cfx_gemm_int(cfx_context *ctx, const cfx_gemm *g);
+/* One product, its batch left aside; on the threads of the context `pool`, or
+ * on this one where that is NULL. */
+void cfx_gemm_int(const cfx_context *ctx, cfx_context *pool,
+                  const cfx_gemm *g);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/convert.h"
 
 enum { GRAIN = 8192 /* elements that are worth another thread */ };
@@ -261,8 +262,10 @@ static bool walk(cfx_context *ctx, job *j, int64_t *bad)
         j->same_row &= ix->index[k].stride[ix->rank - 1] == 0;
     atomic_init(&j->bad, LLONG_MAX);
     /* What is put may meet in one place: then the order counts. */
-    if (j->put && n > 0)
-        run(j, 0, n, 0);
+    if (j->put)
+        for (int64_t i = 0; i < n && !cfx_context_stops(ctx) &&
+             atomic_load(&j->bad) == LLONG_MAX; i += CFX_STOP_BLOCK)
+            run(j, i, min64(i + CFX_STOP_BLOCK, n), 0);
     else
         cfx_parallel_for(ctx, n, GRAIN, run, j);
     at = atomic_load(&j->bad);
@@ -422,12 +425,12 @@ bool cfx_kernel_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
                         const void *index, int64_t n, int64_t classes,
                         int64_t *bad)
 {
-    (void)ctx;
-    if (n * classes > 0)
-        memset(y, 0, (size_t)(n * classes) * sizeof(*y));
+    cfx_fill_bytes(ctx, y, 0, (size_t)(n * classes) * sizeof(*y));
     for (int64_t i = 0; i < n; i++) {
         int64_t k = read_index(itype, index, i);
 
+        if (cfx_context_stops_at(ctx, i))
+            break;
         if (k < 0 || k >= classes) {
             if (bad)
                 *bad = k;

@@ -108,20 +108,22 @@ bool cfx_kernel_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
                         int64_t *bad);
 
 /* How many of n elements are not 0, and their places, in order: y(count, rank),
- * i64. */
+ * i64. A count that is too low, since the context stops, does no harm: then
+ * nothing is written either. */
 int64_t cfx_nonzero_count(cfx_context *ctx, cfx_dtype dtype, const void *x,
                           int64_t n);
-void cfx_kernel_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
-                        const int64_t *shape);
+void cfx_kernel_nonzero(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
+                        const void *x, int rank, const int64_t *shape);
 
 /* Elements of x whose mask (bool) is set, in order; how many there are is
  * cfx_nonzero_count of the mask. */
-void cfx_kernel_masked_select(size_t size, void *y, const void *x,
-                              const uint8_t *mask, int64_t n);
+void cfx_kernel_masked_select(cfx_context *ctx, size_t size, void *y,
+                              const void *x, const uint8_t *mask, int64_t n);
 /* y where the mask is set = the next element of src, of which there are
  * `nsrc`. Returns false if they do not suffice. */
-bool cfx_kernel_masked_scatter(size_t size, void *y, const uint8_t *mask,
-                               const void *src, int64_t nsrc, int64_t n);
+bool cfx_kernel_masked_scatter(cfx_context *ctx, size_t size, void *y,
+                               const uint8_t *mask, const void *src,
+                               int64_t nsrc, int64_t n);
 
 /* Indices where sorted(outer, n) would take each value(outer, count), first
  * (`right`: last) of equal ones. sorted is one row for all where `shared`. */

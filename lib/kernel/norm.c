@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "base/stop.h"
 #include "kernel/reduce.h"
 
 enum {
@@ -142,6 +143,9 @@ static void softmax_blocks(const job *j, char *y, const char *x,
         for (int64_t i = 0; i < n; i += BLOCK) {
             int64_t m = min64(n - i, BLOCK);
 
+            if (cfx_context_stops_at(row->ctx, i))
+                return;
+
             load_scaled(j, v, x + i * step_bytes,
                         mask ? mask + i * (int64_t)j->size : NULL, m,
                         row->scale);
@@ -219,7 +223,8 @@ static void softmax(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
     j.n = n;
     j.inner = inner;
     j.strips = (inner + LANES - 1) / LANES;
-    j.row = (cfx_softmax_row){.n = n, .seen = n, .scale = 1, .log = log_};
+    j.row = (cfx_softmax_row){
+        .ctx = ctx, .n = n, .seen = n, .scale = 1, .log = log_};
     run(ctx, &j, outer * j.strips, n * min64(inner, LANES), run_softmax);
 }
 
@@ -245,7 +250,7 @@ void cfx_softmax_masked(cfx_context *ctx, cfx_dtype dtype, void *y,
 
     j.n = n;
     j.row = (cfx_softmax_row){
-        .n = n, .seen = n, .scale = scale, .mask = mask, .empty_is_0 = true};
+        .ctx = ctx, .n = n, .seen = n, .scale = scale, .mask = mask, .empty_is_0 = true};
     j.mask_rows = mask_rows;
     j.causal_rows = causal_rows;
     run(ctx, &j, outer, n, run_softmax);

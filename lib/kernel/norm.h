@@ -75,6 +75,7 @@ void cfx_channel_stats(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat,
 enum { CFX_NORM_LANES = 256 };
 
 typedef struct cfx_softmax_row {
+    const cfx_context *ctx; /* asked whether to stop */
     int64_t n;        /* columns of y that are written */
     int64_t seen;     /* columns that count; the rest becomes 0 */
     double scale;

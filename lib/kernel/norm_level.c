@@ -3,6 +3,7 @@
  */
 #include "kernel/norm.h"
 
+#include "base/stop.h"
 #include "kernel/math_f32.h"
 #include "kernel/simd.h"
 

@@ -117,7 +117,7 @@ static void M(softmax)(void *y_, const void *x_, const cfx_softmax_row *row)
     const T *x = x_, *mask = row->mask;
     const T scale = (T)row->scale;
     int64_t n = row->seen;
-    T max, lost[BLOCK], less;
+    T max = -INFINITY, lost[BLOCK], less;
     double sum = 0;
 
     if (mask) {
@@ -131,18 +131,26 @@ static void M(softmax)(void *y_, const void *x_, const cfx_softmax_row *row)
             y[i] = x[i] * scale;
         x = y;
     }
-    max = M(row_max)(x, n);
+    for (int64_t i = 0; i < n && !cfx_context_stops(row->ctx);
+         i += CFX_STOP_BLOCK) {
+        T m = M(row_max)(x + i, n - i < CFX_STOP_BLOCK ? n - i
+                                                       : CFX_STOP_BLOCK);
+        max = m > max ? m : max;
+    }
     if (max == -INFINITY && row->empty_is_0)
         n = 0;
     if (row->log) {
-        for (int64_t i = 0; i < n; i += BLOCK)
+        for (int64_t i = 0; i < n && !cfx_context_stops_at(row->ctx, i);
+             i += BLOCK)
             sum += M(row_exp)(lost, x + i, n - i < BLOCK ? n - i : BLOCK, max);
         less = (T)log(sum);
         CFX_SIMD
         for (int64_t i = 0; i < n; i++)
             y[i] = x[i] - max - less;
     } else {
-        sum = M(row_exp)(y, x, n, max);
+        for (int64_t i = 0; i < n && !cfx_context_stops_at(row->ctx, i);
+             i += BLOCK)
+            sum += M(row_exp)(y + i, x + i, n - i < BLOCK ? n - i : BLOCK, max);
         M(linear)(y, y, n, 1 / sum, 0);
     }
     for (int64_t i = n; i < row->n; i++)

@@ -7,6 +7,7 @@
 
 #include <math.h>
 
+#include "base/stop.h"
 #include "base/util.h"
 #include "kernel/pointwise.h"
 
@@ -166,11 +167,11 @@ void cfx_random_ints(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t n,
 }
 
 /* Each place takes one of those that are left. */
-void cfx_random_order(int64_t *y, int64_t n, cfx_random r)
+void cfx_random_order(cfx_context *ctx, int64_t *y, int64_t n, cfx_random r)
 {
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++)
         y[i] = i;
-    for (int64_t i = n - 1; i > 0; i--) {
+    for (int64_t i = n - 1; i > 0 && !cfx_context_stops_at(ctx, i); i--) {
         uint64_t bits = cfx_random_bits(r.key, (uint64_t)i);
         int64_t k = (int64_t)(bits % (uint64_t)(i + 1)), t = y[i];
 

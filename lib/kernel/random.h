@@ -26,6 +26,6 @@ void cfx_random_ints(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t n,
                      cfx_random r, int64_t low, int64_t high);
 
 /* 0 to n - 1 in a random order; on one thread. */
-void cfx_random_order(int64_t *y, int64_t n, cfx_random r);
+void cfx_random_order(cfx_context *ctx, int64_t *y, int64_t n, cfx_random r);
 
 #endif

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/convert.h"
 
 enum { GRAIN = 16384 /* elements that are worth another thread */ };
@@ -14,7 +15,12 @@ static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- Roll ---- */
 
-typedef struct roll_job { char *y; const char *x; size_t all, head; } roll_job;
+typedef struct roll_job {
+    const cfx_context *ctx;
+    char *y;
+    const char *x;
+    size_t all, head;
+} roll_job;
 
 static void run_roll(void *arg, int64_t begin, int64_t end, int worker)
 {
@@ -25,8 +31,8 @@ static void run_roll(void *arg, int64_t begin, int64_t end, int worker)
         char *y = j->y + (size_t)begin * j->all;
         const char *x = j->x + (size_t)begin * j->all;
 
-        memcpy(y, x + j->all - j->head, j->head);
-        memcpy(y + j->head, x, j->all - j->head);
+        cfx_copy_bytes(j->ctx, y, x + j->all - j->head, j->head);
+        cfx_copy_bytes(j->ctx, y + j->head, x, j->all - j->head);
     }
 }
 
@@ -34,7 +40,7 @@ void cfx_kernel_roll(cfx_context *ctx, size_t size, void *y, const void *x,
                      int64_t outer, int64_t n, int64_t inner, int64_t shift)
 {
     int64_t work = n * inner;
-    roll_job j = {.y = y, .x = x, .all = (size_t)work * size};
+    roll_job j = {.ctx = ctx, .y = y, .x = x, .all = (size_t)work * size};
 
     if (work == 0)
         return;
@@ -120,20 +126,19 @@ int64_t cfx_nonzero_count(cfx_context *ctx, cfx_dtype dtype, const void *x,
 {
     int64_t count = 0;
 
-    (void)ctx;
-    for (int64_t i = 0; i < n; i++)
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++)
         count += is_set(dtype, x, i);
     return count;
 }
 
-void cfx_kernel_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
-                        const int64_t *shape)
+void cfx_kernel_nonzero(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
+                        const void *x, int rank, const int64_t *shape)
 {
     int64_t at[CFX_ITER_RANK] = {0}, n = 1;
 
     for (int i = 0; i < rank; i++)
         n *= shape[i];
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++) {
         if (is_set(dtype, x, i))
             for (int k = 0; k < rank; k++)
                 *y++ = at[k];
@@ -145,26 +150,27 @@ void cfx_kernel_nonzero(cfx_dtype dtype, int64_t *y, const void *x, int rank,
     }
 }
 
-void cfx_kernel_masked_select(size_t size, void *y_, const void *x_,
-                              const uint8_t *mask, int64_t n)
+void cfx_kernel_masked_select(cfx_context *ctx, size_t size, void *y_,
+                              const void *x_, const uint8_t *mask, int64_t n)
 {
     char *y = y_;
     const char *x = x_;
 
-    for (int64_t i = 0; i < n; i++, x += size)
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++, x += size)
         if (mask[i]) {
             memcpy(y, x, size);
             y += size;
         }
 }
 
-bool cfx_kernel_masked_scatter(size_t size, void *y_, const uint8_t *mask,
-                               const void *src_, int64_t nsrc, int64_t n)
+bool cfx_kernel_masked_scatter(cfx_context *ctx, size_t size, void *y_,
+                               const uint8_t *mask, const void *src_,
+                               int64_t nsrc, int64_t n)
 {
     char *y = y_;
     const char *src = src_;
 
-    for (int64_t i = 0; i < n; i++, y += size)
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++, y += size)
         if (mask[i]) {
             if (nsrc-- <= 0)
                 return false;

@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/stop.h"
+
 enum {
     LANES = CFX_ACC_LANES,
     FLAT = 256,          /* lanes that rows without gaps are read as */
@@ -40,6 +42,7 @@ typedef struct state {
 } state;
 
 typedef struct job {
+    const cfx_context *ctx;
     const cfx_iter *it;
     const struct cfx_reduce_kernels *kernels;
     cfx_red op;
@@ -268,7 +271,8 @@ static void take(const job *j, state *s, block b)
         s->n += b.rows;
         return;
     }
-    for (int64_t rows = b.rows; rows > 0; rows -= b.rows) {
+    for (int64_t rows = b.rows; rows > 0 && !cfx_context_stops(j->ctx);
+         rows -= b.rows) {
         b.rows = min64(rows, most);
         twice(j, s, &b);
         b.x += (size_t)(b.rows * b.stride) * j->size;
@@ -290,7 +294,7 @@ static void take_rows(const job *j, state *s, const char *x, int64_t row,
         take(j, s, (block){x, row, rows, lanes});
         return;
     }
-    while (rows > 0) {
+    while (rows > 0 && !cfx_context_stops(j->ctx)) {
         int64_t n = min64(rows, most);
 
         if (lanes == 1)
@@ -332,7 +336,7 @@ static void take_range(const job *j, state *s, cfx_place place, int64_t lanes,
         return;
     for (int i = 0; i < j->nreduced; i++)
         place.at[j->reduced[i]] = split(&rest, j->it->shape[j->reduced[i]]);
-    while (begin < end) {
+    while (begin < end && !cfx_context_stops(j->ctx)) {
         int axis = j->nreduced ? j->reduced[0] : 0;
         int64_t n = j->nreduced
             ? min64(j->it->shape[axis] - place.at[axis], end - begin) : 1;
@@ -607,7 +611,7 @@ static void reduce_with_mean(cfx_context *ctx, cfx_red op, cfx_dtype dtype,
 {
     static const cfx_dtype types[] = {CFX_F32, CFX_F64, CFX_I64};
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
-    job j = {.it = it, .op = op, .param = param, .mean = mean};
+    job j = {.ctx = ctx, .it = it, .op = op, .param = param, .mean = mean};
     cfx_dtype wide_type;
 
     if (op == CFX_RED_NORM)

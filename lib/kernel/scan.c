@@ -8,15 +8,19 @@
 
 #include <math.h>
 
+#include "base/stop.h"
+
 enum {
     LANES = 256,
     BLOCK = 2048,   /* elements looked at at once where inner is 1 */
+    ROWS = 256,     /* of lanes, before it is asked again whether to stop */
     GRAIN = 16384   /* elements that are worth another thread */
 };
 
 typedef union wide { double d; int64_t i; } wide;
 
 typedef struct job {
+    const cfx_context *ctx;
     const struct cfx_reduce_kernels *kernels;
     cfx_dtype dtype, type;   /* of the arrays, of what loops read */
     cfx_wide wide;
@@ -40,7 +44,7 @@ static job make_job(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t *index,
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
     bool floats = cfx_dtype_is_float(dtype);
     job j = {
-        .kernels = kernels->reduce, .dtype = dtype, .x = x, .y = y,
+        .ctx = ctx, .kernels = kernels->reduce, .dtype = dtype, .x = x, .y = y,
         .index = index, .n = n, .inner = inner,
         .strips = (inner + LANES - 1) / LANES,
     };
@@ -115,7 +119,7 @@ static void arg_row(const job *j, int64_t row)
     int64_t place = 0;
     wide best = {0};
 
-    for (int64_t i = 0; i < j->n; i += BLOCK) {
+    for (int64_t i = 0; i < j->n && !cfx_context_stops(j->ctx); i += BLOCK) {
         int64_t n = min64(BLOCK, j->n - i);
         const void *x = load(j, buffer, row * j->n + i, n);
         wide v;
@@ -142,10 +146,13 @@ static void arg_lanes(const job *j, int64_t unit)
     int64_t to = outer * j->inner + first;
 
     j->load(best, 1, j->x + (size_t)at * j->size, 1, lanes);
-    for (int64_t r = 1; r < j->n; r++)
+    for (int64_t r = 1; r < j->n; r++) {
+        if (r % ROWS == 0 && cfx_context_stops(j->ctx))
+            return;
         j->kernels->better[j->wide](
             best, index, load(j, buffer, at + r * j->inner, lanes), r, lanes,
             j->smallest);
+    }
     for (int64_t i = 0; i < lanes; i++) {
         int64_t r = index[i];
 
@@ -247,6 +254,8 @@ static void scan_lanes(const job *j, int64_t unit, cfx_convert_fn *widen)
     for (int64_t r = 0; r < j->n; r++) {
         int64_t at = (outer * j->n + r) * j->inner + first;
 
+        if (r % ROWS == 0 && cfx_context_stops(j->ctx))
+            return;
         widen(r ? v : acc, 1, j->x + (size_t)at * j->size, 1, lanes);
         if (r)
             step(j, acc, place, v, r, lanes);
@@ -265,6 +274,8 @@ static void scan_row(const job *j, int64_t row, cfx_convert_fn *widen)
     for (int64_t i = 0; i < j->n; i += LANES) {
         int64_t n = min64(LANES, j->n - i), at = row * j->n + i;
 
+        if (i % (ROWS * LANES) == 0 && cfx_context_stops(j->ctx))
+            return;
         widen(block, 1, j->x + (size_t)at * j->size, 1, n);
         for (int64_t k = 0; k < n; k++) {
             if (i + k == 0)

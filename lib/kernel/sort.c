@@ -15,6 +15,8 @@
 
 #include <string.h>
 
+#include "base/stop.h"
+
 #include "kernel/convert.h"
 #include "kernel/reduce.h"
 
@@ -61,13 +63,14 @@ static uint64_t key_of_half(uint16_t h, uint16_t inf)
 #define KEYS(T, key) \
     for (int64_t i = 0; i < n; i++) { \
         const T v = ((const T *)x)[i * step]; \
-        p[i] = (pair){(key) ^ flip, i}; \
+        p[i] = (pair){(key) ^ flip, first + i}; \
     } \
     break
 
-/* The pairs of n elements, `step` apart; `flip` turns the order around. */
+/* The pairs of n elements, `step` apart, of which the first is number `first`;
+ * `flip` turns the order around. */
 static void load_pairs(cfx_dtype t, pair *p, const void *x, int64_t step,
-                       int64_t n, uint64_t flip)
+                       int64_t first, int64_t n, uint64_t flip)
 {
     switch (t) {
     case CFX_BOOL: KEYS(uint8_t, v != 0);
@@ -102,16 +105,36 @@ static void sort_few(pair *p, int64_t n)
     }
 }
 
+/* Count how often each digit has each value. */
+static void count_digits(int64_t (*count)[256], const pair *p, int64_t n,
+                         int digits)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int d = 0; d < digits; d++)
+            count[d][p[i].key >> 8 * d & 255]++;
+}
+
+/* Move each pair to the next place for its digit. */
+static void move_pairs(pair *to, int64_t *place, const pair *p, int64_t n,
+                       int digit)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[place[p[i].key >> 8 * digit & 255]++] = p[i];
+}
+
 /* By the low `digits` bytes of the keys. Returns where the result is: `p`, or
- * `other`, which has the same size. */
-static pair *sort_digits(pair *p, pair *other, int64_t n, int digits)
+ * `other`, which has the same size; NULL where the context stops. */
+static pair *sort_digits(const cfx_context *ctx, pair *p, pair *other,
+                         int64_t n, int digits)
 {
     int64_t count[sizeof(uint64_t)][256];
 
     memset(count, 0, (size_t)digits * sizeof(count[0]));
-    for (int64_t i = 0; i < n; i++)
-        for (int d = 0; d < digits; d++)
-            count[d][p[i].key >> 8 * d & 255]++;
+    for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(ctx))
+            return NULL;
+        count_digits(count, p + i, min64(CFX_STOP_BLOCK, n - i), digits);
+    }
     for (int d = 0; d < digits; d++) {
         int64_t *c = count[d], sum = 0;
         pair *t = p;
@@ -124,19 +147,23 @@ static pair *sort_digits(pair *p, pair *other, int64_t n, int digits)
             c[b] = sum;
             sum += here;
         }
-        for (int64_t i = 0; i < n; i++)
-            other[c[p[i].key >> 8 * d & 255]++] = p[i];
+        for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
+            if (cfx_context_stops(ctx))
+                return NULL;
+            move_pairs(other, c, p + i, min64(CFX_STOP_BLOCK, n - i), d);
+        }
         p = other;
         other = t;
     }
     return p;
 }
 
-/* Pairs in the order of their index. */
-static pair *sort_pairs(pair *p, pair *other, int64_t n, int digits)
+/* Pairs in the order of their index; NULL where the context stops. */
+static pair *sort_pairs(const cfx_context *ctx, pair *p, pair *other,
+                        int64_t n, int digits)
 {
     if (n > FEW)
-        return sort_digits(p, other, n, digits);
+        return sort_digits(ctx, p, other, n, digits);
     sort_few(p, n);
     return p;
 }
@@ -144,6 +171,7 @@ static pair *sort_pairs(pair *p, pair *other, int64_t n, int digits)
 /* ---- Rows of an array ---- */
 
 typedef struct job {
+    const cfx_context *ctx;
     cfx_dtype dtype;
     size_t size;
     bool descending;
@@ -178,6 +206,22 @@ static void copy_elements(size_t size, char *y, const char *x,
     }
 }
 
+/* Write n values and the indices of their pairs, from output `at` on. */
+static void put_block(const job *j, int64_t at, const char *v, const pair *p,
+                      int64_t n)
+{
+    char *y = j->y + (size_t)at * j->size;
+
+    if (j->y && j->inner == 1)
+        memcpy(y, v, (size_t)n * j->size);
+    else if (j->y)
+        for (int64_t i = 0; i < n; i++)
+            memcpy(y + (size_t)(i * j->inner) * j->size,
+                   v + (size_t)i * j->size, j->size);
+    for (int64_t i = 0; j->index && i < n; i++)
+        j->index[at + i * j->inner] = p[i].index;
+}
+
 /* Write the first k pairs of a row: their elements by way of `other`, since the
  * output may be the input. */
 static void put_row(const job *j, int64_t row, const pair *p, void *other)
@@ -185,20 +229,20 @@ static void put_row(const job *j, int64_t row, const pair *p, void *other)
     int64_t outer = row / j->inner, column = row % j->inner;
     const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
     int64_t at = outer * j->k * j->inner + column;
+    char *v = other;
 
-    if (j->y) {
-        char *y = j->y + (size_t)at * j->size, *v = other;
-
-        copy_elements(j->size, v, x, p, j->inner, j->k);
-        if (j->inner == 1)
-            memcpy(y, v, (size_t)j->k * j->size);
-        else
-            for (int64_t i = 0; i < j->k; i++)
-                memcpy(y + (size_t)(i * j->inner) * j->size,
-                       v + (size_t)i * j->size, j->size);
+    for (int64_t i = 0; j->y && i < j->k; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(j->ctx))
+            return;
+        copy_elements(j->size, v + (size_t)i * j->size, x, p + i, j->inner,
+                      min64(CFX_STOP_BLOCK, j->k - i));
     }
-    for (int64_t i = 0; j->index && i < j->k; i++)
-        j->index[at + i * j->inner] = p[i].index;
+    for (int64_t i = 0; i < j->k; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(j->ctx))
+            return;
+        put_block(j, at + i * j->inner, v + (size_t)i * j->size, p + i,
+                  min64(CFX_STOP_BLOCK, j->k - i));
+    }
 }
 
 static void sort_row(const job *j, int64_t row, pair *p)
@@ -208,9 +252,15 @@ static void sort_row(const job *j, int64_t row, pair *p)
     uint64_t flip = !j->descending ? 0 : UINT64_MAX >> (64 - 8 * j->size);
     pair *other = p + j->n, *sorted;
 
-    load_pairs(j->dtype, p, x, j->inner, j->n, flip);
-    sorted = sort_pairs(p, other, j->n, (int)j->size);
-    put_row(j, row, sorted, sorted == p ? other : p);
+    for (int64_t i = 0; i < j->n; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(j->ctx))
+            return;
+        load_pairs(j->dtype, p + i, x + (size_t)(i * j->inner) * j->size,
+                   j->inner, i, min64(CFX_STOP_BLOCK, j->n - i), flip);
+    }
+    sorted = sort_pairs(j->ctx, p, other, j->n, (int)j->size);
+    if (sorted)
+        put_row(j, row, sorted, sorted == p ? other : p);
 }
 
 /* Rows begin..end of slots: each has a part of the work area of its own. */
@@ -220,7 +270,8 @@ static void run_sort(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (; begin < end; begin++)
-        for (int64_t row = begin; row < j->rows; row += j->slots)
+        for (int64_t row = begin; row < j->rows && !cfx_context_stops(j->ctx);
+             row += j->slots)
             sort_row(j, row, (void *)(j->work + (size_t)begin * j->slot));
 }
 
@@ -248,7 +299,7 @@ void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
                      int64_t n, int64_t inner, void *work)
 {
     job j = {
-        .dtype = dtype, .size = cfx_dtype_size(dtype),
+        .ctx = ctx, .dtype = dtype, .size = cfx_dtype_size(dtype),
         .descending = descending, .x = x, .y = y, .index = index, .n = n,
         .inner = inner, .k = n, .rows = outer * inner,
         .slots = slots_of(ctx, outer * inner, n), .work = work,
@@ -289,14 +340,18 @@ static void push(pair *p, int64_t n, pair v)
     p[i] = v;
 }
 
-static void sort_heap(pair *p, int64_t n)
+/* False where the context stops. */
+static bool sort_heap(const cfx_context *ctx, pair *p, int64_t n)
 {
     while (--n > 0) {
         pair last = p[0], v = p[n];
 
+        if (cfx_context_stops_at(ctx, n))
+            return false;
         sift_down(p, n, v);
         p[n] = last;
     }
+    return true;
 }
 
 /* The key of the first of a block of elements by their extreme: no element of
@@ -322,9 +377,8 @@ static void take_block(const job *j, pair *p, int64_t *count,
 
     if (*count == j->k && first_key(j, block, n) >= p[0].key)
         return;
-    load_pairs(j->type, all, block, 1, n, j->flip);
+    load_pairs(j->type, all, block, 1, first, n, j->flip);
     for (int64_t i = 0; i < n; i++) {
-        all[i].index += first;
         if (*count < j->k)
             push(p, (*count)++, all[i]);
         else if (all[i].key < p[0].key)
@@ -341,6 +395,9 @@ static void topk_row(const job *j, int64_t row, pair *p)
     for (int64_t i = 0; i < j->n; i += BLOCK) {
         int64_t n = min64(BLOCK, j->n - i);
         const char *from = x + (size_t)(i * j->inner) * j->size;
+
+        if (cfx_context_stops_at(j->ctx, i))
+            return;
         const void *block = from;
 
         if (j->type != j->dtype || j->inner != 1) {
@@ -349,8 +406,8 @@ static void topk_row(const job *j, int64_t row, pair *p)
         }
         take_block(j, p, &count, block, n, i);
     }
-    sort_heap(p, j->k);
-    put_row(j, row, p, p + j->k);
+    if (sort_heap(j->ctx, p, j->k))
+        put_row(j, row, p, p + j->k);
 }
 
 static void run_topk(void *arg, int64_t begin, int64_t end, int worker)
@@ -359,7 +416,8 @@ static void run_topk(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (; begin < end; begin++)
-        for (int64_t row = begin; row < j->rows; row += j->slots)
+        for (int64_t row = begin; row < j->rows && !cfx_context_stops(j->ctx);
+             row += j->slots)
             topk_row(j, row, (void *)(j->work + (size_t)begin * j->slot));
 }
 
@@ -382,7 +440,7 @@ void cfx_kernel_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
     bool floats = cfx_dtype_is_float(dtype), f64 = dtype == CFX_F64;
     cfx_wide wide = !floats ? CFX_W_I64 : f64 ? CFX_W_F64 : CFX_W_F32;
     job j = {
-        .dtype = dtype, .size = cfx_dtype_size(dtype),
+        .ctx = ctx, .dtype = dtype, .size = cfx_dtype_size(dtype),
         .descending = largest, .x = x, .y = y, .index = index, .n = n,
         .inner = inner, .k = k, .rows = outer * inner,
         .slots = slots_of(ctx, outer * inner, n), .work = work,

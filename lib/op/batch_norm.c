@@ -9,6 +9,7 @@
  * With training=True the statistics are those of the input itself; the running
  * ones, where given, are moved towards them by momentum.
  */
+#include "base/stop.h"
 #include "kernel/norm.h"
 #include "op/cost.h"
 #include "op/infer.h"
@@ -175,6 +176,10 @@ static cfx_status batch_norm_run(cfx_call *call)
                           a.t[INPUT]->data, e.batch, e.channels, e.inner, 0,
                           call->work, (char *)call->work +
                               (size_t)e.channels * cfx_dtype_size(a.stat));
+        if (cfx_context_stops(call->ctx)) { /* these are kept */
+            release(&a);
+            return cfx_context_check(call->ctx, call->err);
+        }
         move_running(call, MEAN, a.stat, mean, 1);
         move_running(call, VAR, a.stat, var, n > 1 ? n / (n - 1) : 1);
     }

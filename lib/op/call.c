@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "base/stop.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/op_impl.h"
@@ -370,6 +371,17 @@ static cfx_status wrap(cfx_call *call, cfx_value *out)
     return CFX_OK;
 }
 
+/* Kernels leave work out when the context stops: then nothing that came of it
+ * counts, an error neither. */
+static cfx_status heed_stop(cfx_call *call, cfx_status st)
+{
+    if (CFX_LIKELY(!cfx_context_stops(call->ctx)))
+        return st;
+    if (st && call->err)
+        *call->err = (cfx_error){0};
+    return cfx_context_check(call->ctx, call->err);
+}
+
 static cfx_status finish(cfx_call *call, cfx_status st, cfx_value *out)
 {
     if (!st)
@@ -434,5 +446,5 @@ cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
     } else if (!st) {
         st = run_apart(call);
     }
-    return finish(call, st, out);
+    return finish(call, heed_stop(call, st), out);
 }

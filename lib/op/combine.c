@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/stop.h"
 #include "op/composite.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -215,7 +216,8 @@ static cfx_status combinations_run(cfx_call *call)
     char *to = y->data;
     for (int64_t i = 0; i < r; i++)
         place[i] = step * i;
-    for (int64_t i = 0; r && i < cfx_tensor_size(y, 0); i++) {
+    for (int64_t i = 0; r && i < cfx_tensor_size(y, 0) &&
+         !cfx_context_stops_at(call->ctx, i); i++) {
         for (int64_t k = 0; k < r; k++, to += size)
             memcpy(to, cfx_tensor_at(x, &place[k]), size);
         next_choice(place, r, cfx_tensor_size(x, 0), step);

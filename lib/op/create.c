@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/pointwise.h"
 #include "op/cost.h"
 #include "op/infer.h"
@@ -503,7 +504,7 @@ static cfx_status logspace_run(cfx_call *call)
     double base = cfx_call_double(call, 3);
     int64_t n = cfx_tensor_size(y, 0);
     double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(call->ctx, i); i++) {
         double at = i < n / 2 ? start + step * (double)i
                               : end - step * (double)(n - 1 - i);
         cfx_element_set_double(type, (char *)y->data +

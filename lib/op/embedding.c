@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/index.h"
 #include "op/cost.h"
 #include "op/infer.h"
@@ -375,7 +376,7 @@ static cfx_status fill_bags(cfx_call *call, const struct filling *f)
         return cfx_call_fail(call, CFX_EINVAL, "offsets[0] has to be 0, i.e., "
                              "the first sequence in the mini-batch has to "
                              "start from position 0.");
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !cfx_context_stops(call->ctx); i++) {
         int64_t from = bag_begin(&f->b, i), to = bag_begin(&f->b, i + 1);
         if (from < 0 || to > f->count || from > f->count)
             return cfx_call_fail(call, CFX_EINVAL, "offsets[-1] can not be "

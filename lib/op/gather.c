@@ -8,6 +8,7 @@
  */
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/index.h"
 #include "kernel/pointwise.h"
 #include "op/indexing.h"
@@ -411,7 +412,8 @@ static cfx_status count_classes(cfx_call *call, const cfx_tensor *index,
     int64_t most = -1;
     if (!x)
         return CFX_ENOMEM;
-    for (int64_t i = 0, n = cfx_tensor_numel(x); !st && i < n; i++) {
+    for (int64_t i = 0, n = cfx_tensor_numel(x); !st && i < n &&
+         !cfx_context_stops_at(call->ctx, i); i++) {
         int64_t v = ((const int64_t *)x->data)[i];
         if (v < 0)
             st = cfx_call_fail(call, CFX_EINVAL,

@@ -99,8 +99,8 @@ static cfx_status mask_places(cfx_call *call, const cfx_tensor *mask,
     if (!st)
         st = cfx_tensor_alloc(*places, call->err);
     if (!st)
-        cfx_kernel_nonzero((cfx_dtype)rows->dtype, (*places)->data, rows->data,
-                           rows->rank, extent);
+        cfx_kernel_nonzero(call->ctx, (cfx_dtype)rows->dtype,
+                           (*places)->data, rows->data, rows->rank, extent);
     cfx_tensor_unref(rows);
     return st;
 }

@@ -79,7 +79,8 @@ static cfx_status find_places(cfx_call *call, const cfx_tensor *x)
         st = cfx_tensor_alloc(rows, call->err);
     if (!st) {
         cfx_loop_shape(shape, x);
-        cfx_kernel_nonzero(type, rows->data, x->data, x->rank, shape);
+        cfx_kernel_nonzero(call->ctx, type, rows->data, x->data, x->rank,
+                           shape);
         st = cfx_tensor_copy(places, rows, call->err);
     }
     cfx_tensor_unref(rows);
@@ -326,8 +327,9 @@ static cfx_status masked_select_run(cfx_call *call)
     if (!st)
         st = cfx_tensor_alloc(call->out[0], call->err);
     if (!st)
-        cfx_kernel_masked_select(cfx_dtype_size((cfx_dtype)arg->dtype),
-                          call->out[0]->data, x->data, mask->data, n);
+        cfx_kernel_masked_select(call->ctx,
+                                 cfx_dtype_size((cfx_dtype)arg->dtype),
+                                 call->out[0]->data, x->data, mask->data, n);
     cfx_tensor_unref(mask);
     cfx_tensor_unref(x);
     return st;
@@ -371,9 +373,10 @@ static cfx_status masked_scatter_run(cfx_call *call)
                                                  cfx_call_tensor(call, 2))
                            : NULL;
     cfx_status st = src ? CFX_OK : CFX_ENOMEM;
-    if (!st && !cfx_kernel_masked_scatter(cfx_dtype_size((cfx_dtype)y->dtype),
-                                   y->data, mask->data, src->data,
-                                   cfx_tensor_numel(src), cfx_tensor_numel(y)))
+    if (!st && !cfx_kernel_masked_scatter(
+                   call->ctx, cfx_dtype_size((cfx_dtype)y->dtype), y->data,
+                   mask->data, src->data, cfx_tensor_numel(src),
+                   cfx_tensor_numel(y)))
         st = cfx_call_fail(call, CFX_EINVAL, "Number of elements of source < "
                            "number of ones in mask");
     cfx_tensor_unref(src);

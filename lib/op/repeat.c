@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "base/stop.h"
 #include "kernel/index.h"
 #include "op/indexing.h"
 #include "op/infer.h"
@@ -188,7 +189,7 @@ static cfx_status sum_of(cfx_call *call, const cfx_tensor *t, int64_t *sum)
                                                     : 1;
     size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
     *sum = 0;
-    for (int64_t i = 0; i < n; i++) {
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(call->ctx, i); i++) {
         int64_t v = cfx_element_int((cfx_dtype)t->dtype,
                                     (char *)t->data + (size_t)(i * step) *
                                                           size);
@@ -243,11 +244,12 @@ static void write_places(const cfx_tensor *t, int64_t places, cfx_dtype type,
     int64_t step = t->rank && cfx_tensor_size(t, 0) > 1
                        ? cfx_tensor_stride(t, 0) : 0;
     size_t size = cfx_dtype_size(type);
-    for (int64_t i = 0; i < places; i++) {
+    for (int64_t i = 0; i < places && !cfx_context_stops_at(t->ctx, i); i++) {
         int64_t times = cfx_element_int((cfx_dtype)t->dtype,
             (char *)t->data + (size_t)(i * step) *
                 cfx_dtype_size((cfx_dtype)t->dtype));
-        for (; times > 0; times--, out += size)
+        for (; times > 0 && !cfx_context_stops_at(t->ctx, times);
+             times--, out += size)
             cfx_element_set_int(type, out, i);
     }
 }

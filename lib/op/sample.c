@@ -267,8 +267,8 @@ static cfx_status randperm_run(cfx_call *call)
     cfx_iter it;
     if (!n)
         return CFX_OK;
-    cfx_random_order(call->work, n, cfx_context_random(call->ctx,
-                                                       (uint64_t)n));
+    cfx_random_order(call->ctx, call->work, n,
+                     cfx_context_random(call->ctx, (uint64_t)n));
     cfx_loop_out(&it, y);
     *cfx_iter_add(&it, call->work, CFX_I64) = 1;
     cfx_copy(call->ctx, &it);

@@ -5,6 +5,7 @@
  *         vector, and the other way.
  * cost    no arithmetic.
  */
+#include "base/stop.h"
 #include "kernel/index.h"
 #include "kernel/pointwise.h"
 #include "op/infer.h"
@@ -124,7 +125,7 @@ static cfx_status indices_run(cfx_call *call)
     size_t size = cfx_dtype_size(type);
     char *p = y->data;
     int64_t first = call->op->code ? 0 : within(-offset, 0, rows);
-    for (int64_t i = first; at < n; i++) {
+    for (int64_t i = first; at < n && !cfx_context_stops(call->ctx); i++) {
         row_range(call->op->code, i, cols, offset, &from, &to);
         for (int64_t j = from; j < to; j++, at++) {
             cfx_element_set_int(type, p + (size_t)at * size, i);

@@ -14,6 +14,7 @@
  */
 #include <cfx/tensor.h>
 
+#include "base/stop.h"
 #include "base/util.h"
 #include "tensor/convert.h"
 
@@ -30,6 +31,7 @@ typedef struct axis {
 
 typedef struct job job;
 struct job {
+    const cfx_context *ctx;
     int rank;
     axis axis[CFX_MAX_RANK]; /* the innermost first */
     char *to;
@@ -398,6 +400,8 @@ static void copy_strips(void *arg, int64_t begin, int64_t end, int worker)
             outer /= a[i].n;
         }
         for (int64_t i = 0; i < a[0].n; i += wide) {
+            if (cfx_context_stops_at(j->ctx, i))
+                return;
             int64_t n0 = a[0].n - i < wide ? a[0].n - i : wide;
             tile(j, to + i * a[0].to, from + i * a[0].from, n0, n1);
         }
@@ -462,6 +466,7 @@ cfx_status cfx_tensor_copy(cfx_tensor *dst, const cfx_tensor *src,
 
     int64_t size = (int64_t)(j.to_size > j.from_size ? j.to_size
                                                      : j.from_size);
+    j.ctx = dst->ctx;
     if (make_transpose(&j)) {
         int64_t wide = LINE / size, strip = j.axis[0].n * LINE;
         int64_t strips = (j.axis[1].n + wide - 1) / wide;
@@ -472,13 +477,14 @@ cfx_status cfx_tensor_copy(cfx_tensor *dst, const cfx_tensor *src,
             copy_strips(&j, 0, strips, 0);
         else
             cfx_parallel_for(dst->ctx, strips, grain, copy_strips, &j);
+        return cfx_context_check(dst->ctx, err);
+    }
+    if (numel <= PIECE / size) {
+        copy_rows(&j, 0, numel, 0);
         return CFX_OK;
     }
-    if (numel <= PIECE / size)
-        copy_rows(&j, 0, numel, 0);
-    else
-        cfx_parallel_for(dst->ctx, numel, PIECE / size, copy_rows, &j);
-    return CFX_OK;
+    cfx_parallel_for(dst->ctx, numel, PIECE / size, copy_rows, &j);
+    return cfx_context_check(dst->ctx, err);
 }
 
 cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
