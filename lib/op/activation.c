@@ -58,8 +58,15 @@ ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_run,
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
            cfx_cost_1_0, activation_run, cfx_unary_only_float,
            "x, or x * negative_slope where x is negative.")
+static cfx_status hardtanh_infer(cfx_call *call)
+{
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_status st = cfx_infer_need_float(call, own);
+    return st ? st : cfx_unary_like(call);
+}
+
 ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
-           cfx_cost_0_0, activation_run, cfx_unary_only_float,
+           cfx_cost_0_0, activation_run, hardtanh_infer,
            "x, kept between two numbers.")
 OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
              " torch.nn.functional.softplus", cfx_cost_4_3, activation_run,

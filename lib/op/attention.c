@@ -66,6 +66,24 @@ static cfx_status check_groups(cfx_call *call, const cfx_tensor *q,
     return CFX_OK;
 }
 
+/* Does PyTorch take its fused kernel, whose result is like the query? */
+static bool is_flash(const cfx_call *call, const cfx_tensor *q,
+                     const cfx_tensor *k, const cfx_tensor *v)
+{
+    const cfx_tensor *each[] = {q, k, v};
+    cfx_shape_env *env = call->env;
+    bool gqa = cfx_call_bool(call, GQA);
+    for (int i = 0; i < 3; i++) {
+        const cfx_dim *shape = each[i]->shape;
+        if (each[i]->rank != 4 || !cfx_dim_is(each[i]->stride[3], 1) ||
+            !cfx_dim_known_eq(env, shape[0], q->shape[0]) ||
+            (!gqa && !cfx_dim_known_eq(env, shape[1], q->shape[1])) ||
+            !cfx_dim_known_eq(env, shape[3], q->shape[3]))
+            return false;
+    }
+    return true;
+}
+
 static cfx_status attention_infer(cfx_call *call)
 {
     const cfx_tensor *q = cfx_call_tensor(call, QUERY);
@@ -98,6 +116,8 @@ static cfx_status attention_infer(cfx_call *call)
     if (mask)
         st = cfx_infer_broadcast(call, &n, full, mask->rank, mask->shape);
     shape[rank + 1] = v->shape[rank + 1];
+    if (!st && is_flash(call, q, k, v))
+        return cfx_infer_like(call, q, (cfx_dtype)q->dtype);
     return st ? st : cfx_call_out(call, (cfx_dtype)q->dtype, rank + 2, shape);
 }
 

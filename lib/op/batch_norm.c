@@ -51,8 +51,10 @@ static cfx_status batch_norm_infer(cfx_call *call)
     cfx_status st = check(call, x);
     if (st)
         return st;
+    const unsigned dense_last = CFX_TENSOR_CHANNELS_LAST |
+                                CFX_TENSOR_CHANNELS_LAST_3D;
     bool last = x->rank > 3 && !cfx_tensor_is_contiguous(x) &&
-                cfx_view_is_last(call->env, x, true);
+                (x->flags & dense_last || cfx_view_is_last(call->env, x));
     return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, x->shape,
                                last);
 }

@@ -233,8 +233,8 @@ static cfx_status out_shape(cfx_call *call, const struct conv *c,
 }
 
 /*
- * PyTorch's use_mkldnn of float32 on a CPU with several threads, which is asked
- * of three axes: no other kernel keeps channels_last_3d.
+ * PyTorch's use_mkldnn of float32 on a CPU with several threads. No other kernel
+ * keeps channels_last_3d, or takes all groups at once.
  */
 static bool has_fast_kernel(const cfx_call *call, const struct conv *c)
 {
@@ -247,22 +247,68 @@ static bool has_fast_kernel(const cfx_call *call, const struct conv *c)
         return false;
     if (cfx_dim_lt(env, one, c->groups) ||
         (c->batched && cfx_dim_lt(env, one, x[0])) ||
-        (cfx_dim_lt(env, wide, w[3]) && cfx_dim_lt(env, wide, w[4])))
+        (cfx_dim_lt(env, wide, w[c->w->rank - 2]) &&
+         cfx_dim_lt(env, wide, w[c->w->rank - 1])))
         return true;
     for (int i = 0; i + 1 < c->x->rank; i++)
         n = cfx_dim_mul(env, n, x[i]);
     return cfx_dim_lt(env, cfx_dim_int(20480), n);
 }
 
+static bool suggests_last(cfx_shape_env *env, const cfx_view *v)
+{
+    return cfx_view_format(env, v) != CFX_CONTIGUOUS_FORMAT;
+}
+
+/* Once more, after contiguous(memory_format=channels_last): strides along
+ * extents of 1 stay as they are where there is nothing to copy. */
+static bool still_suggests(cfx_shape_env *env, const cfx_view *v)
+{
+    cfx_view last = *v;
+    bool copied = false;
+    cfx_view_last_strides(env, v->rank, v->shape, last.stride);
+    for (int i = 0; i < v->rank; i++)
+        copied |= !cfx_dim_is(v->shape[i], 1) &&
+                  !cfx_dim_same(v->stride[i], last.stride[i]);
+    return suggests_last(env, copied ? &last : v);
+}
+
+/* Other kernels take a group at a time and join what they give: as cat does,
+ * with its channels last where each part suggests that. */
+static bool joins_last(const cfx_call *call, const struct conv *c,
+                       const cfx_dim *shape)
+{
+    cfx_shape_env *env = call->env;
+    cfx_view part = {.rank = 4};
+    if (!cfx_dim_lt(env, cfx_dim_int(1), c->groups))
+        return true;
+    shape += c->batched;
+    part.shape[0] = c->batched ? c->x->shape[0] : cfx_dim_int(1);
+    part.shape[1] = cfx_dim_floordiv(env, shape[0], c->groups);
+    part.shape[2] = c->spatial == 2 ? shape[1] : cfx_dim_int(1);
+    part.shape[3] = shape[c->spatial];
+    cfx_view_last_strides(env, 4, part.shape, part.stride);
+    return suggests_last(env, &part);
+}
+
 /* The result has its channels last if suggest_memory_format says so of the
  * input or the weight. Over one axis the input is made contiguous first. */
-static bool is_last(const cfx_call *call, const struct conv *c)
+static bool is_last(const cfx_call *call, const struct conv *c,
+                    const cfx_dim *shape)
 {
-    bool x = c->spatial > 1 || cfx_tensor_is_contiguous(c->x);
-    if (!(x && cfx_view_is_last(call->env, c->x, c->batched)) &&
-        !cfx_view_is_last(call->env, c->w, true))
+    cfx_view x, w;
+    cfx_shape_env *env = call->env;
+    cfx_view_images(env, &x, c->x, c->batched);
+    cfx_view_images(env, &w, c->w, true);
+    if (c->spatial == 1 && !cfx_tensor_is_contiguous(c->x))
+        cfx_strides_of(env, CFX_CONTIGUOUS_FORMAT, x.rank, x.shape, x.stride);
+    if (!suggests_last(env, &x) && !suggests_last(env, &w))
         return false;
-    return c->spatial < 3 || has_fast_kernel(call, c);
+    if (!still_suggests(env, &x) && !still_suggests(env, &w))
+        return false;
+    bool fast = has_fast_kernel(call, c);
+    return (fast && c->spatial == 3) ||
+           (c->spatial < 3 && (fast || joins_last(call, c, shape)));
 }
 
 /* Without a batch the strides are those of a batch of one. */
@@ -272,7 +318,7 @@ static cfx_status give(cfx_call *call, const struct conv *c,
     cfx_dim full[MAX_SPATIAL + 2], stride[MAX_SPATIAL + 2];
     int rank = c->x->rank, without = !c->batched;
     cfx_dtype dtype = (cfx_dtype)c->x->dtype;
-    if (!is_last(call, c))
+    if (!is_last(call, c, shape))
         return cfx_call_out(call, dtype, rank, shape);
     full[0] = cfx_dim_int(1);
     for (int i = 0; i < rank; i++)

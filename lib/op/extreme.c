@@ -320,8 +320,8 @@ static cfx_status sort_infer(cfx_call *call)
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, SORT_DIM), x->rank,
                                   &axis);
     if (!st && call->schema->nreturns == 2)
-        st = cfx_call_out_like(call, x);
-    return st ? st : cfx_call_out_like_as(call, x, CFX_I64);
+        st = cfx_infer_like(call, x, (cfx_dtype)x->dtype);
+    return st ? st : cfx_infer_like(call, x, CFX_I64);
 }
 
 static size_t sort_workspace(const cfx_call *call)

@@ -431,20 +431,31 @@ static cfx_status operand_base(cfx_call *call, const cfx_index_plan *p,
     return st;
 }
 
+/* An index is expanded to the shape of all of them, then reshaped to have axes
+ * of extent 1 around it. */
 static cfx_status operand_index(cfx_call *call, const cfx_index_plan *p,
                                 const cfx_tensor *index, cfx_value *out)
 {
-    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
-    cfx_tensor *t;
-    for (int i = 0; i < p->rank; i++) {
-        bool own = i >= p->first && i < p->first + p->index_rank;
-        shape[i] = own ? p->shape[i] : cfx_dim_int(1);
-        stride[i] = own ? index_stride(p, index, i - p->first)
-                        : cfx_dim_int(0);
-    }
-    cfx_status st = cfx_tensor_meta(&t, call->ctx, CFX_I64, p->rank, shape,
-                                    stride, call->err);
-    *out = st ? cfx_none() : cfx_value_of_tensor(t);
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK], own[CFX_MAX_RANK];
+    cfx_tensor *expanded = NULL, *t;
+    for (int i = 0; i < p->rank; i++)
+        shape[i] = i >= p->first && i < p->first + p->index_rank
+                       ? p->shape[i] : cfx_dim_int(1);
+    for (int i = 0; i < p->index_rank; i++)
+        own[i] = index_stride(p, index, i);
+    *out = cfx_none();
+    cfx_status st = cfx_tensor_meta(&expanded, call->ctx, CFX_I64,
+                                    p->index_rank, &p->shape[p->first], own,
+                                    call->err);
+    if (st)
+        return st;
+    bool viewed = cfx_infer_view(call->env, expanded, p->rank, shape, stride,
+                                 false) == CFX_A_VIEW;
+    st = cfx_tensor_meta(&t, call->ctx, CFX_I64, p->rank, shape,
+                         viewed ? stride : NULL, call->err);
+    cfx_tensor_unref(expanded);
+    if (!st)
+        *out = cfx_value_of_tensor(t);
     return st;
 }
 

@@ -279,7 +279,11 @@ static const cfx_tensor *common_rows(const cfx_call *call, int from, int to)
         if (!first)
             first = t;
     }
-    return first && numbers && !is_regular(call->env, first) ? NULL : first;
+    for (int k = from; k < to && numbers; k++)
+        if (cfx_call_tensor(call, k) &&
+            !is_regular(call->env, cfx_call_tensor(call, k)))
+            return NULL;
+    return first;
 }
 
 /* A tensor of another type is converted before anything is done; where it is

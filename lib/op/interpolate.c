@@ -229,7 +229,7 @@ static cfx_status interpolate_infer(cfx_call *call)
     if (st)
         return st;
     bool last = (r.spatial == 2 || (r.mode == AREA) == (r.spatial == 1)) &&
-                cfx_view_is_last(call->env, r.x, true);
+                cfx_view_is_last(call->env, r.x);
     return cfx_view_out_format(call, (cfx_dtype)r.x->dtype, r.x->rank, shape,
                                last);
 }

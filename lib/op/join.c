@@ -123,30 +123,36 @@ static cfx_status check_list(cfx_call *call)
 }
 
 /* Strides of the result: channels-last only if all tensors are. stack joins
- * along the axis that its new one comes before, and cuts that in two. */
+ * along the axis that its new one comes before, and views that as two. */
 static cfx_status join_out(cfx_call *call, cfx_dtype type,
                            cfx_memory_format format, cfx_view *out, int dim)
 {
     cfx_shape_env *env = call->env;
-    bool cut = call->op->code == STACK && dim + 1 < out->rank;
-    cfx_dim n = out->shape[dim];
-    if (cut) {
-        cfx_view_remove(out, dim);
-        out->shape[dim] = cfx_dim_mul(env, n, out->shape[dim]);
+    cfx_tensor *joined;
+    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK], view[CFX_MAX_RANK];
+    int rank = out->rank - 1;
+    if (call->op->code != STACK || dim == rank ||
+        format == CFX_CONTIGUOUS_FORMAT) {
+        cfx_strides_of(env, format, out->rank, out->shape, out->stride);
+        return cfx_call_out_strided(call, type, out->rank, out->shape,
+                                    out->stride);
     }
-    cfx_strides_of(env, format, out->rank, out->shape, out->stride);
-    if (cut) {
-        cfx_dim size = tensor_at(call, 0)->shape[dim];
-        cfx_dim step = cfx_dim_mul(env, size, out->stride[dim]);
-        out->shape[dim] = size;
-        cfx_status st = cfx_view_insert(call, out, dim, n, step);
-        if (st)
-            return st;
-        if (format == CFX_CONTIGUOUS_FORMAT)
-            cfx_strides_of(env, format, out->rank, out->shape, out->stride);
-    }
+    for (int i = 0; i < rank; i++)
+        shape[i] = out->shape[i < dim ? i : i + 1];
+    shape[dim] = cfx_dim_mul(env, out->shape[dim], shape[dim]);
+    cfx_strides_of(env, format, rank, shape, stride);
+    cfx_status st = cfx_tensor_meta(&joined, call->ctx, type, rank, shape,
+                                    stride, call->err);
+    if (st)
+        return st;
+    for (int i = 0; i <= rank; i++)
+        out->stride[i] = stride[i <= dim ? i : i - 1];
+    out->stride[dim] = cfx_dim_mul(env, out->shape[dim + 1], stride[dim]);
+    bool known = cfx_infer_view(env, joined, out->rank, out->shape, view,
+                                true) == CFX_A_VIEW;
+    cfx_tensor_unref(joined);
     return cfx_call_out_strided(call, type, out->rank, out->shape,
-                                out->stride);
+                                known ? view : out->stride);
 }
 
 /* The format of tensor i before stack gives it a further axis. */

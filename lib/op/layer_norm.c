@@ -193,14 +193,43 @@ const cfx_op cfx_op__native_layer_norm = {
     .run = native_layer_norm_run,
 };
 
+/* It is the product of x and of a factor for each row, made contiguous in the
+ * format that x suggests. A number stands for factors of another shape. */
+static cfx_status rms_norm_out(cfx_call *call, const cfx_tensor *x)
+{
+    cfx_call product = *call;
+    cfx_value in[] = {call->in[0], cfx_num(1)};
+    bool rows = false, last = x->rank > 3 && cfx_view_is_last(call->env, x);
+    unsigned flags = last ? CFX_TENSOR_CHANNELS_LAST |
+                                CFX_TENSOR_CHANNELS_LAST_3D
+                          : CFX_TENSOR_CONTIGUOUS;
+    for (int i = x->rank - cfx_call_len(call, 1); i < x->rank; i++)
+        rows |= !cfx_dim_is(x->shape[i], 1);
+    product.meta = true;
+    product.in = in;
+    cfx_status st = cfx_infer_pointwise(&product, 0, 1 + rows,
+                                        (cfx_dtype)x->dtype);
+    if (st)
+        return st;
+    cfx_tensor *p = product.out[0];
+    st = p->flags & flags
+             ? cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank,
+                                    x->shape, p->stride)
+             : cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
+                                   x->shape, last);
+    cfx_tensor_unref(p);
+    return st;
+}
+
 static cfx_status rms_norm_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (!st)
         st = check_shape(call, x, 2, 2);
-    return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
-                                  x->shape);
+    if (st)
+        return st;
+    return rms_norm_out(call, x);
 }
 
 /* eps=None is the distance of 1 from the next number. */
@@ -214,16 +243,24 @@ static double rms_eps(const cfx_call *call)
 static cfx_status rms_norm_run(cfx_call *call)
 {
     static const int param[] = {0, 2, -1};
+    cfx_tensor *y = call->out[0], *made = NULL;
     struct arrays a;
     int64_t outer, n;
+    cfx_status st = CFX_OK;
     if (fetch(call, &a, param))
         return CFX_ENOMEM;
     rows_of(call, &outer, &n);
-    cfx_kernel_rms_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
-                 call->out[0]->data, a.t[0]->data, outer, n, data(a.t[1]),
-                 rms_eps(call));
+    if (!cfx_tensor_is_contiguous(y))
+        st = cfx_loop_twin(call, y, &made);
+    if (!st)
+        cfx_kernel_rms_norm(call->ctx, (cfx_dtype)y->dtype,
+                            made ? made->data : y->data, a.t[0]->data, outer,
+                            n, data(a.t[1]), rms_eps(call));
+    if (!st && made)
+        st = cfx_tensor_copy(y, made, call->err);
+    cfx_tensor_unref(made);
     release(&a);
-    return CFX_OK;
+    return st;
 }
 
 const cfx_op cfx_op__rms_norm = {
@@ -276,7 +313,7 @@ static cfx_status group_norm_infer(cfx_call *call)
     st = check_channels(call, x, 2);
     return st ? st : cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
                                          x->shape, x->rank > 3 &&
-                                         cfx_view_is_last(call->env, x, true));
+                                         cfx_view_is_last(call->env, x));
 }
 
 /* Compute into a row-major tensor, and copy where the result is no such. */

@@ -160,7 +160,6 @@ static cfx_status roll_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     int shifts = cfx_call_len(call, 1), dims = cfx_call_len(call, 2), axis;
-    cfx_dim stride[CFX_MAX_RANK];
     cfx_view v;
     cfx_status st = CFX_OK;
     if (!shifts)
@@ -177,11 +176,16 @@ static cfx_status roll_infer(cfx_call *call)
     if (st)
         return st;
     cfx_view_begin(&v, x);
-    cfx_strides_of(call->env, dims ? cfx_view_format(call->env, &v)
-                                   : CFX_CONTIGUOUS_FORMAT, x->rank, x->shape,
-                   stride);
-    return cfx_call_out_strided(call, (cfx_dtype)x->dtype, x->rank, x->shape,
-                                stride);
+    bool last = dims && cfx_view_format(call->env, &v) !=
+                            CFX_CONTIGUOUS_FORMAT;
+    /* Two parts are joined, of which nothing may be left of one. */
+    for (int i = 0; last && i < dims; i++) {
+        cfx_call_axis(call, cfx_call_item(call, 2, i).u.i, x->rank, &axis);
+        last = !cfx_dim_is(cfx_dim_mod(call->env, cfx_call_dim(call, 1, i),
+                                       x->shape[axis]), 0);
+    }
+    return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, x->shape,
+                               last);
 }
 
 /* How far each axis is moved, from 0 to its extent. */

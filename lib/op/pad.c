@@ -195,7 +195,7 @@ static cfx_status pad_infer(cfx_call *call)
     bool last = x->rank > 3 && mode != CFX_PAD_CIRCULAR &&
                 (mode == CFX_PAD_CONSTANT ||
                  x->rank == cfx_call_len(call, PAD) / 2 + 2) &&
-                cfx_view_is_last(call->env, x, true);
+                cfx_view_is_last(call->env, x);
     return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, shape,
                                last);
 }

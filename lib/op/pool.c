@@ -135,22 +135,26 @@ static cfx_dim out_extent(cfx_shape_env *env, const struct pool *p, int i)
 }
 
 /* Which of ATen's kernels keep channels last: over one axis those that take it
- * for an image of one row, over three the maxima that are not adaptive. */
-static bool keeps_format(const cfx_call *call)
+ * for an image of one row, over three the maxima that are not adaptive and the
+ * mean of all. */
+static bool keeps_format(const cfx_call *call, const cfx_dim *shape)
 {
     int code = call->op->code;
     switch (code & 7) {
     case 1: return code & (AVERAGE | ADAPTIVE | INDICES);
     case 2: return true;
-    default: return !(code & (AVERAGE | ADAPTIVE));
+    default: return !(code & (AVERAGE | ADAPTIVE)) ||
+                    ((code & AVERAGE) && (code & ADAPTIVE) &&
+                     cfx_dim_is(shape[2], 1) && cfx_dim_is(shape[3], 1) &&
+                     cfx_dim_is(shape[4], 1));
     }
 }
 
 static cfx_status give(cfx_call *call, const cfx_tensor *x,
                        const cfx_dim *shape)
 {
-    bool last = x->rank == (call->op->code & 7) + 2 && keeps_format(call) &&
-                cfx_view_is_last(call->env, x, true);
+    bool last = x->rank == (call->op->code & 7) + 2 && keeps_format(call, shape) &&
+                cfx_view_is_last(call->env, x);
     cfx_status st = cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
                                         shape, last);
     if (!st && call->op->code & INDICES)

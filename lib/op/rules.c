@@ -15,6 +15,11 @@ cfx_status cfx_unary_same(cfx_call *call)
     return cfx_infer_pointwise(call, 0, 1, own_type(call));
 }
 
+cfx_status cfx_unary_like(cfx_call *call)
+{
+    return cfx_infer_like(call, cfx_call_tensor(call, 0), own_type(call));
+}
+
 cfx_status cfx_unary_only_float(cfx_call *call)
 {
     cfx_status st = cfx_infer_need_float(call, own_type(call));

@@ -18,6 +18,7 @@
  * not be bool, which may not be floating; floating, which of integers is
  * float32, and the same but for bools; bool. */
 cfx_status cfx_unary_same(cfx_call *call);
+cfx_status cfx_unary_like(cfx_call *call); /* strides as of empty_like */
 cfx_status cfx_unary_only_float(cfx_call *call);
 cfx_status cfx_unary_no_bool(cfx_call *call);
 cfx_status cfx_unary_whole(cfx_call *call);

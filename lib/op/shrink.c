@@ -179,6 +179,6 @@ const cfx_op cfx_op__nan_to_num = {
     .doc = "Numbers in place of NaN and the infinities.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
     .code = CFX_PW_NAN_TO_NUM,
-    .infer = cfx_unary_same,
+    .infer = cfx_unary_like,
     .run = nan_to_num_run,
 };

@@ -288,16 +288,20 @@ static void unsqueeze(cfx_shape_env *env, cfx_view *v, int at)
     v->stride[at] = cfx_dim_mul(env, v->shape[at + 1], v->stride[at + 1]);
 }
 
-bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x, bool batched)
+void cfx_view_images(cfx_shape_env *env, cfx_view *v, const cfx_tensor *t,
+                     bool batched)
+{
+    cfx_view_begin(v, t);
+    if (!batched)
+        unsqueeze(env, v, 0);
+    if (v->rank == 3)
+        unsqueeze(env, v, 2);
+}
+
+bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x)
 {
     cfx_view v;
-    if (x->rank + !batched < 3)
-        return false;
-    cfx_view_begin(&v, x);
-    if (!batched)
-        unsqueeze(env, &v, 0);
-    if (v.rank == 3)
-        unsqueeze(env, &v, 2);
+    cfx_view_images(env, &v, x, true);
     return cfx_view_format(env, &v) != CFX_CONTIGUOUS_FORMAT;
 }
 

@@ -53,10 +53,13 @@ cfx_status cfx_view_out_strided_like(cfx_call *call, int k);
 /* PyTorch's suggest_memory_format: the order that the strides fall in, if that
  * is the channels' last. */
 cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v);
-/* Does suggest_memory_format say channels_last, or channels_last_3d, of one to
- * three spatial axes? One is an image of one row, as unsqueeze(-2) makes it;
- * without a batch unsqueeze(0) comes first. */
-bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x, bool batched);
+/* A batch of images or volumes: unsqueeze(-2) makes images of rows, after
+ * unsqueeze(0) has made a batch. */
+void cfx_view_images(cfx_shape_env *env, cfx_view *v, const cfx_tensor *t,
+                     bool batched);
+/* Does suggest_memory_format say channels_last, or channels_last_3d, of a
+ * batch of rows, images or volumes? */
+bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x);
 /* Dense strides with axis 1 innermost, of one to three spatial axes. */
 void cfx_view_last_strides(cfx_shape_env *env, int rank, const cfx_dim *shape,
                            cfx_dim *stride);
