@@ -311,7 +311,8 @@ def steps(have, want):
     if have.dtype != want.dtype or have.shape != want.shape:
         return want.numel(), f"{have.dtype} {tuple(have.shape)}"
     if not want.dtype.is_floating_point:
-        return int((have != want).sum()), 1
+        count = int((have != want).sum())
+        return count, int(count > 0)
     bits = {2: torch.int16, 4: torch.int32}[want.element_size()]
     a, b = (t.reshape(-1).contiguous().view(bits).long() for t in (have, want))
     nan = have.isnan().reshape(-1) & want.isnan().reshape(-1)
