@@ -561,6 +561,7 @@ cfx_value case_run(op_case *c, cfx_scope *s)
 
 struct compare {
     const char *at;
+    bool exact;
     char *why;
     size_t why_size;
     size_t items;
@@ -598,6 +599,7 @@ static void to_index(const cfx_tensor *t, int64_t flat, int64_t *index)
 static bool compare_elements(struct compare *c, const cfx_tensor *t)
 {
     int64_t n = cfx_tensor_numel(t), shown = n < 24 ? n : 24;
+    bool exact = c->exact && cfx_dtype_size((cfx_dtype)t->dtype) == 2;
     double scale = 0, tol = tolerance((cfx_dtype)t->dtype);
     for (int64_t k = 0; k < shown; k++) {
         int64_t index[CFX_MAX_RANK];
@@ -613,9 +615,10 @@ static bool compare_elements(struct compare *c, const cfx_tensor *t)
         }
         c->at = end;
         scale = fabs(want) > scale && isfinite(want) ? fabs(want) : scale;
-        bool same = have == want || (isnan(have) && isnan(want)) ||
-                    fabs(have - want) <= tol * (fabs(want) + 0.1 * scale) +
-                                             (t->dtype == CFX_F64 ? 1e-12 : 1e-6);
+        bool same = have == want || (exact && (float)have == (float)want) ||
+                    (isnan(have) && isnan(want)) ||
+                    (!exact && fabs(have - want) <= tol * (fabs(want) + 0.1 * scale) +
+                                             (t->dtype == CFX_F64 ? 1e-12 : 1e-6));
         if (!same) {
             snprintf(c->why, c->why_size, "element %lld is %.9g, not %.9g",
                      (long long)k, have, want);
@@ -739,7 +742,8 @@ static bool compare_state(struct compare *c, const cfx_module *m)
 bool case_compare(cfx_scope *s, const op_case *oc, cfx_value result,
                   const char *golden, char *why, size_t size)
 {
-    struct compare c = {.at = golden, .why = why, .why_size = size};
+    struct compare c = {.at = golden, .exact = oc->exact, .why = why,
+                        .why_size = size};
     *why = '\0';
     if (oc->only_made)
         return compare_repr(&c, oc->module);

@@ -15,6 +15,7 @@ enum { CASE_MAX_ARGS = 32, CASE_MAX_TENSORS = 16 };
 typedef struct op_case {
     char target[128];
     bool is_method;
+    bool exact;               /* f16 and bf16 must be PyTorch's bits */
     bool only_made;           /* a module that is not called */
     bool training;
     cfx_module *module;       /* of a module case; else NULL */

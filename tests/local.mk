@@ -130,16 +130,17 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, the shapes of all nodes in
+# All models of the zoo, every element of every node, pointwise operators in
+# 16-bit floats, the shapes of all nodes in
 # two layouts, the folders that cfx convert makes of them, random edits of random
 # graphs, and multiply-adds, with a PyTorch that is here: make check-pytorch
-# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs" or
-# "costs" does one of them; MODELS names some, SEEDS gives others
+# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs",
+# "costs" or "halves" does one of them; MODELS names some, SEEDS gives others
 # than 1.
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models shapes folders graphs costs}; do \
+	for part in $${PARTS:-models shapes folders graphs costs halves}; do \
 	case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
 		status=1;; \
@@ -152,6 +153,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 			tests/graph_script -s $$seed || status=1; done;; \
 	costs) $${PYTHON:-python3} $$oracle/costs.py zoo \
 		tests/costs_zoo_test $(MODELS) || status=1;; \
+	halves) $${PYTHON:-python3} $$oracle/halves.py ./cfx || status=1;; \
 	*) echo "no part $$part"; status=1;; \
 	esac; done; exit $$status
 

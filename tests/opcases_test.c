@@ -2,7 +2,8 @@
 /*
  * opcases_test -- every case in the golden files against what PyTorch got:
  * values, shapes, strides, types; and what infer promised against what came
- * out. Arguments: the golden files; -k TEXT: only cases that hold it.
+ * out. Arguments: the golden files; -k TEXT: only cases that hold it; -x: in the
+ * files that follow, f16 and bf16 must be PyTorch's bits.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 struct counts {
     cfx_context *ctx;
     int passed, failed;
+    bool exact;
 };
 
 static void report(struct counts *n, bool ok, const char *file, int line,
@@ -79,6 +81,7 @@ static void check_line(void *user, const char *file, int number,
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     bool ran = run(&s, &c, line, (size_t)(tab - line), &out, why,
                    sizeof(why));
+    c.exact = n->exact;
     bool ok = !strcmp(tab + 1, "error") ? !ran && cfx_scope_failed(&s)
               : ran && case_compare(&s, &c, out, tab + 1, why, sizeof(why));
     if (!strcmp(tab + 1, "error") && ran)
@@ -102,6 +105,8 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "-k") && i + 1 < argc)
             only = argv[++i];
+        else if (!strcmp(argv[i], "-x"))
+            n.exact = true;
         else if (!case_lines(argv[i], only, check_line, &n))
             n.failed++;
     }

@@ -41,8 +41,11 @@ void cfx_iter_in(cfx_iter *it, const void *data, cfx_dtype dtype, int rank,
     }
     for (int i = 0; i < missing; i++)
         to[i] = 0;
-    for (int i = 0; i < rank; i++)
+    it->op[it->count - 1].single = true;
+    for (int i = 0; i < rank; i++) {
         to[missing + i] = shape[i] == 1 ? 0 : stride[i];
+        it->op[it->count - 1].single &= shape[i] == 1;
+    }
 }
 
 /* A number is an operand of type f64 or i64 that stands still. */

@@ -30,6 +30,7 @@ enum { CFX_ITER_RANK = 16, CFX_ITER_OPERANDS = 5 };
 typedef struct cfx_operand {
     char *data;      /* NULL: the number below */
     cfx_dtype dtype;
+    bool single;     /* it has one element, whatever the iterator's extents */
     union { double d; int64_t i; } number;
     int64_t stride[CFX_ITER_RANK]; /* in elements, 0 where it is broadcast */
 } cfx_operand;
@@ -52,8 +53,9 @@ CFX_INLINE void cfx_iter_begin(cfx_iter *it, int rank, const int64_t *shape)
 }
 
 /* Add an operand and give the place for its strides, one for each axis of the
- * iterator, which the caller fills. For those who keep extents in another form;
- * others use the functions below. */
+ * iterator, which the caller fills. It counts as one of several elements until
+ * the caller sets `single`. For those who keep extents in another form; others
+ * use the functions below. */
 CFX_INLINE int64_t *cfx_iter_add(cfx_iter *it, const void *data,
                                  cfx_dtype dtype)
 {
@@ -61,6 +63,7 @@ CFX_INLINE int64_t *cfx_iter_add(cfx_iter *it, const void *data,
 
     op->data = (char *)(uintptr_t)data;
     op->dtype = dtype;
+    op->single = !data;
     return op->stride;
 }
 

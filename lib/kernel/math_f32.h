@@ -17,6 +17,7 @@
 
 #include <cfx/compiler.h>
 
+#include "kernel/convert.h"
 #include "kernel/simd.h"
 
 typedef union cfx_word32 { float f; uint32_t u; } cfx_word32;
@@ -387,6 +388,46 @@ CFX_INLINE float div_floor_f32(float x, float y, unsigned *zero)
     return q - f > 0.5f ? f + 1 : f;
 }
 CFX_INLINE float pow_f32(float x, float y) { return powf(x, y); }
+
+/* ---- For f16 and bf16, with PyTorch's steps and roundings ---- */
+
+/* x rounded to f16, or to bf16. */
+CFX_INLINE float half_f32(float x, float to_f16)
+{
+    return to_f16 != 0 ? f32_of_f16(f16_of_f32(x))
+                       : f32_of_bf16(bf16_of_f32(x));
+}
+
+/* A remainder is exact. */
+CFX_INLINE float div_floor_half_f32(float x, float y, float to_f16)
+{
+    float q = half_f32(x / y, to_f16), r = fmodf(x, y), d, f;
+    float whole = isinf_f32(q) && !isinf_f32(x) ? x : half_f32(x - r, to_f16);
+
+    if (y == 0)
+        return q;
+    d = half_f32(whole / y, to_f16);
+    if (r != 0 && (y < 0) != (r < 0))
+        d = half_f32(d - 1, to_f16);
+    if (d == 0)
+        return copysign_f32(0, q);
+    f = floor_f32(d);
+    return d - f > 0.5f ? f + 1 : f;
+}
+
+CFX_INLINE float logit_half_f32(float x, float eps, float to_f16)
+{
+    float lo = half_f32(eps, to_f16), hi = half_f32(1 - lo, to_f16);
+
+    x = eps < 0 ? x : clamp_f32(x, lo, hi);
+    return log_f32(half_f32(x / half_f32(1 - x, to_f16), to_f16));
+}
+
+/* What gelu_tanh takes the tanh of. */
+CFX_INLINE float gelu_inner_f32(float x)
+{
+    return 0x1.988454p-1f * (x + 0x1.6e4e26p-5f * (x * x * x));
+}
 
 /* ---- The C library's ---- */
 

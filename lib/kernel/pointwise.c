@@ -49,6 +49,7 @@ static const struct {
 #define TYPES_BITS (OF_INT | OF_BOOL)
 #define TYPES_ALL (OF_FLOAT | OF_INT | OF_BOOL)
 #define TYPES_MASK (TYPES_ALL | HAS_MASK)
+#define TYPES_HALF 0
 #define RESULT_SAME false
 #define RESULT_BOOL true
 #define PW(name_, inputs_, types_, result, expr) \
@@ -72,10 +73,49 @@ const char *cfx_pointwise_name(cfx_pw op) { return list[op].name; }
 int cfx_pointwise_inputs(cfx_pw op) { return list[op].inputs; }
 bool cfx_pointwise_is_bool(cfx_pw op) { return list[op].is_bool; }
 
+/* ---- 16-bit floats ---- */
+
+static bool is_half(cfx_dtype dtype)
+{
+    return dtype == CFX_F16 || dtype == CFX_BF16;
+}
+
+/* The operand that is not rounded where it is a single element; 0: none. */
+static const uint8_t unrounded[CFX_PW_COUNT] = {
+    [CFX_PW_MUL] = 2, [CFX_PW_DIV] = 2, [CFX_PW_DIV_TRUNC] = 2,
+    [CFX_PW_DIV_FLOOR] = 2, [CFX_PW_LERP] = 3, [CFX_PW_ADDCMUL] = 4,
+    [CFX_PW_ADDCDIV] = 4, [CFX_PW_RDIV_HALF] = 2,
+};
+
+static bool is_rounded(const cfx_iter *it, cfx_pw op, cfx_dtype dtype, int k)
+{
+    const cfx_operand *o = &it->op[k];
+
+    return is_half(dtype) && o->dtype != dtype &&
+           !(k == 1 && list[op].types & HAS_MASK) &&
+           !(o->single && unrounded[op] == k);
+}
+
+/* The operation with PyTorch's roundings, where these differ from f32's. */
+static cfx_pw of_halves(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
+{
+#define HALF(op) [CFX_PW_##op] = CFX_PW_##op##_HALF
+    static const uint8_t half[CFX_PW_COUNT] = {
+        HALF(CUBE), HALF(RSQUARE), HALF(LOGIT), HALF(GELU_TANH), HALF(HARDSWISH),
+        HALF(HARDSHRINK), HALF(SOFTSHRINK), HALF(SOFTSIGN), HALF(TANHSHRINK),
+        HALF(RDIV), HALF(DIV_TRUNC), HALF(DIV_FLOOR), HALF(XLOGY),
+    };
+#undef HALF
+    bool is_single = unrounded[op] && it->op[unrounded[op]].single;
+
+    return is_half(dtype) && half[op] && !is_single ? (cfx_pw)half[op] : op;
+}
+
 /* ---- One call ---- */
 
 typedef struct job_operand {
     bool direct;    /* the loop reads or writes it in place */
+    bool rounded;   /* it is rounded to the type that is computed */
     bool still;     /* one element for all */
     size_t size;    /* of an element, as the loop wants it */
     cfx_convert_fn *convert;
@@ -85,6 +125,7 @@ typedef struct job {
     const cfx_iter *it;
     cfx_loop_fn *loop;
     const double *params;
+    cfx_convert_fn *to_half, *from_half; /* of operands that are rounded */
     void (*stream)(void *y, const void *x, size_t bytes); /* or NULL */
     bool rows;      /* chunks do not go beyond a row */
     bool direct;    /* all operands are */
@@ -165,14 +206,17 @@ static void plan(job *j, const cfx_kernels *kernels, cfx_pw op,
 
     j->rows = it->rank == 1 || it->shape[0] >= SHORT_ROW;
     j->direct = true;
+    j->to_half = kernels->pointwise->convert[dtype][CFX_F32];
+    j->from_half = kernels->pointwise->convert[CFX_F32][dtype];
     for (int k = 0; k < it->count; k++) {
         const cfx_operand *o = &it->op[k];
         cfx_dtype want = operand_type(&types, k);
         job_operand *p = &j->op[k];
 
         p->size = cfx_dtype_size(want);
-        p->direct = o->dtype == want && (j->rows ? o->stride[0] == 1
-                                                 : is_linear(it, o));
+        p->rounded = k && is_rounded(it, op, dtype, k);
+        p->direct = o->dtype == want && !p->rounded &&
+                    (j->rows ? o->stride[0] == 1 : is_linear(it, o));
         p->still = !p->direct && is_still(it, o);
         p->convert = k ? kernels->pointwise->convert[want][o->dtype]
                        : kernels->pointwise->convert[o->dtype][want];
@@ -218,6 +262,22 @@ static void gather(const job *j, int k, cfx_place place, void *row, int64_t n)
     }
 }
 
+/* A row of f32, rounded to the 16-bit type. */
+static void round_row(const job *j, void *row, int64_t n)
+{
+    uint16_t half[BUFFER / sizeof(float)];
+
+    j->to_half(half, 1, row, 1, n);
+    j->from_half(row, 1, half, 1, n);
+}
+
+static void fill(const job *j, int k, cfx_place place, void *row, int64_t n)
+{
+    gather(j, k, place, row, n);
+    if (j->op[k].rounded)
+        round_row(j, row, n);
+}
+
 static void put(const job *j, cfx_place place, void *row, int64_t n)
 {
     if (j->stream)
@@ -254,7 +314,7 @@ static void run(void *arg, int64_t begin, int64_t end, int worker)
             if (j->op[k].direct)
                 in[k - 1] = cfx_operand_at(&it->op[k], it, &place);
             else if (!j->op[k].still || filled[k] < n)
-                gather(j, k, place, buffer[k], filled[k] = n);
+                fill(j, k, place, buffer[k], filled[k] = n);
         }
         if (j->op[0].direct && !j->stream)
             out = cfx_operand_at(&it->op[0], it, &place);
@@ -269,22 +329,28 @@ static void run(void *arg, int64_t begin, int64_t end, int worker)
         atomic_store_explicit(&j->zero, 1, memory_order_relaxed);
 }
 
-/* Powers that are something simpler, as in PyTorch. */
-static cfx_pw simpler_power(cfx_iter *it, cfx_dtype dtype)
+cfx_pw cfx_pointwise_power(double exponent, cfx_dtype dtype)
+{
+    cfx_pw op = exponent == 2 ? CFX_PW_SQUARE
+              : exponent == 3 ? CFX_PW_CUBE
+              : exponent == 0.5 ? CFX_PW_SQRT
+              : exponent == -0.5 ? CFX_PW_RSQRT
+              : exponent == -1 ? CFX_PW_RECIPROCAL
+              : exponent == -2 ? CFX_PW_RSQUARE : CFX_PW_POW;
+
+    return cfx_pointwise_has(op, dtype) ? op : CFX_PW_POW;
+}
+
+/* The power of an iterator whose exponent may be a number. */
+static cfx_pw power_of(cfx_iter *it, cfx_dtype dtype)
 {
     const cfx_operand *e = &it->op[2];
-    double v = e->dtype == CFX_F64 ? e->number.d : (double)e->number.i;
     cfx_pw op = CFX_PW_POW;
 
-    if (e->data)
-        return op;
-    if (v == 2)
-        op = CFX_PW_SQUARE;
-    else if (v == 3)
-        op = CFX_PW_CUBE;
-    else if (cfx_dtype_is_float(dtype))
-        op = v == 0.5 ? CFX_PW_SQRT : v == -0.5 ? CFX_PW_RSQRT
-           : v == -1 ? CFX_PW_RECIPROCAL : CFX_PW_POW;
+    if (!e->data)
+        op = cfx_pointwise_power(e->dtype == CFX_F64 ? e->number.d
+                                                     : (double)e->number.i,
+                                 dtype);
     if (op != CFX_PW_POW)
         it->count = 2;
     return op;
@@ -323,14 +389,22 @@ bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,
     const cfx_kernels *kernels = cfx_context_kernels(ctx);
     int64_t n = cfx_iter_numel(it);
     int64_t grain = list[op].types == OF_FLOAT ? GRAIN_FLOAT : GRAIN;
+    double own[3];
     job j;
 
     if (n == 0)
         return true;
     if (op == CFX_PW_POW)
-        op = simpler_power(it, dtype);
+        op = power_of(it, dtype);
+    op = of_halves(it, op, dtype);
     if (!params)
         params = none;
+    if (is_half(dtype) && !list[op].types) {
+        own[0] = params[0];
+        own[1] = params[1];
+        own[2] = dtype == CFX_F16;
+        params = own;
+    }
     cfx_iter_coalesce(it, 0);
     j.loop = kernels->pointwise->loop[cfx_compute_of[dtype]][op];
     if (n <= grain && is_plain(it, op, dtype))

@@ -64,4 +64,5 @@ static unsigned COS_f32(void *y, const void *const *in, int64_t n,
 #define PW_INT SKIP
 #define PW_BITS SKIP
 #define PW_ALL LOOP
+#define PW_HALF LOOP
 #include "kernel/pointwise_loops.h"

@@ -18,4 +18,5 @@
 #define PW_INT SKIP
 #define PW_BITS SKIP
 #define PW_ALL LOOP
+#define PW_HALF SKIP
 #include "kernel/pointwise_loops.h"

@@ -19,6 +19,7 @@
 #define PW_INT LOOP
 #define PW_BITS LOOP
 #define PW_ALL LOOP
+#define PW_HALF SKIP
 #include "kernel/math_int.h"
 #include "kernel/pointwise_loops.h"
 #undef BITS
@@ -36,6 +37,7 @@
 #define PW_INT LOOP
 #define PW_BITS LOOP
 #define PW_ALL LOOP
+#define PW_HALF SKIP
 #include "kernel/math_int.h"
 #include "kernel/pointwise_loops.h"
 #undef BITS
@@ -53,6 +55,7 @@
 #define PW_INT LOOP
 #define PW_BITS LOOP
 #define PW_ALL LOOP
+#define PW_HALF SKIP
 #include "kernel/math_int.h"
 #include "kernel/pointwise_loops.h"
 #undef BITS
@@ -70,6 +73,7 @@
 #define PW_INT LOOP
 #define PW_BITS LOOP
 #define PW_ALL LOOP
+#define PW_HALF SKIP
 #include "kernel/math_int.h"
 #include "kernel/pointwise_loops.h"
 #undef BITS
@@ -87,6 +91,7 @@
 #define PW_INT LOOP
 #define PW_BITS LOOP
 #define PW_ALL LOOP
+#define PW_HALF SKIP
 #include "kernel/math_int.h"
 #include "kernel/pointwise_loops.h"
 #undef BITS
@@ -104,6 +109,7 @@
 #define PW_INT SKIP
 #define PW_BITS LOOP
 #define PW_ALL LOOP
+#define PW_HALF SKIP
 #include "kernel/math_int.h"
 #include "kernel/pointwise_loops.h"
 #undef BITS

@@ -50,6 +50,7 @@
 #define SKIP(name, inputs, result, expr)
 #define PW_MASK(name, inputs, result, expr) \
     LOOP_OF(uint8_t, uint8_t, name, inputs, result, expr)
+#define R(x) M(half)(x, p2)
 
 #define PW(name, inputs, types, result, expr) \
     PW_##types(name, inputs, result, expr)
@@ -69,6 +70,7 @@ cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
 #undef PW
 
 #undef K
+#undef R
 #undef READ_1
 #undef READ_2
 #undef READ_3
@@ -91,6 +93,7 @@ cfx_loop_fn *const TABLE[CFX_PW_COUNT] = {
 #undef PW_BITS
 #undef PW_ALL
 #undef PW_MASK
+#undef PW_HALF
 #undef PUT
 #undef TABLE
 #undef TABLE_MORE

@@ -38,7 +38,8 @@ static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
     TWO_(name, code_, CFX_OP_COMMUTES, __VA_ARGS__)
 
 TWO(remainder, REMAINDER, cfx_binary_same, cfx_cost_1_1,
-    "operator.mod Tensor.__mod__ aten.remainder.Tensor aten.remainder.Scalar",
+    "operator.mod Tensor.__mod__ aten.remainder.Tensor aten.remainder.Scalar "
+    "aten.remainder.Scalar_Tensor",
     "operator.imod", "What is left of a division, with the divisor's sign.")
 TWO(fmod, FMOD, cfx_binary_same, cfx_cost_1_1,
     "aten.fmod.Tensor aten.fmod.Scalar", NULL,
@@ -57,7 +58,7 @@ COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
 TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1,
     "aten.hypot.default", NULL, "The length of (x, y).")
 TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
-    "aten.xlogy.Tensor aten.xlogy.Scalar_Other", NULL,
+    "aten.xlogy.Tensor aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self", NULL,
     "x * log(y), and 0 where x is 0.")
 TWO(logaddexp, LOGADDEXP, cfx_binary_only_float, cfx_cost_4_3,
     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
@@ -152,10 +153,17 @@ static cfx_status rsub_infer(cfx_call *call)
                             : cfx_infer_pointwise(call, 0, 2, type);
 }
 
+static const cfx_variant rsub_variants[] = {
+    {"aten.rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+     NULL},
+    {NULL, NULL},
+};
+
 const cfx_op cfx_op__rsub = {
     .schema = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
               "Tensor",
     .aliases = "torch.rsub Tensor.__rsub__ aten.rsub.Tensor aten.rsub.Scalar",
+    .variants = rsub_variants,
     .doc = "other - alpha * self.",
     .flags = CFX_OP_POINTWISE | CFX_OP_NUMBERS,
     .infer = rsub_infer,
@@ -183,21 +191,15 @@ static bool is_number(cfx_value v, double n)
     return v.kind != CFX_TENSOR && cfx_value_number(v) == n;
 }
 
-/* Exponents that have a formula of their own, as PyTorch has for them. */
 static cfx_status pow_run(cfx_call *call)
 {
     cfx_value e = call->in[1];
     cfx_dtype type = cfx_infer_type(call, 0, 2);
-    cfx_pw code = is_number(e, 2) ? CFX_PW_SQUARE
-                  : is_number(e, 3) ? CFX_PW_CUBE
-                  : is_number(e, 0.5) ? CFX_PW_SQRT
-                  : is_number(e, -0.5) ? CFX_PW_RSQRT
-                  : is_number(e, -1) ? CFX_PW_RECIPROCAL : CFX_PW_POW;
     if (type == CFX_BOOL)
         type = CFX_I64;
-    if (code == CFX_PW_POW || !cfx_pointwise_has(code, type))
-        return run_code(call, CFX_PW_POW, type, 2);
-    return run_code(call, code, type, 1);
+    cfx_pw code = e.kind == CFX_TENSOR ? CFX_PW_POW
+                  : cfx_pointwise_power(cfx_value_number(e), type);
+    return run_code(call, code, type, code == CFX_PW_POW ? 2 : 1);
 }
 
 static void pow_cost(const cfx_call *call, cfx_cost *cost)

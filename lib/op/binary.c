@@ -58,12 +58,20 @@ static void scaled_cost(const cfx_call *call, cfx_cost *cost)
     cfx_cost_pointwise(call, cost, is_one(call->in[2]) ? 1 : 2, 0);
 }
 
+/* ATen's takes alpha by its place too. */
+static const cfx_variant add_variants[] = {
+    {"aten.add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+     NULL},
+    {NULL, NULL},
+};
+
 const cfx_op cfx_op__add = {
     .schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
               "-> Tensor",
     .aliases = "torch.add Tensor.add Tensor.__add__ Tensor.__radd__ "
                "operator.add aten.add.Tensor aten.add.Scalar",
     .inplace_aliases = "operator.iadd Tensor.__iadd__",
+    .variants = add_variants,
     .doc = "self + alpha * other.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS |
              CFX_OP_COMMUTES,
@@ -73,12 +81,20 @@ const cfx_op cfx_op__add = {
     .run = scaled_run,
 };
 
+/* ATen's takes alpha by its place too. */
+static const cfx_variant sub_variants[] = {
+    {"aten.sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor",
+     NULL},
+    {NULL, NULL},
+};
+
 const cfx_op cfx_op__sub = {
     .schema = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
               "-> Tensor",
     .aliases = "torch.sub torch.subtract Tensor.sub Tensor.subtract "
                "Tensor.__sub__ operator.sub aten.sub.Tensor aten.sub.Scalar",
     .inplace_aliases = "operator.isub Tensor.__isub__",
+    .variants = sub_variants,
     .doc = "self - alpha * other.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
     .code = CFX_PW_SUB,
@@ -89,8 +105,8 @@ const cfx_op cfx_op__sub = {
 
 /* ---- The others ---- */
 
-#define BINARY_(name, overload, code_, more_, infer_, cost_, aliases_,        \
-                inplace_, doc_)                                               \
+#define BINARY_RUN(name, overload, code_, more_, infer_, cost_, aliases_,     \
+                   inplace_, doc_, run_)                                      \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name overload "(Tensor self, Tensor other) -> Tensor",     \
         .aliases = aliases_,                                                  \
@@ -100,21 +116,37 @@ const cfx_op cfx_op__sub = {
         .code = CFX_PW_##code_,                                               \
         .infer = infer_,                                                      \
         .cost = cost_,                                                        \
-        .run = cfx_binary_run,                                                \
+        .run = run_,                                                          \
     };
 #define BINARY(name, overload, code_, ...)                                    \
-    BINARY_(name, overload, code_, 0, __VA_ARGS__)
+    BINARY_RUN(name, overload, code_, 0, __VA_ARGS__, cfx_binary_run)
 #define COMMUTING(name, overload, code_, ...)                                 \
-    BINARY_(name, overload, code_, CFX_OP_COMMUTES, __VA_ARGS__)
+    BINARY_RUN(name, overload, code_, CFX_OP_COMMUTES, __VA_ARGS__,           \
+               cfx_binary_run)
 
-COMMUTING(mul, ".Tensor", MUL, cfx_binary_same, cfx_cost_1_0,
-          "torch.mul torch.multiply Tensor.mul Tensor.multiply Tensor.__mul__ "
-          "Tensor.__rmul__ operator.mul aten.mul.Tensor aten.mul.Scalar",
-          "operator.imul Tensor.__imul__", "The product.")
-BINARY(true_divide, ".Tensor", DIV, cfx_binary_float, cfx_cost_1_1,
-       "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
-       "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
-       "operator.itruediv Tensor.__itruediv__", "The quotient, a float.")
+/* Python multiplies a tensor by a number from either side, and divides a number
+ * by a tensor as reciprocal() * number: both round a number in other places. */
+static cfx_status number_first_run(cfx_call *call)
+{
+    cfx_dtype type = cfx_binary_type(call, (cfx_pw)call->op->code);
+    bool mul = call->op->code == CFX_PW_MUL;
+    cfx_value in[] = {call->in[1], call->in[0]};
+    if (call->in[0].kind == CFX_TENSOR || call->in[1].kind != CFX_TENSOR)
+        return cfx_binary_run(call);
+    return cfx_loop_run(call, mul ? CFX_PW_MUL : CFX_PW_RDIV, type, in, 2,
+                        NULL);
+}
+
+BINARY_RUN(mul, ".Tensor", MUL, CFX_OP_COMMUTES, cfx_binary_same, cfx_cost_1_0,
+           "torch.mul torch.multiply Tensor.mul Tensor.multiply "
+           "Tensor.__mul__ Tensor.__rmul__ operator.mul aten.mul.Tensor "
+           "aten.mul.Scalar", "operator.imul Tensor.__imul__",
+           "The product.", number_first_run)
+BINARY_RUN(true_divide, ".Tensor", DIV, 0, cfx_binary_float, cfx_cost_1_1,
+           "torch.true_divide Tensor.true_divide Tensor.__truediv__ "
+           "Tensor.__div__ operator.truediv aten.true_divide.Tensor",
+           "operator.itruediv Tensor.__itruediv__", "The quotient, a float.",
+           number_first_run)
 COMMUTING(maximum, "", MAXIMUM, cfx_binary_same, cfx_cost_0_0,
           "torch.maximum Tensor.maximum aten.maximum.default", NULL,
           "The greater of two; NaN if either is.")

@@ -27,11 +27,14 @@ void cfx_loop_in(cfx_iter *it, const cfx_tensor *t)
 {
     int64_t *stride = cfx_iter_add(it, t->data, (cfx_dtype)t->dtype);
     int shift = it->rank - t->rank;
+    bool single = true;
     for (int i = 0; i < it->rank; i++) {
-        bool spread = i < shift || (cfx_tensor_size(t, i - shift) == 1 &&
-                                    it->shape[i] != 1);
+        bool one = i < shift || cfx_tensor_size(t, i - shift) == 1;
+        bool spread = i < shift || (one && it->shape[i] != 1);
         stride[i] = spread ? 0 : cfx_tensor_stride(t, i - shift);
+        single &= one;
     }
+    it->op[it->count - 1].single = single;
 }
 
 void cfx_loop_value(cfx_iter *it, cfx_value v)

@@ -79,7 +79,8 @@ const cfx_op cfx_op__softsign = {
 
 const cfx_op cfx_op__log_sigmoid = {
     .schema = "log_sigmoid(Tensor self) -> Tensor",
-    .aliases = "torch.nn.functional.logsigmoid aten.log_sigmoid.default",
+    .aliases = "torch.nn.functional.logsigmoid torch._C._nn.log_sigmoid "
+               "aten.log_sigmoid.default",
     .doc = "The logarithm of sigmoid(x).",
     .flags = CFX_OP_POINTWISE,
     .code = CFX_PW_LOGSIGMOID,
