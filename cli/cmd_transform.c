@@ -61,15 +61,26 @@ static char *join(int n, char **texts)
     return all;
 }
 
+struct reporting {
+    FILE *to;
+    bool reverse, quiet;
+};
+
 /* "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms" */
 static cfx_status report(void *user, cfx_module *gm, const cfx_pass_report *r,
                          cfx_error *err)
 {
-    FILE *to = user;
+    const struct reporting *how = user;
 
     (void)gm;
-    (void)err;
-    fprintf(to, "%-24s %6zu node%s changed (%zu made, %zu removed), %.1f ms\n",
+    if (how->reverse && !r->step && !r->changed)
+        return cfx_fail(err, CFX_EINVAL, "nothing to undo: no node carries the "
+                        "traces of '%s' (leave it out if it changed nothing; "
+                        "else start from the file that cfx transform wrote)",
+                        r->text);
+    if (how->quiet)
+        return CFX_OK;
+    fprintf(how->to, "%-24s %6zu node%s changed (%zu made, %zu removed), %.1f ms\n",
             r->text, r->changed, r->changed == 1 ? " " : "s", r->created,
             r->erased, 1e3 * r->seconds);
     return CFX_OK;
@@ -79,12 +90,13 @@ static cfx_status apply(cli *c, const struct transform_options *o,
                         cfx_module *gm, const char *passes, FILE *to,
                         cfx_error *err)
 {
+    struct reporting told = {to, o->reverse, o->quiet};
     const cfx_pass_manager_options how = {
         .size = sizeof(how),
         .steps = o->steps,
         .reverse = o->reverse,
-        .after = o->quiet ? NULL : report,
-        .user = to,
+        .after = report,
+        .user = &told,
     };
     cfx_pass_manager *pm = NULL;
 

@@ -14,13 +14,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* The second line of a superset that was written only where PyTorch's text
+ * loses something: once that is gone, it becomes PyTorch's text again. */
+static const char only_where_needed[] =
+    "# PyTorch's text would lose a part of this model\n";
+
 bool cli_is_superset(const char *path)
 {
     static const char first[] = "# cfx ";
-    char line[sizeof(first) - 1];
+    char line[2][sizeof(only_where_needed) + 1] = {"", ""};
     FILE *f = fopen(path, "rb");
-    bool is = f && fread(line, sizeof(line), 1, f) == 1 &&
-              !memcmp(line, first, sizeof(line));
+    bool is = f && fgets(line[0], sizeof(line[0]), f) &&
+              !strncmp(line[0], first, sizeof(first) - 1) &&
+              !(fgets(line[1], sizeof(line[1]), f) &&
+                !strcmp(line[1], only_where_needed));
 
     if (f)
         fclose(f);
@@ -84,7 +91,7 @@ static cfx_status same_model(bool *same, const cfx_module *a,
     const cfx_graph *h = cfx_graph_module_graph(b);
     const cfx_module *x = a, *y = b;
 
-    *same = h && same_names(g, h);
+    *same = h && same_names(g, h) && !cfx_graph_has_user_meta(g);
     for (; x && y && *same;
          x = cfx_module_next(x, a), y = cfx_module_next(y, b))
         *same = same_module(x, y) &&
@@ -131,15 +138,42 @@ static cfx_status is_plain(bool *plain, const cfx_module *gm, cfx_error *err)
     return rc;
 }
 
+/* A sink that puts the mark behind the first line. */
+struct marked {
+    FILE *to;
+    bool done;
+};
+
+static cfx_status write_marked(void *user, const char *text, size_t len)
+{
+    struct marked *m = user;
+    const char *end = m->done ? NULL : memchr(text, '\n', len);
+    size_t first = end ? (size_t)(end - text) + 1 : len;
+
+    if (fwrite(text, 1, first, m->to) != first)
+        return CFX_EIO;
+    if (end && fputs(only_where_needed, m->to) == EOF)
+        return CFX_EIO;
+    m->done = m->done || end;
+    return fwrite(text + first, 1, len - first, m->to) == len - first
+               ? CFX_OK : CFX_EIO;
+}
+
 cfx_status cli_print_saved(FILE *to, cfx_context *ctx, const cfx_module *gm,
                            bool plain, cfx_error *err)
 {
     cfx_status rc = CFX_OK;
+    bool wanted = plain;
+    struct marked m = {.to = to};
 
     (void)ctx;
     if (plain)
         rc = is_plain(&plain, gm, err);
-    return rc ? rc : cfx_print_model(cfx_sink_file(to), gm, !plain, err);
+    if (rc)
+        return rc;
+    return wanted && !plain
+               ? cfx_print_model((cfx_sink){write_marked, &m}, gm, true, err)
+               : cfx_print_model(cfx_sink_file(to), gm, !plain, err);
 }
 
 /* ---- Weights ---- */

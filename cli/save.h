@@ -22,7 +22,8 @@ cfx_status cli_save_model(cfx_context *ctx, const cfx_module *gm,
 cfx_status cli_print_saved(FILE *to, cfx_context *ctx, const cfx_module *gm,
                            bool plain, cfx_error *err);
 
-/* Is the file's text the superset? False where it cannot be read. */
+/* Is the file's text the superset by choice, not only because PyTorch's text
+ * would have lost something? False where it cannot be read. */
 bool cli_is_superset(const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * interp -- the walk, and the default hooks.
+ * interp -- the default hooks, and the life of an interpreter.
  *
  * Each hook gets the call as its node spells it. Where the base class's hooks
  * see that call as it was prepared, what was bound then is used; one that was
@@ -184,11 +184,17 @@ static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
     return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
 }
 
-/* Bring the scope's error to the run's. */
+/* Move the scope's error to the run's: a hook that is told of it by the status
+ * may go on. In a nested run they are one. */
 static cfx_status passed(cfx_interp *it, cfx_status st)
 {
-    if (st)
-        cfx_fail(it->err, st, "%s", it->scope->error.text);
+    cfx_error *from = &it->scope->error;
+    if (CFX_LIKELY(!st))
+        return st;
+    if (from->code)
+        cfx_fail(it->err, st, "%s", from->text);
+    if (it->err != from)
+        cfx_error_clear(from);
     return st;
 }
 
@@ -401,8 +407,13 @@ cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
 {
     *out = CFX_NOTHING;
     cfx_status st = it->self->hook.run_node(it, n, out);
-    if (st)
-        cfx_interp__while_executing(it, it->err, n);
+    if (CFX_LIKELY(!st))
+        return st;
+    if (it->err && !it->err->code)
+        cfx_interp_fail(it, st, "a hook of interpreter class '%s' returned %s "
+                        "without a message", it->cls->name,
+                        cfx_status_name(st));
+    cfx_interp__while_executing(it, it->err, n);
     return st;
 }
 
@@ -429,7 +440,6 @@ cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
     it->self = cfx_calloc(ctx, 1, sizeof(*it->self));
     if (!it->self)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    it->self->it = it;
     it->self->ctx = ctx;
     it->self->nested = nested;
     cfx_walks__init(&it->self->walks, ctx);
@@ -468,246 +478,55 @@ cfx_status cfx_interp_init(cfx_interp *it, const cfx_interp_class *cls,
     return cfx_interp_init_with(it, cls, gm, NULL, err);
 }
 
+static void free_self(cfx_context *ctx, struct cfx_interp_self *self)
+{
+    cfx_walks__release(&self->walks);
+    cfx_params__release(&self->params, ctx);
+    cfx_interp__forget(self);
+    cfx_scope_release(&self->eager);
+    cfx_free(ctx, self, sizeof(*self));
+}
+
+/* The hooks and choices are those of the outer run. */
+cfx_status cfx_interp__new_inner(cfx_interp *it, cfx_error *err)
+{
+    struct cfx_interp_self *outer = it->self;
+    cfx_context *ctx = outer->ctx;
+    struct cfx_interp_self *self = cfx_calloc(ctx, 1, sizeof(*self));
+    if (!self)
+        return cfx_no_memory(err);
+    self->ctx = ctx;
+    self->outer = outer;
+    self->nested = outer->nested;
+    self->hook = outer->hook;
+    self->keep_values = outer->keep_values;
+    self->progress = outer->progress;
+    self->progress_user = outer->progress_user;
+    self->untold = outer->untold;
+    cfx_walks__init(&self->walks, ctx);
+    cfx_arena_init(&self->arena, ctx);
+    it->self = self;
+    cfx_status st = cfx_interp__prepare(it, err);
+    it->self = outer;
+    if (st)
+        free_self(ctx, self);
+    else
+        outer->inner = self;
+    return st;
+}
+
 void cfx_interp_release(cfx_interp *it)
 {
-    if (!it->self)
+    struct cfx_interp_self *self = it->self;
+    if (!self)
         return;
-    it->self->hook.release(it);
-    cfx_context *ctx = it->self->ctx;
-    cfx_walks__release(&it->self->walks);
-    cfx_params__release(&it->self->params, ctx);
-    cfx_interp__forget(it);
-    cfx_scope_release(&it->self->eager);
-    cfx_free(ctx, it->self, sizeof(*it->self));
+    self->hook.release(it);
+    cfx_context *ctx = self->ctx;
+    while (self->outer)
+        self = self->outer;
+    for (struct cfx_interp_self *inner; self; self = inner) {
+        inner = self->inner;
+        free_self(ctx, self);
+    }
     it->self = NULL;
-}
-
-/* ---- The environment ---- */
-
-static void set_env(struct cfx_interp_self *self, uint32_t id, cfx_value v)
-{
-    if (self->env[id].kind != CFX_ABSENT)
-        cfx_value_unref(self->env[id]);
-    self->env[id] = v;
-}
-
-static void clear_env(struct cfx_interp_self *self)
-{
-    for (size_t i = 0; i < self->nsteps; i++)
-        set_env(self, self->step[i].id, CFX_NOTHING);
-}
-
-/* Values kept from the last run go when the next one is prepared. */
-static void forget_last_run(struct cfx_interp_self *self)
-{
-    if (self->has_run)
-        clear_env(self);
-    self->has_run = false;
-}
-
-cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n, cfx_value v,
-                              cfx_error *err)
-{
-    if (n->graph != it->graph || n->id >= it->self->nids ||
-        !it->self->step_of[n->id])
-        return cfx_fail(err, CFX_EGRAPH, "node %s is not of this graph",
-                        n->name);
-    forget_last_run(it->self);
-    set_env(it->self, n->id, cfx_value_ref(v));
-    return CFX_OK;
-}
-
-cfx_value cfx_interp_env(const cfx_interp *it, const cfx_node *n)
-{
-    return n->id < it->self->nids ? it->self->env[n->id] : CFX_NOTHING;
-}
-
-/* ---- The walk ---- */
-
-/* Run a node that has no value yet. */
-static cfx_status make_value(cfx_interp *it, const step *s)
-{
-    struct cfx_interp_self *self = it->self;
-    cfx_value v;
-    self->walking = s;
-    cfx_status st = cfx_context_check(self->ctx, it->err);
-    if (!st)
-        st = cfx_interp_run_node(it, s->node, &v);
-    if (!st)
-        set_env(self, s->id, v);
-    return st;
-}
-
-/* Give back the values whose last use this was. */
-static void drop_ended(struct cfx_interp_self *self, const step *s)
-{
-    if (self->keep_values)
-        return;
-    for (uint32_t i = 0; i < s->ndrop; i++)
-        set_env(self, s->drop[i], CFX_NOTHING);
-}
-
-/* What is left when all went well is the result; unless values are kept, or
- * nodes behind the output still wait for some. */
-static void end_run(struct cfx_interp_self *self, bool complete)
-{
-    if (self->keep_values)
-        self->has_run = true;
-    else if (!complete)
-        clear_env(self);
-    else if (self->nsteps)
-        set_env(self, self->step[self->nsteps - 1].id, CFX_NOTHING);
-}
-
-static void start(struct cfx_interp_self *self, const cfx_value *inputs,
-                  size_t n, bool bound, bool boxed)
-{
-    self->inputs = inputs;
-    self->ninputs = n;
-    self->next_input = 0;
-    self->bound = bound;
-    self->boxed = boxed;
-    self->at = 0;
-    forget_last_run(self);
-}
-
-static cfx_status walk(cfx_interp *it, cfx_value *result)
-{
-    struct cfx_interp_self *self = it->self;
-    const cfx_node *caller = it->scope->node;
-    cfx_status st = CFX_OK;
-    size_t i;
-    *result = cfx_none();
-    for (i = 0; i < self->nsteps; i++) {
-        const step *s = &self->step[i];
-        if (self->env[s->id].kind == CFX_ABSENT && (st = make_value(it, s)))
-            break;
-        drop_ended(self, s);
-        if (s->op == CFX_OUTPUT) {
-            *result = cfx_value_ref(self->env[s->id]);
-            break;
-        }
-    }
-    self->walking = NULL;
-    end_run(self, !st && i + 1 >= self->nsteps);
-    it->scope->node = caller;
-    it->err = NULL;
-    return st;
-}
-
-cfx_status cfx_interp__run_bound(cfx_interp *it, const cfx_value *in,
-                                 cfx_value *result, cfx_error *err)
-{
-    it->err = err;
-    start(it->self, in, it->self->params.n, true, false);
-    return walk(it, result);
-}
-
-/* What this run calls is prepared for it alone, also where it is made in the
- * midst of another. Gives what was there. */
-static cfx_walks *enter(cfx_interp *it, cfx_error *err)
-{
-    cfx_walks *around = it->scope->walks;
-    it->err = err;
-    it->self->walks.depth = around ? around->depth + 1 : 0;
-    it->scope->walks = &it->self->walks;
-    return around;
-}
-
-static void forget_error(cfx_scope *s)
-{
-    s->error.code = CFX_OK;
-    s->error.text[0] = '\0';
-}
-
-cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
-                          size_t ninputs, cfx_value *result, cfx_error *err)
-{
-    cfx_error own = {0};
-    cfx_scope *s = it->scope;
-    cfx_walks *around = enter(it, err ? err : &own);
-    forget_error(s);
-    start(it->self, inputs, ninputs, false, false);
-    cfx_status st = walk(it, result);
-    s->walks = around;
-    return st;
-}
-
-cfx_status cfx_interp_boxed_run(cfx_interp *it, cfx_value *inputs,
-                                size_t ninputs, cfx_value *result,
-                                cfx_error *err)
-{
-    struct cfx_interp_self *self = it->self;
-    cfx_error own = {0};
-    size_t want = 0;
-    *result = cfx_none();
-    for (size_t i = 0; i < self->nsteps; i++)
-        want += self->step[i].op == CFX_PLACEHOLDER;
-    if (ninputs != want)
-        return cfx_fail(err, CFX_EINVAL, "Interpreter.boxed_run expected %zu "
-                        "arguments for placeholders but received %zu (%s)",
-                        want, ninputs, ninputs > want ? "extra arguments"
-                                                      : "missing arguments");
-    cfx_walks *around = enter(it, err ? err : &own);
-    forget_error(it->scope);
-    start(self, inputs, ninputs, true, true);
-    cfx_status st = walk(it, result);
-    it->scope->walks = around;
-    for (size_t i = 0; i < ninputs; i++) {
-        cfx_value_unref(inputs[i]);
-        inputs[i] = CFX_NOTHING;
-    }
-    return st;
-}
-
-/* ---- The walk, in steps ---- */
-
-cfx_status cfx_interp_begin(cfx_interp *it, const cfx_value *inputs,
-                            size_t ninputs, cfx_error *err)
-{
-    forget_error(it->scope);
-    start(it->self, inputs, ninputs, false, false);
-    return cfx_context_check(it->self->ctx, err);
-}
-
-/* What ended with the step before it was still to be seen. */
-cfx_status cfx_interp_step(cfx_interp *it, const cfx_node **n,
-                           cfx_value *value, cfx_error *err)
-{
-    struct cfx_interp_self *self = it->self;
-    const cfx_node *caller = it->scope->node;
-    const step *last = self->at ? &self->step[self->at - 1] : NULL;
-    cfx_error own = {0};
-    *n = NULL;
-    *value = CFX_NOTHING;
-    if (last)
-        drop_ended(self, last);
-    if (self->at == self->nsteps || (last && last->op == CFX_OUTPUT))
-        return CFX_OK;
-    const step *s = &self->step[self->at++];
-    cfx_walks *around = enter(it, err ? err : &own);
-    cfx_status st = self->env[s->id].kind ? CFX_OK : make_value(it, s);
-    it->scope->walks = around;
-    it->scope->node = caller;
-    it->err = NULL;
-    self->walking = NULL;
-    if (st)
-        return st;
-    *n = s->node;
-    *value = self->env[s->id];
-    return CFX_OK;
-}
-
-void cfx_interp_end(cfx_interp *it, cfx_value *result)
-{
-    struct cfx_interp_self *self = it->self;
-    const step *last = self->at ? &self->step[self->at - 1] : NULL;
-    *result = cfx_none();
-    if (last && last->op == CFX_OUTPUT && self->env[last->id].kind)
-        *result = cfx_value_ref(self->env[last->id]);
-    if (self->keep_values)
-        self->has_run = true;
-    else
-        clear_env(self);
-    self->at = 0;
 }

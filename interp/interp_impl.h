@@ -62,8 +62,12 @@ typedef struct cfx_walks {
     int depth;
 } cfx_walks;
 
+/* A level takes some kilobytes of the C stack, and trees that are read from
+ * text are no deeper. */
+enum { CFX_MAX_NESTED_RUNS = 256 };
+
+/* One run's share of an interpreter; a run within a run has another. */
 struct cfx_interp_self {
-    cfx_interp *it;
     cfx_interp_class hook;       /* every hook found: the class flattened */
     cfx_context *ctx;
     cfx_arena arena;
@@ -87,12 +91,18 @@ struct cfx_interp_self {
     cfx_walks walks;             /* what this run calls, if it is the first */
     bool keep_values;
     bool has_run;                /* and its values are still there */
+    bool running, stepped;       /* stepped: until cfx_interp_end */
+    struct cfx_interp_self *outer; /* of the run that this one is within */
+    struct cfx_interp_self *inner; /* for runs within; NULL until the first */
     cfx_scope eager;
 };
 
 /* Find everything that does not change between runs. */
 cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err);
-void cfx_interp__forget(cfx_interp *it);
+void cfx_interp__forget(struct cfx_interp_self *self);
+
+/* Make it->self->inner. */
+cfx_status cfx_interp__new_inner(cfx_interp *it, cfx_error *err);
 
 cfx_status cfx_params__find(cfx_params *p, const cfx_graph *g, cfx_error *err);
 void cfx_params__release(cfx_params *p, cfx_context *ctx);

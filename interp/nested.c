@@ -14,10 +14,6 @@
 #include "nn/module_impl.h"
 #include "op/scope_impl.h"
 
-/* A level takes some kilobytes of the C stack, and trees that are read from
- * text are no deeper. */
-enum { MAX_NESTING = 256 };
-
 /* One GraphModule, prepared. */
 struct nested {
     cfx_interp it;
@@ -257,9 +253,9 @@ static cfx_status run_in(cfx_walks *w, cfx_scope *s, cfx_module *m, binder *b,
 {
     struct nested *n = NULL;
     bool own;
-    if (w->depth >= MAX_NESTING)
+    if (w->depth >= CFX_MAX_NESTED_RUNS)
         return cfx_fail(&s->error, CFX_EGRAPH, "GraphModules call each other "
-                        "to a depth of more than %d", MAX_NESTING);
+                        "to a depth of more than %d", CFX_MAX_NESTED_RUNS);
     cfx_status st = find_nested(&n, &own, w, s, m);
     if (st)
         return st;

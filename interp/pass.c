@@ -179,7 +179,11 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
                         schema->name);
     cfx_graph *before = call.graph;
     cfx_insert_point at = cfx_graph_inserting_after(before, NULL);
+    cfx_error_clear(err);
     st = pass->run(&call);
+    if (st)
+        cfx_fail(call.err, st, "the pass '%s' returned %s without a message",
+                 schema->name, cfx_status_name(st));
     if (cfx_graph_module_graph(gm) == before)
         cfx_graph_restore(before, at);
     if (changed)

@@ -293,6 +293,13 @@ cfx_status cfx_pass_manager_solve(cfx_pass_manager *pm, cfx_error *err)
 
 /* ---- Running ---- */
 
+/* A callback may fail with a bare status. */
+static cfx_status hooked(cfx_status st, const char *hook, cfx_error *err)
+{
+    return st ? cfx_fail(err, st, "the %s hook returned %s without a message",
+                         hook, cfx_status_name(st)) : CFX_OK;
+}
+
 static cfx_status run_checks(const cfx_pass_manager *pm, cfx_module *gm,
                              cfx_error *err)
 {
@@ -301,7 +308,7 @@ static cfx_status run_checks(const cfx_pass_manager *pm, cfx_module *gm,
     if (!pm->o.no_lint)
         st = cfx_graph_lint(cfx_graph_module_graph(gm), err);
     for (size_t i = 0; i < pm->checks.n && !st; i++)
-        st = c[i].fn(c[i].user, gm, err);
+        st = hooked(c[i].fn(c[i].user, gm, err), "check", err);
     return st;
 }
 
@@ -353,13 +360,13 @@ static cfx_status run_one(const cfx_pass_manager *pm, cfx_module *gm,
                          .index = i};
     cfx_status st = cfx_context_check(pm->ctx, err);
     if (!st && pm->o.before)
-        st = pm->o.before(pm->o.user, gm, &r, err);
+        st = hooked(pm->o.before(pm->o.user, gm, &r, err), "before", err);
     if (!st)
         st = observed(pm, gm, &r, err);
     if (!st)
         st = run_checks(pm, gm, err);
     if (!st && pm->o.after)
-        st = pm->o.after(pm->o.user, gm, &r, err);
+        st = hooked(pm->o.after(pm->o.user, gm, &r, err), "after", err);
     *changed += r.changed;
     if (st)
         explain(pm, i, e, err);

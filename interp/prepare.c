@@ -296,9 +296,8 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
     return find_last_uses(self, err);
 }
 
-void cfx_interp__forget(cfx_interp *it)
+void cfx_interp__forget(struct cfx_interp_self *self)
 {
-    struct cfx_interp_self *self = it->self;
     for (size_t i = 0; self->step && i < self->nsteps; i++)
         release_candidates(&self->step[i]);
     for (uint32_t i = 0; self->env && i < self->nids; i++)

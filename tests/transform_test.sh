@@ -131,6 +131,69 @@ gives 0 'steps' transform net.fx dead_code --steps 4 -o out.fx
 check 'until nothing changes' [ "$(wc -l <out)" = 2 ]
 rm -f out.fx out.safetensors
 
+# ---- Reversible passes come back from the file, byte for byte ----
+
+cat >attention.fx <<'END'
+Net(
+  (q): Linear(in_features=4, out_features=4, bias=True)
+  (norm): LayerNorm((4,), eps=1e-05, elementwise_affine=True, bias=True)
+  (k): Linear(in_features=4, out_features=4, bias=False)
+  (v): Linear(in_features=4, out_features=6, bias=True)
+  (out): Linear(in_features=6, out_features=4, bias=True)
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %norm : [num_users=3] = call_module[target=norm](args = (%x,), kwargs = {})
+    %v : [num_users=1] = call_module[target=v](args = (%norm,), kwargs = {})
+    %q : [num_users=1] = call_module[target=q](args = (%norm,), kwargs = {})
+    %k : [num_users=1] = call_module[target=k](args = (%norm,), kwargs = {})
+    %truediv : [num_users=1] = call_function[target=operator.truediv](args = (%q, 3), kwargs = {})
+    %add : [num_users=1] = call_function[target=operator.add](args = (%truediv, %k), kwargs = {})
+    %div : [num_users=1] = call_method[target=div](args = (%add, 7.0), kwargs = {})
+    %pad : [num_users=1] = call_function[target=torch.nn.functional.pad](args = (%v, (0, 1), constant, 1.0), kwargs = {})
+    %narrow : [num_users=1] = call_method[target=narrow](args = (%pad, 1, 0, 6), kwargs = {})
+    %out : [num_users=1] = call_module[target=out](args = (%narrow,), kwargs = {})
+    return (out, div)
+END
+
+gives 0 'numbers' transform attention.fx dead_code -q --random-weights 3 \
+    -o plain.fx
+check 'plain text' cmp attention.fx plain.fx
+gives 0 'the superset' convert plain.fx superset.fx --lossless
+
+# comes_back FILE PASSES: --reverse undoes what it did to FILE.fx
+comes_back()
+{
+    gives 0 "$1: $2" transform "$1.fx" "$2" -o there.fx --verify -i 'f32[2,4]'
+    check 'it changed' not cmp -s "$1.fx" there.fx
+    gives 0 "$1: $2, back" transform there.fx "$2" --reverse -o back.fx
+    check "the text ($1, $2)" cmp "$1.fx" back.fx
+    check "the numbers ($1, $2)" cmp "$1.safetensors" back.safetensors
+    gives 1 "$1: $2, once more" transform back.fx "$2" --reverse -o none.fx
+    says 'nothing to undo: no node carries the traces of'
+    check 'no file is left' [ ! -e none.fx ]
+}
+
+reversible=0
+for pass in $("$cfx" passes | grep -o '^[a-z_]*'); do
+    "$cfx" passes "$pass" | grep -q 'can be undone' || continue
+    reversible=$((reversible + 1))
+    comes_back plain "$pass"
+    comes_back superset "$pass"
+done
+check 'there are some' [ $reversible -ge 3 ]
+comes_back plain merge_linears,fuse_bias_in_linear,div_to_mul
+comes_back superset merge_linears,fuse_bias_in_linear,div_to_mul
+
+# Without the note, nothing is guessed.
+gives 0 'divide' transform plain.fx div_to_mul -q -o there.fx
+sed '1,2d; s/ meta = .*//' there.fx >noted.fx
+cp there.safetensors noted.safetensors
+gives 1 'the note is gone' transform noted.fx div_to_mul --reverse -o none.fx
+says 'nothing to undo'
+rm -f there.* back.* noted.* superset.* plain.*
+
 # ---- Tensors in arguments are entries of the weights file ----
 
 cat >constant.fx <<'END'

@@ -4,13 +4,14 @@
  *
  *     W x + b  ->  [W b] [x 1]
  *
- * The column of ones is one call of pad, by whose arguments the reverse knows
- * it.
+ * The column of ones is one call of pad, which the reverse knows by a note in
+ * its meta: a model may have such calls of its own.
  */
 #include "interp/passes/affine.h"
 
 #include <cfx/ops.h>
 
+static const char meta_key[] = "column_for_bias";
 static const char pad_name[] = "torch.nn.functional.pad";
 
 /* A linear module of this graph alone, and what goes into it. */
@@ -42,7 +43,8 @@ static cfx_node *add_ones(cfx_pass_call *p, cfx_node *n)
     cfx_graph_restore(p->graph, at);
     cfx_value_unref(args[1]);
     cfx_value_unref(args[2]);
-    if (pad && cfx_node_inherit(pad, n, p->err))
+    if (pad && (cfx_node_inherit(pad, n, p->err) ||
+                cfx_node_set_meta(pad, meta_key, cfx_bool(true), p->err)))
         return NULL;
     return pad;
 }
@@ -79,6 +81,7 @@ static bool is_ones(const cfx_node *n)
     const cfx_value *a = n->args;
     return n->op == CFX_CALL_FUNCTION && n->nargs == 4 && !n->nkwargs &&
            n->nusers == 1 && !strcmp(n->target.u.str->text, pad_name) &&
+           cfx_node_meta(n, meta_key).kind == CFX_BOOL_VALUE &&
            a[0].kind == CFX_NODE && cfx_value_is_seq(a[1]) &&
            a[1].u.seq->len == 2 && a[1].u.seq->item[0].kind == CFX_INT &&
            a[1].u.seq->item[0].u.i == 0 &&

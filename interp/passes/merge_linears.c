@@ -10,6 +10,11 @@
  * which added to a number changes nothing (+0 would: -0 + 0 is 0), and by which
  * it is known again; Optimum forgets which had none.
  *
+ * The new module stands where the first of the old ones stood, and they come
+ * back in their order behind it. Where they stood otherwise, the node's meta
+ * notes their places. A layer whose bias is -0 throughout would come back
+ * without it, and stays.
+ *
  * All are computed where the first was: nothing may write to the input, or to
  * parameters, in between. A slice has other strides than the layer's result
  * had: where something looks at these, the layer stays (but for a view that
@@ -22,6 +27,8 @@
 
 #include <math.h>
 #include <stdio.h>
+
+#include "nn/module_impl.h"
 
 /* Names of more are not joined: no path gets longer than this. */
 enum { NAME_ROOM = 400 };
@@ -48,6 +55,7 @@ typedef struct merger {
 } merger;
 
 static const char suffix[] = "-merged";
+static const char meta_key[] = "linears_at";
 
 static cfx_status no_memory(cfx_pass_call *p)
 {
@@ -212,6 +220,36 @@ static cfx_value no_bias(cfx_scope *s, const cfx_tensor *weight)
                     .dtype = cfx_value_of_dtype((cfx_dtype)weight->dtype));
 }
 
+static bool is_no_bias(const cfx_tensor *t)
+{
+    double x = 0;
+    cfx_tensor *f;
+    int64_t n = cfx_tensor_numel(t);
+    if (cfx_tensor_new(&f, t->ctx, CFX_F64, 1, &n, NULL))
+        return false;
+    bool none = !cfx_tensor_copy(f, t, NULL);
+    for (int64_t i = 0; i < n && none; i++) {
+        x = ((const double *)f->data)[i];
+        none = x == 0 && signbit(x);
+    }
+    cfx_tensor_unref(f);
+    return none;
+}
+
+static cfx_status can_be_undone(merger *m, const group *g, bool *can)
+{
+    *can = true;
+    for (uint32_t i = g->first; i && *can; i = m->next[i]) {
+        layer l;
+        cfx_layer__find(&l, m->p, m->node[i]);
+        cfx_status st = cfx_layer__load(&l, m->p);
+        if (st)
+            return st;
+        *can = !l.bias || !is_no_bias(l.bias);
+    }
+    return CFX_OK;
+}
+
 /* The joined weights and biases; the latter stay absent where none has one. */
 static cfx_status join_numbers(merger *m, const group *g, cfx_scope *s,
                                cfx_value *weight, cfx_value *bias)
@@ -294,6 +332,36 @@ static cfx_status become_slice(cfx_pass_call *p, cfx_node *n, cfx_node *merged,
     return st;
 }
 
+static cfx_module *module_of(const cfx_pass_call *p, const cfx_node *n)
+{
+    return cfx_module_at(p->gm, n->target.u.str->text);
+}
+
+/* Put the new module where the first was, and note in its node where the
+ * others were, unless they follow it. */
+static cfx_status note_places(merger *m, const group *g, cfx_node *merged)
+{
+    cfx_pass_call *p = m->p;
+    cfx_value place[NAME_ROOM];
+    size_t n = 0, least = SIZE_MAX;
+    bool follow = true;
+    for (uint32_t i = g->first; i; i = m->next[i], n++) {
+        size_t at = module_of(p, m->node[i])->index;
+        least = at < least ? at : least;
+        place[n] = cfx_int((int64_t)at);
+        follow = follow && place[n].u.i == place[0].u.i + (int64_t)n;
+    }
+    cfx_module__place(module_of(p, merged), least);
+    if (follow)
+        return CFX_OK;
+    cfx_value note = cfx_tuple_new(p->ctx, n, place);
+    cfx_status st = note.kind
+                        ? cfx_node_set_meta(merged, meta_key, note, p->err)
+                        : no_memory(p);
+    cfx_value_unref(note);
+    return st;
+}
+
 /* Call the new layer, and slice what it gives. */
 static cfx_status rewrite_group(merger *m, const group *g, const char *path)
 {
@@ -306,6 +374,8 @@ static cfx_status rewrite_group(merger *m, const group *g, const char *path)
     if (!merged)
         return p->err->code;
     cfx_status st = cfx_node_inherit(merged, first, p->err);
+    if (!st)
+        st = note_places(m, g, merged);
     int64_t begin = 0;
     p->changed++;
     for (uint32_t i = g->first; i && !st; i = m->next[i]) {
@@ -332,10 +402,12 @@ static cfx_status merge_group(merger *m, const group *g)
     const cfx_module *like =
         cfx_module_at(p->gm, m->node[g->first]->target.u.str->text);
     join_names(m, g, path);
-    if (cfx_module_at(p->gm, path))
-        return CFX_OK;
+    bool can;
+    cfx_status st = can_be_undone(m, g, &can);
+    if (st || !can || cfx_module_at(p->gm, path))
+        return st;
     cfx_scope_init(&s, &cfx_eager_class, p->ctx, NULL);
-    cfx_status st = join_numbers(m, g, &s, &weight, &bias);
+    st = join_numbers(m, g, &s, &weight, &bias);
     if (!st)
         st = new_linear(&linear, p, like, weight.u.tensor,
                         bias.kind == CFX_TENSOR ? bias.u.tensor : NULL);
@@ -422,23 +494,6 @@ static bool find_slices(slices *s, const cfx_node *merged, int64_t width)
     return at == width;
 }
 
-static bool is_no_bias(cfx_value v)
-{
-    const cfx_tensor *t = v.u.tensor;
-    double x = 0;
-    cfx_tensor *f;
-    int64_t n = cfx_tensor_numel(t);
-    if (cfx_tensor_new(&f, t->ctx, CFX_F64, 1, &n, NULL))
-        return false;
-    bool none = !cfx_tensor_copy(f, t, NULL);
-    for (int64_t i = 0; i < n && none; i++) {
-        x = ((const double *)f->data)[i];
-        none = x == 0 && signbit(x);
-    }
-    cfx_tensor_unref(f);
-    return none;
-}
-
 static cfx_value part_of(cfx_scope *s, cfx_tensor *t, int64_t begin,
                          int64_t end)
 {
@@ -460,7 +515,7 @@ static cfx_status restore_one(cfx_pass_call *p, const layer *l,
         bias = part_of(&s, l->bias, of->begin[i], of->end[i]);
     cfx_status st = cfx_scope_status(&s, p->err);
     if (!st) {
-        bool none = !l->bias || is_no_bias(bias);
+        bool none = !l->bias || is_no_bias(bias.u.tensor);
         st = new_linear(&linear, p, l->module, weight.u.tensor,
                         none ? NULL : bias.u.tensor);
     }
@@ -487,17 +542,54 @@ static uint32_t count_names(const char *name)
     return n;
 }
 
+/* The place of each: as noted, or one after the other from `first` on. False
+ * where the note is not of as many. */
+static bool read_places(const cfx_node *merged, uint32_t names, size_t first,
+                        size_t *place)
+{
+    cfx_value note = cfx_node_meta(merged, meta_key);
+    if (note.kind != CFX_ABSENT &&
+        (note.kind != CFX_TUPLE || note.u.seq->len != names))
+        return false;
+    for (uint32_t i = 0; i < names; i++) {
+        if (note.kind == CFX_TUPLE && (note.u.seq->item[i].kind != CFX_INT ||
+                                       note.u.seq->item[i].u.i < 0))
+            return false;
+        place[i] = note.kind == CFX_TUPLE ? (size_t)note.u.seq->item[i].u.i
+                                          : first + i;
+    }
+    return true;
+}
+
+/* Put children that were added at the end in their places, the least first. */
+static void put_in_places(cfx_pass_call *p, const slices *of,
+                          const size_t *place)
+{
+    bool done[NAME_ROOM] = {false};
+    for (uint32_t k = 0; k < of->len; k++) {
+        uint32_t next = 0;
+        while (done[next])
+            next++;
+        for (uint32_t i = next; i < of->len; i++)
+            if (!done[i] && place[i] < place[next])
+                next = i;
+        done[next] = true;
+        cfx_module__place(module_of(p, of->n[next]), place[next]);
+    }
+}
+
 static cfx_status restore_at(cfx_pass_call *p, cfx_node *n)
 {
     layer l;
     slices of;
+    size_t place[NAME_ROOM];
     char path[2 * NAME_ROOM], old[2 * NAME_ROOM];
     const char *name = last_atom(n->target.u.str->text);
     uint32_t names = n->op == CFX_CALL_MODULE ? count_names(name) : 0;
     if (!names || strlen(n->target.u.str->text) >= sizeof(old) ||
         !cfx_layer__find(&l, p, n) || l.kind != LAYER_LINEAR ||
         !find_slices(&of, n, cfx_attr_int(l.module, "out_features")) ||
-        names != of.len)
+        names != of.len || !read_places(n, names, l.module->index, place))
         return CFX_OK;
     cfx_status st = cfx_layer__load(&l, p);
     strcpy(old, n->target.u.str->text);
@@ -517,17 +609,21 @@ static cfx_status restore_at(cfx_pass_call *p, cfx_node *n)
         return st;
     p->changed++;
     cfx_module_delete_submodule(p->gm, old);
+    put_in_places(p, &of, place);
     return CFX_OK;
 }
 
+/* The last that was merged comes first: places are as they were then. */
 static cfx_status merge_linears_run(cfx_pass_call *p)
 {
     cfx_status st = CFX_OK;
     if (!p->reverse)
         return merge(p);
-    for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
-         n = cfx_node_next(n))
+    for (cfx_node *n = cfx_graph_last(p->graph), *before; n && !st;
+         n = before) {
+        before = cfx_node_prev(n);
         st = restore_at(p, n);
+    }
     return st;
 }
 

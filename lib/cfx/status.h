@@ -5,7 +5,9 @@
  * code. The sentence that says why goes into a cfx_error which the caller owns
  * and passes last; NULL means that it is not interested. A text is one line,
  * without a final stop or newline, and is written once, where the cause is
- * known; callers on the way up add the place, but overwrite nothing.
+ * known; callers on the way up add the place, but overwrite nothing. An error
+ * that was dealt with is cleared before the next call (cfx_error_clear); what
+ * begins a piece of work (loading a model, a run, a pass) does so itself.
  *
  *     cfx_error err = {0};
  *     if (cfx_model_load(&gm, ctx, "m.fx", NULL, &err))
@@ -41,6 +43,15 @@ typedef struct cfx_error {
 } cfx_error;
 
 CFX_BEGIN_DECLS
+
+/* Make it hold no error; NULL is allowed. Never fails. */
+CFX_INLINE void cfx_error_clear(cfx_error *err)
+{
+    if (err) {
+        err->code = CFX_OK;
+        err->text[0] = '\0';
+    }
+}
 
 /*
  * Write the text of an error, unless err already holds one or is NULL; a text

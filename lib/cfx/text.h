@@ -166,6 +166,10 @@ CFX_API cfx_status cfx_print_value(cfx_sink to, cfx_value v,
 CFX_API cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm,
                                    bool lossless, cfx_error *err);
 
+/* Has a node user meta, which PyTorch's text does not hold: any but shapes and
+ * provenance. Never fails. */
+CFX_API bool cfx_graph_has_user_meta(const cfx_graph *g);
+
 /* The superset with the shapes that nodes have in meta (val, tensor_meta,
  * example_value), as torch's include_tensor_metadata prints them, which come
  * back as tensor_meta. */

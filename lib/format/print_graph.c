@@ -8,6 +8,8 @@
  */
 #include "format/print.h"
 
+#include "graph/provenance.h"
+
 const char *cfx_print__target(const cfx_node *n)
 {
     const char *t = n->target.u.str->text;
@@ -175,6 +177,24 @@ static bool is_derived(cfx_value key, bool annotated)
 {
     return !strcmp(key.u.str->text, "tensor_meta") ||
            (annotated && !strcmp(key.u.str->text, "type"));
+}
+
+bool cfx_graph_has_user_meta(const cfx_graph *g)
+{
+    static const char *const shapes[] = {"val", "tensor_meta", "type",
+                                         "example_value"};
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        const cfx_seq *d = n->meta.kind == CFX_DICT ? n->meta.u.seq : NULL;
+        for (uint32_t i = 0; d && i + 1 < d->len; i += 2) {
+            const char *key = d->item[i].u.str->text;
+            bool known = cfx_meta__is_provenance(key);
+            for (size_t k = 0; k < sizeof(shapes) / sizeof(*shapes); k++)
+                known = known || !strcmp(key, shapes[k]);
+            if (!known)
+                return true;
+        }
+    }
+    return false;
 }
 
 static void print_meta(const cfx_values *v, const cfx_node *n, bool annotated)

@@ -11,6 +11,14 @@ static const char *const inherited[] = {
     "quantization_tag", "partitioner_tag",
 };
 
+bool cfx_meta__is_provenance(const char *key)
+{
+    for (size_t i = 0; i < sizeof(inherited) / sizeof(*inherited); i++)
+        if (!strcmp(key, inherited[i]))
+            return true;
+    return !strcmp(key, "from_node");
+}
+
 /* The list of origins of a node: its `from_node`, or itself. A node that has
  * none of its own is one. */
 static size_t origins(const cfx_node *n, cfx_value *name,

@@ -12,4 +12,7 @@
  * NULL where the meta tells none. */
 const cfx_string *cfx_node__innermost_module(const cfx_node *n);
 
+/* Does a key of meta tell where a node came from? */
+bool cfx_meta__is_provenance(const char *key);
+
 #endif

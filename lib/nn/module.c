@@ -288,6 +288,19 @@ void cfx_module__remove(cfx_module *m)
     let_go(m);
 }
 
+void cfx_module__place(cfx_module *m, size_t index)
+{
+    cfx_module *parent = m->parent;
+    if (index >= parent->nchildren)
+        index = parent->nchildren - 1;
+    for (size_t i = m->index; i < index; i++)
+        move_child(parent, i, i + 1);
+    for (size_t i = m->index; i > index; i--)
+        move_child(parent, i, i - 1);
+    parent->child[index] = m;
+    m->index = index;
+}
+
 void cfx_module__remove_unused(cfx_module *m)
 {
     size_t kept = 0;

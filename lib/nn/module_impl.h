@@ -66,6 +66,8 @@ cfx_module *cfx_module__child_named(const cfx_module *m, const char *name,
                                     size_t len);
 /* Take a module out of its parent, and give back the parent's reference. */
 void cfx_module__remove(cfx_module *m);
+/* Move a child to another place among its siblings. */
+void cfx_module__place(cfx_module *m, size_t index);
 /* The same for all children that are not marked `used`. */
 void cfx_module__remove_unused(cfx_module *m);
 

@@ -183,7 +183,11 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     call.work = NULL;
     call.work_size = 0;
     call.work_ctx = NULL;
-    return s->cls->call_op(s, &call, out);
+    cfx_status st = s->cls->call_op(s, &call, out);
+    if (CFX_UNLIKELY(st))
+        cfx_fail(&s->error, st, "%s returned %s without a message",
+                 t->schema->name, cfx_status_name(st));
+    return st;
 }
 
 /* The same for arguments whose kinds were not looked at. */
