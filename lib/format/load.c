@@ -17,6 +17,7 @@
 #include "base/util.h"
 #include "format/io.h"
 #include "format/print.h"
+#include "nn/module_impl.h"
 
 /* The longest text of a model that is read. */
 #define TEXT_MAX ((size_t)1 << 30)
@@ -206,6 +207,8 @@ static cfx_status read_weights(cfx_module *gm, const char *path, bool map,
         rc = place_file(&m, path, map, err);
     if (!rc && (rc = cfx_model__fill_tensors(gm, &m.tensors, err)))
         cfx_fail_at(err, "%s", path);
+    for (cfx_module *at = gm; at && !rc; at = cfx_module_next(at, gm))
+        cfx_module__decide_by_state(at);
     match_release(&m);
     return rc;
 }
@@ -283,6 +286,8 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
         memcpy(&o, options, options->size < sizeof(o) ? options->size
                                                       : sizeof(o));
     cfx_status rc = load_text(out, ctx, path, err);
+    if (!rc && o.assume_defaults)
+        cfx_module_assume_defaults(*out);
     if (!rc)
         rc = load_weights(*out, path, &o, err);
     if (rc) {
