@@ -22,6 +22,7 @@ typedef struct cli_globals {
     size_t max_memory;
     double timeout;
     bool no_mmap;
+    bool assume_defaults;
     cli_list plugins;
     const char *cpu;
     const char *weights;

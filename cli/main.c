@@ -40,6 +40,9 @@ const cli_option cli_global_options[] = {
      offsetof(cli_globals, random_weights)},
     {CLI_FLAG, 0, "no-mmap", NULL, "read weights instead of mapping them",
      offsetof(cli_globals, no_mmap)},
+    {CLI_FLAG, 0, "assume-defaults", NULL,
+     "where the text of a module does not tell an argument, take the "
+     "constructor's default", offsetof(cli_globals, assume_defaults)},
     {CLI_LIST, 0, "load", "FILE.so",
      "load operators, modules and passes: call its cfx_plugin_init; may be "
      "given several times",

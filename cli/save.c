@@ -59,7 +59,9 @@ static bool same_module(const cfx_module *a, const cfx_module *b)
         cfx_module_nstate(a) != cfx_module_nstate(b))
         return false;
     for (int k = 0; s && k < s->nparams; k++) {
-        if (!cfx_value_equal(cfx_module_attrs(a)[k], cfx_module_attrs(b)[k]))
+        if (!cfx_value_equal(cfx_module_attrs(a)[k], cfx_module_attrs(b)[k]) ||
+            cfx_attr_is_undecided(a, s->params[k].name) !=
+                cfx_attr_is_undecided(b, s->params[k].name))
             return false;
     }
     for (size_t i = 0; i < cfx_module_nstate(a); i++) {

@@ -270,6 +270,7 @@ cfx_status cli_load(cli *c, cfx_module **out, const char *path,
         .random_weights = c->g.random_weights.given,
         .seed = c->g.random_weights.value,
         .no_map = c->g.no_mmap,
+        .assume_defaults = c->g.assume_defaults,
     };
 
     return cfx_model_load(out, c->ctx, path, &o, err);

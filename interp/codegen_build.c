@@ -7,6 +7,7 @@
 #define CFX_NO_PLACES
 #include "format/repr.h"
 #include "interp/codegen.h"
+#include "nn/module_impl.h"
 #include "op/c_names.h"
 
 /* ---- Paths ---- */
@@ -56,7 +57,7 @@ static bool same_arguments(const cfx_module *a, const cfx_module *b)
     for (int k = 0; s && k < s->nparams; k++)
         if (!cfx_value_equal(x[k], y[k]))
             return false;
-    return true;
+    return a->undecided == b->undecided;
 }
 
 /* Does the parent's constructor make it? */
@@ -85,8 +86,8 @@ static void put_arguments(cgen *c, const cfx_module *m)
     cgen_args(c, v, (size_t)n);
     for (int k = n; k < s->nparams; k++) {
         if (cfx_is_default(&s->params[k], v[k]) &&
-            !cfx_words_have(cfx_module_type_of(m)->must_give,
-                            s->params[k].name))
+            !cfx_module__lists(cfx_module_type_of(m)->must_give,
+                               s->params[k].name))
             continue;
         cfx_out_puts(c->out, named++ ? ", " : ", CFX_KWARGS(");
         cfx_out_puts(c->out, "cfx_str(s, ");
@@ -95,6 +96,20 @@ static void put_arguments(cgen *c, const cfx_module *m)
         cgen_value(c, v[k]);
     }
     cfx_out_puts(c->out, named ? "));\n" : ", CFX_NO_ARGS);\n");
+}
+
+/* The program asks for them when it runs, as this one would. */
+static void put_undecided(cgen *c, const cfx_module *root, const cfx_module *m)
+{
+    for (int k = 0; m->undecided >> k; k++) {
+        const char *name = m->schema->params[k].name;
+        if (!(m->undecided >> k & 1))
+            continue;
+        begin(c, "cfx_build_undecide", root, m, "");
+        cfx_out_puts(c->out, ", ");
+        cgen_literal(c, name, strlen(name));
+        cfx_out_puts(c->out, ");\n");
+    }
 }
 
 static void put_module(cgen *c, const cfx_module *root, const cfx_module *m)
@@ -115,6 +130,7 @@ static void put_module(cgen *c, const cfx_module *root, const cfx_module *m)
         put_arguments(c, m);
     else
         cfx_out_puts(c->out, ");\n");
+    put_undecided(c, root, m);
 }
 
 /* ---- State and flags ---- */

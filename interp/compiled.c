@@ -168,6 +168,13 @@ void cfx_build(cfx_builder *b, const char *path, const char *type,
     b->as = NULL;
 }
 
+void cfx_build_undecide(cfx_builder *b, const char *path, const char *name)
+{
+    cfx_module *m = b->root ? cfx_module_at(b->root, path) : NULL;
+    if (m && !cfx_scope_failed(&b->scope))
+        cfx_module_undecide(m, name, &b->scope.error);
+}
+
 void cfx_build_container(cfx_builder *b, const char *path,
                          const char *class_name)
 {

@@ -1,20 +1,252 @@
-"""export -- write a model the way that cfx reads it: text and weights."""
+"""export -- write a model the way that cfx reads it: text and weights.
 
+    export(model.eval(), "m")           m.fx and m.safetensors
+
+The text is cfx's superset of what PyTorch prints: nothing is hidden in it.
+Constructor arguments that a repr leaves out, training flags, strings in quotes,
+bare parameters and tensors that are neither parameter nor buffer (those that
+torch.export lifts) are all there.  lib/format/README.md is its specification.
+`model` may be a GraphModule, such as torch.export.export(...).module().
+"""
+
+import inspect
 import os
 
 import safetensors.torch
 import torch
+from torch import fx, nn
+
+DTYPES = {
+    torch.float32: "f32", torch.float64: "f64", torch.float16: "f16",
+    torch.bfloat16: "bf16", torch.bool: "b8", torch.uint8: "u8",
+    torch.int8: "i8", torch.int16: "i16", torch.int32: "i32",
+    torch.int64: "i64",
+}
+CONSTANTS = (torch.dtype, torch.memory_format, torch.layout)
+CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict, nn.ParameterList,
+              nn.ParameterDict, fx.GraphModule)
+
+# ------------------------------------------------------------------- values
+
+
+class Values:
+    """Values as text; the tensors in them are gathered in `tensors`."""
+
+    def __init__(self):
+        self.tensors = {}
+
+    def text(self, v):
+        if isinstance(v, fx.Node):
+            return "%" + v.name
+        if isinstance(v, torch.Tensor):
+            name = next((k for k, t in self.tensors.items() if t is v),
+                        f"%tensor{len(self.tensors)}")
+            self.tensors[name] = v
+            return f"tensor({name!r}, {type_of(v)})"
+        if v is None or v is Ellipsis or isinstance(v, (bool, int, float)):
+            if isinstance(v, (torch.SymInt, torch.SymFloat)):
+                raise TypeError("a symbolic number has no text")
+            return "..." if v is Ellipsis else repr(v)
+        if isinstance(v, str):
+            return repr(str(v))
+        if isinstance(v, complex):
+            return f"complex({v.real!r}, {v.imag!r})"
+        if isinstance(v, (slice, range)):
+            return (f"{type(v).__name__}({self.text(v.start)}, "
+                    f"{self.text(v.stop)}, {self.text(v.step)})")
+        if isinstance(v, torch.device):
+            return f"device({str(v)!r})"
+        if isinstance(v, CONSTANTS):
+            return str(v)
+        if isinstance(v, tuple) and (type(v) in (tuple, torch.Size)):
+            items = ", ".join(map(self.text, v))
+            return f"({items},)" if len(v) == 1 else f"({items})"
+        if isinstance(v, list):
+            return "[" + ", ".join(map(self.text, v)) + "]"
+        if isinstance(v, dict):
+            return "{" + ", ".join(f"{self.text(k)}: {self.text(x)}"
+                                   for k, x in v.items()) + "}"
+        raise TypeError(f"{type(v).__name__} {v!r} has no text")
+
+
+def type_of(t):
+    if t.dtype not in DTYPES:
+        raise TypeError(f"cfx has no tensors of {t.dtype}")
+    return f"{DTYPES[t.dtype]}{list(t.shape)}"
+
+
+# ------------------------------------------------------------------ modules
+
+
+def activation(f):
+    for name in "relu", "gelu":
+        if f is getattr(nn.functional, name) or f is getattr(torch, name):
+            return name
+    if isinstance(f, nn.ReLU):
+        return "relu"
+    if isinstance(f, nn.GELU) and f.approximate == "none":
+        return "gelu"
+    raise TypeError(f"the activation {f!r} has no text")
+
+
+def attention(m):
+    return dict(embed_dim=m.embed_dim, num_heads=m.num_heads,
+                dropout=float(m.dropout), bias=m.in_proj_bias is not None,
+                add_bias_kv=m.bias_k is not None,
+                add_zero_attn=m.add_zero_attn, kdim=m.kdim, vdim=m.vdim,
+                batch_first=m.batch_first)
+
+
+def encoder_layer(m):
+    return dict(d_model=m.linear1.in_features, nhead=m.self_attn.num_heads,
+                dim_feedforward=m.linear1.out_features, dropout=m.dropout.p,
+                activation=activation(m.activation),
+                layer_norm_eps=m.norm1.eps,
+                batch_first=m.self_attn.batch_first, norm_first=m.norm_first,
+                bias=m.linear1.bias is not None)
+
+
+def recurrent(m):
+    names = ["input_size", "hidden_size", "num_layers", "bias", "batch_first",
+             "dropout", "bidirectional"]
+    if isinstance(m, nn.RNN):
+        names.append("nonlinearity")
+    if isinstance(m, nn.LSTM):
+        names.append("proj_size")
+    return {name: getattr(m, name) for name in names}
+
+
+# Arguments that are no attributes of the same name.
+SPECIAL = {nn.MultiheadAttention: attention, nn.RNNBase: recurrent,
+           nn.TransformerEncoderLayer: encoder_layer,
+           nn.Identity: lambda m: {}, nn.TransformerEncoder: lambda m: {}}
+# Arguments that say only how a module begins, or how gradients are made.
+IGNORED = {"self", "device", "dtype", "_weight", "_freeze", "init",
+           "size_average", "reduce", "process_group", "min_value", "max_value",
+           "args", "kwargs", "_random_samples"}
+
+
+def arguments(m):
+    """The constructor's arguments of a module of torch.nn, by name."""
+    for kind, of in SPECIAL.items():
+        if isinstance(m, kind):
+            return of(m)
+    if not type(m).__module__.startswith("torch.nn.modules."):
+        return {}
+    out = {}
+    for name in inspect.signature(type(m).__init__).parameters:
+        if name in IGNORED or not hasattr(m, name):
+            continue
+        v = getattr(m, name)
+        if name == "bias":
+            v = v is not None and v is not False
+        if not isinstance(v, (torch.Tensor, nn.Module)):
+            out[name] = v
+    return out
+
+
+def put_module(out, values, m, indent):
+    """A module's line, and those of its children."""
+    given = {} if isinstance(m, CONTAINERS) else arguments(m)
+    if m.training:
+        given["training"] = True
+    text = ", ".join(f"{k}={values.text(v)}" for k, v in given.items())
+    out.append(f"{type(m).__name__.split('.')[-1]}({text}")
+    for key, child in m._modules.items():
+        if child is not None:
+            out.append(f"\n{indent}  ({key}): ")
+            put_module(out, values, child, indent + "  ")
+    out.append(f"\n{indent})" if any(m._modules.values()) else ")")
+
+
+# -------------------------------------------------------------------- graphs
+
+
+def put_node(out, values, n):
+    if n.op == "output":
+        out.append(f"    return {values.text(n.args[0])}\n")
+        return
+    out.append(f"    %{n.name} : [num_users={len(n.users)}] = ")
+    target = n._pretty_print_target(n.target)
+    out.append(f"{n.op}[target={target}]")
+    if n.op == "placeholder":
+        if n.args:
+            out.append(f"(default={values.text(n.args[0])})")
+    elif n.op != "get_attr":
+        kwargs = ", ".join(f"{k}: {values.text(v)}"
+                           for k, v in n.kwargs.items())
+        out.append(f"(args = {values.text(tuple(n.args))}, "
+                   f"kwargs = {{{kwargs}}})")
+    out.append("\n")
+
+
+def put_graphs(out, values, gm):
+    for path, m in gm.named_modules(remove_duplicate=False):
+        if isinstance(m, fx.GraphModule):
+            out.append(f"\ngraph {path}():\n" if path else "graph():\n")
+            for n in m.graph.nodes:
+                put_node(out, values, n)
+
+
+# --------------------------------------------------------------------- state
+
+
+def state_of(gm):
+    """All tensors by name: parameters, buffers, and what get_attr reads."""
+    state = {}
+    for name, p in gm.named_parameters(remove_duplicate=False):
+        state[name] = (p, "parameter")
+    for name, b in gm.named_buffers(remove_duplicate=False):
+        state[name] = (b, "buffer")
+    for path, m in gm.named_modules(remove_duplicate=False):
+        if not isinstance(m, fx.GraphModule):
+            continue
+        for n in m.graph.nodes:
+            if n.op != "get_attr":
+                continue
+            v = m
+            for atom in n.target.split("."):
+                v = getattr(v, atom)
+            if isinstance(v, torch.Tensor):
+                name = f"{path}.{n.target}" if path else n.target
+                state.setdefault(name, (v, "buffer"))
+    return state
+
+
+def save(tensors, path):
+    """Each under its own name, also those that share memory."""
+    safetensors.torch.save_file(
+        {k: v.detach().clone(memory_format=torch.contiguous_format)
+         for k, v in tensors.items()}, path)
+    os.chmod(path, 0o644)
 
 
 def export(model, path):
-    """Trace `model` and write PATH.fx and PATH.safetensors."""
-    gm = torch.fx.symbolic_trace(model.eval())
+    """Write PATH.fx and PATH.safetensors; traces what is no GraphModule."""
+    gm = (model if isinstance(model, fx.GraphModule)
+          else fx.symbolic_trace(model))
+    values, state, out = Values(), state_of(gm), ["# cfx 1\n"]
+    put_module(out, values, gm, "")
+    out.append("\n\n")
+    if state:
+        out.append("state:\n")
+        out += [f"    {name}: {type_of(t)} {kind}\n"
+                for name, (t, kind) in state.items()]
+        out.append("\n")
+    put_graphs(out, values, gm)
+    with open(path + ".fx", "w", encoding="utf-8") as file:
+        file.write("".join(out))
+    save({name: t for name, (t, _) in state.items()} | values.tensors,
+         path + ".safetensors")
+    return gm
+
+
+def export_text(model, path):
+    """The same, but the text is PyTorch's own."""
+    gm = fx.symbolic_trace(model.eval())
     with open(path + ".fx", "w", encoding="utf-8") as file:
         file.write(f"{gm!r}\n\n{gm.graph}\n")
-    safetensors.torch.save_file(
-        {k: v.detach().clone(memory_format=torch.contiguous_format)
-         for k, v in [*gm.named_parameters(remove_duplicate=False),
-                      *gm.named_buffers(remove_duplicate=False)]},
-        path + ".safetensors")
-    os.chmod(path + ".safetensors", 0o644)
+    save(dict([*gm.named_parameters(remove_duplicate=False),
+               *gm.named_buffers(remove_duplicate=False)]),
+         path + ".safetensors")
     return gm

@@ -10,7 +10,7 @@ import os
 import torch
 from torch import nn
 
-from export import export
+from export import export_text
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -37,8 +37,8 @@ class TopK(nn.Module):
 
 def main():
     torch.manual_seed(0)
-    export(MyModule(), os.path.join(HERE, "mymodule"))
-    export(TopK(), os.path.join(HERE, "topk"))
+    export_text(MyModule(), os.path.join(HERE, "mymodule"))
+    export_text(TopK(), os.path.join(HERE, "topk"))
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
 
-from export import export
+from export import export_text
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 SEED = 0
@@ -89,7 +89,7 @@ def main():
     model = Digits()
     train(model, torch.from_numpy(train_images),
           torch.from_numpy(train_labels))
-    export(model, os.path.join(HERE, "digits"))
+    export_text(model, os.path.join(HERE, "digits"))
     np.save(os.path.join(HERE, "digits_images.npy"), test_images)
     np.save(os.path.join(HERE, "digits_labels.npy"), test_labels)
     with torch.no_grad():

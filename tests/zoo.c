@@ -52,7 +52,9 @@ static char *complete(const char *text, const json_t *digest, size_t *len)
         if (args && at && at < text + line) {
             n = (size_t)(at - text) + sizeof(mha) - 1;
             fwrite(text, 1, n, f);
-            fprintf(f, "num_heads=%lld, batch_first=True",
+            fprintf(f, "num_heads=%lld, batch_first=True, "
+                    "add_bias_kv=False, add_zero_attn=False, kdim=None, "
+                    "vdim=None",
                     (long long)json_integer_value(
                         json_object_get(args, "num_heads")));
             text += n;

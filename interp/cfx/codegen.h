@@ -164,6 +164,9 @@ CFX_API void cfx_build(cfx_builder *b, const char *path, const char *type,
                        const cfx_value *kwargs, size_t nkwargs);
 /* What the next module prints as, where that is not its type. */
 CFX_API void cfx_build_as(cfx_builder *b, const char *class_name);
+/* The text of the model did not tell an argument of that module. */
+CFX_API void cfx_build_undecide(cfx_builder *b, const char *path,
+                                const char *name);
 /* Add an empty module. */
 CFX_API void cfx_build_container(cfx_builder *b, const char *path,
                                  const char *class_name);

@@ -313,8 +313,10 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
     for (size_t i = 0; i < n; i++)
         cfx_value_unref(all[2 * i]);
     cfx_free(like->ctx, all, room * sizeof(*all));
-    if (!st)
+    if (!st) {
         cfx_module_train(*out, like->training);
+        (*out)->undecided = like->undecided;
+    }
     return st;
 }
 

@@ -167,7 +167,8 @@ static cfx_status settle(cfx_pass_call *p, cfx_node *before, cfx_node *n,
 
 static bool is_final(cfx_status st)
 {
-    return st == CFX_ENOMEM || st == CFX_ECANCEL || st == CFX_ELIMIT;
+    return st == CFX_ENOMEM || st == CFX_ECANCEL || st == CFX_ELIMIT ||
+           st == CFX_EUNDECIDED;
 }
 
 /* What fn made, kept; absent: n is to stay. */

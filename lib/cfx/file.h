@@ -92,6 +92,8 @@ typedef struct cfx_load_options {
     bool random_weights;        /* fill it from `seed` instead */
     uint64_t seed;
     bool no_map;                /* read the weights instead of mapping them */
+    bool assume_defaults;       /* undecided arguments of modules are their
+                                   defaults */
 } cfx_load_options;
 
 /*

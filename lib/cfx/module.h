@@ -49,10 +49,11 @@ struct cfx_module_type {
      * What repr shows of the arguments, in order, separated by spaces: `$x`
      * the value alone, `x` as x=value, `?x` as x=value where it is not the
      * default, `=x` as x with strings unquoted. Arguments that do not occur
-     * are hidden: reading PyTorch's text assumes their default, and says so.
+     * are hidden: PyTorch's text leaves them undecided (see below).
      */
     const char *repr;
-    /* Hidden arguments that must be given, although they have a default. */
+    /* Hidden arguments that the superset writes even if they are the
+     * default. */
     const char *must_give;
     /* Hidden arguments that a child's tell, "embed_dim=out_proj.out_features",
      * separated by spaces. */
@@ -65,6 +66,30 @@ struct cfx_module_type {
     cfx_value (*forward)(cfx_scope *s, cfx_module *self, const cfx_value *in);
     /* Containers: children are listed; there is no forward. */
     bool container;
+
+    /*
+     * Which hidden arguments matter when; each is a list of names, separated
+     * by spaces. One that is in no list must be decided before any forward.
+     */
+    /* `forward` asks for it with cfx_attr_of, in the cases where it matters. */
+    const char *lazy;
+    /* It changes numbers, but no shape. */
+    const char *numeric;
+    /* It counts as its default in PyTorch's text: no forward depends on it,
+     * or nothing could ever decide it. */
+    const char *implied;
+    /* Parameters that are there, and their shapes, decide it: it is decided
+     * when a weights file fits the module. */
+    const char *by_state;
+    /* A flag with which the result is a tuple, not a tensor: the graph decides
+     * that it is False where the result is used as a tensor. */
+    const char *tuple_flag;
+    /* A flag with which the input is written to: the graph decides that it is
+     * False where nothing else reads that input. */
+    const char *inplace_flag;
+    /* Decide, by cfx_module_decide, hidden arguments that make no difference
+     * beside the others. */
+    void (*settle)(cfx_module *self);
 };
 
 /* A parameter or buffer. `tensor` is a meta until its numbers are loaded, NULL
@@ -139,6 +164,26 @@ CFX_API const char *cfx_attr_str(const cfx_module *m, const char *name);
 CFX_API const cfx_schema *cfx_module_schema(const cfx_module *m);
 CFX_API const cfx_value *cfx_module_attrs(const cfx_module *m);
 
+/*
+ * Undecided arguments. PyTorch's text hides arguments of some modules. Those
+ * hold their default, but are undecided: what depends on one fails with
+ * CFX_EUNDECIDED, and names the argument and the line to write.
+ */
+CFX_API bool cfx_attr_is_undecided(const cfx_module *m, const char *name);
+/* Does the module have any? */
+CFX_API bool cfx_module_is_undecided(const cfx_module *m);
+/* Fails with CFX_ENAME for an argument that the constructor does not have. */
+CFX_API cfx_status cfx_module_undecide(cfx_module *m, const char *name,
+                                       cfx_error *err);
+/* The value that an argument holds is the right one. Never fails. */
+CFX_API void cfx_module_decide(cfx_module *m, const char *name);
+/* Of a module and all below it, the defaults are the right ones. */
+CFX_API void cfx_module_assume_defaults(cfx_module *m);
+/* Fails with CFX_EUNDECIDED where the module itself has an undecided argument:
+ * for what cannot be written down without it. */
+CFX_API cfx_status cfx_module_check_decided(const cfx_module *m,
+                                            cfx_error *err);
+
 /* ---- State ---- */
 
 /* Declare, for `init`: a meta of that shape. */
@@ -162,6 +207,11 @@ CFX_API cfx_status cfx_module_set(cfx_module *m, const char *name,
                                   cfx_tensor *t, cfx_error *err);
 
 /* ---- For `forward` ---- */
+
+/* An argument by name. Fails the scope, and gives None, where it is undecided
+ * and its value matters there. */
+CFX_API cfx_value cfx_attr_of(cfx_scope *s, const cfx_module *m,
+                              const char *name);
 
 /* A parameter or buffer as a value of the scope; None where it is None. */
 CFX_API cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name);

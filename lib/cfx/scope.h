@@ -85,6 +85,9 @@ struct cfx_scope {
     /* The place in the program of the last call; NULL if none was given. */
     const char *file, *function;
     int line;
+    /* Undecided arguments of modules (cfx/module.h) count as their default:
+     * for scopes whose results do not depend on them. */
+    bool any_arguments;
     struct cfx_walks *walks;     /* private: graphs that were called here */
 };
 

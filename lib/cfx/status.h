@@ -32,7 +32,8 @@ typedef enum cfx_status {
     CFX_ELIMIT = -10,      /* the time limit is reached */
     CFX_ECANCEL = -11,     /* cancelled by the caller */
     CFX_ENUMERIC = -12,    /* a value that a check forbids (NaN, infinity) */
-    CFX_EUSER = -13        /* of a callback; passes through untouched */
+    CFX_EUSER = -13,       /* of a callback; passes through untouched */
+    CFX_EUNDECIDED = -14   /* the text of a module does not tell an argument */
 } cfx_status;
 
 enum { CFX_ERROR_TEXT = 2048 };

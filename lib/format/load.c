@@ -302,6 +302,8 @@ static cfx_status read_weights(cfx_module *gm, const struct source *from,
                         : place_memory(&m, from, err);
     if (!rc && (rc = cfx_model__fill_tensors(gm, &m.tensors, err)))
         cfx_fail_at(err, "%s", from->path ? from->path : "weights");
+    for (cfx_module *at = gm; at && !rc; at = cfx_module_next(at, gm))
+        cfx_module__decide_by_state(at);
     match_release(&m);
     return rc;
 }
@@ -387,6 +389,8 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
         memcpy(&o, options, options->size < sizeof(o) ? options->size
                                                       : sizeof(o));
     cfx_status rc = load_text(out, ctx, path, err);
+    if (!rc && o.assume_defaults)
+        cfx_module_assume_defaults(*out);
     if (!rc)
         rc = load_weights(*out, path, &o, err);
     if (rc) {

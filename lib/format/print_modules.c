@@ -2,8 +2,8 @@
  * print_modules -- the tree of modules: repr(module).
  *
  * A line shows of a module's arguments what its type's `.repr` says. In the
- * superset it shows the hidden ones too, where they are not the default, and
- * `training=True` where the flag is set; and the arguments of a module with
+ * superset it shows the hidden ones too, where they are not the default,
+ * `undecided=('p',)` where some are, and `training=True` where the flag is set; and the arguments of a module with
  * children stand on its first line. ModuleLists fold neighbours that look the
  * same: `(0-11): 12 x Layer(`.
  */
@@ -49,19 +49,36 @@ static void put_argument(cfx_out *o, const char *name, size_t len,
     cfx_print__value(&(cfx_values){.out = o, .style = style, .err = err}, v);
 }
 
+/* A tuple of the names of the arguments that are undecided. */
+static void put_undecided(cfx_out *o, const cfx_module *m, bool *any)
+{
+    const char *before = *any ? ", undecided=('" : "undecided=('";
+    for (int k = 0; m->undecided >> k; k++)
+        if (m->undecided >> k & 1) {
+            cfx_out_puts(o, before);
+            cfx_out_puts(o, m->schema->params[k].name);
+            cfx_out_putc(o, '\'');
+            before = ", '";
+            *any = true;
+        }
+    if (m->undecided)
+        cfx_out_puts(o, m->undecided & (m->undecided - 1) ? ")" : ",)");
+}
+
 static void put_hidden(cfx_out *o, const cfx_module *m, bool *any,
                        cfx_error *err)
 {
     for (int k = 0; m->schema && k < m->schema->nparams; k++) {
         const cfx_param *p = &m->schema->params[k];
         cfx_value v = m->attrs.in[k];
-        bool must = p->required || cfx_words_have(m->type->must_give, p->name);
+        bool must = p->required || cfx_module__lists(m->type->must_give, p->name);
         if (cfx_shown_has(m->type->repr, p->name) || is_told(m, p, v) ||
             (!must && cfx_is_default(p, v)))
             continue;
         put_argument(o, p->name, strlen(p->name), v, CFX_STYLE_LOSSLESS, any,
                      err);
     }
+    put_undecided(o, m, any);
     if (m->training)
         put_argument(o, "training", 8, cfx_bool(true), CFX_STYLE_LOSSLESS,
                      any, err);

@@ -197,6 +197,10 @@ static void put_constructor(writer *w, const cfx_module *m)
         cfx_out_puts(w->out, "GuardsFn()");
         return;
     }
+    if (cfx_module_check_decided(m, w->err)) {
+        cfx_out_fail(w->out, CFX_EUNDECIDED);
+        return;
+    }
     cfx_out_puts(w->out, "torch.nn.");
     cfx_out_add(w->out, schema, len);
     cfx_out_putc(w->out, '(');

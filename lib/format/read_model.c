@@ -5,6 +5,7 @@
  * the generated code, which is skipped: the graph says the same.
  */
 #include "format/reader.h"
+#include "graph/decide.h"
 #include "nn/module_impl.h"
 
 /* ---- State ---- */
@@ -267,7 +268,7 @@ static cfx_status read_graphs(cfx_reader *r, const char **at,
                                      : "GraphModule", r->err);
     while (!st && *at < r->end)
         st = read_inner(r, at, *out);
-    return st;
+    return st || !r->undecided ? st : cfx_graph__decide(*out, r->err);
 }
 
 static cfx_status read_model(cfx_reader *r, cfx_module **out)

@@ -50,11 +50,14 @@ typedef struct child {
     uint64_t number;
 } child;
 
-/* What was found out about a type; models have few types. */
+/* What was found out about a type; models have few types. A bit stands for an
+ * argument of the constructor. */
 typedef struct known {
     const cfx_module_type *type;
     const cfx_schema *schema;
-    bool noted;                  /* its defaults were told */
+    uint32_t required;           /* neither has a default nor is shown */
+    uint32_t hidden;             /* not shown, and matters */
+    uint32_t must_give;
 } known;
 
 enum { NKNOWN = 32 };
@@ -158,86 +161,116 @@ static cfx_status push_told(tree_reader *t, const frame *f,
     return CFX_OK;
 }
 
-static void add_word(cfx_buf *b, const char *word)
+/* Those of some arguments, given as bits, that nothing has told. */
+static uint32_t untold(const tree_reader *t, const frame *f,
+                       const cfx_schema *schema, uint32_t bits)
 {
-    if (b->len)
-        cfx_buf_puts(b, ", ");
-    cfx_buf_puts(b, word);
+    for (int k = 0; bits >> k; k++) {
+        const char *name = schema->params[k].name;
+        if (bits >> k & 1 && given(t, f, name, strlen(name)))
+            bits &= ~((uint32_t)1 << k);
+    }
+    return bits;
 }
 
-static void add_default(cfx_buf *b, const cfx_param *p)
+static void put_names(cfx_buf *b, const cfx_schema *schema, uint32_t bits)
 {
-    cfx_error err = {CFX_OK, ""};
-    add_word(b, p->name);
-    cfx_buf_putc(b, '=');
-    if (cfx_print_value(cfx_sink_buf(b), p->init, CFX_STYLE_REPR, &err))
-        b->failed = true;
+    for (int k = 0; bits >> k; k++)
+        if (bits >> k & 1) {
+            cfx_buf_puts(b, b->len ? ", " : "");
+            cfx_buf_puts(b, schema->params[k].name);
+        }
 }
 
-static cfx_status fail_hidden(tree_reader *t, const frame *f,
-                              const cfx_buf *missing)
-{
-    if (t->r->lossless)
-        return cfx_reader_fail(t->r, f->at, CFX_EINVAL,
-                               "%s: %.*s needs %s", path_of(t),
-                               (int)f->name_len, f->name,
-                               cfx_buf_str(missing));
-    return cfx_reader_fail(
-        t->r, f->at, CFX_EINVAL,
-        "%s: the text of %.*s does not tell %s: write it into this line, as "
-        "in %.*s(%.*s=...",
-        path_of(t), (int)f->name_len, f->name, cfx_buf_str(missing),
-        (int)f->name_len, f->name, (int)strcspn(cfx_buf_str(missing), ","),
-        cfx_buf_str(missing));
-}
-
-/* Tell once for each type what was assumed. */
-static cfx_status note_assumed(tree_reader *t, const frame *f,
-                               const cfx_buf *assumed)
+/* The line in the message shows all hidden arguments, so that it need be
+ * written only once. */
+static cfx_status fail_hidden(tree_reader *t, const frame *f, const known *of,
+                              uint32_t missing)
 {
     cfx_reader *r = t->r;
-    bool added;
-    if (!assumed->len)
+    cfx_buf names, line;
+    cfx_status st;
+    cfx_buf_init(&names, r->ctx);
+    cfx_buf_init(&line, r->ctx);
+    put_names(&names, of->schema, missing);
+    cfx_module__put_defaults(&line, of->schema,
+                             missing | untold(t, f, of->schema, of->hidden));
+    if (names.failed || line.failed)
+        st = cfx_reader_no_memory(r);
+    else if (r->lossless)
+        st = cfx_reader_fail(r, f->at, CFX_EINVAL, "%s: %.*s needs %s",
+                             path_of(t), (int)f->name_len, f->name,
+                             cfx_buf_str(&names));
+    else
+        st = cfx_reader_fail(
+            r, f->at, CFX_EINVAL, "%s: the text of %.*s does not tell %s: "
+            "write it into this line, as in %.*s(%s", path_of(t),
+            (int)f->name_len, f->name, cfx_buf_str(&names), (int)f->name_len,
+            f->name, cfx_buf_str(&line));
+    cfx_buf_release(&names);
+    cfx_buf_release(&line);
+    return st;
+}
+
+/* Required arguments must be there, and in the superset those that it always
+ * writes. A message about the former names the latter too. */
+static cfx_status check_hidden(tree_reader *t, const frame *f, const known *of)
+{
+    uint32_t required = untold(t, f, of->schema, of->required);
+    uint32_t must = untold(t, f, of->schema, of->must_give);
+    return required || (must && t->r->lossless)
+               ? fail_hidden(t, f, of, required | must) : CFX_OK;
+}
+
+/* Take the pair whose value is v out of the arguments. */
+static void take_out(tree_reader *t, const cfx_value *v)
+{
+    cfx_reader *r = t->r;
+    size_t i = (size_t)(v - r->stack) - 1;
+    cfx_value_unref(r->stack[i]);
+    cfx_value_unref(r->stack[i + 1]);
+    r->n -= 2;
+    r->stack[i] = r->stack[r->n];
+    r->stack[i + 1] = r->stack[r->n + 1];
+}
+
+/* Take `undecided=('p', ...)` out of the arguments, as bits. */
+static cfx_status take_undecided(tree_reader *t, const frame *f,
+                                 const cfx_schema *schema, uint32_t *bits)
+{
+    const cfx_value *v = given(t, f, "undecided", 9);
+    bool ok = true;
+    *bits = 0;
+    if (!v)
         return CFX_OK;
-    if (!cfx_map_put(&r->noted, f->type->schema, strlen(f->type->schema),
-                     &added))
-        return cfx_reader_no_memory(r);
-    if (added)
-        cfx_message(r->ctx, CFX_NOTE, "%s: %.*s: %s assumed", path_of(t),
-                    (int)f->name_len, f->name, cfx_buf_str(assumed));
+    ok = v->kind == CFX_TUPLE;
+    for (uint32_t i = 0; ok && i < v->u.seq->len; i++) {
+        cfx_value name = v->u.seq->item[i];
+        int k = name.kind == CFX_STR
+                    ? cfx_param_find(schema, name.u.str->text,
+                                     name.u.str->len) : -1;
+        ok = k >= 0 && !schema->params[k].required;
+        if (ok)
+            *bits |= (uint32_t)1 << k;
+    }
+    if (!ok)
+        return cfx_reader_fail(t->r, f->at, CFX_EPARSE,
+                               "undecided should be a tuple of names of "
+                               "arguments that have a default");
+    take_out(t, v);
     return CFX_OK;
 }
 
-/* Ask for hidden arguments that must be given; tell of the others, where the
- * text is PyTorch's. */
-static cfx_status check_hidden(tree_reader *t, const frame *f, known *of)
+static cfx_status undecide(tree_reader *t, cfx_module *m,
+                           const cfx_schema *schema, uint32_t bits)
 {
-    cfx_reader *r = t->r;
-    const cfx_schema *schema = of->schema;
-    cfx_buf missing, assumed;
-    cfx_buf_init(&missing, r->ctx);
-    cfx_buf_init(&assumed, r->ctx);
-    for (int k = 0; k < schema->nparams; k++) {
-        const cfx_param *p = &schema->params[k];
-        bool must = p->required || cfx_words_have(f->type->must_give, p->name);
-        if ((!must && of->noted) || given(t, f, p->name, strlen(p->name)))
-            continue;
-        if (must)
-            add_word(&missing, p->name);
-        else if (!r->lossless && !cfx_shown_has(f->type->repr, p->name) &&
-                 p->init.kind != CFX_NONE)
-            add_default(&assumed, p);
-    }
     cfx_status st = CFX_OK;
-    if (missing.failed || assumed.failed)
-        st = cfx_reader_no_memory(r);
-    else if (missing.len)
-        st = fail_hidden(t, f, &missing);
-    else
-        st = note_assumed(t, f, &assumed);
-    of->noted = of->noted || assumed.len || r->lossless;
-    cfx_buf_release(&missing);
-    cfx_buf_release(&assumed);
+    for (int k = 0; !st && k < schema->nparams; k++)
+        if (bits >> k & 1)
+            st = cfx_module_undecide(m, schema->params[k].name, t->r->err);
+    if (!st && bits && m->type->settle)
+        m->type->settle(m);
+    t->r->undecided = t->r->undecided || m->undecided;
     return st;
 }
 
@@ -299,11 +332,7 @@ static cfx_status take_training(tree_reader *t, frame *f,
         return cfx_reader_fail(r, f->at, CFX_EPARSE,
                                "training should be True or False");
     f->training = v->u.i != 0;
-    size_t i = (size_t)(v - r->stack) - 1;
-    cfx_value_unref(r->stack[i]);
-    r->n -= 2;
-    r->stack[i] = r->stack[r->n];
-    r->stack[i + 1] = r->stack[r->n + 1];
+    take_out(t, v);
     return CFX_OK;
 }
 
@@ -315,26 +344,43 @@ static const char *class_name(tree_reader *t, const frame *f)
     return cfx_reader_word(t->r, f->name, f->name_len);
 }
 
+static void look_up_hidden(known *of)
+{
+    of->required = of->hidden = of->must_give = 0;
+    for (int k = 0; k < of->schema->nparams; k++) {
+        const cfx_param *p = &of->schema->params[k];
+        uint32_t bit = (uint32_t)1 << k;
+        if (cfx_module__lists(of->type->must_give, p->name))
+            of->must_give |= bit;
+        if (p->required)
+            of->required |= bit;
+        else if (!cfx_shown_has(of->type->repr, p->name) &&
+                 !cfx_module__lists(of->type->implied, p->name))
+            of->hidden |= bit;
+    }
+}
+
 static cfx_status find_known(tree_reader *t, const cfx_module_type *type,
-                             known **out)
+                             const known **out)
 {
     const cfx_schema *forward;
     known *k = &t->known[(uintptr_t)type / sizeof(*type) % NKNOWN];
     *out = k;
     if (k->type == type)
         return CFX_OK;
-    *k = (known){.type = type};
     cfx_status st = cfx_module_type__schemas(t->r->ctx, type, &k->schema,
                                              &forward, t->r->err);
-    if (st)
-        k->type = NULL;
+    k->type = st ? NULL : type;
+    if (!st)
+        look_up_hidden(k);
     return st;
 }
 
 static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
 {
     cfx_reader *r = t->r;
-    known *of;
+    const known *of;
+    uint32_t undecided = 0;
     cfx_status st = find_known(t, f->type, &of);
     if (!st)
         st = take_training(t, f, of->schema);
@@ -344,6 +390,10 @@ static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
         st = push_told(t, f, of->schema);
     if (!st)
         st = check_hidden(t, f, of);
+    if (!st && r->lossless)
+        st = take_undecided(t, f, of->schema, &undecided);
+    else if (!st)
+        undecided = untold(t, f, of->schema, of->hidden);
     if (st)
         return st;
     const char *name = class_name(t, f);
@@ -354,6 +404,10 @@ static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
                         r->err);
     if (st && st != CFX_ENOMEM)
         cfx_fail_at(r->err, "%s", path_of(t));
+    if (!st && (st = undecide(t, *m, of->schema, undecided))) {
+        cfx_module_unref(*m);
+        *m = NULL;
+    }
     return st ? cfx_reader_fail_at(r, f->at) : CFX_OK;
 }
 
@@ -396,7 +450,8 @@ static const char *key_of(tree_reader *t, const child *c)
     return NULL;
 }
 
-/* The children of the innermost module, into m. */
+/* The children of the innermost module, into m, in place of those that its
+ * constructor made, which decide what the text of a child hides. */
 static cfx_status adopt(tree_reader *t, const frame *f, cfx_module *m)
 {
     cfx_reader *r = t->r;
@@ -409,6 +464,9 @@ static cfx_status adopt(tree_reader *t, const frame *f, cfx_module *m)
             st = r->err->code;
         if (!st && !f->type && cfx_module_child(m, key))
             st = cfx_fail(r->err, CFX_EPARSE, "(%s) stands there twice", key);
+        const cfx_module *made = st ? NULL : cfx_module_child(m, key);
+        if (made)
+            cfx_module__decide_as(its, made);
         if (st)
             cfx_module_unref(its);
         else

@@ -13,7 +13,6 @@ void cfx_reader_init(cfx_reader *r, cfx_context *ctx, const char *name,
     cfx_buf_init(&r->string, ctx);
     cfx_buf_init(&r->word, ctx);
     cfx_map_init(&r->tensors, ctx);
-    cfx_map_init(&r->noted, ctx);
     if (!err)
         r->err = &r->own_error;
 }
@@ -34,7 +33,6 @@ void cfx_reader_release(cfx_reader *r)
     cfx_buf_release(&r->string);
     cfx_buf_release(&r->word);
     release_tensors(r);
-    cfx_map_release(&r->noted);
 }
 
 /* ---- Errors ---- */

@@ -30,7 +30,7 @@ typedef struct cfx_reader {
     uint32_t *match;
     size_t match_cap;
     cfx_map tensors;        /* of the superset: name -> cfx_tensor, counted */
-    cfx_map noted;          /* module types whose defaults were told */
+    bool undecided;         /* a module has an undecided argument */
     cfx_error *err;
     cfx_error own_error;
 } cfx_reader;

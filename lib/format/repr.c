@@ -28,11 +28,6 @@ bool cfx_shown_has(const char *repr, const char *name)
     return false;
 }
 
-bool cfx_words_have(const char *words, const char *name)
-{
-    return cfx_shown_has(words, name);
-}
-
 bool cfx_is_default(const cfx_param *p, cfx_value v)
 {
     if (p->required)

@@ -25,8 +25,6 @@ typedef struct cfx_shown {
 bool cfx_shown_next(const char **repr, cfx_shown *item);
 /* Does a repr show that argument? */
 bool cfx_shown_has(const char *repr, const char *name);
-/* Does a list of words hold that one? NULL is an empty list. */
-bool cfx_words_have(const char *words, const char *name);
 
 /* Is it the default of its parameter? One number stands for all of a list. */
 bool cfx_is_default(const cfx_param *p, cfx_value v);

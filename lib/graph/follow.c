@@ -211,6 +211,18 @@ static cfx_status mark_state(recorder *r, const cfx_module *m)
 
 /* ---- Trying ---- */
 
+/* A module of which nobody knows whether it writes to its input may. */
+static void add_undecided(cfx_effects *e, const cfx_module *m)
+{
+    for (const cfx_module *at = m; at; at = cfx_module_next(at, m)) {
+        const char *flag = at->undecided ? at->type->inplace_flag : NULL;
+        if (flag && cfx_attr_is_undecided(at, flag)) {
+            e->writes |= 1;
+            e->views |= 1;
+        }
+    }
+}
+
 /* The forward, with inputs of that kind; r->e is what it did. */
 static cfx_status run(recorder *r, cfx_module *m, int rank,
                       const struct types *of)
@@ -236,6 +248,7 @@ static cfx_status run(recorder *r, cfx_module *m, int rank,
     cfx_value_visit(out, collect, &viewed);
     r->e.views = viewed.origins & ~STATE;
     cfx_value_unref(out);
+    add_undecided(&r->e, m);
     return CFX_OK;
 }
 
@@ -249,6 +262,7 @@ static cfx_status attempt(const cfx_module *m, int rank,
     if (st)
         return st;
     recorder_init(&r, m->ctx, env);
+    r.base.any_arguments = true;
     st = run(&r, (cfx_module *)m, rank, of);
     if (st == CFX_ENOMEM || st == CFX_ELIMIT || st == CFX_ECANCEL)
         cfx_fail(err, st, "%s", st == CFX_ENOMEM ? "out of memory"

@@ -3,6 +3,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/construct.c \
 	%reldir%/copy.c \
 	%reldir%/dead_code.c \
+	%reldir%/decide.c \
+	%reldir%/decide.h \
 	%reldir%/effects.c \
 	%reldir%/effects_seen.c \
 	%reldir%/effects_seen.h \

@@ -18,6 +18,7 @@
         .schema = #type signature,                                          \
         .repr = repr_,                                                      \
         .doc = doc_,                                                        \
+        .inplace_flag = "inplace",                                          \
         .forward_schema = "forward(Tensor input) -> Tensor",                \
         .forward = type##_forward,                                          \
     };
@@ -123,6 +124,7 @@ static cfx_value PReLU_forward(cfx_scope *s, cfx_module *self,
 const cfx_module_type cfx_module__PReLU = {
     .schema = "PReLU(SymInt num_parameters=1, float init=0.25)",
     .repr = "num_parameters",
+    .implied = "init",
     .doc = "x, or x times a learned slope where it is negative.",
     .init = PReLU_init,
     .forward_schema = "forward(Tensor input) -> Tensor",

@@ -117,7 +117,9 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
         .bias_k = own(s, self, "bias_k"), .bias_v = own(s, self, "bias_v"),
         .add_zero_attn = cfx_attr_bool(self, "add_zero_attn"),
         .static_k = cfx_none(), .static_v = cfx_none(),
-        .dropout = training ? cfx_attr_double(self, "dropout") : 0,
+        .dropout = training
+                       ? cfx_value_number(cfx_attr_of(s, self, "dropout"))
+                       : 0,
         .padding_mask = in[PADDING_MASK], .attn_mask = in[ATTN_MASK],
         .need_weights = cfx_truth(s, in[NEED_WEIGHTS]),
         .average_weights = cfx_truth(s, in[AVERAGE]),
@@ -137,6 +139,8 @@ const cfx_module_type cfx_module__MultiheadAttention = {
               "bool batch_first=False)",
     .repr = "",
     .must_give = "batch_first",
+    .lazy = "dropout",
+    .by_state = "add_bias_kv kdim vdim",
     .derive = "embed_dim=out_proj.out_features bias=out_proj.bias",
     .doc = "Attention with several heads, and its projections.",
     .init = init,

@@ -34,6 +34,8 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
         return graph_caller(m)->forward(s, m, in, out);
     if (!m->type->forward)
         return unrunnable(s, m);
+    if (m->undecided && !cfx_module__is_decided_for(s, m))
+        return s->error.code;
     size_t frame = cfx_scope_enter(s);
     cfx_value v = m->type->forward(s, m, in);
     if (!cfx_scope_failed(s))

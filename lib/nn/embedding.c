@@ -63,11 +63,14 @@ static cfx_status EmbeddingBag_init(cfx_module *self, cfx_error *err)
 static cfx_value EmbeddingBag_forward(cfx_scope *s, cfx_module *self,
                                       const cfx_value *in)
 {
+    cfx_value last = cfx_value_is_none(in[1])
+                         ? cfx_bool(false)
+                         : cfx_attr_of(s, self, "include_last_offset");
     cfx_value args[] = {in[0], P("weight"), in[1]};
     cfx_value kwargs[] = {
         cfx_str(s, "mode"), A("mode"),
         cfx_str(s, "per_sample_weights"), in[2],
-        cfx_str(s, "include_last_offset"), A("include_last_offset"),
+        cfx_str(s, "include_last_offset"), last,
         cfx_str(s, "padding_idx"), A("padding_idx"),
     };
     return cfx_call_function(s, "torch.nn.functional.embedding_bag", args, 3,
@@ -82,6 +85,8 @@ const cfx_module_type cfx_module__EmbeddingBag = {
               "padding_idx=None)",
     .repr = "$num_embeddings $embedding_dim ?max_norm ?norm_type "
             "?scale_grad_by_freq mode ?padding_idx",
+    .implied = "sparse _weight",
+    .lazy = "include_last_offset",
     .doc = "Sums, means or maxima of rows of a learned table.",
     .init = EmbeddingBag_init,
     .forward_schema = "forward(Tensor input, Tensor? offsets=None, Tensor? "

@@ -1,6 +1,6 @@
 libcfx_all_la_SOURCES += %reldir%/module.c %reldir%/module_impl.h \
-	%reldir%/call.c %reldir%/registry.c %reldir%/all.c \
-	%reldir%/modules.def
+	%reldir%/call.c %reldir%/undecided.c %reldir%/registry.c \
+	%reldir%/all.c %reldir%/modules.def
 
 # One file a module type, or a family of them.
 libcfx_all_la_SOURCES += %reldir%/attention.c %reldir%/dropout.c \

@@ -153,6 +153,7 @@ cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
     to->schema = m->schema;
     to->forward = m->forward;
     to->training = m->training;
+    to->undecided = m->undecided;
     to->bound = m->bound;
     for (int k = 0; m->bound && k < m->schema->nparams; k++)
         to->attrs.in[k] = cfx_value_ref(m->attrs.in[k]);

@@ -12,6 +12,7 @@ struct cfx_module {
     int refs;                   /* one of them is the parent's */
     bool training;
     bool bound;                 /* attrs holds references */
+    uint32_t undecided;         /* a bit for each argument */
     cfx_context *ctx;
     const cfx_module_type *type;
     const cfx_schema *schema;   /* of the constructor; NULL: a container */
@@ -52,6 +53,21 @@ bool cfx_module_type__is_builtin(const cfx_module_type *type);
  * graph, in a frame of its own. *out is a new reference. */
 cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
                                const cfx_spelling *c, cfx_value *out);
+
+/* Fails the scope where an argument is undecided that the forward does not ask
+ * for itself. */
+bool cfx_module__is_decided_for(cfx_scope *s, const cfx_module *m);
+/* Decide what `like`, of the same type, knows, and take its values. */
+void cfx_module__decide_as(cfx_module *m, const cfx_module *like);
+/* Decide what a weights file tells that has all parameters of the module. */
+void cfx_module__decide_by_state(cfx_module *m);
+/* Write the arguments with these bits as `name=default`, or `name=...` where
+ * there is none, with ", " between them. */
+void cfx_module__put_defaults(cfx_buf *b, const cfx_schema *schema,
+                              uint32_t bits);
+/* Is the name in a list of names that are separated by spaces? NULL is an
+ * empty list. */
+bool cfx_module__lists(const char *names, const char *name);
 
 /* A module as m, with its arguments and flags, but without children, state and
  * graph. */

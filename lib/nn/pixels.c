@@ -1,6 +1,9 @@
 /*
  * pixels -- modules that resize images, or trade channels for pixels.
  */
+#include <math.h>
+#include <string.h>
+
 #include <cfx/ops.h>
 
 #include "nn/module_impl.h"
@@ -30,6 +33,50 @@ static cfx_status Upsample_init(cfx_module *self, cfx_error *err)
     return CFX_OK;
 }
 
+/* The factor of the i-th axis that is resized. */
+static double factor_at(const cfx_module *self, int i)
+{
+    cfx_value v = A("scale_factor");
+    if (!cfx_value_is_seq(v))
+        return cfx_value_number(v);
+    return (uint32_t)i < v.u.seq->len ? cfx_value_number(v.u.seq->item[i]) : 1;
+}
+
+/* A factor that is computed anew, as the quotient of the sizes, is the one that
+ * was given where that makes whole sizes of whole sizes. */
+static bool fits(const cfx_module *self, const cfx_tensor *x)
+{
+    for (int i = 0; x && i < x->rank - 2; i++) {
+        double f = factor_at(self, i);
+        cfx_dim n = x->shape[2 + i];
+        double size = cfx_dim_is_int(n) ? (double)cfx_dim_value(n) : 1;
+        if (size * f != floor(size * f))
+            return false;
+    }
+    return x;
+}
+
+static cfx_value recompute(cfx_scope *s, const cfx_module *self, cfx_value x)
+{
+    static const char name[] = "recompute_scale_factor";
+    return cfx_attr_is_undecided(self, name) && fits(self, cfx_known(s, x))
+               ? A(name) : cfx_attr_of(s, self, name);
+}
+
+/* Corners matter where pixels are interpolated, and a factor where one was
+ * given. */
+static void Upsample_settle(cfx_module *self)
+{
+    const char *mode = cfx_attr_str(self, "mode");
+    if (mode && !strncmp(mode, "nearest", 7))
+        cfx_module_decide(self, "align_corners");
+    bool whole = true;
+    for (int i = 0; i < 3; i++)
+        whole = whole && factor_at(self, i) == floor(factor_at(self, i));
+    if (!cfx_value_is_none(A("size")) || whole)
+        cfx_module_decide(self, "recompute_scale_factor");
+}
+
 #define UPSAMPLE(type, mode_, more, align, doc_)                              \
     static cfx_value type##_forward(cfx_scope *s, cfx_module *self,           \
                                     const cfx_value *in)                      \
@@ -37,14 +84,17 @@ static cfx_status Upsample_init(cfx_module *self, cfx_error *err)
         return cfx_interpolate(                                               \
             s, in[0], .size = A("size"), .scale_factor = A("scale_factor"),   \
             .mode = A("mode"), .align_corners = align,                        \
-            .recompute_scale_factor = A("recompute_scale_factor"));           \
+            .recompute_scale_factor = recompute(s, self, in[0]));             \
     }                                                                         \
     const cfx_module_type cfx_module__##type = {                              \
         .schema = #type "(any size=None, any scale_factor=None, str mode='"   \
                   mode_ "'" more ")",                                         \
         .repr = "?scale_factor ?size mode",                                   \
+        .numeric = "align_corners recompute_scale_factor",                    \
+        .lazy = "recompute_scale_factor",                                     \
         .doc = doc_,                                                          \
         .init = Upsample_init,                                                \
+        .settle = Upsample_settle,                                            \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = type##_forward,                                            \
     };

@@ -38,6 +38,7 @@ static cfx_status init(cfx_module *self, cfx_error *err)
                   "padding=0, any dilation=1, bool return_indices=False, "    \
                   "bool ceil_mode=False)",                                    \
         .repr = "kernel_size stride padding dilation ceil_mode",              \
+        .tuple_flag = "return_indices",                                       \
         .doc = "The maximum of each window.",                                 \
         .init = init,                                                         \
         .forward_schema = "forward(Tensor input) -> any",                     \
@@ -62,13 +63,74 @@ POOL(3)
 
 /* ---- Averages; AvgPool1d has no divisor_override, and tuples of one ---- */
 
+/* The i-th number of an argument that may be one for all axes. */
+static cfx_dim number_at(const cfx_module *self, const char *name, int i)
+{
+    cfx_value v = A(name);
+    if (!cfx_value_is_seq(v))
+        return cfx_value_dim(v);
+    uint32_t last = v.u.seq->len - 1;
+    return cfx_value_dim(v.u.seq->item[(uint32_t)i < last ? (uint32_t)i
+                                                          : last]);
+}
+
+/* Do the windows of axis i fill an extent, so that rounding up adds none? Of a
+ * symbol that becomes a guard. */
+static bool fills(cfx_scope *s, const cfx_module *self, int i, cfx_dim extent)
+{
+    cfx_dim stride = number_at(self, "stride", i), two = cfx_dim_int(2);
+    cfx_dim pad = number_at(self, "padding", i);
+    cfx_dim room = cfx_dim_sub(
+        s->env, cfx_dim_add(s->env, extent, cfx_dim_mul(s->env, two, pad)),
+        number_at(self, "kernel_size", i));
+    cfx_dim begin = cfx_dim_mul(s->env, stride,
+                                cfx_dim_ceildiv(s->env, room, stride));
+    /* A window that would begin in the padding behind the input is not. */
+    if (cfx_dim_is_int(begin) && cfx_dim_is_int(extent) &&
+        cfx_dim_is_int(pad) && cfx_dim_value(begin) >=
+                                   cfx_dim_value(extent) + cfx_dim_value(pad))
+        return true;
+    return cfx_dim_eq(s->env, cfx_dim_mod(s->env, room, stride),
+                      cfx_dim_int(0));
+}
+
+static cfx_value ceil_mode(cfx_scope *s, const cfx_module *self, cfx_value in,
+                           int spatial)
+{
+    const cfx_tensor *x = cfx_known(s, in);
+    bool same = x && x->rank >= spatial;
+    if (!cfx_attr_is_undecided(self, "ceil_mode") || s->any_arguments)
+        return A("ceil_mode");
+    for (int i = 0; i < spatial && same; i++)
+        same = fills(s, self, i, x->shape[x->rank - spatial + i]);
+    return same ? A("ceil_mode") : cfx_attr_of(s, self, "ceil_mode");
+}
+
+static bool is_all(const cfx_module *self, const char *name, int64_t n)
+{
+    bool all = true;
+    for (int i = 0; i < 3; i++)
+        all = all && cfx_dim_is(number_at(self, name, i), n);
+    return all;
+}
+
+/* Steps of one leave no rest; padding of zero is not counted. */
+static void AvgPool_settle(cfx_module *self)
+{
+    if (is_all(self, "stride", 1))
+        cfx_module_decide(self, "ceil_mode");
+    if (is_all(self, "padding", 0))
+        cfx_module_decide(self, "count_include_pad");
+}
+
 #define AVG_POOL(n, type_, more, divisor)                                     \
     static cfx_value AvgPool##n##d_forward(cfx_scope *s, cfx_module *self,    \
                                            const cfx_value *in)               \
     {                                                                         \
         return cfx_avg_pool##n##d(                                            \
             s, in[0], A("kernel_size"), .stride = A("stride"),                \
-            .padding = A("padding"), .ceil_mode = A("ceil_mode"),             \
+            .padding = A("padding"),                                          \
+            .ceil_mode = ceil_mode(s, self, in[0], n),                        \
             .count_include_pad = A("count_include_pad") divisor);             \
     }                                                                         \
     const cfx_module_type cfx_module__AvgPool##n##d = {                       \
@@ -76,6 +138,10 @@ POOL(3)
                   "? stride=None, " type_ " padding=0, bool "                 \
                   "ceil_mode=False, bool count_include_pad=True" more ")",    \
         .repr = "kernel_size stride padding",                                 \
+        .lazy = "ceil_mode",                                                  \
+        .numeric = "count_include_pad",                                       \
+        .implied = "divisor_override",                                        \
+        .settle = AvgPool_settle,                                             \
         .doc = "The mean of each window.",                                    \
         .init = init,                                                         \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
@@ -103,6 +169,7 @@ AVG_POOL(3, "any", ", int? divisor_override=None", DIVISOR)
                   "return_indices=False)",                                    \
         .repr = "output_size",                                                \
         .doc = "The maxima of windows that cover the input evenly.",          \
+        .tuple_flag = "return_indices",                                       \
         .forward_schema = "forward(Tensor input) -> any",                     \
         .forward = AdaptiveMaxPool##n##d_forward,                             \
     };

@@ -169,6 +169,7 @@ static cfx_value RNN_forward(cfx_scope *s, cfx_module *self,
                   "bidirectional=False" proj ")",                             \
         .repr = "$input_size $hidden_size " shown "?num_layers ?bias "        \
                 "?batch_first ?dropout ?bidirectional",                       \
+        .numeric = "nonlinearity",                                            \
         .doc = doc_,                                                          \
         .init = init,                                                         \
         .forward_schema = "forward(Tensor input, " hx " hx=None) -> "         \

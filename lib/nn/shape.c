@@ -30,6 +30,7 @@ static cfx_value Identity_forward(cfx_scope *s, cfx_module *self,
 const cfx_module_type cfx_module__Identity = {
     .schema = "Identity(any unused=None)",
     .repr = "",
+    .implied = "unused",
     .doc = "The input itself.",
     .forward_schema = "forward(Tensor input) -> Tensor",
     .forward = Identity_forward,

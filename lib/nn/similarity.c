@@ -16,6 +16,7 @@ static cfx_value CosineSimilarity_forward(cfx_scope *s, cfx_module *self,
 const cfx_module_type cfx_module__CosineSimilarity = {
     .schema = "CosineSimilarity(int dim=1, float eps=1e-08)",
     .repr = "",
+    .numeric = "eps",
     .doc = "The cosine of the angle between vectors.",
     .forward_schema = "forward(Tensor x1, Tensor x2) -> Tensor",
     .forward = CosineSimilarity_forward,
@@ -32,6 +33,7 @@ const cfx_module_type cfx_module__PairwiseDistance = {
     .schema = "PairwiseDistance(float p=2.0, float eps=1e-06, bool "
               "keepdim=False)",
     .repr = "",
+    .numeric = "p eps",
     .doc = "The length of the difference of vectors.",
     .forward_schema = "forward(Tensor x1, Tensor x2) -> Tensor",
     .forward = PairwiseDistance_forward,

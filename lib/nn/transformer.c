@@ -127,6 +127,7 @@ const cfx_module_type cfx_module__TransformerEncoderLayer = {
               "dim_feedforward=linear1.out_features dropout=dropout.p "
               "layer_norm_eps=norm1.eps batch_first=self_attn.batch_first "
               "bias=linear1.bias",
+    .numeric = "activation norm_first",
     .doc = "Self-attention and two linear layers, each with its residual.",
     .init = Layer_init,
     .forward_schema = "forward(Tensor src, Tensor? src_mask=None, Tensor? "

@@ -58,7 +58,8 @@ def with_heads(text, shapes):
     """The text with what it does not tell of attention."""
     for heads in shapes.get("num_heads", {}).values():
         text = text.replace("MultiheadAttention(\n", "MultiheadAttention("
-                            f"num_heads={heads}, batch_first=True\n", 1)
+                            f"num_heads={heads}, batch_first=True, "
+                            "add_bias_kv=False, add_zero_attn=False\n", 1)
     return text
 
 
