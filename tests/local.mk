@@ -132,14 +132,15 @@ check-local: check-TESTS
 
 # All models of the zoo, every element of every node, the shapes of all nodes in
 # two layouts, the folders that cfx convert makes of them, random edits of random
-# graphs, and multiply-adds, with a PyTorch that is here: make check-pytorch
-# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs" or
-# "costs" does one of them; MODELS names some, SEEDS gives others
-# than 1.
+# graphs, multiply-adds, and the strides of results, with a PyTorch that is here:
+# make check-pytorch PYTHON=... one that has torch. PARTS="models", "shapes",
+# "folders", "graphs", "costs" or "formats" does one of them; MODELS names some,
+# SEEDS gives others than 1.
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
+check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
+		tests/opcases_test
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models shapes folders graphs costs}; do \
+	for part in $${PARTS:-models shapes folders graphs costs formats}; do \
 	case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
 		status=1;; \
@@ -152,6 +153,9 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 			tests/graph_script -s $$seed || status=1; done;; \
 	costs) $${PYTHON:-python3} $$oracle/costs.py zoo \
 		tests/costs_zoo_test $(MODELS) || status=1;; \
+	formats) for seed in $${SEEDS:-1}; do \
+		$${PYTHON:-python3} $$oracle/formats.py tests/opcases_test \
+			-s $$seed || status=1; done;; \
 	*) echo "no part $$part"; status=1;; \
 	esac; done; exit $$status
 

@@ -193,8 +193,6 @@ static cfx_status pad_infer(cfx_call *call)
     if (mode == CFX_PAD_CONSTANT && only_cuts(call, x->rank))
         return out_cut(call, x, shape);
     bool last = x->rank > 3 && mode != CFX_PAD_CIRCULAR &&
-                (mode == CFX_PAD_CONSTANT ||
-                 x->rank == cfx_call_len(call, PAD) / 2 + 2) &&
                 cfx_view_is_last(call->env, x);
     return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, shape,
                                last);
