@@ -130,32 +130,37 @@ check-local: check-TESTS
 	    END { printf "%d passed, %d failed\n", p, f }' \
 	    $(TEST_LOGS)
 
-# All models of the zoo, every element of every node, pointwise operators in
-# 16-bit floats, the shapes of all nodes in
-# two layouts, the folders that cfx convert makes of them, random edits of random
-# graphs, and multiply-adds, with a PyTorch that is here: make check-pytorch
-# PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs",
-# "costs" or "halves" does one of them; MODELS names some, SEEDS gives others
-# than 1.
+# Compare with a PyTorch: make check-pytorch PYTHON=... one that has torch.
+# PARTS names some of them; MODELS names models of the zoo; SEEDS gives other
+# random cases than 1.
+#   models   every element of every node of the zoo
+#   shapes   the shapes of all nodes of the zoo, in two layouts
+#   folders  the folders that cfx convert makes of the zoo
+#   graphs   random edits of random graphs
+#   costs    multiply-adds of the zoo
+#   formats  the strides of operators that choose a memory format
+#   halves   pointwise operators in 16-bit floats
+CHECK_PYTORCH = models shapes folders graphs costs formats halves
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
-	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models shapes folders graphs costs halves}; do \
+check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
+		tests/opcases_test
+	@status=0; python=$${PYTHON:-python3}; \
+	oracle=$(srcdir)/%reldir%/oracle; \
+	for part in $${PARTS:-$(CHECK_PYTORCH)}; do \
 	case $$part in \
-	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
-		status=1;; \
-	shapes) $${PYTHON:-python3} $$oracle/shapes.py ./cfx zoo $(MODELS) || \
-		status=1;; \
-	folders) $${PYTHON:-python3} $$oracle/folder.py ./cfx zoo $(MODELS) || \
-		status=1;; \
+	models) $$python $$oracle/whole.py ./cfx zoo $(MODELS);; \
+	shapes) $$python $$oracle/shapes.py ./cfx zoo $(MODELS);; \
+	folders) $$python $$oracle/folder.py ./cfx zoo $(MODELS);; \
 	graphs) for seed in $${SEEDS:-1}; do \
-		$${PYTHON:-python3} $$oracle/random_graphs.py \
-			tests/graph_script -s $$seed || status=1; done;; \
-	costs) $${PYTHON:-python3} $$oracle/costs.py zoo \
-		tests/costs_zoo_test $(MODELS) || status=1;; \
-	halves) $${PYTHON:-python3} $$oracle/halves.py ./cfx || status=1;; \
-	*) echo "no part $$part"; status=1;; \
-	esac; done; exit $$status
+		$$python $$oracle/random_graphs.py tests/graph_script \
+			-s $$seed || status=1; done;; \
+	costs) $$python $$oracle/costs.py zoo tests/costs_zoo_test $(MODELS);; \
+	formats) for seed in $${SEEDS:-1}; do \
+		$$python $$oracle/formats.py tests/opcases_test -s $$seed || \
+			status=1; done;; \
+	halves) $$python $$oracle/halves.py ./cfx;; \
+	*) echo "no part $$part"; false;; \
+	esac || status=1; done; exit $$status
 
 # Tracing.
 if HAVE_CHECK

@@ -317,6 +317,18 @@ START_TEST(parts_of_symbolic_extents)
 }
 END_TEST
 
+START_TEST(parts_of_half_an_extent_are_two_by_a_guard)
+{
+    use_symbols();
+    cfx_value two = CALL("torch.split", meta("N,3"), symbol("N//2"));
+    ck_assert(!cfx_scope_failed(&scope));
+    ck_assert_uint_eq(two.u.seq->len, 2);
+    assert_shape(CALL("operator.getitem", two, cfx_int(0)), "f32[N//2, 3]");
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
+    ck_assert_str_eq(cfx_shape_env_guard(env, 0), "2*(N//2) == N");
+}
+END_TEST
+
 START_TEST(without_numbers_nothing_is_asserted)
 {
     use_symbols();
@@ -619,6 +631,7 @@ int main(void)
     tcase_add_test(all, counts_that_the_numbers_tell_are_new_symbols);
     tcase_add_test(all, created_tensors_take_symbols);
     tcase_add_test(all, parts_of_symbolic_extents);
+    tcase_add_test(all, parts_of_half_an_extent_are_two_by_a_guard);
     tcase_add_test(all, without_numbers_nothing_is_asserted);
     tcase_add_test(all, views_share_memory_and_setitem_writes_through);
     tcase_add_test(all, what_changes_nothing_is_the_tensor_itself);

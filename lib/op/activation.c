@@ -58,23 +58,69 @@ ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_run,
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
            cfx_cost_1_0, activation_run, cfx_unary_only_float,
            "x, or x * negative_slope where x is negative.")
+/* Numbers for a tensor of integers, which cut their fractions. */
+static cfx_value cut(cfx_value v)
+{
+    return v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
+}
+
 static cfx_status hardtanh_infer(cfx_call *call)
 {
     cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    cfx_status st = cfx_infer_need_float(call, own);
-    return st ? st : cfx_unary_like(call);
+    if (own == CFX_BOOL)
+        return cfx_infer_refuse(call, own);
+    if (own == CFX_U8 && (cfx_call_double(call, 1) < 0 ||
+                          cfx_call_double(call, 2) < 0))
+        return cfx_call_fail(call, CFX_EINVAL, "cannot do hardtanh on an "
+                             "unsigned type with negative limits");
+    return cfx_unary_like(call);
+}
+
+static cfx_status hardtanh_run(cfx_call *call)
+{
+    cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
+    cfx_value in[] = {call->in[0], cut(call->in[1]), cut(call->in[2])};
+    return cfx_dtype_is_float(type)
+               ? activation_run(call)
+               : cfx_loop_run(call, CFX_PW_CLAMP, type, in, 3, NULL);
 }
 
 ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
-           cfx_cost_0_0, activation_run, hardtanh_infer,
+           cfx_cost_0_0, hardtanh_run, hardtanh_infer,
            "x, kept between two numbers.")
 OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
              " torch.nn.functional.softplus", cfx_cost_4_3, activation_run,
              cfx_unary_only_float,
              "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
              NULL)
+
+/* Of integers: a mask, and a choice by it. */
+static cfx_status threshold_run(cfx_call *call)
+{
+    cfx_tensor *x = cfx_call_tensor(call, 0), *above;
+    cfx_dtype type = (cfx_dtype)x->dtype;
+    cfx_iter it;
+    if (cfx_dtype_is_float(type))
+        return activation_run(call);
+    cfx_status st = cfx_tensor_meta(&above, call->ctx, CFX_BOOL, x->rank,
+                                    x->shape, NULL, call->err);
+    if (!st)
+        st = cfx_tensor_alloc(above, call->err);
+    if (!st) {
+        cfx_value in[] = {cfx_value_of_tensor(above), call->in[0],
+                          cut(call->in[2])};
+        cfx_loop_out(&it, above);
+        cfx_loop_in(&it, x);
+        cfx_loop_value(&it, cut(call->in[1]));
+        cfx_pointwise(call->ctx, CFX_PW_GT, type, &it, NULL);
+        st = cfx_loop_run(call, CFX_PW_WHERE, type, in, 3, NULL);
+    }
+    cfx_tensor_unref(above);
+    return st;
+}
+
 ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
-           cfx_cost_0_0, activation_run, cfx_unary_only_float,
+           cfx_cost_0_0, threshold_run, cfx_unary_no_bool,
            "x where it is above the threshold, else the value.")
 
 /* ---- Those whose parameters are not in their arguments ---- */

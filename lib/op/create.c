@@ -383,6 +383,38 @@ static cfx_status count_floats(cfx_call *call, double start, double end,
     return CFX_OK;
 }
 
+/* A number as an element of a type of integers, which cuts its fraction. */
+static cfx_status cut_number(cfx_call *call, double v, cfx_dtype type,
+                             double *out)
+{
+    double span = ldexp(1, 8 * (int)cfx_dtype_size(type) -
+                               (type != CFX_U8));
+    *out = trunc(v);
+    return *out < span && *out >= (type == CFX_U8 ? 0 : -span)
+               ? CFX_OK
+               : cfx_call_fail(call, CFX_EINVAL, "value cannot be converted "
+                               "to type %s without overflow",
+                               cfx_dtypes[type].name);
+}
+
+/* In int64 the bounds are cut before anything is counted; other types of
+ * integers count as floats do. */
+static cfx_status count_cut(cfx_call *call, double start, double end,
+                            double step, cfx_dim *n)
+{
+    double a, b, by;
+    cfx_status st = count_floats(call, start, end, step, n);
+    if (!st)
+        st = cut_number(call, start, CFX_I64, &a);
+    if (!st)
+        st = cut_number(call, end, CFX_I64, &b);
+    if (!st)
+        st = cut_number(call, step, CFX_I64, &by);
+    return st ? st : count_ints(call, cfx_dim_int((int64_t)a),
+                                cfx_dim_int((int64_t)b),
+                                cfx_dim_int((int64_t)by), n);
+}
+
 static cfx_status arange_infer(cfx_call *call)
 {
     cfx_value start, end, step;
@@ -397,13 +429,16 @@ static cfx_status arange_infer(cfx_call *call)
                    step.kind == CFX_SYMINT))
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "floats and symbols "
                              "together");
+    cfx_dtype dtype = cfx_call_dtype(call, k, whole ? CFX_I64 : CFX_F32);
+    if (dtype == CFX_BOOL)
+        return cfx_infer_refuse(call, dtype);
     if (whole)
         st = count_ints(call, cfx_value_dim(start), cfx_value_dim(end),
                         cfx_value_dim(step), &n);
     else
-        st = count_floats(call, cfx_value_number(start), cfx_value_number(end),
-                          cfx_value_number(step), &n);
-    cfx_dtype dtype = cfx_call_dtype(call, k, whole ? CFX_I64 : CFX_F32);
+        st = (dtype == CFX_I64 ? count_cut : count_floats)(
+            call, cfx_value_number(start), cfx_value_number(end),
+            cfx_value_number(step), &n);
     return st ? st : cfx_call_out(call, dtype, 1, &n);
 }
 
@@ -461,13 +496,34 @@ const cfx_op cfx_op__arange = {
 
 /* ---- linspace and logspace ---- */
 
+/* A bound as an element of the result's type. */
+static cfx_status bound(cfx_call *call, int k, cfx_dtype type, double *out)
+{
+    cfx_value v = call->in[k];
+    union { double d; int64_t i; } element;
+    *out = v.kind != CFX_TENSOR ? cfx_value_number(v)
+           : cfx_element_double((cfx_dtype)v.u.tensor->dtype,
+                                v.u.tensor->data);
+    if (!cfx_dtype_is_float(type))
+        return cut_number(call, *out, type, out);
+    cfx_element_set_double(type, &element, *out);
+    *out = cfx_element_double(type, &element);
+    return CFX_OK;
+}
+
 static cfx_status space_infer(cfx_call *call)
 {
     int k = call->op->code ? 4 : 3;
     cfx_dim n = cfx_value_dim(call->in[2]);
+    cfx_dtype type = cfx_call_dtype(call, k, CFX_F32);
+    double number;
     cfx_status st = cfx_create_check(call, k);
+    if (!st && type == CFX_BOOL)
+        st = cfx_infer_refuse(call, type);
     for (int i = 0; i < 2 && !st; i++)
-        if (cfx_call_tensor(call, i) && cfx_call_tensor(call, i)->rank)
+        if (!cfx_call_tensor(call, i) && call->in[i].kind != CFX_SYMINT)
+            st = bound(call, i, type, &number);
+        else if (cfx_call_tensor(call, i) && cfx_call_tensor(call, i)->rank)
             st = cfx_call_fail(call, CFX_ESHAPE, "only supports 0-dimensional "
                                "start and end tensors, but got %s with %d "
                                "dimensions", call->schema->params[i].name,
@@ -475,41 +531,62 @@ static cfx_status space_infer(cfx_call *call)
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
         st = cfx_call_fail(call, CFX_EINVAL,
                            "number of steps must be non-negative");
-    return st ? st : cfx_call_out(call, cfx_call_dtype(call, k, CFX_F32), 1,
-                                  &n);
+    return st ? st : cfx_call_out(call, type, 1, &n);
 }
 
-static double number_of(cfx_value v)
+static cfx_status bounds(cfx_call *call, double *start, double *end)
 {
-    if (v.kind != CFX_TENSOR)
-        return cfx_value_number(v);
-    return cfx_element_double((cfx_dtype)v.u.tensor->dtype,
-                              v.u.tensor->data);
+    cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
+    cfx_status st = bound(call, 0, type, start);
+    return st ? st : bound(call, 1, type, end);
 }
 
 static cfx_status linspace_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    cfx_fill_linspace(call->ctx, y->data, (cfx_dtype)y->dtype,
-                      cfx_tensor_size(y, 0), number_of(call->in[0]),
-                      number_of(call->in[1]));
-    return CFX_OK;
+    double start, end;
+    cfx_status st = bounds(call, &start, &end);
+    if (!st)
+        cfx_fill_linspace(call->ctx, y->data, (cfx_dtype)y->dtype,
+                          cfx_tensor_size(y, 0), start, end);
+    return st;
 }
 
+/* The power is cut to an integer; one that no int64 holds is its least. */
+static void set_power(cfx_dtype type, void *p, double v)
+{
+    if (cfx_dtype_is_float(type))
+        cfx_element_set_double(type, p, v);
+    else
+        cfx_element_set_int(type, p, fabs(v) < 0x1p63 ? (int64_t)v
+                                                      : INT64_MIN);
+}
+
+/* One step is a power of the bound as it was given. */
 static cfx_status logspace_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     cfx_dtype type = (cfx_dtype)y->dtype;
-    double start = number_of(call->in[0]), end = number_of(call->in[1]);
-    double base = cfx_call_double(call, 3);
+    double base = cfx_call_double(call, 3), start, end, step = 0;
     int64_t n = cfx_tensor_size(y, 0);
-    double step = n > 1 ? (end - start) / (double)(n - 1) : 0;
+    cfx_status st = n > 1 ? bounds(call, &start, &end)
+                          : bound(call, 0, CFX_F64, &start);
+    if (st)
+        return st;
+    if (n > 1) {
+        union { double d; int64_t i; } span;
+        step = end - start;
+        if (cfx_dtype_is_float(type)) {
+            cfx_element_set_double(type, &span, step);
+            step = cfx_element_double(type, &span);
+        }
+        step /= (double)(n - 1);
+    }
     for (int64_t i = 0; i < n && !cfx_context_stops_at(call->ctx, i); i++) {
-        double at = i < n / 2 ? start + step * (double)i
-                              : end - step * (double)(n - 1 - i);
-        cfx_element_set_double(type, (char *)y->data +
-                               (size_t)i * cfx_dtype_size(type),
-                               pow(base, n > 1 ? at : start));
+        double at = i < n / 2 || n == 1 ? start + step * (double)i
+                                        : end - step * (double)(n - 1 - i);
+        set_power(type, (char *)y->data + (size_t)i * cfx_dtype_size(type),
+                  pow(base, at));
     }
     return CFX_OK;
 }

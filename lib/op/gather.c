@@ -316,6 +316,30 @@ static cfx_status take_along_infer(cfx_call *call)
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, is);
 }
 
+/* A copy of the places in which those out of range are taken modulo n, as
+ * negative ones are. */
+static cfx_status wrap_places(cfx_call *call, cfx_tensor **places, int64_t n)
+{
+    const cfx_tensor *t = *places;
+    cfx_tensor *copy;
+    cfx_status st = cfx_tensor_meta(&copy, call->ctx, CFX_I64, t->rank,
+                                    t->shape, NULL, call->err);
+    if (!st)
+        st = cfx_tensor_alloc(copy, call->err);
+    if (!st)
+        st = cfx_tensor_copy(copy, t, call->err);
+    if (st) {
+        cfx_tensor_unref(copy);
+        return st;
+    }
+    int64_t *place = copy->data;
+    for (int64_t i = 0, count = cfx_tensor_numel(copy); n && i < count; i++)
+        place[i] = (place[i] % n + n) % n;
+    cfx_tensor_unref(*places);
+    *places = copy;
+    return CFX_OK;
+}
+
 static cfx_status take_along_run(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
@@ -330,6 +354,9 @@ static cfx_status take_along_run(cfx_call *call)
     if (!st)
         st = whole ? flat_view(call, index, &places)
                    : expand_to(call, index, is, &places);
+    if (!st && !whole)
+        st = wrap_places(call, &places,
+                         x->rank ? cfx_tensor_size(x, axis) : 1);
     if (!st)
         st = gather_along(call, from, axis, places);
     cfx_tensor_unref(places);

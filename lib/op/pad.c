@@ -119,6 +119,24 @@ static bool is_empty(const cfx_tensor *x, int from)
     return false;
 }
 
+/* A constant margin cuts first, then adds; there must be enough to cut. */
+static cfx_status check_cut(cfx_call *call, int axis, cfx_dim extent,
+                            cfx_dim before, cfx_dim after)
+{
+    cfx_dim none = cfx_dim_int(0), left = extent, side[] = {before, after};
+    char s[64];
+    for (int i = 0; i < 2; i++) {
+        left = cfx_dim_add(call->env, left,
+                           cfx_dim_min(call->env, side[i], none));
+        if (cfx_dim_le(call->env, none, left))
+            continue;
+        cfx_dim_format(extent, s, sizeof(s));
+        return cfx_call_fail(call, CFX_ESHAPE, "negative padding cuts more "
+                             "than the %s elements of dimension %d", s, axis);
+    }
+    return CFX_OK;
+}
+
 static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
                             cfx_pad_mode mode, cfx_dim *shape)
 {
@@ -130,7 +148,10 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
     for (int i = 0; i < x->rank; i++) {
         cfx_dim before, after;
         margins(call, x->rank, i, &before, &after);
-        cfx_status st = check_axis(call, mode, i, x->shape[i], before, after);
+        cfx_status st = constant ? check_cut(call, i, x->shape[i], before,
+                                             after)
+                                 : check_axis(call, mode, i, x->shape[i],
+                                              before, after);
         if (st)
             return st;
         shape[i] = cfx_dim_add(call->env, x->shape[i],
@@ -193,8 +214,6 @@ static cfx_status pad_infer(cfx_call *call)
     if (mode == CFX_PAD_CONSTANT && only_cuts(call, x->rank))
         return out_cut(call, x, shape);
     bool last = x->rank > 3 && mode != CFX_PAD_CIRCULAR &&
-                (mode == CFX_PAD_CONSTANT ||
-                 x->rank == cfx_call_len(call, PAD) / 2 + 2) &&
                 cfx_view_is_last(call->env, x);
     return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, shape,
                                last);

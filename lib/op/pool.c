@@ -341,24 +341,28 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
 /* In torch.nn.functional a function has one result or two, as an argument says.
  * A variant takes no other value than the default of what its operator lacks;
  * so the first of the two operators with that name takes False, the second
- * True. */
-#define F_MAX(n, indices)                                                     \
-    "torch.nn.functional.max_pool" #n "d(Tensor input, SymInt[" #n            \
+ * True. What symbolic_trace records in their stead, ..._with_indices, has the
+ * argument too, and gives two results whatever it says. */
+#define F_MAX(n, name, indices)                                               \
+    "torch.nn.functional.max_pool" #n name "(Tensor input, SymInt[" #n        \
     "] kernel_size, SymInt[" #n "]? stride=None, SymInt[" #n                  \
     "] padding=0, SymInt[" #n "] dilation=1, bool ceil_mode=False, bool "     \
     "return_indices=" indices ") -> Tensor"
-#define F_ADAPTIVE_MAX(n, indices)                                            \
-    "torch.nn.functional.adaptive_max_pool" #n "d(Tensor input, SymInt?[" #n  \
-    "] output_size, bool return_indices=" indices ") -> Tensor"
+#define F_ADAPTIVE_MAX(n, name, indices)                                      \
+    "torch.nn.functional.adaptive_max_pool" #n name "(Tensor input, SymInt?"  \
+    "[" #n "] output_size, bool return_indices=" indices ") -> Tensor"
+/* Twice, since a variant's own parameters take their default only. */
+#define PAIR(n, F)                                                            \
+    {F(n, "d", "True"), NULL}, {F(n, "d_with_indices", "True"), NULL},        \
+        {F(n, "d_with_indices", "False"), NULL}, {NULL, NULL}
 
 #define POOL(n)                                                               \
     static const cfx_variant max_pool##n##d_pair[] = {                        \
-        {F_MAX(n, "True"), NULL}, {NULL, NULL}};                              \
+        PAIR(n, F_MAX)};                                                      \
     const cfx_op cfx_op__max_pool##n##d_with_indices = {                      \
         .schema = "max_pool" #n "d_with_indices" MAX_ARGS(n, "self")          \
                   " -> (Tensor, Tensor)",                                     \
         .aliases = "torch.max_pool" #n "d_with_indices "                      \
-                   "torch.nn.functional.max_pool" #n "d_with_indices "        \
                    "aten.max_pool" #n "d_with_indices.default",               \
         .variants = max_pool##n##d_pair,                                      \
         .doc = "The maximum of each window, and where it lies.",              \
@@ -369,7 +373,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant max_pool##n##d_variants[] = {                    \
-        {F_MAX(n, "False"), NULL}, {NULL, NULL}};                             \
+        {F_MAX(n, "d", "False"), NULL}, {NULL, NULL}};                             \
     const cfx_op cfx_op__max_pool##n##d = {                                   \
         .schema = "max_pool" #n "d" MAX_ARGS(n, "self") " -> Tensor",         \
         .aliases = "torch.max_pool" #n "d aten.max_pool" #n "d.default",      \
@@ -412,7 +416,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_one[] = {                \
-        {F_ADAPTIVE_MAX(n, "False"), NULL}, {NULL, NULL}};                    \
+        {F_ADAPTIVE_MAX(n, "d", "False"), NULL}, {NULL, NULL}};                    \
     const cfx_op cfx_op__adaptive_max_pool##n##d_values = {                   \
         .schema = "adaptive_max_pool" #n "d_values(Tensor self, SymInt?[" #n  \
                   "] output_size) -> Tensor",                                 \
@@ -424,13 +428,12 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_pair[] = {               \
-        {F_ADAPTIVE_MAX(n, "True"), NULL}, {NULL, NULL}};                     \
+        PAIR(n, F_ADAPTIVE_MAX)};                                             \
     const cfx_op cfx_op__adaptive_max_pool##n##d = {                          \
         .schema = "adaptive_max_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> (Tensor, Tensor)",                       \
         .aliases = "torch.adaptive_max_pool" #n "d "                          \
-                   "torch.nn.functional.adaptive_max_pool" #n                 \
-                   "d_with_indices aten.adaptive_max_pool" #n "d.default",    \
+                   "aten.adaptive_max_pool" #n "d.default",                   \
         .variants = adaptive_max_pool##n##d_pair,                             \
         .doc = "The same, and where they lie.",                               \
         .code = n | ADAPTIVE | INDICES,                                       \

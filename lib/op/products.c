@@ -53,16 +53,42 @@ static cfx_value add_scaled(cfx_scope *s, cfx_value self, cfx_value beta,
     return CFX_CALL(s, "torch.add", self, product);
 }
 
+/* A factor in the type of the result: bools are true or not, and integers lose
+ * their fraction. */
+static cfx_value factor(cfx_value v, cfx_dtype type)
+{
+    if (type == CFX_BOOL)
+        return cfx_bool(cfx_value_number(v) != 0);
+    return !cfx_dtype_is_float(type) && v.kind == CFX_FLOAT
+               ? cfx_int((int64_t)v.u.f) : v;
+}
+
 static cfx_value addr_build(cfx_scope *s, const cfx_call *call)
 {
-    return add_scaled(s, IN(0), IN(3), IN(4), outer(s, IN(1), IN(2)));
+    cfx_dtype type = cfx_infer_type(call, 0, 3);
+    for (int k = 3; k < 5; k++)
+        if (IN(k).kind == CFX_FLOAT && !cfx_dtype_is_float(type))
+            return cfx_scope_fail(s, CFX_EDTYPE, "addr: For integral input "
+                                  "tensors, argument %s must not be a "
+                                  "floating point number",
+                                  call->schema->params[k].name);
+    return add_scaled(s, IN(0), factor(IN(3), type), factor(IN(4), type),
+                      outer(s, IN(1), IN(2)));
 }
 
 static cfx_value addbmm_build(cfx_scope *s, const cfx_call *call)
 {
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    cfx_dtype type = (cfx_dtype)x->dtype;
+    if (cfx_call_tensor(call, 1)->dtype != x->dtype)
+        return cfx_scope_fail(s, CFX_EDTYPE, "addbmm: self and mat2 must have "
+                              "the same dtype, but got %s and %s",
+                              cfx_dtypes[x->dtype].name, cfx_dtypes[
+                                  cfx_call_tensor(call, 1)->dtype].name);
     cfx_value each = CFX_CALL(s, "torch.bmm", IN(1), IN(2));
     each = CFX_CALL(s, "torch.sum", each, cfx_tuple(s, cfx_int(0)));
-    return add_scaled(s, IN(0), IN(3), IN(4), each);
+    return add_scaled(s, IN(0), factor(IN(3), type), factor(IN(4), type),
+                      each);
 }
 
 /* ---- Contractions ---- */

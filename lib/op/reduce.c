@@ -13,8 +13,9 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-/* What comes out of a type: sums of integers are int64, means floats. */
-enum { SAME, SUM, FLOAT, BOOL, COUNT, TYPES = 7 };
+/* What comes out of a type: sums of integers are int64; means need floats, and
+ * logsumexp makes them. */
+enum { SAME, SUM, FLOAT, BOOL, COUNT, TO_FLOAT, TYPES = 7 };
 
 /* Bits of code beside a cfx_red: the rule of types, and where the schemas have
  * their arguments. */
@@ -58,6 +59,8 @@ static cfx_status type_of(cfx_call *call, cfx_dtype *type)
     else if (rule == COUNT || (rule == SUM && !given &&
                                !cfx_dtype_is_float(*type)))
         *type = CFX_I64;
+    else if (rule == TO_FLOAT && !cfx_dtype_is_float(*type))
+        *type = CFX_F32;
     else if (rule == FLOAT && !cfx_dtype_is_float(*type))
         return cfx_call_fail(call, CFX_EDTYPE, "could not infer output dtype. "
                              "Input dtype must be either a floating point or "
@@ -235,9 +238,9 @@ REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
 LOGIC(any, ANY)
 LOGIC(all, ALL)
 
-REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[]? "
+REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[1]? "
        "dim=None) -> Tensor", COUNT_NONZERO, COUNT,
-       "torch.count_nonzero Tensor.count_nonzero "
+       "torch.count_nonzero Tensor.count_nonzero aten.count_nonzero.default "
        "aten.count_nonzero.dim_IntList", NULL,
        "How many elements are not zero.", NULL)
 
@@ -250,7 +253,7 @@ REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
        "Tensor", MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
        "The smallest element along axes.", NULL)
 REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
-       "keepdim=False) -> Tensor", LOGSUMEXP, FLOAT,
+       "keepdim=False) -> Tensor", LOGSUMEXP, TO_FLOAT,
        "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
        logsumexp_cost,
        "The logarithm of the sum of exp along axes.", NULL)
@@ -372,9 +375,6 @@ static cfx_status norm_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "p='%s' is not supported",
                              cfx_call_str(call, k));
-    if (k >= 0 && call->in[k].kind != CFX_STR && cfx_call_has(call, k) &&
-        cfx_call_double(call, k) == 0)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "p=0 is not supported");
     cfx_status st = check_identity(call, k < 0 ? param(call, "ord") : k);
     return st ? st : reduce_infer(call);
 }

@@ -100,6 +100,9 @@ static cfx_status split_by(cfx_call *call, int axis, cfx_dim size,
     return end_parts(&p, st);
 }
 
+/* Beyond so many, parts of a symbolic size are not tried one by one. */
+enum { MOST_PARTS = 64 };
+
 /* How many parts of `size` an extent of n has. */
 static cfx_dim count_parts(cfx_call *call, cfx_dim n, cfx_dim size)
 {
@@ -113,11 +116,31 @@ static cfx_dim count_parts(cfx_call *call, cfx_dim n, cfx_dim size)
     return least == most ? cfx_dim_int(least) : parts;
 }
 
+/*
+ * Parts of a size such as N//2 are as many as its reciprocal says, 2, if they
+ * divide the extent: that is a guard, where it can be asked for.
+ */
+static cfx_status guard_parts(cfx_call *call, cfx_dim n, cfx_dim size,
+                              cfx_dim parts, int64_t *count)
+{
+    cfx_shape_env *env = call->env;
+    for (int64_t k = 1; env && k <= MOST_PARTS; k++)
+        if (cfx_dim_same(cfx_dim_floordiv(env, n, cfx_dim_int(k)), size) &&
+            cfx_dim_eq(env, cfx_dim_mul(env, size, cfx_dim_int(k)), n)) {
+            *count = k;
+            return CFX_OK;
+        }
+    return need_int(call, parts, count);
+}
+
 static cfx_status split_evenly(cfx_call *call, int axis, cfx_dim size)
 {
     int64_t count = 1;
     cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
-    cfx_status st = need_int(call, count_parts(call, n, size), &count);
+    cfx_dim parts = count_parts(call, n, size);
+    cfx_status st = cfx_dim_is_int(parts)
+                        ? need_int(call, parts, &count)
+                        : guard_parts(call, n, size, parts, &count);
     return st ? st : split_by(call, axis, size, count);
 }
 

@@ -245,22 +245,23 @@ def batch_norm(c):
 @generator
 def instance_norm(c):
     x = c.image(c.pick(1, 2, 2, 3), True, 2)
-    return call(F + "instance_norm", c.tensor(x))
+    return call(F + "instance_norm", c.tensor(x, spread=False))
 
 
 @generator
 def group_norm(c):
     x = c.image(c.pick(1, 2, 2, 3), True, 2, c.pick(2, 4))
     weight = c.pick("None", f"{c.dtype}[{x[1]}]")
-    return call(F + "group_norm", c.tensor(x), c.pick(1, 2), weight, weight)
+    return call(F + "group_norm", c.tensor(x, spread=False), c.pick(1, 2),
+                weight, weight)
 
 
 @generator
 def layer_norm(c):
     x = c.shape(c.pick(2, 3, 4, 4)) + [c.pick(2, 3, 4)]
     weight = [c.tensor(x[-1:])] if c.r.random() < 0.4 else []
-    return call(F + c.pick("layer_norm", "rms_norm"), c.tensor(x), x[-1:],
-                *weight)
+    return call(F + c.pick("layer_norm", "rms_norm"),
+                c.tensor(x, spread=False), x[-1:], *weight)
 
 
 @generator
