@@ -11,6 +11,8 @@
 #include "base/util.h"
 #include "interp/pass_impl.h"
 
+#include <cfx/nearest.h>
+
 #define PASS(name) extern const cfx_pass cfx_pass__##name;
 #include "passes/passes.def"
 #undef PASS
@@ -159,6 +161,20 @@ bool cfx_pass__lists_node(void *user, const cfx_node *n)
     const cfx_value *list = user;
     return cfx_pass__lists(*list, n->name) ||
            cfx_pass__lists(*list, n->target.u.str->text);
+}
+
+cfx_status cfx_pass__unknown(cfx_context *ctx, const char *name, size_t len,
+                             cfx_error *err)
+{
+    cfx_nearest near;
+    cfx_nearest_init(&near, name, len);
+    for (size_t i = 0; cfx_pass_at(ctx, i); i++) {
+        const char *known = cfx_pass_at(ctx, i)->schema;
+        cfx_nearest_try(&near, known, strcspn(known, "("));
+    }
+    return cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'%s",
+                    len < 256 ? (int)len : 256, name,
+                    cfx_nearest_text(&near));
 }
 
 /* ---- Applying ---- */

@@ -123,9 +123,7 @@ static cfx_status find(const cfx_pass **out, cfx_context *ctx,
         buf[n] = '\0';
         *out = cfx_find_pass(ctx, buf);
     }
-    return *out ? CFX_OK
-                : cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'",
-                           n < sizeof(buf) ? (int)n : (int)sizeof(buf), name);
+    return *out ? CFX_OK : cfx_pass__unknown(ctx, name, n, err);
 }
 
 static cfx_status entry_make(entry *e, cfx_context *ctx, const char *text,

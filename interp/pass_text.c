@@ -163,8 +163,7 @@ static cfx_status find(const cfx_pass **out, cfx_context *ctx,
         if ((*out = cfx_find_pass(ctx, buf)) != NULL)
             return CFX_OK;
     }
-    return cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'",
-                    n < 256 ? (int)n : 256, name);
+    return cfx_pass__unknown(ctx, name, n, err);
 }
 
 static cfx_status apply(cfx_module *gm, const char *text, size_t len,
