@@ -477,6 +477,7 @@ cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
                                 const cfx_interp_options *options,
                                 cfx_error *err)
 {
+    cfx_error_clear(err);
     return cfx_interp__init(it, cls, gm, options, false, err);
 }
 

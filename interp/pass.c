@@ -195,7 +195,6 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
                         schema->name);
     cfx_graph *before = call.graph;
     cfx_insert_point at = cfx_graph_inserting_after(before, NULL);
-    cfx_error_clear(err);
     st = pass->run(&call);
     if (st)
         cfx_fail(call.err, st, "the pass '%s' returned %s without a message",
@@ -217,6 +216,7 @@ cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
     cfx_bound b = {0};
     if (changed)
         *changed = 0;
+    cfx_error_clear(err);
     cfx_status st = cfx_schema_parse(&schema, ctx, pass->schema, err);
     if (!st)
         st = cfx_bind_schema(&b, ctx, schema, args, nargs, kwargs, nkwargs,

@@ -376,6 +376,7 @@ cfx_status cfx_pass_manager_run(cfx_pass_manager *pm, cfx_module *gm,
 {
     size_t all = 0, of_step = 1;
     int steps = pm->o.steps > 0 ? pm->o.steps : 1;
+    cfx_error_clear(err);
     cfx_status st = cfx_pass_manager_solve(pm, err);
     for (int step = 0; step < steps && of_step && !st; step++) {
         of_step = 0;

@@ -197,6 +197,7 @@ cfx_status cfx_pass_apply(cfx_module *gm, const char *text, bool reverse,
     size_t n = cfx_pass_split(&text, &rest);
     if (changed)
         *changed = 0;
+    cfx_error_clear(err);
     if (rest)
         return cfx_fail(err, CFX_EPARSE, "'%.200s' is more than one pass",
                         from);

@@ -277,9 +277,9 @@ EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
 
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
-	%reldir%/completion.sh
+	%reldir%/completion.sh %reldir%/progress.sh
 TESTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
-	%reldir%/completion.sh
+	%reldir%/completion.sh %reldir%/progress.sh
 
 # The table of costs, anew from the rules.
 .PHONY: costs
