@@ -10,6 +10,7 @@
 #define CLI_CLI_H
 
 #include <cfx/file.h>
+#include <cfx/nearest.h>
 #include <cfx/text.h>
 
 #include "options.h"
@@ -41,6 +42,14 @@ typedef struct cli {
     int nplugins;
 } cli;
 
+/* A word that is being typed: complete.c. */
+typedef struct cli_completing {
+    cfx_context *ctx;
+    const char *begin;        /* what there is of it */
+    const char *before;       /* what stands before that in the same word */
+    size_t before_len;
+} cli_completing;
+
 typedef struct cli_command {
     const char *name;
     const char *args;         /* "MODEL", as usage shows it; "" for none */
@@ -51,6 +60,8 @@ typedef struct cli_command {
     int min_args, max_args;
     bool own_output;          /* -o is not for text: `run` opens it */
     int (*run)(cli *c, const void *options, int nargs, char **args);
+    /* Offer what argument `arg` may be; NULL: files. */
+    void (*complete)(cli_completing *at, int arg);
 } cli_command;
 
 extern const cli_option cli_global_options[];
@@ -68,6 +79,16 @@ int cli_usage(const cli *c, const char *fmt, ...) CFX_PRINTF(2, 3);
     cli_find(table, sizeof(table) / sizeof(*(table)), sizeof(*(table)), name)
 const void *cli_find(const void *table, size_t n, size_t row,
                      const char *name);
+
+/* ---- complete.c: words for the shells' completion ---- */
+
+/* Print what the last of n words may become. */
+int cli_complete(const cli_command *const *commands, int ncommands, int n,
+                 char **words);
+/* Print a word if it begins as the one that is typed. */
+void cli_offer(const cli_completing *at, const char *word, size_t len);
+/* `complete` of commands that take passes. */
+void cli_complete_pass(cli_completing *at, int arg);
 
 /* ---- session.c: from the global options to a context and back ---- */
 

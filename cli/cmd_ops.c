@@ -157,11 +157,34 @@ static void list_types(FILE *to, cfx_context *ctx)
 
 /* ---- The command ---- */
 
-static int unknown(const char *what, const char *name)
+/* The words of a list, and what stands before the first of `stop`. */
+static void try_words(cfx_nearest *near, const char *words, const char *stop)
+{
+    for (; words && *words; words += strspn(words, " ")) {
+        size_t n = strcspn(words, " ");
+        size_t len = strcspn(words, stop);
+        cfx_nearest_try(near, words, len < n ? len : n);
+        words = *stop == '(' ? "" : words + n;
+    }
+}
+
+static int unknown(const cli *c, bool modules, const char *name)
 {
     cfx_error err = {0};
+    cfx_nearest near;
 
-    cfx_fail(&err, CFX_ENAME, "there is no %s '%s'", what, name);
+    cfx_nearest_init(&near, name, strlen(name));
+    for (size_t i = 0; modules && cfx_module_type_at(c->ctx, i); i++)
+        try_words(&near, cfx_module_type_at(c->ctx, i)->schema, "(");
+    for (size_t i = 0; !modules && cfx_op_at(c->ctx, i); i++) {
+        for (const cfx_op *op = cfx_op_at(c->ctx, i); op; op = op->next) {
+            try_words(&near, op->schema, "(.");
+            try_words(&near, op->aliases, " ");
+        }
+    }
+    cfx_fail(&err, CFX_ENAME, "there is no %s '%s'%s",
+             modules ? "module type" : "operator", name,
+             cfx_nearest_text(&near));
     return cli_fail(&err);
 }
 
@@ -176,7 +199,7 @@ static int show_one(cli *c, bool modules, const char *name)
     else if (type)
         print_type(c->out, type);
     else
-        return unknown(modules ? "module type" : "operator", name);
+        return unknown(c, modules, name);
     return CLI_OK;
 }
 
@@ -193,6 +216,15 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     return CLI_OK;
 }
 
+static void complete(cli_completing *at, int arg)
+{
+    (void)arg;
+    for (size_t i = 0; cfx_op_at(at->ctx, i); i++) {
+        const char *name = cfx_op_at(at->ctx, i)->schema;
+        cli_offer(at, name, strcspn(name, "(."));
+    }
+}
+
 const cli_command cli_command_ops = {
     .name = "ops",
     .args = "[NAME]",
@@ -205,4 +237,5 @@ const cli_command cli_command_ops = {
     .min_args = 0,
     .max_args = 1,
     .run = run,
+    .complete = complete,
 };

@@ -155,6 +155,21 @@ static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_pass *only,
 
 /* ---- The command ---- */
 
+static int unknown(const cli *c, const char *name)
+{
+    cfx_error err = {0};
+    cfx_nearest near;
+
+    cfx_nearest_init(&near, name, strlen(name));
+    for (size_t i = 0; cfx_pass_at(c->ctx, i); i++) {
+        const char *known = cfx_pass_at(c->ctx, i)->schema;
+        cfx_nearest_try(&near, known, strcspn(known, "("));
+    }
+    cfx_fail(&err, CFX_ENAME, "there is no pass '%s'%s", name,
+             cfx_nearest_text(&near));
+    return cli_fail(&err);
+}
+
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct passes_options *o = opts;
@@ -163,10 +178,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 
     if (o->format && strcmp(o->format, "text") && strcmp(o->format, "json"))
         return cli_usage(c, "'%s' is no FORMAT", o->format);
-    if (nargs && !(only = cfx_find_pass(c->ctx, args[0]))) {
-        cfx_fail(&err, CFX_ENAME, "there is no pass '%s'", args[0]);
-        return cli_fail(&err);
-    }
+    if (nargs && !(only = cfx_find_pass(c->ctx, args[0])))
+        return unknown(c, args[0]);
     if (o->format && !strcmp(o->format, "json"))
         return print_json(c->out, c->ctx, only, &err) ? cli_fail(&err)
                                                       : CLI_OK;
@@ -186,4 +199,5 @@ const cli_command cli_command_passes = {
     .min_args = 0,
     .max_args = 1,
     .run = run,
+    .complete = cli_complete_pass,
 };

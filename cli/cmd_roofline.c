@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "progress.h"
 
 struct roofline_options {
     cli_list inputs, set;
@@ -211,16 +212,6 @@ static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
     return rc;
 }
 
-/* On a terminal only. */
-static void show_progress(void *user, size_t done, size_t total)
-{
-    (void)user;
-    if (done < total)
-        fprintf(stderr, "\rmeasuring: %zu of %zu ", done, total);
-    else
-        fprintf(stderr, "\r%*s\r", 40, "");
-}
-
 /* ---- Inputs with numbers ---- */
 
 struct filling {
@@ -298,9 +289,12 @@ static cfx_status measure(cfx_roofline *r, cli *c, const cli_inputs *shapes,
     cli_inputs in = {0};
     cfx_status rc = fill_inputs(&in, c, r->gm, shapes, o->seed.value, err);
 
-    if (!rc)
+    if (!rc) {
+        cli_progress *p = cli_progress_begin("measuring");
         rc = cfx_roofline_measure(r, in.value, in.n, o->runs,
-                                  isatty(2) ? show_progress : NULL, NULL, err);
+                                  p ? cli_progress_tell : NULL, p, err);
+        cli_progress_end(p);
+    }
     cli_inputs_release(&in);
     return rc;
 }
@@ -561,6 +555,19 @@ static cfx_status report(cli *c, const struct roofline_options *o,
 
 /* ---- The command line ---- */
 
+static int unknown_column(const cli *c, const char *option, const char *name,
+                          size_t len)
+{
+    cfx_nearest near;
+    const char *known;
+
+    cfx_nearest_init(&near, name, len);
+    for (size_t i = 0; (known = cfx_roofline_column(i, NULL)); i++)
+        cfx_nearest_try(&near, known, strlen(known));
+    return cli_usage(c, "--%s: there is no column '%.*s'%s", option, (int)len,
+                     name, cfx_nearest_text(&near));
+}
+
 /* Columns that there are; CLI_OK, or a status after the line on stderr. */
 static int check_columns(cli *c, const char *option, const char *names)
 {
@@ -568,8 +575,7 @@ static int check_columns(cli *c, const char *option, const char *names)
         size_t n = strcspn(names, ",");
 
         if (!cfx_roofline_find_column(names, n))
-            return cli_usage(c, "--%s: there is no column '%.*s'", option,
-                             (int)n, names);
+            return unknown_column(c, option, names, n);
         names = names[n] ? names + n + 1 : NULL;
     }
     return CLI_OK;

@@ -11,6 +11,7 @@
 
 #include "cli.h"
 #include "output.h"
+#include "progress.h"
 
 struct run_options {
     cli_list inputs, saves;
@@ -73,6 +74,7 @@ struct walk {
     cfx_context *ctx; /* the user's: that of the scope may have an arena */
     cfx_memory_plan *plan; /* with --arena */
     cfx_planned_scope scope;
+    cli_progress *progress; /* NULL: none is shown */
 };
 
 static struct walk *downcast(cfx_interp *it)
@@ -143,7 +145,11 @@ static cfx_status walk_init(struct walk *w, cfx_module *gm,
                             const cli_inputs *in, const struct run_options *o,
                             cfx_error *err)
 {
-    cfx_interp_options how = {.size = sizeof(how)};
+    cfx_interp_options how = {
+        .size = sizeof(how),
+        .progress = w->progress ? cli_progress_tell : NULL,
+        .progress_user = w->progress,
+    };
 
     w->saving = (cfx_interp_class){
         .size = sizeof(w->saving),
@@ -297,10 +303,12 @@ static cfx_status run_model(cli *c, const struct run_options *o,
         cfx_fail_at(err, "%s", path);
         return rc;
     }
+    w.progress = o->trace ? NULL : cli_progress_begin("running");
     rc = walk_init(&w, gm, &in, o, err);
     if (!rc)
         rc = run_often(&w, &in, o->repeat ? o->repeat : 1, &result, c->out,
                        err);
+    cli_progress_end(w.progress);
     tell_misses(&w, c->ctx);
     if (rc)
         cli_fail_model(c, err, path, true);

@@ -220,6 +220,13 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     return rc ? cli_fail(&err) : CLI_OK;
 }
 
+/* Behind the model. */
+static void complete(cli_completing *at, int arg)
+{
+    if (arg)
+        cli_complete_pass(at, arg);
+}
+
 const cli_command cli_command_transform = {
     .name = "transform",
     .args = "MODEL PASS[(OPTION=VALUE,...)][,PASS...]",
@@ -233,4 +240,5 @@ const cli_command cli_command_transform = {
     .max_args = 64,
     .own_output = true,
     .run = run,
+    .complete = complete,
 };

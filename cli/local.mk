@@ -3,6 +3,7 @@
 bin_PROGRAMS += cfx
 cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/options.c %reldir%/options.h %reldir%/session.c \
+    %reldir%/complete.c %reldir%/progress.c %reldir%/progress.h \
     %reldir%/input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/cmd_run.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \
@@ -19,3 +20,11 @@ cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic -static
 
 dist_man_MANS += doc/cfx.1
 EXTRA_DIST += doc/roofline.svg
+
+# The shells ask the program what may stand next.
+bashcompletiondir = $(datadir)/bash-completion/completions
+dist_bashcompletion_DATA = %reldir%/completion/cfx
+zshcompletiondir = $(datadir)/zsh/site-functions
+dist_zshcompletion_DATA = %reldir%/completion/_cfx
+fishcompletiondir = $(datadir)/fish/vendor_completions.d
+dist_fishcompletion_DATA = %reldir%/completion/cfx.fish

@@ -196,6 +196,17 @@ static int run_command(cli *c, int argc, char **argv, void *options)
     return cli_close(c, status);
 }
 
+static int unknown_command(const cli *c, const char *name)
+{
+    cfx_nearest near;
+
+    cfx_nearest_init(&near, name, strlen(name));
+    for (int i = 0; i < NCOMMANDS; i++)
+        cfx_nearest_try(&near, commands[i]->name, strlen(commands[i]->name));
+    return cli_usage(c, "there is no command '%s'%s", name,
+                     cfx_nearest_text(&near));
+}
+
 static int run(cli *c, int argc, char **argv)
 {
     const cli_table table[2] = {{cli_global_options, &c->g}, {NULL, NULL}};
@@ -216,7 +227,7 @@ static int run(cli *c, int argc, char **argv)
     }
     c->command = find_command(argv[first]);
     if (!c->command)
-        return cli_usage(c, "there is no command '%s'", argv[first]);
+        return unknown_command(c, argv[first]);
     if (c->g.help)
         return print_about(c);
     void *options = calloc(1, c->command->size + 1);
@@ -234,6 +245,8 @@ int main(int argc, char **argv)
 
     /* A reader that goes away is a failed write, not a silent death. */
     signal(SIGPIPE, SIG_IGN);
+    if (argc > 1 && !strcmp(argv[1], "__complete"))
+        return cli_complete(commands, NCOMMANDS, argc - 2, argv + 2);
     int status = run(&c, argc, argv);
     cli_parse_release(&(cli_table){cli_global_options, &c.g});
     return status;

@@ -3,6 +3,8 @@
  */
 #include "options.h"
 
+#include <cfx/nearest.h>
+
 #include <errno.h>
 #include <getopt.h>
 #include <limits.h>
@@ -167,16 +169,34 @@ static int find(const struct parser *p, int c)
     return -1;
 }
 
+/* "; did you mean '--threads'?" of a long option. */
+static const char *nearest(cfx_nearest *near, const struct parser *p,
+                           const char *option)
+{
+    char name[sizeof(near->best)];
+
+    cfx_nearest_init(near, option, strcspn(option, "="));
+    for (int i = 0; i < p->n; i++) {
+        int n = snprintf(name, sizeof(name), "--%s", p->option[i]->name);
+        cfx_nearest_try(near, name, (size_t)n);
+    }
+    return cfx_nearest_text(near);
+}
+
 /* What getopt did not like. */
-static void explain(char *why, size_t size, int c, char **argv)
+static void explain(char *why, size_t size, int c, char **argv,
+                    const struct parser *p)
 {
     const char *verb = c == ':' ? "needs a value" : "is unknown";
+    cfx_nearest near;
 
     if (optopt && optopt < FIRST)
         snprintf(why, size, "option -%c %s", optopt, verb);
+    else if (c == '?' && optopt >= FIRST)
+        snprintf(why, size, "option %s takes no value", argv[optind - 1]);
     else
-        snprintf(why, size, "option %s %s", argv[optind - 1],
-                 c == '?' && optopt >= FIRST ? "takes no value" : verb);
+        snprintf(why, size, "option %s %s%s", argv[optind - 1], verb,
+                 c == '?' ? nearest(&near, p, argv[optind - 1]) : "");
 }
 
 bool cli_parse(int argc, char **argv, bool stop, const cli_table table[2],
@@ -193,7 +213,7 @@ bool cli_parse(int argc, char **argv, bool stop, const cli_table table[2],
     while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
         int i = find(&p, c);
         if (i < 0) {
-            explain(why, size, c, argv);
+            explain(why, size, c, argv, &p);
             return false;
         }
         const cli_option *o = p.option[i];

@@ -198,12 +198,20 @@ static cfx_status passed(cfx_interp *it, cfx_status st)
     return st;
 }
 
-static cfx_status refuse(cfx_interp *it, const step *s, const candidate *c,
-                         const patch *wrong)
+/* No signature takes the values as they stand. */
+static cfx_status call_otherwise(cfx_interp *it, const step *s,
+                                 const candidate *c, const patch *wrong,
+                                 cfx_value *out)
 {
     const cfx_schema *schema = c->target->schema;
+    cfx_status st = CFX_OK;
     if (wrong->at->kind == CFX_ABSENT)
         return no_value(it, s->node, wrong->id);
+    fill(it->self, s->spelled.patch, s->spelled.npatch);
+    if (cfx_scope__call_with_numbers(it->scope, s->target, s->spelled.args,
+                                     s->node->nargs, s->spelled.kwargs,
+                                     s->node->nkwargs, out, &st))
+        return passed(it, st);
     while (wrong < c->patch + c->npatch)
         fill(it->self, wrong++, 1);
     int k = cfx_bound__mismatch(schema, c->in);
@@ -219,7 +227,7 @@ static cfx_status call_prepared(cfx_interp *it, const step *s, cfx_value *out)
     while ((wrong = fill(it->self, c->patch, c->npatch)) && c < last)
         c++;
     if (CFX_UNLIKELY(wrong))
-        return refuse(it, s, c, wrong);
+        return call_otherwise(it, s, c, wrong, out);
     return passed(it, cfx_scope__call_bound(it->scope, c->target, c->in,
                                             c->inplace, out));
 }
@@ -469,6 +477,7 @@ cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
                                 const cfx_interp_options *options,
                                 cfx_error *err)
 {
+    cfx_error_clear(err);
     return cfx_interp__init(it, cls, gm, options, false, err);
 }
 

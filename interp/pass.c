@@ -11,6 +11,8 @@
 #include "base/util.h"
 #include "interp/pass_impl.h"
 
+#include <cfx/nearest.h>
+
 #define PASS(name) extern const cfx_pass cfx_pass__##name;
 #include "passes/passes.def"
 #undef PASS
@@ -161,6 +163,20 @@ bool cfx_pass__lists_node(void *user, const cfx_node *n)
            cfx_pass__lists(*list, n->target.u.str->text);
 }
 
+cfx_status cfx_pass__unknown(cfx_context *ctx, const char *name, size_t len,
+                             cfx_error *err)
+{
+    cfx_nearest near;
+    cfx_nearest_init(&near, name, len);
+    for (size_t i = 0; cfx_pass_at(ctx, i); i++) {
+        const char *known = cfx_pass_at(ctx, i)->schema;
+        cfx_nearest_try(&near, known, strcspn(known, "("));
+    }
+    return cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'%s",
+                    len < 256 ? (int)len : 256, name,
+                    cfx_nearest_text(&near));
+}
+
 /* ---- Applying ---- */
 
 static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
@@ -179,7 +195,6 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
                         schema->name);
     cfx_graph *before = call.graph;
     cfx_insert_point at = cfx_graph_inserting_after(before, NULL);
-    cfx_error_clear(err);
     st = pass->run(&call);
     if (st)
         cfx_fail(call.err, st, "the pass '%s' returned %s without a message",
@@ -201,6 +216,7 @@ cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
     cfx_bound b = {0};
     if (changed)
         *changed = 0;
+    cfx_error_clear(err);
     cfx_status st = cfx_schema_parse(&schema, ctx, pass->schema, err);
     if (!st)
         st = cfx_bind_schema(&b, ctx, schema, args, nargs, kwargs, nkwargs,

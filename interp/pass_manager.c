@@ -123,9 +123,7 @@ static cfx_status find(const cfx_pass **out, cfx_context *ctx,
         buf[n] = '\0';
         *out = cfx_find_pass(ctx, buf);
     }
-    return *out ? CFX_OK
-                : cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'",
-                           n < sizeof(buf) ? (int)n : (int)sizeof(buf), name);
+    return *out ? CFX_OK : cfx_pass__unknown(ctx, name, n, err);
 }
 
 static cfx_status entry_make(entry *e, cfx_context *ctx, const char *text,
@@ -378,6 +376,7 @@ cfx_status cfx_pass_manager_run(cfx_pass_manager *pm, cfx_module *gm,
 {
     size_t all = 0, of_step = 1;
     int steps = pm->o.steps > 0 ? pm->o.steps : 1;
+    cfx_error_clear(err);
     cfx_status st = cfx_pass_manager_solve(pm, err);
     for (int step = 0; step < steps && of_step && !st; step++) {
         of_step = 0;

@@ -163,8 +163,7 @@ static cfx_status find(const cfx_pass **out, cfx_context *ctx,
         if ((*out = cfx_find_pass(ctx, buf)) != NULL)
             return CFX_OK;
     }
-    return cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'",
-                    n < 256 ? (int)n : 256, name);
+    return cfx_pass__unknown(ctx, name, n, err);
 }
 
 static cfx_status apply(cfx_module *gm, const char *text, size_t len,
@@ -198,6 +197,7 @@ cfx_status cfx_pass_apply(cfx_module *gm, const char *text, bool reverse,
     size_t n = cfx_pass_split(&text, &rest);
     if (changed)
         *changed = 0;
+    cfx_error_clear(err);
     if (rest)
         return cfx_fail(err, CFX_EPARSE, "'%.200s' is more than one pass",
                         from);

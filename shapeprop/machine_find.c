@@ -4,6 +4,8 @@
 #define _GNU_SOURCE 1
 #include "machine_impl.h"
 
+#include <cfx/nearest.h>
+
 #include <dirent.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -34,7 +36,7 @@ static int is_machine(const struct dirent *d)
 }
 
 /* Add the names there are, as " (there are A, B)". */
-static void add_names(cfx_buf *b)
+static void add_names(cfx_buf *b, cfx_nearest *near)
 {
     struct dirent **list;
     int n = scandir(folder(), &list, is_machine, alphasort);
@@ -42,6 +44,7 @@ static void add_names(cfx_buf *b)
     for (int i = 0; i < n; i++) {
         cfx_buf_puts(b, i ? ", " : n > 1 ? " (there are " : " (there is ");
         cfx_buf_add(b, list[i]->d_name, stem(list[i]->d_name));
+        cfx_nearest_try(near, list[i]->d_name, stem(list[i]->d_name));
         free(list[i]);
     }
     if (n > 0)
@@ -56,12 +59,14 @@ static void add_names(cfx_buf *b)
 static cfx_status unknown(cfx_context *ctx, const char *name, cfx_error *err)
 {
     cfx_buf names;
+    cfx_nearest near;
 
     cfx_buf_init(&names, ctx);
-    add_names(&names);
+    cfx_nearest_init(&near, name, strlen(name));
+    add_names(&names, &near);
     cfx_status rc = cfx_fail(err, CFX_ENAME, "there is no machine '%s', nor "
-                             "a file of that name%s", name,
-                             cfx_buf_str(&names));
+                             "a file of that name%s%s", name,
+                             cfx_buf_str(&names), cfx_nearest_text(&near));
     cfx_buf_release(&names);
     return rc;
 }

@@ -294,7 +294,8 @@ const char *cfx_roofline_column(size_t i, const char **title)
 {
     if (i >= cfx_ncolumns)
         return NULL;
-    *title = cfx_columns[i].title;
+    if (title)
+        *title = cfx_columns[i].title;
     return cfx_columns[i].name;
 }
 

@@ -281,8 +281,10 @@ EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
 	%reldir%/report_documents.py
 
 # cfx shapes.
-dist_check_SCRIPTS += %reldir%/shapes.sh
-TESTS += %reldir%/shapes.sh
+dist_check_SCRIPTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
+	%reldir%/completion.sh %reldir%/progress.sh
+TESTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
+	%reldir%/completion.sh %reldir%/progress.sh
 
 # The table of costs, anew from the rules.
 .PHONY: costs

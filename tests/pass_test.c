@@ -50,7 +50,37 @@ static void learn(void)
           "    return x\n");
 }
 
+static cfx_status bare_run(cfx_pass_call *p)
+{
+    (void)p;
+    return CFX_EUSER;
+}
+
+static const cfx_pass bare = {
+    .size = sizeof(cfx_pass),
+    .schema = "bare()",
+    .run = bare_run,
+};
+
 /* ---- The list ---- */
+
+START_TEST(a_bare_status_of_a_pass_is_given_a_sentence)
+{
+    learn();
+    assert_ok(cfx_register_pass(ctx, &bare, &err));
+    ck_assert_int_eq(cfx_pass_apply(gm, "bare", false, NULL, &err),
+                     CFX_EUSER);
+    ck_assert_str_eq(err.text, "the pass 'bare' returned CFX_EUSER without a "
+                               "message");
+    /* The next one starts without it. */
+    ck_assert_int_eq(cfx_pass_apply(gm, "bear", false, NULL, &err),
+                     CFX_ENAME);
+    ck_assert_str_eq(err.text, "there is no pass 'bear'; did you mean "
+                               "'bare'?");
+    assert_ok(cfx_pass_apply(gm, "listen", false, NULL, &err));
+    ck_assert_int_eq(err.code, CFX_OK);
+}
+END_TEST
 
 START_TEST(passes_have_a_name_a_doc_and_a_schema_that_reads)
 {
@@ -316,6 +346,7 @@ int main(void)
     tcase_set_timeout(tc, 60);
     suite_add_tcase(s, tc);
     tcase_add_checked_fixture(tc, setup, teardown);
+    tcase_add_test(tc, a_bare_status_of_a_pass_is_given_a_sentence);
     tcase_add_test(tc, passes_have_a_name_a_doc_and_a_schema_that_reads);
     tcase_add_test(tc, passes_of_a_program_are_as_good_as_the_built_in_ones);
     tcase_add_test(tc, passes_without_a_schema_are_refused);

@@ -19,6 +19,7 @@ libcore_la_SOURCES += \
 	%reldir%/heap.c \
 	%reldir%/heap.h \
 	%reldir%/mutex.h \
+	%reldir%/nearest.c \
 	%reldir%/number.c \
 	%reldir%/pool.h \
 	%reldir%/prove.c \

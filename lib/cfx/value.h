@@ -14,6 +14,8 @@
 #ifndef CFX_VALUE_H
 #define CFX_VALUE_H
 
+#include <math.h>
+
 #include <cfx/tensor.h>
 
 struct cfx_node;
@@ -176,10 +178,13 @@ CFX_INLINE cfx_dim cfx_value_dim(cfx_value v)
     return v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE ? cfx_dim_int(v.u.i)
            : v.kind == CFX_SYMINT ? v.u.dim : CFX_DIM_BAD;
 }
-/* The number that a bool, int or float is, as a double. */
+/* The number that a bool, int or float is, as a double; NaN for a symbol, and
+ * for what is no number. */
 CFX_INLINE double cfx_value_number(cfx_value v)
 {
-    return v.kind == CFX_FLOAT ? v.u.f : (double)v.u.i;
+    return v.kind == CFX_FLOAT ? v.u.f
+           : v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE ? (double)v.u.i
+                                                           : (double)NAN;
 }
 
 CFX_API cfx_value cfx_value_ref(cfx_value v);

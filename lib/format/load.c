@@ -385,6 +385,7 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
     cfx_load_options o = {.size = sizeof(o)};
 
     *out = NULL;
+    cfx_error_clear(err);
     if (options)
         memcpy(&o, options, options->size < sizeof(o) ? options->size
                                                       : sizeof(o));

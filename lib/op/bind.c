@@ -6,6 +6,10 @@
  * defaults filled in and lists in one form. A node stands for any value; what
  * it turns out to be is checked when it is known (cfx_bound__mismatch).
  */
+#include <stdio.h>
+
+#include <cfx/nearest.h>
+
 #include "op/op_impl.h"
 
 static const char *const synonyms[][2] = {
@@ -61,11 +65,21 @@ static bool accepts(uint32_t kinds, cfx_value v)
     return v.kind == CFX_NODE || kinds >> v.kind & 1;
 }
 
-/* The names of functions without their places, for messages. */
-static const char *short_name(const cfx_schema *s)
+typedef struct short_text {
+    char text[64];
+} short_text;
+
+/* The name of a function without its place, for messages: of "aten.sum.default"
+ * it is "sum". */
+static short_text short_name(const cfx_schema *s)
 {
+    short_text out;
+    bool aten = !strncmp(s->name, "aten.", 5);
     const char *dot = strrchr(s->name, '.');
-    return dot ? dot + 1 : s->name;
+    const char *name = aten ? s->name + 5 : dot ? dot + 1 : s->name;
+    snprintf(out.text, sizeof(out.text), "%.*s", (int)strcspn(name, "."),
+             name);
+    return out;
 }
 
 static cfx_status wrong_type(const cfx_schema *s, const cfx_param *p,
@@ -74,7 +88,7 @@ static cfx_status wrong_type(const cfx_schema *s, const cfx_param *p,
     char type[32];
     cfx_param__type_name(p, type, sizeof(type));
     return cfx_fail(err, CFX_EINVAL, "%s(): argument '%s' must be %s, not %s",
-                    short_name(s), p->name, type, cfx_kind_name(v.kind));
+                    short_name(s).text, p->name, type, cfx_kind_name(v.kind));
 }
 
 /* Bring a value into the form that rules see. */
@@ -100,7 +114,7 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
         if (n > 1 && len > 1 && len != n)
             return cfx_fail(err, CFX_EINVAL,
                             "%s(): argument '%s' takes %u numbers, not %u",
-                            short_name(s), p->name, n, len);
+                            short_name(s).text, p->name, n, len);
         if (!n || len == n || len != 1)
             return CFX_OK;
         v = v.u.seq->item[0];
@@ -147,7 +161,7 @@ static cfx_status bind_positional(cfx_bound *b, const cfx_schema *s,
         if (k >= s->npositional)
             return cfx_fail(err, CFX_EINVAL,
                             "%s() takes %d positional arguments but %zu were "
-                            "given", short_name(s), s->npositional, nargs);
+                            "given", short_name(s).text, s->npositional, nargs);
         if (args[k].kind == CFX_ABSENT)
             continue;
         cfx_status st = fit(b, s, &s->params[k], args[k], &b->in[k], err);
@@ -171,6 +185,18 @@ static int param_named(const cfx_schema *s, const char *name)
     return -1;
 }
 
+static cfx_status unexpected(const cfx_schema *s, const char *name,
+                             cfx_error *err)
+{
+    cfx_nearest near;
+    cfx_nearest_init(&near, name, strlen(name));
+    for (int k = 0; k < s->nparams; k++)
+        cfx_nearest_try(&near, s->params[k].name, strlen(s->params[k].name));
+    return cfx_fail(err, CFX_EINVAL,
+                    "%s() got an unexpected keyword argument '%s'%s",
+                    short_name(s).text, name, cfx_nearest_text(&near));
+}
+
 static cfx_status bind_keywords(cfx_bound *b, const cfx_schema *s,
                                 const cfx_value *kwargs, size_t nkwargs,
                                 bool *given, cfx_error *err)
@@ -182,13 +208,11 @@ static cfx_status bind_keywords(cfx_bound *b, const cfx_schema *s,
         if (k < 0 && !strcmp(name, "out") && v.kind == CFX_NONE)
             continue;
         if (k < 0)
-            return cfx_fail(err, CFX_EINVAL,
-                            "%s() got an unexpected keyword argument '%s'",
-                            short_name(s), name);
+            return unexpected(s, name, err);
         if (given[k])
             return cfx_fail(err, CFX_EINVAL,
                             "%s() got multiple values for argument '%s'",
-                            short_name(s), name);
+                            short_name(s).text, name);
         cfx_status st = fit(b, s, &s->params[k], v, &b->in[k], err);
         if (st)
             return st;
@@ -201,7 +225,7 @@ static cfx_status missing(const cfx_schema *s, int k, cfx_error *err)
 {
     return cfx_fail(err, CFX_EINVAL,
                     "%s() missing required argument '%s' (position %d)",
-                    short_name(s), s->params[k].name, k + 1);
+                    short_name(s).text, s->params[k].name, k + 1);
 }
 
 static cfx_status bind_one(cfx_bound *b, const cfx_schema *s,
@@ -246,7 +270,7 @@ static cfx_status map_variant(cfx_bound *b, const cfx_target *t,
         } else if (!cfx_value_equal(in[k], p->init)) {
             return cfx_fail(err, CFX_EUNSUPPORTED,
                             "%s(): argument '%s' is only supported at its "
-                            "default", short_name(from), p->name);
+                            "default", short_name(from).text, p->name);
         }
     }
     return CFX_OK;

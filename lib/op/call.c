@@ -14,6 +14,27 @@
 #include "op/op_impl.h"
 #include "tensor/storage.h"
 
+/* Is it the last word of a name that calls have, or of one without overload? */
+static bool is_called(const char *aliases, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = aliases; at && (at = strstr(at, name)); at += n)
+        if (at > aliases && at[-1] == '.' && strchr(" .", at[n]))
+            return true;
+    return false;
+}
+
+const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
+                               char *buf, size_t size)
+{
+    const char *name = schema ? schema->name : "call";
+    if (!op || !schema || !op->aliases || is_called(op->aliases, name) ||
+        (op->inplace_aliases && strstr(op->inplace_aliases, name)))
+        return name;
+    snprintf(buf, size, "%.*s", (int)strcspn(op->aliases, " "), op->aliases);
+    return buf;
+}
+
 cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
                          ...)
 {
@@ -22,8 +43,10 @@ cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
     va_start(ap, fmt);
     vsnprintf(text, sizeof(text), fmt, ap);
     va_end(ap);
+    char name[64];
     return cfx_fail(call->err, code, "%s: %s",
-                    call->schema ? call->schema->name : "call", text);
+                    cfx_op__shown_name(call->op, call->schema, name,
+                                       sizeof(name)), text);
 }
 
 cfx_status cfx_call_axis(cfx_call *call, int64_t axis, int rank, int *out)

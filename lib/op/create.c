@@ -14,6 +14,7 @@
 #include "base/stop.h"
 #include "kernel/pointwise.h"
 #include "op/cost.h"
+#include "op/indexing.h"
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
@@ -49,6 +50,9 @@ cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
         shape[i] = cfx_call_dim(call, k, i);
         if (cfx_dim_le(call->env, cfx_dim_int(0), shape[i]))
             continue;
+        if (cfx_dim_is_bad(shape[i]))
+            return cfx_call_fail(call, CFX_EINVAL, "extent %d of the size is "
+                                 "no int of 62 bits", i);
         cfx_dim_format(shape[i], s, sizeof(s));
         return cfx_call_fail(call, CFX_EINVAL, "Trying to create tensor with "
                              "negative dimension %s", s);
@@ -364,9 +368,18 @@ static cfx_status count_ints(cfx_call *call, cfx_dim start, cfx_dim end,
     return CFX_OK;
 }
 
+static bool has_unknown(const cfx_call *call, double start, double end,
+                        double step)
+{
+    return cfx_infer_is_unknown(call, start) ||
+           cfx_infer_is_unknown(call, end) || cfx_infer_is_unknown(call, step);
+}
+
 static cfx_status count_floats(cfx_call *call, double start, double end,
                                double step, cfx_dim *n)
 {
+    if (has_unknown(call, start, end, step))
+        return cfx_index_unknown(call, n);
     if (step == 0 || isnan(step))
         return cfx_call_fail(call, CFX_EINVAL, "step must be nonzero");
     if (!isfinite(start) || !isfinite(end))
@@ -404,8 +417,9 @@ static cfx_status count_cut(cfx_call *call, double start, double end,
 {
     double a, b, by;
     cfx_status st = count_floats(call, start, end, step, n);
-    if (!st)
-        st = cut_number(call, start, CFX_I64, &a);
+    if (st || has_unknown(call, start, end, step))
+        return st;
+    st = cut_number(call, start, CFX_I64, &a);
     if (!st)
         st = cut_number(call, end, CFX_I64, &b);
     if (!st)
@@ -425,10 +439,6 @@ static cfx_status arange_infer(cfx_call *call)
     cfx_status st = cfx_create_check(call, k);
     if (st)
         return st;
-    if (!whole && (start.kind == CFX_SYMINT || end.kind == CFX_SYMINT ||
-                   step.kind == CFX_SYMINT))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "floats and symbols "
-                             "together");
     cfx_dtype dtype = cfx_call_dtype(call, k, whole ? CFX_I64 : CFX_F32);
     if (dtype == CFX_BOOL)
         return cfx_infer_refuse(call, dtype);

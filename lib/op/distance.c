@@ -23,7 +23,8 @@ enum { X1, X2, P, MODE };
 
 static cfx_status check_p(cfx_call *call, double p)
 {
-    return p >= 0 ? CFX_OK
+    return p >= 0 || cfx_infer_is_unknown(call, p)
+                  ? CFX_OK
                   : cfx_call_fail(call, CFX_EINVAL, "only supports "
                                   "non-negative p values");
 }

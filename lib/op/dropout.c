@@ -43,7 +43,7 @@ static int noise_axes(const cfx_call *call)
 static cfx_status check_p(cfx_call *call)
 {
     double p = cfx_call_double(call, P);
-    if (p >= 0 && p <= 1)
+    if ((p >= 0 && p <= 1) || cfx_infer_is_unknown(call, p))
         return CFX_OK;
     return cfx_call_fail(call, CFX_EINVAL, "dropout probability has to be "
                          "between 0 and 1, but got %g", p);

@@ -26,9 +26,12 @@ static cfx_status give(cfx_call *call, cfx_value v)
 static cfx_status slice_bounds(cfx_call *call, cfx_value slice, int64_t n,
                                int64_t *from, int64_t *to, int64_t *by)
 {
-    const cfx_value *part = slice.u.seq->item;
+    cfx_value part[3];
     int64_t v[3];
     for (int i = 0; i < 3; i++) {
+        cfx_status st = cfx_infer_index(call, slice.u.seq->item[i], &part[i]);
+        if (st)
+            return st;
         if (!cfx_value_is_none(part[i]) && part[i].kind != CFX_INT)
             return cfx_call_fail(call, CFX_EINVAL, "slice indices must be "
                                  "integers or None");
@@ -123,6 +126,10 @@ static cfx_status index_range(cfx_call *call, cfx_value v, int64_t i)
 
 static cfx_status index_other(cfx_call *call, cfx_value v, cfx_value key)
 {
+    cfx_status st = cfx_value_is_seq(v) || v.kind == CFX_STR
+                        ? cfx_infer_index(call, key, &key) : CFX_OK;
+    if (st)
+        return st;
     bool integer = key.kind == CFX_INT || key.kind == CFX_BOOL_VALUE;
     bool sequence = cfx_value_is_seq(v) || v.kind == CFX_STR;
     if (sequence && integer)

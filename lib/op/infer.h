@@ -26,6 +26,19 @@ cfx_dtype cfx_value_dtype(cfx_value v);
  * in one place. */
 cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t);
 
+/* ---- Numbers ---- */
+
+/* Is a float one that only a run knows? It passes checks of its range. */
+bool cfx_infer_is_unknown(const cfx_call *call, double x);
+
+/* The number that a tensor of one element holds; where only a run knows it, an
+ * unknown float or a new symbol. Fails for a bool that is not known. */
+cfx_status cfx_infer_number(cfx_call *call, const cfx_tensor *t,
+                            cfx_value *out);
+/* Python's __index__ of a value: of a tensor of one integer its number, other
+ * values as they are. */
+cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out);
+
 /* ---- Shapes ---- */
 
 /* Broadcast `shape` (of *rank) with another; PyTorch's sentence on failure. */

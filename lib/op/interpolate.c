@@ -15,6 +15,7 @@
 #include "kernel/pool.h"
 #include "kernel/resample.h"
 #include "op/cost.h"
+#include "op/indexing.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/view.h"
@@ -162,10 +163,20 @@ static double scale_of(const struct resize *r, int i)
     return cfx_value_is_none(v) || !r->keep_scale ? 0 : cfx_value_number(v);
 }
 
-/* floor(in * scale): of symbols for a ratio of small integers. */
-static cfx_status scaled(cfx_call *call, cfx_dim in, double scale,
+/* floor(in * factor): of symbols for a ratio of small integers. */
+static cfx_status scaled(cfx_call *call, cfx_dim in, cfx_value factor,
                          cfx_dim *out)
 {
+    double scale = cfx_value_number(factor);
+    if (factor.kind == CFX_TENSOR)
+        return cfx_call_fail(call, CFX_EINVAL, "argument 'scale_factor' must "
+                             "be float, not Tensor");
+    if (factor.kind == CFX_SYMINT) {
+        *out = cfx_dim_mul(call->env, in, cfx_value_dim(factor));
+        return CFX_OK;
+    }
+    if (cfx_infer_is_unknown(call, scale))
+        return cfx_index_unknown(call, out);
     if (cfx_dim_is_int(in)) {
         double n = floor((double)cfx_dim_value(in) * scale);
         if (!(n >= 0 && n < 0x1p60))
@@ -190,17 +201,22 @@ static cfx_status scaled(cfx_call *call, cfx_dim in, double scale,
 static cfx_status out_shape(cfx_call *call, const struct resize *r,
                             cfx_dim *shape)
 {
+    cfx_value all;
     shape[0] = r->x->shape[0];
     shape[1] = r->x->shape[1];
+    cfx_status of_size = cfx_infer_index(call, r->size, &all);
+    if (of_size)
+        return of_size;
     for (int i = 0; i < r->spatial; i++) {
         cfx_dim in = r->x->shape[2 + i], *out = &shape[2 + i];
-        cfx_value size = of_axis(r->size, i);
+        cfx_value size = of_axis(all, i);
         cfx_status st = CFX_OK;
-        if (!cfx_value_is_none(size))
+        if (!cfx_value_is_none(size)) {
+            st = cfx_infer_index(call, size, &size);
             *out = cfx_value_dim(size);
-        else
-            st = scaled(call, in, cfx_value_number(of_axis(r->scale, i)),
-                        out);
+        } else {
+            st = scaled(call, in, of_axis(r->scale, i), out);
+        }
         if (st)
             return st;
         if (!cfx_dim_le(call->env, cfx_dim_int(1), in) ||

@@ -40,6 +40,34 @@ static cfx_status unknown_number(cfx_call *call, cfx_dtype type,
     return st;
 }
 
+bool cfx_infer_is_unknown(const cfx_call *call, double x)
+{
+    return isnan(x) && call->meta && call->env;
+}
+
+cfx_status cfx_infer_number(cfx_call *call, const cfx_tensor *t,
+                            cfx_value *out)
+{
+    cfx_dtype type = (cfx_dtype)t->dtype;
+    if (call->meta || cfx_tensor_is_meta(t))
+        return unknown_number(call, type, out);
+    *out = number_at(type, t->data);
+    return CFX_OK;
+}
+
+cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out)
+{
+    *out = v;
+    if (v.kind != CFX_TENSOR)
+        return CFX_OK;
+    const cfx_tensor *t = v.u.tensor;
+    cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape);
+    if (cfx_dtype_is_float((cfx_dtype)t->dtype) || !cfx_dim_is(n, 1))
+        return cfx_call_fail(call, CFX_EINVAL, "only integer tensors of a "
+                             "single element can be converted to an index");
+    return cfx_infer_number(call, t, out);
+}
+
 /* ---- item ---- */
 
 static cfx_status item_infer(cfx_call *call)

@@ -44,6 +44,11 @@ bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *schema,
 
 /* ---- Calls ---- */
 
+/* What messages call an operator: the name of its schema, or, where no call has
+ * that name (py_add), the first that calls have ("operator.add"). */
+const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
+                               char *buf, size_t size);
+
 /* In an operator's flags: its arguments are graphs; see control.c. */
 enum { CFX_OP__GRAPHS = 1 << 16 };
 

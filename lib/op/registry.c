@@ -7,6 +7,8 @@
  */
 #include <stdio.h>
 
+#include <cfx/nearest.h>
+
 #include "base/context.h"
 #include "base/mutex.h"
 #include "op/op_impl.h"
@@ -282,15 +284,39 @@ static cfx_status find_function(const cfx_target **out, cfx_context *ctx,
     return st;
 }
 
+/* Methods are sought among methods, functions among the others. */
+static void find_nearest(cfx_nearest *n, cfx_context *ctx, bool method)
+{
+    static const char prefix[] = "Tensor.";
+    registry *r = registry_of(ctx);
+    if (!r)
+        return;
+    pthread_mutex_lock(&r->lock);
+    for (size_t i = 0; i < r->names.cap; i++) {
+        const cfx_map_entry *e = &r->names.entry[i];
+        bool is_method = e->key && e->len > 7 && !memcmp(e->key, prefix, 7);
+        size_t skip = method ? 7 : 0;
+        if (e->key && is_method == method)
+            cfx_nearest_try(n, e->key + skip, e->len - skip);
+    }
+    pthread_mutex_unlock(&r->lock);
+}
+
 cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
                             const char *name, bool method, cfx_error *err)
 {
     cfx_status st = method ? find(out, ctx, "Tensor.", name, err)
                            : find_function(out, ctx, name, err);
-    if (!st && !*out)
-        st = cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
-                      method ? "method" : "function", name);
-    return st;
+    if (st || *out)
+        return st;
+    if (!err)
+        return CFX_ENAME;
+    cfx_nearest near;
+    cfx_nearest_init(&near, name, strlen(name));
+    find_nearest(&near, ctx, method);
+    return cfx_fail(err, CFX_ENAME, "unknown %s '%s'%s",
+                    method ? "method" : "function", name,
+                    cfx_nearest_text(&near));
 }
 
 const cfx_target *cfx_find_function(cfx_context *ctx, const char *name)

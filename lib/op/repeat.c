@@ -48,6 +48,9 @@ static cfx_status repeat_infer(cfx_call *call)
         shape[i] = factor_of(call, rank, i);
         if (at >= 0)
             shape[i] = cfx_dim_mul(call->env, shape[i], x->shape[at]);
+        if (cfx_dim_is_bad(shape[i]))
+            return cfx_call_fail(call, CFX_ESHAPE, "extent %d of the result "
+                                 "is no int of 62 bits", i);
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i])) {
             char s[64];
             cfx_dim_format(shape[i], s, sizeof(s));

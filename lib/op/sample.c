@@ -100,7 +100,9 @@ static cfx_status spread_infer(cfx_call *call)
     double a = cfx_call_double(call, 1), b = cfx_call_double(call, 2);
     bool normal = call->op->code == NORMAL;
     cfx_status st = cfx_infer_need_float(call, type);
-    if (!st && (normal ? !(b >= 0) : !(a <= b)))
+    bool unknown = cfx_infer_is_unknown(call, b) ||
+                   (!normal && cfx_infer_is_unknown(call, a));
+    if (!st && !unknown && (normal ? !(b >= 0) : !(a <= b)))
         st = cfx_call_fail(call, CFX_EINVAL, normal
                            ? "expects std >= 0.0, but found std %g"
                            : "expects a range that is not empty, up to %g", b);
@@ -140,9 +142,10 @@ static cfx_status normal_infer(cfx_call *call)
     cfx_status st = cfx_create_check(call, 4);
     if (!st)
         st = cfx_infer_need_float(call, dtype);
-    if (!st && !(cfx_call_double(call, 1) >= 0))
+    double std = cfx_call_double(call, 1);
+    if (!st && !(std >= 0) && !cfx_infer_is_unknown(call, std))
         st = cfx_call_fail(call, CFX_EINVAL, "expects std >= 0.0, but found "
-                           "std %g", cfx_call_double(call, 1));
+                           "std %g", std);
     if (!st)
         st = cfx_create_size(call, 2, &rank, shape);
     return st ? st : cfx_call_out(call, dtype, rank, shape);
@@ -292,7 +295,7 @@ static cfx_status bernoulli_infer(cfx_call *call)
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_status st = CFX_OK;
     double p = call->op->code ? cfx_call_double(call, 1) : 0;
-    if (!(p >= 0 && p <= 1))
+    if (!(p >= 0 && p <= 1) && !cfx_infer_is_unknown(call, p))
         st = cfx_call_fail(call, CFX_EINVAL, "bernoulli_ expects p to be in "
                            "[0, 1], but got p=%g", p);
     else if (!call->op->code)

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 
+#include "op/infer.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
 
@@ -151,10 +152,11 @@ cfx_status cfx_scope__refuse(cfx_scope *s, const cfx_target *t,
                              const cfx_value *in, int k)
 {
     const cfx_param *p = &t->schema->params[k];
-    char type[32];
+    char type[32], name[64];
     cfx_param__type_name(p, type, sizeof(type));
     return cfx_fail(&s->error, CFX_EINVAL,
-                    "%s: argument '%s' must be %s, not %s", t->schema->name,
+                    "%s: argument '%s' must be %s, not %s",
+                    cfx_op__shown_name(t->op, t->schema, name, sizeof(name)),
                     p->name, type, cfx_kind_name(in[k].kind));
 }
 
@@ -200,6 +202,128 @@ static cfx_status call_checked(cfx_scope *s, const cfx_target *t,
                  : cfx_scope__refuse(s, t, b->in, k);
 }
 
+/* ---- Tensors that stand for numbers ---- */
+
+enum { MOST_ARGS = 2 * CFX_MAX_PARAMS, MOST_PLACES = 4 };
+
+/* Arguments, keywords behind the others, and those of them that may be numbers
+ * instead. */
+struct numbered {
+    cfx_value v[MOST_ARGS];
+    cfx_value number[MOST_PLACES];
+    size_t place[MOST_PLACES];
+    size_t n;
+};
+
+static bool is_bare(cfx_value v)
+{
+    return v.kind == CFX_TENSOR && !v.u.tensor->rank &&
+           v.u.tensor->dtype != CFX_BOOL;
+}
+
+static bool holds_bare(cfx_value v)
+{
+    if (!cfx_value_is_seq(v))
+        return is_bare(v);
+    for (uint32_t i = 0; i < v.u.seq->len; i++)
+        if (is_bare(v.u.seq->item[i]))
+            return true;
+    return false;
+}
+
+/* The number in a tensor, or a list with numbers for its tensors; the scope
+ * owns it. Absent where that fails. */
+static cfx_value as_numbers(cfx_scope *s, cfx_value v)
+{
+    cfx_error ignored = {0};
+    cfx_call call = {.ctx = s->ctx, .env = s->env, .err = &ignored,
+                     .meta = s->env != NULL};
+    cfx_value item[MOST_ARGS];
+    if (!cfx_value_is_seq(v))
+        return cfx_infer_number(&call, v.u.tensor, &item[0]) ? CFX_NOTHING
+                                                             : item[0];
+    if (v.u.seq->len > MOST_ARGS)
+        return CFX_NOTHING;
+    for (uint32_t i = 0; i < v.u.seq->len; i++) {
+        item[i] = v.u.seq->item[i];
+        if (is_bare(item[i]) &&
+            cfx_infer_number(&call, item[i].u.tensor, &item[i]))
+            return CFX_NOTHING;
+    }
+    return cfx_list_of(s, (cfx_kind)v.kind, v.u.seq->len, item);
+}
+
+static bool find_numbers(cfx_scope *s, struct numbered *a, size_t nargs,
+                         size_t nkwargs)
+{
+    for (size_t i = 0; i < nargs + 2 * nkwargs; i++) {
+        if (!holds_bare(a->v[i]))
+            continue;
+        if (a->n == MOST_PLACES)
+            return false;
+        a->number[a->n] = as_numbers(s, a->v[i]);
+        if (a->number[a->n].kind == CFX_ABSENT || cfx_scope_failed(s))
+            return false;
+        a->place[a->n++] = i;
+    }
+    return a->n > 0;
+}
+
+static unsigned count_bits(unsigned set)
+{
+    return set ? (set & 1) + count_bits(set >> 1) : 0;
+}
+
+/* As few tensors as can be become numbers, the last ones first: the first
+ * mostly are tensors. */
+static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
+                         const struct numbered *a, size_t nargs,
+                         size_t nkwargs)
+{
+    struct numbered with = *a;
+    cfx_error ignored;
+    for (unsigned bits = 1; bits <= a->n; bits++)
+        for (unsigned set = 1u << a->n; --set;) {
+            if (count_bits(set) != bits)
+                continue;
+            for (size_t i = 0; i < a->n; i++)
+                with.v[a->place[i]] = set >> i & 1 ? a->number[i]
+                                                   : a->v[a->place[i]];
+            ignored.code = CFX_OK;
+            if (!cfx_bind(b, s->ctx, target, with.v, nargs, with.v + nargs,
+                          nkwargs, &ignored) &&
+                cfx_bound__mismatch(b->target->schema, b->in) < 0)
+                return true;
+            if (!ignored.code)
+                cfx_bound_release(b);
+        }
+    return false;
+}
+
+bool cfx_scope__call_with_numbers(cfx_scope *s, const cfx_target *target,
+                                  const cfx_value *args, size_t nargs,
+                                  const cfx_value *kwargs, size_t nkwargs,
+                                  cfx_value *out, cfx_status *st)
+{
+    struct numbered a = {.n = 0};
+    cfx_bound b = {0};
+    if (nargs + 2 * nkwargs > MOST_ARGS || cfx_scope_failed(s))
+        return false;
+    if (nargs)
+        memcpy(a.v, args, nargs * sizeof(*args));
+    if (nkwargs)
+        memcpy(a.v + nargs, kwargs, 2 * nkwargs * sizeof(*kwargs));
+    size_t frame = cfx_scope_enter(s);
+    bool bound = find_numbers(s, &a, nargs, nkwargs) &&
+                 bind_numbers(s, &b, target, &a, nargs, nkwargs);
+    if (bound) {
+        *st = cfx_scope__call_bound(s, b.target, b.in, b.inplace, out);
+        cfx_bound_release(&b);
+    }
+    cfx_scope_leave(s, frame, cfx_none());
+    return bound;
+}
+
 static cfx_status spell_target(cfx_scope *s, const cfx_target *t,
                                const cfx_value *args, size_t nargs,
                                const cfx_value *kwargs, size_t nkwargs,
@@ -221,10 +345,17 @@ cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
         return s->error.code;
     if (cfx_scope__records(s))
         return spell_target(s, target, args, nargs, kwargs, nkwargs, out);
+    cfx_error e;
+    e.code = CFX_OK;
     cfx_status st = cfx_bind(&b, s->ctx, target, args, nargs, kwargs, nkwargs,
-                             &s->error);
-    if (!st)
-        st = call_checked(s, b.target, &b, b.inplace, out);
+                             &e);
+    if (st == CFX_EINVAL &&
+        cfx_scope__call_with_numbers(s, target, args, nargs, kwargs, nkwargs,
+                                     out, &st))
+        return st;
+    if (st)
+        return cfx_fail(&s->error, st, "%s", e.text);
+    st = call_checked(s, b.target, &b, b.inplace, out);
     cfx_bound_release(&b);
     if (st)
         cfx_fail(&s->error, st, "%s", cfx_status_name(st));

@@ -12,6 +12,15 @@
 cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
                                  const cfx_value *in, bool inplace,
                                  cfx_value *out);
+/*
+ * Make a call that no signature takes as it stands, with tensors without axes
+ * as the numbers that they hold, as PyTorch does where a number is asked for.
+ * False, and nothing done, where that helps nobody; else *st tells.
+ */
+bool cfx_scope__call_with_numbers(cfx_scope *s, const cfx_target *target,
+                                  const cfx_value *args, size_t nargs,
+                                  const cfx_value *kwargs, size_t nkwargs,
+                                  cfx_value *out, cfx_status *st);
 /* Fail the scope because parameter k does not take what it was given. */
 cfx_status cfx_scope__refuse(cfx_scope *s, const cfx_target *t,
                              const cfx_value *in, int k);

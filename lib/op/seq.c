@@ -93,10 +93,18 @@ static cfx_status add_infer(cfx_call *call)
 static cfx_status mul_infer(cfx_call *call)
 {
     cfx_value a = call->in[0], n = call->in[1];
-    if (is_int(a)) {
+    if (is_int(a) || a.kind == CFX_TENSOR) {
         n = a;
         a = call->in[1];
     }
+    cfx_status st = cfx_value_is_seq(a) || a.kind == CFX_STR
+                        ? cfx_infer_index(call, n, &n) : CFX_OK;
+    if (st)
+        return st;
+    if (n.kind == CFX_SYMINT)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "how often a %s is "
+                             "repeated depends on the numbers",
+                             cfx_kind_name(a.kind));
     if (cfx_value_is_seq(a) && is_int(n))
         return join_items(call, a, n.u.i, NULL);
     if (a.kind == CFX_STR && is_int(n))

@@ -5,6 +5,7 @@
  * shape   that of the argument.
  * cost    the steps of the formula for each element.
  */
+#include "op/infer.h"
 #include "op/rules.h"
 
 /* The same, but row-major whatever the argument's strides. */
@@ -27,7 +28,7 @@ static cfx_status lambda_run(cfx_call *call)
 static cfx_status softshrink_infer(cfx_call *call)
 {
     double lambda = cfx_call_double(call, 1);
-    if (!(lambda >= 0))
+    if (!(lambda >= 0) && !cfx_infer_is_unknown(call, lambda))
         return cfx_call_fail(call, CFX_EINVAL, "lambda must be greater or "
                              "equal to 0, but found to be %g.", lambda);
     return cfx_unary_only_float(call);

@@ -142,6 +142,13 @@ cfx_status cfx_view_slice(cfx_call *call, cfx_view *v, int axis,
 {
     cfx_shape_env *env = call->env;
     cfx_dim n = v->shape[axis], one = cfx_dim_int(1), zero = cfx_dim_int(0);
+    cfx_status st = cfx_infer_index(call, step, &step);
+    if (!st)
+        st = cfx_infer_index(call, start, &start);
+    if (!st)
+        st = cfx_infer_index(call, end, &end);
+    if (st)
+        return st;
     cfx_dim by = bound_of(step, one);
     cfx_dim from = bound_of(start, zero), to = bound_of(end, n);
     if (cfx_dim_is_bad(by) || cfx_dim_is_bad(from) || cfx_dim_is_bad(to))

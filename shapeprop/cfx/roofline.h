@@ -262,7 +262,8 @@ CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
                                         const cfx_roofline_view *view,
                                         cfx_error *err);
 
-/* The columns there are: name i and what it says, or NULL. */
+/* The columns there are: name i, or NULL; what it says in *title, which may be
+ * NULL. */
 CFX_API const char *cfx_roofline_column(size_t i, const char **title);
 /* The name of the column that is called so, or by its key in CSV, or NULL. */
 CFX_API const char *cfx_roofline_find_column(const char *name, size_t len);

@@ -1,0 +1,7 @@
+# Fish completion for cfx, which knows its commands and options itself.
+function __cfx_complete
+    set -l words (commandline -opc)
+    set -l last (commandline -ct)
+    command $words[1] __complete $words[2..-1] "$last" 2>/dev/null
+end
+complete -c cfx -a '(__cfx_complete)'
