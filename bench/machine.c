@@ -222,9 +222,9 @@ static void compare(const cfx_machine_rates *r)
                   r->peak[CFX_MACHINE_FLOAT32], "OpenBLAS", most);
     double plain = stream_triad(r->threads, bytes, false);
     double past = stream_triad(r->threads, bytes, true);
-    print_row(r->threads, "triad, GB/s", memory->triad, "STREAM's loop",
+    print_row(r->threads, "triad, GB/s", memory->rate[CFX_MACHINE_TRIAD], "STREAM's loop",
               plain);
-    print_row(r->threads, "triad, GB/s", memory->triad,
+    print_row(r->threads, "triad, GB/s", memory->rate[CFX_MACHINE_TRIAD],
               "past the caches", past);
 }
 

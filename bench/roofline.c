@@ -134,7 +134,7 @@ int main(int argc, char **argv)
     if (argc - optind < 3)
         return 2;
     if (cfx_context_new(&ctx, &o, &err) ||
-        cfx_machine_cached(&machine, ctx, false, 0, &err)) {
+        cfx_machine_cached(&machine, ctx, 0, 0, &err)) {
         fprintf(stderr, "bench-roofline: %s\n", err.text);
         return 1;
     }

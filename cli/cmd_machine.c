@@ -9,7 +9,7 @@
 
 struct machine_options {
     const char *machine, *format;
-    bool again;
+    bool again, keep;
     double seconds;
 };
 
@@ -21,6 +21,9 @@ static const cli_option options[] = {
     {CLI_FLAG, 0, "measure-again", NULL,
      "measure, though there is a result of before",
      offsetof(struct machine_options, again)},
+    {CLI_FLAG, 0, "keep-doubtful", NULL,
+     "measure once, and keep the result even if it contradicts itself",
+     offsetof(struct machine_options, keep)},
     {CLI_SECONDS, 0, "seconds", "SECONDS",
      "take about so long to measure (default: 8)",
      offsetof(struct machine_options, seconds)},
@@ -131,18 +134,18 @@ static void print_levels(FILE *to, const cfx_machine *m, bool spread)
 {
     char size[CELL];
 
-    fprintf(to, "\n%7s %-8s %10s %9s %9s %9s %9s%s\n", "GB/s", "", "size",
-            "read", "write", "triad", "update", spread ? "   spread" : "");
+    fprintf(to, "\n%7s %-8s %10s", "GB/s", "", "size");
+    for (int j = 0; j < CFX_MACHINE_KERNELS; j++)
+        fprintf(to, " %9s", cfx_machine_kernel_name((cfx_machine_kernel)j));
+    fprintf(to, spread ? "   spread\n" : "\n");
     for (int i = 0; i < m->nrates; i++) {
         const cfx_machine_rates *r = &m->rates[i];
         for (int k = 0; k < r->nlevels; k++) {
             const cfx_machine_level *l = &r->level[k];
             print_size(size, l->bytes);
             fprintf(to, "%7d %-8s %10s", r->threads, l->name, size);
-            print_rate(to, l->read);
-            print_rate(to, l->write);
-            print_rate(to, l->triad);
-            print_rate(to, l->update);
+            for (int j = 0; j < CFX_MACHINE_KERNELS; j++)
+                print_rate(to, l->rate[j]);
             print_spread(to, spread, l->spread);
         }
     }
@@ -171,11 +174,12 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)args;
     if (o->format && !json && strcmp(o->format, "text"))
         return cli_usage(c, "'%s' is no FORMAT", o->format);
-    if (o->machine && (o->again || o->seconds > 0))
+    unsigned how = (o->again ? CFX_MACHINE_AGAIN : 0) |
+                   (o->keep ? CFX_MACHINE_KEEP_DOUBTFUL : 0);
+    if (o->machine && (how || o->seconds > 0))
         return cli_usage(c, "nothing is measured of another --machine");
     rc = o->machine ? cfx_machine_find(&m, c->ctx, o->machine, &err)
-                    : cfx_machine_cached(&m, c->ctx, o->again, o->seconds,
-                                         &err);
+                    : cfx_machine_cached(&m, c->ctx, how, o->seconds, &err);
     if (rc)
         return cli_fail(&err);
     if (json)
@@ -195,7 +199,10 @@ const cli_command cli_command_machine = {
         "10^9 operations per second, a multiply-add being two; bandwidths in "
         "10^9 bytes per second. The spread is how far the median of the "
         "repeats is below the best, which is shown. This machine is measured "
-        "once; the result is kept in $XDG_CACHE_HOME/cfx or ~/.cache/cfx.",
+        "once; the result is kept in $XDG_CACHE_HOME/cfx or ~/.cache/cfx. One "
+        "that contradicts itself (a level faster than the one before it, "
+        "memory written faster than it is read or copied, repeats far apart) "
+        "is measured again, and not kept if that does not help.",
     .options = options,
     .size = sizeof(struct machine_options),
     .min_args = 0,

@@ -143,7 +143,7 @@ static cfx_status find_machine(cfx_machine **out, cli *c, const char *name,
                                cfx_error *err)
 {
     return name ? cfx_machine_find(out, c->ctx, name, err)
-                : cfx_machine_cached(out, c->ctx, false, 0, err);
+                : cfx_machine_cached(out, c->ctx, 0, 0, err);
 }
 
 struct sweep {

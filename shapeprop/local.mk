@@ -35,7 +35,9 @@ noinst_LTLIBRARIES += libmachine.la
 libmachine_la_SOURCES = %reldir%/machine.c %reldir%/machine_impl.h \
 	%reldir%/machine_json.c %reldir%/machine_find.c \
 	%reldir%/machine_detect.c %reldir%/machine_measure.c \
-	%reldir%/machine_cached.c %reldir%/machine_loops.h
+	%reldir%/machine_team.c %reldir%/machine_team.h \
+	%reldir%/machine_doubt.c %reldir%/machine_cached.c \
+	%reldir%/machine_loops.h
 libmachine_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DCFX_MACHINES_DIR='"$(machinesdir)"'
 libcfx_all_la_LIBADD += libmachine.la

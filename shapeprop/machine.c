@@ -3,6 +3,8 @@
  */
 #include "machine_impl.h"
 
+#include <stdio.h>
+
 /* ---- Life ---- */
 
 cfx_machine_box *cfx_machine__new(cfx_context *ctx, int nrates)
@@ -85,4 +87,22 @@ const char *cfx_machine_type_name(cfx_machine_type t)
     };
 
     return (unsigned)t < CFX_MACHINE_TYPES ? name[t] : "?";
+}
+
+const char *cfx_machine_kernel_name(cfx_machine_kernel k)
+{
+    static const char *const name[] = {
+        [CFX_MACHINE_READ] = "read",
+        [CFX_MACHINE_WRITE] = "write",
+        [CFX_MACHINE_TRIAD] = "triad",
+        [CFX_MACHINE_UPDATE] = "update",
+    };
+
+    return (unsigned)k < CFX_MACHINE_KERNELS ? name[k] : "?";
+}
+
+void cfx_machine__rate_key(char key[CFX_MACHINE_KEY], cfx_machine_kernel k)
+{
+    snprintf(key, CFX_MACHINE_KEY, "%s_bytes_per_second",
+             cfx_machine_kernel_name(k));
 }

@@ -1,7 +1,8 @@
 /*
  * machine_cached -- what was measured before, in the user's cache folder.
  *
- * The file's name tells processor, cores and level of instructions, and so does
+ * What contradicts itself is measured again, and not kept unless that is asked
+ * for. The file's name tells processor, cores and level of instructions, and so does
  * its text: a folder may be shared by several machines, and what is of
  * another one, of another version, or cannot be read is measured again.
  */
@@ -92,8 +93,36 @@ static void keep(const cfx_machine *m, char *path)
                     err.text);
 }
 
-cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx, bool again,
-                              double seconds, cfx_error *err)
+enum { TRIES = 3 };
+
+/* Measure, and keep the result in a file; `path` may be NULL. */
+static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
+                                   char *path, bool keep_doubtful,
+                                   double seconds, cfx_error *err)
+{
+    char why[CFX_MACHINE_TEXT];
+
+    cfx_message(ctx, CFX_NOTE, "measuring this machine, which takes some %g "
+                "seconds%s%s", seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
+                path ? " and is kept in " : "", path ? path : "");
+    cfx_status rc = cfx_machine__measure_surely(
+        out, ctx, seconds, keep_doubtful ? 1 : TRIES, cfx_machine_measure, why,
+        err);
+    if (rc || !path)
+        return rc;
+    if (why[0])
+        cfx_message(ctx, CFX_WARNING, "what was measured is doubtful, and %s: "
+                    "%s", keep_doubtful
+                              ? "kept"
+                              : "not kept (cfx machine --keep-doubtful would)",
+                    why);
+    if (!why[0] || keep_doubtful)
+        keep(*out, path);
+    return CFX_OK;
+}
+
+cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
+                              unsigned how, double seconds, cfx_error *err)
 {
     cfx_machine_hardware hw;
     cfx_status rc = CFX_OK;
@@ -107,21 +136,14 @@ cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx, bool again,
         add_file(&path, &hw, ctx->cpu);
     if (path.failed)
         rc = cfx_no_memory(err);
-    else if (folder && !again)
+    else if (folder && !(how & CFX_MACHINE_AGAIN))
         *out = read_kept(ctx, path.s, &hw);
     if (*out && seconds > 0)
         cfx_message(ctx, CFX_NOTE, "this machine was measured before, and is "
                     "not measured again: %s", path.s);
-    if (!rc && !*out) {
-        cfx_message(ctx, CFX_NOTE, "measuring this machine, which takes some "
-                    "%g seconds%s%s",
-                    seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
-                    folder ? " and is kept in " : "",
-                    folder ? path.s : "");
-        rc = cfx_machine_measure(out, ctx, seconds, err);
-        if (!rc && folder)
-            keep(*out, path.s);
-    }
+    if (!rc && !*out)
+        rc = measure_and_keep(out, ctx, folder ? path.s : NULL,
+                              how & CFX_MACHINE_KEEP_DOUBTFUL, seconds, err);
     cfx_buf_release(&path);
     return rc;
 }

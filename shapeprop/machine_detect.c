@@ -240,6 +240,40 @@ static void caches_of_sysconf(cfx_machine_hardware *hw)
 #endif
 }
 
+/* ---- Memory ---- */
+
+/* The number behind a word, at the beginning of a line; 0 where there is none.
+ * The word may be empty. */
+static int64_t number_in(const char *path, const char *word)
+{
+    FILE *f = fopen(path, "r");
+    char line[256];
+    long long n = 0;
+    size_t len = strlen(word);
+
+    while (f && !n && fgets(line, sizeof(line), f)) {
+        if (!strncmp(line, word, len) && sscanf(line + len, "%lld", &n) != 1)
+            n = 0;
+    }
+    if (f)
+        fclose(f);
+    return n > 0 ? n : 0;
+}
+
+/* What is free, and within the limit of a container. */
+static int64_t available_memory(int64_t all)
+{
+    int64_t kilobytes = number_in("/proc/meminfo", "MemAvailable:");
+    int64_t limit = number_in("/sys/fs/cgroup/memory.max", "");
+    int64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+    int64_t available = kilobytes && kilobytes < all >> 10 ? kilobytes << 10
+                                                           : all;
+
+    if (limit && limit - used < available)
+        available = limit > used ? limit - used : 0;
+    return available;
+}
+
 void cfx_machine__detect(cfx_machine_hardware *hw)
 {
     cpu_set_t set;
@@ -261,6 +295,7 @@ void cfx_machine__detect(cfx_machine_hardware *hw)
     long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
     if (pages > 0 && page > 0)
         hw->memory = (int64_t)pages * page;
+    hw->available = available_memory(hw->memory);
 }
 
 /* ---- Instructions ---- */

@@ -16,10 +16,17 @@
 typedef struct cfx_machine_box {
     cfx_machine machine;
     cfx_arena arena;
+    bool hurried; /* time or memory were too short to pass the caches */
+    double busy;  /* the part of the processors that others had meanwhile */
 } cfx_machine_box;
 
 /* One with `nrates` zeroed rates, without name. NULL on lack of memory. */
 cfx_machine_box *cfx_machine__new(cfx_context *ctx, int nrates);
+
+enum { CFX_MACHINE_KEY = 32 };
+
+/* "read_bytes_per_second", in all documents. */
+void cfx_machine__rate_key(char key[CFX_MACHINE_KEY], cfx_machine_kernel k);
 
 /* The rates of one number of threads, as in the file; NULL on lack of memory.
  * A new reference. */
@@ -46,6 +53,7 @@ typedef struct cfx_machine_hardware {
     int ncaches;
     cfx_machine_cache cache[CFX_MACHINE_CACHES]; /* of data, from L1 */
     int64_t memory;  /* bytes; 0: not known */
+    int64_t available; /* of them, to this process; 0: not known */
     /* The processors' numbers, those that share a core after all others. */
     int nprocessors;
     short processor[CFX_MACHINE_PROCESSORS];
@@ -56,6 +64,22 @@ void cfx_machine__detect(cfx_machine_hardware *hw);
 
 /* Does the processor have it, beyond its level? */
 bool cfx_machine__has(cfx_machine_feature feature);
+
+/* ---- machine_doubt.c: does a machine contradict itself? ---- */
+
+/* Says in a line what is doubtful of a measured machine; false: nothing. */
+bool cfx_machine__doubt(char why[CFX_MACHINE_TEXT], const cfx_machine *m);
+
+typedef cfx_status cfx_machine_measure_fn(cfx_machine **out, cfx_context *ctx,
+                                          double seconds, cfx_error *err);
+
+/* Measure, and as long as the result is doubtful once more, but TRIES times at
+ * most; then *why is not empty. Fails as `measure` does. */
+cfx_status cfx_machine__measure_surely(cfx_machine **out, cfx_context *ctx,
+                                       double seconds, int tries,
+                                       cfx_machine_measure_fn *measure,
+                                       char why[CFX_MACHINE_TEXT],
+                                       cfx_error *err);
 
 /* ---- machine_measure.c ---- */
 

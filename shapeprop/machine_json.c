@@ -164,32 +164,47 @@ static cfx_status read_sizes(cfx_machine_level *l, const json_t *o, bool last,
     return rc;
 }
 
+static cfx_status read_kernels(cfx_machine_level *l, const json_t *o,
+                               cfx_error *err)
+{
+    char key[CFX_MACHINE_KEY];
+    double all = 0;
+
+    for (int k = 0; k < CFX_MACHINE_KERNELS; k++) {
+        cfx_machine__rate_key(key, (cfx_machine_kernel)k);
+        cfx_status rc = read_rate(&l->rate[k], o, key, err);
+        if (rc)
+            return rc;
+        all += l->rate[k];
+    }
+    return all > 0 ? CFX_OK : cfx_fail(err, CFX_EPARSE, "has no rate");
+}
+
+static cfx_status check_level_keys(const json_t *o, cfx_error *err)
+{
+    char rate[CFX_MACHINE_KERNELS][CFX_MACHINE_KEY];
+    const char *keys[CFX_MACHINE_KERNELS + 5] = {"level", "bytes",
+                                                 "threads_sharing", "spread"};
+
+    for (int k = 0; k < CFX_MACHINE_KERNELS; k++) {
+        cfx_machine__rate_key(rate[k], (cfx_machine_kernel)k);
+        keys[4 + k] = rate[k];
+    }
+    return check_keys(o, keys, err);
+}
+
 static cfx_status read_level(cfx_machine_level *l, const json_t *o, bool last,
                              cfx_error *err)
 {
-    static const char *const keys[] = {
-        "level", "bytes", "threads_sharing", "read_bytes_per_second",
-        "write_bytes_per_second", "triad_bytes_per_second",
-        "update_bytes_per_second", "spread", NULL};
-    cfx_status rc = check_keys(o, keys, err);
+    cfx_status rc = check_level_keys(o, err);
 
     if (!rc)
         rc = read_level_name(l, o, err);
     if (!rc)
         rc = read_sizes(l, o, last, err);
     if (!rc)
-        rc = read_rate(&l->read, o, keys[3], err);
-    if (!rc)
-        rc = read_rate(&l->write, o, keys[4], err);
-    if (!rc)
-        rc = read_rate(&l->triad, o, keys[5], err);
-    if (!rc)
-        rc = read_rate(&l->update, o, keys[6], err);
-    if (!rc)
-        rc = read_spread(&l->spread, o, "spread", err);
-    if (!rc && !(l->read + l->write + l->triad + l->update > 0))
-        rc = cfx_fail(err, CFX_EPARSE, "has no rate");
-    return rc;
+        rc = read_kernels(l, o, err);
+    return rc ? rc : read_spread(&l->spread, o, "spread", err);
 }
 
 static cfx_status read_levels(cfx_machine_rates *r, const json_t *list,
@@ -381,16 +396,16 @@ static void set(json_t *o, const char *key, json_t *v, bool *ok)
 static json_t *level_json(const cfx_machine_level *l, bool *ok)
 {
     json_t *o = json_object();
+    char key[CFX_MACHINE_KEY];
 
     set(o, "level", json_string(l->name), ok);
     set(o, "bytes", l->bytes ? json_integer(l->bytes) : json_null(), ok);
     if (l->threads_sharing > 1)
         set(o, "threads_sharing", json_integer(l->threads_sharing), ok);
-    set(o, "read_bytes_per_second", number_json(l->read), ok);
-    set(o, "write_bytes_per_second", number_json(l->write), ok);
-    set(o, "triad_bytes_per_second", number_json(l->triad), ok);
-    if (l->update > 0)
-        set(o, "update_bytes_per_second", json_real(l->update), ok);
+    for (int k = 0; k < CFX_MACHINE_KERNELS; k++) {
+        cfx_machine__rate_key(key, (cfx_machine_kernel)k);
+        set(o, key, number_json(l->rate[k]), ok);
+    }
     if (l->spread > 0)
         set(o, "spread", json_real(l->spread), ok);
     return o;

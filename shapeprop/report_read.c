@@ -5,6 +5,7 @@
  * the document may have left out what it did not know, so that what is missing
  * is not an error, but an array in place of an object is.
  */
+#include "shapeprop/machine_impl.h"
 #include "shapeprop/report_impl.h"
 
 #include <math.h>
@@ -330,10 +331,13 @@ static bool read_peaks(cfx_report *r, const json_t *peaks, bool all)
 /* The best that was seen of a level: nothing moves more. */
 static double bandwidth(const json_t *level)
 {
-    double best = member(level, "read_bytes_per_second");
-    best = fmax(best, member(level, "write_bytes_per_second"));
-    best = fmax(best, member(level, "triad_bytes_per_second"));
-    return fmax(best, member(level, "update_bytes_per_second"));
+    char key[CFX_MACHINE_KEY];
+    double best = 0;
+    for (int k = 0; k < CFX_MACHINE_KERNELS; k++) {
+        cfx_machine__rate_key(key, (cfx_machine_kernel)k);
+        best = fmax(best, member(level, key));
+    }
+    return best;
 }
 
 /* Levels that are equally fast are one ceiling: "L1, L2". */

@@ -178,12 +178,14 @@ static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
 static double level_seconds(const cfx_machine_level *l, double read,
                             double written, bool in_place)
 {
-    double update = in_place ? l->update : 0;
-    double in = fmax(fmax(l->read, l->triad * 2 / 3), update / 2);
-    double out = fmax(fmax(l->write, l->triad / 3), update / 2);
-    in = in > 0 ? in : l->write;
+    const double *rate = l->rate;
+    double triad = rate[CFX_MACHINE_TRIAD];
+    double update = in_place ? rate[CFX_MACHINE_UPDATE] : 0;
+    double in = fmax(fmax(rate[CFX_MACHINE_READ], triad * 2 / 3), update / 2);
+    double out = fmax(fmax(rate[CFX_MACHINE_WRITE], triad / 3), update / 2);
+    in = in > 0 ? in : rate[CFX_MACHINE_WRITE];
     out = out > 0 ? out : in;
-    double both = fmax(fmax(in, out), fmax(l->triad, update));
+    double both = fmax(fmax(in, out), fmax(triad, update));
     return fmax(fmax(read / in, written / out), (read + written) / both);
 }
 

@@ -10,6 +10,7 @@
 #include <cfx/report.h>
 
 #include "format/print.h"
+#include "shapeprop/machine_impl.h"
 
 /* ---- Objects being made: a missing value is lack of memory ---- */
 
@@ -260,15 +261,15 @@ static json_t *levels(const cfx_machine_rates *r)
     for (int i = 0; a && i < r->nlevels; i++) {
         const cfx_machine_level *l = &r->level[i];
         cfx_json_object o = object();
+        char key[CFX_MACHINE_KEY];
         put_text(&o, "level", l->name);
         put(&o, "bytes", l->bytes > 0 ? json_integer(l->bytes) : json_null());
         if (l->threads_sharing > 1)
             put(&o, "threads_sharing", json_integer(l->threads_sharing));
-        put_real(&o, "read_bytes_per_second", or_unknown(l->read));
-        put_real(&o, "write_bytes_per_second", or_unknown(l->write));
-        put_real(&o, "triad_bytes_per_second", or_unknown(l->triad));
-        if (l->update > 0)
-            put_real(&o, "update_bytes_per_second", l->update);
+        for (int k = 0; k < CFX_MACHINE_KERNELS; k++) {
+            cfx_machine__rate_key(key, (cfx_machine_kernel)k);
+            put_real(&o, key, or_unknown(l->rate[k]));
+        }
         put_real(&o, "spread", l->spread);
         append(&a, o);
     }

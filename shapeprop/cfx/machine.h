@@ -6,7 +6,7 @@
  * here, or read from a file that describes any other.
  *
  *     cfx_machine *m;
- *     if (cfx_machine_cached(&m, ctx, false, 0, &err))
+ *     if (cfx_machine_cached(&m, ctx, 0, 0, &err))
  *         return 1;
  *     const cfx_machine_rates *r = cfx_machine_for(m, 2);
  *     double floor = flops / cfx_machine_peak(r, CFX_F32);
@@ -20,14 +20,16 @@
  *                      registers, two operations each; at the plain level what
  *                      the compiler makes of x * y + z
  *   bfloat16           products of pairs summed up in float32 where the
- *                      processor has them (vdpbf16ps, bfdot); otherwise the
- *                      peak of float32, to which kernels convert elements, in
- *                      products of matrices once for any number of uses
+ *                      processor has them (vdpbf16ps, bfdot), but no less than
+ *                      float32, to which kernels convert elements, in products
+ *                      of matrices once for any number of uses
  *   int8               products of four summed up in int32 where the processor
  *                      has them (vpdpbusd, sdot); otherwise products of pairs
  *                      of 16 bits. A multiply-add is two operations here too
- *   read, write        every line of a set that fits the level, in order; the
- *                      better of plain stores and those past the caches
+ *   read, write        every line of a set that fits the level, in order; of
+ *                      the last cache and the memory the better of plain stores
+ *                      and those past the caches. Of memory a sample passes
+ *                      eight times what all caches hold
  *   triad              x = y + c * z, of float64, and what those words say:
  *                      24 bytes an element, as STREAM counts. What the
  *                      hardware reads in order to write is not counted
@@ -75,6 +77,15 @@ typedef enum cfx_machine_type {
     CFX_MACHINE_TYPES
 } cfx_machine_type;
 
+/* The loops that bandwidths are told of. */
+typedef enum cfx_machine_kernel {
+    CFX_MACHINE_READ,
+    CFX_MACHINE_WRITE,
+    CFX_MACHINE_TRIAD,
+    CFX_MACHINE_UPDATE,
+    CFX_MACHINE_KERNELS
+} cfx_machine_kernel;
+
 enum { CFX_MACHINE_LEVELS = 8, CFX_MACHINE_LEVEL_NAME = 16 };
 
 /* A cache or the memory. Rates are those of all threads together; 0 is: not
@@ -83,8 +94,8 @@ typedef struct cfx_machine_level {
     char name[CFX_MACHINE_LEVEL_NAME]; /* "L1", "L2", "L3", "memory", ... */
     int64_t bytes;       /* that one of them holds; 0: not known */
     int threads_sharing; /* so many threads share one, at least 1 */
-    double read, write, triad, update; /* bytes per second */
-    /* (best - median) / best of the repeats, the largest of the four; 0 for
+    double rate[CFX_MACHINE_KERNELS]; /* bytes per second */
+    /* (best - median) / best of the repeats, the largest of all kernels; 0 for
      * what was not measured here. */
     double spread;
 } cfx_machine_level;
@@ -144,23 +155,37 @@ CFX_API void cfx_machine_free(cfx_machine *m);
  * Measure the machine at 1, 2, ... threads, up to one for each processor that
  * this process may run on (above 8 only powers of two, and all), and with no
  * better instructions than the context's. `seconds` is about what it may take
- * altogether; 0: 8. It has threads of its own meanwhile. Fails
+ * altogether; 0: some 8, and as long as it takes to pass large caches. It has
+ * threads of its own meanwhile. Fails
  * with CFX_ENOMEM, and when the context is cancelled or out of time.
  */
 CFX_API cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
                                        double seconds, cfx_error *err);
+
+/* How cfx_machine_cached goes about it. */
+enum {
+    CFX_MACHINE_AGAIN = 1,        /* measure in any case */
+    CFX_MACHINE_KEEP_DOUBTFUL = 2 /* measure once, and keep the result even if
+                                     it contradicts itself */
+};
 
 /*
  * What was measured before, from the user's cache folder ($XDG_CACHE_HOME/cfx,
  * else ~/.cache/cfx), where it is of this processor, its number of cores and
  * the context's level; otherwise measured, after a message (CFX_NOTE) that
  * says so, and kept there. A folder that cannot be written is a warning, no
- * failure. With `again` it is measured in any case; `seconds` is for measuring,
+ * failure. `how` is 0 or flags of those above; `seconds` is for measuring,
  * and where nothing is measured a message (CFX_NOTE) tells that it is of no
- * use. Fails as that does.
+ * use.
+ *
+ * A result is doubtful where a level is faster than the one before it, memory
+ * is written faster than it is read or copied, repeats are far apart, or too
+ * little time or memory was there to pass all caches. It is then measured
+ * again, three times in all; a result that still is doubtful is given, but not
+ * kept, and a message (CFX_WARNING) tells why. Fails as cfx_machine_measure.
  */
 CFX_API cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
-                                      bool again, double seconds,
+                                      unsigned how, double seconds,
                                       cfx_error *err);
 
 /* ---- Questions. They never fail. ---- */
@@ -181,8 +206,9 @@ CFX_API double cfx_machine_peak(const cfx_machine_rates *r, cfx_dtype t);
 CFX_API int64_t cfx_machine_capacity(const cfx_machine_rates *r,
                                      const cfx_machine_level *level);
 
-/* "float32", ... */
+/* "float32", ...; "read", ... */
 CFX_API const char *cfx_machine_type_name(cfx_machine_type t);
+CFX_API const char *cfx_machine_kernel_name(cfx_machine_kernel k);
 
 CFX_END_DECLS
 

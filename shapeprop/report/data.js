@@ -123,10 +123,17 @@ const machine = report.machine ?? {};
 const modelName = String(report.model ?? "").split("/").at(-1) ||
   "Roofline report";
 
+/* The rates that a level has: "read_bytes_per_second", ... */
+const perSecond = "_bytes_per_second";
+
+function rateKeys(level) {
+  return Object.keys(level).filter(key => key.endsWith(perSecond));
+}
+
 /* The best that was seen of a level: nothing moves more. */
 function bandwidthOf(level) {
-  return Math.max(0, ...["read", "write", "triad", "update"]
-    .map(way => level[way + "_bytes_per_second"]).filter(isNumber));
+  return Math.max(0, ...rateKeys(level).map(key => level[key])
+    .filter(isNumber));
 }
 
 const levelsKnown = (machine.levels ?? [])

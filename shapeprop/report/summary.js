@@ -124,17 +124,17 @@ function drawMachine() {
     ...memory ? [`${memory.name} ${quantity(memory.rate, "B/s")}`] : []];
   box.hidden = !allPeaks.length && !levels.length;
   const rate = v => shown(v, x => quantity(x, "B/s"));
+  const kernels = [...new Set(levelsKnown.flatMap(l => rateKeys(l.raw)))];
+  const title = key => key[0].toUpperCase() +
+    key.slice(1, -perSecond.length);
   box.replaceChildren(
     html("summary", {}, "Machine: " + brief.join(", ")),
     html("div", { class: "tables" },
       smallTable("Peak of arithmetic", ["Type", "FLOP/s"],
         allPeaks.map(p => [p.name, quantity(p.rate, "FLOP/s")])),
-      smallTable("Memory", ["Level", "Size", "Read", "Write", "Triad",
-        "Update"],
+      smallTable("Memory", ["Level", "Size", ...kernels.map(title)],
         levelsKnown.map(({ name, raw }) => [name, capacity(raw.bytes),
-          rate(raw.read_bytes_per_second), rate(raw.write_bytes_per_second),
-          rate(raw.triad_bytes_per_second),
-          rate(raw.update_bytes_per_second)]))));
+          ...kernels.map(key => rate(raw[key]))]))));
 }
 
 function rangeText(s) {
