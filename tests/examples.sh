@@ -80,6 +80,7 @@ said 'own_module propagates shapes' 0 '^meta: 2 by 4$' \
     "$build/own-module"
 said 'own_module is traced' 0 'target=torch.mul.\(args = \(%relu, %scale\)' \
     "$build/own-module"
+said 'embed needs no file' 0 '^3$' "$build/embed"
 said 'digits tells what is wrong' 1 '^digits: none.fx: ' \
     "$build/digits" none.fx a b
 said 'digits without arguments' 2 '^usage' "$build/digits"

@@ -52,6 +52,7 @@ check_PROGRAMS += $(PASS_TESTS)
 TESTS += $(PASS_TESTS)
 endif
 EXTRA_DIST += %reldir%/pass_test.h %reldir%/behaviours %reldir%/said.sh
+EXTRA_DIST += %reldir%/small_build.sh
 check_PROGRAMS += tests/passes_zoo_test
 tests_passes_zoo_test_SOURCES = %reldir%/passes_zoo_test.c %reldir%/zoo.c \
 	%reldir%/zoo.h
@@ -89,7 +90,8 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
 	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
-	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh
+	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh \
+	%reldir%/install.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 

@@ -97,14 +97,15 @@ def extreme(document):
 
 
 def operators(document):
-    """More operators, peaks and close levels than a plot has room for."""
+    """More operators, peaks, close levels and letters than a plot has room
+    for."""
     d = copy.deepcopy(document)
-    types = ["float32", "bfloat16", "int8"]
+    types = ["float32", "bfloat16", "int8", "WW " * 26]
     for i, n in enumerate(d["nodes"]):
-        n["op"], n["dtype"] = "call_function", types[i % 3]
+        n["op"], n["dtype"] = "call_function", types[i % 4]
         n["target"] = f"torch.function_{i % 23}"
     d["machine"]["peak_flops_per_second"] = {
-        "float32": 92e9, "bfloat16": 85e9, "int8": 300e9}
+        "float32": 92e9, "bfloat16": 85e9, "int8": 300e9, types[3]: 50e9}
     d["machine"]["levels"][1]["triad_bytes_per_second"] = 180e9
     return d
 

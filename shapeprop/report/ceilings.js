@@ -1,7 +1,10 @@
 /* ceilings.js -- what the machine can do at most, as lines with names that hide
  * as few marks as can be. */
 
-const textWidth = s => s.length * 6.4;
+/* In the font that the page got, which need not be the one it asked for. */
+const pen = document.createElement("canvas").getContext("2d");
+pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+const textWidth = s => pen.measureText(s).width;
 
 /* A line from a point, `long` pixels in the direction of an angle. */
 function lineFrom(x1, y1, x2, y2, name) {

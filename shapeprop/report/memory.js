@@ -53,7 +53,7 @@ function drawPeak(box, x, y) {
   const n = peakNode(), at = (x(n.index) + x(n.index + 1)) / 2;
   /* On that side of it where there is more room. */
   const after = at < (box.left + box.right) / 2;
-  const room = (after ? box.right - at : at) / textWidth("m") - 24;
+  const room = (after ? box.right - at : at) / textWidth("n") - 24;
   const name = n.name.length < room ? n.name
     : n.name.slice(0, Math.max(1, room)) + "…";
   return [svg("circle", { class: "peak", cx: at, cy: y(n.live), r: 3.5 }),

@@ -1,0 +1,38 @@
+#!/bin/sh
+# small_build.sh BUILD -- the smallest program that runs a model, as the README
+# tells of it: its configure line, in the folder BUILD, gives a library without
+# threads, of which examples/embed.c becomes one static program of about the
+# size that the README names. .ci/run runs it, since it builds the library anew.
+src=$(cd "$(dirname "$0")/.." && pwd)
+mkdir -p "$1"
+build=$(cd "$1" && pwd)
+export srcdir="$src" builddir="$build" CFX="$build/embed"
+. "$src/tests/said.sh"
+jobs=$(getconf _NPROCESSORS_ONLN)
+
+options=$(sed -n 's/^    \.\/configure //p' "$src/README.md")
+said 'the README has a line for configure' 0 '' test -n "$options"
+# shellcheck disable=SC2086
+[ -e "$build/Makefile" ] || said 'it configures' 0 '' \
+    sh -c "cd '$build' && '$src/configure' --quiet $options"
+for what in 'lib/cfx.h lib/cfx/ops.h examples/digits_model.h' libcfx.la; do
+    said "make $what" 0 '' make -s -C "$build" -j"$jobs" $what
+done
+
+nm "$build/.libs/libcfx.a" >names 2>/dev/null
+said 'nothing of the library knows threads' 1 '' grep -E ' U (pthread|thrd)_' \
+    names
+# shellcheck disable=SC2046
+said 'it links without a shared library' 0 '' ${CC:-cc} -O2 -static \
+    -I"$build/lib" -I"$src/lib" -I"$src/interp" -I"$src/shapeprop" \
+    -I"$build/examples" -o embed "$src/examples/embed.c" -L"$build/.libs" \
+    $(PKG_CONFIG_PATH=$build pkg-config --static --libs cfx)
+strip embed
+said 'it runs, where there is no file' 0 '^3$' env -i ./embed
+told=$(grep -oE 'stripped it has [0-9.]+ MB' "$src/README.md" |
+    grep -oE '[0-9.]+')
+size=$(wc -c <embed)
+echo "$size bytes, the README tells $told MB"
+said 'it has the size that the README tells' 0 '' awk -v size="$size" \
+    -v told="$told" 'BEGIN { r = size / 1e6 / told; exit r < 0.9 || r > 1.1 }'
+tell
