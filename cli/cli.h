@@ -68,6 +68,17 @@ int cli_usage(const cli *c, const char *fmt, ...) CFX_PRINTF(2, 3);
 const void *cli_find(const void *table, size_t n, size_t row,
                      const char *name);
 
+/* ---- signals.c ---- */
+
+/* Let writes fail that would end the program. */
+void cli_ignore_signals(void);
+/* From here on signals and the time limit stop what c->ctx does; until
+ * cli_release_signals, from which on nothing is stopped any more. */
+void cli_catch_signals(const cli *c);
+void cli_release_signals(void);
+/* The signal that came, or 0. */
+int cli_signalled(void);
+
 /* ---- session.c: from the global options to a context and back ---- */
 
 /* Make c->ctx and c->out; CLI_OK or a status, after the line on stderr. */

@@ -3,7 +3,6 @@
  */
 #include "cli.h"
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,8 +230,7 @@ int main(int argc, char **argv)
 {
     cli c = {0};
 
-    /* A reader that goes away is a failed write, not a silent death. */
-    signal(SIGPIPE, SIG_IGN);
+    cli_ignore_signals();
     int status = run(&c, argc, argv);
     cli_parse_release(&(cli_table){cli_global_options, &c.g});
     return status;

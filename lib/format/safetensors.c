@@ -12,7 +12,6 @@
 #include <cfx/file.h>
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -20,7 +19,9 @@
 #include "base/atomic.h"
 #include "base/util.h"
 #include "format/io.h"
+#include "format/json.h"
 
+/* No header is longer, by the format's own rule. */
 enum { PREFIX = 8, HEADER_MAX = 100000000 };
 
 /* A tensor as the header describes it; borrows from the JSON. */
@@ -44,7 +45,7 @@ struct reader {
     int fd;
     size_t size;       /* of the file */
     size_t data;       /* where the header ends */
-    json_t *header;
+    cfx_json header;
     struct entry *entry;
     size_t n;
     struct mapping *map; /* NULL: read */
@@ -56,12 +57,11 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
 {
     unsigned char prefix[PREFIX];
     uint64_t len = 0;
-    json_error_t why;
 
     if (r->size < PREFIX)
         return cfx_fail(err, CFX_EPARSE, "has %zu bytes, fewer than the 8 of "
                         "the header's length", r->size);
-    cfx_status rc = cfx_file_read_at(r->fd, prefix, PREFIX, 0, err);
+    cfx_status rc = cfx_file_read_at(r->ctx, r->fd, prefix, PREFIX, 0, err);
     if (rc)
         return rc;
     for (int i = PREFIX - 1; i >= 0; i--)
@@ -77,18 +77,12 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     char *text = cfx_alloc(r->ctx, (size_t)len);
     if (!text)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    rc = cfx_file_read_at(r->fd, text, (size_t)len, PREFIX, err);
+    rc = cfx_file_read_at(r->ctx, r->fd, text, (size_t)len, PREFIX, err);
     if (!rc && (len == 0 || text[0] != '{'))
         rc = cfx_fail(err, CFX_EPARSE, "the header does not begin with '{'");
-    if (!rc) {
-        r->header = json_loadb(text, (size_t)len, JSON_REJECT_DUPLICATES,
-                               &why);
-        if (!r->header)
-            rc = json_error_code(&why) == json_error_out_of_memory
-                     ? cfx_fail(err, CFX_ENOMEM, "out of memory")
-                     : cfx_fail(err, CFX_EPARSE, "byte %d: %s",
-                                PREFIX + why.position, why.text);
-    }
+    if (!rc)
+        rc = cfx_json_parse(&r->header, r->ctx, text, (size_t)len,
+                            JSON_REJECT_DUPLICATES, PREFIX, err);
     cfx_free(r->ctx, text, (size_t)len);
     return rc;
 }
@@ -209,8 +203,8 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
 {
     const char *key;
     json_t *info;
-    size_t n = json_object_size(r->header), i = 0;
-    const json_t *meta = json_object_get(r->header, "__metadata__");
+    size_t n = json_object_size(r->header.root), i = 0;
+    const json_t *meta = json_object_get(r->header.root, "__metadata__");
 
     cfx_status rc = meta ? check_metadata(meta, err) : CFX_OK;
     if (rc)
@@ -219,7 +213,7 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
     r->entry = cfx_calloc(r->ctx, r->n, sizeof(*r->entry));
     if (!r->entry)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    json_object_foreach(r->header, key, info) {
+    json_object_foreach(r->header.root, key, info) {
         if (info == meta)
             continue;
         r->entry[i].name = key;
@@ -290,8 +284,8 @@ static cfx_status read_tensor(cfx_tensor **out, struct reader *r,
 
     if (rc)
         return rc;
-    rc = cfx_file_read_at(r->fd, (*out)->data, bytes, r->data + e->begin,
-                          err);
+    rc = cfx_file_read_at(r->ctx, r->fd, (*out)->data, bytes,
+                          r->data + e->begin, err);
     if (!rc)
         rc = cfx_context_check(r->ctx, err);
     if (rc) {
@@ -336,8 +330,7 @@ static void reader_release(struct reader *r)
 {
     if (r->entry)
         cfx_free(r->ctx, r->entry, r->n * sizeof(*r->entry));
-    if (r->header)
-        json_decref(r->header);
+    cfx_json_release(&r->header);
     mapping_unref(r->map);
     close(r->fd);
 }
