@@ -14,6 +14,7 @@
 #include "cli.h"
 
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -27,20 +28,19 @@ static struct {
     char late[128]; /* what is printed then */
 } watched;
 static volatile sig_atomic_t signalled;
+static atomic_flag ending = ATOMIC_FLAG_INIT;
 
-/* A write to stderr that a handler may do. */
-static void print_at_once(const char *text)
-{
-    ssize_t n = write(STDERR_FILENO, text, strlen(text));
-    (void)n;
-}
-
-/* End without going back. Files that are being written have no names yet, but
- * where the file system has no such files. */
-static void end_at_once(int status)
+/* End without going back, after a line on stderr, or none for NULL. Files that
+ * are being written have no names yet, but where the file system has no such
+ * files. Several threads may come here. */
+static void end_at_once(int status, const char *line)
 {
     const char *half = watched.c->file.temporary;
 
+    while (atomic_flag_test_and_set(&ending))
+        pause();
+    if (line && write(STDERR_FILENO, line, strlen(line)) < 0)
+        status = CLI_FAILED;
     if (half && *half)
         unlink(half);
     _exit(status);
@@ -58,7 +58,7 @@ static void watch(double seconds)
 static void on_signal(int number)
 {
     if (signalled)
-        end_at_once(128 + number);
+        end_at_once(128 + number, NULL);
     signalled = number;
     cfx_context_cancel(watched.ctx);
     watch(GRACE / 1e3);
@@ -68,19 +68,16 @@ static void on_alarm(int number)
 {
     (void)number;
     if (signalled)
-        end_at_once(128 + signalled);
-    print_at_once(watched.late);
-    end_at_once(CLI_FAILED);
+        end_at_once(128 + signalled, NULL);
+    end_at_once(CLI_FAILED, watched.late);
 }
 
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     (void)context;
-    if (info->si_code == BUS_ADRERR) {
-        print_at_once("cfx: a file that is mapped became shorter while it was "
-                      "read (--no-mmap reads it instead)\n");
-        end_at_once(CLI_FAILED);
-    }
+    if (info->si_code == BUS_ADRERR)
+        end_at_once(CLI_FAILED, "cfx: a file that is mapped became shorter "
+                    "while it was read (--no-mmap reads it instead)\n");
     signal(number, SIG_DFL); /* it comes again at once */
 }
 

@@ -156,7 +156,7 @@ size=$(wc -c <header)
     cat header
 } >many.safetensors
 truncate -s $((size + 8 + 240000)) many.safetensors
-said 'many tensors' 1 'l\.weight' "$cfx" run lin.fx -i 'f32[1,1000]' \
+said 'many tensors' 1 'which the model lacks' "$cfx" run lin.fx -i 'f32[1,1000]' \
     -w many.safetensors
 said 'a header beyond --max-mem' 1 'bytes of JSON may take [0-9]+ MB to parse' \
     "$cfx" run lin.fx -i 'f32[1,1000]' -w many.safetensors --max-mem 60M
