@@ -90,6 +90,17 @@ void cli_offer(const cli_completing *at, const char *word, size_t len);
 /* `complete` of commands that take passes. */
 void cli_complete_pass(cli_completing *at, int arg);
 
+/* ---- signals.c ---- */
+
+/* Let writes fail that would end the program. */
+void cli_ignore_signals(void);
+/* From here on signals and the time limit stop what c->ctx does; until
+ * cli_release_signals, from which on nothing is stopped any more. */
+void cli_catch_signals(const cli *c);
+void cli_release_signals(void);
+/* The signal that came, or 0. */
+int cli_signalled(void);
+
 /* ---- session.c: from the global options to a context and back ---- */
 
 /* Make c->ctx and c->out; CLI_OK or a status, after the line on stderr. */

@@ -4,6 +4,7 @@ bin_PROGRAMS += cfx
 cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/options.c %reldir%/options.h %reldir%/session.c \
     %reldir%/complete.c %reldir%/progress.c %reldir%/progress.h \
+    %reldir%/signals.c \
     %reldir%/input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/cmd_run.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
     %reldir%/cmd_diff.c %reldir%/cmd_convert.c \

@@ -5,7 +5,6 @@
 
 #include <cfx/version.h>
 
-#include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -243,8 +242,7 @@ int main(int argc, char **argv)
 {
     cli c = {0};
 
-    /* A reader that goes away is a failed write, not a silent death. */
-    signal(SIGPIPE, SIG_IGN);
+    cli_ignore_signals();
     if (argc > 1 && !strcmp(argv[1], "__complete"))
         return cli_complete(commands, NCOMMANDS, argc - 2, argv + 2);
     int status = run(&c, argc, argv);

@@ -1,8 +1,5 @@
 /*
  * session -- from the global options to a context and an output, and back.
- *
- * A signal to stop only cancels the context: work ends with CFX_ECANCEL, and
- * on the way out temporary files are removed. A second one does not wait.
  */
 #define _GNU_SOURCE 1
 #include "cli.h"
@@ -10,37 +7,9 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-/* What a handler can reach. */
-static cfx_context *signalled_context;
-static volatile sig_atomic_t signalled;
-
-static void on_signal(int number)
-{
-    if (signalled)
-        _exit(128 + number);
-    signalled = number;
-    cfx_context_cancel(signalled_context);
-}
-
-static void catch_signals(cfx_context *ctx)
-{
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = ctx ? on_signal : SIG_IGN};
-
-    signalled_context = ctx;
-    sigemptyset(&action.sa_mask);
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        struct sigaction old;
-        /* What was ignored when we were started (nohup) stays so. */
-        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
-    }
-}
 
 static void print_message(void *user, cfx_level level, const char *text)
 {
@@ -82,9 +51,18 @@ static cfx_status init_plugin(void *handle, const char *path, cfx_context *ctx,
     typedef cfx_status init_fn(cfx_context *, cfx_error *);
     union { void *object; init_fn *function; } init;
 
+    const int *abi = dlsym(handle, "cfx_plugin_abi");
     init.object = dlsym(handle, "cfx_plugin_init");
     if (!init.object)
         return cfx_fail(err, CFX_ENAME, "%s: has no cfx_plugin_init", path);
+    if (!abi)
+        return cfx_fail(err, CFX_EINVAL, "%s: does not say for which ABI it "
+                        "was compiled: begin its function with "
+                        "CFX_PLUGIN_INIT(ctx, err)", path);
+    if (*abi != CFX_ABI_VERSION)
+        return cfx_fail(err, CFX_EINVAL, "%s: was compiled for ABI %d, this "
+                        "program has %d: compile it again", path, *abi,
+                        CFX_ABI_VERSION);
     cfx_status rc = init.function(ctx, err);
     if (rc) {
         cfx_fail(err, rc, "cfx_plugin_init failed");
@@ -190,7 +168,7 @@ int cli_open(cli *c)
     cfx_status rc = cfx_context_new(&c->ctx, &o, &err);
     if (rc)
         return cli_fail(&err);
-    catch_signals(c->ctx);
+    cli_catch_signals(c);
     rc = add_plugins(c, c->ctx, &err);
     if (!rc && c->g.output && !c->command->own_output) {
         rc = cfx_outfile_open(&c->file, c->ctx, c->g.output, &err);
@@ -218,12 +196,12 @@ int cli_close(cli *c, int status)
 {
     cfx_error err = {0};
 
-    if (finish_output(c, status == CLI_OK && !signalled, &err) &&
+    if (finish_output(c, status == CLI_OK && !cli_signalled(), &err) &&
         status == CLI_OK)
         status = cli_fail(&err);
-    catch_signals(NULL);
-    if (signalled)
-        status = 128 + signalled;
+    cli_release_signals();
+    if (cli_signalled())
+        status = 128 + cli_signalled();
     cfx_context_free(c->ctx);
     for (int i = c->nplugins - 1; i >= 0; i--)
         dlclose(c->plugin[i]);

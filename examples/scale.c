@@ -25,6 +25,7 @@ static cfx_value scale_forward(cfx_scope *s, cfx_module *self,
 }
 
 static const cfx_module_type scale = {
+    .abi = CFX_ABI(cfx_module_type),
     .schema = "Scale(int features)",
     .repr = "features",
     .doc = "Multiply by a learned factor per feature.",
@@ -33,9 +34,7 @@ static const cfx_module_type scale = {
     .forward = scale_forward,
 };
 
-CFX_API cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err);
-
-cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err)
+CFX_PLUGIN_INIT(ctx, err)
 {
     return cfx_register_module_type(ctx, &scale, err);
 }

@@ -39,6 +39,7 @@ static cfx_status twice_run(cfx_call *call)
 }
 
 static const cfx_op twice = {
+    .abi = CFX_ABI(cfx_op),
     .schema = "twice(Tensor self) -> Tensor",
     .aliases = "my.twice Tensor.twice",
     .doc = "Twice each element.",
@@ -47,9 +48,7 @@ static const cfx_op twice = {
     .run = twice_run,
 };
 
-CFX_API cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err);
-
-cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err)
+CFX_PLUGIN_INIT(ctx, err)
 {
     return cfx_register_op(ctx, &twice, err);
 }

@@ -69,7 +69,7 @@ cfx_status cfx_interp_fail(cfx_interp *it, cfx_status code, const char *fmt,
 static const patch *fill(const struct cfx_interp_self *self, const patch *p,
                          uint32_t n)
 {
-    for (const patch *end = p + n; p < end; p++) {
+    for (; n; p++, n--) {
         cfx_value v = self->env[p->id];
         *p->at = v;
         if (!(p->kinds >> v.kind & 1))

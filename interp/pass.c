@@ -114,9 +114,12 @@ cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
                              cfx_error *err)
 {
     const cfx_schema *schema;
-    if (pass->size < sizeof(*pass) || !pass->schema || !pass->run)
-        return cfx_fail(err, CFX_EINVAL, "a pass needs size, schema and run");
-    cfx_status st = cfx_schema_parse(&schema, ctx, pass->schema, err);
+    cfx_status st = cfx_check_abi(&pass->abi, sizeof(*pass), "cfx_pass", err);
+    if (st)
+        return st;
+    if (!pass->schema || !pass->run)
+        return cfx_fail(err, CFX_EINVAL, "a pass needs a schema and run");
+    st = cfx_schema_parse(&schema, ctx, pass->schema, err);
     if (st)
         return st;
     registry *r = registry_of(ctx);

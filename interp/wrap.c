@@ -21,6 +21,7 @@ static cfx_status wrapped_infer(cfx_call *call)
 
 cfx_status cfx_wrap(cfx_context *ctx, cfx_wrapped *w, cfx_error *err)
 {
+    w->op.abi = (cfx_abi)CFX_ABI(cfx_op);
     w->op.infer = wrapped_infer;
     return cfx_register_op(ctx, &w->op, err);
 }

@@ -344,7 +344,13 @@ yes 'no temporary file is left' test "$(ls | grep -c '\.tmp$')" -eq 0
 
 gives 1 'no such plugin' run add.fx -i 1 --load ./none.so
 says '^cfx: .*none.so'
+abi=$(sed -n 's/^#define CFX_ABI_VERSION //p' "$src/lib/cfx/compiler.h")
+yes 'the headers tell the ABI' test -n "$abi"
 cat >fails.c <<'END'
+#ifdef ABI
+extern const int cfx_plugin_abi;
+const int cfx_plugin_abi = ABI;
+#endif
 int cfx_plugin_init(void *ctx, void *err);
 int cfx_plugin_init(void *ctx, void *err)
 {
@@ -354,12 +360,18 @@ int cfx_plugin_init(void *ctx, void *err)
 }
 END
 echo 'int nothing;' >empty.c
-if ${CC:-cc} -shared -fPIC -o fails.so fails.c 2>/dev/null &&
+if ${CC:-cc} -DABI="$abi" -shared -fPIC -o fails.so fails.c 2>/dev/null &&
+    ${CC:-cc} -DABI=0 -shared -fPIC -o old.so fails.c 2>/dev/null &&
+    ${CC:-cc} -shared -fPIC -o silent.so fails.c 2>/dev/null &&
     ${CC:-cc} -shared -fPIC -o empty.so empty.c 2>/dev/null; then
     gives 1 'a plugin that fails' ops --load ./fails.so
     says '^cfx: ./fails.so: cfx_plugin_init failed'
     gives 1 'a library that is no plugin' ops --load ./empty.so
     says '^cfx: ./empty.so: has no cfx_plugin_init'
+    gives 1 'a plugin of another ABI' ops --load ./old.so
+    says '^cfx: ./old.so: was compiled for ABI 0, this program has [0-9]+: '
+    gives 1 'a plugin that does not say its ABI' ops --load ./silent.so
+    says '^cfx: ./silent.so: does not say for which ABI it was compiled: '
 fi
 
 echo "$passed passed, $failed failed"

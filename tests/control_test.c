@@ -261,6 +261,7 @@ static cfx_value Twice_forward(cfx_scope *s, cfx_module *self,
 }
 
 static const cfx_module_type Twice = {
+    .abi = CFX_ABI(cfx_module_type),
     .schema = "Twice()",
     .repr = "",
     .doc = "Calls its child twice.",

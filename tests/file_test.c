@@ -2,10 +2,12 @@
  * file_test -- safetensors, npy, and writing: what is written is read, what is
  * broken is refused with a sentence.
  */
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "file_test.h"
+#include "format/json.h"
 
 /* ---- safetensors ---- */
 
@@ -313,6 +315,104 @@ START_TEST(safetensors_give_back_all_when_memory_is_lacking)
 }
 END_TEST
 
+/* ---- JSON ---- */
+
+/* `first`, then `part` n times with commas between, then `last`. */
+static char *repeat(const char *first, const char *part, int n,
+                    const char *last)
+{
+    size_t each = strlen(part) + 16;
+    char *text = malloc(strlen(first) + (size_t)n * each + strlen(last) + 1);
+    char *p = text;
+
+    ck_assert_ptr_nonnull(text);
+    p += sprintf(p, "%s", first);
+    for (int i = 0; i < n; i++) {
+        *p++ = i ? ',' : ' ';
+        for (const char *c = part; *c; c++)
+            p += *c == '#' ? sprintf(p, "%06d", i) : (*p = *c, 1);
+    }
+    strcpy(p, last);
+    return text;
+}
+
+static size_t held_by_malloc(void)
+{
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+#else
+    return 0;
+#endif
+}
+
+/* What jansson takes is no more than the bound, and is given back. */
+START_TEST(json_is_charged_for_at_least_what_it_takes)
+{
+    static const char *const texts[][3] = {
+        {"{", "\"layer.#.weight\":{\"dtype\":\"F32\",\"shape\":[10,20],"
+         "\"data_offsets\":[100,900]}", "}"},
+        {"[", "{}", "]"}, {"[", "[]", "]"}, {"[", "1", "]"},
+        {"[", "\"\"", "]"}, {"{", "\"#\":0", "}"}, {"[", "[[[[]]]]", "]"},
+        {"[", "{\"a\":{\"b\":1}}", "]"}, {"[", "0.5", "]"},
+        {"[", "\"\\u0041,{[:\"", "]"},
+    };
+    cfx_context *ctx = make_context();
+    cfx_error err = {0};
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++) {
+        for (int n = 1; n <= 20000; n = n * 3 + 1) {
+            char *text = repeat(texts[i][0], texts[i][1], n, texts[i][2]);
+            size_t len = strlen(text), before = held_by_malloc();
+            size_t mine = cfx_context_memory(ctx);
+            cfx_json j;
+            ck_assert_msg(!cfx_json_parse(&j, ctx, text, len, 0, 0, &err),
+                          "%s", err.text);
+            size_t takes = held_by_malloc() - before;
+            size_t charged = cfx_context_memory(ctx) - mine;
+            ck_assert_msg(takes <= charged, "%s: %zu bytes take %zu, not %zu",
+                          texts[i][1], len, takes, charged);
+            ck_assert_uint_eq(charged, cfx_json_bound(text, len));
+            if (i == 0 && n > 1000) /* a header is charged twice at most */
+                ck_assert_uint_le(charged, 30 * len);
+            cfx_json_release(&j);
+            ck_assert_uint_eq(cfx_context_memory(ctx), mine);
+            free(text);
+        }
+    }
+    cfx_context_free(ctx);
+}
+END_TEST
+
+START_TEST(json_beyond_a_limit_is_refused_before_it_is_parsed)
+{
+    const cfx_options o = {.size = sizeof(o), .max_memory = 1 << 20};
+    char *text = repeat("[", "{}", 10000, "]");
+    char *huge = repeat("[", "{}", 5000000, "]");
+    cfx_context *ctx;
+    cfx_error err = {0};
+    cfx_json j;
+
+    ck_assert_int_eq(cfx_context_new(&ctx, &o, &err), CFX_OK);
+    size_t mine = cfx_context_memory(ctx), before = held_by_malloc();
+    ck_assert_int_eq(cfx_json_parse(&j, ctx, text, strlen(text), 0, 0, &err),
+                     CFX_ENOMEM);
+    ck_assert_msg(strstr(err.text, "bytes of JSON may take 2 MB to parse"),
+                  "%s", err.text);
+    err = (cfx_error){0};
+    ck_assert_int_eq(cfx_json_parse(&j, ctx, huge, strlen(huge), 0, 0, &err),
+                     CFX_ELIMIT);
+    ck_assert_msg(strstr(err.text, "MB to parse, more than 1024"), "%s",
+                  err.text);
+    err = (cfx_error){0};
+    ck_assert_uint_eq(cfx_context_memory(ctx), mine);
+    ck_assert_uint_eq(held_by_malloc(), before);
+    cfx_context_free(ctx);
+    free(text);
+    free(huge);
+}
+END_TEST
+
 /* ---- npy ---- */
 
 START_TEST(npy_gives_back_what_was_written)
@@ -579,6 +679,8 @@ int main(void)
     tcase_add_test(c, safetensors_refuse_headers_that_cannot_be);
     tcase_add_test(c, safetensors_refuse_every_truncation_and_survive_any_byte);
     tcase_add_test(c, safetensors_give_back_all_when_memory_is_lacking);
+    tcase_add_test(c, json_is_charged_for_at_least_what_it_takes);
+    tcase_add_test(c, json_beyond_a_limit_is_refused_before_it_is_parsed);
     tcase_add_test(c, npy_gives_back_what_was_written);
     tcase_add_loop_test(c, npy_reads_what_numpy_may_write, 0,
                         COUNT(good_npys));

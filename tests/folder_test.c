@@ -165,6 +165,7 @@ END_TEST
 START_TEST(module_types_of_programs_are_refused)
 {
     static const cfx_module_type own = {
+        .abi = CFX_ABI(cfx_module_type),
         .schema = "Own()", .repr = "", .doc = "A type of a program.",
         .forward_schema = "forward(Tensor x) -> Tensor", .forward = own_forward,
     };

@@ -9,7 +9,7 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/dtype_test tests/tensor_test tests/copy_test tests/value_test \
 	tests/graph_test tests/graph_whole_test tests/graph_fuzz_test \
 	tests/names_test tests/text_test tests/file_test tests/load_test \
-	tests/npz_test tests/kernel_gemm_test tests/kernel_conv_test \
+	tests/npz_test tests/stop_test tests/kernel_gemm_test tests/kernel_conv_test \
 	tests/kernel_pool_test tests/kernel_pointwise_test \
 	tests/kernel_reduce_test tests/kernel_norm_test \
 	tests/kernel_index_test tests/kernel_resample_test \
@@ -88,6 +88,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
 	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
 	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
+	%reldir%/stop.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
 	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
 	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh \

@@ -175,6 +175,7 @@ static cfx_status own_run(cfx_call *call)
 }
 
 static const cfx_op own = {
+    .abi = CFX_ABI(cfx_op),
     .schema = "own(Tensor self, Tensor other) -> Tensor",
     .aliases = "my.own",
     .doc = "An operator without a rule.",

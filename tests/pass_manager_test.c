@@ -36,7 +36,7 @@ static void note(const char *letter)
         return CFX_OK;                                                        \
     }                                                                         \
     static const cfx_pass name = {                                            \
-        .size = sizeof(cfx_pass),                                             \
+        .abi = CFX_ABI(cfx_pass),                                             \
         .schema = #name "(int x=0)",                                          \
         .doc = "Do nothing.",                                                 \
         .flags = CFX_PASS_REVERSIBLE,                                         \
@@ -65,7 +65,7 @@ static cfx_status shrink_run(cfx_pass_call *p)
 }
 
 static const cfx_pass shrink = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "shrink()",
     .doc = "Take one relu away.",
     .run = shrink_run,
@@ -77,7 +77,7 @@ static cfx_status fail_run(cfx_pass_call *p)
 }
 
 static const cfx_pass failing = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "failing()",
     .doc = "Fail.",
     .run = fail_run,
@@ -103,7 +103,7 @@ static cfx_status swap_run(cfx_pass_call *p)
 }
 
 static const cfx_pass swap = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "swap()",
     .doc = "Multiply instead of adding.",
     .run = swap_run,
@@ -117,7 +117,7 @@ static cfx_status spoil_run(cfx_pass_call *p)
 }
 
 static const cfx_pass spoil = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "spoil()",
     .doc = "Spoil the order.",
     .run = spoil_run,

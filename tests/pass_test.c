@@ -33,7 +33,7 @@ static cfx_status listen_run(cfx_pass_call *p)
 }
 
 static const cfx_pass listen = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "listen(int number=3, float factor=0.5, str word='a b', "
               "int[] list=[], *, bool flag=False)",
     .doc = "Hear what it is told.",
@@ -89,7 +89,8 @@ START_TEST(passes_have_a_name_a_doc_and_a_schema_that_reads)
         const cfx_schema *s = cfx_pass_schema(ctx, p);
         ck_assert_msg(s != NULL, "%s", p->schema);
         ck_assert_ptr_eq(cfx_find_pass(ctx, s->name), p);
-        ck_assert_uint_eq(p->size, sizeof(cfx_pass));
+        ck_assert_uint_eq(p->abi.size, sizeof(cfx_pass));
+        ck_assert_uint_eq(p->abi.version, CFX_ABI_VERSION);
         ck_assert(p->doc && p->doc[strlen(p->doc) - 1] == '.');
     }
     ck_assert_uint_gt(n, 0);
@@ -99,7 +100,7 @@ END_TEST
 START_TEST(passes_of_a_program_are_as_good_as_the_built_in_ones)
 {
     static const cfx_pass better = {
-        .size = sizeof(cfx_pass),
+        .abi = CFX_ABI(cfx_pass),
         .schema = "legalize(int number=0, float factor=0.0, str word='', "
                   "int[] list=[], bool flag=False)",
         .doc = "Hide another.",
@@ -125,13 +126,37 @@ END_TEST
 
 START_TEST(passes_without_a_schema_are_refused)
 {
-    static const cfx_pass none = {.size = sizeof(cfx_pass), .run = listen_run};
-    static const cfx_pass bad = {.size = sizeof(cfx_pass),
+    static const cfx_pass none = {.abi = CFX_ABI(cfx_pass), .run = listen_run};
+    static const cfx_pass bad = {.abi = CFX_ABI(cfx_pass),
                                  .schema = "bad(wrong x)", .run = listen_run};
     ck_assert_int_eq(cfx_register_pass(ctx, &none, &err), CFX_EINVAL);
-    assert_failed(CFX_EINVAL, "a pass needs size, schema and run");
+    assert_failed(CFX_EINVAL, "a pass needs a schema and run");
     ck_assert_int_eq(cfx_register_pass(ctx, &bad, &err), CFX_EPARSE);
     assert_failed(CFX_EPARSE, "schema 'bad(wrong x)': unknown type");
+}
+END_TEST
+
+/* A table that says nothing, and those of another version and size: they are
+ * refused before anything else in them is looked at. */
+START_TEST(tables_of_another_abi_are_refused)
+{
+    const char *const bad = (const char *)(uintptr_t)1;
+    const cfx_abi abis[] = {
+        {0}, {sizeof(cfx_op), CFX_ABI_VERSION + 1},
+        {sizeof(cfx_op) + 8, CFX_ABI_VERSION}, {8, CFX_ABI_VERSION},
+    };
+    for (size_t i = 0; i < sizeof(abis) / sizeof(*abis); i++) {
+        const cfx_op op = {.abi = abis[i], .schema = bad};
+        const cfx_module_type type = {.abi = abis[i], .schema = bad};
+        const cfx_pass pass = {.abi = abis[i], .schema = bad};
+        ck_assert_int_eq(cfx_register_op(ctx, &op, &err), CFX_EINVAL);
+        assert_failed(CFX_EINVAL, "a cfx_op is of ABI ");
+        ck_assert_int_eq(cfx_register_module_type(ctx, &type, &err),
+                         CFX_EINVAL);
+        assert_failed(CFX_EINVAL, "a cfx_module_type is of ABI ");
+        ck_assert_int_eq(cfx_register_pass(ctx, &pass, &err), CFX_EINVAL);
+        assert_failed(CFX_EINVAL, "a cfx_pass is of ABI ");
+    }
 }
 END_TEST
 
@@ -259,13 +284,13 @@ static cfx_status keep_run(cfx_pass_call *p)
 START_TEST(weights_without_numbers_are_missed_by_name)
 {
     static const cfx_pass weigh = {
-        .size = sizeof(cfx_pass),
+        .abi = CFX_ABI(cfx_pass),
         .schema = "weigh(str path)",
         .doc = "Look at a weight.",
         .run = weigh_run,
     };
     static const cfx_pass keep = {
-        .size = sizeof(cfx_pass),
+        .abi = CFX_ABI(cfx_pass),
         .schema = "keep()",
         .doc = "Keep a weight under another name.",
         .run = keep_run,
@@ -350,6 +375,7 @@ int main(void)
     tcase_add_test(tc, passes_have_a_name_a_doc_and_a_schema_that_reads);
     tcase_add_test(tc, passes_of_a_program_are_as_good_as_the_built_in_ones);
     tcase_add_test(tc, passes_without_a_schema_are_refused);
+    tcase_add_test(tc, tables_of_another_abi_are_refused);
     tcase_add_test(tc, options_are_bound_by_the_schema);
     tcase_add_test(tc, options_that_do_not_bind_are_refused);
     tcase_add_test(tc, only_reversible_passes_are_reversed);

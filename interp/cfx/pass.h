@@ -21,7 +21,7 @@
  *     }
  *
  *     const cfx_pass rename = {
- *         .size = sizeof(cfx_pass),
+ *         .abi = CFX_ABI(cfx_pass),
  *         .schema = "rename(str stem='node')",
  *         .doc = "Name all nodes alike.",
  *         .run = rename_run,
@@ -50,7 +50,7 @@ typedef struct cfx_pass cfx_pass;
 typedef struct cfx_pass_call cfx_pass_call;
 
 struct cfx_pass {
-    size_t size;         /* sizeof(cfx_pass) */
+    cfx_abi abi;         /* CFX_ABI(cfx_pass) */
     /* Name and options: "split(int parts=2, str by='flops')". */
     const char *schema;
     const char *doc;     /* one sentence */
@@ -84,8 +84,8 @@ CFX_API const cfx_pass *cfx_find_pass(cfx_context *ctx, const char *name);
 CFX_API const cfx_pass *cfx_pass_at(cfx_context *ctx, size_t i);
 
 /* Add a pass, which must outlive the context; one of the same name is hidden.
- * Fails with CFX_EPARSE for a schema that does not read, CFX_EINVAL,
- * CFX_ENOMEM. */
+ * Fails with CFX_EINVAL for a pass of another ABI or without `run`, CFX_EPARSE
+ * for a schema that does not read, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
                                      cfx_error *err);
 

@@ -136,7 +136,7 @@ static cfx_status annotate_returns_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__annotate_returns = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "annotate_returns()",
     .doc = "Give each node without a type the one that its operator's or "
            "module's schema returns.",

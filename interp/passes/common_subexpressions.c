@@ -245,7 +245,7 @@ static cfx_status common_subexpressions_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__common_subexpressions = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "common_subexpressions()",
     .doc = "Compute once what several nodes compute alike.",
     .run = common_subexpressions_run,

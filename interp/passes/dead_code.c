@@ -14,7 +14,7 @@ static cfx_status dead_code_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__dead_code = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "dead_code(bool random=False, bool children=True)",
     .doc = "Erase nodes that nobody uses and that have no effect; random: "
            "random ones too; children: also in the graphs below this one.",

@@ -265,7 +265,7 @@ static cfx_status decompose_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__decompose = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "decompose(str[] skip=[])",
     .doc = "Write calls by operators of the Core ATen set, as far as the "
            "shapes that are known allow; skip: names and targets of nodes that "

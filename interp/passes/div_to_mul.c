@@ -163,7 +163,7 @@ static cfx_status div_to_mul_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__div_to_mul = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "div_to_mul()",
     .doc = "Multiply by the inverse instead of dividing by a number.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_REVERSIBLE,

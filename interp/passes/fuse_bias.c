@@ -139,7 +139,7 @@ static cfx_status fuse_bias_in_linear_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__fuse_bias_in_linear = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_bias_in_linear()",
     .doc = "Make the bias of linear layers a column of their weights.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS | CFX_PASS_REVERSIBLE,

@@ -250,7 +250,7 @@ static cfx_status fuse_conv_bn_run(cfx_pass_call *p) { return run(p, false); }
 static cfx_status fuse_linear_bn_run(cfx_pass_call *p) { return run(p, true); }
 
 const cfx_pass cfx_pass__fuse_conv_bn = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_conv_bn()",
     .doc = "Fold batch norms into the convolutions before them.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
@@ -258,7 +258,7 @@ const cfx_pass cfx_pass__fuse_conv_bn = {
 };
 
 const cfx_pass cfx_pass__fuse_linear_bn = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_linear_bn()",
     .doc = "Fold batch norms into the linear layers before or behind them.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,

@@ -55,7 +55,7 @@ static cfx_status inline_modules_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__inline_modules = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "inline_modules(str[] types=[], str[] paths=[])",
     .doc = "Write the nodes of a module's forward in place of its call; types, "
            "paths: only of these classes, and at these paths.",

@@ -182,7 +182,7 @@ static cfx_status legalize_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__legalize = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "legalize()",
     .doc = "Put nodes behind the nodes they use, and change no order that is "
            "right.",

@@ -385,7 +385,7 @@ static cfx_status merge_matmul_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__merge_matmul = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "merge_matmul(bool assume=False)",
     .doc = "Make products with one matrix one product of what is joined; "
            "assume: where shapes are not known, too.",

@@ -268,7 +268,7 @@ static cfx_status normalize_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__normalize = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "normalize(bool keywords=True, bool defaults=True, "
               "str to='torch', bool tensors=False)",
     .doc = "Spell each call of an operator in one way, with all arguments; "

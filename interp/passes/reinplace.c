@@ -244,7 +244,7 @@ static cfx_status reinplace_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__reinplace = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "reinplace()",
     .doc = "Let calls write into an argument that nobody needs any more, where "
            "meta tensor_meta tells that the result fits.",

@@ -245,14 +245,14 @@ static cfx_status remove_dropout_run(cfx_pass_call *p) { return run(p, true); }
 static cfx_status remove_noops_run(cfx_pass_call *p) { return run(p, false); }
 
 const cfx_pass cfx_pass__remove_dropout = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "remove_dropout()",
     .doc = "Take out dropout that does nothing, as in eval mode.",
     .run = remove_dropout_run,
 };
 
 const cfx_pass cfx_pass__remove_noops = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "remove_noops()",
     .doc = "Take out calls whose result is their own argument.",
     .run = remove_noops_run,

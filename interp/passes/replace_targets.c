@@ -35,7 +35,7 @@ static cfx_status replace_targets_run(cfx_pass_call *p)
 }
 
 const cfx_pass cfx_pass__replace_targets = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "replace_targets(str old_op, str old_target, str new_op, "
               "str new_target)",
     .doc = "Let the nodes of one opcode and target have others, with the same "

@@ -194,6 +194,17 @@ void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
     return p;
 }
 
+cfx_status cfx_check_abi(const cfx_abi *abi, size_t size, const char *type,
+                         cfx_error *err)
+{
+    if (abi->size == size && abi->version == CFX_ABI_VERSION)
+        return CFX_OK;
+    return cfx_fail(err, CFX_EINVAL, "a %s is of ABI %u with %u bytes, this "
+                    "library has ABI %d with %zu: compile it with this "
+                    "library's headers, and with .abi = CFX_ABI(%s)", type,
+                    abi->version, abi->size, CFX_ABI_VERSION, size, type);
+}
+
 int cfx_context_threads(const cfx_context *ctx)
 {
     return ctx->threads;

@@ -91,6 +91,10 @@ cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
                                const cfx_heap_source *source, cfx_error *err);
 void cfx_context__beside_free(cfx_context *ctx);
 
+/* Refuse a table of a program that was compiled for another ABI. */
+cfx_status cfx_check_abi(const cfx_abi *abi, size_t size, const char *type,
+                         cfx_error *err);
+
 /* The processors this thread may run on. */
 int cfx_cpu_count(void);
 

@@ -268,6 +268,16 @@ static void untake(cfx_heap *h, size_t size)
     cfx_spin_unlock(&h->lock);
 }
 
+bool cfx_heap_charge(cfx_context *ctx, size_t size)
+{
+    return take(&ctx->heap, size);
+}
+
+void cfx_heap_uncharge(cfx_context *ctx, size_t size)
+{
+    untake(&ctx->heap, size);
+}
+
 /* Memory that is counted already; not counted any more on failure. */
 static void *alloc_taken(cfx_heap *h, size_t size, size_t align)
 {

@@ -54,6 +54,11 @@ extern const cfx_allocator cfx_heap_default;
 void cfx_heap_init(cfx_heap *h, const cfx_allocator *from, size_t limit);
 void cfx_heap_release(cfx_heap *h);
 
+/* Count memory that another library takes for the context, and that it has
+ * given back. Returns false, counting nothing, where the limit forbids it. */
+bool cfx_heap_charge(cfx_context *ctx, size_t size);
+void cfx_heap_uncharge(cfx_context *ctx, size_t size);
+
 /* Give back all free blocks that are not part of a slab. */
 void cfx_heap_trim(cfx_heap *h);
 

@@ -168,12 +168,18 @@ static void *worker_main(void *arg)
 
 /* ---- The owner ---- */
 
-/* As many as can be had. Signals are for the threads of the program. */
+/* As many as can be had. Signals are for the threads of the program, but for
+ * those that tell a thread of its own fault, which end a process that blocks
+ * them. */
 static void create_threads(cfx_context *ctx)
 {
     cfx_pool *p = &ctx->pool;
     sigset_t all, old;
     sigfillset(&all);
+    sigdelset(&all, SIGBUS);
+    sigdelset(&all, SIGSEGV);
+    sigdelset(&all, SIGFPE);
+    sigdelset(&all, SIGILL);
     bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
     /* More threads than processors must not spin in each other's way. */
     p->spin_ns = ctx->threads <= cfx_cpu_count() ? SPIN_NS : 0;

@@ -25,6 +25,22 @@
 #define CFX_ZERO(type) ((type){0})
 #endif
 
+/*
+ * The tables that a program hands to the library (cfx_op, cfx_module_type,
+ * cfx_pass) begin with the layout that they were compiled for:
+ *
+ *     const cfx_op twice = {
+ *         .abi = CFX_ABI(cfx_op),
+ *
+ * A table of another layout is refused when it is registered. The version grows
+ * with every change that programs compiled before it would not survive.
+ */
+#define CFX_ABI_VERSION 1
+#define CFX_ABI(type) {sizeof(type), CFX_ABI_VERSION}
+typedef struct cfx_abi {
+    unsigned size, version;
+} cfx_abi;
+
 #if defined(__GNUC__) || defined(__clang__)
 #define CFX_API __attribute__((visibility("default")))
 #define CFX_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))

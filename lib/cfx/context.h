@@ -129,6 +129,24 @@ typedef void cfx_parallel_fn(void *arg, int64_t begin, int64_t end,
 CFX_API void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                               cfx_parallel_fn *fn, void *arg);
 
+/*
+ * Begin the function of a plugin, a shared library that `cfx --load` opens. It
+ * is called for each context, to register what the plugin has:
+ *
+ *     CFX_PLUGIN_INIT(ctx, err)
+ *     {
+ *         return cfx_register_op(ctx, &twice, err);
+ *     }
+ *
+ * Beside it stands the ABI that it was compiled for; another one is refused
+ * before the function is called.
+ */
+#define CFX_PLUGIN_INIT(ctx, err)                                             \
+    CFX_API extern const int cfx_plugin_abi;                                  \
+    const int cfx_plugin_abi = CFX_ABI_VERSION;                               \
+    CFX_API cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err);     \
+    cfx_status cfx_plugin_init(cfx_context *ctx, cfx_error *err)
+
 /* The next 64 random bits of the context's generator, for random operators:
  * a counter is advanced by `count`, so that values do not depend on threads.
  * Value i of such a block is cfx_random_bits(key, i). */

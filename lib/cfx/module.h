@@ -41,6 +41,7 @@ typedef struct cfx_module_type cfx_module_type;
 struct cfx_graph;
 
 struct cfx_module_type {
+    cfx_abi abi; /* CFX_ABI(cfx_module_type) */
     /* "Conv2d(int in_channels, ..., bool bias=True)", in ATen's language. */
     const char *schema;
     /* Other names under which it is printed, separated by spaces. */
@@ -246,6 +247,9 @@ CFX_API cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
 
 CFX_API const cfx_module_type *cfx_find_module_type(cfx_context *ctx,
                                                     const char *name);
+/* Add a module type, which must outlive the context. Fails with CFX_EINVAL for
+ * a descriptor of another ABI, CFX_EPARSE for a schema that does not read,
+ * CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_module_type(cfx_context *ctx,
                                             const cfx_module_type *type,
                                             cfx_error *err);

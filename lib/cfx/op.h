@@ -22,6 +22,7 @@
  *     }
  *
  *     const cfx_op twice = {
+ *         .abi = CFX_ABI(cfx_op),
  *         .schema = "twice(Tensor self) -> Tensor",
  *         .aliases = "my.twice Tensor.twice",
  *         .doc = "Twice each element.",
@@ -125,6 +126,7 @@ typedef struct cfx_variant {
 } cfx_variant;
 
 struct cfx_op {
+    cfx_abi abi;                 /* CFX_ABI(cfx_op) */
     const char *schema;
     /* Full names, separated by spaces: "torch.cat", "Tensor.relu" (a method),
      * "operator.add", "aten.cat.default". */
@@ -307,8 +309,8 @@ CFX_API const cfx_target *cfx_find_function(cfx_context *ctx,
 CFX_API const cfx_target *cfx_find_method(cfx_context *ctx, const char *name);
 
 /* Add an operator and its overloads; it must outlive the context. Names it
- * shares with others are tried first. Fails with CFX_EPARSE for a schema that
- * does not read, CFX_ENOMEM. */
+ * shares with others are tried first. Fails with CFX_EINVAL for a descriptor of
+ * another ABI, CFX_EPARSE for a schema that does not read, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op,
                                    cfx_error *err);
 

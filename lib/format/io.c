@@ -2,8 +2,9 @@
  * io -- whole files in, whole files out.
  *
  * A file that is written appears under its name only when it is complete: what
- * is written goes to a temporary file in the same directory, which is renamed
- * at the end. Something that is no regular file (/dev/stdout, a pipe) cannot
+ * is written goes to a file without a name in the same directory (where the
+ * file system has no such files, to one with a temporary name), which takes the
+ * name at the end. Something that is no regular file (/dev/stdout, a pipe) cannot
  * be replaced and is written to directly. Nothing is fsync'ed: this guards
  * against programs that stop, not against power cuts.
  */
@@ -58,10 +59,11 @@ cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
     return CFX_OK;
 }
 
-static const size_t most_at_once = (size_t)1 << 30; /* all systems take that */
+/* Takes some milliseconds, after which it is asked whether to stop. */
+static const size_t most_at_once = (size_t)16 << 20;
 
-cfx_status cfx_file_read_at(int fd, void *to, size_t n, size_t offset,
-                            cfx_error *err)
+cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
+                            size_t offset, cfx_error *err)
 {
     unsigned char *p = to;
 
@@ -78,6 +80,9 @@ cfx_status cfx_file_read_at(int fd, void *to, size_t n, size_t offset,
         p += got;
         n -= (size_t)got;
         offset += (size_t)got;
+        cfx_status rc = n ? cfx_context_check(ctx, err) : CFX_OK;
+        if (rc)
+            return rc;
     }
     return CFX_OK;
 }
@@ -251,23 +256,68 @@ static char *path_copy(cfx_context *ctx, const char *path, size_t *size)
     return copy;
 }
 
-/* A new file beside `path`, of a name that was free. */
+/* Give a new file a name beside f->path that is free: link what `fd` is open
+ * on, or where that is -1, create one. Returns a file descriptor, or -1. */
+static int take_name(cfx_outfile *f, int fd)
+{
+    char self[48];
+
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    for (unsigned i = 0; i < 1000; i++) {
+        snprintf(f->temporary, f->temporary_size, "%s.%ld.%u.tmp", f->path,
+                 (long)getpid(), i);
+        int got = fd < 0 ? open(f->temporary,
+                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
+                : linkat(AT_FDCWD, self, AT_FDCWD, f->temporary,
+                         AT_SYMLINK_FOLLOW) ? -1 : fd;
+        if (got >= 0)
+            return got;
+        if (errno != EEXIST && errno != EINTR)
+            break;
+    }
+    f->temporary[0] = '\0';
+    return -1;
+}
+
+/* A file without a name in the directory of f->path, which is gone when the
+ * program ends, however it does; or -1 where there are none. */
+static int open_unnamed(cfx_outfile *f)
+{
+#ifdef O_TMPFILE
+    char self[48], *slash;
+    int fd;
+
+    snprintf(f->temporary, f->temporary_size, "%s", f->path);
+    slash = strrchr(f->temporary, '/');
+    if (slash)
+        slash[slash == f->temporary] = '\0';
+    fd = open(slash ? f->temporary : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC,
+              0666);
+    f->temporary[0] = '\0';
+    snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+    if (fd >= 0 && access(self, F_OK)) { /* it could not be named later */
+        close(fd);
+        fd = -1;
+    }
+    return fd;
+#else
+    (void)f;
+    return -1;
+#endif
+}
+
+/* A new file beside f->path: f->temporary is its name, "" for none. */
 static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
 {
     f->temporary_size = strlen(f->path) + 48;
     f->temporary = cfx_alloc(f->ctx, f->temporary_size);
     if (!f->temporary)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    for (unsigned i = 0; i < 1000; i++) {
-        snprintf(f->temporary, f->temporary_size, "%s.%ld.%u.tmp", f->path,
-                 (long)getpid(), i);
-        *fd = open(f->temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                   0666);
-        if (*fd >= 0)
-            return CFX_OK;
-        if (errno != EEXIST && errno != EINTR)
-            break;
-    }
+    *fd = open_unnamed(f);
+    if (*fd < 0)
+        *fd = take_name(f, -1);
+    if (*fd >= 0)
+        return CFX_OK;
     cfx_status rc = cfx_fail_errno(err, NULL);
     cfx_free(f->ctx, f->temporary, f->temporary_size);
     f->temporary = NULL;
@@ -321,7 +371,8 @@ void cfx_outfile_discard(cfx_outfile *f)
     if (f->stream)
         fclose(f->stream);
     if (f->temporary) {
-        unlink(f->temporary);
+        if (f->temporary[0])
+            unlink(f->temporary);
         cfx_free(f->ctx, f->temporary, f->temporary_size);
     }
     if (f->path)
@@ -337,6 +388,9 @@ cfx_status cfx_outfile_commit(cfx_outfile *f, cfx_error *err)
     f->stream = NULL;
     errno = 0;
     if (fflush(stream) || ferror(stream))
+        rc = cfx_fail_errno(err, f->path);
+    else if (f->temporary && !f->temporary[0] &&
+             take_name(f, fileno(stream)) < 0)
         rc = cfx_fail_errno(err, f->path);
     if (fclose(stream) && !rc)
         rc = cfx_fail_errno(err, f->path);

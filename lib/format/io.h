@@ -25,8 +25,8 @@ cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
                          cfx_error *err);
 /* Read exactly `n` bytes from `offset`, through interruptions and short
  * reads; CFX_EIO where the file ends before. */
-cfx_status cfx_file_read_at(int fd, void *to, size_t n, size_t offset,
-                            cfx_error *err);
+cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
+                            size_t offset, cfx_error *err);
 
 /* The status of a failed system call, with errno's words. */
 cfx_status cfx_fail_errno(cfx_error *err, const char *what);

@@ -8,6 +8,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/folder.c \
 	%reldir%/io.c \
 	%reldir%/io.h \
+	%reldir%/json.c \
+	%reldir%/json.h \
 	%reldir%/layout.c \
 	%reldir%/lexer.c \
 	%reldir%/lexer.h \

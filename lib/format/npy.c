@@ -273,9 +273,10 @@ static void fortran_strides(const struct npy *h, int64_t *stride)
 {
     int64_t step = 1;
 
+    /* An array that is empty has strides as large as they come, or none. */
     for (int i = 0; i < h->rank; i++) {
         stride[i] = step;
-        step *= h->shape[i] ? h->shape[i] : 1;
+        step *= h->bytes ? h->shape[i] : 0;
     }
 }
 

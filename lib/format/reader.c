@@ -127,7 +127,7 @@ void cfx_reader_pop_to(cfx_reader *r, size_t n)
 cfx_status cfx_reader_gather(cfx_reader *r, cfx_kind kind, size_t n)
 {
     size_t count = r->n - n;
-    const cfx_value *item = r->stack + n;
+    const cfx_value *item = cfx_reader_from(r, n);
     cfx_value v;
     if (kind == CFX_TUPLE)
         v = cfx_tuple_new(r->ctx, count, item);

@@ -50,6 +50,11 @@ cfx_status cfx_reader_no_memory(cfx_reader *r);
 cfx_status cfx_reader_push_take(cfx_reader *r, cfx_value v);
 cfx_status cfx_reader_push_str(cfx_reader *r, cfx_kind kind, const char *s,
                                size_t len);
+/* The values after the first `n`; NULL while there is no stack. */
+CFX_INLINE const cfx_value *cfx_reader_from(const cfx_reader *r, size_t n)
+{
+    return r->stack ? r->stack + n : NULL;
+}
 /* Give back what was pushed after there were `n`. */
 void cfx_reader_pop_to(cfx_reader *r, size_t n);
 /* Replace the values after the first `n` by an aggregate of them. */

@@ -15,7 +15,6 @@
 #include <cfx/file.h>
 
 #include <errno.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -23,7 +22,9 @@
 #include "base/atomic.h"
 #include "base/util.h"
 #include "format/io.h"
+#include "format/json.h"
 
+/* No header is longer, by the format's own rule. */
 enum { PREFIX = 8, HEADER_MAX = 100000000 };
 
 /* A tensor as the header describes it; borrows from the JSON. */
@@ -49,7 +50,7 @@ struct reader {
     const unsigned char *memory;
     size_t size;       /* of the file, or of the memory */
     size_t data;       /* where the header ends */
-    json_t *header;
+    cfx_json header;
     struct entry *entry;
     size_t n;
     struct mapping *map; /* NULL: read */
@@ -59,7 +60,7 @@ static cfx_status read_at(const struct reader *r, void *to, size_t n,
                           size_t offset, cfx_error *err)
 {
     if (r->fd >= 0)
-        return cfx_file_read_at(r->fd, to, n, offset, err);
+        return cfx_file_read_at(r->ctx, r->fd, to, n, offset, err);
     if (n)
         memcpy(to, r->memory + offset, n);
     return CFX_OK;
@@ -71,7 +72,6 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
 {
     unsigned char prefix[PREFIX];
     uint64_t len = 0;
-    json_error_t why;
 
     if (r->size < PREFIX)
         return cfx_fail(err, CFX_EPARSE, "has %zu bytes, fewer than the 8 of "
@@ -95,15 +95,9 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     rc = read_at(r, text, (size_t)len, PREFIX, err);
     if (!rc && (len == 0 || text[0] != '{'))
         rc = cfx_fail(err, CFX_EPARSE, "the header does not begin with '{'");
-    if (!rc) {
-        r->header = json_loadb(text, (size_t)len, JSON_REJECT_DUPLICATES,
-                               &why);
-        if (!r->header)
-            rc = json_error_code(&why) == json_error_out_of_memory
-                     ? cfx_fail(err, CFX_ENOMEM, "out of memory")
-                     : cfx_fail(err, CFX_EPARSE, "byte %d: %s",
-                                PREFIX + why.position, why.text);
-    }
+    if (!rc)
+        rc = cfx_json_parse(&r->header, r->ctx, text, (size_t)len,
+                            JSON_REJECT_DUPLICATES, PREFIX, err);
     cfx_free(r->ctx, text, (size_t)len);
     return rc;
 }
@@ -224,8 +218,8 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
 {
     const char *key;
     json_t *info;
-    size_t n = json_object_size(r->header), i = 0;
-    const json_t *meta = json_object_get(r->header, "__metadata__");
+    size_t n = json_object_size(r->header.root), i = 0;
+    const json_t *meta = json_object_get(r->header.root, "__metadata__");
 
     cfx_status rc = meta ? check_metadata(meta, err) : CFX_OK;
     if (rc)
@@ -234,7 +228,7 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
     r->entry = cfx_calloc(r->ctx, r->n, sizeof(*r->entry));
     if (!r->entry)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    json_object_foreach(r->header, key, info) {
+    json_object_foreach(r->header.root, key, info) {
         if (info == meta)
             continue;
         r->entry[i].name = key;
@@ -368,8 +362,7 @@ static void reader_release(struct reader *r)
 {
     if (r->entry)
         cfx_free(r->ctx, r->entry, r->n * sizeof(*r->entry));
-    if (r->header)
-        json_decref(r->header);
+    cfx_json_release(&r->header);
     mapping_unref(r->map);
     if (r->fd >= 0)
         close(r->fd);

@@ -7,9 +7,8 @@
  */
 #include "format/io.h"
 
-#include <jansson.h>
-
 #include "base/util.h"
+#include "format/json.h"
 
 enum { INDEX_MAX = 100000000 };
 
@@ -97,24 +96,17 @@ static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status parse_index(json_t **out, cfx_context *ctx, const char *path,
+static cfx_status parse_index(cfx_json *out, cfx_context *ctx, const char *path,
                               cfx_error *err)
 {
     cfx_bytes text = {0};
-    json_error_t why;
     cfx_status rc = cfx_bytes_read(&text, ctx, path, INDEX_MAX, err);
 
-    if (!rc) {
-        *out = json_loadb((const char *)text.data, text.len,
-                          JSON_REJECT_DUPLICATES, &why);
-        if (!*out)
-            rc = json_error_code(&why) == json_error_out_of_memory
-                     ? cfx_fail(err, CFX_ENOMEM, "out of memory")
-                     : cfx_fail(err, CFX_EPARSE, "%d:%d: %s", why.line,
-                                why.column, why.text);
-        else if (!json_is_object(json_object_get(*out, "weight_map")))
-            rc = cfx_fail(err, CFX_EPARSE, "has no weight_map");
-    }
+    if (!rc)
+        rc = cfx_json_parse(out, ctx, (const char *)text.data, text.len,
+                            JSON_REJECT_DUPLICATES, 0, err);
+    if (!rc && !json_is_object(json_object_get(out->root, "weight_map")))
+        rc = cfx_fail(err, CFX_EPARSE, "has no weight_map");
     cfx_bytes_release(&text);
     if (rc)
         cfx_fail_at(err, "%s", path);
@@ -124,17 +116,18 @@ static cfx_status parse_index(json_t **out, cfx_context *ctx, const char *path,
 cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
                            cfx_tensors_fn *fn, void *user, cfx_error *err)
 {
-    json_t *index = NULL, *done = json_object();
+    cfx_json index = {0};
+    json_t *done = json_object();
     struct shards s = {.ctx = ctx, .index = path, .mmap = map, .fn = fn,
                        .user = user};
     cfx_status rc = done ? parse_index(&index, ctx, path, err)
                          : cfx_fail(err, CFX_ENOMEM, "out of memory");
 
     if (!rc) {
-        s.map = json_object_get(index, "weight_map");
+        s.map = json_object_get(index.root, "weight_map");
         rc = read_shards(&s, done, err);
     }
-    json_decref(index);
+    cfx_json_release(&index);
     json_decref(done);
     return rc;
 }

@@ -125,7 +125,8 @@ void cfx_conv_product(cfx_context *ctx, const cfx_conv3 *c, void *work)
     const cfx_conv *v = &c->c;
     bool all = is_all(c);
     cfx_gemm g = all ? product_all(c) : product_one(c);
-    void *rest = (char *)work + (all ? 0 : gather_size(c));
+    size_t gathered = all ? 0 : gather_size(c);
+    void *rest = gathered ? (char *)work + gathered : work;
 
     for (int64_t n = 0; n < (all ? 1 : v->batch); n++) {
         const void *x = cfx_conv_at(v->x, n * v->in_channels * c->in_len,

@@ -144,14 +144,22 @@ static void M(softmax)(void *y_, const void *x_, const cfx_softmax_row *row)
              i += BLOCK)
             sum += M(row_exp)(lost, x + i, n - i < BLOCK ? n - i : BLOCK, max);
         less = (T)log(sum);
-        CFX_SIMD
-        for (int64_t i = 0; i < n; i++)
-            y[i] = x[i] - max - less;
+        for (int64_t i = 0; i < n && !cfx_context_stops(row->ctx);
+             i += CFX_STOP_BLOCK) {
+            int64_t end = n - i < CFX_STOP_BLOCK ? n : i + CFX_STOP_BLOCK;
+            CFX_SIMD
+            for (int64_t j = i; j < end; j++)
+                y[j] = x[j] - max - less;
+        }
     } else {
         for (int64_t i = 0; i < n && !cfx_context_stops_at(row->ctx, i);
              i += BLOCK)
             sum += M(row_exp)(y + i, x + i, n - i < BLOCK ? n - i : BLOCK, max);
-        M(linear)(y, y, n, 1 / sum, 0);
+        for (int64_t i = 0; i < n && !cfx_context_stops(row->ctx);
+             i += CFX_STOP_BLOCK)
+            M(linear)(y + i, y + i,
+                      n - i < CFX_STOP_BLOCK ? n - i : CFX_STOP_BLOCK, 1 / sum,
+                      0);
     }
     for (int64_t i = n; i < row->n; i++)
         y[i] = 0;

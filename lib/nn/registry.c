@@ -126,8 +126,10 @@ cfx_status cfx_register_module_type(cfx_context *ctx,
     registry *r = registry_of(ctx);
     if (!r)
         return cfx_no_memory(err);
-    cfx_status st = cfx_module_type__schemas(ctx, type, &constructor,
-                                             &forward, err);
+    cfx_status st = cfx_check_abi(&type->abi, sizeof(*type), "cfx_module_type",
+                                  err);
+    if (!st)
+        st = cfx_module_type__schemas(ctx, type, &constructor, &forward, err);
     if (st)
         return st;
     cfx_mutex_lock(&r->lock);

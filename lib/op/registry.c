@@ -338,8 +338,10 @@ static cfx_status add_user_op(registry *r, const cfx_op *op, cfx_error *err)
 {
     const cfx_schema *s;
     for (const cfx_op *o = op; o; o = o->next) {
-        cfx_status st = schema_of(r, o->schema, false,
-                                  o->flags & CFX_OP_NUMBERS, &s, err);
+        cfx_status st = cfx_check_abi(&o->abi, sizeof(*o), "cfx_op", err);
+        if (!st)
+            st = schema_of(r, o->schema, false, o->flags & CFX_OP_NUMBERS, &s,
+                           err);
         for (const cfx_variant *v = o->variants; !st && v && v->schema; v++)
             st = schema_of(r, v->schema, true, o->flags & CFX_OP_NUMBERS, &s,
                            err);

@@ -1,0 +1,133 @@
+/*
+ * signals -- what stops the program from outside.
+ *
+ * A signal to stop only cancels the context, as the time limit does: work ends
+ * with CFX_ECANCEL or CFX_ELIMIT, and on the way out what is half written is
+ * removed. A second signal does not wait. Neither does the program wait for
+ * ever: what does not heed the context (a library that reads a text, a large
+ * block that is given back) has GRACE more milliseconds.
+ *
+ * SIGXFSZ is ignored, so that a file that grows past the limit is a failed
+ * write. SIGBUS is what a mapped file sends when it has become shorter.
+ */
+#define _GNU_SOURCE 1
+#include "cli.h"
+
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+enum { GRACE = 150 };
+
+/* What a handler can reach. */
+static struct {
+    cfx_context *ctx;
+    const cli *c;
+    char late[128]; /* what is printed then */
+} watched;
+static volatile sig_atomic_t signalled;
+static atomic_flag ending = ATOMIC_FLAG_INIT;
+
+/* End without going back, after a line on stderr, or none for NULL. Files that
+ * are being written have no names yet, but where the file system has no such
+ * files. Several threads may come here. */
+static void end_at_once(int status, const char *line)
+{
+    const char *half = watched.c->file.temporary;
+
+    while (atomic_flag_test_and_set(&ending))
+        pause();
+    if (line && write(STDERR_FILENO, line, strlen(line)) < 0)
+        status = CLI_FAILED;
+    if (half && *half)
+        unlink(half);
+    _exit(status);
+}
+
+static void watch(double seconds)
+{
+    long us = (long)(seconds * 1e6);
+    struct itimerval t = {
+        .it_value = {.tv_sec = us / 1000000, .tv_usec = us % 1000000}};
+
+    setitimer(ITIMER_REAL, &t, NULL);
+}
+
+static void on_signal(int number)
+{
+    if (signalled)
+        end_at_once(128 + number, NULL);
+    signalled = number;
+    cfx_context_cancel(watched.ctx);
+    watch(GRACE / 1e3);
+}
+
+static void on_alarm(int number)
+{
+    (void)number;
+    if (signalled)
+        end_at_once(128 + signalled, NULL);
+    end_at_once(CLI_FAILED, watched.late);
+}
+
+static void on_bus_error(int number, siginfo_t *info, void *context)
+{
+    (void)context;
+    if (info->si_code == BUS_ADRERR)
+        end_at_once(CLI_FAILED, "cfx: a file that is mapped became shorter "
+                    "while it was read (--no-mmap reads it instead)\n");
+    signal(number, SIG_DFL); /* it comes again at once */
+}
+
+static void set_stopping(void (*handler)(int))
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    struct sigaction action = {.sa_handler = handler}, old;
+
+    sigemptyset(&action.sa_mask);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
+        /* Signals that were ignored at the start (nohup) stay so. */
+        if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
+}
+
+void cli_ignore_signals(void)
+{
+    /* A reader that goes away is a failed write, not a silent death; so is a
+     * file that may not grow. */
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+void cli_catch_signals(const cli *c)
+{
+    struct sigaction action = {.sa_handler = on_alarm};
+
+    watched.ctx = c->ctx;
+    watched.c = c;
+    snprintf(watched.late, sizeof(watched.late),
+             "cfx: the time limit of %g s is reached\n", c->g.timeout);
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGALRM, &action, NULL);
+    action = (struct sigaction){.sa_sigaction = on_bus_error,
+                                .sa_flags = SA_SIGINFO};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGBUS, &action, NULL);
+    set_stopping(on_signal);
+    if (c->g.timeout > 0 && c->g.timeout < 1e6)
+        watch(c->g.timeout + GRACE / 1e3);
+}
+
+int cli_signalled(void)
+{
+    return signalled;
+}
+
+void cli_release_signals(void)
+{
+    watch(0);
+    set_stopping(SIG_IGN);
+}

@@ -1,0 +1,34 @@
+/*
+ * json.h -- JSON texts of files, with the memory they take counted. Not
+ * installed.
+ */
+#ifndef CFX_FORMAT_JSON_H
+#define CFX_FORMAT_JSON_H
+
+#include <jansson.h>
+
+#include <cfx/context.h>
+
+typedef struct cfx_json {
+    json_t *root;
+    cfx_context *ctx;
+    size_t charged; /* bytes */
+} cfx_json;
+
+/*
+ * Parse a text. jansson takes its memory from malloc, so what it may take at
+ * most (cfx_json_bound) is charged to the context beforehand, until
+ * cfx_json_release. A text at byte `prefix` > 0 of its file has its errors told
+ * by byte, others by line and column. Fails with CFX_EPARSE; with CFX_ENOMEM,
+ * also where the context's limit forbids it; with CFX_ELIMIT for a text that
+ * may take more than a gibibyte, which none that describes tensors does.
+ */
+cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
+                          size_t len, size_t flags, size_t prefix,
+                          cfx_error *err);
+void cfx_json_release(cfx_json *j);
+
+/* The most bytes that jansson can take for a text. */
+size_t cfx_json_bound(const char *text, size_t len);
+
+#endif
