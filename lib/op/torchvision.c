@@ -139,8 +139,9 @@ static bool read_windows(cfx_scope *s, const cfx_call *call,
         w->padded[i] = cfx_int_mul(s, w->count[i], n);
         if (cfx_scope_failed(s))
             return false;
-        bool one = cfx_dim_le(s->env, cfx_value_dim(w->padded[i]),
-                              cfx_value_dim(n));
+        /* Of symbols it is taken that there are several windows. */
+        bool one = !cfx_dim_lt(s->env, cfx_value_dim(n),
+                               cfx_value_dim(w->padded[i]));
         w->shift[i] = one ? cfx_int(0) : shift;
         w->shifts = w->shifts || w->shift[i].u.i > 0;
     }
