@@ -60,6 +60,10 @@ static const struct { const char *of, *param, *why; } idle[] = {
     {"argsort", "stable", "sorting always is"},
     {"py_assert(", "message", "of the error only"},
     {"py_log_usage(", "event", "nothing is logged"},
+    {"_check_is_size(", "message", "of the error only"},
+    {"_set_grad_enabled(", NULL, "there are no gradients"},
+    {"_enter_autocast(", NULL, "only accepted where it is off"},
+    {"_exit_autocast(", NULL, "autocast is off"},
     {"cond(", NULL, "takes graphs, see control_golden_test"},
     {"while_loop(", NULL, "takes graphs"},
     {"map_impl(", NULL, "takes graphs"},
@@ -68,6 +72,9 @@ static const struct { const char *of, *param, *why; } idle[] = {
     {"wrap_with_", NULL, "takes graphs"},
     {"invoke_subgraph(", NULL, "takes graphs"},
     {"torchvision.", NULL, "not of PyTorch"},
+    {"shifted_window_attention(", "attention_dropout", "random in training"},
+    {"shifted_window_attention(", "dropout", "random in training"},
+    {"shifted_window_attention(", "training", "random in training"},
 };
 
 static bool is_idle(const char *signature, const char *param)
@@ -107,6 +114,14 @@ static const struct { const char *param, *line; } refused[] = {
     {"output_size", "torch.repeat_interleave(f32[2], i64[2]={1,2}, "
      "output_size=7)"},
     {"output_size", "torch.repeat_interleave(i64[2]={1,2}, output_size=7)"},
+    {"size", "torch._assert_tensor_metadata(f32[2], [3])"},
+    {"stride", "torch._assert_tensor_metadata(f32[2], stride=[3])"},
+    {"dtype", "torch._assert_tensor_metadata(f32[2], dtype=torch.int64)"},
+    {"min", "torch.sym_constrain_range(3, min=4)"},
+    {"max", "torch.sym_constrain_range(3, max=2)"},
+    {"min", "torch.sym_constrain_range_for_size(3, min=4)"},
+    {"max", "torch.sym_constrain_range_for_size(8, max=7)"},
+    {"max", "torch._check_is_size(3, max=2)"},
 };
 
 static void check(struct walk *w, bool ok, const char *what, const char *name,

@@ -58,26 +58,36 @@ COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
 TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1,
     "aten.hypot.default", NULL, "The length of (x, y).")
 TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
-    "aten.xlogy.Tensor aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self", NULL,
+    "aten.xlogy.Tensor aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self "
+    "aten.special_xlogy.default aten.special_xlogy.other_scalar "
+    "aten.special_xlogy.self_scalar", NULL,
     "x * log(y), and 0 where x is 0.")
 TWO(logaddexp, LOGADDEXP, cfx_binary_only_float, cfx_cost_4_3,
     "aten.logaddexp.default", NULL, "log(exp(x) + exp(y)).")
 COMMUTING(bitwise_and, BITWISE_AND, cfx_binary_same, cfx_cost_1_0,
           "operator.and_ Tensor.__and__ aten.bitwise_and.Tensor "
-          "aten.bitwise_and.Scalar", "operator.iand",
+          "aten.bitwise_and.Scalar aten.__and__.Tensor aten.__and__.Scalar",
+          "operator.iand Tensor.__iand__ aten.__iand__.Tensor "
+          "aten.__iand__.Scalar",
           "The bits that both have.")
 COMMUTING(bitwise_or, BITWISE_OR, cfx_binary_same, cfx_cost_1_0,
           "operator.or_ Tensor.__or__ aten.bitwise_or.Tensor "
-          "aten.bitwise_or.Scalar", "operator.ior", "The bits that either has.")
+          "aten.bitwise_or.Scalar aten.__or__.Tensor aten.__or__.Scalar",
+          "operator.ior Tensor.__ior__ aten.__ior__.Tensor "
+          "aten.__ior__.Scalar", "The bits that either has.")
 COMMUTING(bitwise_xor, BITWISE_XOR, cfx_binary_same, cfx_cost_1_0,
           "operator.xor Tensor.__xor__ aten.bitwise_xor.Tensor "
-          "aten.bitwise_xor.Scalar", "operator.ixor",
+          "aten.bitwise_xor.Scalar aten.__xor__.Tensor aten.__xor__.Scalar",
+          "operator.ixor Tensor.__ixor__ aten.__ixor__.Tensor "
+          "aten.__ixor__.Scalar",
           "The bits that just one has.")
 TWO(bitwise_left_shift, SHIFT_LEFT, cfx_binary_same, cfx_cost_1_0,
-    "operator.lshift aten.bitwise_left_shift.Tensor", "operator.ilshift",
+    "operator.lshift aten.bitwise_left_shift.Tensor "
+    "aten.__lshift__.Tensor aten.__lshift__.Scalar", "operator.ilshift",
     "The bits, moved to the left.")
 TWO(bitwise_right_shift, SHIFT_RIGHT, cfx_binary_same, cfx_cost_1_0,
-    "operator.rshift aten.bitwise_right_shift.Tensor", "operator.irshift",
+    "operator.rshift aten.bitwise_right_shift.Tensor "
+    "aten.__rshift__.Tensor aten.__rshift__.Scalar", "operator.irshift",
     "The bits, moved to the right; the sign stays.")
 COMMUTING(logical_and, LOGICAL_AND, cfx_binary_bool, cfx_cost_0_0,
           "aten.logical_and.default", NULL, "Are both nonzero?")

@@ -517,7 +517,8 @@ static cfx_status conv_run(cfx_call *call)
                   "groups=1, SymInt[" #n "] dilation=1) -> Tensor",          \
         .aliases = "torch.conv_transpose" #n "d "                            \
                    "torch.nn.functional.conv_transpose" #n "d "              \
-                   "aten.conv_transpose" #n "d.default",                     \
+                   "aten.conv_transpose" #n "d.default "                     \
+                   "aten.conv_transpose" #n "d.input",                       \
         .doc = "The transpose of a convolution over " #n " axes.",           \
         .code = n | TRANSPOSED,                                              \
         .infer = conv_infer,                                                 \

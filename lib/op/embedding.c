@@ -465,6 +465,38 @@ const cfx_op cfx_op__embedding_bag = {
     .run = bag_run,
 };
 
+/* Here None says that no row is passed over, and a negative number counts from
+ * the last row. */
+static cfx_status bags_lower(cfx_call *call, const cfx_value *in,
+                             cfx_value *out)
+{
+    const cfx_tensor *w = in[WEIGHT].u.tensor;
+    cfx_value pad = in[A_PADDING];
+    memcpy(out, in, (A_PADDING + 1) * sizeof(*out));
+    if (cfx_value_is_none(pad)) {
+        out[A_PADDING] = cfx_int(-1);
+        return CFX_OK;
+    }
+    if (in[WEIGHT].kind != CFX_TENSOR || w->rank < 1 ||
+        !cfx_dim_is_int(w->shape[0]))
+        return pad.u.i >= 0 ? CFX_OK
+               : cfx_call_fail(call, CFX_EUNSUPPORTED, "a negative padding_idx "
+                               "needs a table with a known number of rows");
+    int64_t rows = cfx_dim_value(w->shape[0]);
+    if (pad.u.i < -rows || pad.u.i >= rows)
+        return cfx_call_fail(call, CFX_EINVAL, "padding_idx must be within the "
+                             "number of embeddings, -%lld through %lld, but "
+                             "got %lld", (long long)rows, (long long)rows - 1,
+                             (long long)pad.u.i);
+    out[A_PADDING] = cfx_int(pad.u.i < 0 ? pad.u.i + rows : pad.u.i);
+    return CFX_OK;
+}
+
+#define BAGS_PADDED "(Tensor weight, Tensor indices, Tensor offsets, bool "    \
+    "scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, "  \
+    "bool include_last_offset, int? padding_idx) -> (Tensor, Tensor, Tensor, " \
+    "Tensor)"
+
 const cfx_op cfx_op__embedding_bags = {
     .schema = "embedding_bags(Tensor weight, Tensor indices, Tensor offsets, "
               "bool scale_grad_by_freq=False, int mode=0, bool sparse=False, "
@@ -474,7 +506,11 @@ const cfx_op cfx_op__embedding_bags = {
     .aliases = "torch.embedding_bag torch._embedding_bag "
                "aten._embedding_bag.default "
                "aten._embedding_bag_forward_only.default "
-               "aten.embedding_bag.default aten.embedding_bag.padding_idx",
+               "aten.embedding_bag.default",
+    .variants = (const cfx_variant[]){
+        {"aten.embedding_bag.padding_idx" BAGS_PADDED, bags_lower},
+        {"torch.embedding_bag" BAGS_PADDED, bags_lower},
+        {NULL, NULL}},
     .doc = "Rows of a table added up in bags, and what the bags are made of.",
     .code = 1,
     .infer = bag_infer,

@@ -26,6 +26,11 @@ libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
 	%reldir%/multi_head.c %reldir%/multi_head.h %reldir%/products.c \
 	%reldir%/rnn_cell.c %reldir%/weight_norm.c
 
+# Claims, differences, norms of matrices.
+libcore_la_SOURCES += %reldir%/asserts.c %reldir%/diff.c \
+	%reldir%/matrix_norm.c %reldir%/torchvision.c \
+	%reldir%/torchvision_mvit.c
+
 # Losses.
 libcore_la_SOURCES += %reldir%/loss.c %reldir%/loss.h \
 	%reldir%/margin_loss.c %reldir%/class_loss.c

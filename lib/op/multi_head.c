@@ -290,3 +290,90 @@ const cfx_op cfx_op__multi_head_attention_forward = {
     .cost = multi_head_cost,
     .run = multi_head_run,
 };
+
+/* ---- As nn.MultiheadAttention calls it out of training ---- */
+
+enum { N_EMBED_DIM = 3, N_HEADS, N_IN_WEIGHT, N_IN_BIAS, N_OUT_WEIGHT,
+       N_OUT_BIAS, N_MASK, N_NEED_WEIGHTS, N_AVERAGE, N_MASK_TYPE };
+
+/* Masks of type 0 are (L, L), of type 1 (N, L), of type 2 (N, heads, L, L). */
+static void take_mask(cfx_scope *s, const cfx_value *in, cfx_multi_head *m)
+{
+    cfx_value mask = in[N_MASK];
+    int64_t type = is_none(in[N_MASK_TYPE]) ? -1 : in[N_MASK_TYPE].u.i;
+    m->padding_mask = m->attn_mask = cfx_none();
+    if (is_none(mask))
+        return;
+    if (type < 0 || type > 2) {
+        cfx_scope_fail(s, CFX_EINVAL, "Mask Type should be 0 (src_mask), 1 "
+                       "(src_key_padding_mask), or 2 (default_mask)");
+        return;
+    }
+    if (mask.u.tensor->dtype != CFX_BOOL ||
+        mask.u.tensor->rank != (type == 2 ? 4 : 2)) {
+        cfx_scope_fail(s, CFX_EINVAL, "mask must be a bool tensor of rank %d",
+                       type == 2 ? 4 : 2);
+        return;
+    }
+    if (type == 1)
+        m->padding_mask = mask;
+    else
+        m->attn_mask = type == 0 ? mask
+                                 : CFX_CALL(s, "torch.flatten", mask,
+                                            cfx_int(0), cfx_int(1));
+}
+
+static cfx_value native_build(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_value *in = call->in;
+    cfx_value zero = cfx_int(0), one = cfx_int(1), y;
+    cfx_multi_head m = {
+        .embed_dim = in[N_EMBED_DIM], .heads = in[N_HEADS].u.i,
+        .in_weight = in[N_IN_WEIGHT], .in_bias = in[N_IN_BIAS],
+        .own_weight = {cfx_none(), cfx_none(), cfx_none()},
+        .bias_k = cfx_none(), .bias_v = cfx_none(),
+        .static_k = cfx_none(), .static_v = cfx_none(),
+        .need_weights = in[N_NEED_WEIGHTS].u.i,
+        .average_weights = in[N_AVERAGE].u.i,
+    };
+    if (m.heads < 1 || m.embed_dim.u.i % m.heads)
+        return cfx_scope_fail(s, CFX_EINVAL, "`embed_dim` must divide evenly "
+                              "by `num_heads`");
+    for (int i = 0; i < 3; i++) {
+        if (in[i].u.tensor->rank != 3)
+            return cfx_scope_fail(s, CFX_ESHAPE, "expected 3-D tensors, got "
+                                  "%d-D", in[i].u.tensor->rank);
+        m.x[i] = i && is_same(in[i], in[i - 1])
+                     ? m.x[i - 1]
+                     : CFX_CALL(s, "torch.transpose", in[i], zero, one);
+    }
+    take_mask(s, in, &m);
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    y = cfx_multi_head_attend(s, &m);
+    y = CFX_CALL(s, "torch.nn.functional.linear", y, in[N_OUT_WEIGHT],
+                 in[N_OUT_BIAS]);
+    y = cfx_multi_head_finish(s, &m, y);
+    cfx_value out = CFX_CALL(s, "torch.transpose", cfx_nth(s, y, 0), zero, one);
+    cfx_value rows[] = {cfx_str(s, "memory_format"),
+                        cfx_value_of_format(CFX_CONTIGUOUS_FORMAT)};
+    out = cfx_call_function(s, "torch.clone", &out, 1, rows, 1);
+    return cfx_tuple(s, out, cfx_nth(s, y, 1));
+}
+
+CFX_COMPOSITE(native)
+
+const cfx_op cfx_op___native_multi_head_attention = {
+    .schema = "_native_multi_head_attention(Tensor query, Tensor key, Tensor "
+              "value, int embed_dim, int num_head, Tensor qkv_weight, Tensor "
+              "qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? "
+              "mask=None, bool need_weights=True, bool "
+              "average_attn_weights=True, int? mask_type=None) -> (Tensor, "
+              "Tensor)",
+    .aliases = "torch._native_multi_head_attention "
+               "aten._native_multi_head_attention.default",
+    .doc = "Attention with several heads over a batch that comes first.",
+    .infer = native_infer,
+    .cost = native_cost,
+    .run = native_run,
+};

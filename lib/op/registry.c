@@ -266,12 +266,16 @@ static cfx_status find_function(const cfx_target **out, cfx_context *ctx,
     static const char *const spelled[][2] = {
         {"_operator.", "operator."},
         {"torch.ops.aten.", "aten."},
+        {"torch.ops.aten.special_", "aten."},
+        {"aten.special_", "aten."},
         {"torch._C._nn.", "torch.nn.functional."},
         {"torch.Tensor.", "Tensor."},
         {"torch._C.TensorBase.", "Tensor."},
         {"torch.functional.", "torch."},
         {"torch._tensor.", "Tensor."},
         {"torch.special.", "torch."},
+        {"torch._C._special.special_", "torch."},
+        {"torch._C._linalg.linalg_", "torch.linalg."},
         {"torch.ops.", ""},
     };
     cfx_status st = find(out, ctx, "", name, err);

@@ -447,7 +447,7 @@ static cfx_status grid_view(cfx_call *call, cfx_value *out, int n, int i,
 static cfx_status meshgrid_infer(cfx_call *call)
 {
     int n = cfx_call_len(call, 0);
-    const char *indexing = cfx_call_str(call, 1);
+    const char *indexing = cfx_call_has(call, 1) ? cfx_call_str(call, 1) : "ij";
     bool xy = !strcmp(indexing, "xy");
     if (!n)
         return cfx_call_fail(call, CFX_EINVAL,
@@ -478,7 +478,7 @@ static cfx_status meshgrid_infer(cfx_call *call)
 }
 
 const cfx_op cfx_op__meshgrid = {
-    .schema = "meshgrid.indexing(Tensor(a)[*] tensors, *, str indexing='ij') "
+    .schema = "meshgrid.indexing(Tensor(a)[*] tensors, *, str? indexing=None) "
               "-> Tensor(a)[]",
     .aliases = "torch.meshgrid aten.meshgrid.default aten.meshgrid.indexing",
     .doc = "Grids of the coordinates that vectors give.",

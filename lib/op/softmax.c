@@ -85,7 +85,8 @@ static cfx_status lower_functional(cfx_call *call, const cfx_value *in,
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name ".int(Tensor self, int dim, ScalarType? dtype=None) " \
                   "-> Tensor",                                                \
-        .aliases = "torch." #name " Tensor." #name " aten." #name ".int",     \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".int "     \
+                   "aten.special_" #name ".default",                          \
         .variants = name##_variants,                                          \
         .doc = doc_,                                                          \
         .code = code_,                                                        \

@@ -74,8 +74,6 @@ UNARY(cos, COS, cfx_unary_float, cfx_cost_1_1, "The cosine.")
 UNARY(tan, TAN, cfx_unary_float, cfx_cost_1_1, "The tangent.")
 UNARY(sinh, SINH, cfx_unary_float, cfx_cost_1_1, "The hyperbolic sine.")
 UNARY(cosh, COSH, cfx_unary_float, cfx_cost_1_1, "The hyperbolic cosine.")
-UNARY(lgamma, LGAMMA, cfx_unary_float, cfx_cost_1_1,
-      "The logarithm of the gamma function's magnitude.")
 
 UNARY(isnan, ISNAN, cfx_unary_bool, cfx_cost_0_0, "Is it not a number?")
 UNARY(isinf, ISINF, cfx_unary_bool, cfx_cost_0_0, "Is it infinite?")
@@ -120,7 +118,7 @@ UNARY_ALSO(tanh, TANH, cfx_unary_float, cfx_cost_1_1,
            NULL, "The hyperbolic tangent.")
 UNARY_ALSO(sigmoid, SIGMOID, cfx_unary_float, cfx_cost_4_2,
            "torch.sigmoid torch.nn.functional.sigmoid torch.expit "
-           "Tensor.sigmoid aten.sigmoid.default",
+           "Tensor.sigmoid aten.sigmoid.default aten.special_expit.default",
            NULL, "1 / (1 + exp(-x)).")
 UNARY_ALSO(asin, ASIN, cfx_unary_float, cfx_cost_1_1,
            "torch.asin torch.arcsin Tensor.asin Tensor.arcsin "
@@ -149,6 +147,10 @@ UNARY_ALSO(atanh, ATANH, cfx_unary_float, cfx_cost_1_1,
 UNARY_ALSO(erf, ERF, cfx_unary_float, cfx_cost_1_1,
            "torch.erf Tensor.erf aten.erf.default", NULL,
            "The error function.")
+UNARY_ALSO(lgamma, LGAMMA, cfx_unary_float, cfx_cost_1_1,
+           "torch.lgamma torch.gammaln Tensor.lgamma aten.lgamma.default "
+           "aten.special_gammaln.default",
+           NULL, "The logarithm of the gamma function's magnitude.")
 UNARY_ALSO(erfc, ERFC, cfx_unary_float, cfx_cost_1_1,
            "torch.erfc Tensor.erfc aten.erfc.default", NULL,
            "One less the error function.")

@@ -236,6 +236,11 @@ NAMESPACES = {
 }
 FUNCTIONS = {
     "torchvision.ops.stochastic_depth.stochastic_depth": stochastic_depth,
+    "torch._C._set_grad_enabled": torch._C._set_grad_enabled,
+    "torch.amp.autocast_mode._enter_autocast":
+    torch.amp.autocast_mode._enter_autocast,
+    "torch.amp.autocast_mode._exit_autocast":
+    torch.amp.autocast_mode._exit_autocast,
 }
 
 
@@ -246,6 +251,9 @@ def resolve(target):
     space, _, name = target.rpartition(".")
     if space == "builtins" and name in BUILTINS:
         return getattr(builtins, name)
+    if target.startswith("torchvision.models."):
+        import vision    # it takes a while
+        return vision.function(target)
     if target.startswith("torch.ops."):
         found = torch.ops
         for part in target.split(".")[2:]:

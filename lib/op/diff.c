@@ -1,0 +1,64 @@
+/*
+ * diff -- differences of neighbours.
+ *
+ * shape   that of the tensor, joined with what is put before and behind it, n
+ *         less along the axis.
+ * cost    a difference for each element of each of the n results.
+ */
+#include "op/composite.h"
+#include "op/infer.h"
+
+enum { SELF, TIMES, DIM, PREPEND, APPEND };
+
+static cfx_value joined(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value part[3];
+    size_t n = 0;
+    if (cfx_call_has(call, PREPEND))
+        part[n++] = call->in[PREPEND];
+    part[n++] = call->in[SELF];
+    if (cfx_call_has(call, APPEND))
+        part[n++] = call->in[APPEND];
+    if (n == 1)
+        return call->in[SELF];
+    return CFX_CALL(s, "torch.cat", cfx_list_of(s, CFX_LIST, n, part),
+                    call->in[DIM]);
+}
+
+static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value axis = call->in[DIM], x = call->in[SELF];
+    if (x.u.tensor->rank < 1)
+        return cfx_scope_fail(s, CFX_ESHAPE, "diff expects input to be at "
+                              "least one-dimensional");
+    if (call->in[TIMES].u.i < 0)
+        return cfx_scope_fail(s, CFX_EINVAL, "order must be non-negative but "
+                              "got %lld", (long long)call->in[TIMES].u.i);
+    x = joined(s, call);
+    for (int64_t i = 0; !cfx_scope_failed(s) && i < call->in[TIMES].u.i; i++) {
+        cfx_value n = cfx_size(s, x, axis.u.i);
+        if (n.kind == CFX_INT && n.u.i == 0)
+            break;
+        n = cfx_int_add(s, n, cfx_int(-1));
+        cfx_value next = CFX_CALL(s, "torch.narrow", x, axis, cfx_int(1), n);
+        cfx_value last = CFX_CALL(s, "torch.narrow", x, axis, cfx_int(0), n);
+        if (cfx_scope_failed(s))
+            break;
+        bool is_bool = x.u.tensor->dtype == CFX_BOOL;
+        x = CFX_CALL(s, is_bool ? "torch.logical_xor" : "torch.sub", next,
+                     last);
+    }
+    return x;
+}
+
+CFX_COMPOSITE(diff)
+
+const cfx_op cfx_op__diff = {
+    .schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, "
+              "Tensor? append=None) -> Tensor",
+    .aliases = "torch.diff Tensor.diff aten.diff.default",
+    .doc = "The n-th differences of neighbours along an axis.",
+    .infer = diff_infer,
+    .cost = diff_cost,
+    .run = diff_run,
+};

@@ -1,0 +1,145 @@
+/*
+ * matrix_norm -- linalg.norm and linalg.matrix_norm, but for those that take
+ * singular values.
+ *
+ * shape   that of the tensor without the axes of the norm.
+ * cost    that of the operators they consist of.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "op/composite.h"
+#include "op/infer.h"
+
+enum { SELF, ORD, DIM, KEEPDIM, DTYPE };
+
+static cfx_value vector_norm(cfx_scope *s, const cfx_call *call, cfx_value ord,
+                             cfx_value dim)
+{
+    cfx_value keys[] = {cfx_str(s, "dtype"), call->in[DTYPE]};
+    cfx_value args[] = {call->in[SELF], ord, dim, call->in[KEEPDIM]};
+    return cfx_call_function(s, "torch.linalg.vector_norm", args, 4, keys, 1);
+}
+
+/* The greatest or least of the sums of absolute values along the other axis:
+ * axes[0] is added up, axes[1] is searched. */
+static cfx_value of_sums(cfx_scope *s, const cfx_call *call, const int axes[2],
+                         bool greatest)
+{
+    bool keep = call->in[KEEPDIM].u.i;
+    int at = axes[1] - (!keep && axes[1] > axes[0]);
+    cfx_value sums = vector_norm(s, call, cfx_int(1),
+                                 cfx_tuple(s, cfx_int(axes[0])));
+    return CFX_CALL(s, greatest ? "torch.amax" : "torch.amin", sums,
+                    cfx_tuple(s, cfx_int(at)), cfx_bool(keep));
+}
+
+static bool read_axes(cfx_scope *s, const cfx_call *call, int axes[2])
+{
+    int rank = call->in[SELF].u.tensor->rank;
+    bool given = cfx_call_has(call, DIM);
+    for (int i = 0; i < 2; i++) {
+        int64_t axis = given ? cfx_call_item(call, DIM, i).u.i : i;
+        if (axis < -rank || axis >= rank) {
+            cfx_scope_fail(s, CFX_EINVAL, "Dimension out of range (expected "
+                           "to be in range of [%d, %d], but got %lld)", -rank,
+                           rank - 1, (long long)axis);
+            return false;
+        }
+        axes[i] = (int)(axis < 0 ? axis + rank : axis);
+    }
+    if (axes[0] == axes[1])
+        cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: dims must be "
+                       "different");
+    return axes[0] != axes[1];
+}
+
+static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value ord = call->in[ORD];
+    const char *word = ord.kind == CFX_STR ? ord.u.str->text : NULL;
+    int axes[2];
+    if (cfx_call_has(call, DIM) && cfx_call_len(call, DIM) != 2)
+        return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: dim must be "
+                              "a 2-tuple");
+    if (!read_axes(s, call, axes))
+        return cfx_none();
+    if (word && !strcmp(word, "fro"))
+        return vector_norm(s, call, cfx_int(2),
+                           cfx_tuple(s, cfx_int(axes[0]), cfx_int(axes[1])));
+    double p = word ? 0 : cfx_value_number(ord);
+    if (fabs(p) == 1)
+        return of_sums(s, call, axes, p > 0);
+    if (isinf(p))
+        return of_sums(s, call, (int[]){axes[1], axes[0]}, p > 0);
+    if (word && strcmp(word, "nuc"))
+        return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: Order %s not "
+                              "supported", word);
+    if (!word && fabs(p) != 2)
+        return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: Order %g not "
+                              "supported", p);
+    return cfx_scope_fail(s, CFX_EUNSUPPORTED, "norms of singular values are "
+                          "not supported");
+}
+
+static cfx_value linalg_matrix_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    if (call->in[SELF].u.tensor->rank < 2)
+        return cfx_scope_fail(s, CFX_ESHAPE, "linalg.matrix_norm: The input "
+                              "tensor A must have at least 2 dimensions.");
+    return matrix_norm(s, call);
+}
+
+static cfx_value linalg_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value ord = call->in[ORD], dim = call->in[DIM];
+    int rank = call->in[SELF].u.tensor->rank;
+    int axes = cfx_call_has(call, DIM) ? cfx_call_len(call, DIM) : rank;
+    bool given = cfx_call_has(call, ORD);
+    if (cfx_call_has(call, DIM) && axes != 1 && axes != 2)
+        return cfx_scope_fail(s, CFX_EINVAL, "linalg.norm: If dim is "
+                              "specified, it must be of length 1 or 2.");
+    if (!cfx_call_has(call, DIM) && given && rank != 1 && rank != 2)
+        return cfx_scope_fail(s, CFX_ESHAPE, "linalg.norm: If dim is not "
+                              "specified but ord is, the input must be 1D or "
+                              "2D.");
+    if (ord.kind == CFX_STR || (given && axes == 2))
+        return matrix_norm(s, call);
+    return vector_norm(s, call, given ? ord : cfx_int(2), dim);
+}
+
+CFX_COMPOSITE(linalg_norm)
+CFX_COMPOSITE(linalg_matrix_norm)
+
+#define TAIL "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
+
+const cfx_op cfx_op__linalg_norm = {
+    .schema = "linalg_norm(Tensor self, any ord=None, int[1]? dim=None, " TAIL,
+    .aliases = "torch.linalg.norm",
+    .variants = (const cfx_variant[]){
+        {"aten.linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? "
+         "dim=None, " TAIL, NULL},
+        {"aten.linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, "
+         TAIL, NULL},
+        {NULL, NULL}},
+    .doc = "A vector's norm, or a matrix's.",
+    .infer = linalg_norm_infer,
+    .cost = linalg_norm_cost,
+    .run = linalg_norm_run,
+};
+
+const cfx_op cfx_op__linalg_matrix_norm = {
+    .schema = "linalg_matrix_norm(Tensor self, any ord='fro', int[2] dim="
+              "[-2, -1], " TAIL,
+    .aliases = "torch.linalg.matrix_norm",
+    .variants = (const cfx_variant[]){
+        {"aten.linalg_matrix_norm.default(Tensor self, Scalar ord, int[2] "
+         "dim=[-2, -1], " TAIL, NULL},
+        {"aten.linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[2] "
+         "dim=[-2, -1], " TAIL, NULL},
+        {NULL, NULL}},
+    .doc = "The norms of matrices.",
+    .infer = linalg_matrix_norm_infer,
+    .cost = linalg_matrix_norm_cost,
+    .run = linalg_matrix_norm_run,
+};
