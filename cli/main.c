@@ -70,7 +70,13 @@ void cli_print_line(const char *text)
 
 int cli_fail(const cfx_error *err)
 {
-    cli_print_line(err->text[0] ? err->text : cfx_status_name(err->code));
+    char text[sizeof(err->text) + 64];
+
+    snprintf(text, sizeof(text), "%s%s",
+             err->text[0] ? err->text : cfx_status_name(err->code),
+             err->code == CFX_EUNDECIDED
+                 ? " (--assume-defaults takes the defaults)" : "");
+    cli_print_line(text);
     return CLI_FAILED;
 }
 

@@ -80,12 +80,8 @@ def type_of(t):
 
 def activation(f):
     for name in "relu", "gelu":
-        if f is getattr(nn.functional, name) or f is getattr(torch, name):
+        if f in (getattr(nn.functional, name), getattr(torch, name, None)):
             return name
-    if isinstance(f, nn.ReLU):
-        return "relu"
-    if isinstance(f, nn.GELU) and f.approximate == "none":
-        return "gelu"
     raise TypeError(f"the activation {f!r} has no text")
 
 
@@ -100,10 +96,11 @@ def attention(m):
 def encoder_layer(m):
     return dict(d_model=m.linear1.in_features, nhead=m.self_attn.num_heads,
                 dim_feedforward=m.linear1.out_features, dropout=m.dropout.p,
-                activation=activation(m.activation),
                 layer_norm_eps=m.norm1.eps,
                 batch_first=m.self_attn.batch_first, norm_first=m.norm_first,
-                bias=m.linear1.bias is not None)
+                bias=m.linear1.bias is not None,
+                **({} if isinstance(m.activation, nn.Module)
+                   else {"activation": activation(m.activation)}))
 
 
 def recurrent(m):
@@ -119,6 +116,8 @@ def recurrent(m):
 # Arguments that are no attributes of the same name.
 SPECIAL = {nn.MultiheadAttention: attention, nn.RNNBase: recurrent,
            nn.TransformerEncoderLayer: encoder_layer,
+           nn.PairwiseDistance: lambda m: dict(p=m.norm, eps=m.eps,
+                                               keepdim=m.keepdim),
            nn.Identity: lambda m: {}, nn.TransformerEncoder: lambda m: {}}
 # Arguments that say only how a module begins, or how gradients are made.
 IGNORED = {"self", "device", "dtype", "_weight", "_freeze", "init",

@@ -143,7 +143,8 @@ check-local: check-TESTS
 #   costs    multiply-adds of the zoo
 #   formats  the strides of operators that choose a memory format
 #   halves   pointwise operators in 16-bit floats
-CHECK_PYTORCH = models shapes folders graphs costs formats halves
+#   modules  every module type of torch.nn, saved and run
+CHECK_PYTORCH = models shapes folders graphs costs formats halves modules
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 		tests/opcases_test
@@ -162,6 +163,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 		$$python $$oracle/formats.py tests/opcases_test -s $$seed || \
 			status=1; done;; \
 	halves) $$python $$oracle/halves.py ./cfx;; \
+	modules) $$python $$oracle/modules.py ./cfx;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 
@@ -256,8 +258,9 @@ TESTS += %reldir%/machine.sh
 check_PROGRAMS += tests/memory_zoo_test
 tests_memory_zoo_test_SOURCES = %reldir%/memory_zoo_test.c \
 	%reldir%/memory_check.h $(ZOO_SOURCES)
-dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
-TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh
+dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh \
+	%reldir%/undecided.sh
+TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh %reldir%/undecided.sh
 SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test \
 	tests/memory_run_test
 tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \

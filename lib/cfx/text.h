@@ -178,8 +178,8 @@ CFX_API cfx_status cfx_print_annotated(cfx_sink to, const cfx_module *gm,
 
 /*
  * Read a model's text into a GraphModule; `name` is used in messages
- * ("m.fx:12:40: ..."). A text without a tree gives an empty root. Notes on
- * assumed arguments go to the context's message callback. Fails with
+ * ("m.fx:12:40: ..."). A text without a tree gives an empty root. Arguments
+ * that the text hides are undecided (cfx/module.h). Fails with
  * CFX_EPARSE, CFX_ENAME (unknown module type), CFX_EINVAL (arguments that a
  * module does not take, or must be given), CFX_EGRAPH, CFX_ENOMEM.
  */

@@ -208,6 +208,14 @@ static cfx_status note_tensor(struct match *m, const cfx_named_tensor *item,
     return CFX_OK;
 }
 
+/* Is it an argument whose tensor is a buffer of that name, as the weights of
+ * classes of a loss? Its text did not tell whether there is one. */
+static bool is_undecided_state(const cfx_module *m, const char *name)
+{
+    return cfx_attr_is_undecided(m, name) &&
+           cfx_module__lists(m->type->by_state, name);
+}
+
 /* Give one tensor to the module that owns it. */
 static cfx_status place(struct match *m, const cfx_named_tensor *item,
                         cfx_error *err)
@@ -222,8 +230,11 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     owner = cfx_module_at(m->gm, cfx_buf_str(&m->path));
     const cfx_state *state = owner ? cfx_module_state(owner, last) : NULL;
-    if (state ? !state->tensor
-              : !cfx_map_get(&m->bare, item->name, strlen(item->name)))
+    bool is_argument = owner && !state && is_undecided_state(owner, last);
+    if (is_argument)
+        cfx_module_decide(owner, last);
+    else if (state ? !state->tensor
+                   : !cfx_map_get(&m->bare, item->name, strlen(item->name)))
         return cfx_fail(err, CFX_ENAME, "has '%s', which the model lacks",
                         item->name);
     cfx_status rc = owner ? CFX_OK : make_parents(&owner, m, err);

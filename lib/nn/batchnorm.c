@@ -43,10 +43,27 @@ static cfx_value count_batch(cfx_scope *s, cfx_module *self)
     return cfx_number_truediv(s, cfx_num(1), cfx_item(s, n));
 }
 
+extern const cfx_module_type cfx_module__SyncBatchNorm;
+
+/* In training it is for several GPUs. */
+static bool check_sync(cfx_scope *s, const cfx_module *self,
+                       const cfx_tensor *x)
+{
+    if (x && x->rank < 2)
+        cfx_scope_fail(s, CFX_ESHAPE, "expected at least 2D input (got %dD "
+                       "input)", x->rank);
+    if (cfx_module_training(self))
+        cfx_scope_fail(s, CFX_EUNSUPPORTED, "SyncBatchNorm in training is not "
+                       "supported");
+    return !cfx_scope_failed(s);
+}
+
 /* Ranks of the input that the type takes; of one-dimensional batches, two. */
 static bool check_rank(cfx_scope *s, cfx_module *self, const cfx_tensor *x)
 {
     int space = cfx_module_schema(self)->name[9] - '0';
+    if (cfx_module_type_of(self) == &cfx_module__SyncBatchNorm)
+        return check_sync(s, self, x);
     if (x && x->rank != space + 2 && (space > 1 || x->rank != 2))
         cfx_scope_fail(s, CFX_ESHAPE, "expected %s%dD input (got %dD input)",
                        space > 1 ? "" : "2D or ", space + 2, x->rank);
@@ -88,9 +105,9 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
         .momentum = momentum, .eps = cfx_attr(self, "eps"));
 }
 
-#define BATCH_NORM(n)                                                         \
-    const cfx_module_type cfx_module__BatchNorm##n##d = {                     \
-        .schema = "BatchNorm" #n "d(SymInt num_features, Scalar eps=1e-05, "  \
+#define BATCH_NORM(type)                                                      \
+    const cfx_module_type cfx_module__##type = {                              \
+        .schema = #type "(SymInt num_features, Scalar eps=1e-05, "            \
                   "Scalar? momentum=0.1, bool affine=True, bool "             \
                   "track_running_stats=True, *, bool bias=True)",             \
         .repr = "$num_features eps momentum affine bias "                     \
@@ -101,6 +118,7 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
         .forward = forward,                                                   \
     };
 
-BATCH_NORM(1)
-BATCH_NORM(2)
-BATCH_NORM(3)
+BATCH_NORM(BatchNorm1d)
+BATCH_NORM(BatchNorm2d)
+BATCH_NORM(BatchNorm3d)
+BATCH_NORM(SyncBatchNorm)

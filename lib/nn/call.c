@@ -14,8 +14,10 @@ static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
 {
     char path[256];
     cfx_module_path(m, path, sizeof(path));
-    cfx_scope_fail(s, CFX_EUNSUPPORTED, "%s: a %s cannot be called", path,
-                   m->class_name);
+    bool known = cfx_find_module_type(m->ctx, m->class_name) != NULL;
+    cfx_scope_fail(s, CFX_EUNSUPPORTED, "%s: a %s cannot be called%s", path,
+                   m->class_name,
+                   known ? "" : ": the module type is unknown");
     return CFX_EUNSUPPORTED;
 }
 

@@ -13,7 +13,7 @@
 
 #define A(name) cfx_attr(self, name)
 
-/* ---- One layer ---- */
+/* ---- One layer; an activation that is a module is a child ---- */
 
 static cfx_status add(cfx_module *self, const char *name, const char *class_,
                       const cfx_value *args, size_t n, cfx_error *err)
@@ -74,9 +74,16 @@ static cfx_value attend(cfx_scope *s, cfx_module *self, cfx_value x,
 
 static cfx_value feed_forward(cfx_scope *s, cfx_module *self, cfx_value x)
 {
-    bool relu = !strcmp(cfx_attr_str(self, "activation"), "relu");
+    bool own = cfx_module_child(self, "activation");
+    cfx_value name = own ? A("activation")
+                         : cfx_attr_of(s, self, "activation");
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    bool relu = !strcmp(name.u.str->text, "relu");
     cfx_value h = cfx_call_module(s, self, "linear1", x);
-    cfx_value a = relu ? cfx_relu(s, h) : cfx_gelu(s, h);
+    cfx_value a = own    ? cfx_call_module(s, self, "activation", h)
+                  : relu ? cfx_relu(s, h)
+                         : cfx_gelu(s, h);
     cfx_drop(s, &h); /* the widest there is */
     a = cfx_call_module(s, self, "dropout", a);
     a = cfx_call_module(s, self, "linear2", a);
@@ -127,6 +134,7 @@ const cfx_module_type cfx_module__TransformerEncoderLayer = {
               "dim_feedforward=linear1.out_features dropout=dropout.p "
               "layer_norm_eps=norm1.eps batch_first=self_attn.batch_first "
               "bias=linear1.bias",
+    .lazy = "activation",
     .numeric = "activation norm_first",
     .doc = "Self-attention and two linear layers, each with its residual.",
     .init = Layer_init,
