@@ -740,6 +740,37 @@ START_TEST(a_bare_status_of_a_hook_is_given_a_sentence)
 }
 END_TEST
 
+static cfx_status bare_infer(cfx_call *call)
+{
+    (void)call;
+    return CFX_EUSER;
+}
+
+static const cfx_op bare_op = {
+    .schema = "bare(Tensor self) -> Tensor",
+    .aliases = "my.bare",
+    .infer = bare_infer,
+};
+
+START_TEST(a_bare_status_of_an_operator_is_given_a_sentence)
+{
+    cfx_interp it = {0};
+    ck_assert_int_eq(cfx_register_op(ctx, &bare_op, &err), CFX_OK);
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %bare : [num_users=1] = call_function[target=my.bare](args = "
+          "(%x,), kwargs = {})\n"
+          "    return bare");
+    ready(&it, &cfx_interp_base);
+    cfx_value x = floats(1, 2), out;
+    ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), CFX_EUSER);
+    ck_assert(strstr(err.text, "bare returned CFX_EUSER without a message; "
+                               "While executing %bare"));
+    cfx_value_unref(x);
+    cfx_interp_release(&it);
+}
+END_TEST
+
 START_TEST(an_error_that_only_the_scope_knows_ends_the_run)
 {
     struct within w;
@@ -843,6 +874,7 @@ int main(void)
     tcase_add_test(t, runs_within_runs_end_somewhere);
     tcase_add_test(t, a_run_goes_on_after_one_within_it_failed);
     tcase_add_test(t, a_bare_status_of_a_hook_is_given_a_sentence);
+    tcase_add_test(t, a_bare_status_of_an_operator_is_given_a_sentence);
     tcase_add_test(t, an_error_that_only_the_scope_knows_ends_the_run);
     tcase_add_test(t, a_run_starts_without_the_last_error);
     tcase_add_test(t, check_finite_names_the_first_that_is_not);

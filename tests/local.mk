@@ -144,7 +144,9 @@ check-local: check-TESTS
 #   formats  the strides of operators that choose a memory format
 #   halves   pointwise operators in 16-bit floats
 #   modules  every module type of torch.nn, saved and run
-CHECK_PYTORCH = models shapes folders graphs costs formats halves modules
+#   numbers  tensors where numbers are asked for
+CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
+	numbers
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 		tests/opcases_test
@@ -164,6 +166,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 			status=1; done;; \
 	halves) $$python $$oracle/halves.py ./cfx;; \
 	modules) $$python $$oracle/modules.py ./cfx;; \
+	numbers) $$python $$oracle/unknown_numbers.py | \
+		diff $(srcdir)/%reldir%/golden/unknown_numbers.txt -;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 
@@ -288,9 +292,9 @@ EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
 
 # cfx shapes.
 dist_check_SCRIPTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
-	%reldir%/completion.sh %reldir%/progress.sh
+	%reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
 TESTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
-	%reldir%/completion.sh %reldir%/progress.sh
+	%reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
 
 # The table of costs, anew from the rules.
 .PHONY: costs
