@@ -7,6 +7,7 @@
 
 #include "base/context.h"
 #include "base/util.h"
+#include "interp/pass_impl.h"
 
 typedef struct entry {
     char *text;        /* "split(parts=3)" */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "interp/pass_impl.h"
 
 static bool is_blank(char c)
 {
