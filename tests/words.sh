@@ -45,8 +45,8 @@ meant 'a method' 1 relu "$cfx" run m.fx -i 'f32[4]'
 graph 'call_function[target=torch.gelu](args = (%x,), kwargs = {})'
 meant 'a function elsewhere' 1 torch.nn.functional.gelu \
     "$cfx" run m.fx -i 'f32[4]'
-graph 'call_function[target=torch.sum](args = (%x,), kwargs = {keepdm: True})'
-meant 'a keyword' 1 keepdim "$cfx" run m.fx -i 'f32[4]'
+graph 'call_function[target=torch.nn.functional.dropout](args = (%x,), kwargs = {trainng: True})'
+meant 'a keyword' 1 training "$cfx" run m.fx -i 'f32[4]'
 
 # Operators have the names that calls have.
 graph "call_function[target=operator.add](args = ([1], 'a'), kwargs = {})"

@@ -67,14 +67,16 @@ void cfx_nearest_try(cfx_nearest *n, const char *candidate, size_t len)
 {
     size_t a = last_part(n->word, n->len), b = last_part(candidate, len);
     size_t most = (n->len - a + 2) / 3;
+    /* The last part of "aten.sum.default" is no name. */
     bool moved = a && n->len - a > 2 && n->len - a == len - b &&
-                 !memcmp(n->word + a, candidate + b, len - b);
+                 !memcmp(n->word + a, candidate + b, len - b) &&
+                 (len < 5 || memcmp(candidate, "aten.", 5));
     if (!len || n->len > MOST || len > MOST)
         return;
     size_t apart = n->len > len ? n->len - len : len - n->len;
     if (!moved && apart > most)
         return;
-    size_t d = moved ? 1 : distance(n->word, n->len, candidate, len);
+    size_t d = moved ? 0 : distance(n->word, n->len, candidate, len);
     if (d > most || d >= n->distance || (n->len == len && d == len))
         return;
     n->distance = d;

@@ -294,12 +294,28 @@ static cfx_status lower_variant(cfx_bound *b, const cfx_target *t,
     return st;
 }
 
+/* Fail with a text that begins with the operator's name; where no call has
+ * that name, it gets the one that calls have. */
+static cfx_status fail_as_called(const cfx_target *t, const cfx_error *e,
+                                 cfx_error *err)
+{
+    char buf[64];
+    short_text name = short_name(t->variant);
+    size_t n = strlen(name.text);
+    const char *shown = cfx_op__shown_name(t->op, t->schema, buf, sizeof(buf));
+    if (t->variant != t->schema || shown != buf ||
+        strncmp(e->text, name.text, n))
+        return cfx_fail(err, e->code, "%s", e->text);
+    return cfx_fail(err, e->code, "%s%s", shown, e->text + n);
+}
+
 cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
                     const cfx_value *args, size_t nargs,
                     const cfx_value *kwargs, size_t nkwargs, cfx_error *err)
 {
     /* Not {0}: to clear the texts takes longer than most bindings. */
     cfx_error first, e;
+    const cfx_target *of = chain;
     first.code = CFX_OK;
     first.text[0] = '\0';
     for (const cfx_target *t = chain; t; t = t->next) {
@@ -317,13 +333,16 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
             return CFX_OK;
         }
         cfx_bound_release(b);
-        if (!first.code || st == CFX_ENOMEM)
+        if (!first.code || st == CFX_ENOMEM) {
             first = e;
+            of = t;
+        }
         if (st == CFX_ENOMEM)
             break;
     }
-    return cfx_fail(err, first.code ? first.code : CFX_EINVAL, "%s",
-                    first.text);
+    if (!first.code)
+        first.code = CFX_EINVAL;
+    return fail_as_called(of, &first, err);
 }
 
 /* Of an argument that may be one number where a list belongs, the slow way
