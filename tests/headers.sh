@@ -118,7 +118,7 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
             part_of[a[i]] = part
     }
     BEGIN {
-        headers("base", "compiler status context dim version")
+        headers("base", "compiler status context dim nearest version")
         headers("types", "dtype")
         headers("tensor", "tensor")
         headers("value", "value")
