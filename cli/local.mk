@@ -15,9 +15,11 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/shapes_memory.c
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library where it is linked statically.
-# With -static it is, if there is a static library, so that build/cfx is the
-# program and no script around it.
-cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic -static
+cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+# build/cfx is the program then, and no script around it.
+if STATIC_LIBRARY
+cfx_LDFLAGS += -static
+endif
 
 dist_man_MANS += doc/cfx.1
 EXTRA_DIST += doc/roofline.svg
