@@ -3,7 +3,7 @@
 bin_PROGRAMS += cfx
 cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/options.c %reldir%/options.h %reldir%/session.c \
-    %reldir%/complete.c %reldir%/progress.c %reldir%/progress.h \
+    %reldir%/complete.c %reldir%/progress.h \
     %reldir%/signals.c \
     %reldir%/input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/cmd_run.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
@@ -13,6 +13,11 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/save.c %reldir%/save.h \
     %reldir%/shape_input.c %reldir%/cmd_shapes.c \
     %reldir%/shapes_memory.c
+if CFX_THREADS
+cfx_SOURCES += %reldir%/progress.c
+else
+cfx_SOURCES += %reldir%/progress_none.c
+endif
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library where it is linked statically.
 cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic

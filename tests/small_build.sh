@@ -15,12 +15,13 @@ said 'the README has a line for configure' 0 '' test -n "$options"
 # shellcheck disable=SC2086
 [ -e "$build/Makefile" ] || said 'it configures' 0 '' \
     sh -c "cd '$build' && '$src/configure' --quiet $options"
-for what in 'lib/cfx.h lib/cfx/ops.h examples/digits_model.h' libcfx.la; do
+for what in 'lib/cfx.h lib/cfx/ops.h examples/digits_model.h' 'libcfx.la cfx'
+do
     said "make $what" 0 '' make -s -C "$build" -j"$jobs" $what
 done
 
-nm "$build/.libs/libcfx.a" >names 2>/dev/null
-said 'nothing of the library knows threads' 1 '' grep -E ' U (pthread|thrd)_' \
+nm "$build/.libs/libcfx.a" "$build/cfx" >names 2>/dev/null
+said 'library and program know no threads' 1 '' grep -E ' U (pthread|thrd)_' \
     names
 # links PROGRAM SOURCE
 links()

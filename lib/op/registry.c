@@ -295,7 +295,7 @@ static void find_nearest(cfx_nearest *n, cfx_context *ctx, bool method)
     registry *r = registry_of(ctx);
     if (!r)
         return;
-    pthread_mutex_lock(&r->lock);
+    cfx_mutex_lock(&r->lock);
     for (size_t i = 0; i < r->names.cap; i++) {
         const cfx_map_entry *e = &r->names.entry[i];
         bool is_method = e->key && e->len > 7 && !memcmp(e->key, prefix, 7);
@@ -303,7 +303,7 @@ static void find_nearest(cfx_nearest *n, cfx_context *ctx, bool method)
         if (e->key && is_method == method)
             cfx_nearest_try(n, e->key + skip, e->len - skip);
     }
-    pthread_mutex_unlock(&r->lock);
+    cfx_mutex_unlock(&r->lock);
 }
 
 cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
