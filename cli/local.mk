@@ -3,7 +3,7 @@
 bin_PROGRAMS += cfx
 cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/options.c %reldir%/options.h %reldir%/session.c \
-    %reldir%/complete.c %reldir%/progress.c %reldir%/progress.h \
+    %reldir%/complete.c %reldir%/progress.h \
     %reldir%/signals.c \
     %reldir%/input.c %reldir%/output.c %reldir%/output.h \
     %reldir%/cmd_run.c %reldir%/cmd_print.c %reldir%/cmd_ops.c \
@@ -13,11 +13,18 @@ cfx_SOURCES = %reldir%/main.c %reldir%/cli.h %reldir%/commands.def \
     %reldir%/save.c %reldir%/save.h \
     %reldir%/shape_input.c %reldir%/cmd_shapes.c \
     %reldir%/shapes_memory.c
+if CFX_THREADS
+cfx_SOURCES += %reldir%/progress.c
+else
+cfx_SOURCES += %reldir%/progress_none.c
+endif
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
 # Plugins use the program's copy of the library where it is linked statically.
-# With -static it is, if there is a static library, so that build/cfx is the
-# program and no script around it.
-cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic -static
+cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+# build/cfx is the program then, and no script around it.
+if STATIC_LIBRARY
+cfx_LDFLAGS += -static
+endif
 
 dist_man_MANS += doc/cfx.1
 EXTRA_DIST += doc/roofline.svg

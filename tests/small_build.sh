@@ -15,18 +15,47 @@ said 'the README has a line for configure' 0 '' test -n "$options"
 # shellcheck disable=SC2086
 [ -e "$build/Makefile" ] || said 'it configures' 0 '' \
     sh -c "cd '$build' && '$src/configure' --quiet $options"
-for what in 'lib/cfx.h lib/cfx/ops.h examples/digits_model.h' libcfx.la; do
+for what in 'lib/cfx.h lib/cfx/ops.h examples/digits_model.h' 'libcfx.la cfx'
+do
     said "make $what" 0 '' make -s -C "$build" -j"$jobs" $what
 done
 
-nm "$build/.libs/libcfx.a" >names 2>/dev/null
-said 'nothing of the library knows threads' 1 '' grep -E ' U (pthread|thrd)_' \
+nm "$build/.libs/libcfx.a" "$build/cfx" >names 2>/dev/null
+said 'library and program know no threads' 1 '' grep -E ' U (pthread|thrd)_' \
     names
-# shellcheck disable=SC2046
-said 'it links without a shared library' 0 '' ${CC:-cc} -O2 -static \
-    -I"$build/lib" -I"$src/lib" -I"$src/interp" -I"$src/shapeprop" \
-    -I"$build/examples" -o embed "$src/examples/embed.c" -L"$build/.libs" \
-    $(PKG_CONFIG_PATH=$build pkg-config --static --libs cfx)
+# links PROGRAM SOURCE
+links()
+{
+    # shellcheck disable=SC2046
+    said "$1 links without a shared library" 0 '' ${CC:-cc} -O2 -static \
+        -I"$build/lib" -I"$src/lib" -I"$src/interp" -I"$src/shapeprop" \
+        -I"$build/examples" -o "$1" "$2" -L"$build/.libs" \
+        $(PKG_CONFIG_PATH=$build pkg-config --static --libs cfx)
+}
+
+cat >threads.c <<'END'
+#include <stdio.h>
+
+#include <cfx/context.h>
+
+int main(void)
+{
+    cfx_error err = {0};
+    cfx_context *ctx;
+    cfx_options two = {.size = sizeof(two), .threads = 2};
+    int refused = cfx_context_new(&ctx, &two, &err) == CFX_EUNSUPPORTED;
+    puts(err.text);
+    if (!refused || cfx_context_new(&ctx, NULL, NULL))
+        return 1;
+    int threads = cfx_context_threads(ctx);
+    cfx_context_free(ctx);
+    return threads != 1;
+}
+END
+links threads threads.c
+said 'more than one thread is refused' 0 'built without threads' ./threads
+
+links embed "$src/examples/embed.c"
 strip embed
 said 'it runs, where there is no file' 0 '^3$' env -i ./embed
 told=$(grep -oE 'stripped it has [0-9.]+ MB' "$src/README.md" |
