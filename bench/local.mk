@@ -33,7 +33,7 @@ bench_roofline_LDADD = libcfx.la $(JANSSON_LIBS)
 
 EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
 	%reldir%/rows.txt \
-	%reldir%/peak.sh
+	%reldir%/peak.sh %reldir%/against.sh
 
 # BENCH_FLAGS: options of bench-speed, such as -k TEXT. OpenBLAS reads what is
 # unset here to take other kernels than those it would choose.
@@ -51,11 +51,21 @@ bench-of-graphs: bench-graphs
 	./bench-graphs $${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/graphs_peer.py"} \
 		$(GRAPH_FLAGS)
 
-# What cfx machine measures, held against others; LIMITS_FLAGS: -c, -p.
+# What cfx machine measures, held against others; LIMITS_FLAGS: -c, -p,
+# -n RUNS.
 .PHONY: bench-machine
 bench-machine: bench-limits
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-limits \
 		$(LIMITS_FLAGS)
+
+# This build against an older one, in turns: OLD=DIR is its build folder;
+# AGAINST_FLAGS: options of against.sh, such as -r RUNS, -k TEXT.
+.PHONY: bench-against
+bench-against: bench-speed bench-graphs bench-propagation zoo/unpacked
+	@test -n "$(OLD)" || { echo "OLD=DIR names the older build"; exit 2; }
+	$(MAKE) -C "$(OLD)" bench-speed bench-graphs bench-propagation
+	$(srcdir)/%reldir%/against.sh -z "$${CFX_ZOO:-zoo}" $(AGAINST_FLAGS) \
+		"$(OLD)" . $(srcdir)/%reldir%/rows.txt
 
 # Shapes without numbers: a run of the program, walks of resnet50.
 .PHONY: bench-of-shapes

@@ -280,8 +280,9 @@ TESTS += $(SHAPE_TESTS)
 endif
 
 # cfx roofline.
-dist_check_SCRIPTS += %reldir%/roofline.sh %reldir%/counts.sh
-TESTS += %reldir%/roofline.sh %reldir%/counts.sh
+dist_check_SCRIPTS += %reldir%/roofline.sh %reldir%/counts.sh \
+	%reldir%/against.sh
+TESTS += %reldir%/roofline.sh %reldir%/counts.sh %reldir%/against.sh
 
 # Reports in a browser.
 check_PROGRAMS += tests/report_page
