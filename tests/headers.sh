@@ -190,6 +190,7 @@ if [ -n "$lib" ] && command -v readelf >/dev/null; then
     claim "$lib exports only cfx_*" "$work/out"
     # shellcheck disable=SC2086
     cat $headers |
+        sed '/\\$/d' | # macros that are for others to declare with
         tr '\n' ' ' | grep -o 'CFX_API [^;(]*[;(]' |
         grep -o 'cfx_[a-z0-9_]*\(\[[^]]*\]\)\{0,1\} *[;(]$' |
         sed 's/[^a-z0-9_].*//' | sort -u >"$work/declared"

@@ -265,17 +265,18 @@ static void scan_lanes(const job *j, int64_t unit, cfx_convert_fn *widen)
     }
 }
 
-/* The same where inner is 1, block by block. */
-static void scan_row(const job *j, int64_t row, cfx_convert_fn *widen)
+typedef struct running { wide acc; int64_t place; } running;
+
+/* Elements begin..end of a row where inner is 1, block by block. */
+static void scan_part(const job *j, int64_t row, int64_t begin, int64_t end,
+                      running *so_far, cfx_convert_fn *widen)
 {
-    wide block[LANES], acc = {0};
-    int64_t place = 0;
+    wide block[LANES], acc = so_far->acc;
+    int64_t place = so_far->place;
 
-    for (int64_t i = 0; i < j->n; i += LANES) {
-        int64_t n = min64(LANES, j->n - i), at = row * j->n + i;
+    for (int64_t i = begin; i < end; i += LANES) {
+        int64_t n = min64(LANES, end - i), at = row * j->n + i;
 
-        if (i % (ROWS * LANES) == 0 && cfx_context_stops(j->ctx))
-            return;
         widen(block, 1, j->x + (size_t)at * j->size, 1, n);
         for (int64_t k = 0; k < n; k++) {
             if (i + k == 0)
@@ -288,6 +289,16 @@ static void scan_row(const job *j, int64_t row, cfx_convert_fn *widen)
         }
         j->store(j->y + (size_t)at * j->size, 1, block, 1, n);
     }
+    *so_far = (running){acc, place};
+}
+
+static void scan_row(const job *j, int64_t row, cfx_convert_fn *widen)
+{
+    running so_far = {.place = 0};
+
+    for (int64_t i = 0; i < j->n && !cfx_context_stops(j->ctx);
+         i += ROWS * LANES)
+        scan_part(j, row, i, min64(i + ROWS * LANES, j->n), &so_far, widen);
 }
 
 typedef struct scan_job { job j; cfx_convert_fn *widen; } scan_job;
