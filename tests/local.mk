@@ -135,12 +135,13 @@ check-local: check-TESTS
 # two layouts, the folders that cfx convert makes of them, random edits of random
 # graphs, and multiply-adds, with a PyTorch that is here: make check-pytorch
 # PYTHON=... one that has torch. PARTS="models", "shapes", "folders", "graphs",
-# "costs" or "halves" does one of them; MODELS names some, SEEDS gives others
-# than 1.
+# "costs", "halves" or "exports" does one of them; MODELS names some,
+# EXPORTS some of those that are exported, SEEDS gives others than 1.
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 	@status=0; oracle=$(srcdir)/%reldir%/oracle; \
-	for part in $${PARTS:-models shapes folders graphs costs halves}; do \
+	for part in $${PARTS:-models shapes folders graphs costs halves \
+		exports}; do \
 	case $$part in \
 	models) $${PYTHON:-python3} $$oracle/whole.py ./cfx zoo $(MODELS) || \
 		status=1;; \
@@ -154,6 +155,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test
 	costs) $${PYTHON:-python3} $$oracle/costs.py zoo \
 		tests/costs_zoo_test $(MODELS) || status=1;; \
 	halves) $${PYTHON:-python3} $$oracle/halves.py ./cfx || status=1;; \
+	exports) $${PYTHON:-python3} $$oracle/exports.py ./cfx $(EXPORTS) || \
+		status=1;; \
 	*) echo "no part $$part"; status=1;; \
 	esac; done; exit $$status
 

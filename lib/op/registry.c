@@ -291,10 +291,13 @@ cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
 {
     cfx_status st = method ? find(out, ctx, "Tensor.", name, err)
                            : find_function(out, ctx, name, err);
-    if (!st && !*out)
-        st = cfx_fail(err, CFX_ENAME, "unknown %s '%s'",
-                      method ? "method" : "function", name);
-    return st;
+    if (st || *out)
+        return st;
+    if (method)
+        return cfx_fail(err, CFX_ENAME, "unknown method '%s'", name);
+    return cfx_fail(err, CFX_ENAME, "unknown function '%s': an operator with "
+                    "this alias supplies it, from a shared object by --load "
+                    "FILE.so (see examples/twice.c)", name);
 }
 
 const cfx_target *cfx_find_function(cfx_context *ctx, const char *name)
