@@ -149,7 +149,8 @@ if [ -f twice.so ]; then
         "$build/cfx" run twice.fx --load ./twice.so -i 'x=3'
     said 'its documentation' 0 'Twice each element' \
         "$build/cfx" ops my.twice --load ./twice.so
-    said 'unknown without the plugin' 1 "unknown function 'my.twice'" \
+    said 'unknown without the plugin' 1 \
+        "unknown function 'my.twice': .* from a shared object by --load" \
         "$build/cfx" run twice.fx -i 'x=f32[2,3]'
 fi
 

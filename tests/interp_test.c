@@ -423,7 +423,9 @@ START_TEST(hook_may_chain_up_with_another_call)
     cfx_value_unref(out);
     cfx_value_unref(s.target);
     s.target = cfx_str_new(ctx, "no.such", 7);
-    fails(&s.base, &x, 1, CFX_ENAME, "unknown function 'no.such'; While "
+    fails(&s.base, &x, 1, CFX_ENAME, "unknown function 'no.such': an "
+          "operator with this alias supplies it, from a shared object by "
+          "--load FILE.so (see examples/twice.c); While "
           "executing %add : ");
     cfx_value_unref(s.target);
     cfx_value_unref(x);

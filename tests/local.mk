@@ -145,8 +145,9 @@ check-local: check-TESTS
 #   halves   pointwise operators in 16-bit floats
 #   modules  every module type of torch.nn, saved and run
 #   numbers  tensors where numbers are asked for
+#   exports  what torch.export makes of ordinary models; EXPORTS names some
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers
+	numbers exports
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 		tests/opcases_test
@@ -168,6 +169,7 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 	modules) $$python $$oracle/modules.py ./cfx;; \
 	numbers) $$python $$oracle/unknown_numbers.py | \
 		diff $(srcdir)/%reldir%/golden/unknown_numbers.txt -;; \
+	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 

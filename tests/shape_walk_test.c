@@ -59,6 +59,8 @@ static const struct { const char *name, *why; } few[] = {
     {"invoke_subgraph", "takes graphs"},
     {"py_assert_none", "takes None only"},
     {"py_log_usage", "a string"},
+    {"_enter_autocast", "a string"},
+    {"_exit_autocast", "takes what _enter_autocast gave"},
     {"Module", "is not called"},
     {"ModuleList", "is not called"},
     {"ModuleDict", "is not called"},

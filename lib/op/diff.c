@@ -25,9 +25,20 @@ static cfx_value joined(cfx_scope *s, const cfx_call *call)
                     call->in[DIM]);
 }
 
+/* x[1:] - x[:-1], which is empty where x is. */
+static cfx_value once(cfx_scope *s, cfx_value x, cfx_value axis)
+{
+    const char *slice = "torch.ops.aten.slice.Tensor";
+    bool is_bool = x.u.tensor->dtype == CFX_BOOL;
+    cfx_value next = CFX_CALL(s, slice, x, axis, cfx_int(1));
+    cfx_value last = CFX_CALL(s, slice, x, axis, cfx_int(0), cfx_int(-1));
+    return CFX_CALL(s, is_bool ? "torch.logical_xor" : "torch.sub", next,
+                    last);
+}
+
 static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value axis = call->in[DIM], x = call->in[SELF];
+    cfx_value x = call->in[SELF];
     if (x.u.tensor->rank < 1)
         return cfx_scope_fail(s, CFX_ESHAPE, "diff expects input to be at "
                               "least one-dimensional");
@@ -35,19 +46,8 @@ static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
         return cfx_scope_fail(s, CFX_EINVAL, "order must be non-negative but "
                               "got %lld", (long long)call->in[TIMES].u.i);
     x = joined(s, call);
-    for (int64_t i = 0; !cfx_scope_failed(s) && i < call->in[TIMES].u.i; i++) {
-        cfx_value n = cfx_size(s, x, axis.u.i);
-        if (n.kind == CFX_INT && n.u.i == 0)
-            break;
-        n = cfx_int_add(s, n, cfx_int(-1));
-        cfx_value next = CFX_CALL(s, "torch.narrow", x, axis, cfx_int(1), n);
-        cfx_value last = CFX_CALL(s, "torch.narrow", x, axis, cfx_int(0), n);
-        if (cfx_scope_failed(s))
-            break;
-        bool is_bool = x.u.tensor->dtype == CFX_BOOL;
-        x = CFX_CALL(s, is_bool ? "torch.logical_xor" : "torch.sub", next,
-                     last);
-    }
+    for (int64_t i = 0; i < call->in[TIMES].u.i && !cfx_scope_failed(s); i++)
+        x = once(s, x, call->in[DIM]);
     return x;
 }
 

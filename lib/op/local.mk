@@ -33,7 +33,7 @@ libcore_la_SOURCES += %reldir%/asserts.c %reldir%/diff.c \
 
 # Losses.
 libcore_la_SOURCES += %reldir%/loss.c %reldir%/loss.h \
-	%reldir%/margin_loss.c %reldir%/class_loss.c
+	%reldir%/margin_loss.c %reldir%/class_loss.c %reldir%/ctc_loss.c
 
 # Python's numbers and sequences; views, indexing, joining, creating.
 libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \

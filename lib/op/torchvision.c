@@ -139,9 +139,9 @@ static bool read_windows(cfx_scope *s, const cfx_call *call,
         w->padded[i] = cfx_int_mul(s, w->count[i], n);
         if (cfx_scope_failed(s))
             return false;
-        /* Of symbols it is taken that there are several windows. */
-        bool one = !cfx_dim_lt(s->env, cfx_value_dim(n),
-                               cfx_value_dim(w->padded[i]));
+        /* No shape depends on it: symbols need not be asked. */
+        bool one = w->padded[i].kind == CFX_INT && n.kind == CFX_INT &&
+                   w->padded[i].u.i <= n.u.i;
         w->shift[i] = one ? cfx_int(0) : shift;
         w->shifts = w->shifts || w->shift[i].u.i > 0;
     }
@@ -238,8 +238,9 @@ static cfx_value strips(cfx_scope *s, const struct windows *w, int axis,
     n[0] = cfx_int_add(s, w->padded[axis], minus(s, w->size[axis]));
     n[1] = cfx_int_add(s, w->size[axis], minus(s, w->shift[axis]));
     n[2] = w->shift[axis];
-    /* Without a shift the last strip is the whole axis: [-0:]. */
-    if (n[2].kind == CFX_INT && !n[2].u.i)
+    /* Without a shift the last strip is the whole axis: [-0:]. Of symbols only
+     * the shape matters. */
+    if (!n[2].u.i || n[0].kind != CFX_INT || n[1].kind != CFX_INT)
         return CFX_CALL(s, "Tensor.new_full", like, TUPLE(w->padded[axis]),
                         cfx_num(2 * (double)times));
     for (int i = 0; i < 3; i++)
