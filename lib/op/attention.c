@@ -66,7 +66,7 @@ static cfx_status check_groups(cfx_call *call, const cfx_tensor *q,
     return CFX_OK;
 }
 
-/* Does PyTorch take its fused kernel, whose result is like the query? */
+/* PyTorch's fused kernel makes a result like the query. */
 static bool is_flash(const cfx_call *call, const cfx_tensor *q,
                      const cfx_tensor *k, const cfx_tensor *v)
 {
@@ -76,12 +76,26 @@ static bool is_flash(const cfx_call *call, const cfx_tensor *q,
     for (int i = 0; i < 3; i++) {
         const cfx_dim *shape = each[i]->shape;
         if (each[i]->rank != 4 || !cfx_dim_is(each[i]->stride[3], 1) ||
-            !cfx_dim_known_eq(env, shape[0], q->shape[0]) ||
-            (!gqa && !cfx_dim_known_eq(env, shape[1], q->shape[1])) ||
-            !cfx_dim_known_eq(env, shape[3], q->shape[3]))
+            !cfx_dim_eq(env, shape[0], q->shape[0]) ||
+            (!gqa && !cfx_dim_eq(env, shape[1], q->shape[1])))
             return false;
     }
     return true;
+}
+
+static cfx_status out_flash(cfx_call *call, const cfx_tensor *q,
+                            const cfx_tensor *v, const cfx_dim *shape)
+{
+    cfx_dtype type = (cfx_dtype)q->dtype;
+    cfx_dim e = q->shape[3], ev = v->shape[3];
+    if (cfx_dim_known_eq(call->env, e, ev))
+        return cfx_infer_like(call, q, type);
+    if (cfx_tensor_is_contiguous(q) || (cfx_dim_is_int(e) &&
+                                        cfx_dim_is_int(ev)))
+        return cfx_call_out(call, type, 4, shape);
+    return cfx_call_fail(call, CFX_EUNSUPPORTED, "the memory format depends "
+                         "on whether the last axes of query and value agree, "
+                         "give them one symbol or numbers");
 }
 
 static cfx_status attention_infer(cfx_call *call)
@@ -117,7 +131,7 @@ static cfx_status attention_infer(cfx_call *call)
         st = cfx_infer_broadcast(call, &n, full, mask->rank, mask->shape);
     shape[rank + 1] = v->shape[rank + 1];
     if (!st && is_flash(call, q, k, v))
-        return cfx_infer_like(call, q, (cfx_dtype)q->dtype);
+        return out_flash(call, q, v, shape);
     return st ? st : cfx_call_out(call, (cfx_dtype)q->dtype, rank + 2, shape);
 }
 

@@ -232,27 +232,40 @@ static cfx_status out_shape(cfx_call *call, const struct conv *c,
     return CFX_OK;
 }
 
+enum known { NO, YES, UNKNOWN };
+
+static enum known more_than(cfx_shape_env *env, cfx_dim d, int64_t n)
+{
+    if (cfx_dim_known_le(env, cfx_dim_int(n + 1), d))
+        return YES;
+    return cfx_dim_known_le(env, d, cfx_dim_int(n)) ? NO : UNKNOWN;
+}
+
 /*
- * PyTorch's use_mkldnn of float32 on a CPU with several threads. No other kernel
- * keeps channels_last_3d, or takes all groups at once.
+ * PyTorch's use_mkldnn on a CPU with several threads, of three axes: no other
+ * kernel keeps channels_last_3d. Nothing is guarded here, since no answer is
+ * more likely.
  */
-static bool has_fast_kernel(const cfx_call *call, const struct conv *c)
+static enum known has_fast_kernel(const cfx_call *call, const struct conv *c)
 {
     const cfx_dim *w = c->w->shape, *x = c->x->shape;
     cfx_shape_env *env = call->env;
-    cfx_dim n = cfx_dim_int(1), one = cfx_dim_int(1), wide = cfx_dim_int(3);
-    if (c->x->dtype == CFX_BF16)
-        return true;
+    cfx_dim n = cfx_dim_int(1);
     if (c->x->dtype != CFX_F32)
-        return false;
-    if (cfx_dim_lt(env, one, c->groups) ||
-        (c->batched && cfx_dim_lt(env, one, x[0])) ||
-        (cfx_dim_lt(env, wide, w[c->w->rank - 2]) &&
-         cfx_dim_lt(env, wide, w[c->w->rank - 1])))
-        return true;
+        return c->x->dtype == CFX_BF16 ? YES : NO;
     for (int i = 0; i + 1 < c->x->rank; i++)
         n = cfx_dim_mul(env, n, x[i]);
-    return cfx_dim_lt(env, cfx_dim_int(20480), n);
+    enum known high = more_than(env, w[3], 3), wide = more_than(env, w[4], 3);
+    enum known ask[] = {more_than(env, c->groups, 1),
+                        c->batched ? more_than(env, x[0], 1) : NO,
+                        high == NO || wide == NO ? NO
+                        : high == YES ? wide : UNKNOWN,
+                        more_than(env, n, 20480)};
+    enum known found = NO;
+    for (int i = 0; i < 4; i++)
+        found = ask[i] == YES || found == YES ? YES
+                : ask[i] == UNKNOWN ? UNKNOWN : found;
+    return found;
 }
 
 static bool suggests_last(cfx_shape_env *env, const cfx_view *v)
@@ -273,14 +286,15 @@ static bool still_suggests(cfx_shape_env *env, const cfx_view *v)
     return suggests_last(env, copied ? &last : v);
 }
 
-/* Other kernels take a group at a time and join what they give: as cat does,
- * with its channels last where each part suggests that. */
+/* Kernels of other types than float32 and bfloat16 take a group at a time and
+ * join what they give: as cat does, by what the parts suggest. */
 static bool joins_last(const cfx_call *call, const struct conv *c,
                        const cfx_dim *shape)
 {
     cfx_shape_env *env = call->env;
     cfx_view part = {.rank = 4};
-    if (!cfx_dim_lt(env, cfx_dim_int(1), c->groups))
+    if (c->x->dtype == CFX_F32 || c->x->dtype == CFX_BF16 ||
+        cfx_dim_is(c->groups, 1))
         return true;
     shape += c->batched;
     part.shape[0] = c->batched ? c->x->shape[0] : cfx_dim_int(1);
@@ -293,8 +307,8 @@ static bool joins_last(const cfx_call *call, const struct conv *c,
 
 /* The result has its channels last if suggest_memory_format says so of the
  * input or the weight. Over one axis the input is made contiguous first. */
-static bool is_last(const cfx_call *call, const struct conv *c,
-                    const cfx_dim *shape)
+static enum known is_last(const cfx_call *call, const struct conv *c,
+                          const cfx_dim *shape)
 {
     cfx_view x, w;
     cfx_shape_env *env = call->env;
@@ -303,12 +317,12 @@ static bool is_last(const cfx_call *call, const struct conv *c,
     if (c->spatial == 1 && !cfx_tensor_is_contiguous(c->x))
         cfx_strides_of(env, CFX_CONTIGUOUS_FORMAT, x.rank, x.shape, x.stride);
     if (!suggests_last(env, &x) && !suggests_last(env, &w))
-        return false;
+        return NO;
     if (!still_suggests(env, &x) && !still_suggests(env, &w))
-        return false;
-    bool fast = has_fast_kernel(call, c);
-    return (fast && c->spatial == 3) ||
-           (c->spatial < 3 && (fast || joins_last(call, c, shape)));
+        return NO;
+    if (c->spatial == 3)
+        return has_fast_kernel(call, c);
+    return joins_last(call, c, shape) ? YES : NO;
 }
 
 /* Without a batch the strides are those of a batch of one. */
@@ -318,8 +332,13 @@ static cfx_status give(cfx_call *call, const struct conv *c,
     cfx_dim full[MAX_SPATIAL + 2], stride[MAX_SPATIAL + 2];
     int rank = c->x->rank, without = !c->batched;
     cfx_dtype dtype = (cfx_dtype)c->x->dtype;
-    if (!is_last(call, c, shape))
+    enum known last = is_last(call, c, shape);
+    if (last == NO)
         return cfx_call_out(call, dtype, rank, shape);
+    if (last == UNKNOWN)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "the memory format "
+                             "depends on symbols, give the batch a range from "
+                             "2 on, or make input and weight contiguous");
     full[0] = cfx_dim_int(1);
     for (int i = 0; i < rank; i++)
         full[i + without] = shape[i];

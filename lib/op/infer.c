@@ -144,6 +144,22 @@ static bool is_regular(cfx_shape_env *env, const cfx_tensor *t)
     return true;
 }
 
+/* Does sorting leave dense strides as they are? Only axes of extent 1 may lie
+ * where they do not belong. */
+static bool in_order(cfx_shape_env *env, const cfx_tensor *t)
+{
+    cfx_dim stride[CFX_MAX_RANK];
+    bool ones = false, last = t->rank == 4;
+    for (int i = 0; i < t->rank; i++)
+        ones |= cfx_dim_is(t->shape[i], 1);
+    if (!ones || is_regular(env, t))
+        return true;
+    cfx_strides_of(env, CFX_CHANNELS_LAST, t->rank, t->shape, stride);
+    for (int i = 0; i < t->rank; i++)
+        last = last && cfx_dim_same(t->stride[i], stride[i]);
+    return last;
+}
+
 static bool same_strides(const cfx_tensor *a, const cfx_tensor *b)
 {
     for (int i = 0; i < a->rank; i++)
@@ -242,19 +258,22 @@ static cfx_status pointwise_out(cfx_call *call, const struct operands *o,
                                 bool numbers, cfx_dtype dtype)
 {
     cfx_dim stride[CFX_MAX_RANK];
-    bool same = !numbers || !o->rank, strides = true;
+    bool same = true, strides = true;
     unsigned flags = ~0u;
     for (int i = 0; i < o->n && same; i++) {
         same = same_dims(call->env, o->t[i], o->rank, o->shape);
         flags &= o->t[i]->flags;
         strides = strides && same && same_strides(o->t[i], o->t[0]);
     }
-    if (!o->n || (same && flags & CFX_TENSOR_CONTIGUOUS))
+    bool shortcut = same && (!numbers || !o->rank);
+    bool ordered = same && strides && flags & CFX_TENSOR_DENSE &&
+                   (shortcut || in_order(call->env, o->t[0]));
+    if (!o->n || (shortcut && flags & CFX_TENSOR_CONTIGUOUS))
         return cfx_call_out(call, dtype, o->rank, o->shape);
-    if (same && flags & CFX_TENSOR_CHANNELS_LAST)
+    if (shortcut && flags & CFX_TENSOR_CHANNELS_LAST)
         cfx_strides_of(call->env, CFX_CHANNELS_LAST, o->rank, o->shape,
                        stride);
-    else if (same && strides && flags & CFX_TENSOR_DENSE)
+    else if (ordered)
         memcpy(stride, o->t[0]->stride, (size_t)o->rank * sizeof(*stride));
     else
         sorted_strides(call->env, o, stride);

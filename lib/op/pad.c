@@ -130,9 +130,9 @@ static cfx_status check_cut(cfx_call *call, int axis, cfx_dim extent,
                            cfx_dim_min(call->env, side[i], none));
         if (cfx_dim_le(call->env, none, left))
             continue;
-        cfx_dim_format(extent, s, sizeof(s));
-        return cfx_call_fail(call, CFX_ESHAPE, "negative padding cuts more "
-                             "than the %s elements of dimension %d", s, axis);
+        cfx_dim_format(left, s, sizeof(s));
+        return cfx_call_fail(call, CFX_ESHAPE, "negative padding leaves %s "
+                             "elements of dimension %d", s, axis);
     }
     return CFX_OK;
 }

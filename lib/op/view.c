@@ -111,6 +111,8 @@ cfx_status cfx_view_select(cfx_call *call, cfx_view *v, int axis,
 cfx_dim cfx_view_clip(cfx_shape_env *env, cfx_dim at, cfx_dim n)
 {
     cfx_dim zero = cfx_dim_int(0);
+    if (cfx_dim_is_int(at) && cfx_dim_value(at) <= -CFX_DIM_MAX)
+        return zero; /* beyond all extents */
     if (is_negative(at))
         at = cfx_dim_add(env, at, n);
     if (cfx_dim_is_int(at) && cfx_dim_is_int(n)) {
