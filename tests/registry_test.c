@@ -54,6 +54,7 @@ static const struct { const char *of, *param, *why; } idle[] = {
     {"Embedding(", "padding_idx", "gradients only"},
     {"PReLU(", "init", "weights are loaded"},
     {"Identity(", "unused", "as it says"},
+    {"SyncBatchNorm(", "momentum", "of training, which is refused"},
     {"BCE", "weight", "a buffer, which no case can give"},
     {"BCEWithLogitsLoss(", "pos_weight", "a buffer"},
     {"NLLLoss(", "weight", "a buffer"},
