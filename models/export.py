@@ -15,6 +15,7 @@ import os
 import safetensors.torch
 import torch
 from torch import fx, nn
+from torch.nn.utils.parametrize import is_parametrized
 
 DTYPES = {
     torch.float32: "f32", torch.float64: "f64", torch.float16: "f16",
@@ -130,10 +131,13 @@ def arguments(m):
     for kind, of in SPECIAL.items():
         if isinstance(m, kind):
             return of(m)
-    if not type(m).__module__.startswith("torch.nn.modules."):
+    kind = type(m)
+    if is_parametrized(m):
+        kind = kind.__bases__[0]
+    if not kind.__module__.startswith("torch.nn."):
         return {}
     out = {}
-    for name in inspect.signature(type(m).__init__).parameters:
+    for name in inspect.signature(kind.__init__).parameters:
         if name in IGNORED or not hasattr(m, name):
             continue
         v = getattr(m, name)

@@ -105,6 +105,31 @@ said 'the whole line of an attention' 1 \
     'as in MultiheadAttention\(num_heads=\.\.\., dropout=0\.0, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None, batch_first=False' \
     "$cfx" print mha.fx
 
+# ---- Computed parameters ----
+cat >norm.fx <<'END'
+Net(
+  (m): ParametrizedLinear(
+    in_features=4, out_features=3, bias=True
+    (parametrizations): ModuleDict(
+      (weight): ParametrizationList(
+        (0): _WeightNorm()
+      )
+    )
+  )
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %m : [num_users=1] = call_module[target=m](args = (%x,), kwargs = {})
+    return m
+END
+silent 'the shapes of a weight_norm' shapes norm.fx -i 'f32[2,4]'
+said 'a weight_norm without its weights' 1 \
+    'no weights .*missing weight: m.parametrizations.weight.original0|missing weight: m.parametrizations.weight.original0' \
+    "$cfx" run norm.fx -i 'f32[2,4]'
+said 'its weight is not folded' 0 '' "$cfx" transform norm.fx fuse_linear_bn \
+    -o fused.fx
+
 # ---- What reads the model without running it ----
 said 'the superset keeps what is undecided' 0 '' \
     "$cfx" convert avg.fx avg3.fx --lossless

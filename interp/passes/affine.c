@@ -130,7 +130,8 @@ const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n,
     if (n->op != CFX_CALL_MODULE)
         return NULL;
     const cfx_module *m = cfx_module_at(p->gm, n->target.u.str->text);
-    if (!m || m->graph || !m->schema)
+    /* Parameters that are computed from others are not the module's own. */
+    if (!m || m->graph || !m->schema || cfx_module_child(m, "parametrizations"))
         return NULL;
     *type = m->schema->name;
     return m;

@@ -230,15 +230,19 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     owner = cfx_module_at(m->gm, cfx_buf_str(&m->path));
     const cfx_state *state = owner ? cfx_module_state(owner, last) : NULL;
+    bool is_original = owner && !state &&
+                       cfx_module__takes_original(owner, last);
     bool is_argument = owner && !state && is_undecided_state(owner, last);
     if (is_argument)
         cfx_module_decide(owner, last);
     else if (state ? !state->tensor
-                   : !cfx_map_get(&m->bare, item->name, strlen(item->name)))
+                   : !is_original && !cfx_map_get(&m->bare, item->name,
+                                                  strlen(item->name)))
         return cfx_fail(err, CFX_ENAME, "has '%s', which the model lacks",
                         item->name);
     cfx_status rc = owner ? CFX_OK : make_parents(&owner, m, err);
-    const cfx_state bare = {last, item->tensor, !is_parameter(m, item, last),
+    const cfx_state bare = {last, item->tensor,
+                            is_argument || !is_parameter(m, item, last),
                             true};
     if (!rc)
         rc = state ? cfx_module_set(owner, last, item->tensor, err)

@@ -197,6 +197,12 @@ static void put_constructor(writer *w, const cfx_module *m)
         cfx_out_puts(w->out, "GuardsFn()");
         return;
     }
+    if (cfx_module_child(m, "parametrizations")) {
+        cfx_out_fail(w->out, cfx_fail(
+            w->err, CFX_EUNSUPPORTED, "%s: a %s has no text in Python",
+            path_below(w, m, w->root), cfx_module_class_name(m)));
+        return;
+    }
     if (cfx_module_check_decided(m, w->err)) {
         cfx_out_fail(w->out, CFX_EUNDECIDED);
         return;

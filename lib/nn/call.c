@@ -116,10 +116,23 @@ cfx_value cfx_call_module(cfx_scope *s, cfx_module *self, const char *name,
     return cfx_call_module_with(s, self, name, &x, 1, NULL, 0);
 }
 
+static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
+{
+    char path[128];
+    cfx_value out;
+    snprintf(path, sizeof(path), "parametrizations.%s", name);
+    if (cfx_module_call(s, cfx_module__parametrization(m, name), path, NULL, 0,
+                        NULL, 0, &out))
+        return cfx_none();
+    return cfx_own(s, out);
+}
+
 cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
 {
     if (cfx_scope_failed(s))
         return cfx_none();
+    if (cfx_module__parametrization(m, name))
+        return computed(s, m, name);
     if (s->cls->get_attr) {
         cfx_value out;
         if (s->cls->get_attr(s, m, name, &out))

@@ -39,6 +39,17 @@ struct cfx_module {
 /* The type of containers. */
 extern const cfx_module_type cfx_module__Module;
 
+extern const cfx_module_type cfx_module__ParametrizationList;
+
+/* What computes a parameter of a module in place of its state; or NULL. */
+cfx_module *cfx_module__parametrization(const cfx_module *m, const char *name);
+/* Once the children are there: parameters that they compute are None, and the
+ * tensors that they are computed from are declared. */
+cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err);
+/* Is it the list of a parametrization, and the name that of a tensor from
+ * which it computes? */
+bool cfx_module__takes_original(const cfx_module *m, const char *name);
+
 /* For `init`: give a constructor's argument another value; takes it. */
 void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
 
