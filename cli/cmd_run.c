@@ -18,7 +18,7 @@ struct run_options {
     const char *directory;
     int top, repeat;
     cli_seed seed;
-    bool trace, check_finite, arena;
+    bool trace, check_finite, arena, strict_devices;
 };
 
 static const cli_option options[] = {
@@ -49,6 +49,9 @@ static const cli_option options[] = {
      "have all values in one block of memory, each at its planned place (see "
      "cfx shapes --memory)",
      offsetof(struct run_options, arena)},
+    {CLI_FLAG, 0, "strict-devices", NULL,
+     "refuse a graph that asks for another device than the CPU",
+     offsetof(struct run_options, strict_devices)},
     {CLI_COUNT, 0, "repeat", "N", "run N times and tell how long it took",
      offsetof(struct run_options, repeat)},
     {0},
@@ -329,6 +332,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     (void)nargs;
     if (o->trace && o->check_finite)
         return cli_usage(c, "--trace and --check-finite exclude each other");
+    cfx_context_set_strict_devices(c->ctx, o->strict_devices);
     cfx_status rc = cli_load(c, &gm, args[0], true, &err);
     if (!rc)
         rc = run_model(c, o, gm, args[0], &err);

@@ -169,6 +169,7 @@ cfx_status cfx_shape_scope_known(cfx_shape_scope *s, cfx_call *call,
     if (call->op->flags & never || !call->op->run || !is_known(s, call))
         return CFX_OK;
     *done = true;
+    call->known = true;
     if (call->op->flags & CFX_OP_OWN_RESULT)
         return cfx_call_eager(call, out);
     cfx_call again = *call;

@@ -240,6 +240,26 @@ gives 0 'trace' run pair.fx -i 'f32[2]' --trace
 yes 'a line for each node' test "$(grep -c '^%.* us$' err)" -eq 4
 gives 1 'check-finite' run inf.fx -i 'f32[2]' --check-finite
 says '^cfx: inf.fx: .*inf.*While executing %div'
+cat >cuda.fx <<'EOF'
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %arange : [num_users=1] = call_function[target=torch.arange](args = (3,), kwargs = {device: cuda:0})
+    %to : [num_users=1] = call_method[target=to](args = (%x, cuda:0), kwargs = {})
+    %add : [num_users=1] = call_function[target=torch.add](args = (%to, %arange), kwargs = {})
+    %zeros : [num_users=1] = call_function[target=torch.ops.aten.zeros.default](args = ([3],), kwargs = {dtype: torch.float32, device: mps, pin_memory: False})
+    %add_1 : [num_users=1] = call_function[target=torch.add](args = (%x, %zeros), kwargs = {})
+    return (add, add_1)
+EOF
+gives 0 'a graph prints back with its devices' print cuda.fx
+yes 'devices as torch prints them' cmp -s out cuda.fx
+gives 0 'another device runs on the CPU' run cuda.fx -i 'f32[3]'
+says "^cfx: note: the graph asks for device 'cuda:0'; all is computed on the CPU$"
+yes 'one note' test "$(wc -l <err)" -eq 1
+gives 1 'strict devices' run cuda.fx -i 'f32[3]' --strict-devices
+says "there is no device 'cuda:0', only 'cpu'; While executing %arange"
+gives 0 'shapes of a graph on devices' shapes cuda.fx -i 'x=f32[N]'
+gives 1 'shapes on two devices' shapes cuda.fx -i 'x=f32[3]cpu'
+says 'found at least two devices, cpu and mps:0!; .*While executing %add_1'
 gives 2 'trace and check-finite' run pair.fx --trace --check-finite
 gives 0 'repeat' run add.fx -i 1 --repeat 3
 prints '^3 runs: fastest [0-9.]+ ms'

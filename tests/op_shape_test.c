@@ -583,17 +583,6 @@ START_TEST(repeating_a_tuple_beyond_memory_is_an_error)
 }
 END_TEST
 
-START_TEST(other_devices_are_refused)
-{
-    METHOD("to", ramp(2), cfx_str(&scope, "cuda"));
-    assert_fails("there is no device 'cuda'");
-    cfx_value kw[] = {cfx_str(&scope, "device"), cfx_str(&scope, "cuda:0")};
-    cfx_value n = cfx_int(2);
-    cfx_call_function(&scope, "torch.zeros", &n, 1, kw, 1);
-    assert_fails("there is no device 'cuda:0'");
-}
-END_TEST
-
 START_TEST(tables_are_not_renormalized)
 {
     cfx_value i = METHOD("long", ramp(2)), w = METHOD("view", ramp(6),
@@ -649,7 +638,6 @@ int main(void)
     tcase_add_test(all, empty_tensors_are_zero);
     tcase_add_test(all, ints_beyond_64_bits_are_an_error);
     tcase_add_test(all, repeating_a_tuple_beyond_memory_is_an_error);
-    tcase_add_test(all, other_devices_are_refused);
     tcase_add_test(all, tables_are_not_renormalized);
     tcase_add_test(all, assertions_fail_with_their_own_words);
     suite_add_tcase(suite, all);

@@ -230,6 +230,11 @@ void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt, ...)
     ctx->message(ctx->message_user, level, line.text);
 }
 
+void cfx_context_set_strict_devices(cfx_context *ctx, bool strict)
+{
+    ctx->of->strict_devices = strict;
+}
+
 /* ---- Random numbers ---- */
 
 void cfx_context_seed(cfx_context *ctx, uint64_t seed)

@@ -59,6 +59,9 @@ struct cfx_context {
     cfx_spinlock random_lock;
     uint64_t random_key, random_counter;
 
+    bool strict_devices;
+    atomic_bool device_told; /* that what is on other devices runs on the CPU */
+
     void (*message)(void *user, cfx_level level, const char *text);
     void *message_user;
 

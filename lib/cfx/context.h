@@ -90,6 +90,10 @@ CFX_API cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err);
 CFX_API void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt,
                          ...) CFX_PRINTF(3, 4);
 
+/* With `strict`, runs refuse graphs that ask for another device than the CPU.
+ * Without, which is the default, they compute on the CPU and say so once. */
+CFX_API void cfx_context_set_strict_devices(cfx_context *ctx, bool strict);
+
 /* Bytes held now, and the most held since the context was made. */
 CFX_API size_t cfx_context_memory(const cfx_context *ctx);
 CFX_API size_t cfx_context_peak_memory(const cfx_context *ctx);

@@ -176,8 +176,9 @@ struct cfx_call {
     const cfx_value *in;
     bool inplace;            /* in[0] takes the result */
     bool meta;               /* nothing is to be computed */
-    bool known;              /* of a meta call: the data that tensors have are
-                                theirs, and rules may go by them */
+    bool known;              /* shapes are propagated: the data that tensors
+                                have are theirs, and rules may go by them */
+    cfx_device_label device; /* of a meta or known call: where new results are */
     uint8_t nout;
     uint8_t alias[CFX_MAX_OUTS]; /* 1 + the parameter that out[i] views, or 0 */
     cfx_tensor *out[CFX_MAX_OUTS];

@@ -27,6 +27,13 @@ enum { CFX_MAX_RANK = 16 };
 typedef struct cfx_storage cfx_storage;
 typedef struct cfx_tensor cfx_tensor;
 
+/*
+ * A device is a label of metas, as PyTorch has them: a type and a number. All
+ * numbers are on the CPU, and tensors that have some are not labelled.
+ */
+typedef uint16_t cfx_device_label; /* 0: not told */
+enum { CFX_DEVICE_CPU = 1 << 8 };
+
 typedef enum cfx_memory_format {
     CFX_CONTIGUOUS_FORMAT,
     CFX_PRESERVE_FORMAT,
@@ -51,6 +58,7 @@ struct cfx_tensor {
     uint8_t rank;
     uint8_t flags;
     uint8_t home;         /* private: a storage of its own lies before it */
+    cfx_device_label device; /* of a meta: where its numbers would be */
     void *data;           /* of the first element; NULL in a meta */
     cfx_storage *storage; /* NULL in a meta */
     cfx_context *ctx;
@@ -74,6 +82,16 @@ CFX_API cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx,
                                    cfx_dtype dtype, int rank,
                                    const cfx_dim *shape,
                                    const cfx_dim *stride, cfx_error *err);
+
+/* Read "cuda:0", "mps", "cpu"; without a number the first of its type. Returns
+ * false where PyTorch has no such device. */
+CFX_API bool cfx_device_parse(cfx_device_label *out, const char *text);
+/* Write it so, at most size - 1 bytes and a NUL: "cuda:0", "cpu"; also "cpu" for
+ * a label that is not told. Returns the length of the whole, as snprintf. */
+CFX_API size_t cfx_device_format(cfx_device_label device, char *buf,
+                                 size_t size);
+/* Is it of this type ("cuda")? A label that is not told is "cpu". */
+CFX_API bool cfx_device_is(cfx_device_label device, const char *type);
 
 /* Give a meta with known extents memory of its own (not cleared). */
 CFX_API cfx_status cfx_tensor_alloc(cfx_tensor *t, cfx_error *err);

@@ -196,7 +196,7 @@ CFX_API cfx_status cfx_parse_value(cfx_value *out, cfx_context *ctx,
 
 /*
  * Shapes as text: "f32[N, 3, 224, 224]"; with strides, and maybe a device,
- * which is not kept, "f32[2, 4][4, 1]cpu". Extents and integers are
+ * which is the meta's label, "f32[2, 4][4, 1]cpu". Extents and integers are
  * expressions over symbols ("2*N + 1"). Of several values "(f32[2], i64[2])",
  * "[f32[2], N]", "{'a': f32[2]}"; what else a value may be as Python writes it.
  * Reading gives metas, in a new reference, and makes the symbols in `env`;

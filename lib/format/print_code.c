@@ -42,8 +42,11 @@ static void put_tensor_type(cfx_coder *c, const cfx_tensor *t)
         cfx_print__extents(c->out, t->rank, t->stride);
     end_color(c);
     begin_color(c, DIM_GREEN);
-    if (c->how->include_device)
-        cfx_out_puts(c->out, "cpu");
+    if (c->how->include_device) {
+        char device[32];
+        cfx_device_format(t->device, device, sizeof(device));
+        cfx_out_puts(c->out, device);
+    }
     end_color(c);
 }
 

@@ -227,9 +227,12 @@ static cfx_status read_tensor(shape_reader *r, piece p, cfx_dtype dtype,
             return refuse(r, p);
         st = read_dims(r, trim(open + 1, close), &steps, stride);
     }
-    for (const char *s = close + 1; !st && s < p.end; s++)
-        if (!strchr("abcdefghijklmnopqrstuvwxyz0123456789:", *s))
+    cfx_device_label device = 0;
+    if (!st && close + 1 < p.end) {
+        const char *word = word_of(r, (piece){close + 1, p.end});
+        if (!word || !cfx_device_parse(&device, word))
             return refuse(r, p);
+    }
     if (st)
         return st;
     if (steps >= 0 && steps != rank)
@@ -240,8 +243,10 @@ static cfx_status read_tensor(shape_reader *r, piece p, cfx_dtype dtype,
     if (!st)
         st = cfx_tensor_meta(&t, r->ctx, dtype, rank, shape,
                              steps < 0 ? NULL : stride, r->err);
-    if (!st)
+    if (!st) {
+        t->device = device;
         *out = cfx_value_of_tensor(t);
+    }
     return st;
 }
 

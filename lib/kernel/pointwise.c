@@ -101,9 +101,9 @@ static cfx_pw of_halves(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
 {
 #define HALF(op) [CFX_PW_##op] = CFX_PW_##op##_HALF
     static const uint8_t half[CFX_PW_COUNT] = {
-        HALF(CUBE), HALF(RSQUARE), HALF(LOGIT), HALF(GELU_TANH), HALF(HARDSWISH),
-        HALF(HARDSHRINK), HALF(SOFTSHRINK), HALF(SOFTSIGN), HALF(TANHSHRINK),
-        HALF(RDIV), HALF(DIV_TRUNC), HALF(DIV_FLOOR), HALF(XLOGY),
+        HALF(CUBE), HALF(RSQUARE), HALF(LOGIT), HALF(GELU_TANH),
+        HALF(HARDSWISH), HALF(HARDSHRINK), HALF(SOFTSHRINK), HALF(SOFTSIGN),
+        HALF(TANHSHRINK), HALF(RDIV), HALF(DIV_TRUNC), HALF(DIV_FLOOR), HALF(XLOGY),
     };
 #undef HALF
     bool is_single = unrounded[op] && it->op[unrounded[op]].single;

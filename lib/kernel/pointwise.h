@@ -13,9 +13,9 @@
  * for comparisons and the like, to what type the operand has.
  *
  * f16 and bf16 are computed in f32, as PyTorch does it. Numbers and tensors of
- * other types are rounded to them first, but for the last input of MUL, DIV,
- * DIV_TRUNC, DIV_FLOOR, LERP, ADDCMUL and ADDCDIV where it is one element. A few
- * operations, which PyTorch makes of several, round after each step.
+ * other types are rounded to them first, except for the last input of MUL, DIV,
+ * DIV_TRUNC, DIV_FLOOR, LERP, ADDCMUL and ADDCDIV where it is one element. A
+ * few operations, which PyTorch makes of several, round after each step.
  *
  * Numbers that may be integers (`alpha` of add, `min` of clamp, `value` of
  * masked_fill) are inputs of the iterator, by cfx_iter_number or
@@ -47,8 +47,8 @@ const char *cfx_pointwise_name(cfx_pw op);
 int cfx_pointwise_inputs(cfx_pw op);
 bool cfx_pointwise_is_bool(cfx_pw op);
 
-/* What a power by this exponent is in PyTorch: SQUARE, RECIPROCAL, ..., with one
- * input, or POW. */
+/* What a power by this exponent is in PyTorch: SQUARE, RECIPROCAL, ..., with
+ * one input, or POW. */
 cfx_pw cfx_pointwise_power(double exponent, cfx_dtype dtype);
 
 /* What a call of few elements (at most CFX_POINTWISE_FEW) that are rows without

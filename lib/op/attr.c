@@ -39,7 +39,7 @@ static cfx_value text_value(cfx_call *call, cfx_kind kind, const char *text)
 
 enum attribute {
     SHAPE, DTYPE_, DEVICE, LAYOUT, NDIM, ITEMSIZE, NBYTES, T, MT, H, MH,
-    ITSELF, NONE, YES, NO
+    ITSELF, NONE, YES, NO, IS_ON
 };
 
 static const struct { const char *name; enum attribute what; } attributes[] = {
@@ -47,12 +47,20 @@ static const struct { const char *name; enum attribute what; } attributes[] = {
     {"layout", LAYOUT}, {"ndim", NDIM}, {"itemsize", ITEMSIZE},
     {"nbytes", NBYTES}, {"T", T}, {"mT", MT}, {"H", H}, {"mH", MH},
     {"data", ITSELF}, {"real", ITSELF}, {"grad", NONE}, {"grad_fn", NONE},
-    {"is_leaf", YES}, {"is_cpu", YES}, {"requires_grad", NO},
-    {"retains_grad", NO}, {"is_cuda", NO}, {"is_mps", NO}, {"is_xpu", NO},
-    {"is_xla", NO}, {"is_sparse", NO}, {"is_sparse_csr", NO},
-    {"is_quantized", NO}, {"is_nested", NO}, {"is_mkldnn", NO},
-    {"is_meta", NO}, {"is_vulkan", NO}, {"is_ipu", NO}, {"is_maia", NO},
+    {"is_leaf", YES}, {"is_cpu", IS_ON}, {"requires_grad", NO},
+    {"retains_grad", NO}, {"is_cuda", IS_ON}, {"is_mps", IS_ON},
+    {"is_xpu", IS_ON}, {"is_xla", IS_ON}, {"is_sparse", NO},
+    {"is_sparse_csr", NO}, {"is_quantized", NO}, {"is_nested", NO},
+    {"is_mkldnn", NO}, {"is_meta", IS_ON}, {"is_vulkan", IS_ON},
+    {"is_ipu", IS_ON}, {"is_maia", IS_ON},
 };
+
+static cfx_status give_device(cfx_call *call, const cfx_tensor *x)
+{
+    char name[32];
+    cfx_device_format(x->device, name, sizeof(name));
+    return give(call, text_value(call, CFX_DEVICE, name));
+}
 
 /* All axes for `T`, the last two for the others. */
 static cfx_status transposed(cfx_call *call, const char *name, bool matrix)
@@ -81,7 +89,7 @@ static cfx_status tensor_attribute(cfx_call *call, const cfx_tensor *x,
     case DTYPE_:
         return give(call, cfx_value_of_dtype((cfx_dtype)x->dtype));
     case DEVICE:
-        return give(call, text_value(call, CFX_DEVICE, "cpu"));
+        return give_device(call, x);
     case LAYOUT:
         return give(call, text_value(call, CFX_LAYOUT, "torch.strided"));
     case NDIM:
@@ -101,6 +109,8 @@ static cfx_status tensor_attribute(cfx_call *call, const cfx_tensor *x,
         return cfx_call_out_same(call, 0);
     case NONE:
         return give(call, cfx_none());
+    case IS_ON:
+        return give(call, cfx_bool(cfx_device_is(x->device, name + 3)));
     default:
         return give(call, cfx_bool(what == YES));
     }
@@ -368,7 +378,9 @@ const cfx_op cfx_op__is_tensor = {
 
 static cfx_status get_device_infer(cfx_call *call)
 {
-    return give(call, cfx_int(-1));
+    cfx_device_label device = cfx_call_tensor(call, 0)->device;
+    return give(call, cfx_int(cfx_device_is(device, "cpu") ? -1
+                                                           : device & 0xff));
 }
 
 TELLS(get_device, "int", "Tensor.get_device torch.get_device",

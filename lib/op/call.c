@@ -77,8 +77,11 @@ static cfx_status add_out(cfx_call *call, cfx_tensor *t, int alias)
 cfx_status cfx_call_new(cfx_call *call, cfx_tensor **out, cfx_dtype dtype,
                         int rank, const cfx_dim *shape)
 {
-    return cfx_tensor_meta(out, call->ctx, dtype, rank, shape, NULL,
-                           call->err);
+    cfx_status st = cfx_tensor_meta(out, call->ctx, dtype, rank, shape, NULL,
+                                    call->err);
+    if (!st)
+        (*out)->device = call->device;
+    return st;
 }
 
 static bool all_known(int rank, const cfx_dim *shape, const cfx_dim *stride,
@@ -103,8 +106,10 @@ cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
                                 offset, call->err);
     cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)base->dtype,
                                     rank, shape, stride, call->err);
-    if (!st)
+    if (!st) {
         (*out)->offset = offset;
+        (*out)->device = base->device;
+    }
     return st;
 }
 
@@ -125,7 +130,10 @@ cfx_status cfx_call_out_strided(cfx_call *call, cfx_dtype dtype, int rank,
                                 call->err)
             : cfx_tensor_meta(&t, call->ctx, dtype, rank, shape, stride,
                               call->err);
-    return st ? st : add_out(call, t, 0);
+    if (st)
+        return st;
+    t->device = call->device;
+    return add_out(call, t, 0);
 }
 
 cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
@@ -136,7 +144,10 @@ cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
         return cfx_call_out(call, dtype, like->rank, like->shape);
     cfx_status st = cfx_tensor__empty_rows(&t, call->ctx, like, dtype,
                                            call->err);
-    return st ? st : add_out(call, t, 0);
+    if (st)
+        return st;
+    t->device = call->device;
+    return add_out(call, t, 0);
 }
 
 cfx_status cfx_call_out(cfx_call *call, cfx_dtype dtype, int rank,
@@ -431,7 +442,9 @@ cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
                           cfx_value *out)
 {
     call->meta = true;
-    cfx_status st = call->op->infer(call);
+    cfx_status st = cfx_call__find_device(call);
+    if (!st)
+        st = call->op->infer(call);
     if (!st && look)
         st = look(call, user);
     if (!st && call->inplace) {
@@ -458,7 +471,10 @@ cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
 {
     call->meta = false;
-    cfx_status st = call->op->infer(call);
+    call->device = 0;
+    cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
+    if (!st)
+        st = call->op->infer(call);
     if (!st && call->op->run)
         st = check_metas(call);
     if (!st && call->inplace)

@@ -11,6 +11,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 #include "op/view.h"
 #include "tensor/storage.h"
 
@@ -62,14 +63,11 @@ static cfx_status copy_run(cfx_call *call)
     return CFX_OK;
 }
 
-/* The processor is the only device there is. */
-static cfx_status check_device(cfx_call *call, int k)
+/* Is it on another device than where the result goes? */
+static bool moves(const cfx_call *call, const cfx_tensor *x)
 {
-    cfx_value v = call->in[k];
-    if (cfx_value_is_none(v) || !strncmp(v.u.str->text, "cpu", 3))
-        return CFX_OK;
-    return cfx_call_fail(call, CFX_EUNSUPPORTED, "there is no device '%s', "
-                         "only 'cpu'", v.u.str->text);
+    cfx_device_label from = x->device ? x->device : CFX_DEVICE_CPU;
+    return call->device && call->device != from;
 }
 
 static bool has_format(const cfx_call *call, const cfx_tensor *x,
@@ -88,7 +86,8 @@ static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
     cfx_status st = check_format(call, format, x->rank);
     if (st)
         return st;
-    if (!copy && x->dtype == dtype && has_format(call, x, format))
+    if (!copy && x->dtype == dtype && has_format(call, x, format) &&
+        !moves(call, x))
         return cfx_call_out_same(call, 0);
     return out_as(call, dtype, format);
 }
@@ -96,6 +95,14 @@ static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
 /* ---- to ---- */
 
 enum { DTYPE, DEVICE, OTHER };
+
+/* The type of argument 1, whose device the result has too. */
+static cfx_dtype as_other(cfx_call *call)
+{
+    const cfx_tensor *other = cfx_call_tensor(call, 1);
+    call->device = other->device;
+    return (cfx_dtype)other->dtype;
+}
 
 static cfx_status to_infer(cfx_call *call)
 {
@@ -105,8 +112,8 @@ static cfx_status to_infer(cfx_call *call)
     if (code == DTYPE)
         dtype = cfx_call_dtype(call, 1, own);
     else if (code == OTHER)
-        dtype = (cfx_dtype)cfx_call_tensor(call, 1)->dtype;
-    else if (!(st = check_device(call, 1)))
+        dtype = as_other(call);
+    else if (!(st = cfx_call__take_device(call, 1)))
         dtype = cfx_call_dtype(call, 2, own);
     return st ? st : convert(call, dtype, cfx_call_bool(call, at + 1),
                              format_of(call, at + 2, CFX_PRESERVE_FORMAT));
@@ -120,15 +127,25 @@ static const cfx_op to_other = {
     .aliases = "Tensor.to aten.to.other",
     .doc = "The numbers in the type of another tensor.",
     .code = OTHER,
+    .flags = CFX_OP__DEVICES,
     .infer = to_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
+};
+
+static const cfx_variant to_device_variants[] = {
+    {"Tensor.cuda(Tensor self, Device? device='cuda', bool non_blocking=False, "
+     "MemoryFormat? memory_format=None) -> Tensor", NULL},
+    {"Tensor.xpu(Tensor self, Device? device='xpu', bool non_blocking=False, "
+     "MemoryFormat? memory_format=None) -> Tensor", NULL},
+    {NULL, NULL},
 };
 
 static const cfx_op to_device = {
     .schema = "to.device(Tensor(a) self, Device? device=None, ScalarType? "
               "dtype=None, " REST,
     .aliases = "Tensor.to aten.to.device",
+    .variants = to_device_variants,
     .doc = "The numbers on a device and in a type.",
     .code = DEVICE,
     .infer = to_infer,
@@ -150,14 +167,14 @@ const cfx_op cfx_op__to = {
 
 static cfx_status type_as_infer(cfx_call *call)
 {
-    return convert(call, (cfx_dtype)cfx_call_tensor(call, 1)->dtype, false,
-                   CFX_PRESERVE_FORMAT);
+    return convert(call, as_other(call), false, CFX_PRESERVE_FORMAT);
 }
 
 const cfx_op cfx_op__type_as = {
     .schema = "type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     .aliases = "Tensor.type_as aten.type_as.default",
     .doc = "The numbers in the type of another tensor.",
+    .flags = CFX_OP__DEVICES,
     .infer = type_as_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -187,7 +204,7 @@ static cfx_status check_options(cfx_call *call, int layout, int device)
     if (v.kind == CFX_LAYOUT && !strstr(v.u.str->text, "strided"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "layout %s is not "
                              "offered", v.u.str->text);
-    return check_device(call, device);
+    return cfx_call__take_device(call, device);
 }
 
 static cfx_status to_copy_infer(cfx_call *call)
@@ -273,6 +290,8 @@ NAMED(bool, BOOL)
 
 static cfx_status cpu_infer(cfx_call *call)
 {
+    if (call->device)
+        call->device = CFX_DEVICE_CPU;
     return convert(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype, false,
                    format_of(call, 1, CFX_PRESERVE_FORMAT));
 }
@@ -281,7 +300,7 @@ const cfx_op cfx_op__to_cpu = {
     .schema = "to_cpu(Tensor(a) self, MemoryFormat "
               "memory_format=preserve_format) -> Tensor(a)",
     .aliases = "Tensor.cpu",
-    .doc = "The tensor itself: the processor is the only device.",
+    .doc = "The numbers on the CPU.",
     .infer = cpu_infer,
     .cost = cfx_cost_first,
     .run = copy_run,

@@ -18,16 +18,25 @@
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 #include "op/view.h"
 
 /* ---- What all of them take ---- */
 
-static cfx_status check_device(cfx_call *call, cfx_value v)
+static bool has_tensor(const cfx_call *call)
 {
-    if (cfx_value_is_none(v) || !strncmp(v.u.str->text, "cpu", 3))
-        return CFX_OK;
-    return cfx_call_fail(call, CFX_EUNSUPPORTED, "there is no device '%s', "
-                         "only 'cpu'", v.u.str->text);
+    for (int k = 0; k < call->schema->nparams; k++)
+        if (cfx_call_tensor(call, k))
+            return true;
+    return false;
+}
+
+/* What is made from nothing is on the CPU unless a device is given. */
+static cfx_status take_device(cfx_call *call, int k)
+{
+    if (cfx_call__is_labelled(call) && !has_tensor(call))
+        call->device = CFX_DEVICE_CPU;
+    return cfx_call__take_device(call, k);
 }
 
 cfx_status cfx_create_check(cfx_call *call, int k)
@@ -36,7 +45,7 @@ cfx_status cfx_create_check(cfx_call *call, int k)
     if (layout.kind == CFX_LAYOUT && !strstr(layout.u.str->text, "strided"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "layout %s is not "
                              "offered", layout.u.str->text);
-    return check_device(call, call->in[k + 2]);
+    return take_device(call, k + 2);
 }
 
 cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
@@ -706,16 +715,19 @@ static cfx_status tensor_infer(cfx_call *call)
     cfx_dtype dtype = cfx_call_dtype(call, 1, CFX_F32);
     bool given = cfx_call_has(call, 1), keep = call->op->code;
     cfx_tensor *t = cfx_call_tensor(call, 0);
-    cfx_status st = check_device(call, call->in[2]);
+    cfx_status st = take_device(call, 2);
     if (st)
         return st;
     if (t) {
         cfx_dtype own = (cfx_dtype)t->dtype;
-        if (keep && (!given || own == dtype))
+        if (keep && (!given || own == dtype) &&
+            (!call->device || call->device == t->device))
             return cfx_call_out_same(call, 0);
         return cfx_infer_like(call, t, given ? dtype : own);
     }
     st = cfx_list_tensor(call, &t, v, given ? &dtype : NULL);
+    if (!st)
+        t->device = call->device;
     return st ? st : cfx_call_return_take(call, cfx_value_of_tensor(t));
 }
 
@@ -751,9 +763,11 @@ static cfx_status tensor_of_infer(cfx_call *call)
     cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
     cfx_dtype dtype = cfx_call_dtype(call, 2, own);
     cfx_tensor *t;
-    cfx_status st = check_device(call, call->in[3]);
+    cfx_status st = take_device(call, 3);
     if (!st)
         st = cfx_list_tensor(call, &t, call->in[1], &dtype);
+    if (!st)
+        t->device = call->device;
     return st ? st : cfx_call_return_take(call, cfx_value_of_tensor(t));
 }
 

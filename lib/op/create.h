@@ -8,7 +8,7 @@
 #include <cfx/op.h>
 
 /* Parameters k, k + 1, k + 2 are dtype, layout, device: refuse those layouts
- * and devices that there are not. */
+ * that there are not, and put new results on the device. */
 cfx_status cfx_create_check(cfx_call *call, int k);
 
 /* The extents that parameter k lists. */

@@ -14,6 +14,7 @@
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 
 static cfx_status give(cfx_call *call, cfx_value v)
 {
@@ -206,6 +207,7 @@ const cfx_op cfx_op__getitem = {
     .schema = "getitem(any(a) self, any index) -> any(a)",
     .aliases = "operator.getitem Tensor.__getitem__",
     .doc = "Items of a sequence, a view or elements of a tensor.",
+    .flags = CFX_OP__DEVICES,
     .infer = getitem_infer,
     .cost = copy_cost,
     .run = getitem_run,
@@ -243,6 +245,7 @@ const cfx_op cfx_op__index = {
     .aliases = "aten.index.Tensor aten._unsafe_index.Tensor torch.ops.aten."
                "index aten.index",
     .doc = "Elements at the places that index tensors name.",
+    .flags = CFX_OP__DEVICES,
     .infer = index_infer,
     .cost = copy_cost,
     .run = index_run,
@@ -455,6 +458,7 @@ const cfx_op cfx_op__setitem = {
     .schema = "setitem(Tensor(a!) self, any index, any value) -> any",
     .aliases = "operator.setitem Tensor.__setitem__",
     .doc = "Write to a view or to elements of a tensor.",
+    .flags = CFX_OP__DEVICES,
     .infer = setitem_infer,
     .cost = setitem_cost,
     .run = setitem_run,
@@ -525,7 +529,7 @@ const cfx_op cfx_op__index_put = {
     .aliases = "torch.index_put Tensor.index_put aten.index_put.default "
                "aten._unsafe_index_put.default",
     .doc = "A copy with values written where index tensors say.",
-    .flags = CFX_OP_INPLACE,
+    .flags = CFX_OP__DEVICES | CFX_OP_INPLACE,
     .infer = index_put_infer,
     .cost = index_put_cost,
     .run = index_put_run,

@@ -52,6 +52,25 @@ const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
 /* In an operator's flags: its arguments are graphs; see control.c. */
 enum { CFX_OP__GRAPHS = 1 << 16 };
 
+/* In an operator's flags: its tensors may be on different devices; the result is
+ * where the first is. */
+enum { CFX_OP__DEVICES = 1 << 19 };
+
+/* Does the call label its results with devices? */
+CFX_INLINE bool cfx_call__is_labelled(const cfx_call *call)
+{
+    return call->meta || call->known;
+}
+
+/* Of a labelled call: find where its tensors are, which is where new results go.
+ * Fails with CFX_EINVAL for tensors on two devices. */
+cfx_status cfx_call__find_device(cfx_call *call);
+
+/* Take the device that parameter k is, unless it is None, for new results. Where
+ * numbers are computed that is the CPU, whatever the name, which the context is
+ * told once, or, with strict devices, the call refused. */
+cfx_status cfx_call__take_device(cfx_call *call, int k);
+
 /* cfx_call_out with the extents of `like`: a short way where it is row-major. */
 cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
                               const cfx_tensor *like);

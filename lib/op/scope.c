@@ -180,6 +180,7 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     call.inplace = inplace;
     call.meta = false;
     call.known = false;
+    call.device = 0;
     call.nout = 0;
     call.result = CFX_NOTHING;
     call.work = NULL;

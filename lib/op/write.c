@@ -9,6 +9,7 @@
 #include "op/infer.h"
 #include "op/list.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 #include "op/view.h"
 
 /* ---- fill, zero, copy ---- */
@@ -110,7 +111,8 @@ const cfx_op cfx_op__assign = {
     .aliases = "aten.copy.default",
     .inplace_aliases = "Tensor.copy_ aten.copy_.default",
     .doc = "Every element replaced by that of another tensor.",
-    .flags = CFX_OP_INPLACE | CFX_OP_POINTWISE | CFX_OP_NUMBERS,
+    .flags = CFX_OP__DEVICES | CFX_OP_INPLACE | CFX_OP_POINTWISE |
+             CFX_OP_NUMBERS,
     .infer = assign_infer,
     .cost = assign_cost,
     .run = fill_run,

@@ -322,6 +322,7 @@ static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool home,
     t->rank = (uint8_t)rank;
     t->flags = 0;
     t->home = home;
+    t->device = 0;
     t->data = NULL;
     t->storage = NULL;
     t->ctx = ctx;
@@ -698,6 +699,7 @@ cfx_status cfx_tensor__view(cfx_tensor **out, cfx_context *ctx,
     if (!t)
         return no_memory(err, 0);
     set_axes(t, s.rows, shape, stride);
+    t->device = base->device;
     t->offset = offset;
     if (!home) {
         t->storage = base->storage;

@@ -1,0 +1,95 @@
+/*
+ * device -- devices as labels.
+ *
+ * Metas say on which device their numbers would be. A call needs all of its
+ * tensors on one device, as in PyTorch; CPU tensors of rank 0 go with any, and
+ * so do tensors without a label. Where numbers are computed, all is on the CPU
+ * and nothing is labelled.
+ */
+#include "base/context.h"
+#include "op/op_impl.h"
+
+struct found {
+    cfx_device_label device;
+    bool is_weak; /* it is that of a CPU tensor of rank 0 */
+};
+
+static cfx_status two_devices(cfx_call *call, cfx_device_label a,
+                              cfx_device_label b)
+{
+    char x[32], y[32];
+    cfx_device_format(a, x, sizeof(x));
+    cfx_device_format(b, y, sizeof(y));
+    return cfx_call_fail(call, CFX_EINVAL, "Expected all tensors to be on the "
+                         "same device, but found at least two devices, %s and "
+                         "%s!", x, y);
+}
+
+/* As PyTorch's fake tensors merge devices. */
+static cfx_status merge(cfx_call *call, const cfx_tensor *t, struct found *f)
+{
+    bool weak = t->device == CFX_DEVICE_CPU && !t->rank;
+    if (!t->device || (f->device && f->device != t->device && weak))
+        return CFX_OK;
+    if (f->device && f->device != t->device && !f->is_weak)
+        return call->op->flags & CFX_OP__DEVICES
+                   ? CFX_OK : two_devices(call, f->device, t->device);
+    f->is_weak = f->device == t->device ? f->is_weak && weak : weak;
+    f->device = t->device;
+    return CFX_OK;
+}
+
+static cfx_status look_at(cfx_call *call, cfx_value v, struct found *f)
+{
+    cfx_status st = CFX_OK;
+    if (v.kind == CFX_TENSOR)
+        return merge(call, v.u.tensor, f);
+    if (!cfx_value_is_seq(v))
+        return CFX_OK;
+    for (uint32_t i = 0; i < v.u.seq->len && !st; i++)
+        if (v.u.seq->item[i].kind == CFX_TENSOR)
+            st = merge(call, v.u.seq->item[i].u.tensor, f);
+    return st;
+}
+
+cfx_status cfx_call__find_device(cfx_call *call)
+{
+    struct found f = {0, false};
+    cfx_status st = CFX_OK;
+    for (int k = 0; k < call->schema->nparams && !st; k++)
+        st = look_at(call, call->in[k], &f);
+    call->device = f.device;
+    return st;
+}
+
+/* A run has one device. */
+static cfx_status map_to_cpu(cfx_call *call, const char *name)
+{
+    cfx_context *ctx = call->ctx->of;
+    if (ctx->strict_devices)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "there is no device '%s', "
+                             "only 'cpu'", name);
+    if (!atomic_exchange(&ctx->device_told, true))
+        cfx_message(ctx, CFX_NOTE, "the graph asks for device '%s'; all is "
+                    "computed on the CPU", name);
+    return CFX_OK;
+}
+
+cfx_status cfx_call__take_device(cfx_call *call, int k)
+{
+    cfx_value v = call->in[k];
+    cfx_device_label device;
+    if (cfx_value_is_none(v))
+        return CFX_OK;
+    if (!cfx_device_parse(&device, v.u.str->text))
+        return cfx_call_fail(call, CFX_EINVAL, "there is no device type '%s' "
+                             "in PyTorch", v.u.str->text);
+    if (cfx_call__is_labelled(call))
+        call->device = device;
+    else if (cfx_device_is(device, "meta"))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "tensors on device 'meta' "
+                             "have no numbers");
+    else if (device != CFX_DEVICE_CPU)
+        return map_to_cpu(call, v.u.str->text);
+    return CFX_OK;
+}
