@@ -57,7 +57,7 @@ static cfx_status bare_run(cfx_pass_call *p)
 }
 
 static const cfx_pass bare = {
-    .size = sizeof(cfx_pass),
+    .abi = CFX_ABI(cfx_pass),
     .schema = "bare()",
     .run = bare_run,
 };
