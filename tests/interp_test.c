@@ -749,6 +749,7 @@ static cfx_status bare_infer(cfx_call *call)
 }
 
 static const cfx_op bare_op = {
+    .abi = CFX_ABI(cfx_op),
     .schema = "bare(Tensor self) -> Tensor",
     .aliases = "my.bare",
     .infer = bare_infer,
