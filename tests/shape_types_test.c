@@ -428,7 +428,7 @@ START_TEST(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
 END_TEST
 
 #define POOL(args)                                                            \
-    "Net(\n  (pool): MaxPool2d(" args ")\n)\n\n"                              \
+    "Net(\n  (pool): MaxPool2d(" args ", return_indices=False)\n)\n\n"        \
     GRAPH(IN("x") MOD("pool", "pool", "%x") RETURN("pool"))
 
 START_TEST(type_maxpool2d_fully_static)

@@ -61,11 +61,14 @@ static const struct { const char *name, *why; } few[] = {
     {"py_log_usage", "a string"},
     {"_enter_autocast", "a string"},
     {"_exit_autocast", "takes what _enter_autocast gave"},
+    {"_set_grad_enabled", "a bool"},
     {"Module", "is not called"},
     {"ModuleList", "is not called"},
     {"ModuleDict", "is not called"},
     {"GuardsFn", "comes from an export only"},
     {"TransformerEncoder", "comes from the text of a model only"},
+    {"ParametrizationList", "comes from the text of a model only"},
+    {"_WeightNorm", "comes from the text of a model only"},
 };
 
 /* Where chance begins besides the golden cases: of what they do not have. */

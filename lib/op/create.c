@@ -384,19 +384,38 @@ static bool has_unknown(const cfx_call *call, double start, double end,
            cfx_infer_is_unknown(call, end) || cfx_infer_is_unknown(call, step);
 }
 
+/* A range of floats; its bounds may be whole all the same. */
+static cfx_status check_range(cfx_call *call, cfx_value start, cfx_value end,
+                              double step)
+{
+    double a = cfx_value_number(start), b = cfx_value_number(end);
+    bool ordered;
+    if (cfx_infer_is_unknown(call, step))
+        return CFX_OK;
+    if (step == 0 || isnan(step))
+        return cfx_call_fail(call, CFX_EINVAL, "step must be nonzero");
+    if (is_whole(start) && is_whole(end)) {
+        cfx_dim from = cfx_value_dim(start), to = cfx_value_dim(end);
+        ordered = step > 0 ? cfx_dim_le(call->env, from, to)
+                           : cfx_dim_le(call->env, to, from);
+    } else if (has_unknown(call, a, b, step)) {
+        return CFX_OK;
+    } else if (!isfinite(a) || !isfinite(b)) {
+        return cfx_call_fail(call, CFX_EINVAL, "unsupported range: %g -> %g",
+                             a, b);
+    } else {
+        ordered = step > 0 ? a <= b : b <= a;
+    }
+    return ordered ? CFX_OK
+                   : cfx_call_fail(call, CFX_EINVAL, "upper bound and lower "
+                                   "bound inconsistent with step sign");
+}
+
 static cfx_status count_floats(cfx_call *call, double start, double end,
                                double step, cfx_dim *n)
 {
     if (has_unknown(call, start, end, step))
         return cfx_index_unknown(call, n);
-    if (step == 0 || isnan(step))
-        return cfx_call_fail(call, CFX_EINVAL, "step must be nonzero");
-    if (!isfinite(start) || !isfinite(end))
-        return cfx_call_fail(call, CFX_EINVAL, "unsupported range: %g -> %g",
-                             start, end);
-    if (step > 0 ? end < start : end > start)
-        return cfx_call_fail(call, CFX_EINVAL, "upper bound and lower bound "
-                             "inconsistent with step sign");
     double count = ceil((end - start) / step);
     if (!(count < 0x1p60))
         return cfx_call_fail(call, CFX_ESHAPE, "invalid size, possible "
@@ -454,7 +473,7 @@ static cfx_status arange_infer(cfx_call *call)
     if (whole)
         st = count_ints(call, cfx_value_dim(start), cfx_value_dim(end),
                         cfx_value_dim(step), &n);
-    else
+    else if (!(st = check_range(call, start, end, cfx_value_number(step))))
         st = (dtype == CFX_I64 ? count_cut : count_floats)(
             call, cfx_value_number(start), cfx_value_number(end),
             cfx_value_number(step), &n);

@@ -277,6 +277,8 @@ static cfx_status scatter_infer(cfx_call *call)
     cfx_status st = CFX_OK;
     if (reduction_of(call) == UNKNOWN)
         return unknown_reduction(call);
+    if (reduction_of(call) == MEAN && x->dtype == CFX_BOOL)
+        return cfx_infer_refuse(call, CFX_BOOL);
     if (src)
         st = check_type(call, x, src);
     else

@@ -131,6 +131,12 @@ static bool read_windows(cfx_scope *s, const cfx_call *call,
     for (int i = 0; i < 2; i++) {
         cfx_value n = cfx_call_item(call, WINDOW, i);
         cfx_value shift = cfx_call_item(call, SHIFT, i);
+        if (shift.kind != CFX_INT || shift.u.i < 0 ||
+            !cfx_dim_le(call->env, cfx_dim_int(shift.u.i), cfx_value_dim(n))) {
+            cfx_scope_fail(s, CFX_EINVAL, "shift_size must be two ints from 0 "
+                           "to those of window_size");
+            return false;
+        }
         w->size[i] = n;
         w->extent[i] = cfx_size(s, x, i + 1);
         cfx_value up = cfx_int_add(s, w->extent[i],

@@ -66,7 +66,8 @@ static cfx_status mvit_squeeze_infer(cfx_call *call)
                                   x->rank, &axis);
     if (st)
         return st;
-    if (!cfx_dim_eq(call->env, x->shape[axis], cfx_dim_int(1)))
+    /* Like squeeze, which takes a symbol not to be 1. */
+    if (cfx_dim_ne(call->env, x->shape[axis], cfx_dim_int(1)))
         return cfx_call_out_same(call, SELF);
     cfx_view_begin(&v, x);
     cfx_view_remove(&v, axis);
