@@ -46,13 +46,9 @@ static void check_target(cfx_scope *s, cfx_value x, cfx_value y)
 
 static void check_weight(cfx_scope *s, cfx_value x, cfx_value weight)
 {
-    const cfx_tensor *w = weight.u.tensor;
-    if (cfx_value_is_none(weight) || cfx_scope_failed(s))
-        return;
-    if (w->rank != 1 ||
-        !cfx_dim_eq(s->env, w->shape[0], x.u.tensor->shape[class_axis(x)]))
-        cfx_scope_fail(s, CFX_ESHAPE, "weight tensor should be defined either "
-                       "for all classes or no classes");
+    cfx_loss_check_weight(s, weight, x.u.tensor->shape[class_axis(x)],
+                          "weight tensor should be defined either for all "
+                          "classes or no classes");
 }
 
 static void choose(cfx_scope *s, cfx_value x, cfx_value y, cfx_value weight,
@@ -102,7 +98,8 @@ static cfx_value nll_loss_build(cfx_scope *s, const cfx_call *call)
 static cfx_value nll_loss_forward_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value total, loss = nll(s, call, call->in[0], call->in[1], &total);
-    if (cfx_loss_reduction(s, call) == CFX_REDUCE_NONE)
+    if (cfx_loss_reduction(s, call) == CFX_REDUCE_NONE &&
+        call->in[0].u.tensor->rank > 1)
         total = TORCH("zeros_like", total);
     return cfx_tuple(s, loss, total);
 }
@@ -202,14 +199,6 @@ static cfx_value smoothed(cfx_scope *s, const cfx_call *call, cfx_value x,
     return TORCH("add", loss, spread);
 }
 
-static bool same_shape(cfx_scope *s, const cfx_tensor *a, const cfx_tensor *b)
-{
-    bool same = a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = cfx_dim_eq(s->env, a->shape[i], b->shape[i]);
-    return same;
-}
-
 static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = call->in[0], y = call->in[1], total;
@@ -223,7 +212,7 @@ static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
     cfx_value log = TORCH("log_softmax", x, cfx_int(class_axis(x)));
     if (cfx_scope_failed(s))
         return cfx_none();
-    if (same_shape(s, x.u.tensor, y.u.tensor))
+    if (cfx_loss_is_shape(s, x, y))
         return of_probabilities(s, call, log, y);
     if (smooth > 0)
         return smoothed(s, call, log, y, share,

@@ -13,6 +13,7 @@
  */
 #include <math.h>
 
+#include "base/stop.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/loss.h"
@@ -102,8 +103,8 @@ static cfx_status ctc_infer(cfx_call *call)
         return st;
     cfx_dim n = batch(call);
     int rank = how == CFX_REDUCE_NONE && is_batched(call);
-    return cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, LOG_PROBS)->dtype,
-                        rank, &n);
+    const cfx_tensor *x = cfx_call_tensor(call, LOG_PROBS);
+    return cfx_call_out(call, (cfx_dtype)x->dtype, rank, &n);
 }
 
 static void ctc_cost(const cfx_call *call, cfx_cost *cost)
@@ -137,7 +138,12 @@ static int64_t length_at(const cfx_call *call, int k, int64_t i)
         return cfx_value_is_seq(call->in[k])
                    ? cfx_call_item(call, k, (int)i).u.i : call->in[k].u.i;
     cfx_dtype type = (cfx_dtype)t->dtype;
-    int64_t at = t->rank ? i * cfx_tensor_stride(t, t->rank - 1) : 0;
+    int64_t at = 0;
+    for (int axis = t->rank - 1; axis >= 0; axis--) {
+        int64_t n = cfx_tensor_size(t, axis);
+        at += i % n * cfx_tensor_stride(t, axis);
+        i /= n;
+    }
     return cfx_element_int(type, (const char *)t->data +
                            at * (int64_t)cfx_dtype_size(type));
 }
@@ -193,14 +199,14 @@ static void step(struct sample *p, int64_t t)
     p->next = swap;
 }
 
-static double loss_of(struct sample *p)
+static double loss_of(const cfx_context *ctx, struct sample *p)
 {
     int64_t last = 2 * p->labels;
     if (!p->steps)
         return p->labels ? HUGE_VAL : 0;
     for (int64_t s = 0; s <= last; s++)
         p->alpha[s] = s < 2 ? log_prob(p, 0, class_of(p, s)) : -HUGE_VAL;
-    for (int64_t t = 1; t < p->steps; t++)
+    for (int64_t t = 1; t < p->steps && !cfx_context_stops(ctx); t++)
         step(p, t);
     return -log_sum(p->alpha[last], last ? p->alpha[last - 1] : -HUGE_VAL,
                     -HUGE_VAL);
@@ -248,7 +254,7 @@ static cfx_status each_sample(cfx_call *call, struct sample *p,
         cfx_status st = check_sample(call, p);
         if (st)
             return st;
-        double loss = loss_of(p);
+        double loss = loss_of(call->ctx, p);
         if (isinf(loss) && cfx_call_bool(call, ZERO_INFINITY))
             loss = 0;
         if (how == CFX_REDUCE_NONE)

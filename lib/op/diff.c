@@ -10,6 +10,9 @@
 
 enum { SELF, TIMES, DIM, PREPEND, APPEND };
 
+/* A symbolic extent does not say when nothing is left. */
+enum { MOST_TIMES = 1024 };
+
 static cfx_value joined(cfx_scope *s, const cfx_call *call)
 {
     cfx_value part[3];
@@ -36,6 +39,14 @@ static cfx_value once(cfx_scope *s, cfx_value x, cfx_value axis)
                     last);
 }
 
+/* 1, and thus left to the operators to refuse, where there is no such axis. */
+static cfx_dim extent_at(cfx_value x, int64_t axis)
+{
+    const cfx_tensor *t = x.u.tensor;
+    axis += axis < 0 ? t->rank : 0;
+    return axis >= 0 && axis < t->rank ? t->shape[axis] : cfx_dim_int(1);
+}
+
 static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = call->in[SELF];
@@ -45,9 +56,19 @@ static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
     if (call->in[TIMES].u.i < 0)
         return cfx_scope_fail(s, CFX_EINVAL, "order must be non-negative but "
                               "got %lld", (long long)call->in[TIMES].u.i);
-    x = joined(s, call);
-    for (int64_t i = 0; i < call->in[TIMES].u.i && !cfx_scope_failed(s); i++)
+    int64_t n = call->in[TIMES].u.i;
+    if (n)
+        x = joined(s, call);
+    for (int64_t i = 0; i < n && !cfx_scope_failed(s); i++) {
+        cfx_dim extent = extent_at(x, call->in[DIM].u.i);
+        if (cfx_dim_is(extent, 0))
+            break;
+        if (n > MOST_TIMES && !cfx_dim_is_int(extent))
+            return cfx_scope_fail(s, CFX_EUNSUPPORTED, "diff of order %lld "
+                                  "along an axis of unknown extent; at most "
+                                  "%d", (long long)n, MOST_TIMES);
         x = once(s, x, call->in[DIM]);
+    }
     return x;
 }
 

@@ -333,7 +333,8 @@ static cfx_status wrap_places(cfx_call *call, cfx_tensor **places, int64_t n)
         return st;
     }
     int64_t *place = copy->data;
-    for (int64_t i = 0, count = cfx_tensor_numel(copy); n && i < count; i++)
+    int64_t count = n ? cfx_tensor_numel(copy) : 0;
+    for (int64_t i = 0; i < count && !cfx_context_stops_at(call->ctx, i); i++)
         place[i] = (place[i] % n + n) % n;
     cfx_tensor_unref(*places);
     *places = copy;

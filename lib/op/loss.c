@@ -71,20 +71,34 @@ cfx_value cfx_loss_as(cfx_scope *s, cfx_value v, cfx_dtype type)
     return CFX_CALL(s, "torch.ops.aten.to.dtype", v, cfx_value_of_dtype(type));
 }
 
-void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,
-                         const char *words)
+bool cfx_loss_is_shape(cfx_scope *s, cfx_value a, cfx_value b)
 {
     const cfx_tensor *x = a.u.tensor, *y = b.u.tensor;
     bool same = x->rank == y->rank;
     for (int i = 0; same && i < x->rank; i++)
         same = cfx_dim_eq(s->env, x->shape[i], y->shape[i]);
-    if (!same)
+    return same;
+}
+
+void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,
+                         const char *words)
+{
+    if (!cfx_loss_is_shape(s, a, b))
         cfx_scope_fail(s, CFX_ESHAPE, "%s", words);
 }
 
-/* Fail unless a tensor of one bool, computed from the arguments, is true. */
-static cfx_status require(cfx_call *call, cfx_composite *claim,
-                          const char *otherwise)
+void cfx_loss_check_weight(cfx_scope *s, cfx_value weight, cfx_dim classes,
+                           const char *words)
+{
+    const cfx_tensor *w = weight.u.tensor;
+    if (cfx_value_is_none(weight) || cfx_scope_failed(s))
+        return;
+    if (w->rank != 1 || !cfx_dim_eq(s->env, w->shape[0], classes))
+        cfx_scope_fail(s, CFX_ESHAPE, "%s", words);
+}
+
+cfx_status cfx_loss_require(cfx_call *call, cfx_composite *claim,
+                            const char *otherwise)
 {
     cfx_scope s;
     cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
@@ -120,6 +134,25 @@ static cfx_value distance(cfx_scope *s, const cfx_call *call)
     return TORCH("abs", TORCH("sub", call->in[0], call->in[1]));
 }
 
+/* The distance in float32 where the result has the type `narrow`, which ATen
+ * rounds only once; *type is that of the result. */
+static cfx_value wide_distance(cfx_scope *s, const cfx_call *call,
+                               cfx_dtype narrow, cfx_dtype *type)
+{
+    *type = cfx_infer_type(call, 0, 2);
+    if (*type != narrow)
+        return distance(s, call);
+    cfx_value x = cfx_loss_as(s, call->in[0], CFX_F32);
+    cfx_value y = cfx_loss_as(s, call->in[1], CFX_F32);
+    return TORCH("abs", TORCH("sub", x, y));
+}
+
+static cfx_value rounded(cfx_scope *s, cfx_value loss, cfx_dtype narrow,
+                         cfx_dtype type)
+{
+    return type == narrow ? cfx_loss_as(s, loss, type) : loss;
+}
+
 static cfx_value l1_loss_build(cfx_scope *s, const cfx_call *call)
 {
     return weighted(s, call, distance(s, call));
@@ -141,23 +174,27 @@ static cfx_value pieces(cfx_scope *s, cfx_value d, cfx_value bound, bool closed,
 
 static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value beta = ARG("beta"), d = distance(s, call);
+    cfx_dtype type;
+    cfx_value beta = ARG("beta"), d = wide_distance(s, call, CFX_BF16, &type);
     double b = cfx_value_number(beta);
     if (b < 0)
         return cfx_scope_fail(s, CFX_EINVAL, "smooth_l1_loss does not support "
                               "negative values for beta.");
     if (b == 0)
-        return cfx_loss_reduced(s, call, d);
+        return cfx_loss_reduced(s, call, rounded(s, d, CFX_BF16, type));
     cfx_value half = TORCH("mul", TORCH("mul", d, cfx_num(0.5)), d);
     cfx_value loss = pieces(s, d, beta, false, TORCH("div", half, beta),
                             TORCH("sub", d, cfx_num(0.5 * b)));
-    return cfx_loss_reduced(s, call, loss);
+    return cfx_loss_reduced(s, call,
+                            rounded(s, loss, CFX_BF16, type));
 }
 
 /* Unlike those above its weighted mean is divided by the number. */
 static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value delta = ARG("delta"), d = distance(s, call), w = ARG("weight");
+    cfx_dtype type;
+    cfx_value delta = ARG("delta"), w = ARG("weight");
+    cfx_value d = wide_distance(s, call, CFX_F16, &type);
     double b = cfx_value_number(delta);
     if (!(b > 0))
         return cfx_scope_fail(s, CFX_EINVAL, "huber_loss does not support "
@@ -165,6 +202,7 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value half = TORCH("mul", TORCH("mul", d, cfx_num(0.5)), d);
     cfx_value far = TORCH("mul", TORCH("sub", d, cfx_num(0.5 * b)), delta);
     cfx_value loss = pieces(s, d, delta, true, half, far);
+    loss = rounded(s, loss, CFX_F16, type);
     if (!cfx_value_is_none(w)) {
         cfx_loss_same_shape(s, w, call->in[0],
                             "Weights and input must have the same size.");
@@ -237,8 +275,8 @@ static cfx_value in_range(cfx_scope *s, const cfx_call *call)
 
 static cfx_status bce_checked_run(cfx_call *call)
 {
-    cfx_status st = require(call, in_range, "all elements of input should be "
-                            "between 0 and 1");
+    cfx_status st = cfx_loss_require(call, in_range, "all elements of input "
+                                     "should be between 0 and 1");
     return st ? st : bce_run(call);
 }
 
@@ -385,8 +423,8 @@ static cfx_status gaussian_nll_loss_checked_run(cfx_call *call)
 {
     cfx_status st = CFX_OK;
     if (call->in[2].kind == CFX_TENSOR)
-        st = require(call, no_variance_negative, "var has negative "
-                     "entry/entries");
+        st = cfx_loss_require(call, no_variance_negative, "var has negative "
+                              "entry/entries");
     return st ? st : gaussian_nll_loss_run(call);
 }
 

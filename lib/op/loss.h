@@ -28,6 +28,18 @@ cfx_value cfx_loss_reduced(cfx_scope *s, const cfx_call *call, cfx_value loss);
 /* A tensor in another type. */
 cfx_value cfx_loss_as(cfx_scope *s, cfx_value v, cfx_dtype type);
 
+/* Have two tensors one shape? */
+bool cfx_loss_is_shape(cfx_scope *s, cfx_value a, cfx_value b);
+
+/* Fail unless a tensor of one bool, computed from the arguments, is true. */
+cfx_status cfx_loss_require(cfx_call *call, cfx_composite *claim,
+                            const char *otherwise);
+
+/* Fail the scope unless a weight, where there is one, is a vector of as many
+ * numbers as there are classes. */
+void cfx_loss_check_weight(cfx_scope *s, cfx_value weight, cfx_dim classes,
+                           const char *words);
+
 /* Fail the scope unless two tensors have one shape; words is PyTorch's
  * sentence. */
 void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,

@@ -138,7 +138,9 @@ CFX_LOSS(triplet_margin_loss, OF_THREE ", float eps=1e-06, bool swap=False, "
 /* Samples as rows: of a vector one row, of a single class one. */
 static cfx_value as_rows(cfx_scope *s, cfx_value v, int rank)
 {
-    return v.u.tensor->rank == rank ? v : TORCH("unsqueeze", v, cfx_int(0));
+    for (int i = v.u.tensor->rank; i < rank; i++)
+        v = TORCH("unsqueeze", v, cfx_int(0));
+    return v;
 }
 
 /* The means over classes; of a single sample a number. */
@@ -171,6 +173,10 @@ static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
         !cfx_dim_eq(s->env, x.u.tensor->shape[0], y.u.tensor->shape[0]))
         return cfx_scope_fail(s, CFX_ESHAPE, "multi_margin_loss: inconsistent "
                               "target size");
+    if (!cfx_scope_failed(s))
+        cfx_loss_check_weight(s, weight, x.u.tensor->shape[1],
+                              "multi_margin_loss: inconsistent weight size, "
+                              "expected a weight for each class");
     cfx_value classes = cfx_size(s, x, 1);
     cfx_value column = TORCH("unsqueeze", y, cfx_int(1));
     cfx_value own = TORCH("gather", x, cfx_int(1), column);
@@ -244,9 +250,35 @@ CFX_LOSS(multi_margin_loss, PAIR "Scalar p=1, Scalar margin=1.0, Tensor? "
          CFX_LOSS_ATEN(multi_margin_loss, SELF "Scalar p=1, Scalar margin=1, "
                        "Tensor? weight=None, int reduction=1"),
          "What the right class lacks of the margin over each other.")
-CFX_LOSS(multilabel_margin_loss, PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION,
-         CFX_LOSS_ATEN(multilabel_margin_loss, SELF "int reduction=1"),
-         "What each right class lacks of 1 over each wrong one.")
+CFX_COMPOSITE(multilabel_margin_loss)
+
+static cfx_value labels_in_range(cfx_scope *s, const cfx_call *call)
+{
+    const cfx_tensor *x = call->in[0].u.tensor;
+    cfx_value y = call->in[1];
+    cfx_value classes = x->rank ? cfx_size(s, call->in[0], -1) : cfx_int(1);
+    return TORCH("all", TORCH("logical_and", TORCH("ge", y, cfx_int(-1)),
+                              TORCH("lt", y, classes)));
+}
+
+static cfx_status multilabel_margin_loss_checked_run(cfx_call *call)
+{
+    cfx_status st = cfx_loss_require(call, labels_in_range, "argument #2 "
+                                     "'target' is out of range");
+    return st ? st : multilabel_margin_loss_run(call);
+}
+
+const cfx_op cfx_op__multilabel_margin_loss = {
+    .schema = "multilabel_margin_loss(" PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION
+              ") -> Tensor",
+    .aliases = "torch.nn.functional.multilabel_margin_loss",
+    .variants = CFX_LOSS_ATEN(multilabel_margin_loss, SELF "int reduction=1"),
+    .doc = "What each right class lacks of 1 over each wrong one.",
+    .infer = multilabel_margin_loss_infer,
+    .cost = multilabel_margin_loss_cost,
+    .run = multilabel_margin_loss_checked_run,
+};
+
 CFX_LOSS(multilabel_soft_margin_loss, PAIR "Tensor? weight=None, "
          CFX_LOSS_OLD CFX_LOSS_REDUCTION, NULL,
          "The mean over classes of binary_cross_entropy_with_logits.")
