@@ -72,7 +72,10 @@ static void *registry_make(cfx_context *ctx)
     if (!r)
         return NULL;
     r->ctx = ctx;
-    cfx_mutex_init(&r->lock);
+    if (!cfx_mutex_init(&r->lock)) {
+        cfx_free(ctx, r, sizeof(*r));
+        return NULL;
+    }
     cfx_map_init(&r->names, ctx);
     for (size_t i = 0; cfx_modules__builtin[i]; i++)
         if (add_type(r, cfx_modules__builtin[i], NULL)) {

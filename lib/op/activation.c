@@ -58,6 +58,18 @@ ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_run,
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
            cfx_cost_1_0, activation_run, cfx_unary_only_float,
            "x, or x * negative_slope where x is negative.")
+/* Parameters from..to (not included) must fit a tensor of integers. */
+static cfx_status check_cuts(cfx_call *call, int from, int to)
+{
+    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_status st = CFX_OK;
+    double ignored;
+    for (int k = from; k < to && !st && !cfx_dtype_is_float(type); k++)
+        if (call->in[k].kind == CFX_FLOAT)
+            st = cfx_infer_cut(call, call->in[k].u.f, type, &ignored);
+    return st;
+}
+
 /* Numbers for a tensor of integers, which cut their fractions. */
 static cfx_value cut(cfx_value v)
 {
@@ -73,7 +85,8 @@ static cfx_status hardtanh_infer(cfx_call *call)
                           cfx_call_double(call, 2) < 0))
         return cfx_call_fail(call, CFX_EINVAL, "cannot do hardtanh on an "
                              "unsigned type with negative limits");
-    return cfx_unary_like(call);
+    cfx_status st = check_cuts(call, 1, 3);
+    return st ? st : cfx_unary_like(call);
 }
 
 static cfx_status hardtanh_run(cfx_call *call)
@@ -119,8 +132,14 @@ static cfx_status threshold_run(cfx_call *call)
     return st;
 }
 
+static cfx_status threshold_infer(cfx_call *call)
+{
+    cfx_status st = cfx_unary_no_bool(call);
+    return st ? st : check_cuts(call, 1, 3);
+}
+
 ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
-           cfx_cost_0_0, threshold_run, cfx_unary_no_bool,
+           cfx_cost_0_0, threshold_run, threshold_infer,
            "x where it is above the threshold, else the value.")
 
 /* ---- Those whose parameters are not in their arguments ---- */

@@ -63,13 +63,6 @@ static cfx_status copy_run(cfx_call *call)
     return CFX_OK;
 }
 
-/* Is it on another device than where the result goes? */
-static bool moves(const cfx_call *call, const cfx_tensor *x)
-{
-    cfx_device_label from = x->device ? x->device : CFX_DEVICE_CPU;
-    return call->device && call->device != from;
-}
-
 static bool has_format(const cfx_call *call, const cfx_tensor *x,
                        cfx_memory_format format)
 {
@@ -87,7 +80,7 @@ static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
     if (st)
         return st;
     if (!copy && x->dtype == dtype && has_format(call, x, format) &&
-        !moves(call, x))
+        !cfx_call__moves(call, x))
         return cfx_call_out_same(call, 0);
     return out_as(call, dtype, format);
 }

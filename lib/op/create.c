@@ -424,20 +424,6 @@ static cfx_status count_floats(cfx_call *call, double start, double end,
     return CFX_OK;
 }
 
-/* A number as an element of a type of integers, which cuts its fraction. */
-static cfx_status cut_number(cfx_call *call, double v, cfx_dtype type,
-                             double *out)
-{
-    double span = ldexp(1, 8 * (int)cfx_dtype_size(type) -
-                               (type != CFX_U8));
-    *out = trunc(v);
-    return *out < span && *out >= (type == CFX_U8 ? 0 : -span)
-               ? CFX_OK
-               : cfx_call_fail(call, CFX_EINVAL, "value cannot be converted "
-                               "to type %s without overflow",
-                               cfx_dtypes[type].name);
-}
-
 /* In int64 the bounds are cut before anything is counted; other types of
  * integers count as floats do. */
 static cfx_status count_cut(cfx_call *call, double start, double end,
@@ -447,11 +433,11 @@ static cfx_status count_cut(cfx_call *call, double start, double end,
     cfx_status st = count_floats(call, start, end, step, n);
     if (st || has_unknown(call, start, end, step))
         return st;
-    st = cut_number(call, start, CFX_I64, &a);
+    st = cfx_infer_cut(call, start, CFX_I64, &a);
     if (!st)
-        st = cut_number(call, end, CFX_I64, &b);
+        st = cfx_infer_cut(call, end, CFX_I64, &b);
     if (!st)
-        st = cut_number(call, step, CFX_I64, &by);
+        st = cfx_infer_cut(call, step, CFX_I64, &by);
     return st ? st : count_ints(call, cfx_dim_int((int64_t)a),
                                 cfx_dim_int((int64_t)b),
                                 cfx_dim_int((int64_t)by), n);
@@ -543,7 +529,7 @@ static cfx_status bound(cfx_call *call, int k, cfx_dtype type, double *out)
            : cfx_element_double((cfx_dtype)v.u.tensor->dtype,
                                 v.u.tensor->data);
     if (!cfx_dtype_is_float(type))
-        return cut_number(call, *out, type, out);
+        return cfx_infer_cut(call, *out, type, out);
     cfx_element_set_double(type, &element, *out);
     *out = cfx_element_double(type, &element);
     return CFX_OK;
@@ -740,7 +726,7 @@ static cfx_status tensor_infer(cfx_call *call)
     if (t) {
         cfx_dtype own = (cfx_dtype)t->dtype;
         if (keep && (!given || own == dtype) &&
-            (!call->device || call->device == t->device))
+            !cfx_call__moves(call, t))
             return cfx_call_out_same(call, 0);
         return cfx_infer_like(call, t, given ? dtype : own);
     }

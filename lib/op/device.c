@@ -62,6 +62,12 @@ cfx_status cfx_call__find_device(cfx_call *call)
     return st;
 }
 
+bool cfx_call__moves(const cfx_call *call, const cfx_tensor *x)
+{
+    cfx_device_label from = x->device ? x->device : CFX_DEVICE_CPU;
+    return call->device && call->device != from;
+}
+
 /* A run has one device. */
 static cfx_status map_to_cpu(cfx_call *call, const char *name)
 {

@@ -7,6 +7,7 @@
  */
 #include "op/infer.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "op/op_impl.h"
@@ -418,4 +419,19 @@ void cfx_cost_pointwise(const cfx_call *call, cfx_cost *cost, int steps,
     cost->ops = cfx_dim_mul(call->env, n, cfx_dim_int(steps));
     cost->transcendental = cfx_dim_mul(call->env, n,
                                        cfx_dim_int(transcendental));
+}
+
+/* ---- Cut numbers ---- */
+
+cfx_status cfx_infer_cut(cfx_call *call, double v, cfx_dtype type,
+                         double *out)
+{
+    double span = ldexp(1, 8 * (int)cfx_dtype_size(type) -
+                               (type != CFX_U8));
+    *out = trunc(v);
+    if (cfx_infer_is_unknown(call, v) ||
+        (*out < span && *out >= (type == CFX_U8 ? 0 : -span)))
+        return CFX_OK;
+    return cfx_call_fail(call, CFX_EINVAL, "value cannot be converted to type "
+                         "%s without overflow", cfx_dtypes[type].name);
 }

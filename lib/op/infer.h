@@ -31,6 +31,11 @@ cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t);
 /* Is a float one that only a run knows? It passes checks of its range. */
 bool cfx_infer_is_unknown(const cfx_call *call, double x);
 
+/* A number without its fraction, which an integer type must hold; unknown ones
+ * stay unknown. */
+cfx_status cfx_infer_cut(cfx_call *call, double v, cfx_dtype type,
+                         double *out);
+
 /* The number that a tensor of one element holds; where only a run knows it, an
  * unknown float or a new symbol. Fails for a bool that is not known. */
 cfx_status cfx_infer_number(cfx_call *call, const cfx_tensor *t,

@@ -65,6 +65,8 @@ CFX_INLINE bool cfx_call__is_labelled(const cfx_call *call)
 /* Of a labelled call: find where its tensors are, which is where new results go.
  * Fails with CFX_EINVAL for tensors on two devices. */
 cfx_status cfx_call__find_device(cfx_call *call);
+/* Is a tensor on another device than the result is to be on? */
+bool cfx_call__moves(const cfx_call *call, const cfx_tensor *x);
 
 /* Take the device that parameter k is, unless it is None, for new results. Where
  * numbers are computed that is the CPU, whatever the name, which the context is

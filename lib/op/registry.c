@@ -182,7 +182,10 @@ static void *registry_make(cfx_context *ctx)
     if (!r)
         return NULL;
     r->ctx = ctx;
-    cfx_mutex_init(&r->lock);
+    if (!cfx_mutex_init(&r->lock)) {
+        cfx_free(ctx, r, sizeof(*r));
+        return NULL;
+    }
     cfx_arena_init(&r->arena, ctx);
     cfx_map_init(&r->names, ctx);
     cfx_map_init(&r->schemas, ctx);
