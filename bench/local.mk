@@ -51,7 +51,7 @@ bench-of-graphs: bench-graphs
 	./bench-graphs $${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/graphs_peer.py"} \
 		$(GRAPH_FLAGS)
 
-# What cfx machine measures, held against others; LIMITS_FLAGS: -c, -p,
+# The program holds what cfx machine measures against others; LIMITS_FLAGS: -c, -p,
 # -n RUNS.
 .PHONY: bench-machine
 bench-machine: bench-limits

@@ -276,6 +276,8 @@ static cfx_status run_often(struct walk *w, const cli_inputs *in, int n,
     }
     if (!rc && n > 1) {
         qsort(seconds, (size_t)n, sizeof(*seconds), by_time);
+        cli_progress_end(w->progress); /* both may be on one terminal */
+        w->progress = NULL;
         fprintf(to, "%d runs: fastest %.3f ms, median %.3f ms\n", n,
                 1e3 * seconds[0], 1e3 * seconds[n / 2]);
     }

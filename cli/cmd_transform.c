@@ -220,7 +220,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     return rc ? cli_fail(&err) : CLI_OK;
 }
 
-/* Behind the model. */
+/* Passes follow the model. */
 static void complete(cli_completing *at, int arg)
 {
     if (arg)

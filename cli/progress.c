@@ -1,11 +1,9 @@
 /*
  * progress -- how far long work is: one line on a terminal, from the third
  * second on. A thread of its own writes it, since one node may take minutes;
- * a build without threads shows none.
+ * a build without threads has progress_none.c instead.
  */
 #include "progress.h"
-
-#ifndef CFX_NO_THREADS
 
 #include <errno.h>
 #include <pthread.h>
@@ -110,22 +108,3 @@ void cli_progress_end(cli_progress *p)
     pthread_mutex_destroy(&p->lock);
     free(p);
 }
-
-#else
-
-cli_progress *cli_progress_begin(const char *what)
-{
-    (void)what;
-    return NULL;
-}
-
-void cli_progress_tell(void *progress, size_t done, size_t total)
-{
-    (void)progress;
-    (void)done;
-    (void)total;
-}
-
-void cli_progress_end(cli_progress *p) { (void)p; }
-
-#endif

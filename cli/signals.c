@@ -13,6 +13,7 @@
 #define _GNU_SOURCE 1
 #include "cli.h"
 
+#include <poll.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -21,7 +22,7 @@
 
 enum { GRACE = 150 };
 
-/* What a handler can reach. */
+/* Handlers reach the program through this alone. */
 static struct {
     cfx_context *ctx;
     const cli *c;
@@ -30,16 +31,19 @@ static struct {
 static volatile sig_atomic_t signalled;
 static atomic_flag ending = ATOMIC_FLAG_INIT;
 
-/* End without going back, after a line on stderr, or none for NULL. Files that
- * are being written have no names yet, but where the file system has no such
- * files. Several threads may come here. */
+/* End without going back, after a line on stderr, or none for NULL: a reader
+ * that stopped reading does not hold it up. A file that is being written has no
+ * name yet, or is removed here. The files of a folder that are whole already
+ * stay. Several threads may come here, each once: handlers block signals. */
 static void end_at_once(int status, const char *line)
 {
     const char *half = watched.c->file.temporary;
+    struct pollfd to = {.fd = STDERR_FILENO, .events = POLLOUT};
 
     while (atomic_flag_test_and_set(&ending))
         pause();
-    if (line && write(STDERR_FILENO, line, strlen(line)) < 0)
+    if (line && poll(&to, 1, 0) == 1 && (to.revents & POLLOUT) &&
+        write(STDERR_FILENO, line, strlen(line)) < 0)
         status = CLI_FAILED;
     if (half && *half)
         unlink(half);
@@ -86,7 +90,7 @@ static void set_stopping(void (*handler)(int))
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
     struct sigaction action = {.sa_handler = handler}, old;
 
-    sigemptyset(&action.sa_mask);
+    sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
         /* Signals that were ignored at the start (nohup) stay so. */
         if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
@@ -110,11 +114,11 @@ void cli_catch_signals(const cli *c)
     watched.c = c;
     snprintf(watched.late, sizeof(watched.late),
              "cfx: the time limit of %g s is reached\n", c->g.timeout);
-    sigemptyset(&action.sa_mask);
+    sigfillset(&action.sa_mask);
     sigaction(SIGALRM, &action, NULL);
     action = (struct sigaction){.sa_sigaction = on_bus_error,
                                 .sa_flags = SA_SIGINFO};
-    sigemptyset(&action.sa_mask);
+    sigfillset(&action.sa_mask);
     sigaction(SIGBUS, &action, NULL);
     set_stopping(on_signal);
     if (c->g.timeout > 0 && c->g.timeout < 1e6)

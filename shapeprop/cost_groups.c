@@ -10,7 +10,7 @@
 
 #include "shapeprop/cost_impl.h"
 
-/* What keys are made of. */
+/* Keys are made of these. */
 struct cfx_cost_names {
     cfx_arena arena;
     cfx_map by_key;         /* index of a group */
@@ -85,7 +85,7 @@ static void holdings_release(holdings *h)
     cfx_free(h->ctx, h->item, (h->cap + 1) * sizeof(*h->item));
 }
 
-/* What nodes read, each in the group of the node. */
+/* The weights that nodes read, each in the group of the node. */
 static cfx_status of_nodes(holdings *h, const cfx_cost_groups *g,
                            const cfx_cost_prop *p, cfx_error *err)
 {
@@ -100,19 +100,25 @@ static cfx_status of_nodes(holdings *h, const cfx_cost_groups *g,
     return CFX_OK;
 }
 
-/* The group of a module, or of the nearest one around it that has nodes. */
-static int64_t group_around(const cfx_cost_groups *g, const cfx_module *m)
+/* The group of a module, or of the nearest one around it that has nodes: -1
+ * for none. False on lack of memory. */
+static bool group_around(int64_t *group, const cfx_cost_groups *g,
+                         const cfx_module *m)
 {
-    char path[1024];
-    size_t len = cfx_module_path(m, path, sizeof(path));
-    const cfx_map_entry *e = NULL;
-    while (len < sizeof(path) &&
-           !(e = cfx_map_get(&g->names->by_key, path, len)) && len) {
+    size_t len = cfx_module_path(m, NULL, 0), size = len + 1;
+    char *path = cfx_alloc(g->ctx, size);
+    const cfx_map_entry *e;
+    if (!path)
+        return false;
+    cfx_module_path(m, path, size);
+    while (!(e = cfx_map_get(&g->names->by_key, path, len)) && len) {
         while (len && path[len - 1] != '.')
             len--;
         len -= len > 0;
     }
-    return e ? (int64_t)e->v.u : -1;
+    *group = e ? (int64_t)e->v.u : -1;
+    cfx_free(g->ctx, path, size);
+    return true;
 }
 
 /* All that the model has, each in the group of its module; `g` may be NULL. */
@@ -127,7 +133,11 @@ static cfx_status of_tree(holdings *h, const cfx_cost_groups *g,
         return cfx_no_memory(err);
     for (m = root; m; m = cfx_module_next(m, root)) {
         size_t n = cfx_module_nstate(m);
-        int64_t group = g && n ? group_around(g, m) : -1;
+        int64_t group = -1;
+        if (g && n && !group_around(&group, g, m)) {
+            holdings_release(h);
+            return cfx_no_memory(err);
+        }
         for (size_t i = 0; i < n; i++) {
             const cfx_state *s = cfx_module_state_at(m, i);
             if (s->tensor)

@@ -1,9 +1,9 @@
 /*
  * machine_cached -- what was measured before, in the user's cache folder.
  *
- * What contradicts itself is measured again, and not kept unless that is asked
- * for. The file's name tells processor, cores and level of instructions, and so does
- * its text: a folder may be shared by several machines, and what is of
+ * A result that contradicts itself is measured again, and not kept unless that is asked
+ * for. The file's name tells processor, cores and level of instructions, and so
+ * does its text: a folder may be shared by several machines, and what is of
  * another one, of another version, or cannot be read is measured again.
  */
 #include "machine_impl.h"
@@ -65,7 +65,7 @@ static bool same(const char *a, const char *b)
     return a && b && !strcmp(a, b);
 }
 
-/* What is in the file, if it is what would be measured now. */
+/* The machine in the file, if it is what would be measured now. */
 static cfx_machine *read_kept(cfx_context *ctx, const char *path,
                               const cfx_machine_hardware *hw)
 {
@@ -108,15 +108,15 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
     cfx_status rc = cfx_machine__measure_surely(
         out, ctx, seconds, keep_doubtful ? 1 : TRIES, cfx_machine_measure, why,
         err);
-    if (rc || !path)
+    if (rc)
         return rc;
     if (why[0])
         cfx_message(ctx, CFX_WARNING, "what was measured is doubtful, and %s: "
-                    "%s", keep_doubtful
-                              ? "kept"
-                              : "not kept (cfx machine --keep-doubtful would)",
+                    "%s", !path           ? "not kept"
+                          : keep_doubtful ? "kept"
+                          : "not kept (run cfx machine --keep-doubtful once)",
                     why);
-    if (!why[0] || keep_doubtful)
+    if (path && (!why[0] || keep_doubtful))
         keep(*out, path);
     return CFX_OK;
 }

@@ -87,12 +87,17 @@ static void find_doubt(char why[CFX_MACHINE_TEXT], const cfx_machine_rates *r)
         is_written_too_fast(why, r);
 }
 
+static bool is_busy(const cfx_machine *m)
+{
+    return ((const cfx_machine_box *)m)->busy > busy_most;
+}
+
 bool cfx_machine__doubt(char why[CFX_MACHINE_TEXT], const cfx_machine *m)
 {
     const cfx_machine_box *box = (const cfx_machine_box *)m;
 
     why[0] = '\0';
-    if (box->busy > busy_most)
+    if (is_busy(m))
         snprintf(why, CFX_MACHINE_TEXT, "other work had %.0f %% of the "
                  "processors meanwhile", 100 * box->busy);
     for (int i = 0; i < m->nrates && !why[0]; i++)
@@ -110,8 +115,10 @@ cfx_status cfx_machine__measure_surely(cfx_machine **out, cfx_context *ctx,
 {
     cfx_status rc = measure(out, ctx, seconds, err);
 
+    /* Other work, and a quota of processors, last longer than a try. */
     why[0] = '\0';
-    while (!rc && cfx_machine__doubt(why, *out) && --tries > 0) {
+    while (!rc && cfx_machine__doubt(why, *out) && --tries > 0 &&
+           !is_busy(*out)) {
         cfx_message(ctx, CFX_NOTE, "measuring again, since %s", why);
         cfx_machine_free(*out);
         rc = measure(out, ctx, seconds, err);

@@ -305,11 +305,11 @@ static void touch(void *arg, int64_t begin, int64_t end, int worker)
 static cfx_status make_block(plan *p, cfx_error *err)
 {
     p->size = block_size(&p->hw, p->given ? p->seconds : 0);
-    for (; !p->block && p->size >= 16 << 20; p->size /= 2)
-        p->block = cfx_block_alloc(p->own, p->size);
-    if (!p->block)
-        return cfx_no_memory(err);
-    p->size *= 2; /* the loop went one further */
+    while (!(p->block = cfx_block_alloc(p->own, p->size))) {
+        p->size /= 2;
+        if (p->size < 16 << 20)
+            return cfx_no_memory(err);
+    }
     p->cut = (int64_t)p->size < BLOCK_MIN * cached_bytes(&p->hw);
     cfx_parallel_for(p->own, (int64_t)p->size, 4 << 20, touch, p->block);
     return CFX_OK;

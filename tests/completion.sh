@@ -54,16 +54,28 @@ export PATH
 if command -v bash >/dev/null; then
     cat >line.bash <<'END'
 . "$1"
-COMP_WORDS=(cfx transform m.fx div) COMP_CWORD=3
-_cfx
-printf '%s\n' "${COMPREPLY[@]}"
-COMP_WORDS=(cfx '') COMP_CWORD=1
-_cfx
-printf '%s\n' "${COMPREPLY[0]}"
+# completes LINE WORD...: as bash calls it at the line's end.
+completes()
+{
+    COMP_LINE=$1 COMP_POINT=${#1}
+    shift
+    COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+    _cfx
+    printf '%s\n' "${COMPREPLY[@]}"
+}
+completes 'cfx transform m.fx div' cfx transform m.fx div
+completes 'cfx ' cfx ''
+echo split
+completes 'cfx transform -i x=f32[2] m.fx dead' \
+    cfx transform -i x = 'f32[2]' m.fx dead
+completes 'cfx transform -i x=f32[2] --seed=3 m.fx  ' \
+    cfx transform -i x = 'f32[2]' --seed = 3 m.fx '' | grep -x decompose
 complete -p cfx
 END
     said 'bash' 0 '^div_to_mul$' bash line.bash "$scripts/cfx"
     also 'bash: commands' '^run$'
+    also 'bash: words that are split at =' '^dead_code$'
+    also 'bash: nothing after them' '^decompose$'
     also 'bash: files otherwise' '^complete -o default -F _cfx cfx'
 fi
 if command -v zsh >/dev/null; then

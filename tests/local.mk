@@ -148,7 +148,7 @@ check-local: check-TESTS
 #   numbers  tensors where numbers are asked for
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers exports
+	numbers exports counts devices
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 		tests/opcases_test
@@ -171,6 +171,12 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 	numbers) $$python $$oracle/unknown_numbers.py | \
 		diff $(srcdir)/%reldir%/golden/unknown_numbers.txt -;; \
 	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
+	counts) folder=$$(mktemp -d) && $$python $$oracle/counts.py $$folder && \
+		diff $(srcdir)/%reldir%/golden/counts/counts.txt \
+			$$folder/counts.txt; ended=$$?; rm -rf "$$folder"; \
+		test $$ended = 0;; \
+	devices) $$python $$oracle/devices.py | \
+		diff $(srcdir)/%reldir%/golden/devices.tsv -;; \
 	*) echo "no part $$part"; false;; \
 	esac || status=1; done; exit $$status
 
@@ -295,10 +301,13 @@ EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
 	%reldir%/report_documents.py
 
 # cfx shapes.
-dist_check_SCRIPTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
-	%reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
-TESTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh \
-	%reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
+dist_check_SCRIPTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh
+TESTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh
+
+# Words on the terminal.
+dist_check_SCRIPTS += %reldir%/completion.sh %reldir%/progress.sh \
+	%reldir%/words.sh
+TESTS += %reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
 
 # The table of costs, anew from the rules.
 .PHONY: costs

@@ -21,6 +21,7 @@ do
 done
 
 nm "$build/.libs/libcfx.a" "$build/cfx" >names 2>/dev/null
+said 'the names are read' 0 '' grep -q ' T cfx_context_new$' names
 said 'library and program know no threads' 1 '' grep -E ' U (pthread|thrd)_' \
     names
 # links PROGRAM SOURCE

@@ -55,14 +55,14 @@ stops()
     shift 3
     begin=$(milliseconds)
     said "$name: limit" 1 'the time limit of 1 s is reached' "$cfx" run "$model" \
-        -i "$input" --timeout 1 -o half "$@"
+        -t 2 -i "$input" --timeout 1 -o half "$@"
     soon "$name: limit" $((1000 + ${slack%.*}))
     one_line "$name: limit"
     for signal in INT TERM; do
         begin=$(milliseconds)
         timeout --foreground --preserve-status -s $signal 1 \
-            env --default-signal=$signal "$cfx" run "$model" -i "$input" \
-            -o half "$@" >out 2>err
+            env --default-signal=$signal "$cfx" run "$model" -t 2 \
+            -i "$input" -o half "$@" >out 2>err
         got=$?
         soon "$name: SIG$signal" $((1000 + ${slack%.*}))
         case $signal:$got in
@@ -76,9 +76,14 @@ stops()
 if env --default-signal=INT true 2>/dev/null; then
     stops convolution conv.fx 'f32[1,128,256,256]' --random-weights 1
     stops product product.fx 'f64[4096,4096]' --cpu plain
-    # With what memory a machine has.
+    # With the memory that a machine, or the container, has.
     memory=$(awk '/MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
-    if [ "$memory" -ge 10 ]; then
+    most=$(cat /sys/fs/cgroup/memory.max 2>/dev/null)
+    case $most in
+        '' | *[!0-9]*) ;;
+        *) most=$((most >> 30)); [ "$most" -ge "$memory" ] || memory=$most ;;
+    esac
+    if [ "$memory" -ge 24 ]; then
         stops sort sort.fx 'f32[100000000]'
         stops cumsum cumsum.fx 'f32[1000000000]'
     else
@@ -122,7 +127,13 @@ truncated()
     "$cfx" run lin.fx -i 'f32[1,1000]' --repeat 1000000000 -o half "$@" \
         >out 2>err &
     pid=$!
-    sleep 0.5
+    for _ in $(seq 200); do
+        case $* in # those that are read are no maps
+            *--no-mmap*) sleep 0.5; break ;;
+        esac
+        grep -q lin.safetensors "/proc/$pid/maps" 2>/dev/null && break
+        sleep 0.1
+    done
     truncate -s 4096 lin.safetensors
     sleep 0.5
     kill -TERM $pid 2>/dev/null

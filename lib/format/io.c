@@ -13,6 +13,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -260,22 +261,31 @@ static char *path_copy(cfx_context *ctx, const char *path, size_t *size)
  * on, or where that is -1, create one. Returns a file descriptor, or -1. */
 static int take_name(cfx_outfile *f, int fd)
 {
-    char self[48];
+    char self[48], name[PATH_MAX + 48];
 
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     for (unsigned i = 0; i < 1000; i++) {
-        snprintf(f->temporary, f->temporary_size, "%s.%ld.%u.tmp", f->path,
-                 (long)getpid(), i);
-        int got = fd < 0 ? open(f->temporary,
-                                O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666)
-                : linkat(AT_FDCWD, self, AT_FDCWD, f->temporary,
-                         AT_SYMLINK_FOLLOW) ? -1 : fd;
-        if (got >= 0)
+        int len = snprintf(name, sizeof(name), "%s.%ld.%u.tmp", f->path,
+                           (long)getpid(), i);
+        if (len < 0 || (size_t)len >= f->temporary_size || len >= PATH_MAX) {
+            errno = ENAMETOOLONG;
+            break;
+        }
+        int got = fd < 0 ? open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                                0666)
+                : linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW)
+                    ? -1 : fd;
+        if (got >= 0) {
+            /* The first byte comes last: a part of the name may be the name
+             * of another file, and a signal handler removes what it reads. */
+            memcpy(f->temporary + 1, name + 1, (size_t)len);
+            atomic_thread_fence(memory_order_release);
+            f->temporary[0] = name[0];
             return got;
+        }
         if (errno != EEXIST && errno != EINTR)
             break;
     }
-    f->temporary[0] = '\0';
     return -1;
 }
 
@@ -284,16 +294,18 @@ static int take_name(cfx_outfile *f, int fd)
 static int open_unnamed(cfx_outfile *f)
 {
 #ifdef O_TMPFILE
-    char self[48], *slash;
+    char self[48], folder[PATH_MAX], *slash;
     int fd;
 
-    snprintf(f->temporary, f->temporary_size, "%s", f->path);
-    slash = strrchr(f->temporary, '/');
+    if (f->path_size > sizeof(folder)) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(folder, f->path, f->path_size);
+    slash = strrchr(folder, '/');
     if (slash)
-        slash[slash == f->temporary] = '\0';
-    fd = open(slash ? f->temporary : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC,
-              0666);
-    f->temporary[0] = '\0';
+        slash[slash == folder] = '\0';
+    fd = open(slash ? folder : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
     if (fd >= 0 && access(self, F_OK)) { /* it could not be named later */
         close(fd);
@@ -306,11 +318,22 @@ static int open_unnamed(cfx_outfile *f)
 #endif
 }
 
+/* A signal handler reads f->temporary: it never holds what is freed. */
+static void forget_name(cfx_outfile *f)
+{
+    char *name = f->temporary;
+
+    f->temporary = NULL;
+    atomic_thread_fence(memory_order_release);
+    if (name)
+        cfx_free(f->ctx, name, f->temporary_size);
+}
+
 /* A new file beside f->path: f->temporary is its name, "" for none. */
 static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
 {
     f->temporary_size = strlen(f->path) + 48;
-    f->temporary = cfx_alloc(f->ctx, f->temporary_size);
+    f->temporary = cfx_calloc(f->ctx, 1, f->temporary_size);
     if (!f->temporary)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
     *fd = open_unnamed(f);
@@ -319,8 +342,7 @@ static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
     if (*fd >= 0)
         return CFX_OK;
     cfx_status rc = cfx_fail_errno(err, NULL);
-    cfx_free(f->ctx, f->temporary, f->temporary_size);
-    f->temporary = NULL;
+    forget_name(f);
     return rc;
 }
 
@@ -370,11 +392,9 @@ void cfx_outfile_discard(cfx_outfile *f)
 {
     if (f->stream)
         fclose(f->stream);
-    if (f->temporary) {
-        if (f->temporary[0])
-            unlink(f->temporary);
-        cfx_free(f->ctx, f->temporary, f->temporary_size);
-    }
+    if (f->temporary && f->temporary[0])
+        unlink(f->temporary);
+    forget_name(f);
     if (f->path)
         cfx_free(f->ctx, f->path, f->path_size);
     *f = (cfx_outfile){0};
@@ -397,10 +417,8 @@ cfx_status cfx_outfile_commit(cfx_outfile *f, cfx_error *err)
     if (!rc && f->temporary) {
         if (rename(f->temporary, f->path))
             rc = cfx_fail_errno(err, f->path);
-        else {
-            cfx_free(f->ctx, f->temporary, f->temporary_size);
-            f->temporary = NULL;
-        }
+        else
+            forget_name(f);
     }
     cfx_outfile_discard(f);
     return rc;
