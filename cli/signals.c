@@ -32,9 +32,10 @@ static volatile sig_atomic_t signalled;
 static atomic_flag ending = ATOMIC_FLAG_INIT;
 
 /* End without going back, after a line on stderr, or none for NULL: a reader
- * that stopped reading does not hold it up. A file that is being written has no
- * name yet, or is removed here. The files of a folder that are whole already
- * stay. Several threads may come here, each once: handlers block signals. */
+ * that stopped reading does not hold it up. The output file has no name yet, or
+ * is removed here. Temporary files of folders, and of other outputs on a file
+ * system without O_TMPFILE, stay. Several threads may come here, each once:
+ * handlers block signals. */
 static void end_at_once(int status, const char *line)
 {
     const char *half = watched.c->file.temporary;

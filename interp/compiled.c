@@ -171,6 +171,8 @@ void cfx_build(cfx_builder *b, const char *path, const char *type,
 void cfx_build_undecide(cfx_builder *b, const char *path, const char *name)
 {
     cfx_module *m = b->root ? cfx_module_at(b->root, path) : NULL;
+    if (!m && b->root && !cfx_scope_failed(&b->scope))
+        cfx_scope_fail(&b->scope, CFX_ENAME, "there is no module '%s'", path);
     if (m && !cfx_scope_failed(&b->scope))
         cfx_module_undecide(m, name, &b->scope.error);
 }

@@ -120,6 +120,8 @@ static void leave(cfx_interp *it, const surroundings *before, cfx_status st)
 static cfx_status settle_errors(cfx_interp *it, const cfx_node *n)
 {
     const cfx_error *unseen = &it->scope->error;
+    if (it->err == unseen)
+        return unseen->code;
     cfx_error_clear(it->err);
     if (!unseen->code)
         return CFX_OK;

@@ -130,6 +130,45 @@ said 'a weight_norm without its weights' 1 \
 said 'its weight is not folded' 0 '' "$cfx" transform norm.fx fuse_linear_bn \
     -o fused.fx
 
+# ---- Texts that no PyTorch prints ----
+
+cat >leaf.fx <<'END'
+Net(
+  (m): ParametrizedSigmoid()
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %m : [num_users=1] = call_module[target=m](args = (%x,), kwargs = {})
+    return m
+END
+said 'a class of its own that is named like a parametrized one' 1 \
+    'ParametrizedSigmoid is unknown' "$cfx" run leaf.fx -i 'f32[2]'
+sed 's/ParametrizedSigmoid()/AvgPool2d(kernel_size=(), stride=(), padding=0)/' \
+    leaf.fx >empty.fx
+said 'a pooling without windows' 1 '^cfx: .+' \
+    "$cfx" run empty.fx -i 'f32[1,1,4,4]'
+sed 's/_WeightNorm()/TripletMarginLoss(margin=1.0)/' norm.fx >three.fx
+said 'a parametrization by three tensors' 1 '^cfx: .+' \
+    "$cfx" run three.fx --random-weights 1 -i 'f32[2,4]'
+
+# A Hardswish may write to an input that the module around it was given.
+cat >inside.fx <<'END'
+Net(
+  (seq): Sequential(
+    (0): Hardswish()
+  )
+)
+
+graph():
+    %x : [num_users=2] = placeholder[target=x]
+    %seq : [num_users=1] = call_module[target=seq](args = (%x,), kwargs = {})
+    %add : [num_users=1] = call_function[target=operator.add](args = (%x, %seq), kwargs = {})
+    return add
+END
+asks 'a call within a module' 'Hardswish does not tell inplace' \
+    run inside.fx -i 'f32[2]'
+
 # ---- What reads the model without running it ----
 said 'the superset keeps what is undecided' 0 '' \
     "$cfx" convert avg.fx avg3.fx --lossless

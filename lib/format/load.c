@@ -405,10 +405,10 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
         memcpy(&o, options, options->size < sizeof(o) ? options->size
                                                       : sizeof(o));
     cfx_status rc = load_text(out, ctx, path, err);
-    if (!rc && o.assume_defaults)
-        cfx_module_assume_defaults(*out);
     if (!rc)
         rc = load_weights(*out, path, &o, err);
+    if (!rc && o.assume_defaults)
+        cfx_module_assume_defaults(*out);
     if (rc) {
         cfx_module_unref(*out);
         *out = NULL;

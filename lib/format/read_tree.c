@@ -473,7 +473,7 @@ static cfx_status adopt(tree_reader *t, const frame *f, cfx_module *m)
             st = cfx_module_add_take(m, key, its, r->err);
     }
     t->nchildren = f->first_child;
-    if (!st && f->type && m->nchildren)
+    if (!st && f->type)
         st = cfx_module__parametrize(m, r->err);
     return st ? cfx_reader_fail_at(r, f->at) : CFX_OK;
 }

@@ -138,15 +138,19 @@ static cfx_status decide_tuple(cfx_module *m, const cfx_node *n)
 static cfx_status is_read_once(const cfx_node *n, bool *out, cfx_error *err)
 {
     cfx_effects e;
+    cfx_error why = {0};
     *out = false;
     while (n->first_user && !n->first_user->next) {
+        /* Another graph may read the inputs of an inner one. */
         if (n->op == CFX_PLACEHOLDER)
-            *out = true;
+            *out = !n->graph->owner || !n->graph->owner->parent;
         if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
             return CFX_OK;
-        cfx_status st = cfx_node_effects(n, &e, err);
+        cfx_status st = cfx_node_effects(n, &e, &why);
+        if (st == CFX_ENOMEM || st == CFX_ELIMIT || st == CFX_ECANCEL)
+            return cfx_fail(err, st, "%s", why.text);
         if (st)
-            return st == CFX_ENOMEM ? st : CFX_OK;
+            return CFX_OK;
         if (!e.views || !e.input_views) {
             *out = !e.views;
             return CFX_OK;
@@ -189,8 +193,10 @@ static cfx_status look_at_calls(const cfx_module *gm, const cfx_graph *g,
                             ? cfx_module_at(gm, n->target.u.str->text) : NULL;
         if (m && asks(m, m->type->tuple_flag))
             st = decide_tuple(m, n);
-        if (!st && m && asks(m, m->type->inplace_flag))
-            st = look_at_input(m, n, err);
+        for (cfx_module *at = m && !m->graph ? m : NULL; at && !st;
+             at = cfx_module_next(at, m))
+            if (asks(at, at->type->inplace_flag))
+                st = look_at_input(at, n, err);
     }
     return st;
 }

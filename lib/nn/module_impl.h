@@ -46,6 +46,9 @@ cfx_module *cfx_module__parametrization(const cfx_module *m, const char *name);
 /* Once the children are there: parameters that they compute are None, and the
  * tensors that they are computed from are declared. */
 cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err);
+/* torch.nn.utils.parametrize makes a class ParametrizedX of each type X: the
+ * name of the type, or the name itself. */
+const char *cfx_module__unparametrized(const char *name);
 /* Is it the list of a parametrization, and the name that of a tensor from
  * which it computes? */
 bool cfx_module__takes_original(const cfx_module *m, const char *name);

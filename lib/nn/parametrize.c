@@ -28,11 +28,11 @@ cfx_module *cfx_module__parametrization(const cfx_module *m, const char *name)
                                                                   : NULL;
 }
 
-/* How many tensors the first child computes the parameter from. */
+/* The first child computes the parameter from one tensor, or from two. */
 static int originals_of(const cfx_module *list)
 {
     const cfx_module *first = cfx_module_child(list, "0");
-    return first && first->forward ? first->forward->nparams : 1;
+    return first && first->forward && first->forward->nparams == 2 ? 2 : 1;
 }
 
 /* The last of them has the shape of the parameter. */
@@ -41,9 +41,21 @@ static const char *last_original(const cfx_module *list)
     return originals_of(list) == 2 ? "original1" : "original";
 }
 
+const char *cfx_module__unparametrized(const char *name)
+{
+    static const char prefix[] = "Parametrized";
+    size_t n = sizeof(prefix) - 1;
+    return strncmp(name, prefix, n) ? name : name + n;
+}
+
 cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err)
 {
     cfx_status st = CFX_OK;
+    if (m->schema && strcmp(m->schema->name, m->class_name) &&
+        cfx_module__unparametrized(m->class_name) != m->class_name &&
+        !cfx_module_child(m, "parametrizations"))
+        return cfx_fail(err, CFX_ENAME, "the module type %s is unknown: it "
+                        "has no parametrizations", m->class_name);
     for (size_t i = 0; i < m->nstate && !st; i++) {
         cfx_state *s = &m->state[i];
         cfx_module *list = cfx_module__parametrization(m, s->name);
@@ -62,7 +74,7 @@ cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err)
 bool cfx_module__takes_original(const cfx_module *m, const char *name)
 {
     return m->type == &cfx_module__ParametrizationList &&
-           !strncmp(name, "original", 8);
+           originals_of(m) == 2 && !strcmp(name, "original0");
 }
 
 static cfx_value list_forward(cfx_scope *s, cfx_module *self,

@@ -7,6 +7,7 @@
 #include <cfx/ops.h>
 
 #include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 #define A(name) cfx_attr(self, name)
 
@@ -59,7 +60,8 @@ static bool fits(const cfx_module *self, const cfx_tensor *x)
 static cfx_value recompute(cfx_scope *s, const cfx_module *self, cfx_value x)
 {
     static const char name[] = "recompute_scale_factor";
-    return cfx_attr_is_undecided(self, name) && fits(self, cfx_known(s, x))
+    return cfx_attr_is_undecided(self, name) && !cfx_scope__records(s) &&
+                   fits(self, cfx_known(s, x))
                ? A(name) : cfx_attr_of(s, self, name);
 }
 

@@ -5,6 +5,7 @@
 #include <cfx/ops.h>
 
 #include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 #define A(name) cfx_attr(self, name)
 
@@ -69,6 +70,8 @@ static cfx_dim number_at(const cfx_module *self, const char *name, int i)
     cfx_value v = A(name);
     if (!cfx_value_is_seq(v))
         return cfx_value_dim(v);
+    if (!v.u.seq->len)
+        return CFX_DIM_BAD;
     uint32_t last = v.u.seq->len - 1;
     return cfx_value_dim(v.u.seq->item[(uint32_t)i < last ? (uint32_t)i
                                                           : last]);
@@ -98,7 +101,8 @@ static cfx_value ceil_mode(cfx_scope *s, const cfx_module *self, cfx_value in,
                            int spatial)
 {
     const cfx_tensor *x = cfx_known(s, in);
-    bool same = x && x->rank >= spatial;
+    /* What is recorded is for other shapes too. */
+    bool same = x && x->rank >= spatial && !cfx_scope__records(s);
     if (!cfx_attr_is_undecided(self, "ceil_mode") || s->any_arguments)
         return A("ceil_mode");
     for (int i = 0; i < spatial && same; i++)
