@@ -71,7 +71,7 @@ static void end_inner(cfx_interp *it)
     it->self = inner->outer;
 }
 
-/* What a run changes outside of it->self, as it was before. */
+/* State outside of it->self that a run changes, as it was before. */
 typedef struct surroundings {
     cfx_walks *walks;
     cfx_error *err;
@@ -98,7 +98,7 @@ static cfx_status enter(cfx_interp *it, surroundings *before, cfx_error *err)
     return CFX_OK;
 }
 
-/* What fails in an inner run is told by its status; the scope goes on with the
+/* An inner run tells its failure by its status; the scope goes on with the
  * outer one. */
 static void leave(cfx_interp *it, const surroundings *before, cfx_status st)
 {

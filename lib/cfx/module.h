@@ -178,7 +178,7 @@ CFX_API cfx_status cfx_module_undecide(cfx_module *m, const char *name,
                                        cfx_error *err);
 /* The value that an argument holds is the right one. Never fails. */
 CFX_API void cfx_module_decide(cfx_module *m, const char *name);
-/* Of a module and all below it, the defaults are the right ones. */
+/* Decide every argument of a module and of all below it: defaults are right. */
 CFX_API void cfx_module_assume_defaults(cfx_module *m);
 /* Fails with CFX_EUNDECIDED where the module itself has an undecided argument:
  * for what cannot be written down without it. */

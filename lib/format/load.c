@@ -282,7 +282,7 @@ static cfx_status place_file(struct match *m, const char *path, bool map,
     return rc;
 }
 
-/* Where weights come from: a file, or memory. */
+/* A source of weights: a file, or memory. */
 struct source {
     const char *path; /* NULL: memory */
     const void *data;

@@ -50,7 +50,7 @@ typedef struct child {
     uint64_t number;
 } child;
 
-/* What was found out about a type; models have few types. A bit stands for an
+/* Facts about a type, found once; models have few types. A bit stands for an
  * argument of the constructor. */
 typedef struct known {
     const cfx_module_type *type;

@@ -64,7 +64,7 @@ static cfx_status binds_with(const cfx_node *n, const cfx_target *t,
     return st;
 }
 
-/* What a user of a node calls; both NULL where that is not known. */
+/* The target or schema that a user of a node calls; both NULL if unknown. */
 static cfx_status find_called(const cfx_node *user, const cfx_target **t,
                               const cfx_schema **schema)
 {

@@ -101,7 +101,7 @@ static cfx_value ceil_mode(cfx_scope *s, const cfx_module *self, cfx_value in,
                            int spatial)
 {
     const cfx_tensor *x = cfx_known(s, in);
-    /* What is recorded is for other shapes too. */
+    /* A recorded graph is for other shapes too. */
     bool same = x && x->rank >= spatial && !cfx_scope__records(s);
     if (!cfx_attr_is_undecided(self, "ceil_mode") || s->any_arguments)
         return A("ceil_mode");
