@@ -97,6 +97,10 @@ static cfx_status save_run_node(cfx_interp *it, const cfx_node *n,
             rc = cli_write_value(w->save[i].path, n->name, w->ctx,
                                  *out, it->err);
     }
+    if (rc) {
+        cfx_value_unref(*out);
+        *out = CFX_NOTHING;
+    }
     return rc;
 }
 
@@ -263,16 +267,30 @@ static int by_time(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* Room for the time of run i. It grows with the runs that were made: whoever asks
+ * for a billion stops them long before. */
+static cfx_status make_room(double **seconds, int i, cfx_error *err)
+{
+    if (i & (i - 1)) /* it is full at 0 and at powers of two */
+        return CFX_OK;
+    double *p = realloc(*seconds, (i ? 2 * (size_t)i : 1) * sizeof(*p));
+    if (!p)
+        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    *seconds = p;
+    return CFX_OK;
+}
+
 static cfx_status run_often(struct walk *w, const cli_inputs *in, int n,
                             cfx_value *result, FILE *to, cfx_error *err)
 {
-    double *seconds = calloc((size_t)n, sizeof(*seconds));
-    cfx_status rc = seconds ? CFX_OK
-                            : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    double *seconds = NULL;
+    cfx_status rc = CFX_OK;
 
     for (int i = 0; i < n && !rc; i++) {
         cfx_value_unref(*result);
-        rc = run_once(w, in, result, &seconds[i], err);
+        *result = CFX_NOTHING;
+        if (!(rc = make_room(&seconds, i, err)))
+            rc = run_once(w, in, result, &seconds[i], err);
     }
     if (!rc && n > 1) {
         qsort(seconds, (size_t)n, sizeof(*seconds), by_time);

@@ -118,24 +118,33 @@ weights()
 graph "$(printf 'Net(\n  (l): Linear(in_features=1000, out_features=1000, bias=False)\n)')" \
     'call_module[target=l]' '%x,' >lin.fx
 
-# truncated STATUS [OPTION]...
+# await COMMAND...: until it succeeds, but at most 20 s.
+await()
+{
+    for _ in $(seq 200); do
+        "$@" 2>/dev/null && return
+        sleep 0.1
+    done
+}
+
+# Conditions that may hold for the process.
+has_mapped() { grep -q lin.safetensors "/proc/$pid/maps"; }
+has_read() { awk '/^rchar/ { exit $2 < 4000000 }' "/proc/$pid/io"; }
+has_ended() { ! kill -0 $pid; }
+
+# truncated STATUS CONDITION [OPTION]...: the file becomes shorter once the
+# condition holds. Without a map nothing happens until the process is stopped.
 truncated()
 {
-    want=$1
-    shift
+    want=$1 ready=$2
+    shift 2
     weights
     "$cfx" run lin.fx -i 'f32[1,1000]' --repeat 1000000000 -o half "$@" \
         >out 2>err &
     pid=$!
-    for _ in $(seq 200); do
-        case $* in # those that are read are no maps
-            *--no-mmap*) sleep 0.5; break ;;
-        esac
-        grep -q lin.safetensors "/proc/$pid/maps" 2>/dev/null && break
-        sleep 0.1
-    done
+    await $ready
     truncate -s 4096 lin.safetensors
-    sleep 0.5
+    if [ $want = 1 ]; then await has_ended; else sleep 0.5; fi
     kill -TERM $pid 2>/dev/null
     wait $pid
     got=$?
@@ -144,10 +153,10 @@ truncated()
     fi
     nothing_left 'weights that become shorter'
 }
-truncated 1
+truncated 1 has_mapped
 also 'weights that become shorter' 'became shorter while it was read \(--no-mmap'
 one_line 'weights that become shorter'
-truncated 143 --no-mmap
+truncated 143 has_read --no-mmap
 
 # ---- Memory ----
 

@@ -31,14 +31,13 @@ static cfx_status mvit_unsqueeze_infer(cfx_call *call)
     int64_t target = cfx_call_int(call, TARGET_DIM);
     cfx_value item[2] = {cfx_value_ref(call->in[SELF]), cfx_int(x->rank)};
     cfx_status st = CFX_OK;
-    if (x->rank == target - 1) {
+    if (target == x->rank + 1) {
         cfx_value_unref(item[0]);
         item[0] = cfx_none();
         st = unsqueezed(call, &item[0]);
     } else if (x->rank != target) {
         st = cfx_call_fail(call, CFX_ESHAPE, "expected a tensor of rank %lld "
-                           "or %lld, got %d", (long long)target - 1,
-                           (long long)target, x->rank);
+                           "or one less, got %d", (long long)target, x->rank);
     }
     if (!st)
         st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, 2, item));
@@ -60,7 +59,8 @@ static cfx_status mvit_squeeze_infer(cfx_call *call)
     int64_t had = cfx_call_int(call, TENSOR_DIM);
     cfx_view v;
     int axis;
-    if (had != cfx_call_int(call, TARGET_DIM) - 1 || !x->rank)
+    if (had == INT64_MAX || had + 1 != cfx_call_int(call, TARGET_DIM) ||
+        !x->rank)
         return cfx_call_out_same(call, SELF);
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, EXPAND_DIM),
                                   x->rank, &axis);
