@@ -5,9 +5,10 @@
  * piece after the other, through a block of BLOCK times what all caches hold,
  * so that a line was pushed out long before its turn comes again. Stores stay
  * behind in the caches when the time is taken, unless they go past them: a
- * sample with stores is a window of pieces that passes WINDOW times what the
- * caches hold. Where time or memory is too short for that, or others had a part
- * of the processors, the machine is marked.
+ * sample is a window of pieces that passes WINDOW times what the caches hold, or
+ * WINDOW_PAST times where nothing stays behind. What others do on the machine is
+ * in such a sample as it is in a pass of STREAM. Where time or memory is too
+ * short for that, or others had a part of the processors, the machine is marked.
  */
 #define _GNU_SOURCE 1
 #include "machine_impl.h"
@@ -24,9 +25,8 @@
 
 enum {
     PIECE = 4 << 20,            /* of memory, that a thread walks at once */
-    CLEAN_WINDOW = 16 << 20,    /* of those, where nothing stays in caches */
     BLOCK = 8, BLOCK_MIN = 4,   /* times what all caches hold, or less */
-    WINDOW = 8,
+    WINDOW = 8, WINDOW_PAST = 3,
     BESIDE = 8,                 /* times the cache below: a set of one beyond
                                    L2, of which others may have a part */
     ROUNDS = 4,                 /* of everything, since what a machine does
@@ -124,7 +124,7 @@ typedef struct way {
     cfx_machine_pass *pass;
     int arrays, moved;
     cfx_machine_kernel kernel;
-    bool stores;            /* into the caches */
+    int window;             /* over memory, times what all caches hold */
 } way;
 
 enum { WAYS = 4, WAYS_PAST = 2 };
@@ -148,8 +148,7 @@ static void walk_pieces(const measuring *m, size_t set, double caches,
     t->reach = set - t->bytes;
     t->at = t->at > t->reach ? 0 : t->at;
     double all = (double)t->bytes * w->arrays * t->n;
-    double window = w->stores ? WINDOW * caches : (double)CLEAN_WINDOW * t->n;
-    t->window = (int)fmin(ceil(window / all), CFX_TEAM_PIECES / 2);
+    t->window = (int)fmin(ceil(w->window * caches / all), CFX_TEAM_PIECES / 2);
     t->cold = 1 + (int)(caches / all);
     t->share_ns = MEMORY_SHARES * m->share_ns;
     t->most_ns = m->hurried ? MEMORY_SHARES_MOST * t->share_ns : MEMORY_NS;
@@ -189,12 +188,12 @@ static bool measure_level(measuring *m, const walk *k, cfx_machine_level *l)
 {
     const cfx_machine_loops *loops = m->loops;
     const way ways[WAYS + WAYS_PAST] = {
-        {loops->read, 1, 1, CFX_MACHINE_READ, false},
-        {loops->write, 1, 1, CFX_MACHINE_WRITE, true},
-        {loops->triad, 3, 3, CFX_MACHINE_TRIAD, true},
-        {loops->update, 1, 2, CFX_MACHINE_UPDATE, true},
-        {loops->write_past, 1, 1, CFX_MACHINE_WRITE, false},
-        {loops->triad_past, 3, 3, CFX_MACHINE_TRIAD, false},
+        {loops->read, 1, 1, CFX_MACHINE_READ, WINDOW_PAST},
+        {loops->write, 1, 1, CFX_MACHINE_WRITE, WINDOW},
+        {loops->triad, 3, 3, CFX_MACHINE_TRIAD, WINDOW},
+        {loops->update, 1, 2, CFX_MACHINE_UPDATE, WINDOW},
+        {loops->write_past, 1, 1, CFX_MACHINE_WRITE, WINDOW_PAST},
+        {loops->triad_past, 3, 3, CFX_MACHINE_TRIAD, WINDOW_PAST},
     };
 
     for (int i = 0; i < k->ways; i++) {
