@@ -189,6 +189,35 @@ static void read_all(char *p, size_t bytes, size_t apart, int64_t rounds,
     memcpy(sink, &acc[0], sizeof(acc[0]));
 }
 
+/* STREAMS parts in turns, a pair of lines of each: a core has more reads of
+ * memory under way than for a single run of addresses. */
+enum { STREAMS = 8, STEP_BYTES = 128 };
+
+static void read_streams(char *p, size_t bytes, size_t apart, int64_t rounds,
+                         void *sink)
+{
+    enum { STEP = STEP_BYTES / WIDTH };
+    vi acc[STEP] = {{0}};
+    const size_t part = bytes / STREAMS / sizeof(vi);
+
+    (void)apart;
+    for (; rounds > 0; rounds--) {
+        const vi *at = (const vi *)(void *)p, *end = at + part;
+        for (; at < end; at += STEP) {
+            for (size_t s = 0; s < STREAMS; s++) {
+                UNROLL
+                for (size_t i = 0; i < STEP; i++)
+                    acc[i] |= at[s * part + i];
+            }
+        }
+        atomic_signal_fence(memory_order_seq_cst);
+    }
+    UNROLL
+    for (size_t i = 1; i < STEP; i++)
+        acc[0] |= acc[i];
+    memcpy(sink, &acc[0], sizeof(acc[0]));
+}
+
 #define WRITE(name, STORE, FENCE)                                             \
     static void name(char *p, size_t bytes, size_t apart, int64_t rounds,     \
                      void *sink)                                              \
@@ -269,6 +298,7 @@ const cfx_machine_loops PASTE(cfx_machine_loops, CFX_LEVEL) = {
     .write = write_all,
     .triad = triad_all,
     .update = update_all,
+    .read_streams = read_streams,
 #ifdef STORE_PAST
     .write_past = write_past,
     .triad_past = triad_past,

@@ -46,8 +46,9 @@ typedef struct cfx_machine_loops {
     /* For each type the best ones first; ends with a zeroed one. */
     const cfx_machine_arithmetic *arithmetic;
     cfx_machine_pass *read, *write, *triad, *update;
-    /* With stores past the caches; NULL where there are none. */
-    cfx_machine_pass *write_past, *triad_past;
+    /* Those of what a core's own caches do not hold: reads of several places in
+     * turns, and stores past the caches (NULL where there are none). */
+    cfx_machine_pass *read_streams, *write_past, *triad_past;
 } cfx_machine_loops;
 
 extern const cfx_machine_loops cfx_machine_loops_plain;

@@ -5,10 +5,11 @@
  * piece after the other, through a block of BLOCK times what all caches hold,
  * so that a line was pushed out long before its turn comes again. Stores stay
  * behind in the caches when the time is taken, unless they go past them: a
- * sample is a window of pieces that passes WINDOW times what the caches hold, or
- * WINDOW_PAST times where nothing stays behind. What others do on the machine is
- * in such a sample as it is in a pass of STREAM. Where time or memory is too
- * short for that, or others had a part of the processors, the machine is marked.
+ * sample with such stores is a window of pieces that passes WINDOW times what
+ * the caches hold. Others are as short as the clock allows, since what else goes
+ * on at the same memory leaves it free for milliseconds only, and a floor is
+ * what no run is below. Where time or memory is too short for that, or others
+ * had a part of the processors, the machine is marked.
  */
 #define _GNU_SOURCE 1
 #include "machine_impl.h"
@@ -25,8 +26,9 @@
 
 enum {
     PIECE = 4 << 20,            /* of memory, that a thread walks at once */
+    CLEAN_WINDOW = 32 << 20,    /* of those, where nothing stays in caches */
     BLOCK = 8, BLOCK_MIN = 4,   /* times what all caches hold, or less */
-    WINDOW = 8, WINDOW_PAST = 3,
+    WINDOW = 8,
     BESIDE = 8,                 /* times the cache below: a set of one beyond
                                    L2, of which others may have a part */
     ROUNDS = 4,                 /* of everything, since what a machine does
@@ -119,15 +121,15 @@ static size_t whole(size_t bytes, size_t unit)
 }
 
 /* A loop, over so many arrays, that moves so many bytes for each byte of one;
- * and what it tells. The last ones go past the caches. */
+ * and what it tells. The last ones are for the last cache and memory. */
 typedef struct way {
     cfx_machine_pass *pass;
     int arrays, moved;
     cfx_machine_kernel kernel;
-    int window;             /* over memory, times what all caches hold */
+    bool stores;            /* into the caches */
 } way;
 
-enum { WAYS = 4, WAYS_PAST = 2 };
+enum { WAYS = 4, WAYS_LAST = 3 };
 
 /* What a thread walks of a level. */
 typedef struct walk {
@@ -148,7 +150,8 @@ static void walk_pieces(const measuring *m, size_t set, double caches,
     t->reach = set - t->bytes;
     t->at = t->at > t->reach ? 0 : t->at;
     double all = (double)t->bytes * w->arrays * t->n;
-    t->window = (int)fmin(ceil(w->window * caches / all), CFX_TEAM_PIECES / 2);
+    double window = w->stores ? WINDOW * caches : (double)CLEAN_WINDOW * t->n;
+    t->window = (int)fmin(ceil(window / all), CFX_TEAM_PIECES / 2);
     t->cold = 1 + (int)(caches / all);
     t->share_ns = MEMORY_SHARES * m->share_ns;
     t->most_ns = m->hurried ? MEMORY_SHARES_MOST * t->share_ns : MEMORY_NS;
@@ -187,13 +190,14 @@ static bool measure_way(measuring *m, const way *w, const walk *k,
 static bool measure_level(measuring *m, const walk *k, cfx_machine_level *l)
 {
     const cfx_machine_loops *loops = m->loops;
-    const way ways[WAYS + WAYS_PAST] = {
-        {loops->read, 1, 1, CFX_MACHINE_READ, WINDOW_PAST},
-        {loops->write, 1, 1, CFX_MACHINE_WRITE, WINDOW},
-        {loops->triad, 3, 3, CFX_MACHINE_TRIAD, WINDOW},
-        {loops->update, 1, 2, CFX_MACHINE_UPDATE, WINDOW},
-        {loops->write_past, 1, 1, CFX_MACHINE_WRITE, WINDOW_PAST},
-        {loops->triad_past, 3, 3, CFX_MACHINE_TRIAD, WINDOW_PAST},
+    const way ways[WAYS + WAYS_LAST] = {
+        {loops->read, 1, 1, CFX_MACHINE_READ, false},
+        {loops->write, 1, 1, CFX_MACHINE_WRITE, true},
+        {loops->triad, 3, 3, CFX_MACHINE_TRIAD, true},
+        {loops->update, 1, 2, CFX_MACHINE_UPDATE, true},
+        {loops->read_streams, 1, 1, CFX_MACHINE_READ, false},
+        {loops->write_past, 1, 1, CFX_MACHINE_WRITE, false},
+        {loops->triad_past, 3, 3, CFX_MACHINE_TRIAD, false},
     };
 
     for (int i = 0; i < k->ways; i++) {
@@ -324,7 +328,7 @@ static walk walk_of(const plan *p, int i, int threads, size_t slice)
     return (walk){
         .set = set < most ? set : most,
         .caches = memory ? (double)cached_bytes(&p->hw) : 0,
-        .ways = i + 1 >= p->hw.ncaches ? WAYS + WAYS_PAST : WAYS,
+        .ways = i + 1 >= p->hw.ncaches ? WAYS + WAYS_LAST : WAYS,
     };
 }
 
@@ -404,8 +408,8 @@ static cfx_status measure_count(plan *p, int threads, int64_t share_ns,
  * a busy machine those before took longer than they should. */
 static int64_t share_of_rest(const plan *p, int teams)
 {
-    int loops = WAYS * p->hw.ncaches + WAYS_PAST +
-                MEMORY_SHARES * (WAYS + WAYS_PAST);
+    int loops = WAYS * p->hw.ncaches + WAYS_LAST +
+                MEMORY_SHARES * (WAYS + WAYS_LAST);
     double left = p->seconds * 1e9 - (double)(cfx_clock_ns() - p->began);
 
     for (const cfx_machine_arithmetic *a = p->loops->arithmetic; a->run; a++)
