@@ -1,0 +1,43 @@
+#!/bin/sh
+# fuzz.sh [-s SECONDS] BUILD [TARGET...] -- readers of what may come from strangers,
+# under clang's libFuzzer with its address and undefined-behaviour sanitizers. The
+# folder BUILD is made if it is not there: the library for that, the program
+# fuzz, what each target found of interest (TARGET/), and inputs that it did not
+# survive (crash-*, timeout-*, oom-*). Status 1 if there is one.
+set -eu
+src=$(cd "$(dirname "$0")/../.." && pwd)
+seconds=60
+while getopts s: option; do
+    case $option in
+    s) seconds=$OPTARG ;;
+    *) exit 2 ;;
+    esac
+done
+shift $((OPTIND - 1))
+[ $# -ge 1 ] || { sed -n '2,6s/^# //p' "$0" >&2; exit 2; }
+mkdir -p "$1"
+cd "$1"
+shift
+sanitize=-fsanitize=address,undefined,pointer-overflow
+recover=-fno-sanitize-recover=all
+[ -e Makefile ] || "$src/configure" --quiet --disable-shared CC=clang \
+    CFLAGS="-O1 -g1 $sanitize,fuzzer-no-link $recover"
+make -s -j"$(getconf _NPROCESSORS_ONLN)"
+make -s tests/fuzz/targets.o tests/fuzz/libfuzzer.o
+# shellcheck disable=SC2046
+clang -g1 $sanitize,fuzzer -o fuzz tests/fuzz/targets.o tests/fuzz/libfuzzer.o \
+    .libs/libcfx.a $(PKG_CONFIG_PATH=. pkg-config --libs --static cfx |
+        sed 's/-lcfx //')
+targets=${*:-$(sed -n 's/^    {"\([a-z]*\)", .*/\1/p' \
+    "$src/tests/fuzz/targets.c")}
+status=0
+for target in $targets; do
+    mkdir -p "$target"
+    echo "== $target"
+    ./fuzz "--target=$target" -max_total_time="$seconds" -timeout=30 \
+        -rss_limit_mb=2048 -max_len=8192 -print_final_stats=1 "$target" \
+        "$src/tests/fuzz/seeds/$target" >"$target.log" 2>&1 || status=1
+    grep -E '^(stat::number_of_executed_units|SUMMARY|==[0-9]+==)' \
+        "$target.log" || :
+done
+exit $status

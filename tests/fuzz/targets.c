@@ -1,0 +1,300 @@
+/* targets -- each reader behind one function. */
+#define _GNU_SOURCE 1
+#include "tests/fuzz/targets.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cfx/dim.h>
+#include <cfx/file.h>
+#include <cfx/graph_module.h>
+#include <cfx/machine.h>
+#include <cfx/shape_prop.h>
+#include <cfx/text.h>
+
+/* Beyond these a reader is to fail with CFX_ELIMIT or CFX_ENOMEM. */
+#define MOST_MEMORY ((size_t)256 << 20)
+#define MOST_SECONDS 20
+
+static cfx_context *context(void)
+{
+    const cfx_options o = {.size = sizeof(o), .threads = 1,
+                           .max_memory = MOST_MEMORY,
+                           .timeout = MOST_SECONDS};
+    cfx_context *ctx;
+
+    if (cfx_context_new(&ctx, &o, NULL))
+        abort();
+    return ctx;
+}
+
+/* ---- What was printed ---- */
+
+typedef struct text {
+    char *data;
+    size_t len;
+} text;
+
+static cfx_status append(void *user, const char *data, size_t len)
+{
+    text *t = user;
+    char *more = realloc(t->data, t->len + len + 1);
+
+    if (!more)
+        abort();
+    memcpy(more + t->len, data, len);
+    t->data = more;
+    t->len += len;
+    more[t->len] = '\0';
+    return CFX_OK;
+}
+
+static cfx_sink sink_of(text *t)
+{
+    *t = (text){NULL};
+    return (cfx_sink){append, t};
+}
+
+/* Both were printed by what was read of the other: they are one. */
+static void must_be_same(const text *a, const text *b)
+{
+    if (a->len == b->len && (!a->len || !memcmp(a->data, b->data, a->len)))
+        return;
+    fprintf(stderr, "printed and read again:\n%s\n---- then:\n%s\n",
+            a->data ? a->data : "", b->data ? b->data : "");
+    abort();
+}
+
+/* ---- Text ---- */
+
+static void read_model(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_module *gm = NULL, *again = NULL;
+    cfx_error err = {0};
+    text a, b;
+
+    if (!cfx_parse_model(&gm, ctx, (const char *)data, size, "m", &err) &&
+        !cfx_print_model(sink_of(&a), gm, &err)) {
+        if (cfx_parse_model(&again, ctx, a.data, a.len, "again", &err)) {
+            if (err.code != CFX_ELIMIT && err.code != CFX_ENOMEM) {
+                fprintf(stderr, "%s\n%s\n", err.text, a.data);
+                abort();
+            }
+        } else if (!cfx_print_model(sink_of(&b), again, &err)) {
+            must_be_same(&a, &b);
+            free(b.data);
+        }
+        free(a.data);
+    }
+    cfx_module_unref(again);
+    cfx_module_unref(gm);
+    cfx_context_free(ctx);
+}
+
+/* The first line tells the inputs, as cfx shapes -i takes them; the rest is a
+ * model. */
+static void propagate(const uint8_t *data, size_t size)
+{
+    const uint8_t *end = memchr(data, '\n', size);
+    size_t line = end ? (size_t)(end - data) : size;
+    cfx_context *ctx = context();
+    cfx_shape_env *env = NULL;
+    cfx_module *gm = NULL;
+    cfx_value in = cfx_none(), out = cfx_none();
+    cfx_error err = {0};
+    text t;
+
+    if (end && !cfx_shape_env_new(&env, ctx, &err) &&
+        !cfx_parse_shape(&in, ctx, env, (const char *)data, line, &err) &&
+        !cfx_parse_model(&gm, ctx, (const char *)end + 1, size - line - 1,
+                         "m", &err)) {
+        if (!cfx_propagate_shapes(gm, env, &in, 1, &out, &err) &&
+            !cfx_print_annotated(sink_of(&t), gm, &err))
+            free(t.data);
+    }
+    cfx_value_unref(in);
+    cfx_value_unref(out);
+    cfx_module_unref(gm);
+    cfx_shape_env_free(env);
+    cfx_context_free(ctx);
+}
+
+static void read_value(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_value v = cfx_none(), again = cfx_none();
+    text a, b;
+
+    if (!cfx_parse_value(&v, ctx, (const char *)data, size, NULL) &&
+        !cfx_print_value(sink_of(&a), v, NULL)) {
+        if (cfx_parse_value(&again, ctx, a.data, a.len, NULL) ||
+            cfx_print_value(sink_of(&b), again, NULL))
+            abort();
+        must_be_same(&a, &b);
+        free(a.data);
+        free(b.data);
+    }
+    cfx_value_unref(v);
+    cfx_value_unref(again);
+    cfx_context_free(ctx);
+}
+
+static void read_shape(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_shape_env *env = NULL;
+    cfx_value v = cfx_none();
+    text t;
+
+    if (!cfx_shape_env_new(&env, ctx, NULL) &&
+        !cfx_parse_shape(&v, ctx, env, (const char *)data, size, NULL) &&
+        !cfx_print_shape(sink_of(&t), v, true, NULL))
+        free(t.data);
+    cfx_value_unref(v);
+    cfx_shape_env_free(env);
+    cfx_context_free(ctx);
+}
+
+/* The text of an extent is one that gives it. */
+static void read_extent(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_shape_env *env = NULL;
+    char *s = malloc(size + 1), printed[4096];
+    cfx_dim d, again;
+
+    if (!s)
+        abort();
+    memcpy(s, data, size);
+    s[size] = '\0';
+    if (!cfx_shape_env_new(&env, ctx, NULL) &&
+        !cfx_dim_parse(&d, env, s, NULL) &&
+        cfx_dim_format(d, printed, sizeof(printed)) < sizeof(printed) &&
+        !cfx_dim_parse(&again, env, printed, NULL) &&
+        cfx_dim_ne(env, d, again)) {
+        fprintf(stderr, "%s is not %s\n", s, printed);
+        abort();
+    }
+    free(s);
+    cfx_shape_env_free(env);
+    cfx_context_free(ctx);
+}
+
+/* ---- Tensors ---- */
+
+/* Read each number, so that all of them are there. */
+static void touch(const cfx_tensors *list)
+{
+    text t;
+
+    for (size_t i = 0; i < list->n; i++) {
+        if (cfx_tensor_numel(list->item[i].tensor) <= 4096 &&
+            !cfx_print_value(sink_of(&t),
+                             cfx_value_of_tensor(list->item[i].tensor), NULL))
+            free(t.data);
+    }
+}
+
+static void read_safetensors(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_tensors list = {0};
+
+    for (int borrow = 0; borrow < 2; borrow++) {
+        if (!cfx_safetensors_parse(&list, ctx, data, size, borrow, NULL)) {
+            touch(&list);
+            cfx_tensors_release(&list);
+        }
+    }
+    cfx_context_free(ctx);
+}
+
+/* A file that has the bytes: its path, and its descriptor to close. */
+static int file_of(char path[64], const uint8_t *data, size_t size)
+{
+    int fd = memfd_create("fuzz", 0);
+
+    if (fd < 0 || write(fd, data, size) != (ssize_t)size)
+        abort();
+    snprintf(path, 64, "/proc/self/fd/%d", fd);
+    return fd;
+}
+
+static void read_npy(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    char path[64];
+    int fd = file_of(path, data, size);
+    cfx_tensor *t;
+
+    if (!cfx_npy_read(&t, ctx, path, NULL)) {
+        cfx_named_tensor item = {"x", t};
+        touch(&(cfx_tensors){ctx, 1, &item});
+        cfx_tensor_unref(t);
+    }
+    close(fd);
+    cfx_context_free(ctx);
+}
+
+static void read_npz(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    char path[64];
+    int fd = file_of(path, data, size);
+    cfx_tensors list = {0};
+
+    if (!cfx_npz_read(&list, ctx, path, NULL)) {
+        touch(&list);
+        cfx_tensors_release(&list);
+    }
+    close(fd);
+    cfx_context_free(ctx);
+}
+
+/* ---- JSON ---- */
+
+static void read_machine(const uint8_t *data, size_t size)
+{
+    cfx_context *ctx = context();
+    cfx_machine *m = NULL, *again = NULL;
+    text a, b;
+
+    if (!cfx_machine_parse(&m, ctx, (const char *)data, size, NULL) &&
+        !cfx_print_machine(sink_of(&a), m, NULL)) {
+        if (cfx_machine_parse(&again, ctx, a.data, a.len, NULL) ||
+            cfx_print_machine(sink_of(&b), again, NULL))
+            abort();
+        must_be_same(&a, &b);
+        free(a.data);
+        free(b.data);
+    }
+    cfx_machine_free(m);
+    cfx_machine_free(again);
+    cfx_context_free(ctx);
+}
+
+const fuzz_target fuzz_targets[] = {
+    {"model", read_model},
+    {"shapes", propagate},
+    {"value", read_value},
+    {"shape", read_shape},
+    {"extent", read_extent},
+    {"safetensors", read_safetensors},
+    {"npy", read_npy},
+    {"npz", read_npz},
+    {"machine", read_machine},
+    {NULL, NULL},
+};
+
+const fuzz_target *fuzz_target_find(const char *name)
+{
+    const fuzz_target *t = fuzz_targets;
+
+    while (t->name && strcmp(t->name, name))
+        t++;
+    return t->name ? t : NULL;
+}
