@@ -67,7 +67,7 @@ static void read_seeds(const char *folder)
     if (n <= 0)
         die(folder);
     for (int i = 0; i < n; i++) {
-        char path[4096];
+        char path[8192];
         snprintf(path, sizeof(path), "%s/%s", folder, entry[i]->d_name);
         read_seed(path);
         free(entry[i]);

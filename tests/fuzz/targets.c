@@ -78,13 +78,13 @@ static void read_model(const uint8_t *data, size_t size)
     text a, b;
 
     if (!cfx_parse_model(&gm, ctx, (const char *)data, size, "m", &err) &&
-        !cfx_print_model(sink_of(&a), gm, &err)) {
+        !cfx_print_model(sink_of(&a), gm, true, &err)) {
         if (cfx_parse_model(&again, ctx, a.data, a.len, "again", &err)) {
             if (err.code != CFX_ELIMIT && err.code != CFX_ENOMEM) {
                 fprintf(stderr, "%s\n%s\n", err.text, a.data);
                 abort();
             }
-        } else if (!cfx_print_model(sink_of(&b), again, &err)) {
+        } else if (!cfx_print_model(sink_of(&b), again, true, &err)) {
             must_be_same(&a, &b);
             free(b.data);
         }
@@ -130,9 +130,10 @@ static void read_value(const uint8_t *data, size_t size)
     text a, b;
 
     if (!cfx_parse_value(&v, ctx, (const char *)data, size, NULL) &&
-        !cfx_print_value(sink_of(&a), v, NULL)) {
+        !cfx_print_value(sink_of(&a), v, CFX_STYLE_LOSSLESS, NULL)) {
         if (cfx_parse_value(&again, ctx, a.data, a.len, NULL) ||
-            cfx_print_value(sink_of(&b), again, NULL))
+            cfx_print_value(sink_of(&b), again, CFX_STYLE_LOSSLESS,
+                            NULL))
             abort();
         must_be_same(&a, &b);
         free(a.data);
@@ -192,9 +193,9 @@ static void touch(const cfx_tensors *list)
     text t;
 
     for (size_t i = 0; i < list->n; i++) {
-        if (cfx_tensor_numel(list->item[i].tensor) <= 4096 &&
-            !cfx_print_value(sink_of(&t),
-                             cfx_value_of_tensor(list->item[i].tensor), NULL))
+        cfx_value v = cfx_value_of_tensor(list->item[i].tensor);
+        if (cfx_tensor_numel(v.u.tensor) <= 4096 &&
+            !cfx_print_value(sink_of(&t), v, CFX_STYLE_REPR, NULL))
             free(t.data);
     }
 }
