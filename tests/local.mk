@@ -263,7 +263,7 @@ dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
 TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
 
 # -- machine
-SHAPE_TESTS += tests/machine_test
+SHAPE_TESTS += tests/machine_test tests/machine_cached_test
 dist_check_SCRIPTS += %reldir%/machine.sh
 TESTS += %reldir%/machine.sh
 
