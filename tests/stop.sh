@@ -118,24 +118,44 @@ weights()
 graph "$(printf 'Net(\n  (l): Linear(in_features=1000, out_features=1000, bias=False)\n)')" \
     'call_module[target=l]' '%x,' >lin.fx
 
-# truncated STATUS [OPTION]...
+# until_true COMMAND...: it succeeds, or 20 seconds have passed.
+until_true()
+{
+    for _ in $(seq 200); do
+        "$@" && break
+        sleep 0.1
+    done
+}
+
+has_mapped() { grep -q lin.safetensors "/proc/$1/maps" 2>/dev/null; }
+
+has_read()
+{
+    awk '/^rchar/ { n = $2 } END { exit n < 4000136 }' "/proc/$1/io" 2>/dev/null
+}
+
+# Ticks of the processor that it has taken; none where it has ended.
+ticks() { awk '$3 != "Z" { print $14 + $15 }' "/proc/$1/stat" 2>/dev/null; }
+
+has_worked_or_ended() # PID TICKS
+{
+    now=$(ticks "$1")
+    [ -z "$now" ] || [ "$now" -gt "$2" ]
+}
+
+# truncated STATUS CONDITION [OPTION]...: after the condition holds.
 truncated()
 {
-    want=$1
-    shift
+    want=$1 condition=$2
+    shift 2
     weights
     "$cfx" run lin.fx -i 'f32[1,1000]' --repeat 1000000000 -o half "$@" \
         >out 2>err &
     pid=$!
-    for _ in $(seq 200); do
-        case $* in # those that are read are no maps
-            *--no-mmap*) sleep 0.5; break ;;
-        esac
-        grep -q lin.safetensors "/proc/$pid/maps" 2>/dev/null && break
-        sleep 0.1
-    done
+    until_true "$condition" $pid
     truncate -s 4096 lin.safetensors
-    sleep 0.5
+    before=$(ticks $pid)
+    until_true has_worked_or_ended $pid $((${before:-0} + 20))
     kill -TERM $pid 2>/dev/null
     wait $pid
     got=$?
@@ -144,10 +164,10 @@ truncated()
     fi
     nothing_left 'weights that become shorter'
 }
-truncated 1
+truncated 1 has_mapped
 also 'weights that become shorter' 'became shorter while it was read \(--no-mmap'
 one_line 'weights that become shorter'
-truncated 143 --no-mmap
+truncated 143 has_read --no-mmap
 
 # ---- Memory ----
 
@@ -172,5 +192,26 @@ said 'many tensors' 1 'which the model lacks' "$cfx" run lin.fx -i 'f32[1,1000]'
 said 'a header beyond --max-mem' 1 'bytes of JSON may take [0-9]+ MB to parse' \
     "$cfx" run lin.fx -i 'f32[1,1000]' -w many.safetensors --max-mem 60M
 one_line 'a header beyond --max-mem'
+
+# So it is of descriptions of machines, and of reports.
+awk 'BEGIN {
+    printf "{\"schema\": \"cfx.machine/1\", \"threads\": ["
+    for (i = 0; i < 300000; i++)
+        printf "%s{}", i ? "," : ""
+    printf "]}"
+}' >machine.json
+sed 's/machine/roofline/; s/threads/nodes/' machine.json >report.json
+beyond() # NAME PATTERN OPTION...
+{
+    name=$1 pattern=$2
+    shift 2
+    said "$name" 1 "$pattern" "$cfx" roofline relu.fx -i 'f32[4]' "$@"
+    said "$name beyond --max-mem" 1 'bytes of JSON may take 8[0-9] MB to parse' \
+        "$cfx" roofline relu.fx -i 'f32[4]' "$@" --max-mem 60M
+    one_line "$name beyond --max-mem"
+}
+beyond 'a machine' 'threads has to be a list' --machine machine.json
+beyond 'a report' "item 0 of 'nodes' has no name" --against report.json \
+    --machine "$src/shapeprop/machines/raspberry-pi-5.json"
 
 tell
