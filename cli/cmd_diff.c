@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "progress.h"
 
 struct diff_options {
     cli_list inputs;
@@ -62,13 +63,37 @@ struct diff {
     FILE *out;
     json_t *differences, *only_a, *only_b;
     size_t nonly_a, nonly_b;
+    cli_progress *progress;  /* NULL: none is shown */
 };
+
+/* ---- Progress ---- */
+
+/* The first run sets the pace of both. */
+static void tell_progress(void *user, size_t done, size_t total)
+{
+    const struct diff *d = user;
+
+    if (d->progress)
+        cli_progress_tell(d->progress, done, total);
+}
+
+/* Lines of differences may go to the same terminal. */
+static void end_progress(struct diff *d)
+{
+    cli_progress_end(d->progress);
+    d->progress = NULL;
+}
 
 /* ---- The sides ---- */
 
-static cfx_status side_open(struct side *s, const struct diff_options *o,
-                            cfx_error *err)
+static cfx_status side_open(struct side *s, struct diff *d,
+                            const struct diff_options *o, cfx_error *err)
 {
+    const cfx_interp_options how = {
+        .size = sizeof(how),
+        .progress = s == &d->a ? tell_progress : NULL,
+        .progress_user = d,
+    };
     cfx_status rc = cli_load(&s->c, &s->gm, s->path, !o->graph, err);
 
     if (rc || o->graph)
@@ -76,7 +101,7 @@ static cfx_status side_open(struct side *s, const struct diff_options *o,
     rc = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value,
                          err);
     if (!rc)
-        rc = cfx_interp_init(&s->it, &cfx_interp_base, s->gm, err);
+        rc = cfx_interp_init_with(&s->it, &cfx_interp_base, s->gm, &how, err);
     if (rc)
         cfx_fail_at(err, "%s", s->path);
     return rc;
@@ -130,6 +155,7 @@ static cfx_status on_difference(void *user, const cfx_node *a,
     (void)b;
     if (d->json)
         return add_json(d, a, va, vb, by);
+    end_progress(d);
     type_of(va, type, sizeof(type));
     fprintf(d->out, "%%%s : %s : %s\n", a->name, type, by->text);
     return CFX_OK;
@@ -192,10 +218,12 @@ static bool read_number(const char *text, double *out)
 
 static cfx_status compare_sides(struct diff *d, cfx_error *err)
 {
+    d->progress = cli_progress_begin("comparing");
     cfx_status rc = cfx_compare_runs(&d->a.it, &d->b.it, d->a.in.value,
                                      d->a.in.n, d->b.in.value, d->b.in.n,
                                      &d->cmp, err);
 
+    end_progress(d);
     if (rc == CFX_ENOMEM)
         no_memory(err);
     if (rc && d->cmp.failed)
@@ -250,9 +278,9 @@ static int run_diff(struct diff *d, const struct diff_options *o)
     if (!d->differences || !d->only_a || !d->only_b)
         rc = no_memory(&err);
     if (!rc)
-        rc = side_open(&d->a, o, &err);
+        rc = side_open(&d->a, d, o, &err);
     if (!rc)
-        rc = side_open(&d->b, o, &err);
+        rc = side_open(&d->b, d, o, &err);
     if (!rc)
         rc = compare(d, &err);
     if (!rc && d->cmp.ndiffer && d->graph)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli.h"
+#include "progress.h"
 #include "save.h"
 
 struct transform_options {
@@ -121,12 +122,19 @@ static cfx_status run_model(cli *c, const struct transform_options *o,
     *out = CFX_NOTHING;
     cfx_status rc = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
                                     err);
+    cli_progress *p = rc ? NULL : cli_progress_begin("verifying");
+    const cfx_interp_options how = {
+        .size = sizeof(how),
+        .progress = p ? cli_progress_tell : NULL,
+        .progress_user = p,
+    };
     if (!rc)
-        rc = cfx_interp_init(&it, &cfx_interp_base, gm, err);
+        rc = cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, err);
     if (!rc) {
         cfx_context_seed(c->ctx, o->seed.value);
         rc = cfx_interp_run(&it, in.value, in.n, out, err);
     }
+    cli_progress_end(p);
     cfx_interp_release(&it);
     cli_inputs_release(&in);
     return rc;

@@ -68,14 +68,21 @@ void cli_print_line(const char *text)
     putc('\n', stderr);
 }
 
+/* The option that would help. */
+static const char *advice(cfx_status code)
+{
+    return code == CFX_EUNDECIDED ? " (--assume-defaults takes the defaults)"
+           : code == CFX_EOPERATOR ? " (--load FILE.so registers operators)"
+                                   : "";
+}
+
 int cli_fail(const cfx_error *err)
 {
     char text[sizeof(err->text) + 64];
 
     snprintf(text, sizeof(text), "%s%s",
              err->text[0] ? err->text : cfx_status_name(err->code),
-             err->code == CFX_EUNDECIDED
-                 ? " (--assume-defaults takes the defaults)" : "");
+             advice(err->code));
     cli_print_line(text);
     return CLI_FAILED;
 }

@@ -4,8 +4,7 @@ EXAMPLES = digits run-example count-flops swap swap-by-pattern \
 	own-module own-cost shapes-example embed
 noinst_PROGRAMS += $(EXAMPLES)
 .PHONY: examples
-examples: $(BUILT_SOURCES)
-	@$(MAKE) $(AM_MAKEFLAGS) $(EXAMPLES)
+examples: $(EXAMPLES)
 
 digits_SOURCES = %reldir%/digits.c
 digits_LDADD = libcfx.la
@@ -42,6 +41,10 @@ embed_CPPFLAGS = $(AM_CPPFLAGS) -I$(builddir)/%reldir%
 embed_LDADD = libcfx.la
 BUILT_SOURCES += %reldir%/digits_model.h
 CLEANFILES += %reldir%/digits_model.h
+$(swap_by_pattern_OBJECTS) $(conv_bn_fusion_OBJECTS) \
+	$(decompose_relu_OBJECTS) $(own_module_OBJECTS) \
+	$(embed_OBJECTS): | $(BUILT_SOURCES)
+
 %reldir%/digits_model.h: models/digits.fx models/digits.safetensors
 	$(AM_V_GEN)$(MKDIR_P) %reldir% && { \
 		for array in 'model_text fx' 'model_weights safetensors'; do \

@@ -201,21 +201,11 @@ static cfx_status lift_module(cfx_module *parent, const char *name,
 static cfx_status lift_state(cfx_module *parent, const char *name,
                              const cfx_state *from, cfx_error *err)
 {
-    const cfx_tensor *t = from->tensor;
-    cfx_status st = CFX_OK;
-    if (cfx_module_state(parent, name))
-        return CFX_OK;
-    if (!t)
-        return cfx_module_no_param(parent, name, err);
-    if (!from->is_buffer)
-        st = cfx_module_param(parent, name, (cfx_dtype)t->dtype, t->rank,
-                              t->shape, err);
-    if (!st)
-        st = cfx_module_set(parent, name, from->tensor, err);
-    if (!st)
-        ((cfx_state *)cfx_module_state(parent, name))->persistent =
-            from->persistent;
-    return st;
+    const cfx_state s = {name, from->tensor, from->is_buffer,
+                         from->persistent};
+    return cfx_module_state(parent, name)
+               ? CFX_OK
+               : cfx_module__add_state(parent, &s, err);
 }
 
 cfx_status cfx_lift__one(cfx_module *to, const char *as,

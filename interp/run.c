@@ -116,16 +116,17 @@ static void leave(cfx_interp *it, const surroundings *before, cfx_status st)
 /* ---- The walk ---- */
 
 /* A failure that a hook was told by a status and did not pass on is forgotten.
- * One that only the scope knows was not seen by anybody. */
+ * One that only the scope knows was not seen by anybody. In the run of a nested
+ * graph both are one. */
 static cfx_status settle_errors(cfx_interp *it, const cfx_node *n)
 {
     const cfx_error *unseen = &it->scope->error;
-    if (it->err == unseen)
-        return unseen->code;
-    cfx_error_clear(it->err);
-    if (!unseen->code)
-        return CFX_OK;
-    cfx_fail(it->err, unseen->code, "%s", unseen->text);
+    if (it->err != unseen) {
+        cfx_error_clear(it->err);
+        if (!unseen->code)
+            return CFX_OK;
+        cfx_fail(it->err, unseen->code, "%s", unseen->text);
+    }
     cfx_interp__while_executing(it, it->err, n);
     return unseen->code;
 }

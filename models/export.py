@@ -138,8 +138,11 @@ def arguments(m):
         return {}
     out = {}
     for name in inspect.signature(kind.__init__).parameters:
-        if name in IGNORED or not hasattr(m, name):
+        if name in IGNORED:
             continue
+        if not hasattr(m, name):
+            raise TypeError(f"a {kind.__name__} does not keep the argument "
+                            f"{name!r} of its constructor")
         v = getattr(m, name)
         if name == "bias":
             v = v is not None and v is not False

@@ -81,6 +81,14 @@ cfx_status cfx_machine__measure_surely(cfx_machine **out, cfx_context *ctx,
                                        char why[CFX_MACHINE_TEXT],
                                        cfx_error *err);
 
+/* ---- machine_cached.c ---- */
+
+/* Like cfx_machine_cached, but `measure` measures. */
+cfx_status cfx_machine__cached(cfx_machine **out, cfx_context *ctx,
+                               unsigned how, double seconds,
+                               cfx_machine_measure_fn *measure,
+                               cfx_error *err);
+
 /* ---- machine_measure.c ---- */
 
 /* The loops of a level. */

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "format/io.h"
+#include "format/json.h"
 
 #define SCHEMA "cfx.machine/1"
 
@@ -347,17 +348,14 @@ static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
 cfx_status cfx_machine_parse(cfx_machine **out, cfx_context *ctx,
                              const char *text, size_t len, cfx_error *err)
 {
-    json_error_t why;
-    json_t *o = json_loadb(text, len, JSON_REJECT_DUPLICATES, &why);
+    cfx_json json;
 
     *out = NULL;
-    if (!o && json_error_code(&why) == json_error_out_of_memory)
-        return cfx_no_memory(err);
-    if (!o)
-        return cfx_fail(err, CFX_EPARSE, "%d:%d: %s", why.line, why.column,
-                        why.text);
-    cfx_status rc = read_machine(out, ctx, o, err);
-    json_decref(o);
+    cfx_status rc = cfx_json_parse(&json, ctx, text, len,
+                                   JSON_REJECT_DUPLICATES, 0, err);
+    if (!rc)
+        rc = read_machine(out, ctx, json.root, err);
+    cfx_json_release(&json);
     return rc;
 }
 

@@ -66,6 +66,9 @@ typedef struct cfx_report {
     size_t npeaks, nlevels;           /* at most CFX_REPORT_CEILINGS */
 } cfx_report;
 
+/* Is it a document that can be drawn or compared? Fails with CFX_EINVAL. */
+cfx_status cfx_report__check(const json_t *document, cfx_error *err);
+
 /* `report` need not be zeroed. Release it in any case. */
 cfx_status cfx_report__read(cfx_report *report, cfx_context *ctx,
                             const char *json, size_t len, cfx_error *err);

@@ -62,7 +62,7 @@ static cfx_status check_nodes(const json_t *nodes, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status check_document(const json_t *json, cfx_error *err)
+cfx_status cfx_report__check(const json_t *json, cfx_error *err)
 {
     static const struct { const char *key; shape shape; } members[] = {
         {"inputs", OBJECT}, {"symbols", OBJECT}, {"guards", ARRAY},
@@ -412,7 +412,7 @@ cfx_status cfx_report__read(cfx_report *r, cfx_context *ctx, const char *json,
     if (!r->json)
         return cfx_fail(err, CFX_EPARSE, "%d:%d: %s", why.line, why.column,
                         why.text);
-    cfx_status st = check_document(r->json, err);
+    cfx_status st = cfx_report__check(r->json, err);
     if (st)
         return st;
     cfx_map_init(&types, ctx);

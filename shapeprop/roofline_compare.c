@@ -7,6 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "format/json.h"
 #include "shapeprop/grid.h"
 #include "shapeprop/report_impl.h"
 #include "shapeprop/roofline_json.h"
@@ -489,35 +490,16 @@ static cfx_status check_quantities(const json_t *in, const char *name,
     return CFX_OK;
 }
 
-/* As whoever draws one checks it, too. */
-static cfx_status check_document(const comparing *c, const json_t *was,
-                                 const char *json, size_t len, cfx_error *err)
+static cfx_status check_document(const json_t *was, cfx_error *err)
 {
     const json_t *nodes = json_object_get(was, "nodes");
-    cfx_report report;
-    cfx_status st = cfx_report__read(&report, c->ctx, json, len, err);
-    cfx_report__release(&report);
+    cfx_status st = cfx_report__check(was, err);
     for (size_t i = 0; i < json_array_size(nodes) && !st; i++) {
         const json_t *n = json_array_get(nodes, i);
         st = check_quantities(n, name_of(n), false, err);
     }
     return st ? st : check_quantities(json_object_get(was, "total"), "total",
                                       true, err);
-}
-
-static cfx_status read_document(json_t **out, const comparing *c,
-                                const char *json, size_t len, cfx_error *err)
-{
-    json_error_t e;
-    *out = json_loadb(json, len, 0, &e);
-    if (!*out)
-        return cfx_fail(err, CFX_EPARSE, "%d:%d: %s", e.line, e.column,
-                        e.text);
-    const char *schema = json_string_value(json_object_get(*out, "schema"));
-    if (!schema || strcmp(schema, "cfx.roofline/1"))
-        return cfx_fail(err, CFX_EINVAL, "no document of the schema "
-                        "\"cfx.roofline/1\"");
-    return check_document(c, *out, json, len, err);
 }
 
 cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
@@ -527,11 +509,14 @@ cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
 {
     static put_fn *const put[] = {cfx_grid_put_text, cfx_grid_put_markdown,
                                   cfx_grid_put_csv};
-    json_t *was = NULL, *now = cfx_roofline__json(r, view->model);
+    cfx_json was = {0};
+    json_t *now = cfx_roofline__json(r, view->model);
     comparing c = {.ctx = r->ctx, .now = now};
-    cfx_status st = now ? read_document(&was, &c, json, len, err)
+    cfx_status st = now ? cfx_json_parse(&was, r->ctx, json, len, 0, 0, err)
                         : cfx_no_memory(err);
-    c.was = was;
+    c.was = was.root;
+    if (!st)
+        st = check_document(c.was, err);
     if (!st)
         st = pair_up(&c, err);
     if (!st && format == CFX_ROOFLINE_JSON) {
@@ -545,6 +530,6 @@ cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
     }
     cfx_free(r->ctx, c.pair, c.cap * sizeof(*c.pair));
     json_decref(now);
-    json_decref(was);
+    cfx_json_release(&was);
     return st;
 }

@@ -166,6 +166,40 @@ START_TEST(errors_tell_the_submodule)
 }
 END_TEST
 
+/* What PyTorch prints of a graph that torch.export made under no_grad. */
+START_TEST(graphs_that_the_text_lacks_are_asked_for)
+{
+    static const char text[] =
+        "GraphModule(\n"
+        "  (submod_1): GraphModule()\n"
+        ")\n"
+        "\n"
+        "graph():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %submod_3 : [num_users=1] = get_attr[target=submod_1]\n"
+        "    %add : [num_users=1] = call_function[target=torch.ops."
+        "higher_order.wrap_with_set_grad_enabled](args = (False, %submod_3, "
+        "%x), kwargs = {})\n"
+        "    return add\n"
+        "\n";
+    static const char graph[] =
+        "graph submod_1():\n"
+        "    %x : [num_users=1] = placeholder[target=x]\n"
+        "    %add : [num_users=1] = call_function[target=torch.ops.aten.add."
+        "Tensor](args = (%x, 1), kwargs = {})\n"
+        "    return add\n";
+    char whole[2048];
+    model(text);
+    fails(CFX_EUNSUPPORTED, "submod_1: the text has no graph of this "
+          "GraphModule: append str(gm.submod_1.graph).replace('graph(', "
+          "'graph submod_1(', 1); While executing %add");
+    snprintf(whole, sizeof(whole), "%s%s", text, graph);
+    model(whole);
+    cfx_value x = floats(2, 1);
+    ck_assert_float_eq(run(&x, 1), 2);
+}
+END_TEST
+
 /* The arguments of the call, one line of a graph around a child `f` with
  * placeholders `x`, and what `params` adds. */
 static void call_child(const char *args, const char *params,
@@ -344,6 +378,36 @@ START_TEST(classes_of_scopes_may_stop_at_graphs)
     ck_assert_int_eq(cfx_module_call(&s, gm, NULL, &x, 1, NULL, 0, &y), 0);
     ck_assert_ptr_eq(y.u.tensor, x.u.tensor);
     cfx_value_unref(y);
+    cfx_scope_release(&s);
+    cfx_value_unref(x);
+}
+END_TEST
+
+/* Refuses additions, but does not return that. */
+static cfx_status quiet_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    if (!strcmp(call->schema->name, "add"))
+        cfx_scope_fail(s, CFX_EUSER, "additions are refused");
+    return cfx_call_eager(call, out);
+}
+
+START_TEST(failures_that_only_the_scope_knows_tell_the_submodule)
+{
+    cfx_scope_class quiet = cfx_eager_class;
+    cfx_scope s;
+    cfx_interp it = {0};
+    const cfx_interp_options o = {.size = sizeof(o), .scope = &s};
+    cfx_value x = floats(2, 1), out;
+    quiet.call_op = quiet_call_op;
+    cfx_scope_init(&s, &quiet, ctx, NULL);
+    model(nested);
+    ck_assert_int_eq(cfx_interp_init_with(&it, &cfx_interp_base, gm, &o, &err),
+                     CFX_OK);
+    ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), CFX_EUSER);
+    ck_assert_msg(!strncmp(err.text, "additions are refused; While executing "
+                           "%add ", 44) &&
+                  strstr(err.text, " in submodule a.inner"), "%s", err.text);
+    cfx_interp_release(&it);
     cfx_scope_release(&s);
     cfx_value_unref(x);
 }
@@ -711,12 +775,14 @@ static Suite *suite(void)
     tcase_add_test(t, graphs_of_children_lint);
     tcase_add_test(t, nested_interpreters_serve_many_runs);
     tcase_add_test(t, errors_tell_the_submodule);
+    tcase_add_test(t, graphs_that_the_text_lacks_are_asked_for);
     tcase_add_test(t, children_bind_keywords_and_defaults);
     tcase_add_test(t, children_refuse_arguments_they_do_not_take);
     tcase_add_test(t, children_take_the_rest);
     tcase_add_test(t, forwards_in_c_call_graphs);
     tcase_add_test(t, graphs_are_called_where_nothing_runs);
     tcase_add_test(t, classes_of_scopes_may_stop_at_graphs);
+    tcase_add_test(t, failures_that_only_the_scope_knows_tell_the_submodule);
     tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
     tcase_add_test(t, graphs_are_traced_where_c_calls_them);
     tcase_add_test(t, nesting_has_a_limit);

@@ -423,10 +423,8 @@ START_TEST(hook_may_chain_up_with_another_call)
     cfx_value_unref(out);
     cfx_value_unref(s.target);
     s.target = cfx_str_new(ctx, "no.such", 7);
-    fails(&s.base, &x, 1, CFX_ENAME, "unknown function 'no.such': an "
-          "operator with this alias supplies it, from a shared object by "
-          "--load FILE.so (see examples/twice.c); While "
-          "executing %add : ");
+    fails(&s.base, &x, 1, CFX_EOPERATOR, "unknown function 'no.such': no "
+          "registered operator has this alias; While executing %add : ");
     cfx_value_unref(s.target);
     cfx_value_unref(x);
     cfx_interp_release(&s.base);
@@ -779,7 +777,8 @@ START_TEST(an_error_that_only_the_scope_knows_ends_the_run)
     struct within w;
     begin_within(&w, WANT_FORGOTTEN);
     cfx_value x = floats(1, 2), out;
-    ck_assert_int_eq(cfx_interp_run(&w.base, &x, 1, &out, &err), CFX_ENAME);
+    ck_assert_int_eq(cfx_interp_run(&w.base, &x, 1, &out, &err),
+                     CFX_EOPERATOR);
     ck_assert(strstr(err.text, "no_such_method"));
     ck_assert(strstr(err.text, "While executing %relu"));
     cfx_value_unref(x);

@@ -283,6 +283,36 @@ static bool lies_in(const cfx_tensor *t, const unsigned char *p, size_t size)
     return at >= p && at < p + size;
 }
 
+/* torch.export's graphs fetch their state first; what begins with the tree's
+ * root anew is buffers. */
+START_TEST(a_buffer_that_is_fetched_again_stays_one)
+{
+    static const char text[] =
+        "Net(\n  (a): Module()\n)\n\ngraph():\n"
+        "    %w : [num_users=0] = get_attr[target=a.w]\n"
+        "    %b : [num_users=0] = get_attr[target=shift]\n"
+        "    %x : [num_users=0] = placeholder[target=x]\n"
+        "    %b_1 : [num_users=1] = get_attr[target=shift]\n"
+        "    return b_1\n";
+    cfx_context *ctx = make_context();
+    cfx_module *gm;
+    cfx_error err = {0};
+    cfx_tensor *t = parse_spec(ctx, "f32[2]", false);
+    const cfx_named_tensor items[] = {{"a.w", t}, {"shift", t}};
+
+    put(file("m.fx"), text, sizeof(text) - 1);
+    ck_assert_msg(!cfx_safetensors_write(file("m.safetensors"), ctx, items, 2,
+                                         &err), "%s", err.text);
+    ck_assert_msg(!cfx_model_load(&gm, ctx, file("m.fx"), NULL, &err), "%s",
+                  err.text);
+    ck_assert(!cfx_module_state(cfx_module_child(gm, "a"), "w")->is_buffer);
+    ck_assert(cfx_module_state(gm, "shift")->is_buffer);
+    cfx_module_unref(gm);
+    cfx_tensor_unref(t);
+    free_context(ctx);
+}
+END_TEST
+
 START_TEST(models_and_weights_are_read_from_memory)
 {
     cfx_context *ctx = make_context();
@@ -577,6 +607,7 @@ int main(void)
     tcase_add_test(c, seeds_give_the_values_of_the_oracle);
     tcase_add_test(c, seeds_give_views_the_values_of_their_place);
     tcase_add_test(c, models_find_their_weights_beside_them);
+    tcase_add_test(c, a_buffer_that_is_fetched_again_stays_one);
     tcase_add_test(c, models_and_weights_are_read_from_memory);
     tcase_add_test(c, weights_in_memory_are_checked_like_a_file);
     tcase_add_test(c, bools_in_memory_are_not_written_to);

@@ -16,7 +16,7 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_attention_test tests/op_shape_test \
 	tests/zoo_text_test tests/memory_test tests/threads_test \
 	tests/symbols_test tests/peak_test tests/interp_test \
-	tests/device_test
+	tests/device_test tests/nn_test
 # Generated code and pictures.
 CHECK_TESTS += tests/code_test tests/picture_test
 CHECK_TESTS += tests/codegen_test tests/folder_test
@@ -263,7 +263,7 @@ dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
 TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
 
 # -- machine
-SHAPE_TESTS += tests/machine_test
+SHAPE_TESTS += tests/machine_test tests/machine_cached_test
 dist_check_SCRIPTS += %reldir%/machine.sh
 TESTS += %reldir%/machine.sh
 

@@ -11,6 +11,8 @@
 
 #include <cfx/scope.h>
 
+#include "failing_alloc.h"
+
 static cfx_context *ctx;
 static cfx_shape_env *env;
 static cfx_scope scope;
@@ -583,6 +585,40 @@ START_TEST(repeating_a_tuple_beyond_memory_is_an_error)
 }
 END_TEST
 
+/* full([t, t], t), of tensors without axes, after so many allocations. */
+static cfx_status full_of_tensors(long n)
+{
+    const cfx_options o = {.size = sizeof(o), .threads = 1,
+                           .allocator = {test_alloc, test_free, NULL}};
+    ck_assert_int_eq(cfx_context_new(&ctx, &o, NULL), CFX_OK);
+    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, NULL), CFX_OK);
+    cfx_scope_init(&scope, &cfx_meta_class, ctx, env);
+    cfx_value t = meta_as(CFX_I64, "");
+    cfx_value size = cfx_list(&scope, t, t);
+    ck_assert_ptr_nonnull(cfx_find_function(ctx, "torch.full"));
+    refused = false;
+    allowed = n;
+    cfx_value y = CALL("torch.full", size, t);
+    allowed = -1;
+    cfx_status st = scope.error.code;
+    ck_assert(st || y.u.tensor->rank == 2);
+    teardown();
+    ck_assert_int_eq(held, 0);
+    return st;
+}
+
+START_TEST(numbers_of_tensors_lack_memory_as_such)
+{
+    teardown();
+    for (long n = 0; !n || refused; n++) {
+        cfx_status st = full_of_tensors(n);
+        ck_assert_msg(!st || (refused && st == CFX_ENOMEM), "%ld: %s", n,
+                      cfx_status_name(st));
+    }
+    setup();
+}
+END_TEST
+
 START_TEST(tables_are_not_renormalized)
 {
     cfx_value i = METHOD("long", ramp(2)), w = METHOD("view", ramp(6),
@@ -638,6 +674,7 @@ int main(void)
     tcase_add_test(all, empty_tensors_are_zero);
     tcase_add_test(all, ints_beyond_64_bits_are_an_error);
     tcase_add_test(all, repeating_a_tuple_beyond_memory_is_an_error);
+    tcase_add_test(all, numbers_of_tensors_lack_memory_as_such);
     tcase_add_test(all, tables_are_not_renormalized);
     tcase_add_test(all, assertions_fail_with_their_own_words);
     suite_add_tcase(suite, all);

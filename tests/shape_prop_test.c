@@ -522,6 +522,23 @@ START_TEST(what_is_no_shape_is_refused)
 }
 END_TEST
 
+START_TEST(a_nul_in_a_shape_is_refused)
+{
+    static const char *const before[] = {"f32[2]cpu", "f32[2", "f32"};
+    static const char *const after[] = {"!", "]", "!"};
+    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
+        char text[32];
+        size_t n = strlen(before[i]);
+        cfx_value v;
+        snprintf(text, sizeof(text), "%s", before[i]);
+        snprintf(text + n + 1, sizeof(text) - n - 1, "%s[2]", after[i]);
+        size_t len = n + 1 + strlen(after[i]) + (i == 2 ? 3 : 0);
+        ck_assert_int_eq(cfx_parse_shape(&v, ctx, env, text, len, &err),
+                         CFX_EPARSE);
+    }
+}
+END_TEST
+
 START_TEST(deep_shapes_are_refused)
 {
     char text[400];
@@ -732,6 +749,35 @@ static cfx_status all_of_it(void)
     return st;
 }
 
+/* The word of the device takes more memory than those before it. */
+START_TEST(lack_of_memory_is_no_malformed_device)
+{
+    cfx_status st = CFX_ENOMEM;
+    for (long n = 0; st != CFX_EPARSE; n++) {
+        cfx_context *c = NULL;
+        cfx_shape_env *e = NULL;
+        cfx_value v;
+        char text[2000] = "f32[2]";
+        const cfx_options o = {.size = sizeof(o),
+                               .allocator = {test_alloc, test_free, NULL},
+                               .threads = 1};
+        memset(text + 6, 'x', sizeof(text) - 6);
+        allowed = n;
+        st = cfx_context_new(&c, &o, &err);
+        if (!st)
+            st = cfx_shape_env_new(&e, c, &err);
+        refused = false;
+        if (!st)
+            st = cfx_parse_shape(&v, c, e, text, sizeof(text), &err);
+        cfx_shape_env_free(e);
+        cfx_context_free(c);
+        ck_assert_int_eq(held, 0);
+        ck_assert_int_eq(st, refused || !e ? CFX_ENOMEM : CFX_EPARSE);
+    }
+    allowed = -1;
+}
+END_TEST
+
 START_TEST(lack_of_memory_is_told)
 {
     cfx_status st = CFX_ENOMEM;
@@ -768,10 +814,12 @@ int main(void)
     tcase_add_test(c, nodes_stem_from_modules);
     tcase_add_test(c, shapes_print_and_read_back);
     tcase_add_test(c, what_is_no_shape_is_refused);
+    tcase_add_test(c, a_nul_in_a_shape_is_refused);
     tcase_add_test(c, deep_shapes_are_refused);
     tcase_add_test(c, annotated_graphs_come_back);
     tcase_add_test(c, annotations_are_checked);
     tcase_add_test(c, classes_derive_from_it);
+    tcase_add_test(c, lack_of_memory_is_no_malformed_device);
     tcase_add_test(c, lack_of_memory_is_told);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);

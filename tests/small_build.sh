@@ -15,7 +15,7 @@ said 'the README has a line for configure' 0 '' test -n "$options"
 # shellcheck disable=SC2086
 [ -e "$build/Makefile" ] || said 'it configures' 0 '' \
     sh -c "cd '$build' && '$src/configure' --quiet $options"
-for what in 'lib/cfx.h lib/cfx/ops.h examples/digits_model.h' 'libcfx.la cfx'
+for what in cfx 'libcfx.la examples/digits_model.h lib/cfx.h'
 do
     said "make $what" 0 '' make -s -C "$build" -j"$jobs" $what
 done

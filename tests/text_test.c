@@ -388,6 +388,29 @@ START_TEST(every_form_is_what_pytorch_prints)
 }
 END_TEST
 
+/* The plain text of a device is a word like any other. */
+START_TEST(operators_of_exports_take_devices)
+{
+    section s[8];
+    size_t len;
+    cfx_module *gm;
+    cfx_buf b;
+    char *text = read_file(data_path("golden/text/devices_of_exports.txt"),
+                           &len);
+    size_t n = split(text, "==== ", s, 8);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(s[i].name, "code"))
+            continue;
+        if (parse(&gm, s[1].text, s[1].len))
+            ck_abort_msg("%s", err.text);
+        assert_text("code", print(as_code, gm, &b), s[i].text);
+        cfx_buf_release(&b);
+        cfx_module_unref(gm);
+    }
+    free(text);
+}
+END_TEST
+
 /* ---- Broken texts ---- */
 
 static const char *const sound[] = {
@@ -693,6 +716,7 @@ int main(void)
     tcase_add_test(c, utf8_is_checked);
     tcase_add_test(c, models_read_and_print_as_written);
     tcase_add_test(c, every_form_is_what_pytorch_prints);
+    tcase_add_test(c, operators_of_exports_take_devices);
     tcase_add_loop_test(c, every_prefix_is_survived, 0, NSOUND);
     tcase_add_loop_test(c, random_bytes_are_survived, 0, NSOUND);
     tcase_add_test(c, monstrous_texts_are_survived);

@@ -105,9 +105,9 @@ CFX_API extern const cfx_interp_class cfx_interp_base;
 CFX_API const cfx_interp_class *cfx_interp_class_with(
     const cfx_interp_class *cls, size_t offset);
 
-/* Prepare a zeroed struct. Fails with CFX_ENAME for operators and modules that
- * are unknown, CFX_EINVAL for arguments that bind to no signature, CFX_EGRAPH,
- * CFX_ENOMEM; each with "While executing %node : ...". */
+/* Prepare a zeroed struct. Fails with CFX_EOPERATOR for operators and CFX_ENAME
+ * for modules that are unknown, CFX_EINVAL for arguments that bind to no
+ * signature, CFX_EGRAPH, CFX_ENOMEM; each with "While executing %node : ...". */
 CFX_API cfx_status cfx_interp_init(cfx_interp *it,
                                    const cfx_interp_class *cls,
                                    cfx_module *gm, cfx_error *err);

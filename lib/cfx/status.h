@@ -24,7 +24,7 @@ typedef enum cfx_status {
     CFX_EINVAL = -2,       /* an argument's value makes no sense */
     CFX_ESHAPE = -3,       /* shapes that do not fit each other */
     CFX_EDTYPE = -4,       /* a data type the operation does not take */
-    CFX_ENAME = -5,        /* an operator, module, node or weight is unknown */
+    CFX_ENAME = -5,        /* a module, node, weight or other name is unknown */
     CFX_EPARSE = -6,       /* a text or file is malformed */
     CFX_EIO = -7,          /* the system refused to read or write */
     CFX_EGRAPH = -8,       /* a graph that is not well-formed */
@@ -33,7 +33,8 @@ typedef enum cfx_status {
     CFX_ECANCEL = -11,     /* cancelled by the caller */
     CFX_ENUMERIC = -12,    /* a value that a check forbids (NaN, infinity) */
     CFX_EUSER = -13,       /* of a callback; passes through untouched */
-    CFX_EUNDECIDED = -14   /* the text of a module does not tell an argument */
+    CFX_EUNDECIDED = -14,  /* the text of a module does not tell an argument */
+    CFX_EOPERATOR = -15    /* no registered operator has the name of a call */
 } cfx_status;
 
 enum { CFX_ERROR_TEXT = 2048 };

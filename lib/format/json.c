@@ -20,9 +20,9 @@
 
 enum { NUMBER = 32, BUFFERS = 65536 };
 
-static const size_t bound_max = (size_t)1 << 30;
+static const uint64_t bound_max = (uint64_t)1 << 30;
 
-static size_t cost_of(char c)
+static unsigned cost_of(char c)
 {
     switch (c) {
     case '{': return 224;
@@ -34,10 +34,11 @@ static size_t cost_of(char c)
     }
 }
 
-size_t cfx_json_bound(const char *text, size_t len)
+uint64_t cfx_json_bound(const char *text, size_t len)
 {
     /* The token that is read, in a buffer that doubles, and its copy. */
-    size_t bound = BUFFERS + len, longest = 0, begin = 0;
+    uint64_t bound = (uint64_t)BUFFERS + len;
+    size_t longest = 0, begin = 0;
     bool quoted = false;
 
     for (size_t i = 0; i < len; i++) {
@@ -52,25 +53,34 @@ size_t cfx_json_bound(const char *text, size_t len)
         else if (text[i] == '\\')
             i++;
     }
-    return bound + 4 * (quoted ? len : longest);
+    return bound + 4 * (uint64_t)(quoted ? len : longest);
+}
+
+cfx_status cfx_json_check_bound(const char *text, size_t len, cfx_error *err)
+{
+    uint64_t bound = cfx_json_bound(text, len);
+
+    return bound <= bound_max
+               ? CFX_OK
+               : cfx_fail(err, CFX_ELIMIT, "%zu bytes of JSON may take %llu MB "
+                          "to parse, more than %llu", len,
+                          (unsigned long long)(bound >> 20),
+                          (unsigned long long)(bound_max >> 20));
 }
 
 cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
                           size_t len, size_t flags, size_t prefix,
                           cfx_error *err)
 {
-    size_t bound = cfx_json_bound(text, len);
+    uint64_t bound = cfx_json_bound(text, len);
     json_error_t why;
 
     *out = (cfx_json){.ctx = ctx};
-    if (bound > bound_max)
-        return cfx_fail(err, CFX_ELIMIT, "%zu bytes of JSON may take %zu MB to "
-                        "parse, more than %zu", len, bound >> 20,
-                        bound_max >> 20);
-    if (!cfx_heap_charge(ctx, bound))
+    if (bound > SIZE_MAX || !cfx_heap_charge(ctx, (size_t)bound))
         return cfx_fail(err, CFX_ENOMEM, "out of memory: %zu bytes of JSON may "
-                        "take %zu MB to parse", len, bound >> 20);
-    out->charged = bound;
+                        "take %llu MB to parse", len,
+                        (unsigned long long)(bound >> 20));
+    out->charged = (size_t)bound;
     out->root = json_loadb(text, len, flags, &why);
     if (out->root)
         return CFX_OK;

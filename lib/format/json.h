@@ -20,8 +20,7 @@ typedef struct cfx_json {
  * most (cfx_json_bound) is charged to the context beforehand, until
  * cfx_json_release. A text at byte `prefix` > 0 of its file has its errors told
  * by byte, others by line and column. Fails with CFX_EPARSE; with CFX_ENOMEM,
- * also where the context's limit forbids it; with CFX_ELIMIT for a text that
- * may take more than a gibibyte, which none that describes tensors does.
+ * also where the context's limit forbids it.
  */
 cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
                           size_t len, size_t flags, size_t prefix,
@@ -29,6 +28,10 @@ cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
 void cfx_json_release(cfx_json *j);
 
 /* The most bytes that jansson can take for a text. */
-size_t cfx_json_bound(const char *text, size_t len);
+uint64_t cfx_json_bound(const char *text, size_t len);
+
+/* Fails with CFX_ELIMIT for a text that may take more than a gibibyte, which
+ * none that describes tensors does. */
+cfx_status cfx_json_check_bound(const char *text, size_t len, cfx_error *err);
 
 #endif

@@ -19,7 +19,7 @@
 #include "base/util.h"
 #include "format/io.h"
 #include "format/print.h"
-#include "nn/module_impl.h"
+#include "nn/norm_state.h"
 
 /* The longest text of a model that is read. */
 #define TEXT_MAX ((size_t)1 << 30)
@@ -132,28 +132,18 @@ static cfx_status find_bare(struct match *m, cfx_error *err)
         if (n->op != CFX_GET_ATTR)
             continue;
         buffers = listed && (buffers || restarts(m, &at, target->text));
+        bool added = false;
         cfx_map_entry *e = cfx_map_put(&m->bare, target->text, target->len,
-                                       NULL);
+                                       &added);
         if (!e || m->path.failed)
-            return cfx_fail(err, CFX_ENOMEM, "out of memory");
-        e->v.u = buffers;
+            return cfx_no_memory(err);
+        if (added)
+            e->v.u = buffers;
     }
     return CFX_OK;
 }
 
-/* The buffers that torch.nn's types have: exports keep their names alone. */
-static bool names_buffer(const char *last)
-{
-    static const char *const names[] = {"running_mean", "running_var",
-                                        "num_batches_tracked"};
-
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
-        if (!strcmp(last, names[i]))
-            return true;
-    }
-    return false;
-}
-
+/* Exports keep the names of modules' state alone. */
 static bool is_parameter(struct match *m, const cfx_named_tensor *item,
                          const char *last)
 {
@@ -162,7 +152,7 @@ static bool is_parameter(struct match *m, const cfx_named_tensor *item,
                                             strlen(item->name));
 
     return cfx_dtype_is_float(t) &&
-           !names_buffer(last) && !(bare && bare->v.u);
+           !cfx_module__names_statistic(last) && !(bare && bare->v.u);
 }
 
 /* The module at the path in m->path, whose missing parts become empty

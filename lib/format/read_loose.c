@@ -467,6 +467,31 @@ static cfx_status loose_pairs(cfx_reader *r, const char *s, const char *end,
     return st ? st : end_run(r, &u);
 }
 
+/* ---- Devices ---- */
+
+static void make_device(const cfx_param *p, cfx_value *v)
+{
+    cfx_device_label label;
+    if (p->base == CFX_T_DEVICE && v->kind == CFX_STR &&
+        cfx_device_parse(&label, v->u.str->text))
+        v->kind = CFX_DEVICE;
+}
+
+void cfx_read__loose_devices(cfx_reader *r, const cfx_target *chain,
+                             size_t args, size_t kwargs)
+{
+    const cfx_schema *sig = signature(chain);
+    cfx_value *arg = r->stack + args, *kwarg = r->stack + kwargs;
+    for (int k = 0; k < sig->npositional && arg + k < kwarg; k++)
+        make_device(&sig->params[k], &arg[k]);
+    for (; kwarg < r->stack + r->n; kwarg += 2)
+        for (int k = 0; k < sig->nparams; k++)
+            if (!strcmp(sig->params[k].name, kwarg[0].u.str->text))
+                make_device(&sig->params[k], &kwarg[1]);
+}
+
+/* ---- The whole ---- */
+
 cfx_status cfx_read__loose_args(cfx_reader *r, const char *s, const char *end,
                                 const cfx_target *chain)
 {

@@ -543,6 +543,17 @@ static cfx_status read_arguments(tree_reader *t, const char *s,
     return st;
 }
 
+/* The type of a class that a text names, also of one that parametrize made;
+ * f->type is NULL where it is unknown. */
+static cfx_status find_type(cfx_reader *r, frame *f, const char *name)
+{
+    const char *plain = cfx_module__unparametrized(name);
+    cfx_status st = cfx_module_type__find(&f->type, r->ctx, name, NULL);
+    if (st == CFX_ENAME && plain != name)
+        st = cfx_module_type__find(&f->type, r->ctx, plain, NULL);
+    return st == CFX_ENOMEM ? cfx_reader_no_memory(r) : CFX_OK;
+}
+
 /* `Name(`, and what follows it on the line. */
 static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
                               const char *end)
@@ -573,9 +584,8 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
     const char *name = class_name(t, &f);
     if (!name)
         return CFX_ENOMEM;
-    if (!root && cfx_module_type__find(&f.type, r->ctx, name, NULL) ==
-                     CFX_ENOMEM)
-        return cfx_reader_no_memory(r);
+    if (!root && find_type(r, &f, name))
+        return CFX_ENOMEM;
     f.first_arg = r->n;
     f.first_child = t->nchildren;
     t->frame[t->nframes++] = f;

@@ -95,6 +95,11 @@ cfx_status cfx_read__loose_args(cfx_reader *r, const char *s, const char *end,
                                 const struct cfx_target *chain);
 cfx_status cfx_read__loose_kwargs(cfx_reader *r, const char *s,
                                   const char *end);
+/* Make devices of the strings among them where the target takes a device: its
+ * text is that of its name. `args` and `kwargs` are where the two begin on the
+ * stack. */
+void cfx_read__loose_devices(cfx_reader *r, const struct cfx_target *chain,
+                             size_t args, size_t kwargs);
 
 /* ---- Parts of a model ---- */
 

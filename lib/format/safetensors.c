@@ -96,6 +96,8 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     if (!rc && (len == 0 || text[0] != '{'))
         rc = cfx_fail(err, CFX_EPARSE, "the header does not begin with '{'");
     if (!rc)
+        rc = cfx_json_check_bound(text, (size_t)len, err);
+    if (!rc)
         rc = cfx_json_parse(&r->header, r->ctx, text, (size_t)len,
                             JSON_REJECT_DUPLICATES, PREFIX, err);
     cfx_free(r->ctx, text, (size_t)len);

@@ -152,12 +152,18 @@ static const char *word_of(shape_reader *r, piece p)
     return NULL;
 }
 
+/* Has the word, which is r->word, no NUL in it? */
+static bool is_text(const shape_reader *r, const char *word)
+{
+    return strlen(word) == r->word.len;
+}
+
 static cfx_status read_dim(shape_reader *r, piece p, cfx_dim *out)
 {
     const char *word = word_of(r, p);
     if (!word)
         return CFX_ENOMEM;
-    if (strlen(word) != r->word.len || !*word)
+    if (!is_text(r, word) || !*word)
         return refuse(r, p);
     return cfx_dim_parse(out, r->env, word, r->err);
 }
@@ -192,7 +198,7 @@ static bool is_tensor(shape_reader *r, piece p, cfx_dtype *dtype,
         return false;
     const char *word = word_of(r, (piece){p.s, s});
     *open = s;
-    return word && cfx_dtype_parse(dtype, word);
+    return word && is_text(r, word) && cfx_dtype_parse(dtype, word);
 }
 
 /* Extents are not negative: where that does not follow, it is a guard. */
@@ -230,7 +236,9 @@ static cfx_status read_tensor(shape_reader *r, piece p, cfx_dtype dtype,
     cfx_device_label device = 0;
     if (!st && close + 1 < p.end) {
         const char *word = word_of(r, (piece){close + 1, p.end});
-        if (!word || !cfx_device_parse(&device, word))
+        if (!word)
+            return CFX_ENOMEM;
+        if (!is_text(r, word) || !cfx_device_parse(&device, word))
             return refuse(r, p);
     }
     if (st)

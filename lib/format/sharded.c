@@ -103,6 +103,8 @@ static cfx_status parse_index(cfx_json *out, cfx_context *ctx, const char *path,
     cfx_status rc = cfx_bytes_read(&text, ctx, path, INDEX_MAX, err);
 
     if (!rc)
+        rc = cfx_json_check_bound((const char *)text.data, text.len, err);
+    if (!rc)
         rc = cfx_json_parse(out, ctx, (const char *)text.data, text.len,
                             JSON_REJECT_DUPLICATES, 0, err);
     if (!rc && !json_is_object(json_object_get(out->root, "weight_map")))

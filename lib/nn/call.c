@@ -4,16 +4,25 @@
  * Errors name the module by its path, once: the innermost that failed.
  */
 #define CFX_NO_PLACES
-#include <stdio.h>
-
 #include "base/context.h"
 #include "nn/module_impl.h"
 #include "op/scope_impl.h"
 
+/* PyTorch's text of a model has the graph of the root only. */
+static cfx_status lacks_graph(cfx_scope *s, const char *path)
+{
+    cfx_scope_fail(s, CFX_EUNSUPPORTED, "%s: the text has no graph of this "
+                   "GraphModule: append str(gm.%s.graph).replace('graph(', "
+                   "'graph %s(', 1)", path, path, path);
+    return CFX_EUNSUPPORTED;
+}
+
 static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
 {
     char path[256];
-    cfx_module_path(m, path, sizeof(path));
+    size_t len = cfx_module_path(m, path, sizeof(path));
+    if (len && !strcmp(m->class_name, "GraphModule"))
+        return lacks_graph(s, path);
     bool known = cfx_find_module_type(m->ctx, m->class_name) != NULL;
     cfx_scope_fail(s, CFX_EUNSUPPORTED, "%s: a %s cannot be called%s", path,
                    m->class_name,
@@ -118,13 +127,17 @@ cfx_value cfx_call_module(cfx_scope *s, cfx_module *self, const char *name,
 
 static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
 {
-    char path[128];
-    cfx_value out;
-    snprintf(path, sizeof(path), "parametrizations.%s", name);
-    if (cfx_module_call(s, cfx_module__parametrization(m, name), path, NULL, 0,
-                        NULL, 0, &out))
-        return cfx_none();
-    return cfx_own(s, out);
+    cfx_module *list = cfx_module__parametrization(m, name);
+    cfx_value out = cfx_none();
+    cfx_buf path;
+    cfx_buf_init(&path, s->ctx);
+    cfx_buf_puts(&path, "parametrizations.");
+    cfx_buf_puts(&path, name);
+    cfx_status st = path.failed ? cfx_no_memory(&s->error)
+                                : cfx_module_call(s, list, cfx_buf_str(&path),
+                                                  NULL, 0, NULL, 0, &out);
+    cfx_buf_release(&path);
+    return st ? cfx_none() : cfx_own(s, out);
 }
 
 cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)

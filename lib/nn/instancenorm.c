@@ -3,35 +3,10 @@
  */
 #include <cfx/ops.h>
 
-#include "nn/module_impl.h"
+#include "nn/norm_state.h"
 
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
-
-/* A bias goes with a weight; without one it is printed as False. */
-static cfx_status init(cfx_module *self, cfx_error *err)
-{
-    static const char *const name[] = {"weight", "bias", "running_mean",
-                                       "running_var"};
-    cfx_dim n = cfx_attr_dim(self, "num_features");
-    bool affine = cfx_attr_bool(self, "affine");
-    bool bias = affine && cfx_attr_bool(self, "bias");
-    bool running = cfx_attr_bool(self, "track_running_stats");
-    cfx_status st = CFX_OK;
-    cfx_module__set_attr_take(self, "bias", cfx_bool(bias));
-    for (int i = 0; i < 2 && !st; i++)
-        st = (i ? bias : affine)
-                 ? cfx_module_param(self, name[i], CFX_F32, 1, &n, err)
-                 : cfx_module_no_param(self, name[i], err);
-    for (int i = 2; i < 4 && !st; i++)
-        st = running ? cfx_module_buffer(self, name[i], CFX_F32, 1, &n, err)
-                     : cfx_module_no_param(self, name[i], err);
-    if (!st)
-        st = running ? cfx_module_buffer(self, "num_batches_tracked", CFX_I64,
-                                         0, NULL, err)
-                     : cfx_module_no_param(self, "num_batches_tracked", err);
-    return st;
-}
 
 /* Over `space` axes; one less, and one more for the channels, than a batch. */
 static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
@@ -67,7 +42,7 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
         .repr = "$num_features eps momentum affine bias "                     \
                 "track_running_stats",                                        \
         .doc = "Normalize each channel of each sample by itself.",            \
-        .init = init,                                                         \
+        .init = cfx_module__declare_norm,                                     \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = InstanceNorm##n##d_forward,                                \
     };

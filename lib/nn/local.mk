@@ -5,6 +5,7 @@ libcfx_all_la_SOURCES += %reldir%/module.c %reldir%/module_impl.h \
 # One file a module type, or a family of them.
 libcfx_all_la_SOURCES += %reldir%/attention.c %reldir%/dropout.c \
 	%reldir%/normalization.c %reldir%/activation.c %reldir%/batchnorm.c \
+	%reldir%/norm_state.c %reldir%/norm_state.h \
 	%reldir%/conv.c %reldir%/linear.c %reldir%/pooling.c %reldir%/shape.c
 
 # More module types.

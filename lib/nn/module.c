@@ -504,9 +504,12 @@ cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,
 {
     cfx_tensor *t = s->tensor ? cfx_tensor_ref(s->tensor) : NULL;
     cfx_status st = declare(m, s->name, t, s->is_buffer, err);
-    if (!st)
-        m->state[m->nstate - 1].persistent = s->persistent;
-    return st;
+    if (st)
+        return st;
+    cfx_state *to = find_state(m, s->name);
+    to->is_buffer = s->is_buffer;
+    to->persistent = s->persistent;
+    return CFX_OK;
 }
 
 static cfx_status declare_meta(cfx_module *m, const char *name,

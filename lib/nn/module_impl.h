@@ -8,6 +8,8 @@
 
 #include "base/util.h"
 
+_Static_assert(CFX_MAX_PARAMS <= 32, "cfx_module.undecided has 32 bits");
+
 struct cfx_module {
     int refs;                   /* one of them is the parent's */
     bool training;
@@ -46,8 +48,8 @@ cfx_module *cfx_module__parametrization(const cfx_module *m, const char *name);
 /* Once the children are there: parameters that they compute are None, and the
  * tensors that they are computed from are declared. */
 cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err);
-/* torch.nn.utils.parametrize makes a class ParametrizedX of each type X: the
- * name of the type, or the name itself. */
+/* The X of ParametrizedX, which torch.nn.utils.parametrize makes of each type
+ * X; any other name itself. Texts name such classes; no type is called so. */
 const char *cfx_module__unparametrized(const char *name);
 /* Is it the list of a parametrization, and the name that of a tensor from
  * which it computes? */
@@ -87,7 +89,8 @@ bool cfx_module__lists(const char *names, const char *name);
  * graph. */
 cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
                              cfx_error *err);
-/* Declare what another module has, and share its tensor. */
+/* Declare what another module has, and share its tensor. State of that name
+ * that the module has already is replaced. */
 cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,
                                  cfx_error *err);
 

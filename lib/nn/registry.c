@@ -108,9 +108,6 @@ cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
         return cfx_no_memory(err);
     cfx_mutex_lock(&r->lock);
     cfx_map_entry *e = cfx_map_get(&r->names, name, strlen(name));
-    const char *plain = cfx_module__unparametrized(name);
-    if (!e)
-        e = cfx_map_get(&r->names, plain, strlen(plain));
     *out = e ? e->v.p : NULL;
     cfx_mutex_unlock(&r->lock);
     return *out ? CFX_OK : cfx_fail(err, CFX_ENAME,

@@ -317,16 +317,14 @@ cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
     if (st || *out)
         return st;
     if (!err)
-        return CFX_ENAME;
+        return CFX_EOPERATOR;
     cfx_nearest near;
     cfx_nearest_init(&near, name, strlen(name));
     find_nearest(&near, ctx, method);
     const char *hint = cfx_nearest_text(&near);
-    if (!method && !*hint)
-        hint = ": an operator with this alias supplies it, from a shared "
-               "object by --load FILE.so (see examples/twice.c)";
-    return cfx_fail(err, CFX_ENAME, "unknown %s '%s'%s",
-                    method ? "method" : "function", name, hint);
+    return cfx_fail(err, CFX_EOPERATOR, "unknown %s '%s'%s",
+                    method ? "method" : "function", name,
+                    *hint ? hint : ": no registered operator has this alias");
 }
 
 const cfx_target *cfx_find_function(cfx_context *ctx, const char *name)

@@ -232,6 +232,16 @@ static bool holds_bare(cfx_value v)
     return false;
 }
 
+/* The scope has failed where memory is lacking. */
+static bool is_number(cfx_scope *s, cfx_call *call, cfx_value tensor,
+                      cfx_value *out)
+{
+    cfx_status st = cfx_infer_number(call, tensor.u.tensor, out);
+    if (st == CFX_ENOMEM)
+        cfx_no_memory(&s->error);
+    return !st;
+}
+
 /* The number in a tensor, or a list with numbers for its tensors; the scope
  * owns it. Absent where that fails. */
 static cfx_value as_numbers(cfx_scope *s, cfx_value v)
@@ -241,14 +251,12 @@ static cfx_value as_numbers(cfx_scope *s, cfx_value v)
                      .meta = s->env != NULL};
     cfx_value item[MOST_ARGS];
     if (!cfx_value_is_seq(v))
-        return cfx_infer_number(&call, v.u.tensor, &item[0]) ? CFX_NOTHING
-                                                             : item[0];
+        return is_number(s, &call, v, &item[0]) ? item[0] : CFX_NOTHING;
     if (v.u.seq->len > MOST_ARGS)
         return CFX_NOTHING;
     for (uint32_t i = 0; i < v.u.seq->len; i++) {
         item[i] = v.u.seq->item[i];
-        if (is_bare(item[i]) &&
-            cfx_infer_number(&call, item[i].u.tensor, &item[i]))
+        if (is_bare(item[i]) && !is_number(s, &call, item[i], &item[i]))
             return CFX_NOTHING;
     }
     return cfx_list_of(s, (cfx_kind)v.kind, v.u.seq->len, item);
@@ -276,7 +284,7 @@ static unsigned count_bits(unsigned set)
 }
 
 /* As few tensors as can be become numbers, the last ones first: the first
- * mostly are tensors. */
+ * mostly are tensors. The scope has failed where memory is lacking. */
 static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
                          const struct numbered *a, size_t nargs,
                          size_t nkwargs)
@@ -291,12 +299,16 @@ static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
                 with.v[a->place[i]] = set >> i & 1 ? a->number[i]
                                                    : a->v[a->place[i]];
             ignored.code = CFX_OK;
-            if (!cfx_bind(b, s->ctx, target, with.v, nargs, with.v + nargs,
-                          nkwargs, &ignored) &&
-                cfx_bound__mismatch(b->target->schema, b->in) < 0)
+            cfx_status st = cfx_bind(b, s->ctx, target, with.v, nargs,
+                                     with.v + nargs, nkwargs, &ignored);
+            if (!st && cfx_bound__mismatch(b->target->schema, b->in) < 0)
                 return true;
-            if (!ignored.code)
+            if (!st)
                 cfx_bound_release(b);
+            if (st == CFX_ENOMEM) {
+                cfx_no_memory(&s->error);
+                return false;
+            }
         }
     return false;
 }
@@ -322,7 +334,10 @@ bool cfx_scope__call_with_numbers(cfx_scope *s, const cfx_target *target,
         cfx_bound_release(&b);
     }
     cfx_scope_leave(s, frame, cfx_none());
-    return bound;
+    if (bound || !cfx_scope_failed(s))
+        return bound;
+    *st = s->error.code;
+    return true;
 }
 
 static cfx_status spell_target(cfx_scope *s, const cfx_target *t,

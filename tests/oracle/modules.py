@@ -489,6 +489,25 @@ def whole(cfx, how):
         return run(cfx, where, C(x=(x,)), flat(model(x)), False)
 
 
+class Forgetful(nn.Module):
+    """A type of torch.nn that does not keep what it was made with."""
+
+    def __init__(self, factor, shift=1):
+        super().__init__()
+        self.scale, self.shift = 2 * factor, shift
+
+
+Forgetful.__module__ = "torch.nn.modules.forgetful"
+
+
+def refuses_what_is_not_kept():
+    try:
+        return f"says {export.arguments(Forgetful(3))}"
+    except TypeError as e:
+        return ("right" if "Forgetful does not keep the argument 'factor'"
+                in str(e) else f"says {e}")
+
+
 def main():
     cfx = os.path.abspath(sys.argv[1])
     counts, bad, missing = {}, 0, 0
@@ -515,6 +534,9 @@ def main():
         verdict = whole(cfx, how)
         print(f"shared, bare and lifted tensors, {how}: {verdict}")
         bad += verdict != "right"
+    verdict = refuses_what_is_not_kept()
+    print(f"an argument that is not kept: {verdict}")
+    bad += verdict != "right"
     for how in ("text", "eval", "training"):
         print(how + ":", ", ".join(f"{n} {kind}" for (h, kind), n
                                    in sorted(counts.items()) if h == how))

@@ -284,6 +284,20 @@ def types_of_torch():
 
 
 @case
+def devices_of_exports():
+    m = Maker()
+    x = m.input()
+    aten = torch.ops.aten
+    device = torch.device("cuda", 0)
+    a = m.call(aten._to_copy.default, x, dtype=torch.float16, device=device)
+    b = m.call(aten.to.device, a, torch.device("cpu"), torch.float32)
+    c = m.call(aten.arange.start_step, 0, 4, layout=torch.strided,
+               device=device, pin_memory=False)
+    d = m.call(aten.full.default, [2, 3], 1, dtype=torch.int64, device=device)
+    return m.returns((b, c, d))
+
+
+@case
 def indexing():
     m = Maker()
     x, n = m.input(), m.input("n")
