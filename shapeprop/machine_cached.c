@@ -1,10 +1,11 @@
 /*
  * machine_cached -- what was measured before, in the user's cache folder.
  *
- * A result that contradicts itself is measured again, and not kept unless that is asked
- * for. The file's name tells processor, cores and level of instructions, and so
- * does its text: a folder may be shared by several machines, and what is of
- * another one, of another version, or cannot be read is measured again.
+ * A result that contradicts itself is measured again, and not kept unless that
+ * is asked for. The file's name tells processor, cores and level of
+ * instructions, and so does its text: a folder may be shared by several
+ * machines, and what is of another one, of another version, or cannot be read
+ * is measured again.
  */
 #include "machine_impl.h"
 
