@@ -6,13 +6,13 @@
  * cache each, by threads of its own, with the compiler's stores; and once more
  * with stores past the caches, which STREAM leaves to the compiler. The best of
  * all repeats counts, as in STREAM. On a busy machine no repeat is undisturbed:
- * with -c their time is that on the processors, evenly divided; with -p the best
- * piece of the arrays counts, of 2 MB each, rather than the best repeat.
+ * with -c their time is that on the processors, evenly divided; with -p the
+ * best piece of the arrays counts, of 2 MB each, rather than the best repeat.
  *
  *     bench-limits [-c] [-p] [-n RUNS]
  *
- * Status 1: in one of the runs the triad of cfx is more than 10 % off the better
- * of the two.
+ * Status 1: in one of the runs the triad of cfx is more than 10 % off the
+ * better of the two.
  */
 #define _GNU_SOURCE 1
 #include <pthread.h>
@@ -237,8 +237,8 @@ static bool compare(const cfx_machine_rates *r)
                   r->peak[CFX_MACHINE_FLOAT32], "OpenBLAS", most);
     double plain = stream_triad(r->threads, bytes, false);
     double past = stream_triad(r->threads, bytes, true);
-    print_row(r->threads, "triad, GB/s", memory->rate[CFX_MACHINE_TRIAD], "STREAM's loop",
-              plain);
+    print_row(r->threads, "triad, GB/s", memory->rate[CFX_MACHINE_TRIAD],
+              "STREAM's loop", plain);
     print_row(r->threads, "triad, GB/s", memory->rate[CFX_MACHINE_TRIAD],
               "past the caches", past);
     double ratio = memory->rate[CFX_MACHINE_TRIAD] /

@@ -105,7 +105,7 @@ static cfx_status find_saves(struct walk *w, const cli_list *texts,
 {
     w->save = calloc((size_t)texts->n + 1, sizeof(*w->save));
     if (!w->save)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (int i = 0; i < texts->n; i++) {
         char name[256];
         const char *text = texts->item[i], *equals = strchr(text, '=');
@@ -225,7 +225,7 @@ static cfx_status copy_inputs(cli_inputs *out, const cli_inputs *in,
     *out = (cli_inputs){0};
     out->value = calloc(in->n + 1, sizeof(*out->value));
     if (!out->value)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (; out->n < in->n; out->n++) {
         cfx_value v = in->value[out->n];
         cfx_status rc = CFX_OK;
@@ -267,8 +267,7 @@ static cfx_status run_often(struct walk *w, const cli_inputs *in, int n,
                             cfx_value *result, FILE *to, cfx_error *err)
 {
     double *seconds = calloc((size_t)n, sizeof(*seconds));
-    cfx_status rc = seconds ? CFX_OK
-                            : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = seconds ? CFX_OK : cfx_no_memory(err);
 
     for (int i = 0; i < n && !rc; i++) {
         cfx_value_unref(*result);
