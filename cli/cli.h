@@ -134,6 +134,9 @@ cfx_status cli_load(cli *c, cfx_module **out, const char *path,
 
 /* ---- input.c: NAME=VALUE ---- */
 
+/* Does a text end like that, and begin with more? */
+bool cli_ends_with(const char *s, const char *end);
+
 /* The inputs of a graph, in the order of its placeholders. */
 typedef struct cli_inputs {
     size_t n;

@@ -116,11 +116,6 @@ static void side_close(struct side *s)
 
 /* ---- What is told ---- */
 
-static cfx_status no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
 static void type_of(cfx_value v, char *buf, size_t size)
 {
     if (v.kind == CFX_TENSOR)
@@ -186,7 +181,7 @@ static cfx_status print_json(struct diff *d, cfx_error *err)
         d->only_a, "only_b", d->only_b);
 
     if (!j)
-        return no_memory(err);
+        return cfx_no_memory(err);
     json_dumpf(j, d->out, JSON_INDENT(2) | JSON_REAL_PRECISION(9));
     fputc('\n', d->out);
     json_decref(j);
@@ -225,7 +220,7 @@ static cfx_status compare_sides(struct diff *d, cfx_error *err)
 
     end_progress(d);
     if (rc == CFX_ENOMEM)
-        no_memory(err);
+        cfx_no_memory(err);
     if (rc && d->cmp.failed)
         cfx_fail_at(err, "%s", d->cmp.failed == &d->a.it ? d->a.path
                                                          : d->b.path);
@@ -276,7 +271,7 @@ static int run_diff(struct diff *d, const struct diff_options *o)
     d->only_a = json_array();
     d->only_b = json_array();
     if (!d->differences || !d->only_a || !d->only_b)
-        rc = no_memory(&err);
+        rc = cfx_no_memory(&err);
     if (!rc)
         rc = side_open(&d->a, d, o, &err);
     if (!rc)

@@ -79,10 +79,10 @@ static cfx_status print_default(cfx_value v, json_t **out, cfx_error *err)
     FILE *f = open_memstream(&text, &size);
 
     if (!f)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_status rc = cfx_print_value(cfx_sink_file(f), v, CFX_STYLE_REPR, err);
     if (fclose(f) && !rc)
-        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        rc = cfx_no_memory(err);
     *out = rc ? NULL : json_string(text);
     free(text);
     return rc;
@@ -102,8 +102,7 @@ static cfx_status option_json(json_t *list, const cfx_pass *p,
         return rc;
     json_t *one = json_pack("{s:s, s:o, s:o}", "name", param->name, "type",
                             type_of(p->schema, param->name), "default", init);
-    return json_array_append_new(list, one)
-               ? cfx_fail(err, CFX_ENOMEM, "out of memory") : CFX_OK;
+    return json_array_append_new(list, one) ? cfx_no_memory(err) : CFX_OK;
 }
 
 static cfx_status pass_json(json_t *list, cfx_context *ctx, const cfx_pass *p,
@@ -111,8 +110,7 @@ static cfx_status pass_json(json_t *list, cfx_context *ctx, const cfx_pass *p,
 {
     const cfx_schema *s = cfx_pass_schema(ctx, p);
     json_t *args = json_array();
-    cfx_status rc = s && args ? CFX_OK
-                              : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = s && args ? CFX_OK : cfx_no_memory(err);
 
     for (int k = 0; !rc && k < s->nparams; k++)
         rc = option_json(args, p, &s->params[k], err);
@@ -126,8 +124,7 @@ static cfx_status pass_json(json_t *list, cfx_context *ctx, const cfx_pass *p,
     for (size_t i = 0; i < NFLAGS && one; i++)
         json_object_set_new(one, flags[i].key,
                             json_boolean(p->flags & flags[i].flag));
-    return json_array_append_new(list, one)
-               ? cfx_fail(err, CFX_ENOMEM, "out of memory") : CFX_OK;
+    return json_array_append_new(list, one) ? cfx_no_memory(err) : CFX_OK;
 }
 
 /* All, or the one. */

@@ -270,7 +270,7 @@ static cfx_status fill_inputs(cli_inputs *to, const cli *c,
 
     to->value = calloc(from->n + 1, sizeof(*to->value));
     if (!to->value)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (const cfx_node *n = cfx_graph_first(g); n && to->n < from->n && !rc;
          n = cfx_node_next(n)) {
         if (n->op != CFX_PLACEHOLDER)
@@ -436,7 +436,7 @@ static cfx_status analyse_text(char **out, size_t *len, cli *c,
     cli_symbols symbols;
     FILE *to = open_memstream(out, len);
     cfx_status rc = to ? cli_symbols_make(&symbols, c->ctx, &o->set, err)
-                       : cfx_fail(err, CFX_ENOMEM, "out of memory");
+                       : cfx_no_memory(err);
 
     if (!to)
         return rc;
@@ -445,7 +445,7 @@ static cfx_status analyse_text(char **out, size_t *len, cli *c,
     if (!rc)
         rc = cfx_roofline_print_json(cfx_sink_file(to), r, &view, err);
     if (fclose(to) && !rc)
-        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        rc = cfx_no_memory(err);
     cfx_roofline_free(r);
     cli_symbols_release(&symbols);
     return rc;

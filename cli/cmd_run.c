@@ -109,7 +109,7 @@ static cfx_status find_saves(struct walk *w, const cli_list *texts,
 {
     w->save = calloc((size_t)texts->n + 1, sizeof(*w->save));
     if (!w->save)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (int i = 0; i < texts->n; i++) {
         char name[256];
         const char *text = texts->item[i], *equals = strchr(text, '=');
@@ -229,7 +229,7 @@ static cfx_status copy_inputs(cli_inputs *out, const cli_inputs *in,
     *out = (cli_inputs){0};
     out->value = calloc(in->n + 1, sizeof(*out->value));
     if (!out->value)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (; out->n < in->n; out->n++) {
         cfx_value v = in->value[out->n];
         cfx_status rc = CFX_OK;
@@ -275,7 +275,7 @@ static cfx_status make_room(double **seconds, int i, cfx_error *err)
         return CFX_OK;
     double *p = realloc(*seconds, (i ? 2 * (size_t)i : 1) * sizeof(*p));
     if (!p)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     *seconds = p;
     return CFX_OK;
 }

@@ -116,11 +116,12 @@ static cfx_status check_assert(const cfx_shape_prop *p, cfx_shape_match *match,
     size_t len = equals ? (size_t)(equals - text) : 0;
     cfx_value want = CFX_NOTHING;
 
-    char *name = len ? malloc(len + 1) : NULL;
-    if (!name)
-        return cfx_fail(err, len ? CFX_ENOMEM : CFX_EINVAL, len
-                        ? "out of memory" : "--assert %s: should be "
+    if (!len)
+        return cfx_fail(err, CFX_EINVAL, "--assert %s: should be "
                         "NODE=f32[2,3]", text);
+    char *name = malloc(len + 1);
+    if (!name)
+        return cfx_no_memory(err);
     memcpy(name, text + (*text == '%'), len - (*text == '%'));
     name[len - (*text == '%')] = '\0';
     const cfx_node *n = cfx_graph_find(p->base.graph, name);

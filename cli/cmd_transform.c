@@ -81,7 +81,8 @@ static cfx_status report(void *user, cfx_module *gm, const cfx_pass_report *r,
                         r->text);
     if (how->quiet)
         return CFX_OK;
-    fprintf(how->to, "%-24s %6zu node%s changed (%zu made, %zu removed), %.1f ms\n",
+    fprintf(how->to,
+            "%-24s %6zu node%s changed (%zu made, %zu removed), %.1f ms\n",
             r->text, r->changed, r->changed == 1 ? " " : "s", r->created,
             r->erased, 1e3 * r->seconds);
     return CFX_OK;
@@ -213,7 +214,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
         return cli_usage(c, "inputs are only for --verify");
     char *passes = join(nargs - 1, args + 1);
     cfx_status rc = passes ? cli_load(c, &gm, path, true, &err)
-                           : cfx_fail(&err, CFX_ENOMEM, "out of memory");
+                           : cfx_no_memory(&err);
     if (!rc) {
         rc = transform(c, o, gm, passes, c->g.output ? stdout : stderr, &err);
         if (rc)

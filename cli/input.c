@@ -9,7 +9,7 @@
 
 /* ---- Values ---- */
 
-static bool ends_with(const char *s, const char *end)
+bool cli_ends_with(const char *s, const char *end)
 {
     size_t n = strlen(s), k = strlen(end);
 
@@ -41,10 +41,10 @@ static cfx_status read_keyed(cfx_value *out, const cli *c,
     char *path = malloc(n + 1);
 
     if (!path)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     memcpy(path, text, n);
     path[n] = '\0';
-    cfx_status rc = ends_with(path, ".npz")
+    cfx_status rc = cli_ends_with(path, ".npz")
                         ? cfx_npz_read(&all, c->ctx, path, err)
                         : cfx_safetensors_read(&all, c->ctx, path,
                                                !c->g.no_mmap, err);
@@ -67,7 +67,7 @@ static bool parse_type(cfx_dtype *out, const char **shape, const char *text)
     char name[32];
     size_t n = strcspn(text, "[");
 
-    if (!text[n] || n == 0 || n >= sizeof(name) || !ends_with(text, "]"))
+    if (!text[n] || n == 0 || n >= sizeof(name) || !cli_ends_with(text, "]"))
         return false;
     memcpy(name, text, n);
     name[n] = '\0';
@@ -134,7 +134,7 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
     cfx_status rc = cfx_parse_value(out, ctx, text, strlen(text), &why);
 
     if (rc == CFX_ENOMEM)
-        return cfx_fail(err, rc, "out of memory");
+        return cfx_no_memory(err);
     if (!rc && cfx_value_visit(*out, has_names, NULL)) {
         cfx_value_unref(*out);
         *out = CFX_NOTHING;
@@ -148,7 +148,7 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
 
 bool cli_value_is_file(const char *text)
 {
-    return find_key(text) || ends_with(text, ".npy");
+    return find_key(text) || cli_ends_with(text, ".npy");
 }
 
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
@@ -160,7 +160,7 @@ cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
     *out = CFX_NOTHING;
     if (colon)
         return read_keyed(out, c, text, colon, err);
-    if (ends_with(text, ".npy")) {
+    if (cli_ends_with(text, ".npy")) {
         cfx_tensor *t;
         cfx_status rc = cfx_npy_read(&t, c->ctx, text, err);
         if (!rc)
@@ -285,9 +285,7 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
         n += p->op == CFX_PLACEHOLDER;
     const cfx_node **list = calloc(n + 1, sizeof(*list));
     in->value = calloc(n + 1, sizeof(*in->value));
-    cfx_status rc = list && in->value
-                        ? CFX_OK
-                        : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = list && in->value ? CFX_OK : cfx_no_memory(err);
     for (const cfx_node *p = rc ? NULL : cfx_graph_first(g); p;
          p = cfx_node_next(p)) {
         if (p->op == CFX_PLACEHOLDER)

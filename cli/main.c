@@ -243,8 +243,12 @@ static int run(cli *c, int argc, char **argv)
     if (c->g.help)
         return print_about(c);
     void *options = calloc(1, c->command->size + 1);
-    if (!options)
-        return cli_fail(&(cfx_error){.text = "out of memory"});
+    if (!options) {
+        cfx_error err = {0};
+
+        cfx_no_memory(&err);
+        return cli_fail(&err);
+    }
     int status = run_command(c, argc - first, argv + first, options);
     cli_parse_release(&(cli_table){c->command->options, options});
     free(options);

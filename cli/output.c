@@ -140,7 +140,7 @@ static cfx_status print_top(const struct printer *p, const cfx_tensor *t,
     if (row)
         print_rows(p->to, flat, p->top, row);
     else
-        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        rc = cfx_no_memory(err);
     free(row);
     cfx_tensor_unref(flat);
     return rc;
@@ -213,13 +213,6 @@ static bool is_number(cfx_value v)
            v.kind == CFX_BOOL_VALUE;
 }
 
-static bool ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), k = strlen(end);
-
-    return n > k && !strcmp(s + n - k, end);
-}
-
 cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,
                            cfx_value v, cfx_error *err)
 {
@@ -231,7 +224,7 @@ cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,
                         "a tensor", path, cfx_kind_name((cfx_kind)v.kind));
     if (!t)
         rc = number_tensor(&t, ctx, v, err);
-    if (!rc && ends_with(path, ".safetensors")) {
+    if (!rc && cli_ends_with(path, ".safetensors")) {
         cfx_named_tensor item = {key, t};
         rc = cfx_safetensors_write(path, ctx, &item, 1, err);
     } else if (!rc) {

@@ -112,13 +112,13 @@ static cfx_status read_back(cfx_module **out, cfx_context *ctx,
 
     *out = NULL;
     if (!f)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_status rc = cfx_print_model(cfx_sink_file(f), gm, false, err);
     if (fclose(f) && !rc)
-        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        rc = cfx_no_memory(err);
     if (!rc && cfx_parse_model(out, ctx, text, size, "text", &why) ==
                    CFX_ENOMEM)
-        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        rc = cfx_no_memory(err);
     free(text);
     return rc;
 }
@@ -248,7 +248,7 @@ static cfx_status collect(struct weights *w, const cfx_module *gm,
         return rc;
     w->item = calloc(n + 1, sizeof(*w->item));
     if (!w->item)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm)) {
         for (size_t i = 0; i < cfx_module_nstate(m); i++) {
             const cfx_state *s = cfx_module_state_at(m, i);
@@ -256,7 +256,7 @@ static cfx_status collect(struct weights *w, const cfx_module *gm,
                 continue;
             char *name = full_name(m, s->name);
             if (!name)
-                return cfx_fail(err, CFX_ENOMEM, "out of memory");
+                return cfx_no_memory(err);
             w->item[w->n++] = (cfx_named_tensor){name, s->tensor};
         }
     }
@@ -328,8 +328,7 @@ cfx_status cli_save_model(cfx_context *ctx, const cfx_module *gm,
     cfx_outfile f = {0};
     char *beside = weights_path(path);
     bool numbers = cli_has_weights(gm) && !is_special(path);
-    cfx_status rc = beside ? CFX_OK
-                           : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = beside ? CFX_OK : cfx_no_memory(err);
 
     if (!rc && numbers && !strcmp(beside, path))
         rc = cfx_fail(err, CFX_EINVAL, "%s: is the name of its weights", path);

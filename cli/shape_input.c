@@ -86,7 +86,7 @@ static cfx_status declare(cli_symbols *s, const cli_symbol *symbol,
         return CFX_OK;
     cfx_dim d = cfx_dim_symbol(s->env, symbol->name, symbol->min);
     if (cfx_dim_is_bad(d))
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     return cfx_dim_limit(s->env, d, symbol->min, symbol->max, err);
 }
 
@@ -95,7 +95,7 @@ cfx_status cli_symbols_make(cli_symbols *s, cfx_context *ctx,
 {
     *s = (cli_symbols){.item = calloc((size_t)set->n + 1, sizeof(*s->item))};
     cfx_status rc = s->item ? cfx_shape_env_new(&s->env, ctx, err)
-                            : cfx_fail(err, CFX_ENOMEM, "out of memory");
+                            : cfx_no_memory(err);
 
     for (int i = 0; i < set->n && !rc; i++) {
         rc = read_set(s, &s->item[s->n], set->item[i], err);
@@ -156,7 +156,7 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
 
     *out = CFX_NOTHING;
     if (!full)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_status rc = cfx_parse_shape(out, ctx, s->env, full, strlen(full), err);
     free(full);
     return rc;

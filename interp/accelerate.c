@@ -166,7 +166,7 @@ static cfx_status drop_small(splitting *s)
                      s->ntags);
             s->tag[s->ntags] = cfx_arena_strdup(&s->arena, text, strlen(text));
             if (!s->tag[s->ntags++])
-                return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
+                return cfx_no_memory(s->err);
             last_is_acc = acc;
         }
         s->part_now[i] = s->ntags - 1;

@@ -6,6 +6,12 @@
 
 #include "nn/module_impl.h"
 
+int cfx_carve__by_order(const void *a, const void *b)
+{
+    const cfx_node *x = *(cfx_node *const *)a, *y = *(cfx_node *const *)b;
+    return x->order < y->order ? -1 : x->order > y->order;
+}
+
 /* ---- Scratch ---- */
 
 void *cfx_carve__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err)

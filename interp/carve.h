@@ -36,6 +36,9 @@ cfx_status cfx_carve__node(cfx_carving *c, const cfx_node *n,
 cfx_status cfx_carve__output(cfx_carving *c, cfx_node *const *of, size_t n,
                             bool tuple);
 
+/* Compare two nodes by their places in the graph, for qsort. */
+int cfx_carve__by_order(const void *a, const void *b);
+
 /* Call module `path` with the values that env has for n nodes. */
 cfx_node *cfx_carve__call(cfx_carving *c, const char *path,
                          cfx_node *const *inputs, size_t n);

@@ -136,8 +136,7 @@ static cfx_status run(pair *p, const cfx_value *inputs_a, size_t na,
 {
     cfx_context *ctx = p->b->scope->ctx;
     cfx_value *copy = cfx_calloc(ctx, nb + 1, sizeof(*copy)), result;
-    cfx_status st = copy ? CFX_OK
-                         : cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+    cfx_status st = copy ? CFX_OK : cfx_no_memory(p->err);
     for (size_t i = 0; i < nb && !st; i++)
         st = cfx_value__copy(&copy[i], ctx, inputs_b[i], p->err);
     if (!st)

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "base/util.h"
+#include "interp/tracer_impl.h"
 
 /* ---- Values ---- */
 
@@ -18,8 +19,10 @@ cfx_value cfx_str_of(cfx_scope *s, const char *text, size_t len)
     if (cfx_scope_failed(s))
         return cfx_none();
     cfx_value v = cfx_str_new(s->ctx, text, len);
-    if (v.kind == CFX_ABSENT)
-        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (v.kind == CFX_ABSENT) {
+        cfx_no_memory(&s->error);
+        return cfx_none();
+    }
     return cfx_own(s, v);
 }
 
@@ -29,8 +32,10 @@ static cfx_value word(cfx_scope *s, const char *text, cfx_kind kind)
     if (cfx_scope_failed(s))
         return cfx_none();
     cfx_value v = cfx_str_new(s->ctx, text, strlen(text));
-    if (v.kind == CFX_ABSENT)
-        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (v.kind == CFX_ABSENT) {
+        cfx_no_memory(&s->error);
+        return cfx_none();
+    }
     v.kind = (uint8_t)kind;
     return cfx_own(s, v);
 }
@@ -260,7 +265,7 @@ cfx_status cfx_compiled_run(const cfx_compiled *c, cfx_module *m,
     cfx_value *all = cfx_calloc(ctx, n, sizeof(*all));
     *out = cfx_none();
     if (!all)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     if (nin > c->nparams)
         missing(c, nin, &s.error);
@@ -275,20 +280,12 @@ cfx_status cfx_compiled_run(const cfx_compiled *c, cfx_module *m,
     return st;
 }
 
-static bool every_module(void *user, const cfx_module *m, const char *path)
-{
-    (void)user;
-    (void)m;
-    (void)path;
-    return true;
-}
-
 cfx_status cfx_compiled_trace(cfx_module **gm, const cfx_compiled *c,
                               cfx_module *m, cfx_error *err)
 {
     cfx_trace_options how = {.size = sizeof(how), .root = m,
-                             .class_name = c->name, .is_leaf = every_module,
-                             .no_places = true};
+                             .class_name = c->name, .no_places = true,
+                             .is_leaf = cfx_tracer__every_module};
     return cfx_trace_function_with(gm, cfx_module_context(m), c->forward, m,
                                    c->params, &how, err);
 }

@@ -46,7 +46,7 @@ static cfx_status allocate(contraction *c, size_t nedges, cfx_error *err)
     c->edge = nedges < UINT32_MAX / 2 ? cfx_alloc(c->ctx, c->edge_bytes)
                                       : NULL;
     return c->v && c->found[0] && c->found[1] && c->at && c->pool && c->edge
-               ? CFX_OK : cfx_fail(err, CFX_ENOMEM, "out of memory");
+               ? CFX_OK : cfx_no_memory(err);
 }
 
 /* Values, and writes to memory that is shared, lead from one to the other. */
@@ -183,7 +183,7 @@ static bool search(contraction *c, uint32_t x, uint32_t goal, int way,
     return true;
 }
 
-static int by_number(const void *a, const void *b)
+int cfx_contraction__by_number(const void *a, const void *b)
 {
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     return x < y ? -1 : x > y;
@@ -196,7 +196,7 @@ static void sort_by_place(contraction *c, uint32_t *list, uint32_t n)
     for (uint32_t i = 0; i < n; i++)
         list[i] = c->v[list[i]].place;
     if (n > 1)
-        qsort(list, n, sizeof(*list), by_number);
+        qsort(list, n, sizeof(*list), cfx_contraction__by_number);
     for (uint32_t i = 0; i < n; i++)
         list[i] = c->at[list[i]];
 }
@@ -229,7 +229,7 @@ static void reorder(contraction *c, uint32_t a, uint32_t b, uint32_t joined)
     for (uint32_t i = 0; i < nbefore; i++)
         pool[n++] = c->v[before[i]].place;
     pool[n++] = c->v[a].place;
-    qsort(pool, n, sizeof(*pool), by_number);
+    qsort(pool, n, sizeof(*pool), cfx_contraction__by_number);
     n = 0;
     for (uint32_t i = 0; i < nbefore; i++)
         put(c, before[i], pool[n++]);

@@ -61,4 +61,7 @@ bool cfx_contraction__join(contraction *c, uint32_t a, uint32_t b,
 uint32_t cfx_contraction__reach(contraction *c, uint32_t from, uint32_t limit,
                                 const bool *wanted);
 
+/* Compare two numbers of vertices, for qsort. */
+int cfx_contraction__by_number(const void *a, const void *b);
+
 #endif

@@ -584,12 +584,6 @@ static bool is_one_of(const cfx_node *n, const char *const *names)
     return false;
 }
 
-static int by_order(const void *a, const void *b)
-{
-    const cfx_node *x = *(cfx_node *const *)a, *y = *(cfx_node *const *)b;
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
 /* Nodes are marked 1 in their partition, 2 where all before them may go, 4
  * where all behind them may. `sorted` has room for all. */
 static void trim(cfx_partition *p, uint8_t *mark, const char *const *names,
@@ -597,7 +591,7 @@ static void trim(cfx_partition *p, uint8_t *mark, const char *const *names,
 {
     size_t n = 0;
     memcpy(sorted, p->node, p->n * sizeof(*sorted));
-    qsort(sorted, p->n, sizeof(*sorted), by_order);
+    qsort(sorted, p->n, sizeof(*sorted), cfx_carve__by_order);
     for (size_t i = 0; i < p->n; i++)
         mark[sorted[i]->id] = 1;
     for (size_t i = 0; i < p->n; i++) {

@@ -129,8 +129,7 @@ static cfx_status take_rest(cfx_interp *it, bool keywords, cfx_value *out)
         *out = cfx_list_new(self->ctx, n - dict, in);
         self->next_input = self->ninputs - dict;
     }
-    return out->kind ? CFX_OK
-                     : cfx_interp_fail(it, CFX_ENOMEM, "out of memory");
+    return out->kind ? CFX_OK : cfx_no_memory(it->err);
 }
 
 /* The input that was asked for last, out of the caller's hands. */
@@ -321,8 +320,7 @@ static cfx_status base_output(cfx_interp *it, const cfx_call *call,
     if (!call->nargs)
         return cfx_interp_fail(it, CFX_EGRAPH, "an output without a value");
     *out = own_copy(it->self->ctx, call->args[0]);
-    return out->kind ? CFX_OK
-                     : cfx_interp_fail(it, CFX_ENOMEM, "out of memory");
+    return out->kind ? CFX_OK : cfx_no_memory(it->err);
 }
 
 /* ---- One node ---- */
@@ -447,7 +445,7 @@ cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
                         cfx_module_class_name(gm));
     it->self = cfx_calloc(ctx, 1, sizeof(*it->self));
     if (!it->self)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     it->self->ctx = ctx;
     it->self->nested = nested;
     cfx_walks__init(&it->self->walks, ctx);

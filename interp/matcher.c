@@ -8,27 +8,6 @@
 
 #include <stdio.h>
 
-cfx_status cfx_matcher__no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
-
-bool cfx_matcher__grow(cfx_context *ctx, void *array, size_t n, size_t *room,
-                       size_t item)
-{
-    void *old;
-    if (n < *room)
-        return true;
-    size_t more = *room ? 2 * *room : 16;
-    memcpy(&old, array, sizeof(old));
-    void *p = cfx_realloc(ctx, old, *room * item, more * item);
-    if (!p)
-        return false;
-    memcpy(array, &p, sizeof(p));
-    *room = more;
-    return true;
-}
-
 /* ---- Special nodes ---- */
 
 static const char *target_of(const cfx_node *n)
@@ -179,8 +158,8 @@ static cfx_status add_output(void *user, cfx_value v)
     if (v.kind != CFX_NODE || o->seen[v.u.node->id])
         return CFX_OK;
     o->seen[v.u.node->id] = true;
-    if (!cfx_matcher__grow(m->ctx, &m->returning, m->nreturning,
-                           &m->returning_room, sizeof(*m->returning)))
+    if (cfx_grow(m->ctx, m->returning, m->returning_room, m->nreturning + 1,
+                 NULL))
         return CFX_ENOMEM;
     m->returning[m->nreturning++] = v.u.node;
     return CFX_OK;
@@ -214,22 +193,21 @@ static cfx_status find_outputs(cfx_matcher *m, cfx_error *err)
     size_t size = (size_t)m->ids * sizeof(bool);
     o.seen = cfx_calloc(m->ctx, m->ids, sizeof(bool));
     if (!o.seen)
-        return cfx_matcher__no_memory(err);
+        return cfx_no_memory(err);
     if (!m->nout_args)
         st = cfx_value_visit(m->out_args, add_output, &o);
     for (uint32_t i = 0; i < m->nout_args && !st; i++)
         st = cfx_value_visit(m->out_args.u.seq->item[i], add_output, &o);
     cfx_free(m->ctx, o.seen, size);
-    return st ? cfx_matcher__no_memory(err) : CFX_OK;
+    return st ? cfx_no_memory(err) : CFX_OK;
 }
 
 /* ---- Anchors ---- */
 
 static cfx_status add_anchor(cfx_matcher *m, const cfx_node *n, cfx_error *err)
 {
-    if (!cfx_matcher__grow(m->ctx, &m->anchor, m->nanchors, &m->anchors_room,
-                           sizeof(*m->anchor)))
-        return cfx_matcher__no_memory(err);
+    if (cfx_grow(m->ctx, m->anchor, m->anchors_room, m->nanchors + 1, err))
+        return CFX_ENOMEM;
     m->anchor[m->nanchors++] = (cfx_anchor){.node = n};
     return CFX_OK;
 }
@@ -272,11 +250,8 @@ static cfx_status find_heads(cfx_matcher *m, cfx_anchor *a, cfx_error *err)
             continue;
         if (n > 256)
             a->any_node = true;
-        size_t room = a->heads_room;
-        if (!cfx_matcher__grow(m->ctx, &a->heads, a->nheads, &room,
-                               sizeof(*a->heads)))
-            return cfx_matcher__no_memory(err);
-        a->heads_room = (uint32_t)room;
+        if (cfx_grow(m->ctx, a->heads, a->heads_room, a->nheads + 1, err))
+            return CFX_ENOMEM;
         a->heads[a->nheads++] = pn;
     }
     return CFX_OK;
@@ -301,17 +276,6 @@ static void mark_early(cfx_matcher *m, const cfx_node *anchor)
             }
         }
     }
-}
-
-static bool add_path(cfx_matcher *m, cfx_anchor *a, const cfx_node *n)
-{
-    size_t room = a->path_room;
-    if (!cfx_matcher__grow(m->ctx, &a->path, a->npath, &room,
-                           sizeof(*a->path)))
-        return false;
-    a->path_room = (uint32_t)room;
-    a->path[a->npath++] = n;
-    return true;
 }
 
 /* A way from what earlier anchors reach to this one, the shortest, over plain
@@ -339,8 +303,9 @@ static cfx_status find_path(cfx_matcher *m, cfx_anchor *a, uint32_t *from,
     if (i == n || m->node[m->queue[i]->id].kind == CFX_PAT_ANY)
         return CFX_OK;
     for (const cfx_node *pn = m->queue[i];; pn = m->queue[from[pn->id] - 1]) {
-        if (!add_path(m, a, pn))
-            return cfx_matcher__no_memory(err);
+        if (cfx_grow(m->ctx, a->path, a->path_room, a->npath + 1, err))
+            return CFX_ENOMEM;
+        a->path[a->npath++] = pn;
         if (pn == a->node)
             return CFX_OK;
     }
@@ -351,7 +316,7 @@ static cfx_status prepare_anchors(cfx_matcher *m, cfx_error *err)
     cfx_status st = find_anchors(m, err);
     uint32_t *from = cfx_alloc(m->ctx, m->ids * sizeof(*from));
     if (!from)
-        return cfx_matcher__no_memory(err);
+        return cfx_no_memory(err);
     for (size_t i = 0; i < m->nanchors && !st; i++) {
         st = find_heads(m, &m->anchor[i], err);
         if (!st && i)
@@ -367,9 +332,9 @@ static cfx_status prepare_anchors(cfx_matcher *m, cfx_error *err)
 static cfx_status add_placeholder(cfx_matcher *m, const cfx_node *n,
                                   cfx_error *err)
 {
-    if (!cfx_matcher__grow(m->ctx, &m->placeholder, m->nplaceholders,
-                           &m->placeholders_room, sizeof(*m->placeholder)))
-        return cfx_matcher__no_memory(err);
+    if (cfx_grow(m->ctx, m->placeholder, m->placeholders_room,
+                 m->nplaceholders + 1, err))
+        return CFX_ENOMEM;
     m->placeholder[m->nplaceholders++] = n;
     return CFX_OK;
 }
@@ -404,11 +369,11 @@ static cfx_status prepare(cfx_matcher *m, cfx_error *err)
     /* The registry is made when it is first asked; after that a name that is
      * not found is unknown. */
     if (!cfx_find_function(m->ctx, "operator.add"))
-        return cfx_matcher__no_memory(err);
+        return cfx_no_memory(err);
     m->node = cfx_calloc(m->ctx, m->ids, sizeof(*m->node));
     m->queue = cfx_alloc(m->ctx, m->ids * sizeof(*m->queue));
     if (!m->node || !m->queue)
-        return cfx_matcher__no_memory(err);
+        return cfx_no_memory(err);
     cfx_status st = prepare_nodes(m, err);
     if (!st)
         st = find_outputs(m, err);
@@ -421,7 +386,7 @@ cfx_status cfx_matcher_new(cfx_matcher **out, const cfx_graph *pattern,
     cfx_context *ctx = cfx_graph_context(pattern);
     cfx_matcher *m = cfx_calloc(ctx, 1, sizeof(*m));
     if (!m)
-        return cfx_matcher__no_memory(err);
+        return cfx_no_memory(err);
     m->ctx = ctx;
     m->pattern = pattern;
     m->ids = cfx_graph_ids(pattern);

@@ -67,7 +67,7 @@ static bool follow(cfx_search *s, const cfx_node *gn, uint64_t last)
             user->op == CFX_OUTPUT)
             continue;
         s->seen[user->id] = s->epoch;
-        if (!CFX_GROW(s, nodes, nnodes, nodes_room))
+        if (!CFX_SEARCH_ROOM(s, nodes, nnodes, nodes_room))
             return false;
         s->nodes[s->nnodes++] = user;
     }
@@ -199,8 +199,7 @@ void cfx_match_record(cfx_search *s)
     const cfx_matcher *m = s->m;
     cfx_matches *f = s->found;
     cfx_match *to;
-    if (!cfx_matcher__grow(m->ctx, &f->item, f->n, &f->room,
-                           sizeof(*f->item)) ||
+    if (cfx_grow(m->ctx, f->item, f->room, f->n + 1, NULL) ||
         !allocate(s, to = &f->item[f->n])) {
         cfx_search__no_memory(s);
         return;
@@ -277,8 +276,7 @@ static void list_candidates(cfx_search *s)
             cfx_candidates *c = &s->list[k];
             if (!is_candidate(s->m, &s->m->anchor[k], n))
                 continue;
-            if (!cfx_matcher__grow(s->m->ctx, &c->node, c->n, &c->room,
-                                   sizeof(*c->node))) {
+            if (cfx_grow(s->m->ctx, c->node, c->room, c->n + 1, NULL)) {
                 cfx_search__no_memory(s);
                 return;
             }

@@ -53,12 +53,12 @@ typedef struct cfx_anchor {
     const cfx_node *node;
     /* The nodes of which a candidate must equal one; any_node: anything. */
     const cfx_node **heads;
-    uint32_t nheads, heads_room;
+    size_t nheads, heads_room;
     bool any_node;
     /* From a node that is bound before to this anchor, each an input of the
      * next; empty if there is none. */
     const cfx_node **path;
-    uint32_t npath, path_room;
+    size_t npath, path_room;
 } cfx_anchor;
 
 struct cfx_matcher {
@@ -149,14 +149,9 @@ bool cfx_pattern_computes(const cfx_node *n);
 /* Give back what a match holds. */
 void cfx_match__release(cfx_context *ctx, cfx_match *m);
 
-cfx_status cfx_matcher__no_memory(cfx_error *err);
-
 /* Room for one more: false on lack of memory, which the search then has. */
-bool cfx_matcher__grow(cfx_context *ctx, void *array, size_t n, size_t *room,
-                       size_t item);
-#define CFX_GROW(s, array, n, room)                                     \
-    (cfx_matcher__grow((s)->m->ctx, &(s)->array, (s)->n, &(s)->room,    \
-                       sizeof(*(s)->array)) ||                          \
+#define CFX_SEARCH_ROOM(s, array, n, room)                              \
+    (!cfx_grow((s)->m->ctx, (s)->array, (s)->room, (s)->n + 1, NULL) || \
      (cfx_search__no_memory(s), false))
 void cfx_search__no_memory(cfx_search *s);
 

@@ -28,7 +28,7 @@ static cfx_status tell(cfx_minimizer *m)
     struct cfx_minimizer_self *self = m->self;
     cfx_status st = CFX_OK;
     if (self->report.failed)
-        return cfx_fail(self->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(self->err);
     if (self->report.len)
         st = m->report.write(m->report.user, self->report.s,
                              self->report.len);
@@ -43,16 +43,8 @@ static cfx_status add_culprits(cfx_minimizer *m, const cfx_node *const *node,
                                size_t n)
 {
     struct cfx_minimizer_self *self = m->self;
-    size_t size = sizeof(*m->culprit);
-    if (m->nculprits + n > m->room) {
-        size_t room = m->nculprits + n + m->room;
-        void *p = cfx_realloc(self->ctx, m->culprit, m->room * size,
-                              room * size);
-        if (!p)
-            return cfx_fail(self->err, CFX_ENOMEM, "out of memory");
-        m->culprit = p;
-        m->room = room;
-    }
+    if (cfx_grow(self->ctx, m->culprit, m->room, m->nculprits + n, self->err))
+        return CFX_ENOMEM;
     for (size_t i = 0; i < n; i++)
         m->culprit[m->nculprits++] = node[i];
     return CFX_OK;
@@ -269,7 +261,7 @@ static cfx_status collect(cfx_minimizer *m)
     self->node = cfx_calloc(self->ctx, cfx_graph_len(g) + 1,
                             sizeof(*self->node));
     if (!self->node)
-        return cfx_fail(self->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(self->err);
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         in = in || !strcmp(n->name, m->start);
         if (in && cfx_node_is_call(n) &&

@@ -115,7 +115,7 @@ static cfx_status put_output(part *p, const cfx_node *const *node, size_t n,
     size_t bytes = (n + 1) * sizeof(cfx_value);
     cfx_value *v = cfx_alloc(ctx, bytes);
     if (!v)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (size_t i = 0; i < n; i++)
         if (all || i + 1 == n || (whole && leaves(p, node[i]))) {
             v[p->nout] = cfx_value_of_node(cfx_node_map_node(&p->copies,
@@ -125,7 +125,7 @@ static cfx_status put_output(part *p, const cfx_node *const *node, size_t n,
     cfx_value tuple = cfx_tuple_new(ctx, p->nout, v);
     cfx_status st = CFX_OK;
     if (!tuple.kind)
-        st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(err);
     else if (!cfx_graph_output(p->graph, tuple, err))
         st = err->code;
     cfx_value_unref(tuple);
@@ -150,7 +150,7 @@ static cfx_status cut(part *p, cfx_minimizer *m, const cfx_node *const *node,
     p->in = cfx_calloc(ctx, p->room, sizeof(*p->in));
     p->out = cfx_calloc(ctx, p->room, sizeof(*p->out));
     if (!p->in || !p->out)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (size_t i = 0; i < n && !st; i++)
         st = cfx_node_map_set(&p->inside, node[i], cfx_none(), err);
     for (size_t i = 0; i < n && !st; i++)
@@ -197,8 +197,7 @@ static cfx_status run_way(cfx_minimizer *m, const part *p, cfx_part_run *run,
     cfx_error own = {0};
     size_t made = 0, bytes = (p->nin + 1) * sizeof(cfx_value);
     cfx_value *in = cfx_alloc(self->ctx, bytes);
-    cfx_status st = in ? CFX_OK
-                       : cfx_fail(self->err, CFX_ENOMEM, "out of memory");
+    cfx_status st = in ? CFX_OK : cfx_no_memory(self->err);
     for (; !st && made < p->nin; made += !st) {
         cfx_value v = cfx_node_map_get(from, p->in[made]);
         if (!v.kind)

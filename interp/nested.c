@@ -21,11 +21,6 @@ struct nested {
     bool busy;                   /* it is running: its module called itself */
 };
 
-static cfx_status no_memory(cfx_scope *s)
-{
-    return cfx_fail(&s->error, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- The walks of a scope ---- */
 
 static void free_nested(struct nested *n)
@@ -55,7 +50,7 @@ static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
     cfx_interp_options options = {.size = sizeof(options), .scope = s};
     struct nested *n = cfx_calloc(m->ctx, 1, sizeof(*n));
     if (!n)
-        return no_memory(s);
+        return cfx_no_memory(&s->error);
     n->key = cfx_module_ref(m);
     const cfx_interp_class *cls = cfx_scope__records(s)
                                       ? &cfx_transformer__inline
@@ -86,7 +81,7 @@ static cfx_status find_nested(struct nested **out, bool *own, cfx_walks *w,
         e = cfx_map_put(&w->by_module, (const char *)&n->key, sizeof(m), NULL);
         if (!e) {
             free_nested(n);
-            return no_memory(s);
+            return cfx_no_memory(&s->error);
         }
         e->v.p = n;
     }
@@ -102,15 +97,8 @@ cfx_status cfx_params__find(cfx_params *p, const cfx_graph *g, cfx_error *err)
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
         if (n->op != CFX_PLACEHOLDER)
             continue;
-        if (p->n == p->cap) {
-            size_t cap = p->cap ? 2 * p->cap : 8;
-            void *q = cfx_realloc(ctx, p->node, p->cap * sizeof(*p->node),
-                                  cap * sizeof(*p->node));
-            if (!q)
-                return cfx_fail(err, CFX_ENOMEM, "out of memory");
-            p->node = q;
-            p->cap = cap;
-        }
+        if (cfx_grow(ctx, p->node, p->cap, p->n + 1, err))
+            return CFX_ENOMEM;
         p->node[p->n++] = n;
     }
     return CFX_OK;
@@ -151,7 +139,7 @@ static cfx_status bind_positional(binder *b)
             b->in[k] = b->made[0];
             at = b->nargs;
             if (!b->made[0].kind)
-                return no_memory(b->s);
+                return cfx_no_memory(&b->s->error);
         } else if (at < b->nargs) {
             b->in[k] = b->args[at++];
         }
@@ -207,12 +195,12 @@ static cfx_status bind_rest(binder *b)
     size_t left, size = (2 * b->nkwargs + 1) * sizeof(cfx_value);
     cfx_value *other = cfx_alloc(ctx, size);
     if (!other)
-        return no_memory(b->s);
+        return cfx_no_memory(&b->s->error);
     cfx_status st = bind_keywords(b, other, &left);
     if (!st && b->rest) {
         b->made[1] = cfx_dict_new(ctx, left, other);
         b->in[b->rest - 1] = b->made[1];
-        st = b->made[1].kind ? CFX_OK : no_memory(b->s);
+        st = b->made[1].kind ? CFX_OK : cfx_no_memory(&b->s->error);
     }
     cfx_free(ctx, other, size);
     return st;
@@ -223,7 +211,7 @@ static cfx_status bind(binder *b, const cfx_params *params)
     b->params = params;
     b->in = cfx_calloc(b->s->ctx, b->params->n + 1, sizeof(*b->in));
     if (!b->in)
-        return no_memory(b->s);
+        return cfx_no_memory(&b->s->error);
     cfx_status st = bind_positional(b);
     return st || (!b->nkwargs && !b->rest) ? st : bind_rest(b);
 }

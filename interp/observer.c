@@ -5,43 +5,26 @@
 
 #include <string.h>
 
-/* A list with room for one more item; NULL where there is no memory, which is
- * remembered, since hooks cannot fail. */
-static void *room(cfx_graph_observer *o, void *list, size_t n, size_t *cap,
-                  size_t size)
-{
-    if (n < *cap)
-        return list;
-    size_t more = *cap ? 2 * *cap : 16;
-    void *p = cfx_realloc(o->ctx, list, *cap * size,
-                          more * size);
-    if (p)
-        *cap = more;
-    else
-        o->failed = true;
-    return p;
-}
+#include "base/util.h"
+
+/* Hooks cannot fail: lack of memory is remembered in `failed`. */
 
 static void on_created(void *data, cfx_node *n)
 {
     cfx_graph_observer *o = data;
-    cfx_node **list = room(o, o->created, o->ncreated, &o->created_cap,
-                           sizeof(*list));
-    if (!list)
-        return;
-    o->created = list;
-    o->created[o->ncreated++] = n;
+    if (cfx_grow(o->ctx, o->created, o->created_cap, o->ncreated + 1, NULL))
+        o->failed = true;
+    else
+        o->created[o->ncreated++] = n;
 }
 
 static void on_erased(void *data, cfx_node *n)
 {
     cfx_graph_observer *o = data;
-    cfx_node **list = room(o, o->erased, o->nerased, &o->erased_cap,
-                           sizeof(*list));
-    if (!list)
-        return;
-    o->erased = list;
-    o->erased[o->nerased++] = n;
+    if (cfx_grow(o->ctx, o->erased, o->erased_cap, o->nerased + 1, NULL))
+        o->failed = true;
+    else
+        o->erased[o->nerased++] = n;
 }
 
 /* Without `with` it is a renaming. */
@@ -57,12 +40,10 @@ static void on_replaced(void *data, cfx_node *old, cfx_node *with,
     o->uses++;
     if (n && o->replaced[n - 1].old == old && o->replaced[n - 1].with == with)
         return;
-    struct cfx_replaced *list = room(o, o->replaced, n, &o->replaced_cap,
-                                     sizeof(*list));
-    if (!list)
-        return;
-    o->replaced = list;
-    o->replaced[o->nreplaced++] = (struct cfx_replaced){old, with};
+    if (cfx_grow(o->ctx, o->replaced, o->replaced_cap, n + 1, NULL))
+        o->failed = true;
+    else
+        o->replaced[o->nreplaced++] = (struct cfx_replaced){old, with};
 }
 
 static const cfx_graph_hooks hooks = {
@@ -102,7 +83,7 @@ cfx_status cfx_graph_observer_inherit(cfx_graph_observer *o, cfx_error *err)
     bool *is_new = cfx_calloc(o->ctx, (size_t)ids + 1, 1);
     cfx_status st = CFX_OK;
     if (!is_new || o->failed)
-        st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(err);
     for (size_t i = 0; i < o->ncreated && !st; i++)
         is_new[o->created[i]->id] =
             !cfx_node_meta(o->created[i], "from_node").kind;

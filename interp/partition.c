@@ -57,11 +57,6 @@ typedef struct proposal {
     uint32_t *assigned;      /* by number: the partition, or NONE */
 } proposal;
 
-static cfx_status no_memory(proposal *s)
-{
-    return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Pairs ---- */
 
 static uint64_t pair_key(uint32_t a, uint32_t b)
@@ -214,8 +209,8 @@ static cfx_status try_join(proposal *s, uint32_t *self, bool *listed,
     if (pair_has(&s->never, key))
         return CFX_OK;
     if (!cfx_contraction__join(&s->c, a->vertex, b->vertex, &joined, &never))
-        return !never || pair_add(s->ctx, &s->never, key) ? CFX_OK
-                                                          : no_memory(s);
+        return !never || pair_add(s->ctx, &s->never, key)
+                   ? CFX_OK : cfx_no_memory(s->err);
     uint32_t stays = a->size < b->size ? other : *self;
     uint32_t goes = stays == other ? *self : other;
     if (*listed)
@@ -363,12 +358,6 @@ static bool only_items(const cfx_node *n)
     return true;
 }
 
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
 /* Who moves in one round: getitems of the n producers, in order, that are not
  * in their producer's partition, once each; `to` says where. */
 static uint32_t find_moves(proposal *s, const uint32_t *producer, uint32_t n,
@@ -415,7 +404,7 @@ static cfx_status move_items(proposal *s, uint32_t *moves, uint32_t *nmoves)
             producer[i] = moved[i];
         }
         if (n > 1)
-            qsort(producer, n, sizeof(*producer), by_number);
+            qsort(producer, n, sizeof(*producer), cfx_contraction__by_number);
     }
     *nmoves = count;
     return CFX_OK;
@@ -463,7 +452,7 @@ static cfx_status collect(proposal *s, const uint32_t *moves, uint32_t nmoves,
     out->nodes = cfx_calloc(s->ctx, out->room, sizeof(cfx_node *));
     out->item = cfx_calloc(s->ctx, out->room, sizeof(*out->item));
     if (!out->nodes || !out->item)
-        return no_memory(s);
+        return cfx_no_memory(s->err);
     for (uint32_t id = 0; id < s->nparts; id++) {
         uint32_t n = start[id + 1] - start[id];
         if (!n || (!s->o.allow_single && compute[id] <= 1))

@@ -97,15 +97,8 @@ const cfx_pass *cfx_pass_at(cfx_context *ctx, size_t i)
 static cfx_status add(cfx_context *ctx, registry *r, const cfx_pass *pass,
                       cfx_error *err)
 {
-    if (r->n == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 16;
-        void *p = cfx_realloc(ctx, r->pass, r->cap * sizeof(*r->pass),
-                              cap * sizeof(*r->pass));
-        if (!p)
-            return cfx_no_memory(err);
-        r->pass = p;
-        r->cap = cap;
-    }
+    if (cfx_grow(ctx, r->pass, r->cap, r->n + 1, err))
+        return CFX_ENOMEM;
     r->pass[r->n++] = pass;
     return CFX_OK;
 }
@@ -166,8 +159,8 @@ bool cfx_pass__lists_node(void *user, const cfx_node *n)
            cfx_pass__lists(*list, n->target.u.str->text);
 }
 
-cfx_status cfx_pass__unknown(cfx_context *ctx, const char *name, size_t len,
-                             cfx_error *err)
+static cfx_status unknown_pass(cfx_context *ctx, const char *name, size_t len,
+                               cfx_error *err)
 {
     cfx_nearest near;
     cfx_nearest_init(&near, name, len);
@@ -178,6 +171,19 @@ cfx_status cfx_pass__unknown(cfx_context *ctx, const char *name, size_t len,
     return cfx_fail(err, CFX_ENAME, "there is no pass '%.*s'%s",
                     len < 256 ? (int)len : 256, name,
                     cfx_nearest_text(&near));
+}
+
+cfx_status cfx_pass__find(const cfx_pass **out, cfx_context *ctx,
+                          const char *name, size_t len, cfx_error *err)
+{
+    char buf[128];
+    *out = NULL;
+    if (len < sizeof(buf)) {
+        memcpy(buf, name, len);
+        buf[len] = '\0';
+        *out = cfx_find_pass(ctx, buf);
+    }
+    return *out ? CFX_OK : unknown_pass(ctx, name, len, err);
 }
 
 /* ---- Applying ---- */

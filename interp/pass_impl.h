@@ -11,9 +11,10 @@
 cfx_status cfx_pass__begin(cfx_pass_call *p, cfx_module *gm, cfx_error *own,
                            cfx_error *err);
 
-/* Fail with CFX_ENAME, and tell the pass that may have been meant. */
-cfx_status cfx_pass__unknown(cfx_context *ctx, const char *name, size_t len,
-                             cfx_error *err);
+/* The pass of a name that need not end in NUL. Fails with CFX_ENAME, and tells
+ * the pass that may have been meant. */
+cfx_status cfx_pass__find(const cfx_pass **out, cfx_context *ctx,
+                          const char *name, size_t len, cfx_error *err);
 
 /* Is the word in a list of strings? */
 bool cfx_pass__lists(cfx_value list, const char *word);

@@ -25,45 +25,17 @@ typedef struct check {
     void *user;
 } check;
 
-/* A list that grows. */
-typedef struct list {
-    void *item;
-    size_t n, cap;
-} list;
-
 struct cfx_pass_manager {
     cfx_context *ctx;
     cfx_pass_manager_options o;
-    list entries, constraints, checks;
+    struct { entry *item; size_t n, cap; } entries;
+    struct { constraint *item; size_t n, cap; } constraints;
+    struct { check *item; size_t n, cap; } checks;
 };
 
 static entry *entry_at(const cfx_pass_manager *pm, size_t i)
 {
-    return (entry *)pm->entries.item + i;
-}
-
-/* ---- Lists ---- */
-
-static bool list_reserve(cfx_context *ctx, list *l, size_t size)
-{
-    if (l->n < l->cap)
-        return true;
-    size_t cap = l->cap ? 2 * l->cap : 8;
-    void *p = cfx_realloc(ctx, l->item, l->cap * size, cap * size);
-    if (!p)
-        return false;
-    l->item = p;
-    l->cap = cap;
-    return true;
-}
-
-static cfx_status list_add(cfx_context *ctx, list *l, const void *item,
-                           size_t size, cfx_error *err)
-{
-    if (!list_reserve(ctx, l, size))
-        return cfx_no_memory(err);
-    memcpy((char *)l->item + l->n++ * size, item, size);
-    return CFX_OK;
+    return &pm->entries.item[i];
 }
 
 static void drop_entries(cfx_pass_manager *pm, size_t from)
@@ -112,19 +84,12 @@ void cfx_pass_manager_free(cfx_pass_manager *pm)
 static cfx_status find(const cfx_pass **out, cfx_context *ctx,
                        const char *name, size_t len, cfx_error *err)
 {
-    char buf[128];
     size_t n = 0;
     while (n < len && name[n] != '(' && name[n] != ' ')
         n++;
     if (!n)
         return cfx_fail(err, CFX_EPARSE, "the name of a pass is missing");
-    *out = NULL;
-    if (n < sizeof(buf)) {
-        memcpy(buf, name, n);
-        buf[n] = '\0';
-        *out = cfx_find_pass(ctx, buf);
-    }
-    return *out ? CFX_OK : cfx_pass__unknown(ctx, name, n, err);
+    return cfx_pass__find(out, ctx, name, n, err);
 }
 
 static cfx_status entry_make(entry *e, cfx_context *ctx, const char *text,
@@ -152,9 +117,12 @@ cfx_status cfx_pass_manager_add(cfx_pass_manager *pm, const char *text,
         size_t len = cfx_pass_split(&text, &rest);
         st = entry_make(&e, pm->ctx, text, len, err);
         if (!st)
-            st = list_add(pm->ctx, &pm->entries, &e, sizeof(e), err);
+            st = cfx_grow(pm->ctx, pm->entries.item, pm->entries.cap,
+                          pm->entries.n + 1, err);
         if (st)
             cfx_free(pm->ctx, e.text, e.size);
+        else
+            pm->entries.item[pm->entries.n++] = e;
     }
     if (st)
         drop_entries(pm, before);
@@ -221,7 +189,10 @@ cfx_status cfx_pass_manager_this_before_that(cfx_pass_manager *pm,
     if (!st)
         st = find(&c.then, pm->ctx, that_pass, strlen(that_pass), err);
     if (!st)
-        st = list_add(pm->ctx, &pm->constraints, &c, sizeof(c), err);
+        st = cfx_grow(pm->ctx, pm->constraints.item, pm->constraints.cap,
+                      pm->constraints.n + 1, err);
+    if (!st)
+        pm->constraints.item[pm->constraints.n++] = c;
     return st;
 }
 
@@ -229,8 +200,11 @@ cfx_status cfx_pass_manager_add_check(cfx_pass_manager *pm,
                                       cfx_pass_check *fn, void *user,
                                       cfx_error *err)
 {
-    check c = {fn, user};
-    return list_add(pm->ctx, &pm->checks, &c, sizeof(c), err);
+    cfx_status st = cfx_grow(pm->ctx, pm->checks.item, pm->checks.cap,
+                             pm->checks.n + 1, err);
+    if (!st)
+        pm->checks.item[pm->checks.n++] = (check){fn, user};
+    return st;
 }
 
 /* ---- The order ---- */

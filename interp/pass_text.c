@@ -121,7 +121,7 @@ static cfx_status read_option(options *o, const char *at, size_t n,
     }
     cfx_value k = cfx_str_new(o->ctx, key, len);
     if (!k.kind)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     const char *value = equals + 1;
     len = trim(&value, at + n);
     cfx_status st = read_value(o, &o->kwarg[2 * o->nkwargs + 1], value, len,
@@ -154,19 +154,6 @@ static cfx_status read_options(options *o, const char *at, const char *end,
 
 /* ---- Applying ---- */
 
-static cfx_status find(const cfx_pass **out, cfx_context *ctx,
-                       const char *name, size_t n, cfx_error *err)
-{
-    char buf[128];
-    if (n < sizeof(buf)) {
-        memcpy(buf, name, n);
-        buf[n] = '\0';
-        if ((*out = cfx_find_pass(ctx, buf)) != NULL)
-            return CFX_OK;
-    }
-    return cfx_pass__unknown(ctx, name, n, err);
-}
-
 static cfx_status apply(cfx_module *gm, const char *text, size_t len,
                         options *o, bool reverse, size_t *changed,
                         cfx_error *err)
@@ -177,7 +164,7 @@ static cfx_status apply(cfx_module *gm, const char *text, size_t len,
     if (!is_word(text, n))
         return cfx_fail(err, CFX_EPARSE, "'%.*s' is no name of a pass",
                         n < 256 ? (int)n : 256, text);
-    cfx_status st = find(&pass, o->ctx, text, n, err);
+    cfx_status st = cfx_pass__find(&pass, o->ctx, text, n, err);
     if (!st && open && end[-1] != ')')
         st = cfx_fail(err, CFX_EPARSE, "')' is missing");
     if (!st && open)

@@ -44,8 +44,10 @@ cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
 {
     size_t size = (nargs + 1) * sizeof(cfx_value);
     cfx_value *all = cfx_alloc(s->ctx, size);
-    if (!all)
-        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (!all) {
+        cfx_no_memory(&s->error);
+        return cfx_none();
+    }
     all[0] = cfx_str(s, type);
     if (nargs)
         memcpy(all + 1, args, nargs * sizeof(*args));

@@ -133,7 +133,7 @@ static cfx_status make_command(job *j)
     add_word(j, j->object);
     add_word(j, j->source);
     if (j->words.failed)
-        return cfx_fail(j->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(j->err);
     for (char *w = j->words.s; w < j->words.s + j->words.len;
          w += strlen(w) + 1) {
         if (n == MAX_WORDS)
@@ -170,7 +170,7 @@ static cfx_status spawn(job *j, pid_t *pid)
 {
     posix_spawn_file_actions_t to;
     if (posix_spawn_file_actions_init(&to))
-        return cfx_fail(j->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(j->err);
     int e = posix_spawn_file_actions_addopen(
         &to, 1, j->said, O_WRONLY | O_CREAT | O_TRUNC, 0600);
     if (!e)
@@ -219,7 +219,7 @@ static cfx_status load(job *j, loaded **out)
     loaded *l = cfx_calloc(j->ctx, 1, sizeof(*l));
     *out = NULL;
     if (!l)
-        return cfx_fail(j->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(j->err);
     l->ctx = j->ctx;
     l->handle = dlopen(j->object, RTLD_NOW | RTLD_LOCAL);
     if (l->handle)

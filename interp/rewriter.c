@@ -121,7 +121,7 @@ static cfx_status list_copies(cfx_turn *t)
         n += copy_of(t, f) != NULL;
     m->replacements = n ? cfx_alloc(t->r->ctx, n * sizeof(cfx_node *)) : NULL;
     if (n && !m->replacements)
-        return cfx_matcher__no_memory(t->r->err);
+        return cfx_no_memory(t->r->err);
     m->nreplacements = n;
     for (const cfx_node *f = cfx_graph_first(t->from); f && !st;
          f = cfx_node_next(f)) {
@@ -148,7 +148,7 @@ static cfx_status count_leaf(void *user, cfx_value v)
     return CFX_OK;
 }
 
-static size_t count_leaves(cfx_value v)
+size_t cfx_rewriter__count_leaves(cfx_value v)
 {
     size_t n = 0;
     cfx_value_visit(v, count_leaf, &n);
@@ -166,10 +166,10 @@ static size_t pattern_leaves(const cfx_match *m)
 {
     cfx_value out = output_of(m->pattern);
     if (!m->names)
-        return count_leaves(out);
+        return cfx_rewriter__count_leaves(out);
     size_t n = 0;
     for (uint32_t i = 0; i + 1 < out.u.seq->len; i++)
-        n += count_leaves(out.u.seq->item[i]);
+        n += cfx_rewriter__count_leaves(out.u.seq->item[i]);
     return n;
 }
 
@@ -208,7 +208,7 @@ static cfx_status pair_places(cfx_turn *t, size_t n)
     size_t size = n * sizeof(cfx_value);
     cfx_value *leaf = cfx_alloc(t->r->ctx, size);
     if (!leaf)
-        return cfx_matcher__no_memory(t->r->err);
+        return cfx_no_memory(t->r->err);
     cfx_value *with = t->with;
     t->with = leaf;
     cfx_value_visit(t->output, take_leaf, &(cfx_leaves){.t = t});
@@ -238,7 +238,7 @@ static cfx_status check_literals(const cfx_turn *t)
 
 static cfx_status pair_outputs(cfx_turn *t)
 {
-    size_t n = count_leaves(t->output);
+    size_t n = cfx_rewriter__count_leaves(t->output);
     if (n == t->m->nreturning)
         cfx_value_visit(t->output, take_leaf, &(cfx_leaves){.t = t});
     else if (n == pattern_leaves(t->m)) {
@@ -347,8 +347,7 @@ static cfx_status replace(cfx_rewrite *r, cfx_match *m, const cfx_graph *from,
     bool cycle = false;
     cfx_node_map_init(&t.map, from);
     t.with = cfx_calloc(r->ctx, 1, size);
-    cfx_status st = t.with ? bind_placeholders(&t)
-                           : cfx_matcher__no_memory(r->err);
+    cfx_status st = t.with ? bind_placeholders(&t) : cfx_no_memory(r->err);
     if (!st)
         st = cfx_rewriter__find_place(&t, &cycle);
     if (!st && !cycle)

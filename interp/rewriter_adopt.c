@@ -54,7 +54,7 @@ static cfx_status adopt_path(cfx_rewrite *r, const cfx_module *owner,
     }
     const cfx_state *state = state_at(owner, path, parent, &name);
     if (parent->failed)
-        return cfx_matcher__no_memory(r->err);
+        return cfx_no_memory(r->err);
     if (!state)
         return cfx_fail(r->err, CFX_ENAME, "Attempted to create a \"%s\" node"
                         " during subgraph rewriting with target %s, but the"

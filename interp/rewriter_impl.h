@@ -52,6 +52,9 @@ void cfx_rewriter__forget_writes(cfx_rewrite *r);
 bool cfx_rewriter__written(cfx_turn *t, const cfx_node *from,
                            const cfx_node *to, bool any);
 
+/* The items of a value that are no aggregates. */
+size_t cfx_rewriter__count_leaves(cfx_value v);
+
 /* Copy in what a replacement names and the module lacks. */
 cfx_status cfx_rewriter__adopt(cfx_rewrite *r, const cfx_graph *from);
 

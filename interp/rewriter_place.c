@@ -9,16 +9,8 @@
 
 static bool push(cfx_rewrite *r, cfx_node *n)
 {
-    if (r->nstack == r->stack_room) {
-        size_t room = r->stack_room ? 2 * r->stack_room : 64;
-        cfx_node **p = cfx_realloc(r->ctx, r->stack,
-                                   r->stack_room * sizeof(*p),
-                                   room * sizeof(*p));
-        if (!p)
-            return false;
-        r->stack = p;
-        r->stack_room = room;
-    }
+    if (cfx_grow(r->ctx, r->stack, r->stack_room, r->nstack + 1, NULL))
+        return false;
     r->stack[r->nstack++] = n;
     return true;
 }
@@ -94,13 +86,6 @@ static cfx_status see_handed(void *user, cfx_value v)
                ? later(&h->last, now) : CFX_OK;
 }
 
-static cfx_status count_leaf(void *user, cfx_value v)
-{
-    (void)v;
-    ++*(size_t *)user;
-    return CFX_OK;
-}
-
 /* The last node that must come before the copy and what uses it, or NULL:
  * inputs of the copy's nodes, and inputs that take the place of an output
  * whose users are before them. */
@@ -108,13 +93,12 @@ static cfx_node *last_input(const cfx_turn *t)
 {
     const cfx_node *out = cfx_graph_output_node(t->from);
     cfx_handed h = {.t = t};
-    size_t leaves = 0;
     for (const cfx_node *n = cfx_graph_first(t->from); n; n = cfx_node_next(n))
         if (n->op == CFX_PLACEHOLDER && n->first_user &&
             (n->nusers > 1 || n->first_user->user != out))
             cfx_value_visit(cfx_node_map_get(&t->map, n), later, &h.last);
-    cfx_value_visit(out->args[0], count_leaf, &leaves);
-    h.paired = leaves == t->m->nreturning;
+    h.paired = cfx_rewriter__count_leaves(out->args[0]) ==
+               t->m->nreturning;
     cfx_value_visit(out->args[0], see_handed, &h);
     return h.last;
 }
@@ -196,7 +180,7 @@ static cfx_status make_way(cfx_turn *t, cfx_node *last, bool *cycle)
 {
     cfx_rewrite *r = t->r;
     if (!find_dependents(t, last))
-        return cfx_matcher__no_memory(r->err);
+        return cfx_no_memory(r->err);
     for (const cfx_node *n = cfx_graph_first(t->from); n && !*cycle;
          n = cfx_node_next(n))
         if (n->op == CFX_PLACEHOLDER && n->nusers)

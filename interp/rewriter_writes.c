@@ -34,7 +34,7 @@ static cfx_status list_writers(cfx_rewrite *r, cfx_rewrite_writes *w)
     w->matched = cfx_calloc(r->ctx, n, sizeof(*w->matched));
     w->class = cfx_calloc(r->ctx, n, sizeof(*w->class));
     if (!w->writer || !w->upto || !w->matched || !w->class)
-        return cfx_matcher__no_memory(r->err);
+        return cfx_no_memory(r->err);
     for (cfx_node *at = cfx_graph_first(r->g); at; at = cfx_node_next(at)) {
         if (writes(&w->memory, at))
             w->writer[w->n++] = at;
@@ -66,7 +66,7 @@ cfx_status cfx_rewriter__find_writes(cfx_rewrite *r)
     cfx_rewrite_writes *w = cfx_calloc(r->ctx, 1, sizeof(*w));
     r->writes = w;
     if (!w)
-        return cfx_matcher__no_memory(r->err);
+        return cfx_no_memory(r->err);
     st = cfx_memory__init(&w->memory, r->g, r->err);
     return st ? st : list_writers(r, w);
 }

@@ -86,21 +86,6 @@ static size_t source_of(const cfx_grouping *by, const cfx_node *n,
 
 /* ---- The first walk ---- */
 
-static bool grow(cfx_source_partitions *out)
-{
-    if (out->n < out->room)
-        return true;
-    size_t room = out->room ? 2 * out->room : 16;
-    cfx_source_partition *p = cfx_realloc(out->ctx, out->item,
-                                          out->room * sizeof(*p),
-                                          room * sizeof(*p));
-    if (!p)
-        return false;
-    out->item = p;
-    out->room = room;
-    return true;
-}
-
 /* 1 + the index of a partition, made where it is new; 0: lack of memory. */
 static uint32_t partition_of(cfx_grouping *by, size_t source,
                              const char *name)
@@ -115,7 +100,8 @@ static uint32_t partition_of(cfx_grouping *by, size_t source,
     cfx_map_entry *e = kept ? cfx_map_put(&by->names, kept, key.len, &added)
                             : NULL;
     cfx_buf_release(&key);
-    if (e && added && grow(out)) {
+    if (e && added &&
+        !cfx_grow(out->ctx, out->item, out->room, out->n + 1, NULL)) {
         out->item[out->n++] = (cfx_source_partition){
             .source = by->wanted[source], .name = name,
         };

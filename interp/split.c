@@ -118,7 +118,7 @@ static cfx_status name_in_child(splitter *s, cfx_map *taken, const char *path,
         bool added;
         cfx_map_entry *e = cfx_map_put(taken, text, strlen(text), &added);
         if (!e)
-            return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(s->err);
         if (added) {
             e->v.p = (void *)path;
             *name = cfx_arena_strdup(&s->arena, text, strlen(text));
@@ -127,7 +127,7 @@ static cfx_status name_in_child(splitter *s, cfx_map *taken, const char *path,
                 return CFX_OK;
             }
             cfx_map_remove(taken, text, strlen(text));
-            return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(s->err);
         }
         if (!strcmp(e->v.p, path)) {
             *name = e->key;
@@ -230,7 +230,7 @@ cfx_status cfx_split__dict_take(splitter *s, cfx_value *pair, size_t n,
     *out = made ? cfx_dict_new(s->ctx, n, pair) : CFX_NOTHING;
     for (size_t i = 0; i < 2 * n; i++)
         cfx_value_unref(pair[i]);
-    return out->kind ? CFX_OK : cfx_fail(s->err, CFX_ENOMEM, "out of memory");
+    return out->kind ? CFX_OK : cfx_no_memory(s->err);
 }
 
 /* "submod_0.a_b" -> "a.b", for each module that a part calls. A map finds the
@@ -264,7 +264,7 @@ static cfx_status map_names(splitter *s)
     }
     cfx_map_release(&seen);
     cfx_status st = pair ? cfx_split__dict_take(s, pair, n, s->o.qualname_map)
-                         : cfx_fail(s->err, CFX_ENOMEM, "out of memory");
+                         : cfx_no_memory(s->err);
     cfx_free(s->ctx, pair, (room + 1) * sizeof(*pair));
     return st;
 }

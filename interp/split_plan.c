@@ -11,11 +11,6 @@
 
 #include "interp/passes/memory.h"
 
-static cfx_status no_memory(splitter *s)
-{
-    return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Parts by their names ---- */
 
 /* Parts found so far. */
@@ -26,20 +21,6 @@ typedef struct found {
     int64_t last_id;         /* what the last node's part was called */
     uint32_t last;
 } found;
-
-static bool reserve_name(splitter *s, found *f)
-{
-    if (s->nparts < f->room)
-        return true;
-    size_t room = f->room ? 2 * f->room : 8;
-    void *p = cfx_realloc(s->ctx, f->name, f->room * sizeof(*f->name),
-                          room * sizeof(*f->name));
-    if (!p)
-        return false;
-    f->name = p;
-    f->room = room;
-    return true;
-}
 
 static cfx_status part_named(splitter *s, found *f, int64_t id, uint32_t *part)
 {
@@ -55,21 +36,21 @@ static cfx_status part_named(splitter *s, found *f, int64_t id, uint32_t *part)
     if (len >= (int)sizeof(text))
         return cfx_fail(s->err, CFX_EINVAL, "the affix '%s' is too long",
                         affix);
-    if (!reserve_name(s, f))
-        return no_memory(s);
+    if (cfx_grow(s->ctx, f->name, f->room, s->nparts + 1, s->err))
+        return CFX_ENOMEM;
     cfx_map_entry *e = cfx_map_put(&f->by_name, text, (size_t)len, &added);
     if (e && added) {
         e->key = cfx_arena_strdup(&s->arena, text, (size_t)len);
         if (!e->key) {
             e->key = text;
             cfx_map_remove(&f->by_name, text, (size_t)len);
-            return no_memory(s);
+            return cfx_no_memory(s->err);
         }
         e->v.u = s->nparts;
         f->name[s->nparts++] = e->key;
     }
     if (!e)
-        return no_memory(s);
+        return cfx_no_memory(s->err);
     *part = f->last = (uint32_t)e->v.u;
     f->last_id = id;
     return CFX_OK;
@@ -104,7 +85,7 @@ static cfx_status sort_by_part(splitter *s, node_lists *to,
 {
     uint32_t *key = cfx_calloc(s->ctx, (size_t)n + 1, sizeof(*key));
     uint32_t *item = cfx_calloc(s->ctx, (size_t)n + 1, sizeof(*item));
-    cfx_status st = key && item ? CFX_OK : no_memory(s);
+    cfx_status st = key && item ? CFX_OK : cfx_no_memory(s->err);
     to->start = cfx_carve__scratch(&s->arena, (size_t)s->nparts + 1,
                                    sizeof(uint32_t), s->err);
     to->item = cfx_carve__scratch(&s->arena, n, sizeof(cfx_node *), s->err);
@@ -146,7 +127,7 @@ cfx_status cfx_split__sort_nodes(splitter *s)
     cfx_node **list = cfx_calloc(s->ctx, (size_t)s->nids + 1, sizeof(*list));
     bool *seen = cfx_calloc(s->ctx, (size_t)s->nids + 1, sizeof(*seen));
     uint32_t n = 0;
-    cfx_status st = list && seen ? CFX_OK : no_memory(s);
+    cfx_status st = list && seen ? CFX_OK : cfx_no_memory(s->err);
     for (cfx_node *at = st ? NULL : cfx_graph_first(s->g); at;
          at = cfx_node_next(at))
         if (s->part_of[at->id] != NO_PART)
@@ -208,7 +189,7 @@ static cfx_status find_edges(splitter *s, edges *e, const uint32_t *number)
                     continue;
                 seen[from] = p + 1;
                 if (!add_edge(s, e, from, p, number[n->id]))
-                    return no_memory(s);
+                    return cfx_no_memory(s->err);
             }
         }
     return CFX_OK;
@@ -230,7 +211,7 @@ static cfx_status find_writes(splitter *s, edges *e, const uint32_t *number)
                           "which reads or writes the same memory as '%s'",
                           s->name[to], s->name[from], n->name);
         else if (!add_edge(s, e, from, to, number[n->id]))
-            st = no_memory(s);
+            st = cfx_no_memory(s->err);
     }
     cfx_order_pairs__release(&pairs);
     return st;

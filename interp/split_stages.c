@@ -69,7 +69,7 @@ typedef struct counted {
 static cfx_status count_once(counted *c, const char *path, bool *first)
 {
     return cfx_map_put(&c->seen, path, strlen(path), first)
-               ? CFX_OK : cfx_fail(c->err, CFX_ENOMEM, "out of memory");
+               ? CFX_OK : cfx_no_memory(c->err);
 }
 
 uint64_t cfx_split__module_bytes(const cfx_module *m)
@@ -206,7 +206,7 @@ cfx_status cfx_node_weights(uint64_t *weight, cfx_module *gm, cfx_weigh by,
     size_t bytes = (cfx_graph_len(g) + 1) * sizeof(cfx_value);
     cfx_value *in = cfx_alloc(ctx, bytes);
     if (!in)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_status st = inputs_in_meta(g, in, &ninputs, err);
     if (!st)
         st = weigh_flops(weight, gm, in, ninputs, err);
@@ -235,7 +235,7 @@ static cfx_status find_stages(uint32_t *stage, cfx_module *gm, uint32_t parts,
     cfx_status st = weight && call && cuts
                         ? cfx_node_weights(weight, gm, by, inputs, ninputs,
                                            err)
-                        : cfx_fail(err, CFX_ENOMEM, "out of memory");
+                        : cfx_no_memory(err);
     if (!st) {
         for (const cfx_node *at = cfx_graph_first(g); at;
              at = cfx_node_next(at))

@@ -15,11 +15,6 @@ typedef struct tagged {
     size_t npairs, room;
 } tagged;
 
-static cfx_status no_memory(splitter *s)
-{
-    return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Which node goes where ---- */
 
 static cfx_status read_tags(tagged *t, const char *const *tags, size_t ntags)
@@ -35,7 +30,7 @@ static cfx_status read_tags(tagged *t, const char *const *tags, size_t ntags)
         cfx_map_entry *e = cfx_map_put(&t->tags, tags[i], strlen(tags[i]),
                                        &added);
         if (!e)
-            return no_memory(s);
+            return cfx_no_memory(s->err);
         if (!added)
             return cfx_fail(s->err, CFX_EINVAL, "the tag '%s' is given twice",
                             tags[i]);
@@ -112,19 +107,6 @@ static cfx_status place_nodes(tagged *t, cfx_tag_of_fn *tag_of, void *user)
 
 /* ---- Children ---- */
 
-static bool reserve_pair(tagged *t)
-{
-    if (t->npairs < t->room)
-        return true;
-    size_t room = t->room ? 2 * t->room : 8, item = 2 * sizeof(cfx_value);
-    void *p = cfx_realloc(t->s.ctx, t->pair, t->room * item, room * item);
-    if (!p)
-        return false;
-    t->pair = p;
-    t->room = room;
-    return true;
-}
-
 /* "a.b" -> "TAG.a.b" */
 static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
 {
@@ -133,8 +115,8 @@ static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
     if (!s->o.qualname_map ||
         (n->op != CFX_CALL_MODULE && n->op != CFX_GET_ATTR))
         return CFX_OK;
-    if (!reserve_pair(t))
-        return no_memory(s);
+    if (cfx_grow(s->ctx, t->pair, t->room, 2 * t->npairs + 2, s->err))
+        return CFX_ENOMEM;
     cfx_buf_init(&text, s->ctx);
     cfx_buf_puts(&text, s->name[p]);
     cfx_buf_putc(&text, '.');
@@ -313,7 +295,7 @@ cfx_status cfx_split_by_tags(cfx_module **out, const cfx_module *gm,
     else if (t.s.o.qualname_map)
         *t.s.o.qualname_map = CFX_NOTHING;
     cfx_value_unref(names);
-    cfx_free(t.s.ctx, t.pair, t.room * 2 * sizeof(cfx_value));
+    cfx_free(t.s.ctx, t.pair, t.room * sizeof(*t.pair));
     if (t.s.ctx)
         cfx_map_release(&t.tags);
     cfx_split__release(&t.s);

@@ -19,11 +19,6 @@ static cfx_tracer *downcast(cfx_scope *s)
     return (cfx_tracer *)s;
 }
 
-static cfx_status no_memory(cfx_tracer *t)
-{
-    return cfx_fail(&t->base.error, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Calls of functions and methods ---- */
 
 static cfx_status stop_at_node(void *user, cfx_value v)
@@ -154,7 +149,7 @@ static cfx_status tracer_get_attr(cfx_scope *s, cfx_module *m,
         if (e)
             e->v.p = n;
         else if (n && self->anew)
-            st = no_memory(t);
+            st = cfx_no_memory(&t->base.error);
     }
     cfx_buf_release(&path);
     if (!st && n)
@@ -174,6 +169,15 @@ bool cfx_tracer__is_leaf(const cfx_tracer *t, const cfx_module *m,
            strcmp(m->type->schema, "Sequential()") && !m->graph;
 }
 
+bool cfx_tracer__every_module(void *user, const cfx_module *m,
+                              const char *path)
+{
+    (void)user;
+    (void)m;
+    (void)path;
+    return true;
+}
+
 /* The stack with one more entry, in a new dict. */
 static cfx_status push_module(cfx_tracer *t, const cfx_module *m,
                               const char *path, cfx_value *before)
@@ -189,7 +193,7 @@ static cfx_status push_module(cfx_tracer *t, const cfx_module *m,
                                           NULL)
                             : NULL;
     if (!e)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     unsigned long long calls = e->v.u++;
     snprintf(key, sizeof(key), calls ? "%s@%llu" : "%s", path, calls);
     /* Deeper modules keep the stack of those around them. */
@@ -211,7 +215,7 @@ static cfx_status push_module(cfx_tracer *t, const cfx_module *m,
     cfx_value_unref(part[0]);
     cfx_value_unref(part[1]);
     if (!all.kind)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     self->stack = all;
     return CFX_OK;
 }
@@ -293,7 +297,7 @@ cfx_status cfx_tracer__init(cfx_tracer *t, cfx_graph *graph, cfx_module *root,
     cfx_context *ctx = cfx_graph_context(graph);
     struct cfx_tracer_self *self = cfx_calloc(ctx, 1, sizeof(*self));
     if (!self)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     if (options)
         self->o = *options;
     const cfx_scope_class *cls = self->o.cls;

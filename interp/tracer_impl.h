@@ -72,6 +72,10 @@ cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,
 bool cfx_tracer__is_leaf(const cfx_tracer *t, const cfx_module *m,
                          const char *path);
 
+/* An is_leaf of cfx_trace_options: each call of a module is one node. */
+bool cfx_tracer__every_module(void *user, const cfx_module *m,
+                              const char *path);
+
 /* The node that a parameter is: a placeholder. `meta` may be absent. */
 cfx_value cfx_tracer__placeholder(cfx_tracer *t, const char *target,
                                   cfx_value init, cfx_value meta);

@@ -5,11 +5,6 @@
 #include "interp/tracer_impl.h"
 #include "nn/module_impl.h"
 
-static cfx_status no_memory(cfx_tracer *t)
-{
-    return cfx_fail(&t->base.error, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- What is known of a proxy ---- */
 
 cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n)
@@ -89,7 +84,7 @@ cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
         return CFX_OK;
     cfx_value *v = cfx_calloc(t->base.ctx, total + 1, sizeof(*v));
     if (!v)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     for (size_t i = 0; i < total && !st; i++)
         st = cfx_value_map(&v[i], t->base.ctx,
                            i < c->nargs ? c->args[i]
@@ -154,14 +149,14 @@ static cfx_status answer_items(cfx_scope *s, cfx_value proxy, cfx_value v,
     uint32_t n = v.u.seq->len;
     cfx_value *item = cfx_calloc(s->ctx, n + 1, sizeof(*item));
     if (!item)
-        return no_memory((cfx_tracer *)s);
+        return cfx_no_memory(&s->error);
     for (uint32_t i = 0; i < n; i++)
         item[i] = cfx_nth(s, proxy, i);
     if (!cfx_scope_failed(s))
         *out = cfx_tuple_new(s->ctx, n, item);
     cfx_free(s->ctx, item, (n + 1) * sizeof(*item));
     if (!out->kind)
-        return no_memory((cfx_tracer *)s);
+        return cfx_no_memory(&s->error);
     return s->error.code;
 }
 

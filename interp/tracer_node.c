@@ -7,11 +7,6 @@
 #include "interp/tracer_impl.h"
 #include "nn/module_impl.h"
 
-static cfx_status no_memory(cfx_tracer *t)
-{
-    return cfx_fail(&t->base.error, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Paths ---- */
 
 cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,
@@ -27,7 +22,7 @@ cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,
                             : "module is not installed as a submodule");
     cfx_buf_clear(buf);
     if (!cfx_buf_reserve(buf, len + 1))
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     cfx_buf_repeat(buf, '.', len);
     n = strlen(name);
     memcpy(buf->s + len - n, name, n);
@@ -50,7 +45,7 @@ static cfx_status set_text_meta(cfx_tracer *t, cfx_node *n, const char *key,
 {
     cfx_value v = cfx_str_new(t->base.ctx, text, strlen(text));
     if (!v.kind)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     cfx_status st = cfx_node_set_meta(n, key, v, &t->base.error);
     cfx_value_unref(v);
     return st;
@@ -96,7 +91,7 @@ static cfx_status note_states(cfx_tracer *t)
             bool added;
             cfx_tensor **key = cfx_arena_alloc(&self->arena, sizeof(*key));
             if (!key) {
-                st = no_memory(t);
+                st = cfx_no_memory(&t->base.error);
                 break;
             }
             *key = m->state[i].tensor;
@@ -109,7 +104,7 @@ static cfx_status note_states(cfx_tracer *t)
                 e->v.p = cfx_arena_strdup(&self->arena, path.s,
                                           strlen(path.s));
             if (!st && (!e || !e->v.p))
-                st = no_memory(t);
+                st = cfx_no_memory(&t->base.error);
         }
     cfx_buf_release(&path);
     self->states_known = !st;
@@ -141,7 +136,7 @@ static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
     while (is_taken(t, text) || cfx_tracer__constant(t, text));
     *name = cfx_arena_strdup(&self->arena, text, strlen(text));
     if (!*name)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     if (!self->anew) {
         if (!t->root)
             return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
@@ -155,7 +150,7 @@ static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
     cfx_map_entry *e = cfx_map_put(&self->constants, *name, strlen(*name),
                                    NULL);
     if (!e)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     e->v.p = cfx_tensor_ref(tensor);
     return CFX_OK;
 }
@@ -186,7 +181,7 @@ static cfx_status name_tensor(cfx_tracer *t, cfx_tensor *tensor,
         e = cfx_map_put(&self->states, (const char *)key, sizeof(*key), NULL);
     }
     if (!e)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     e->v.p = (void *)*name;
     return CFX_OK;
 }
@@ -254,7 +249,7 @@ static cfx_status map_args(cfx_tracer *t, const cfx_value *v, size_t n,
         return CFX_OK;
     cfx_value *copy = cfx_calloc(t->base.ctx, n, sizeof(*copy));
     if (!copy)
-        return no_memory(t);
+        return cfx_no_memory(&t->base.error);
     for (size_t i = 0; i < n && !st; i++)
         st = cfx_value_map(&copy[i], t->base.ctx, v[i], map_arg, t,
                            &t->base.error);

@@ -194,14 +194,6 @@ const cfx_interp_class cfx_transformer__inline = {
 
 /* ---- Life ---- */
 
-static bool every_module(void *user, const cfx_module *m, const char *path)
-{
-    (void)user;
-    (void)m;
-    (void)path;
-    return true;
-}
-
 cfx_status cfx_transformer_init(cfx_transformer *t,
                                 const cfx_interp_class *cls, cfx_module *gm,
                                 const cfx_trace_options *options,
@@ -213,7 +205,7 @@ cfx_status cfx_transformer_init(cfx_transformer *t,
     if (options)
         o = *options;
     if (!o.is_leaf)
-        o.is_leaf = every_module;
+        o.is_leaf = cfx_tracer__every_module;
     cfx_status st = cfx_graph_new(&t->graph, cfx_module_context(gm), err);
     if (!st)
         st = cfx_tracer__init(&t->tracer, t->graph, gm, &o, true, err);

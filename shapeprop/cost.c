@@ -217,10 +217,8 @@ static cfx_status cost_get_attr(cfx_scope *s, cfx_module *m, const char *name,
     }
     if (!state->tensor)
         return CFX_OK;
-    if (!cfx_cost__add_weight(scope_downcast(s), state)) {
-        cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
-        return CFX_ENOMEM;
-    }
+    if (!cfx_cost__add_weight(scope_downcast(s), state))
+        return cfx_no_memory(&s->error);
     *out = cfx_value_ref(cfx_value_of_tensor(state->tensor));
     return CFX_OK;
 }

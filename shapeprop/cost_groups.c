@@ -210,20 +210,6 @@ static void sum_costs(cfx_cost_groups *g, const cfx_cost_prop *p)
         }
 }
 
-static bool grow(cfx_cost_groups *g)
-{
-    size_t cap = g->cap ? 2 * g->cap : 64;
-    void *p = g->n < g->cap ? g->group
-                            : cfx_realloc(g->ctx, g->group,
-                                          g->cap * sizeof(*g->group),
-                                          cap * sizeof(*g->group));
-    if (p && g->n == g->cap)
-        g->cap = cap;
-    if (p)
-        g->group = p;
-    return p != NULL;
-}
-
 /* The group of a key, or -1 on lack of memory. */
 static int64_t group_of(cfx_cost_groups *g, const char *key, size_t len,
                         int64_t parent, bool *added)
@@ -233,7 +219,7 @@ static int64_t group_of(cfx_cost_groups *g, const char *key, size_t len,
     if (e)
         return (int64_t)e->v.u;
     char *kept = cfx_arena_strdup(&g->names->arena, key, len);
-    if (!kept || !grow(g))
+    if (!kept || cfx_grow(g->ctx, g->group, g->cap, g->n + 1, NULL))
         return -1;
     e = cfx_map_put(&g->names->by_key, kept, len, NULL);
     if (!e)

@@ -11,16 +11,9 @@ bool cfx_cost__add_weight(struct cfx_cost_self *self, const cfx_state *state)
     for (size_t i = 0; i < self->nweights; i++)
         if (self->weights[i].tensor == state->tensor)
             return true;
-    if (self->nweights == self->cap) {
-        size_t cap = self->cap ? 2 * self->cap : 16;
-        void *p = cfx_realloc(self->scope.base.ctx, self->weights,
-                              self->cap * sizeof(*self->weights),
-                              cap * sizeof(*self->weights));
-        if (!p)
-            return false;
-        self->weights = p;
-        self->cap = cap;
-    }
+    if (cfx_grow(self->scope.base.ctx, self->weights, self->cap,
+                 self->nweights + 1, NULL))
+        return false;
     self->weights[self->nweights++] =
         (cfx_cost_weight){state->tensor, state->is_buffer};
     return true;

@@ -57,16 +57,8 @@ static bool holds(cfx_value v, const cfx_tensor *t)
 
 static bool add_buffer(cfx_flow *f, cfx_dim bytes, bool kept, uint32_t *out)
 {
-    if (f->nbuffers == f->buffer_cap) {
-        size_t cap = f->buffer_cap ? 2 * f->buffer_cap : 256;
-        void *p = cfx_realloc(f->ctx, f->buffer,
-                              f->buffer_cap * sizeof(*f->buffer),
-                              cap * sizeof(*f->buffer));
-        if (!p)
-            return false;
-        f->buffer = p;
-        f->buffer_cap = cap;
-    }
+    if (cfx_grow(f->ctx, f->buffer, f->buffer_cap, f->nbuffers + 1, NULL))
+        return false;
     *out = (uint32_t)f->nbuffers;
     f->buffer[f->nbuffers++] = (cfx_buffer){.bytes = bytes, .kept = kept};
     return true;
@@ -76,16 +68,8 @@ static bool add_reading(cfx_flow *f, uint32_t row, uint32_t buffer,
                         cfx_dim bytes)
 {
     cfx_flow_row *r = &f->row[row];
-    if (f->nreadings == f->reading_cap) {
-        size_t cap = f->reading_cap ? 2 * f->reading_cap : 256;
-        void *p = cfx_realloc(f->ctx, f->reading,
-                              f->reading_cap * sizeof(*f->reading),
-                              cap * sizeof(*f->reading));
-        if (!p)
-            return false;
-        f->reading = p;
-        f->reading_cap = cap;
-    }
+    if (cfx_grow(f->ctx, f->reading, f->reading_cap, f->nreadings + 1, NULL))
+        return false;
     f->reading[f->nreadings++] = (cfx_reading){buffer, bytes};
     r->count++;
     if (f->buffer[buffer].end < row)

@@ -25,25 +25,11 @@ void cfx_grid_add_column(cfx_grid *g, cfx_grid_column c)
         g->column[g->ncolumns++] = c;
 }
 
-static bool has_room(cfx_grid *g)
-{
-    size_t cap = g->cap ? 2 * g->cap : 256;
-    if (g->ncells < g->cap)
-        return true;
-    void *p = cfx_realloc(g->arena.ctx, g->cell, g->cap * sizeof(*g->cell),
-                          cap * sizeof(*g->cell));
-    if (!p)
-        return false;
-    g->cell = p;
-    g->cap = cap;
-    return true;
-}
-
 void cfx_grid_add(cfx_grid *g, const char *text)
 {
     const char *kept = *text ? cfx_arena_strdup(&g->arena, text, strlen(text))
                              : "";
-    if (!kept || !has_room(g))
+    if (!kept || cfx_grow(g->arena.ctx, g->cell, g->cap, g->ncells + 1, NULL))
         g->failed = true;
     else
         g->cell[g->ncells++] = kept;

@@ -490,8 +490,10 @@ cfx_status cfx_print_machine(cfx_sink to, const cfx_machine *m, cfx_error *err)
         dump_piece("\n", 1, &d)) {
         if (!d.status)
             d.status = CFX_ENOMEM;
-        cfx_fail(err, d.status, d.status == CFX_ENOMEM ? "out of memory"
-                                                       : "cannot write");
+        if (d.status == CFX_ENOMEM)
+            cfx_no_memory(err);
+        else
+            cfx_fail(err, d.status, "cannot write");
     }
     json_decref(o);
     return d.status;

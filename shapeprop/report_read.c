@@ -408,7 +408,7 @@ cfx_status cfx_report__read(cfx_report *r, cfx_context *ctx, const char *json,
     cfx_arena_init(&r->arena, ctx);
     r->json = json_loadb(json, len, JSON_DECODE_INT_AS_REAL, &why);
     if (!r->json && json_error_code(&why) == json_error_out_of_memory)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     if (!r->json)
         return cfx_fail(err, CFX_EPARSE, "%d:%d: %s", why.line, why.column,
                         why.text);
@@ -418,7 +418,7 @@ cfx_status cfx_report__read(cfx_report *r, cfx_context *ctx, const char *json,
     cfx_map_init(&types, ctx);
     cfx_map_init(&kinds, ctx);
     if (!read_machine(r) || !read_nodes(r, &types, &kinds))
-        st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(err);
     cfx_map_release(&types);
     cfx_map_release(&kinds);
     return st;

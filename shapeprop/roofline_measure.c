@@ -6,8 +6,8 @@
  * after their last use is not a node's; it is in that of whole runs.
  */
 #include <stdlib.h>
-#include <time.h>
 
+#include "base/context.h"
 #include "shapeprop/roofline_impl.h"
 
 enum { WARM_UP = 2, LEAST_RUNS = 5, MOST_RUNS = 100 };
@@ -21,9 +21,7 @@ typedef struct timing {
 
 static double now(void)
 {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return 1e-9 * (double)cfx_clock_ns();
 }
 
 static double clock_seconds(void)

@@ -56,7 +56,6 @@ typedef struct following {
     cfx_roofline *r;
     const char *symbol;
     size_t size;            /* of the bounds of all rows */
-    size_t cap;
     cfx_roofline_floor *floor; /* scratch */
 } following;
 
@@ -73,15 +72,8 @@ static cfx_status bounds_at(const following *f, int64_t at, uint8_t *bounds,
 static cfx_status add_turn(following *f, cfx_turn t, cfx_error *err)
 {
     cfx_roofline *r = f->r;
-    if (r->nturns == f->cap) {
-        size_t cap = f->cap ? 2 * f->cap : 64;
-        void *p = cfx_realloc(r->ctx, r->turn, f->cap * sizeof(t),
-                              cap * sizeof(t));
-        if (!p)
-            return cfx_no_memory(err);
-        r->turn = p;
-        r->self->turn_cap = f->cap = cap;
-    }
+    if (cfx_grow(r->ctx, r->turn, r->self->turn_cap, r->nturns + 1, err))
+        return CFX_ENOMEM;
     r->turn[r->nturns++] = t;
     return CFX_OK;
 }
@@ -174,8 +166,7 @@ static void sort_turns(cfx_roofline *r)
 static cfx_status follow_range(cfx_roofline *r, const char *symbol,
                                int64_t from, int64_t to, cfx_error *err)
 {
-    following f = {.r = r, .symbol = symbol, .size = r->nnodes + 1,
-                   .cap = r->self->turn_cap};
+    following f = {.r = r, .symbol = symbol, .size = r->nnodes + 1};
     uint8_t *a = cfx_alloc(r->ctx, f.size), *b = cfx_alloc(r->ctx, f.size);
     f.floor = cfx_alloc(r->ctx, f.size * sizeof(*f.floor));
     r->nturns = 0;

@@ -63,15 +63,8 @@ static const binding *bound(const cfx_shape_match *m, cfx_dim symbol)
 
 static cfx_status bind(cfx_shape_match *m, cfx_dim symbol, cfx_dim dim)
 {
-    if (m->n == m->cap) {
-        size_t cap = m->cap ? 2 * m->cap : 8;
-        void *p = cfx_realloc(m->ctx, m->item, m->cap * sizeof(*m->item),
-                              cap * sizeof(*m->item));
-        if (!p)
-            return CFX_ENOMEM;
-        m->item = p;
-        m->cap = cap;
-    }
+    if (cfx_grow(m->ctx, m->item, m->cap, m->n + 1, NULL))
+        return CFX_ENOMEM;
     m->item[m->n++] = (binding){symbol, dim};
     return CFX_OK;
 }

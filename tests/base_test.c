@@ -1,6 +1,6 @@
 /*
- * base_test -- errors, texts, maps, arenas, numbers, and what a context is
- * made from.
+ * base_test -- errors, texts, arrays, maps, arenas, numbers, and what a context
+ * is made from.
  */
 #define _GNU_SOURCE 1
 #include <check.h>
@@ -498,6 +498,61 @@ START_TEST(sizes_are_checked)
 }
 END_TEST
 
+/* ---- Arrays ---- */
+
+START_TEST(arrays_grow_in_few_steps_and_keep_their_elements)
+{
+    counter c = {.fail_at = LONG_MAX};
+    cfx_options o = counted(&c);
+    cfx_context *own;
+    uint32_t *item = NULL;
+    size_t cap = 0;
+    ck_assert_int_eq(cfx_context_new(&own, &o, &err), CFX_OK);
+    long before = c.calls;
+    for (uint32_t i = 0; i < 100000; i++) {
+        ck_assert_int_eq(cfx_grow(own, item, cap, i + 1, &err), CFX_OK);
+        item[i] = 7 * i;
+    }
+    ck_assert_int_le(c.calls - before, 16);
+    for (uint32_t i = 0; i < 100000; i++)
+        ck_assert_uint_eq(item[i], 7 * i);
+    size_t was = cap;
+    ck_assert_int_eq(cfx_grow(own, item, cap, 50, &err), CFX_OK);
+    ck_assert_uint_eq(cap, was);
+    ck_assert_int_eq(cfx_grow(own, item, cap, 5 * was, &err), CFX_OK);
+    ck_assert_uint_ge(cap, 5 * was);
+    cfx_free(own, item, cap * sizeof(*item));
+    ck_assert_uint_eq(cfx_context_memory(own), 0);
+    cfx_context_free(own);
+}
+END_TEST
+
+START_TEST(an_array_that_cannot_grow_stays_as_it_is)
+{
+    counter c = {.fail_at = LONG_MAX};
+    cfx_options o = counted(&c);
+    cfx_context *own;
+    double *item = NULL;
+    size_t cap = 0;
+    ck_assert_int_eq(cfx_context_new(&own, &o, &err), CFX_OK);
+    ck_assert_int_eq(cfx_grow(own, item, cap, 3, &err), CFX_OK);
+    const double *at = item;
+    size_t was = cap;
+    item[2] = 5;
+    c.fail_at = c.calls;
+    ck_assert_int_eq(cfx_grow(own, item, cap, cap + 1, &err), CFX_ENOMEM);
+    ck_assert_str_eq(err.text, "out of memory");
+    c.fail_at = LONG_MAX;
+    /* The bytes of so many do not fit a size_t, nor does twice the number. */
+    ck_assert_int_eq(cfx_grow(own, item, cap, SIZE_MAX / 8 + 1, NULL),
+                     CFX_ENOMEM);
+    ck_assert_int_eq(cfx_grow(own, item, cap, SIZE_MAX, NULL), CFX_ENOMEM);
+    ck_assert(item == at && cap == was && item[2] == 5);
+    cfx_free(own, item, cap * sizeof(*item));
+    cfx_context_free(own);
+}
+END_TEST
+
 /* ---- Maps ---- */
 
 enum { KEYS = 3000 };
@@ -668,6 +723,8 @@ static Suite *base_suite(void)
     tcase_add_test(t, float_reads_back_and_has_no_digit_too_many);
     tcase_add_test(t, numbers_do_not_depend_on_the_locale);
     tcase_add_test(t, sizes_are_checked);
+    tcase_add_test(t, arrays_grow_in_few_steps_and_keep_their_elements);
+    tcase_add_test(t, an_array_that_cannot_grow_stays_as_it_is);
     tcase_add_test(t, map_finds_what_was_put_and_not_removed);
     tcase_add_test(t, map_compares_lengths_and_bytes);
     tcase_add_test(t, map_is_unchanged_when_it_cannot_grow);

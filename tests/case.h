@@ -28,15 +28,15 @@ typedef struct op_case {
     size_t ntensors;
 } op_case;
 
-/* Call fn for each line of a file, or for those that hold the text `only`. False,
- * with the reason on stderr, if it cannot be read. */
+/* Call fn for each line of a file, or for those that hold the text `only`.
+ * False, with the reason on stderr, if it cannot be read. */
 typedef void case_line_fn(void *user, const char *file, int number,
                           const char *line);
 bool case_lines(const char *file, const char *only, case_line_fn *fn,
                 void *user);
 
-/* Read the text of a case; in a meta scope its tensors are metas, and where that
- * has an environment, extents are expressions of symbols. False, with a
+/* Read the text of a case; in a meta scope its tensors are metas, and where
+ * that has an environment, extents are expressions of symbols. False, with a
  * sentence in why, if it is malformed or names a module type that there is
  * none of. Free with case_release. */
 bool case_read(op_case *c, cfx_scope *s, const char *text, size_t len,
@@ -50,6 +50,9 @@ cfx_value case_run(op_case *c, cfx_scope *s);
  * with a sentence in why. */
 bool case_compare(cfx_scope *s, const op_case *c, cfx_value result,
                   const char *golden, char *why, size_t size);
+
+/* The index behind that one, in row-major order. */
+void case_next_index(const cfx_tensor *t, int64_t *index);
 
 /* Are two results the same: kinds, types, shapes, strides, and elements where
  * neither is a meta? */

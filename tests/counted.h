@@ -1,6 +1,6 @@
 /*
- * counted.h -- a context whose memory is counted, what is read in it, and a sink
- * that refuses.
+ * counted.h -- a context whose memory is counted, what is read in it, and a
+ * sink that refuses.
  */
 #ifndef CFX_TEST_COUNTED_H
 #define CFX_TEST_COUNTED_H

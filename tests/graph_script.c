@@ -543,7 +543,7 @@ static cfx_status read_arguments(script *s, const char *text, size_t len,
     cfx_value names = CFX_NOTHING;
     char *list = malloc(len + 2), *to = list, quote = 0;
     if (!list)
-        return cfx_fail(s->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(s->err);
     *to++ = '[';
     for (size_t i = 0; i < len; i++) {
         if (quote && text[i] == '\\')

@@ -16,6 +16,7 @@ CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
 	tests/kernel_attention_test tests/op_shape_test \
 	tests/zoo_text_test tests/memory_test tests/threads_test \
 	tests/symbols_test tests/peak_test tests/interp_test \
+	tests/interp_nested_test \
 	tests/device_test tests/nn_test
 # Generated code and pictures.
 CHECK_TESTS += tests/code_test tests/picture_test
@@ -70,7 +71,7 @@ TESTS += $(GRAPH_TESTS)
 endif
 
 # Operators, modules and models against what PyTorch computes.
-CASE_SOURCES = %reldir%/case.c %reldir%/case.h
+CASE_SOURCES = %reldir%/case.c %reldir%/case_compare.c %reldir%/case.h
 ZOO_SOURCES = %reldir%/zoo.c %reldir%/zoo.h
 check_PROGRAMS += tests/opcases_test tests/opcases_memory_test \
 	tests/registry_test tests/zoo_test tests/same_test
@@ -118,6 +119,7 @@ clean-local:
 	rm -rf zoo random_graphs-*.script
 
 EXTRA_DIST += %reldir%/accelerator_test.h %reldir%/control_test.h %reldir%/counted.h \
+	%reldir%/interp_test.h %reldir%/machine_test.h %reldir%/model_test.h \
 	%reldir%/failing_alloc.h \
 	%reldir%/graph_test.h %reldir%/tensor_test.h \
 	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
@@ -263,7 +265,8 @@ dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
 TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
 
 # -- machine
-SHAPE_TESTS += tests/machine_test tests/machine_cached_test
+SHAPE_TESTS += tests/machine_test tests/machine_cached_test \
+	tests/machine_doubt_test
 dist_check_SCRIPTS += %reldir%/machine.sh
 TESTS += %reldir%/machine.sh
 

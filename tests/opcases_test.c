@@ -2,8 +2,8 @@
 /*
  * opcases_test -- every case in the golden files against what PyTorch got:
  * values, shapes, strides, types; and what infer promised against what came
- * out. Arguments: the golden files; -k TEXT: only cases that hold it; -x: in the
- * files that follow, f16 and bf16 must be PyTorch's bits.
+ * out. Arguments: the golden files; -k TEXT: only cases that hold it; -x: in
+ * the files that follow, f16 and bf16 must be PyTorch's bits.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -118,33 +118,45 @@ weights()
 graph "$(printf 'Net(\n  (l): Linear(in_features=1000, out_features=1000, bias=False)\n)')" \
     'call_module[target=l]' '%x,' >lin.fx
 
-# await COMMAND...: until it succeeds, but at most 20 s.
-await()
+# until_true COMMAND...: it succeeds, or 20 seconds have passed.
+until_true()
 {
     for _ in $(seq 200); do
-        "$@" 2>/dev/null && return
+        "$@" && break
         sleep 0.1
     done
 }
 
-# Conditions that may hold for the process.
-has_mapped() { grep -q lin.safetensors "/proc/$pid/maps"; }
-has_read() { awk '/^rchar/ { exit $2 < 4000000 }' "/proc/$pid/io"; }
-has_ended() { ! kill -0 $pid; }
+has_mapped() { grep -q lin.safetensors "/proc/$1/maps" 2>/dev/null; }
 
-# truncated STATUS CONDITION [OPTION]...: the file becomes shorter once the
-# condition holds. Without a map nothing happens until the process is stopped.
+has_read()
+{
+    awk '/^rchar/ { n = $2 } END { exit n < 4000136 }' "/proc/$1/io" 2>/dev/null
+}
+
+# Ticks of the processor that it has taken; none where it has ended.
+ticks() { awk '$3 != "Z" { print $14 + $15 }' "/proc/$1/stat" 2>/dev/null; }
+
+has_ended() { [ -z "$(ticks "$1")" ]; }
+has_worked() { [ "$(ticks "$1")" -gt "$2" ]; } # PID TICKS
+
+# truncated STATUS CONDITION [OPTION]...: after the condition holds. With status
+# 1 it ends by itself, else it is stopped after some work.
 truncated()
 {
-    want=$1 ready=$2
+    want=$1 condition=$2
     shift 2
     weights
     "$cfx" run lin.fx -i 'f32[1,1000]' --repeat 1000000000 -o half "$@" \
         >out 2>err &
     pid=$!
-    await $ready
+    until_true "$condition" $pid
     truncate -s 4096 lin.safetensors
-    if [ $want = 1 ]; then await has_ended; else sleep 0.5; fi
+    if [ "$want" = 1 ]; then
+        until_true has_ended $pid
+    else
+        until_true has_worked $pid $(($(ticks $pid) + 20))
+    fi
     kill -TERM $pid 2>/dev/null
     wait $pid
     got=$?
@@ -181,5 +193,26 @@ said 'many tensors' 1 'which the model lacks' "$cfx" run lin.fx -i 'f32[1,1000]'
 said 'a header beyond --max-mem' 1 'bytes of JSON may take [0-9]+ MB to parse' \
     "$cfx" run lin.fx -i 'f32[1,1000]' -w many.safetensors --max-mem 60M
 one_line 'a header beyond --max-mem'
+
+# So it is of descriptions of machines, and of reports.
+awk 'BEGIN {
+    printf "{\"schema\": \"cfx.machine/1\", \"threads\": ["
+    for (i = 0; i < 300000; i++)
+        printf "%s{}", i ? "," : ""
+    printf "]}"
+}' >machine.json
+sed 's/machine/roofline/; s/threads/nodes/' machine.json >report.json
+beyond() # NAME PATTERN OPTION...
+{
+    name=$1 pattern=$2
+    shift 2
+    said "$name" 1 "$pattern" "$cfx" roofline relu.fx -i 'f32[4]' "$@"
+    said "$name beyond --max-mem" 1 'bytes of JSON may take 8[0-9] MB to parse' \
+        "$cfx" roofline relu.fx -i 'f32[4]' "$@" --max-mem 60M
+    one_line "$name beyond --max-mem"
+}
+beyond 'a machine' 'threads has to be a list' --machine machine.json
+beyond 'a report' "item 0 of 'nodes' has no name" --against report.json \
+    --machine "$src/shapeprop/machines/raspberry-pi-5.json"
 
 tell

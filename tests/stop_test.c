@@ -2,8 +2,9 @@
  * stop_test -- long kernels heed the time limit and cancelling.
  *
  * Each row takes far longer than the limit, and is to end soon after it. The
- * memory of inputs is not touched beforehand: it costs nothing until it is read.
- * No row takes more than 4 GB: to map and free that costs the sanitizers a second.
+ * memory of inputs is not touched beforehand: it costs nothing until it is
+ * read. No row takes more than 4 GB: to map and free that costs the sanitizers
+ * a second.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <check.h>

@@ -33,9 +33,9 @@
  *
  * A hook may run other interpreters, and its own again: that run has an
  * environment to itself, and the outer one goes on as if nothing had happened.
- * A run clears `err` first. A hook that goes on after a call that failed returns
- * CFX_OK, and its error is forgotten; one that returns a bare status is given a
- * sentence by the run.
+ * A run clears `err` first. A hook that goes on after a call that failed
+ * returns CFX_OK, and its error is forgotten; one that returns a bare status is
+ * given a sentence by the run.
  *
  * A GraphModule that is called as a module runs in the same scope, by the base
  * class: as in torch.fx, hooks see the call and not what is inside. It is

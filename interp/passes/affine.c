@@ -8,11 +8,7 @@
 
 #include "interp/passes/memory.h"
 #include "nn/module_impl.h"
-
-static cfx_status no_memory(cfx_pass_call *p)
-{
-    return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
-}
+#include "op/op_impl.h"
 
 /* ---- Paths ---- */
 
@@ -21,7 +17,7 @@ static cfx_status count_path(path_uses *u, cfx_pass_call *p, const char *path,
 {
     cfx_map_entry *e = cfx_map_put(&u->count, path, len, NULL);
     if (!e)
-        return no_memory(p);
+        return cfx_no_memory(p->err);
     e->v.u++;
     return CFX_OK;
 }
@@ -76,18 +72,10 @@ const cfx_schema *cfx_pass__schema(cfx_pass_call *p, const cfx_node *n)
     return !t ? NULL : t->variant ? t->variant : t->schema;
 }
 
-static int param_named(const cfx_schema *schema, const char *name)
-{
-    for (int k = 0; k < schema->nparams; k++)
-        if (!strcmp(schema->params[k].name, name))
-            return k;
-    return -1;
-}
-
 cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
                         const char *name)
 {
-    int k = param_named(schema, name);
+    int k = cfx_param_find(schema, name, strlen(name));
     if (k >= 0 && (uint32_t)k < n->nargs)
         return n->args[k];
     for (uint32_t i = 0; i < n->nkwargs; i++)
@@ -101,7 +89,7 @@ static cfx_status remove_kwarg(cfx_pass_call *p, cfx_node *n, const char *name)
     size_t bytes = (2 * (size_t)n->nkwargs + 1) * sizeof(cfx_value), len = 0;
     cfx_value *kept = cfx_alloc(p->ctx, bytes);
     if (!kept)
-        return no_memory(p);
+        return cfx_no_memory(p->err);
     for (uint32_t i = 0; i < n->nkwargs; i++)
         if (strcmp(n->kwargs[2 * i].u.str->text, name)) {
             kept[2 * len] = n->kwargs[2 * i];
@@ -116,7 +104,7 @@ cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
                              const cfx_schema *schema, const char *name,
                              cfx_value v)
 {
-    int k = param_named(schema, name);
+    int k = cfx_param_find(schema, name, strlen(name));
     if (k >= 0 && (uint32_t)k < n->nargs)
         return cfx_node_update_arg(n, (size_t)k,
                                    v.kind ? v : cfx_none(), p->err);
@@ -131,7 +119,7 @@ const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n,
         return NULL;
     const cfx_module *m = cfx_module_at(p->gm, n->target.u.str->text);
     /* Parameters that are computed from others are not the module's own. */
-    if (!m || m->graph || !m->schema || cfx_module_child(m, "parametrizations"))
+    if (!m || m->graph || !m->schema || cfx_module__is_parametrized(m))
         return NULL;
     *type = m->schema->name;
     return m;
@@ -310,7 +298,7 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
     cfx_status st = made ? cfx_module_new(out, like->ctx, like->type,
                                           like->class_name, NULL, 0, all, n,
                                           err)
-                         : cfx_fail(err, CFX_ENOMEM, "out of memory");
+                         : cfx_no_memory(err);
     for (size_t i = 0; i < n; i++)
         cfx_value_unref(all[2 * i]);
     cfx_free(like->ctx, all, room * sizeof(*all));
@@ -354,7 +342,7 @@ static cfx_status layer_module(cfx_module **out, const layer *l,
         kwargs[2 * i + 1] = i ? cfx_value_of_dim(weight->shape[2 - i])
                               : cfx_bool(bias);
         if (!kwargs[2 * i].kind)
-            st = no_memory(p);
+            st = cfx_no_memory(p->err);
     }
     if (!st)
         st = cfx_pass__module_like(out, l->module, kwargs, n, p->err);

@@ -109,7 +109,7 @@ static cfx_status annotate(cfx_pass_call *p, cfx_node *n, cfx_buf *text)
     cfx_buf_clear(text);
     cfx_buf_add(text, type.at, type.len);
     if (text->failed)
-        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(p->err);
     if (n->type && !strcmp(n->type->text, cfx_buf_str(text)))
         return CFX_OK;
     p->changed++;

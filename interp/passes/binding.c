@@ -160,7 +160,7 @@ cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
         cfx_status bound = cfx_bind(&b, k->ctx, &one, args, nargs, kwargs,
                                     nkwargs, NULL);
         if (bound == CFX_ENOMEM)
-            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(err);
         if (bound)
             continue;
         f = for_tensors && takes_tensor(k, t->schema, b.in, CFX_T_ANY)
@@ -302,8 +302,7 @@ cfx_status cfx_graph_kinds__init(cfx_graph_kinds *k, const cfx_graph *g,
     *k = (cfx_graph_kinds){.ctx = cfx_graph_context(g),
                            .ids = cfx_graph_ids(g)};
     k->of = cfx_calloc(k->ctx, (size_t)k->ids + 1, sizeof(*k->of));
-    cfx_status st = k->of ? CFX_OK
-                          : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status st = k->of ? CFX_OK : cfx_no_memory(err);
     for (uint32_t i = 0; i < k->ids && !st; i++)
         k->of[i] = CFX_ANY_KIND;
     for (const cfx_node *n = cfx_graph_first(g); n && !st;

@@ -48,7 +48,7 @@ static cfx_status order_init(order *o, cfx_pass_call *p)
     o->waits = cfx_calloc(p->ctx, o->ids, sizeof(*o->waits));
     o->section = cfx_calloc(p->ctx, o->ids, sizeof(*o->section));
     return o->node && o->heap && o->place && o->waits && o->section
-               ? CFX_OK : cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+               ? CFX_OK : cfx_no_memory(p->err);
 }
 
 /* ---- Which is less ---- */
@@ -237,8 +237,7 @@ static cfx_status copy_all(const order *o, cfx_graph *to)
 {
     cfx_context *ctx = o->p->ctx;
     cfx_node **copies = cfx_calloc(ctx, o->ids, sizeof(cfx_node *));
-    cfx_status st = copies ? CFX_OK
-                           : cfx_fail(o->p->err, CFX_ENOMEM, "out of memory");
+    cfx_status st = copies ? CFX_OK : cfx_no_memory(o->p->err);
     for (size_t i = 0; i < o->nplaced && !st; i++)
         st = copy_node(o, to, o->node[i], copies);
     cfx_free(ctx, copies, o->ids * sizeof(cfx_node *));

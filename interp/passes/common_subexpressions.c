@@ -151,8 +151,7 @@ static cfx_status merger_init(merger *m, cfx_pass_call *p)
     m->last_write = cfx_calloc(p->ctx, (size_t)m->memory.ids + 1,
                                sizeof(*m->last_write));
     m->table = cfx_calloc(p->ctx, m->size, sizeof(*m->table));
-    return m->last_write && m->table
-               ? CFX_OK : cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+    return m->last_write && m->table ? CFX_OK : cfx_no_memory(p->err);
 }
 
 static void merger_release(merger *m)

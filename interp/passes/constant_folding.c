@@ -37,7 +37,7 @@ static cfx_status folder_init(folder *f, cfx_pass_call *p,
     f->constant = cfx_calloc(p->ctx, n, sizeof(*f->constant));
     f->waiting = cfx_calloc(p->ctx, n, sizeof(*f->waiting));
     if (!f->constant || !f->waiting)
-        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(p->err);
     return cfx_memory__init(&f->memory, p->graph, p->err);
 }
 
@@ -136,8 +136,10 @@ static cfx_value fetch_args(folder *f, const cfx_value *args, size_t n)
 {
     cfx_scope *s = &f->scope;
     cfx_value whole = cfx_tuple_new(s->ctx, n, args), out = CFX_NOTHING;
-    if (!whole.kind)
-        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (!whole.kind) {
+        cfx_no_memory(&s->error);
+        return cfx_none();
+    }
     if (cfx_node_map_value(&out, &f->value, whole, &s->error))
         out = CFX_NOTHING;
     cfx_value_unref(whole);

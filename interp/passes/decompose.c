@@ -54,7 +54,7 @@ static cfx_status make_rules(decomposer *d)
     d->room = n + d->o->n + 1;
     d->rule = cfx_calloc(d->p->ctx, d->room, sizeof(*d->rule));
     if (!d->rule)
-        return cfx_fail(d->p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(d->p->err);
     for (size_t i = 0; i < d->o->n && !st; i++)
         st = add_rule(d, &d->o->table[i], true);
     for (size_t i = 0; i < n && !st; i++)
@@ -82,7 +82,7 @@ static cfx_status find_uses(decomposer *d)
     d->last_use = cfx_calloc(ctx, d->ids + 1, sizeof(*d->last_use));
     d->needed = cfx_calloc(ctx, d->ids + 1, sizeof(*d->needed));
     if (!d->place || !d->last_use || !d->needed)
-        return cfx_fail(d->p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(d->p->err);
     for (const cfx_node *n = cfx_graph_first(d->p->graph); n;
          n = cfx_node_next(n)) {
         d->place[n->id] = ++at;

@@ -111,7 +111,7 @@ static cfx_status invert(cfx_pass_call *p, cfx_node *n,
     cfx_value note = cfx_tuple_new(p->ctx, 2, was);
     cfx_status st = note.kind
                         ? cfx_node_set_meta(n, meta_key, note, p->err)
-                        : cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+                        : cfx_no_memory(p->err);
     cfx_value_unref(note);
     if (!st)
         st = cfx_node_set_target(n, pair->mul, p->err);
@@ -141,8 +141,7 @@ static cfx_status div_to_mul_run(cfx_pass_call *p)
 {
     size_t ids = (size_t)cfx_graph_ids(p->graph) + 1;
     bool *is_tensor = cfx_calloc(p->ctx, ids, sizeof(*is_tensor));
-    cfx_status st = is_tensor ? CFX_OK : cfx_fail(p->err, CFX_ENOMEM,
-                                                  "out of memory");
+    cfx_status st = is_tensor ? CFX_OK : cfx_no_memory(p->err);
     for (cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n)) {
         if (p->reverse) {

@@ -39,7 +39,7 @@ static cfx_node *add_ones(cfx_pass_call *p, cfx_node *n)
         pad = cfx_graph_call_function(p->graph, pad_name, args, 4, NULL, 0,
                                       p->err);
     else
-        cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+        cfx_no_memory(p->err);
     cfx_graph_restore(p->graph, at);
     cfx_value_unref(args[1]);
     cfx_value_unref(args[2]);

@@ -44,7 +44,7 @@ static cfx_status sorter_init(sorter *s, cfx_pass_call *p)
     s->next = cfx_calloc(p->ctx, s->pairs->n + 1, sizeof(*s->next));
     if (!s->node || !s->position || !s->waits || !s->heap || !s->first ||
         !s->next)
-        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(p->err);
     for (uint32_t i = 0; i < s->pairs->n; i++) {
         uint32_t id = s->pairs->item[i].before->id;
         s->next[i] = s->first[id];

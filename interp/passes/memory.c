@@ -89,7 +89,7 @@ cfx_status cfx_memory__init(cfx_memory *m, const cfx_graph *g, cfx_error *err)
     m->written = cfx_calloc(m->ctx, n, sizeof(*m->written));
     m->effects = cfx_calloc(m->ctx, n, sizeof(*m->effects));
     if (!m->up || !m->written || !m->effects)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (uint32_t i = 0; i < n; i++)
         m->up[i] = i;
     cfx_effects_seen seen = {0};

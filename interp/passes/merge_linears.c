@@ -57,11 +57,6 @@ typedef struct merger {
 static const char suffix[] = "-merged";
 static const char meta_key[] = "linears_at";
 
-static cfx_status no_memory(cfx_pass_call *p)
-{
-    return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
-}
-
 static const char *last_atom(const char *path)
 {
     const char *dot = strrchr(path, '.');
@@ -113,7 +108,7 @@ static cfx_status find_looks(merger *m)
     m->writes = cfx_arena_alloc(&m->arena, n * sizeof(*m->writes));
     m->looked_at = cfx_arena_alloc(&m->arena, n * sizeof(*m->looked_at));
     if (!m->writes || !m->looked_at)
-        return no_memory(m->p);
+        return cfx_no_memory(m->p->err);
     memset(m->writes, 0, n * sizeof(*m->writes));
     memset(m->looked_at, 0, n * sizeof(*m->looked_at));
     for (const cfx_node *at = cfx_graph_first(m->p->graph); at;
@@ -140,7 +135,8 @@ static bool can_merge(merger *m, layer *l, cfx_node *n)
     const char *path = n->target.u.str->text;
     return n->op == CFX_CALL_MODULE &&
            !m->looked_at[cfx_memory__class(&m->memory, n->id)] &&
-           cfx_layer__find(l, m->p, n) && l->module && l->kind == LAYER_LINEAR && n->nargs == 1 &&
+           cfx_layer__find(l, m->p, n) && l->module &&
+           l->kind == LAYER_LINEAR && n->nargs == 1 &&
            !n->nkwargs && n->args[0].kind == CFX_NODE &&
            !strcmp(cfx_module_class_name(l->module), "Linear") &&
            !strchr(last_atom(path), '-') && strlen(path) < NAME_ROOM / 2 &&
@@ -161,14 +157,14 @@ static cfx_status join_group(merger *m, uint32_t i, const layer *l)
                        l->training, (int)(name - path), path);
     cfx_map_entry *e = cfx_map_put(&m->groups, key, (size_t)len, &added);
     if (!e)
-        return no_memory(m->p);
+        return cfx_no_memory(m->p->err);
     if (added) {
         e->v.u = m->ngroups;
         e->key = cfx_arena_strdup(&m->arena, key, (size_t)len);
         if (!e->key) {
             e->key = key;
             cfx_map_remove(&m->groups, key, (size_t)len);
-            return no_memory(m->p);
+            return cfx_no_memory(m->p->err);
         }
     }
     group *g = &m->group[e->v.u];
@@ -194,7 +190,7 @@ static cfx_status find_groups(merger *m)
     m->next = cfx_arena_alloc(&m->arena, len * sizeof(*m->next));
     m->group = cfx_arena_alloc(&m->arena, len * sizeof(*m->group));
     if (!m->node || !m->next || !m->group)
-        return no_memory(p);
+        return cfx_no_memory(p->err);
     memset(m->next, 0, len * sizeof(*m->next));
     uint32_t i = 1;
     cfx_status st = CFX_OK;
@@ -298,7 +294,7 @@ static cfx_status new_linear(cfx_module **out, cfx_pass_call *p,
     *out = NULL;
     cfx_status st = kwargs[0].kind && kwargs[2].kind
                         ? cfx_pass__module_like(out, like, kwargs, 2, p->err)
-                        : no_memory(p);
+                        : cfx_no_memory(p->err);
     cfx_value_unref(kwargs[0]);
     cfx_value_unref(kwargs[2]);
     if (!st)
@@ -323,7 +319,7 @@ static cfx_status become_slice(cfx_pass_call *p, cfx_node *n, cfx_node *merged,
                         index[1].kind ? cfx_tuple_new(p->ctx, 2, index)
                                       : CFX_NOTHING};
     cfx_status st = args[1].kind ? cfx_node_set_args(n, args, 2, p->err)
-                                 : no_memory(p);
+                                 : cfx_no_memory(p->err);
     cfx_value_unref(args[1]);
     cfx_value_unref(index[1]);
     if (!st)
@@ -357,7 +353,7 @@ static cfx_status note_places(merger *m, const group *g, cfx_node *merged)
     cfx_value note = cfx_tuple_new(p->ctx, n, place);
     cfx_status st = note.kind
                         ? cfx_node_set_meta(merged, meta_key, note, p->err)
-                        : no_memory(p);
+                        : cfx_no_memory(p->err);
     cfx_value_unref(note);
     return st;
 }

@@ -41,11 +41,6 @@ typedef struct merger {
     cfx_node **late;
 } merger;
 
-static cfx_status no_memory(merger *m)
-{
-    return cfx_fail(m->p->err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Which products can be one ---- */
 
 static bool is_product(const cfx_node *n)
@@ -112,7 +107,7 @@ static cfx_status join_group(merger *m, uint32_t i)
     cfx_map_entry *e = key ? cfx_map_put(&m->groups, key, strlen(key), &added)
                            : NULL;
     if (!e)
-        return no_memory(m);
+        return cfx_no_memory(m->p->err);
     if (added) {
         e->v.u = m->ngroups++;
         m->group[e->v.u].first = i;
@@ -202,7 +197,7 @@ static cfx_node *call_list(merger *m, const char *target, cfx_value first,
         made = cfx_graph_call_function(p->graph, target, args + skip,
                                        2 - skip, NULL, 0, p->err);
     else
-        no_memory(m);
+        cfx_no_memory(m->p->err);
     cfx_value_unref(list);
     m->p->changed++;
     return made;
@@ -230,12 +225,6 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
     return st;
 }
 
-static int by_order(const void *a, const void *b)
-{
-    const cfx_node *x = *(cfx_node *const *)a, *y = *(cfx_node *const *)b;
-    return x->order < y->order ? -1 : x->order > y->order;
-}
-
 /* Move all that uses the results, and stands before them, behind `end`. None
  * of this needs memory. */
 static cfx_status move_users(merger *m, const group *g,
@@ -252,7 +241,7 @@ static cfx_status move_users(merger *m, const group *g,
             }
     }
     if (n > 1)
-        qsort(m->late, n, sizeof(*m->late), by_order);
+        qsort(m->late, n, sizeof(*m->late), cfx_carve__by_order);
     for (size_t i = 0; i < n && !st; i++) {
         m->is_late[m->late[i]->id] = false;
         st = cfx_node_append(end, m->late[i], m->p->err);
@@ -334,7 +323,7 @@ static cfx_status merge_groups(merger *m)
             continue;
         cfx_value *items = cfx_alloc(p->ctx, bytes);
         if (!items)
-            return no_memory(m);
+            return cfx_no_memory(m->p->err);
         cfx_insert_point at = cfx_graph_inserting_before(p->graph, NULL);
         st = merge_group(m, g, items);
         cfx_graph_restore(p->graph, at);
@@ -359,7 +348,7 @@ static cfx_status prepare(merger *m)
     m->late = cfx_arena_alloc(a, 6 * ids * sizeof(*m->late));
     if (!m->node || !m->next || !m->number || !m->effects || !m->group ||
         !m->is_late || !m->late)
-        return no_memory(m);
+        return cfx_no_memory(m->p->err);
     memset(m->is_late, 0, 6 * ids * sizeof(*m->is_late));
     memset(m->next, 0, ids * sizeof(*m->next));
     memset(m->group, 0, ids * sizeof(*m->group));

@@ -242,7 +242,7 @@ static cfx_status normalize_node(const normalizer *z, cfx_node *n)
     if (!st && c.any && !c.differ)
         st = rewrite(z, n, &c.call);
     spelled_release(&c.call);
-    return st == CFX_ENOMEM ? cfx_fail(z->p->err, st, "out of memory") : st;
+    return st == CFX_ENOMEM ? cfx_no_memory(z->p->err) : st;
 }
 
 static cfx_status normalize_run(cfx_pass_call *p)

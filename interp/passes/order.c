@@ -29,15 +29,8 @@ static cfx_status add_pair(ordering *o, cfx_node *before, cfx_node *after)
     cfx_order_pairs *p = o->out;
     if (!before || before == after)
         return CFX_OK;
-    if (p->n == p->room) {
-        size_t room = p->room ? 2 * p->room : 16;
-        void *more = cfx_realloc(p->ctx, p->item, p->room * sizeof(*p->item),
-                                 room * sizeof(*p->item));
-        if (!more)
-            return cfx_no_memory(o->err);
-        p->item = more;
-        p->room = room;
-    }
+    if (cfx_grow(p->ctx, p->item, p->room, p->n + 1, o->err))
+        return CFX_ENOMEM;
     p->item[p->n++] = (cfx_order_pair){before, after};
     return CFX_OK;
 }

@@ -162,8 +162,7 @@ static cfx_status binds_to(reinplacer *r, const cfx_node *n,
                       : CFX_ENAME;
     *yes = !st && b.target->op == w->target->op && b.inplace;
     cfx_bound_release(&b);
-    return st == CFX_ENOMEM ? cfx_fail(r->p->err, st, "out of memory")
-                            : CFX_OK;
+    return st == CFX_ENOMEM ? cfx_no_memory(r->p->err) : CFX_OK;
 }
 
 /* relu(x) becomes relu_(x), relu(x, inplace=False) relu(x, inplace=True). */
@@ -213,7 +212,7 @@ static cfx_status reinplacer_init(reinplacer *r, cfx_pass_call *p)
     r->last_use = cfx_calloc(p->ctx, n, sizeof(*r->last_use));
     r->held = cfx_calloc(p->ctx, n, sizeof(*r->held));
     if (!r->last_use || !r->held)
-        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(p->err);
     cfx_status st = cfx_graph_kinds__init(&r->kinds, p->graph, false, p->err);
     return st ? st : cfx_memory__init(&r->memory, p->graph, p->err);
 }

@@ -167,15 +167,14 @@ static cfx_status try_on(trial *t, const cfx_node *n, cfx_tensor *x,
     cfx_value *args = cfx_alloc(t->p->ctx, bytes);
     *fits = *same = false;
     if (!args)
-        return cfx_fail(t->p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(t->p->err);
     cfx_status st = CFX_EINVAL;
     if (bind_sample(args, n->args, nargs, x) &&
         bind_sample(args + nargs, n->kwargs, nkwargs, x))
         st = call_on(t, n, args, args + nargs, x, same);
     cfx_free(t->p->ctx, args, bytes);
     *fits = !st;
-    return st == CFX_ENOMEM ? cfx_fail(t->p->err, st, "out of memory")
-                            : CFX_OK;
+    return st == CFX_ENOMEM ? cfx_no_memory(t->p->err) : CFX_OK;
 }
 
 static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
@@ -186,7 +185,7 @@ static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
     *yes = false;
     cfx_status st = cfx_node_effects(n, &effects, NULL);
     if (st == CFX_ENOMEM)
-        return cfx_fail(t->p->err, st, "out of memory");
+        return cfx_no_memory(t->p->err);
     if (st || cfx_effects_any(&effects))
         return CFX_OK;
     if (known.kind == CFX_TENSOR)

@@ -34,7 +34,7 @@ static cfx_status map_args(cfx_value *out, cfx_pass_call *p,
 {
     cfx_value all = cfx_tuple_new(p->ctx, n, args);
     if (!all.kind)
-        return cfx_fail(p->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(p->err);
     cfx_status st = cfx_node_map_value(out, map, all, p->err);
     cfx_value_unref(all);
     return st;

@@ -50,21 +50,6 @@ void cfx_shape_env_free(cfx_shape_env *env)
     cfx_free(ctx, env, sizeof(*env));
 }
 
-bool cfx_env_reserve(cfx_context *ctx, void *array, size_t *cap, size_t len,
-                     size_t each)
-{
-    void **p = array;
-    if (len < *cap)
-        return true;
-    size_t more = len < 8 ? 8 : len * 2;
-    void *q = cfx_realloc(ctx, *p, *cap * each, more * each);
-    if (!q)
-        return false;
-    *p = q;
-    *cap = more;
-    return true;
-}
-
 /* ---- Symbols ---- */
 
 const cfx_known *cfx_env_known(const cfx_shape_env *env, const cfx_expr *s)
@@ -107,8 +92,7 @@ cfx_known *cfx_env_know(cfx_shape_env *env, cfx_dim symbol)
     if (number < env->known_from && !know_before(env, number))
         return NULL;
     size_t i = (size_t)(number - env->known_from), old = env->known_cap;
-    if (!cfx_env_reserve(env->ctx, &env->known, &env->known_cap, i,
-                         sizeof(*env->known)))
+    if (cfx_grow(env->ctx, env->known, env->known_cap, i + 1, NULL))
         return NULL;
     know_nothing(env->known + old, env->known_cap - old);
     cfx_undo *u = env->undo;
@@ -140,8 +124,8 @@ static cfx_dim declare(cfx_shape_env *env, cfx_dim symbol, int64_t min,
     if (min < -CFX_DIM_MAX)
         min = -CFX_INF;
     bool old = cfx_env_known(env, cfx_expr_of(symbol)) != NULL;
-    if (!cfx_env_reserve(env->ctx, &env->symbol, &env->symbol_cap,
-                         env->symbols, sizeof(*env->symbol)))
+    if (cfx_grow(env->ctx, env->symbol, env->symbol_cap, env->symbols + 1,
+                 NULL))
         return cfx_exprs_no_memory(env->table);
     cfx_known *k = cfx_env_know(env, symbol);
     if (!k)

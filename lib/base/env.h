@@ -82,10 +82,6 @@ const cfx_known *cfx_env_known(const cfx_shape_env *env, const cfx_expr *s);
 /* The same to be changed, noted in `undo`; NULL on lack of memory. */
 cfx_known *cfx_env_know(cfx_shape_env *env, cfx_dim symbol);
 
-/* Room for one more in an array; false on lack of memory. */
-bool cfx_env_reserve(cfx_context *ctx, void *array, size_t *cap, size_t len,
-                     size_t each);
-
 /* A symbol that a text names: one that is not known yet is at least 1. */
 cfx_dim cfx_dim_symbol_default(cfx_shape_env *env, const char *name,
                                size_t len);

@@ -46,6 +46,11 @@ cfx_status cfx_fail(cfx_error *err, cfx_status code, const char *fmt, ...)
     return code;
 }
 
+cfx_status cfx_no_memory(cfx_error *err)
+{
+    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
 cfx_status cfx_fail_at(cfx_error *err, const char *fmt, ...)
 {
     if (!err || !err->code)

@@ -25,8 +25,7 @@ static bool contains(cfx_dim d, const cfx_expr *symbol)
 
 static bool add_fact(cfx_shape_env *env, cfx_dim d, bool nonzero)
 {
-    if (!cfx_env_reserve(env->ctx, &env->fact, &env->fact_cap, env->facts,
-                         sizeof(*env->fact)))
+    if (cfx_grow(env->ctx, env->fact, env->fact_cap, env->facts + 1, NULL))
         return false;
     env->fact[env->facts++] = (cfx_fact){d, nonzero};
     return true;
@@ -501,8 +500,8 @@ bool cfx_env_record(cfx_shape_env *env, cfx_relation r, cfx_dim d)
     const char *text = keep_text(env, &b, &added);
     bool ok = text != NULL;
     if (added) {
-        ok = cfx_env_reserve(env->ctx, &env->guard, &env->guard_cap,
-                             env->guards, sizeof(*env->guard)) &&
+        ok = !cfx_grow(env->ctx, env->guard, env->guard_cap, env->guards + 1,
+                       NULL) &&
              assume_or_take_back(env, r, d);
         if (ok)
             env->guard[env->guards++] = text;

@@ -69,17 +69,6 @@ static void run_pieces(const cfx_context *ctx, cfx_pool *p, int index)
     }
 }
 
-/* All pieces, on this thread. */
-static void run_alone(const cfx_context *ctx, int64_t n, int64_t grain,
-                      cfx_parallel_fn *fn, void *arg, int index)
-{
-    for (int64_t begin = 0; begin < n && !cfx_context_stops(ctx);) {
-        int64_t end = grain < n - begin ? begin + grain : n;
-        fn(arg, begin, end, index);
-        begin = end;
-    }
-}
-
 /* ---- Workers ---- */
 
 static uint64_t load_state(const cfx_pool *p)
@@ -268,7 +257,7 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
     if (grain < 1)
         grain = 1;
     if (ctx->threads == 1) {
-        run_alone(ctx, n, grain, fn, arg, 0);
+        cfx_pool_run_alone(ctx, n, grain, fn, arg, 0);
         return;
     }
     bool idle = false;
@@ -276,7 +265,8 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                           &p->busy, &idle, true, memory_order_acquire,
                           memory_order_relaxed)) {
         idle = !atomic_load_explicit(&p->busy, memory_order_relaxed);
-        run_alone(ctx, n, grain, fn, arg, idle ? 0 : index_of_self(p));
+        cfx_pool_run_alone(ctx, n, grain, fn, arg,
+                           idle ? 0 : index_of_self(p));
         return;
     }
     if (!atomic_load_explicit(&p->workers, memory_order_relaxed))

@@ -8,7 +8,19 @@
 #ifndef CFX_BASE_POOL_H
 #define CFX_BASE_POOL_H
 
-#include <cfx/context.h>
+#include "base/stop.h"
+
+/* All pieces, on this thread. */
+CFX_INLINE void cfx_pool_run_alone(const cfx_context *ctx, int64_t n,
+                                   int64_t grain, cfx_parallel_fn *fn,
+                                   void *arg, int index)
+{
+    for (int64_t begin = 0; begin < n && !cfx_context_stops(ctx);) {
+        int64_t end = grain < n - begin ? begin + grain : n;
+        fn(arg, begin, end, index);
+        begin = end;
+    }
+}
 
 #ifdef CFX_NO_THREADS
 

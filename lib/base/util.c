@@ -1,9 +1,32 @@
 /*
- * util -- maps and arenas.
+ * util -- arrays that grow, maps, arenas.
  */
 #include "base/util.h"
 
 #include <assert.h>
+
+/* ---- Arrays ---- */
+
+cfx_status cfx_grow_array(cfx_context *ctx, void *array, size_t *cap,
+                          size_t need, size_t size, cfx_error *err)
+{
+    enum { LEAST = 8 };
+    size_t more = *cap <= SIZE_MAX / 2 ? 2 * *cap : need, bytes;
+    void *p = NULL;
+    if (more < need)
+        more = need;
+    if (more < LEAST)
+        more = LEAST;
+    /* A pointer to a pointer of another type: its bytes are copied. */
+    memcpy(&p, array, sizeof(p));
+    p = cfx_mul_size(&bytes, more, size)
+            ? cfx_realloc(ctx, p, *cap * size, bytes) : NULL;
+    if (!p)
+        return cfx_no_memory(err);
+    memcpy(array, &p, sizeof(p));
+    *cap = more;
+    return CFX_OK;
+}
 
 /* ---- Maps ---- */
 

@@ -1,5 +1,5 @@
 /*
- * util.h -- what C lacks: growing text, maps, arenas. Not installed.
+ * util.h -- what C lacks: growing text and arrays, maps, arenas. Not installed.
  */
 #ifndef CFX_UTIL_H
 #define CFX_UTIL_H
@@ -66,6 +66,27 @@ CFX_INLINE void cfx_pages_free(cfx_context *ctx, void *p, size_t size)
 /* The same, aligned to a power of two, at most 4096. */
 void *cfx_aligned_alloc(cfx_context *ctx, size_t size, size_t align);
 void cfx_aligned_free(cfx_context *ctx, void *p, size_t size, size_t align);
+
+/* ---- Arrays that grow ---- */
+
+/*
+ * Give `array`, which has room for `cap` elements, room for `need`: at least
+ * twice what it had, so that adding elements one by one costs O(1) each. Array
+ * and cap are lvalues, NULL and 0 at first; on failure both stay. Arguments may
+ * be evaluated twice.
+ *
+ *     cfx_status st = cfx_grow(ctx, list->item, list->cap, list->n + 1, err);
+ *     if (!st)
+ *         list->item[list->n++] = item;
+ *
+ * Returns CFX_OK or CFX_ENOMEM, and err may be NULL.
+ */
+#define cfx_grow(ctx, array, cap, need, err)                                  \
+    (CFX_LIKELY((need) <= (cap))                                              \
+         ? CFX_OK                                                             \
+         : cfx_grow_array(ctx, &(array), &(cap), need, sizeof(*(array)), err))
+cfx_status cfx_grow_array(cfx_context *ctx, void *array, size_t *cap,
+                          size_t need, size_t size, cfx_error *err);
 
 /* ---- A map from text to a pointer or number. Keys are not copied. ---- */
 
@@ -142,10 +163,6 @@ char *cfx_arena_strdup(cfx_arena *a, const char *s, size_t len);
 /* cfx_fail for functions that take their arguments from another. */
 cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
                      va_list ap) CFX_PRINTF(3, 0);
-CFX_INLINE cfx_status cfx_no_memory(cfx_error *err)
-{
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
-}
 
 /* ---- Numbers ---- */
 

@@ -178,7 +178,7 @@ struct cfx_call {
     bool meta;               /* nothing is to be computed */
     bool known;              /* shapes are propagated: the data that tensors
                                 have are theirs, and rules may go by them */
-    cfx_device_label device; /* of a meta or known call: where new results are */
+    cfx_device_label device; /* where new results of a meta or known call are */
     uint8_t nout;
     uint8_t alias[CFX_MAX_OUTS]; /* 1 + the parameter that out[i] views, or 0 */
     cfx_tensor *out[CFX_MAX_OUTS];

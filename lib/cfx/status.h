@@ -63,6 +63,9 @@ CFX_INLINE void cfx_error_clear(cfx_error *err)
 CFX_API cfx_status cfx_fail(cfx_error *err, cfx_status code, const char *fmt,
                             ...) CFX_PRINTF(3, 4);
 
+/* cfx_fail with CFX_ENOMEM and the text "out of memory". */
+CFX_API cfx_status cfx_no_memory(cfx_error *err);
+
 /* Put "PLACE: " before the text of an error. Returns its code. */
 CFX_API cfx_status cfx_fail_at(cfx_error *err, const char *fmt, ...)
     CFX_PRINTF(2, 3);

@@ -86,8 +86,8 @@ CFX_API cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx,
 /* Read "cuda:0", "mps", "cpu"; without a number the first of its type. Returns
  * false where PyTorch has no such device. */
 CFX_API bool cfx_device_parse(cfx_device_label *out, const char *text);
-/* Write it so, at most size - 1 bytes and a NUL: "cuda:0", "cpu"; also "cpu" for
- * a label that is not told. Returns the length of the whole, as snprintf. */
+/* Write it so, at most size - 1 bytes and a NUL: "cuda:0", "cpu"; also "cpu"
+ * for a label that is not told. Returns the whole length, as snprintf. */
 CFX_API size_t cfx_device_format(cfx_device_label device, char *buf,
                                  size_t size);
 /* Is it of this type ("cuda")? A label that is not told is "cpu". */

@@ -78,7 +78,7 @@ typedef struct cfx_value {
 } cfx_value;
 
 /*
- * Tuples and lists have `len` items; so has a dict, its keys and values in turn.
+ * Tuples and lists have `len` items; so has a dict: keys and values in turn.
  * Slices and ranges have 3 (start, stop, step); complex numbers 2 floats.
  * `type` names a named tuple ("torch.return_types.topk" with field names
  * "values indices"), else NULL.

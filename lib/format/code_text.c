@@ -13,16 +13,8 @@ bool cfx_code_body__note(cfx_code_body *b, const cfx_node *n)
 {
     if (!b->notes)
         return true;
-    if (b->len == b->cap) {
-        size_t cap = b->cap ? 2 * b->cap : 64;
-        const cfx_node **node =
-            cfx_realloc(b->text.ctx, b->node, b->cap * sizeof(*node),
-                        cap * sizeof(*node));
-        if (!node)
-            return false;
-        b->node = node;
-        b->cap = cap;
-    }
+    if (cfx_grow(b->text.ctx, b->node, b->cap, b->len + 1, NULL))
+        return false;
     b->node[b->len++] = n;
     return true;
 }
@@ -38,11 +30,11 @@ cfx_status cfx_code_add(cfx_code_body *to, const char *text, size_t len,
 {
     for (size_t i = 0; i < len; i++)
         if (text[i] == '\n' && !cfx_code_body__note(to, n))
-            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(err);
     cfx_buf_add(&to->text, text, len);
     cfx_buf_putc(&to->text, '\n');
     if (to->text.failed || !cfx_code_body__note(to, n))
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     return CFX_OK;
 }
 
@@ -71,9 +63,10 @@ static void transform(cfx_coder *c, const cfx_code_transform *t)
     cfx_code_line *line = cut_lines(&c->body, &n);
     cfx_buf_init(&to.text, c->ctx);
     cfx_status st = line ? t->run(t->user, line, n, &to, c->err) : CFX_ENOMEM;
-    if (st && !c->err->code)
-        cfx_fail(c->err, st, st == CFX_ENOMEM ? "out of memory"
-                                              : "a transform failed");
+    if (st == CFX_ENOMEM)
+        cfx_no_memory(c->err);
+    else if (st)
+        cfx_fail(c->err, st, "a transform failed");
     cfx_free(c->ctx, line, (n + 1) * sizeof(*line));
     cfx_code_body__release(&c->body);
     c->body = to;
@@ -133,7 +126,7 @@ static cfx_status put_own_prologue(cfx_buf *to, const cfx_coder *c)
     const cfx_codegen *gen = c->how->codegen;
     const char **text = cfx_calloc(c->ctx, 2 * c->nparams + 1, sizeof(*text));
     if (!text)
-        return cfx_fail(c->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(c->err);
     cfx_code_signature sig = {.params = text, .names = text + c->nparams,
                               .nparams = c->nparams,
                               .result = cfx_buf_str(&c->type)};
@@ -158,7 +151,7 @@ static void make_prologue(cfx_buf *to, cfx_coder *c)
         cfx_out_finish(&out, c->err);
     }
     if (to->failed)
-        cfx_fail(c->err, CFX_ENOMEM, "out of memory");
+        cfx_no_memory(c->err);
 }
 
 /* ---- The whole ---- */

@@ -148,7 +148,7 @@ cfx_status cfx_graph_diff(cfx_sink to, const cfx_graph *a, const cfx_graph *b,
         print_changes(&d);
         st = cfx_out_finish(&out, err);
     } else {
-        st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(err);
     }
     diff_release(&d);
     if (nlines)

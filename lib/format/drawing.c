@@ -148,7 +148,7 @@ cfx_status cfx_drawing_init(cfx_drawing *d, const cfx_module *gm,
         return cfx_fail(err, CFX_EINVAL, "%s has no graph",
                         cfx_module_class_name(gm));
     if (!collect(d))
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     return CFX_OK;
 }
 

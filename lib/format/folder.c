@@ -29,7 +29,7 @@ typedef struct folder {
 
 static cfx_status out_of_memory(cfx_error *err)
 {
-    return cfx_fail(err, CFX_ENOMEM, "out of memory");
+    return cfx_no_memory(err);
 }
 
 static cfx_status join(cfx_buf *to, const cfx_buf *dir, const char *name,

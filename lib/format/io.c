@@ -4,8 +4,8 @@
  * A file that is written appears under its name only when it is complete: what
  * is written goes to a file without a name in the same directory (where the
  * file system has no such files, to one with a temporary name), which takes the
- * name at the end. Something that is no regular file (/dev/stdout, a pipe) cannot
- * be replaced and is written to directly. Nothing is fsync'ed: this guards
+ * name at the end. What is no regular file (/dev/stdout, a pipe) cannot be
+ * replaced and is written to directly. Nothing is fsync'ed: this guards
  * against programs that stop, not against power cuts.
  */
 #include "format/io.h"
@@ -26,7 +26,7 @@ cfx_status cfx_fail_errno(cfx_error *err, const char *what)
     int e = errno ? errno : EIO;
 
     if (e == ENOMEM)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     return what ? cfx_fail(err, CFX_EIO, "%s: %s", what, strerror(e))
                 : cfx_fail(err, CFX_EIO, "%s", strerror(e));
 }
@@ -103,7 +103,7 @@ static cfx_status bytes_grow(cfx_bytes *b, cfx_error *err)
     if (cfx_mul_size(&cap, b->cap, 2))
         data = cfx_block_alloc(b->ctx, cap);
     if (!data)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     memcpy(data, b->data, b->len);
     cfx_block_free(b->ctx, b->data, b->cap);
     b->data = data;
@@ -125,7 +125,7 @@ static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
                         "that are read", cap - 1, limit);
     b->data = cfx_block_alloc(b->ctx, cap);
     if (!b->data)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     b->cap = cap;
     for (;;) {
         if (b->len == b->cap && bytes_grow(b, err))
@@ -335,7 +335,7 @@ static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
     f->temporary_size = strlen(f->path) + 48;
     f->temporary = cfx_calloc(f->ctx, 1, f->temporary_size);
     if (!f->temporary)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     *fd = open_unnamed(f);
     if (*fd < 0)
         *fd = take_name(f, -1);
@@ -357,7 +357,7 @@ static cfx_status open_to_write(cfx_outfile *f, const char *path,
     f->path = path_copy(f->ctx, realpath(path, real) ? real : path,
                         &f->path_size);
     if (!f->path)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     if (!stat(f->path, &st) && !S_ISREG(st.st_mode)) {
         fd = open(f->path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
@@ -434,7 +434,7 @@ cfx_status cfx_tensors_init(cfx_tensors *list, cfx_context *ctx, size_t n,
         return CFX_OK;
     list->item = cfx_calloc(ctx, n, sizeof(*list->item));
     if (!list->item)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     list->n = n;
     return CFX_OK;
 }
@@ -445,7 +445,7 @@ cfx_status cfx_tensors_name(cfx_tensors *list, size_t i, const char *name,
     char *copy = cfx_alloc(list->ctx, len + 1);
 
     if (!copy)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     memcpy(copy, name, len);
     copy[len] = '\0';
     list->item[i].name = copy;

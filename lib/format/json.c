@@ -86,7 +86,7 @@ cfx_status cfx_json_parse(cfx_json *out, cfx_context *ctx, const char *text,
         return CFX_OK;
     cfx_json_release(out);
     if (json_error_code(&why) == json_error_out_of_memory)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     return prefix ? cfx_fail(err, CFX_EPARSE, "byte %zu: %s",
                              prefix + (size_t)why.position, why.text)
                   : cfx_fail(err, CFX_EPARSE, "%d:%d: %s", why.line, why.column,

@@ -269,6 +269,15 @@ void cfx_lexer_init(cfx_lexer *lx, const char *text, const char *end,
     cfx_lexer_next(lx);
 }
 
+bool cfx_is_name(const char *s, const char *end)
+{
+    if (s == end || !cfx_is_name_start(*s))
+        return false;
+    while (s < end && cfx_is_name_char(*s))
+        s++;
+    return s == end;
+}
+
 bool cfx_lexer_is_name(const cfx_lexer *lx, const char *name)
 {
     return lx->token == CFX_TOKEN_NAME && lx->len == strlen(name) &&

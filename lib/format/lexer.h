@@ -37,6 +37,9 @@ typedef struct cfx_lexer {
     cfx_buf *string;
 } cfx_lexer;
 
+/* Is all of a text a name? */
+bool cfx_is_name(const char *s, const char *end);
+
 /* Stand on the first token. `string` is the caller's, and initialized. */
 void cfx_lexer_init(cfx_lexer *lx, const char *text, const char *end,
                     cfx_buf *string);

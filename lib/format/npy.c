@@ -290,7 +290,7 @@ static cfx_status wrap_take(cfx_tensor **out, const struct npy *h,
 
     if (!o) {
         cfx_bytes_release(bytes);
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     }
     o->bytes = *bytes;
     *bytes = (cfx_bytes){0};
@@ -375,7 +375,7 @@ static cfx_status write_to(FILE *to, const cfx_tensor *t, cfx_error *err)
     cfx_buf_init(&header, t->ctx);
     format_header(&header, t);
     if (header.failed)
-        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        rc = cfx_no_memory(err);
     else if (fwrite(header.s, 1, header.len, to) != header.len)
         rc = cfx_fail_errno(err, NULL);
     cfx_buf_release(&header);

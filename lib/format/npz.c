@@ -23,7 +23,7 @@ enum { RATIO = 256, SPARE = 16 << 20 };
 static cfx_status zip_fail(cfx_error *err, zip_error_t *why)
 {
     if (zip_error_code_zip(why) == ZIP_ER_MEMORY)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     return cfx_fail(err, CFX_EPARSE, "%s", zip_error_strerror(why));
 }
 
@@ -111,7 +111,7 @@ static cfx_status inflate(cfx_bytes *b, zip_file_t *file, size_t size,
     b->cap = size + 1;
     b->data = cfx_block_alloc(b->ctx, b->cap);
     if (!b->data)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     memcpy(b->data, head, start.len);
     b->len = start.len;
     rc = read_some(file, b, size, err);

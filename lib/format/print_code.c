@@ -526,11 +526,11 @@ void cfx_print__code(cfx_out *o, const cfx_graph *g,
     cfx_coder c = {.err = err ? err : &own};
     init(&c, g, how);
     if (!prepare(&c))
-        cfx_fail(c.err, CFX_ENOMEM, "out of memory");
+        cfx_no_memory(c.err);
     else
         put_body(&c);
     if (c.wraps.failed || c.descs.failed || c.param_names.failed)
-        cfx_fail(c.err, CFX_ENOMEM, "out of memory");
+        cfx_no_memory(c.err);
     if (!c.err->code)
         cfx_coder__transform(&c);
     if (c.err->code)

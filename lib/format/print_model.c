@@ -89,7 +89,7 @@ cfx_status cfx_model_visit_tensors(
         if (cfx_graph_module_graph(m))
             st = visit_graph(&vis, cfx_graph_module_graph(m));
     cfx_numbering_release(&vis.numbers);
-    return st == CFX_ENOMEM ? cfx_fail(err, st, "out of memory") : st;
+    return st == CFX_ENOMEM ? cfx_no_memory(err) : st;
 }
 
 static void print_tensor(void *user, cfx_out *o, const cfx_tensor *t)
@@ -123,7 +123,7 @@ cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
         const char *name = schema->params[k].name;
         pairs[2 * n] = cfx_str_new(m->ctx, name, strlen(name));
         if (pairs[2 * n].kind == CFX_ABSENT)
-            st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+            st = cfx_no_memory(err);
         else
             pairs[2 * n++ + 1] = m->attrs.in[k];
     }

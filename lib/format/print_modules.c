@@ -3,15 +3,16 @@
  *
  * A line shows of a module's arguments what its type's `.repr` says. In the
  * superset it shows the hidden ones too, where they are not the default,
- * `undecided=('p',)` where some are, and `training=True` where the flag is set; and the arguments of a module with
- * children stand on its first line. ModuleLists fold neighbours that look the
- * same: `(0-11): 12 x Layer(`.
+ * `undecided=('p',)` where some are, and `training=True` where the flag is set;
+ * the arguments of a module with children stand on its first line. ModuleLists
+ * fold neighbours that look the same: `(0-11): 12 x Layer(`.
  */
 #include <stdio.h>
 
 #include "format/print.h"
 #include "format/repr.h"
 #include "nn/module_impl.h"
+#include "op/op_impl.h"
 
 /* ---- Arguments ---- */
 
@@ -71,7 +72,8 @@ static void put_hidden(cfx_out *o, const cfx_module *m, bool *any,
     for (int k = 0; m->schema && k < m->schema->nparams; k++) {
         const cfx_param *p = &m->schema->params[k];
         cfx_value v = m->attrs.in[k];
-        bool must = p->required || cfx_module__lists(m->type->must_give, p->name);
+        bool must = p->required ||
+                    cfx_module__lists(m->type->must_give, p->name);
         if (cfx_shown_has(m->type->repr, p->name) || is_told(m, p, v) ||
             (!must && cfx_is_default(p, v)))
             continue;
@@ -240,15 +242,8 @@ static bool enter(tree_printer *p, const cfx_module *m)
         cfx_out_putc(p->out, ')');
         return true;
     }
-    if (p->nlevels == p->cap) {
-        size_t cap = p->cap ? 2 * p->cap : 16;
-        void *q = cfx_realloc(p->ctx, p->level, p->cap * sizeof(*p->level),
-                              cap * sizeof(*p->level));
-        if (!q)
-            return false;
-        p->level = q;
-        p->cap = cap;
-    }
+    if (cfx_grow(p->ctx, p->level, p->cap, p->nlevels + 1, NULL))
+        return false;
     p->level[p->nlevels++] = (level){m, 0};
     if (p->lossless)
         put_arguments(p->out, m, true, p->err);

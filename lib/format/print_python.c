@@ -26,7 +26,7 @@ typedef struct writer {
 
 static void fail_memory(writer *w)
 {
-    cfx_out_fail(w->out, cfx_fail(w->err, CFX_ENOMEM, "out of memory"));
+    cfx_out_fail(w->out, cfx_no_memory(w->err));
 }
 
 /* ---- Names ---- */
@@ -141,7 +141,7 @@ static cfx_status note_function(void *user, const char *name,
     e = key && own ? cfx_map_put(&w->functions, key, strlen(key), &added)
                    : NULL;
     if (!e)
-        return cfx_fail(w->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(w->err);
     e->v.p = own;
     return import(w, name, qualified);
 }
@@ -197,7 +197,7 @@ static void put_constructor(writer *w, const cfx_module *m)
         cfx_out_puts(w->out, "GuardsFn()");
         return;
     }
-    if (cfx_module_child(m, "parametrizations")) {
+    if (cfx_module__is_parametrized(m)) {
         cfx_out_fail(w->out, cfx_fail(
             w->err, CFX_EUNSUPPORTED, "%s: a %s has no text in Python",
             path_below(w, m, w->root), cfx_module_class_name(m)));
@@ -348,7 +348,8 @@ static bool has_guards(const cfx_module *root)
 static const char guards_class[] =
     "\n\n"
     "class GuardsFn(torch.nn.Module):\n"
-    "    \"\"\"Checks of inputs, which the text of a program leaves out.\"\"\"\n"
+    "    \"\"\"Checks of inputs, which the text of a program leaves out."
+    "\"\"\"\n"
     "\n"
     "    def forward(self, *args):\n"
     "        return None\n";
@@ -420,7 +421,7 @@ static void init(writer *w, const cfx_module *gm, const char *name,
     if (e)
         e->v.p = (void *)(uintptr_t)own;
     else
-        cfx_fail(err, CFX_ENOMEM, "out of memory");
+        cfx_no_memory(err);
 }
 
 static void release(writer *w)
@@ -471,7 +472,7 @@ cfx_status cfx_print_python_module(cfx_sink to, const cfx_module *gm,
             put_class(&w, m, state);
     cfx_status st = cfx_out_finish(&out, err);
     if (!st && (w.imports.failed || w.wraps.failed))
-        st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(err);
     st = st ? st : err->code;
     cfx_out_init(&file, to);
     if (!st)

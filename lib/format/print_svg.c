@@ -495,9 +495,9 @@ cfx_status cfx_print_svg(cfx_sink to, const cfx_module *gm,
     cfx_buf_init(&p.text, p.d.ctx);
     cfx_out_init(&out, to);
     if (!st && !lay_out(&p))
-        st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(err);
     if (!st && p.text.failed)
-        st = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(err);
     if (!st && !out.status)
         put_picture(&p);
     if (p.text.failed)

@@ -330,7 +330,7 @@ static cfx_status randomize_module(cfx_module *m, cfx_buf *path, uint64_t seed,
                                    double gain, cfx_error *err)
 {
     if (!put_path(path, m))
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     size_t base = path->len;
     for (size_t i = 0; i < cfx_module_nstate(m); i++) {
         const cfx_state *state = cfx_module_state_at(m, i);
@@ -339,7 +339,7 @@ static cfx_status randomize_module(cfx_module *m, cfx_buf *path, uint64_t seed,
         path->len = base;
         cfx_buf_puts(path, state->name);
         if (path->failed)
-            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(err);
         cfx_status rc = randomize_state(m, state, path->s, seed, gain, err);
         if (rc)
             return rc;

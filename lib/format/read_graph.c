@@ -64,7 +64,7 @@ static cfx_status set_text(graph_reader *gr, cfx_buf *b, const char *s,
     cfx_buf_clear(b);
     cfx_buf_add(b, s, len);
     if (b->failed)
-        return cfx_reader_no_memory(gr->r);
+        return cfx_no_memory(gr->r->err);
     if (b->s)
         b->s[len] = '\0';
     if (len && memchr(s, '\0', len))
@@ -77,17 +77,8 @@ static cfx_status set_text(graph_reader *gr, cfx_buf *b, const char *s,
 static cfx_status set_string(graph_reader *gr, cfx_buf *b)
 {
     const cfx_buf *from = &gr->r->string;
-    return from->failed ? cfx_reader_no_memory(gr->r)
+    return from->failed ? cfx_no_memory(gr->r->err)
                         : set_text(gr, b, cfx_buf_str(from), from->len);
-}
-
-static bool is_node_name(const char *s, const char *end)
-{
-    if (s == end || !cfx_is_name_start(*s))
-        return false;
-    while (s < end && cfx_is_name_char(*s))
-        s++;
-    return s == end;
 }
 
 static const char *skip_blanks(const char *s, const char *end)
@@ -108,7 +99,7 @@ static cfx_status keep_name(graph_reader *gr, cfx_node *n)
     const char *name = cfx_names_create(&gr->g->names, cfx_buf_str(&gr->name),
                                         gr->name.len, true);
     if (!name)
-        return cfx_reader_no_memory(gr->r);
+        return cfx_no_memory(gr->r->err);
     *cfx_names_user(name) = n;
     *cfx_names_user(n->name) = NULL;
     n->name = name;
@@ -304,7 +295,7 @@ static cfx_status lossless_return(graph_reader *gr, const char *s)
         if (lx.token != CFX_TOKEN_NODE)
             return cfx_read__unexpected(r, &lx, "a name");
         st = set_text(gr, &gr->name, lx.text, lx.len);
-        if (!st && (!is_node_name(lx.text, lx.text + lx.len) ||
+        if (!st && (!cfx_is_name(lx.text, lx.text + lx.len) ||
                     cfx_graph_find(gr->g, cfx_buf_str(&gr->name))))
             return cfx_reader_fail(r, lx.text, CFX_EGRAPH,
                                    "%%%s is defined twice, or is no name",
@@ -364,7 +355,7 @@ static cfx_status torch_call(graph_reader *gr, const char *s)
         st = cfx_target__find(&chain, r->ctx, target,
                               gr->op == CFX_CALL_METHOD, NULL);
     if (st == CFX_ENOMEM)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     st = cfx_read__loose_args(r, body, close, chain);
     size_t kwargs = r->n;
     if (!st)
@@ -397,7 +388,7 @@ static cfx_status push_default(graph_reader *gr, const char *s,
     if (whole)
         return CFX_OK;
     if (st == CFX_ENOMEM)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     cfx_reader_pop_to(r, first);
     return cfx_reader_push_str(r, CFX_STR, s, (size_t)(end - s));
 }
@@ -475,7 +466,7 @@ static cfx_status read_annotation(graph_reader *gr, cfx_lexer *lx)
     if (lx->token != CFX_TOKEN_STRING || *at != '"')
         return cfx_read__unexpected(r, lx, "a type");
     if (r->string.failed)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     cfx_status st = gr->env ? CFX_OK
                             : cfx_shape_env_new(&gr->env, r->ctx, r->err);
     if (!st)
@@ -570,7 +561,7 @@ static cfx_status read_left_side(graph_reader *gr, const char **s)
     const char *end = gr->line.end, *name = *s + 1, *at = name;
     while (at < end && *at != ' ' && *at != ':')
         at++;
-    if (!is_node_name(name, at))
+    if (!cfx_is_name(name, at))
         return cfx_reader_fail(r, name, CFX_EPARSE,
                                "a node's name should follow the '%%'");
     cfx_status st = set_text(gr, &gr->name, name, (size_t)(at - name));
@@ -650,7 +641,7 @@ static cfx_status read_parameter(graph_reader *gr, const char *s,
     gr->at = s;
     gr->op = CFX_PLACEHOLDER;
     gr->typed = type != NULL;
-    if (!is_node_name(name, name_end))
+    if (!cfx_is_name(name, name_end))
         return cfx_reader_fail(r, s, CFX_EPARSE, "a name should stand here");
     cfx_status st = set_text(gr, &gr->name, name, (size_t)(name_end - name));
     if (!st)

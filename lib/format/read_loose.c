@@ -89,16 +89,8 @@ static cfx_status match_brackets(cfx_reader *r, const char *s, const char *end)
     bool open[2] = {false, false};
     if (len >= UINT32_MAX)
         return cfx_reader_fail(r, s, CFX_EPARSE, "the line is too long");
-    if (len > r->match_cap) {
-        size_t cap = 2 * len;
-        void *p = cfx_realloc(r->ctx, r->match,
-                              r->match_cap * sizeof(*r->match),
-                              cap * sizeof(*r->match));
-        if (!p)
-            return cfx_reader_no_memory(r);
-        r->match = p;
-        r->match_cap = cap;
-    }
+    if (cfx_grow(r->ctx, r->match, r->match_cap, len, r->err))
+        return CFX_ENOMEM;
     r->body = s;
     matcher m = {.match = r->match, .s = s};
     for (uint32_t i = 0; i < len; i++) {
@@ -160,15 +152,6 @@ static const char *find_mark(const cfx_reader *r, const char *s,
 static cfx_status loose_value(cfx_reader *r, const char *s, const char *end,
                               int depth, bool *text);
 
-static bool is_name(const char *s, const char *end)
-{
-    if (s == end || !cfx_is_name_start(*s))
-        return false;
-    while (s < end && cfx_is_name_char(*s))
-        s++;
-    return s == end;
-}
-
 /* As Python prints integers: "007" is a string. */
 static bool is_plain_int(const char *s, size_t len)
 {
@@ -204,7 +187,7 @@ static cfx_status strict_value(cfx_reader *r, const char *s, const char *end,
     if (whole)
         return CFX_OK;
     if (st == CFX_ENOMEM)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     cfx_reader_pop_to(r, first);
     return push_text(r, s, end, text);
 }
@@ -256,7 +239,7 @@ static cfx_status loose_number(cfx_reader *r, const char *s, const char *end,
 static cfx_status loose_node(cfx_reader *r, const char *s, const char *end,
                              bool *text)
 {
-    if (!is_name(s + 1, end))
+    if (!cfx_is_name(s + 1, end))
         return push_text(r, s, end, text);
     cfx_node *n = cfx_reader_node(r, s + 1, (size_t)(end - s - 1));
     if (n)
@@ -310,7 +293,7 @@ static cfx_status quoted_value(cfx_reader *r, const char *s, const char *end,
     cfx_lexer lx;
     cfx_lexer_init(&lx, s, end, &r->string);
     if (r->string.failed)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     if (lx.token != CFX_TOKEN_STRING)
         return push_text(r, s, end, text);
     return cfx_reader_push_str(r, CFX_STR, cfx_buf_str(&r->string),
@@ -360,7 +343,7 @@ static cfx_status end_run(cfx_reader *r, run *u)
     u->joined = false;
     cfx_value whole = cfx_str_new(r->ctx, u->s, (size_t)(u->end - u->s));
     if (whole.kind == CFX_ABSENT)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     cfx_value_unref(r->stack[u->index]);
     r->stack[u->index] = whole;
     return CFX_OK;
@@ -423,7 +406,7 @@ static const char *find_key(cfx_reader *r, const char *s, const char *end,
 {
     const char *colon = find_mark(r, s, end, ':');
     bool quoted = s < end && (*s == '\'' || *s == '"');
-    return colon == end || (kwargs && !quoted && !is_name(s, colon)) ? NULL
+    return colon == end || (kwargs && !quoted && !cfx_is_name(s, colon)) ? NULL
                                                                      : colon;
 }
 

@@ -72,7 +72,7 @@ static cfx_status read_path(cfx_reader *r, cfx_lexer *lx, const char *s,
         cfx_lexer_init(lx, s, end, &r->string);
     }
     if (path->failed || r->string.failed)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     if (!path->len || strlen(path->s) != path->len)
         return cfx_reader_fail(r, at, CFX_EPARSE, "a path should stand here");
     return cfx_read__punct(r, lx, ':');
@@ -238,7 +238,7 @@ static cfx_status read_inner(cfx_reader *r, const char **at, cfx_module *root)
         st = cfx_reader_fail(r, begin, CFX_EPARSE,
                              "the graph belongs to no container");
     else if (!word)
-        st = cfx_reader_no_memory(r);
+        st = cfx_no_memory(r->err);
     if (st)
         cfx_graph_free(g);
     else

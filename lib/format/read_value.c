@@ -22,7 +22,7 @@ cfx_status cfx_read__unexpected(cfx_reader *r, const cfx_lexer *lx,
 {
     int shown = lx->len > 40 ? 40 : (int)lx->len;
     if (lx->string->failed)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     if (lx->token == CFX_TOKEN_END)
         return cfx_reader_fail(r, lx->text, CFX_EPARSE,
                                "the text ends where %s should stand", wanted);
@@ -264,7 +264,7 @@ static cfx_status make_device(cfx_reader *r, const char *at, size_t first)
     }
     cfx_reader_pop_to(r, first);
     if (r->word.failed)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     return cfx_reader_push_str(r, CFX_DEVICE, cfx_buf_str(&r->word),
                                r->word.len);
 }
@@ -291,7 +291,7 @@ static cfx_status read_tensor(cfx_reader *r, cfx_lexer *lx)
         return st;
     cfx_map_entry *e = cfx_map_put(&r->tensors, key, len, NULL);
     if (!e)
-        return cfx_reader_no_memory(r);
+        return cfx_no_memory(r->err);
     if (!e->v.p && cfx_tensor_meta(&t, r->ctx, dtype, rank, shape, NULL,
                                    r->err)) {
         cfx_map_remove(&r->tensors, key, len);
@@ -495,7 +495,7 @@ cfx_status cfx_read__value(cfx_reader *r, cfx_lexer *lx, int depth)
     }
     case CFX_TOKEN_STRING: {
         if (lx->string->failed)
-            return cfx_reader_no_memory(r);
+            return cfx_no_memory(r->err);
         cfx_status st = cfx_reader_push_str(r, CFX_STR,
                                             cfx_buf_str(lx->string),
                                             lx->string->len);

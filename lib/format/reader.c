@@ -80,27 +80,15 @@ cfx_status cfx_reader_fail(cfx_reader *r, const char *at, cfx_status code,
     return cfx_reader_fail_at(r, at);
 }
 
-cfx_status cfx_reader_no_memory(cfx_reader *r)
-{
-    return cfx_fail(r->err, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- The stack ---- */
 
 cfx_status cfx_reader_push_take(cfx_reader *r, cfx_value v)
 {
     if (v.kind == CFX_ABSENT)
-        return cfx_reader_no_memory(r);
-    if (r->n == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 64;
-        void *p = cfx_realloc(r->ctx, r->stack, r->cap * sizeof(*r->stack),
-                              cap * sizeof(*r->stack));
-        if (!p) {
-            cfx_value_unref(v);
-            return cfx_reader_no_memory(r);
-        }
-        r->stack = p;
-        r->cap = cap;
+        return cfx_no_memory(r->err);
+    if (cfx_grow(r->ctx, r->stack, r->cap, r->n + 1, r->err)) {
+        cfx_value_unref(v);
+        return CFX_ENOMEM;
     }
     r->stack[r->n++] = v;
     return CFX_OK;
@@ -148,7 +136,7 @@ const char *cfx_reader_word(cfx_reader *r, const char *s, size_t len)
     cfx_buf_clear(&r->word);
     cfx_buf_add(&r->word, s, len);
     if (r->word.failed) {
-        cfx_reader_no_memory(r);
+        cfx_no_memory(r->err);
         return NULL;
     }
     return len ? r->word.s : "";

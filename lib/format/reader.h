@@ -44,7 +44,6 @@ cfx_status cfx_reader_fail(cfx_reader *r, const char *at, cfx_status code,
                            const char *fmt, ...) CFX_PRINTF(4, 5);
 /* Put the place before an error that was told from below. */
 cfx_status cfx_reader_fail_at(cfx_reader *r, const char *at);
-cfx_status cfx_reader_no_memory(cfx_reader *r);
 
 /* Push a value, which it takes; absent means that memory lacked. */
 cfx_status cfx_reader_push_take(cfx_reader *r, cfx_value v);

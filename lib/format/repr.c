@@ -60,12 +60,3 @@ bool cfx_told_next(const char **told, cfx_told *item)
     *told = item->attr + item->attr_len;
     return true;
 }
-
-int cfx_param_find(const cfx_schema *schema, const char *name, size_t len)
-{
-    for (int k = 0; k < schema->nparams; k++)
-        if (strlen(schema->params[k].name) == len &&
-            !memcmp(schema->params[k].name, name, len))
-            return k;
-    return -1;
-}

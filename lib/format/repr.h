@@ -38,7 +38,4 @@ typedef struct cfx_told {
 /* Take the next off a `.derive` (NULL: an empty one); false at its end. */
 bool cfx_told_next(const char **told, cfx_told *item);
 
-/* A parameter's place in a schema, or -1. */
-int cfx_param_find(const cfx_schema *schema, const char *name, size_t len);
-
 #endif

@@ -91,7 +91,7 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
 
     char *text = cfx_alloc(r->ctx, (size_t)len);
     if (!text)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     rc = read_at(r, text, (size_t)len, PREFIX, err);
     if (!rc && (len == 0 || text[0] != '{'))
         rc = cfx_fail(err, CFX_EPARSE, "the header does not begin with '{'");
@@ -229,7 +229,7 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
     r->n = n - (meta != NULL);
     r->entry = cfx_calloc(r->ctx, r->n, sizeof(*r->entry));
     if (!r->entry)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     json_object_foreach(r->header.root, key, info) {
         if (info == meta)
             continue;
@@ -470,7 +470,7 @@ static cfx_status describe(json_t *header, const cfx_named_tensor *item,
                   cfx_dtypes[t->dtype].safetensors, "shape", shape,
                   "data_offsets", (json_int_t)*at, (json_int_t)(*at + bytes));
     if (json_object_set_new(header, item->name, info))
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     *at += bytes;
     return CFX_OK;
 }
@@ -482,7 +482,7 @@ static cfx_status write_header(FILE *to, const json_t *header, cfx_error *err)
     char *text = json_dumps(header, JSON_COMPACT);
 
     if (!text)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     size_t len = strlen(text), pad = (PREFIX - len % PREFIX) % PREFIX;
     for (int i = 0; i < PREFIX; i++)
         prefix[i] = (unsigned char)((uint64_t)(len + pad) >> 8 * i);
@@ -499,8 +499,7 @@ static cfx_status write_all(FILE *to, const cfx_named_tensor **order, size_t n,
 {
     size_t at = 0;
     json_t *header = json_object();
-    cfx_status rc = header ? CFX_OK
-                           : cfx_fail(err, CFX_ENOMEM, "out of memory");
+    cfx_status rc = header ? CFX_OK : cfx_no_memory(err);
 
     for (size_t i = 0; i < n && !rc; i++)
         rc = describe(header, order[i], &at, err);
@@ -521,7 +520,7 @@ cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
     cfx_status rc = CFX_OK;
 
     if (!order)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     for (size_t i = 0; i < n && !rc; i++) {
         order[i] = &item[i];
         if (cfx_tensor_is_meta(item[i].tensor))

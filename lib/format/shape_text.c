@@ -267,16 +267,9 @@ typedef struct items {
 
 static cfx_status push(shape_reader *r, items *to, cfx_value v)
 {
-    if (to->n == to->cap) {
-        size_t cap = to->cap ? 2 * to->cap : 8;
-        void *p = cfx_realloc(r->ctx, to->item, to->cap * sizeof(v),
-                              cap * sizeof(v));
-        if (!p) {
-            cfx_value_unref(v);
-            return cfx_no_memory(r->err);
-        }
-        to->item = p;
-        to->cap = cap;
+    if (cfx_grow(r->ctx, to->item, to->cap, to->n + 1, r->err)) {
+        cfx_value_unref(v);
+        return CFX_ENOMEM;
     }
     to->item[to->n++] = v;
     return CFX_OK;

@@ -57,8 +57,7 @@ static cfx_status read_shard(struct shards *s, const char *shard,
     if (slash)
         cfx_buf_add(&path, s->index, (size_t)(slash + 1 - s->index));
     cfx_buf_puts(&path, shard);
-    cfx_status rc = path.failed
-                        ? cfx_fail(err, CFX_ENOMEM, "out of memory")
+    cfx_status rc = path.failed ? cfx_no_memory(err)
                         : cfx_safetensors_read(&tensors, s->ctx, path.s,
                                                s->mmap, err);
     if (!rc)
@@ -84,7 +83,7 @@ static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
         if (json_object_get(done, shard))
             continue;
         if (json_object_set_new(done, shard, json_true()))
-            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(err);
         cfx_status rc = read_shard(s, shard, err);
         if (rc)
             return rc;
@@ -123,7 +122,7 @@ cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
     struct shards s = {.ctx = ctx, .index = path, .mmap = map, .fn = fn,
                        .user = user};
     cfx_status rc = done ? parse_index(&index, ctx, path, err)
-                         : cfx_fail(err, CFX_ENOMEM, "out of memory");
+                         : cfx_no_memory(err);
 
     if (!rc) {
         s.map = json_object_get(index.root, "weight_map");

@@ -93,7 +93,7 @@ cfx_status cfx_out_finish(cfx_out *o, cfx_error *err)
     case CFX_OK:
         return CFX_OK;
     case CFX_ENOMEM:
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     case CFX_EIO:
         return cfx_fail(err, CFX_EIO, "the text cannot be written");
     default:

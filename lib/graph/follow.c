@@ -105,7 +105,7 @@ static cfx_status record_call(cfx_scope *s, cfx_call *call, cfx_value *out)
     if (!st && viewed.origins && cfx_value_visit(*out, mark, &viewed)) {
         cfx_value_unref(*out);
         *out = cfx_none();
-        st = cfx_fail(call->err, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(call->err);
     }
     return st;
 }
@@ -168,7 +168,7 @@ static cfx_value new_input(recorder *r, int k, int rank, cfx_dtype dtype)
         return cfx_none();
     cfx_value v = cfx_own(s, cfx_value_of_tensor(t));
     if (!cfx_scope_failed(s) && add_origins(r, t, (uint32_t)1 << k))
-        cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+        cfx_no_memory(&s->error);
     return v;
 }
 

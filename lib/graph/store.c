@@ -115,7 +115,7 @@ cfx_status cfx_store_string(cfx_store *store, cfx_string **out,
         cfx_map_entry *entry = cfx_map_get(&store->strings, text, len);
         s = entry ? string_of(entry) : new_string(store, text, len);
         if (!s)
-            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(err);
         *recent = s;
     }
     ++*values_of(s);
@@ -216,7 +216,7 @@ static cfx_status copy_aggregate(const copying *c, cfx_value *out, cfx_value v,
     size_t size = offsetof(cfx_seq, item) + n * sizeof(cfx_value);
     cfx_seq *seq = cfx_store_alloc(c->store, size);
     if (!seq)
-        return cfx_fail(c->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(c->err);
     seq->refs = 0;
     seq->len = v.u.seq->len;
     seq->ctx = c->store->arena.ctx;
@@ -291,7 +291,7 @@ cfx_status cfx_store_copy_array(cfx_store *store, cfx_value **out,
     if (n <= SIZE_MAX / sizeof(*copy))
         copy = cfx_store_alloc(store, n * sizeof(*copy));
     if (!copy)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_status st = copy_items(&(copying){store, nodes, err}, copy, v, n, 0);
     if (st)
         cfx_store_free(store, copy, n * sizeof(*copy));

@@ -15,16 +15,8 @@ static bool see(cfx_graph *g, cfx_node *n)
 {
     if (n->slot < g->seen_len && g->seen[n->slot] == n)
         return true;
-    if (g->seen_len == g->seen_room) {
-        size_t room = g->seen_room ? 2 * g->seen_room : 16;
-        cfx_node **seen = cfx_realloc(g->ctx, g->seen,
-                                      g->seen_room * sizeof(*seen),
-                                      room * sizeof(*seen));
-        if (!seen)
-            return false;
-        g->seen = seen;
-        g->seen_room = room;
-    }
+    if (cfx_grow(g->ctx, g->seen, g->seen_room, g->seen_len + 1, NULL))
+        return false;
     n->slot = (uint32_t)g->seen_len;
     g->seen[g->seen_len++] = n;
     return true;

@@ -13,6 +13,7 @@
 
 #include "kernel/gemm.h"
 #include "kernel/gemm_core.h"
+#include "kernel/int64.h"
 #include "kernel/norm.h"
 #include "kernel/pointwise.h"
 
@@ -32,8 +33,6 @@ typedef struct attention {
     char *work;
 } attention;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static bool is_16_bit(cfx_dtype t) { return t == CFX_F16 || t == CFX_BF16; }
 
 static const char *at(const void *p, int64_t i, size_t size)
@@ -44,7 +43,7 @@ static const char *at(const void *p, int64_t i, size_t size)
 /* The columns that rows before `end` may see. */
 static int64_t columns_seen(const cfx_attention *a, int64_t end)
 {
-    return a->causal ? min64(a->s, end) : a->s;
+    return a->causal ? cfx_min64(a->s, end) : a->s;
 }
 
 /* ---- The two products ---- */
@@ -79,7 +78,7 @@ static size_t products_size(const attention *s)
     size_t most = 0;
 
     for (int64_t i = 0; i < s->blocks; i++) {
-        int64_t rows = min64(s->rows, s->a->l - i * s->rows);
+        int64_t rows = cfx_min64(s->rows, s->a->l - i * s->rows);
         int64_t seen = columns_seen(s->a, i * s->rows + rows);
         cfx_gemm g[2] = {score_product(s, rows, seen),
                          value_product(s, rows, seen)};
@@ -196,7 +195,7 @@ static void block(const attention *s, char *work, int64_t n, int64_t h,
 {
     const cfx_attention *a = s->a;
     size_t size = cfx_dtype_size(a->dtype);
-    int64_t rows = min64(s->rows, a->l - i0);
+    int64_t rows = cfx_min64(s->rows, a->l - i0);
     int64_t seen = columns_seen(a, i0 + rows);
     int64_t kh = h / (a->kv_group ? a->kv_group : 1);
     const char *q = at(a->q, n * a->q_stride[0] + h * a->q_stride[1]

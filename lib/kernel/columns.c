@@ -28,8 +28,8 @@ static void range_of(int64_t out, int64_t stride, int64_t shift, int64_t n,
         *begin = *end;
 }
 
-/* Go through the rows of one channel of `w`: `EACH` does elements b1..e1 of a row of
- * outputs (at `out`) and of the image (at `in`, c->stride[1] apart). */
+/* Go through the rows of one channel of `w`: `EACH` does elements b1..e1 of a
+ * row of outputs (at `out`) and of the image (at `in`, c->stride[1] apart). */
 #define FOR_ROWS(c, EACH)                                                     \
     for (int64_t k0 = 0; k0 < (c)->kernel[0]; k0++)                           \
         for (int64_t k1 = 0; k1 < (c)->kernel[1]                              \

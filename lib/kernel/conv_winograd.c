@@ -18,6 +18,7 @@
 #include <string.h>
 
 #include "kernel/conv_core.h"
+#include "kernel/int64.h"
 
 enum { N = CFX_WINO_NUMBERS, TILE = CFX_WINO_TILE, EDGE = CFX_WINO_EDGE };
 /* The transformed inputs of one chunk, in bytes. */
@@ -54,14 +55,10 @@ typedef struct wino {
     atomic_bool infinite;
 } wino;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-
 static int64_t tiles_of(const cfx_conv3 *c)
 {
-    return c->c.batch * ceil_div(c->c.out[1], TILE)
-        * ceil_div(c->c.out[2], TILE);
+    return c->c.batch * cfx_ceil_div(c->c.out[1], TILE)
+        * cfx_ceil_div(c->c.out[2], TILE);
 }
 
 bool cfx_conv_is_winograd(const cfx_conv3 *c)
@@ -80,7 +77,7 @@ bool cfx_conv_is_winograd(const cfx_conv3 *c)
         return false;
     /* In cycles for each pair of channels, with 32 products in a cycle: what
      * the plain way takes, against the products and the weights here. */
-    tiles = round_up(tiles_of(c), 16);
+    tiles = cfx_round_up(tiles_of(c), 16);
     return (double)v->batch * (double)c->out_len * 9 / 32
         > 1.3 * (36.0 / 32 * (double)tiles + 12);
 }
@@ -100,26 +97,26 @@ static void make_wino(wino *w, const cfx_context *ctx, const cfx_conv3 *c)
     w->c = c;
     w->k = cfx_context_kernels(ctx)->conv->winograd;
     w->type = cfx_gemm_type_of(ctx, sizeof(float));
-    w->tiles_h = ceil_div(v->out[1], TILE);
-    w->tiles_w = ceil_div(v->out[2], TILE);
+    w->tiles_h = cfx_ceil_div(v->out[1], TILE);
+    w->tiles_w = cfx_ceil_div(v->out[2], TILE);
     w->tiles = tiles_of(c);
-    w->blocks = ceil_div(v->in_channels, CFX_GEMM_KC);
-    w->kc = round_up(ceil_div(v->in_channels, w->blocks), 8);
-    w->blocks = ceil_div(v->in_channels, w->kc);
-    w->panels = ceil_div(v->out_channels, w->type->mr);
+    w->blocks = cfx_ceil_div(v->in_channels, CFX_GEMM_KC);
+    w->kc = cfx_round_up(cfx_ceil_div(v->in_channels, w->blocks), 8);
+    w->blocks = cfx_ceil_div(v->in_channels, w->kc);
+    w->panels = cfx_ceil_div(v->out_channels, w->type->mr);
 
     /* Chunks of about the same size, whole vectors but the last. */
-    chunks = ceil_div(w->tiles * N * v->in_channels * 4, CHUNK_SIZE);
-    chunks = min64(chunks, ceil_div(w->tiles, MAX_LANES));
-    w->chunk = round_up(ceil_div(w->tiles, chunks), MAX_LANES);
-    w->nr = min64(w->type->nr, w->chunk);
-    w->keep = ceil_div(w->tiles, w->chunk) >= KEEP_WEIGHTS;
+    chunks = cfx_ceil_div(w->tiles * N * v->in_channels * 4, CHUNK_SIZE);
+    chunks = cfx_min64(chunks, cfx_ceil_div(w->tiles, MAX_LANES));
+    w->chunk = cfx_round_up(cfx_ceil_div(w->tiles, chunks), MAX_LANES);
+    w->nr = cfx_min64(w->type->nr, w->chunk);
+    w->keep = cfx_ceil_div(w->tiles, w->chunk) >= KEEP_WEIGHTS;
 
     w->row = w->tiles_w * TILE + 4;
     w->u_step = w->type->mr * CFX_GEMM_A_ROW;
     w->u_panel = N * w->blocks * w->u_step;
     /* Off the multiples of a page, which would share sets of the caches. */
-    w->v_step = v->in_channels * round_up(w->chunk, w->nr) + 16;
+    w->v_step = v->in_channels * cfx_round_up(w->chunk, w->nr) + 16;
     w->m_step = w->type->mr * w->chunk + 16;
     plane = floats(w->row * (w->tiles_h * TILE + 2));
     panel = floats(N * w->m_step) + (w->keep ? 0 : floats(w->u_panel));
@@ -154,7 +151,7 @@ static void make_table(wino *w)
     const cfx_conv *v = &w->c->c;
 
     for (int64_t i = 0; i < w->len + MAX_LANES; i++) {
-        int64_t t = w->at + min64(i, w->len - 1);
+        int64_t t = w->at + cfx_min64(i, w->len - 1);
         int64_t x = t % w->tiles_w, y = t / w->tiles_w % w->tiles_h;
         int64_t image = t / w->tiles_w / w->tiles_h;
 
@@ -162,8 +159,8 @@ static void make_table(wino *w)
             (y * w->row + x) * TILE,
             image * v->out_channels * w->c->out_len
                 + (y * v->out[2] + x) * TILE, image,
-            (int8_t)min64(TILE, v->out[1] - y * TILE),
-            (int8_t)min64(TILE, v->out[2] - x * TILE)
+            (int8_t)cfx_min64(TILE, v->out[1] - y * TILE),
+            (int8_t)cfx_min64(TILE, v->out[2] - x * TILE)
         };
     }
 }
@@ -175,7 +172,7 @@ static void pad_plane(const wino *w, float *to, const float *from)
 {
     const cfx_conv *v = &w->c->c;
     int64_t rows = w->tiles_h * TILE + 2;
-    int64_t n = min64(v->in[2], w->row - v->pad[2]);
+    int64_t n = cfx_min64(v->in[2], w->row - v->pad[2]);
 
     for (int64_t i = 0; i < rows; i++, to += w->row) {
         int64_t h = i - v->pad[1];
@@ -197,7 +194,7 @@ static void transform_tiles(const wino *w, const float *padded, float *block,
         int64_t lane = t % lanes, places[MAX_LANES];
         /* What is left of the last vector is filled up. */
         int64_t n = stop == w->len ? lanes - lane
-            : min64(lanes - lane, stop - t);
+            : cfx_min64(lanes - lane, stop - t);
         float *to = block + t / nr * kn * nr + (t - lane) % nr;
 
         for (int64_t i = 0; i < lanes; i++)
@@ -222,8 +219,9 @@ static void inputs_piece(void *arg, int64_t begin, int64_t end, int worker)
     float *padded = (float *)(void *)(w->work + w->priv * (size_t)worker);
 
     for (int64_t ch = begin; ch < end; ch++) {
-        int64_t k0 = ch / w->kc * w->kc, kn = min64(w->kc, v->in_channels - k0);
-        float *block = w->v + k0 * round_up(w->chunk, w->nr)
+        int64_t k0 = ch / w->kc * w->kc;
+        int64_t kn = cfx_min64(w->kc, v->in_channels - k0);
+        float *block = w->v + k0 * cfx_round_up(w->chunk, w->nr)
             + (ch - k0) * w->nr;
         int64_t t = 0, stop;
 
@@ -254,7 +252,7 @@ static void transform_weights(const wino *w, float *u, int64_t panel)
             int64_t k0 = b * w->kc;
             w->k->weights(u + b * N * w->u_step + r * CFX_GEMM_A_ROW,
                           w->u_step, from + k0 * 9,
-                          min64(w->kc, v->in_channels - k0));
+                          cfx_min64(w->kc, v->in_channels - k0));
         }
     }
 }
@@ -277,11 +275,11 @@ static void multiply(const wino *w, float *m, const float *u, int64_t rows)
 
     for (int64_t e = 0; e < N; e++) {
         for (int64_t b = 0; b < w->blocks; b++) {
-            int64_t k0 = b * w->kc, kn = min64(w->kc, v->in_channels - k0);
+            int64_t k0 = b * w->kc, kn = cfx_min64(w->kc, v->in_channels - k0);
             cfx_gemm_rows r = {
-                .m = rows, .n = round_up(w->len, w->k->lanes), .k = kn,
+                .m = rows, .n = cfx_round_up(w->len, w->k->lanes), .k = kn,
                 .a = u + (b * N + e) * w->u_step,
-                .b = w->v + e * w->v_step + k0 * round_up(w->chunk, nr),
+                .b = w->v + e * w->v_step + k0 * cfx_round_up(w->chunk, nr),
                 .b_row = nr, .b_panel = kn * nr,
                 .c = m + e * w->m_step, .c_row = w->chunk, .add = b > 0
             };
@@ -299,7 +297,7 @@ static bool transform_outputs(const wino *w, float *y, const float *m,
     bool finite = true;
 
     for (int64_t t = 0; t < w->len; t += lanes) {
-        int64_t n = min64(lanes, w->len - t);
+        int64_t n = cfx_min64(lanes, w->len - t);
         const float *from = out;
 
         finite &= w->k->outputs(out, m + t, w->m_step, bias);
@@ -329,7 +327,7 @@ static void outputs_piece(void *arg, int64_t begin, int64_t end, int worker)
     bool finite = true;
 
     for (int64_t p = begin; p < end; p++) {
-        int64_t o = p * mr, rows = min64(mr, v->out_channels - o);
+        int64_t o = p * mr, rows = cfx_min64(mr, v->out_channels - o);
         float *u = w->keep ? w->u + p * w->u_panel : own;
 
         if (!w->keep)
@@ -356,7 +354,7 @@ void cfx_conv_winograd(cfx_context *ctx, const cfx_conv3 *c, void *work)
     if (w.keep)
         cfx_parallel_for(ctx, w.panels, 1, weights_piece, &w);
     for (w.at = 0; w.at < w.tiles; w.at += w.chunk) {
-        w.len = min64(w.chunk, w.tiles - w.at);
+        w.len = cfx_min64(w.chunk, w.tiles - w.at);
         make_table(&w);
         cfx_parallel_for(ctx, c->c.in_channels, 4, inputs_piece, &w);
         cfx_parallel_for(ctx, w.panels, 1, outputs_piece, &w);

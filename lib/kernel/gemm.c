@@ -18,6 +18,7 @@
 #include "base/stop.h"
 #include "kernel/gemm_core.h"
 #include "kernel/gemm_int.h"
+#include "kernel/int64.h"
 #include "kernel/pointwise.h"
 
 enum method { DOT, AXPY, PACKED, INTEGER };
@@ -39,9 +40,6 @@ typedef struct product {
     int64_t grain;       /* of DOT and AXPY: columns in a piece */
     char *work;
 } product;
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static const char *at(const void *p, int64_t i, size_t size)
 {
@@ -94,7 +92,7 @@ static void pack_b(const cfx_gemm_core *core, void *panels, int64_t k0,
     char *panel = panels;
 
     for (; jn > 0; jn -= nr, j0 += nr) {
-        int64_t n = min64(jn, nr);
+        int64_t n = cfx_min64(jn, nr);
         const char *src = at(g->b, k0 * g->b_row + j0 * g->b_col, p->size);
 
         /* Columns past the matrix are multiplied too, though not kept. */
@@ -117,7 +115,7 @@ static void save_row(const product *p, int64_t i, int64_t j, const float *x,
     if (g->row_bias)
         p->load(&row, 1, at(g->row_bias, i, 2), 1, 1);
     for (; n > 0; n -= 64, x += 64, c += 128, j += 64) {
-        int64_t len = min64(64, n);
+        int64_t len = cfx_min64(64, n);
 
         for (int64_t q = 0; q < len; q++)
             sum[q] = x[q] + row;
@@ -189,8 +187,9 @@ static void plan_packed(product *p)
     bool narrow = is_16_bit(g->dtype);
 
     p->method = PACKED;
-    if (!narrow && !g->packed && (double)swapped * (double)g->k + (double)g->m * (double)g->n
-                       < (double)straight * (double)g->k) {
+    if (!narrow && !g->packed &&
+        (double)swapped * (double)g->k + (double)g->m * (double)g->n <
+            (double)straight * (double)g->k) {
         swap(g);
         p->swapped = true;
     }
@@ -224,7 +223,7 @@ static bool plan_dot(product *p)
     }
     p->method = DOT;
     /* Rows of b that stay in the second cache; a multiple of all tiles. */
-    p->grain = 24 * max64(1, (int64_t)(65536 / p->size) / (g->k * 24));
+    p->grain = 24 * cfx_max64(1, (int64_t)(65536 / p->size) / (g->k * 24));
     return true;
 }
 
@@ -299,7 +298,7 @@ static void dot_piece(void *arg, int64_t begin, int64_t end, int worker)
     for (int64_t i = 0; i < g->m && !cfx_context_stops(p->ctx);
          i += p->type->dot) {
         cfx_gemm_dot d = {
-            .m = min64(p->type->dot, g->m - i), .n = end - begin, .k = g->k,
+            .m = cfx_min64(p->type->dot, g->m - i), .n = end - begin, .k = g->k,
             .x = at(g->a, i * g->a_row, p->size), .x_row = g->a_row,
             .w = at(g->b, begin * g->b_col, p->size), .w_row = g->b_col,
             .c = (char *)g->c + (i * row + begin * col) * (int64_t)p->size,

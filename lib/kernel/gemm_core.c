@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "kernel/int64.h"
 
 /* Columns of b that go by while one panel of a rests, in vectors: with KC steps
  * of 16 floats each, 24 of them are 384 KiB. */
@@ -31,20 +32,15 @@ typedef struct plan {
     int64_t at, len;     /* the chunk being worked on */
 } plan;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
-static int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-static int64_t round_up(int64_t a, int64_t b) { return ceil_div(a, b) * b; }
-
 /* About eight pieces, but none so small that the shared operand is read for
  * nothing, and none larger than `most` units. */
 static int64_t piece_of(int64_t n, int64_t unit, int64_t least, int64_t most)
 {
-    int64_t units = ceil_div(n, unit);
-    int64_t per = ceil_div(units, 8);
+    int64_t units = cfx_ceil_div(n, unit);
+    int64_t per = cfx_ceil_div(units, 8);
 
-    per = max64(per, min64(least, ceil_div(units, 2)));
-    return unit * min64(per, most);
+    per = cfx_max64(per, cfx_min64(least, cfx_ceil_div(units, 2)));
+    return unit * cfx_min64(per, most);
 }
 
 static size_t a_panel_size(const cfx_gemm_core *g)
@@ -55,26 +51,28 @@ static size_t a_panel_size(const cfx_gemm_core *g)
 static plan make_plan(const cfx_gemm_core *g)
 {
     const cfx_gemm_type *t = g->type;
-    const int64_t k = max64(g->k, 1), panels = VECTORS * t->lanes / t->nr;
+    const int64_t k = cfx_max64(g->k, 1), panels = VECTORS * t->lanes / t->nr;
     int64_t most;
     plan p = {.g = g, .by_rows = g->m >= g->n};
 
-    p.nk = ceil_div(k, CFX_GEMM_KC);
-    p.kc = round_up(ceil_div(k, p.nk), 8);
-    p.nk = ceil_div(k, p.kc);
+    p.nk = cfx_ceil_div(k, CFX_GEMM_KC);
+    p.kc = cfx_round_up(cfx_ceil_div(k, p.nk), 8);
+    p.nk = cfx_ceil_div(k, p.kc);
     if (p.by_rows) {
         p.piece = piece_of(g->m, t->mr, 4, 16);
         /* What is given to emit has to stay in a cache. */
         most = g->packed ? INT64_MAX : g->emit ? 0
             : SHARED_MAX / (k * t->nr * (int64_t)g->size);
-        p.chunk = t->nr * min64(ceil_div(g->n, t->nr), max64(most, panels));
+        p.chunk = t->nr * cfx_min64(cfx_ceil_div(g->n, t->nr),
+                                    cfx_max64(most, panels));
         p.shared = g->packed ? 0
             : cfx_gemm_align((size_t)(k * p.chunk) * g->size);
         p.priv = a_panel_size(g) * (size_t)(p.piece / t->mr);
     } else {
         p.piece = piece_of(g->n, t->nr, 4, panels);
         most = SHARED_MAX / ((int64_t)a_panel_size(g) * p.nk);
-        p.chunk = t->mr * min64(ceil_div(g->m, t->mr), max64(most, 1));
+        p.chunk = t->mr * cfx_min64(cfx_ceil_div(g->m, t->mr),
+                                    cfx_max64(most, 1));
         p.shared = a_panel_size(g) * (size_t)(p.chunk / t->mr * p.nk);
         p.priv = g->packed ? 0
             : cfx_gemm_align((size_t)(p.kc * p.piece) * g->size);
@@ -103,12 +101,12 @@ static void pack_shared(void *arg, int64_t begin, int64_t end, int worker)
     const cfx_gemm_core *g = p->g;
     const cfx_gemm_type *t = g->type;
     int64_t unit = p->by_rows ? t->nr : t->mr;
-    int64_t panels = ceil_div(p->len, unit);
+    int64_t panels = cfx_ceil_div(p->len, unit);
 
     (void)worker;
     for (int64_t i = begin; i < end; i++) {
-        int64_t k0 = i / panels * p->kc, kn = min64(p->kc, g->k - k0);
-        int64_t at = i % panels * unit, n = min64(unit, p->len - at);
+        int64_t k0 = i / panels * p->kc, kn = cfx_min64(p->kc, g->k - k0);
+        int64_t at = i % panels * unit, n = cfx_min64(unit, p->len - at);
 
         if (p->by_rows)
             g->pack_b(g, p->shared_at + (size_t)(k0 * panels * unit + at * kn)
@@ -149,7 +147,7 @@ static void pack_rows(const plan *p, char *panel, int64_t k0, int64_t kn,
     int64_t mr = g->type->mr;
 
     for (int64_t i = begin; i < end; i += mr, panel += a_panel_size(g))
-        g->pack_a(g, panel, k0, kn, i, min64(mr, end - i));
+        g->pack_a(g, panel, k0, kn, i, cfx_min64(mr, end - i));
 }
 
 /* Rows begin..end of c, and the columns of the chunk. One panel of b stays in
@@ -162,15 +160,15 @@ static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
     char *panels = p->priv_at + p->priv * (size_t)worker;
     char *buffer = panels + a_panel_size(g) * (size_t)(p->piece / t->mr);
     const char *b = g->packed ? g->packed : p->shared_at;
-    int64_t width = round_up(p->len, t->nr);
+    int64_t width = cfx_round_up(p->len, t->nr);
 
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += p->kc) {
-        int64_t kn = min64(p->kc, g->k - k0);
+        int64_t kn = cfx_min64(p->kc, g->k - k0);
 
         pack_rows(p, panels, k0, kn, begin, end);
         for (int64_t j = 0; j < p->len && !cfx_context_stops(g->ctx);
              j += t->nr) {
-            cfx_gemm_rows r = {.n = min64(t->nr, p->len - j), .k = kn,
+            cfx_gemm_rows r = {.n = cfx_min64(t->nr, p->len - j), .k = kn,
                                .a = panels, .b_row = t->nr,
                                .b_panel = kn * t->nr,
                                .b = b + (size_t)(k0 * width + j * kn)
@@ -182,7 +180,7 @@ static void piece_rows(void *arg, int64_t begin, int64_t end, int worker)
                          g->emit ? p->chunk : g->c_row};
 
             for (int64_t i = begin; i < end; i += t->mr) {
-                r.m = min64(t->mr, end - i);
+                r.m = cfx_min64(t->mr, end - i);
                 multiply(p, &r, &to, k0, i, p->at + j);
                 r.a = (const char *)r.a + a_panel_size(g);
                 to.c += (size_t)(t->mr * to.row) * g->size;
@@ -205,13 +203,13 @@ static void piece_columns(void *arg, int64_t begin, int64_t end, int worker)
     const char *a = p->shared_at;
 
     for (int64_t k0 = 0; k0 == 0 || k0 < g->k; k0 += p->kc) {
-        int64_t kn = min64(p->kc, g->k - k0);
+        int64_t kn = cfx_min64(p->kc, g->k - k0);
         cfx_gemm_rows r = {.n = end - begin, .k = kn, .b = panels,
                            .b_row = t->nr, .b_panel = kn * t->nr};
 
         if (g->packed)
-            r.b = (const char *)g->packed
-                + (size_t)(k0 * round_up(g->n, t->nr) + begin * kn) * g->size;
+            r.b = (const char *)g->packed + g->size *
+                (size_t)(k0 * cfx_round_up(g->n, t->nr) + begin * kn);
         else
             g->pack_b(g, panels, k0, kn, begin, end - begin);
         for (int64_t i = 0; i < p->len && !cfx_context_stops(g->ctx);
@@ -222,7 +220,7 @@ static void piece_columns(void *arg, int64_t begin, int64_t end, int worker)
                                    + (size_t)((p->at + i) * g->c_row + begin)
                                    * g->size,
                          g->emit ? p->piece : g->c_row};
-            r.m = min64(t->mr, p->len - i);
+            r.m = cfx_min64(t->mr, p->len - i);
             r.a = a;
             a += a_panel_size(g);
             multiply(p, &r, &to, k0, p->at + i, begin);
@@ -241,7 +239,7 @@ static void run(cfx_context *ctx, int64_t n, int64_t grain,
         cfx_parallel_for(ctx, n, grain, fn, p);
     else
         for (int64_t i = 0; i < n && !cfx_context_stops(p->g->ctx); i += grain)
-            fn(p, i, min64(i + grain, n), 0);
+            fn(p, i, cfx_min64(i + grain, n), 0);
 }
 
 void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
@@ -255,9 +253,9 @@ void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
     p.priv_at = p.shared_at + p.shared;
     for (p.at = 0; p.at < across && !cfx_context_stops(g->ctx);
          p.at += p.chunk) {
-        p.len = min64(p.chunk, across - p.at);
+        p.len = cfx_min64(p.chunk, across - p.at);
         if (g->k > 0 && !(p.by_rows && g->packed))
-            run(ctx, p.nk * ceil_div(p.len, unit), 4, pack_shared, &p);
+            run(ctx, p.nk * cfx_ceil_div(p.len, unit), 4, pack_shared, &p);
         run(ctx, along, p.piece, p.by_rows ? piece_rows : piece_columns, &p);
     }
 }
@@ -266,7 +264,7 @@ void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work)
 
 size_t cfx_gemm_core_packed_size(const cfx_gemm_core *g)
 {
-    return cfx_gemm_align((size_t)(g->k * round_up(g->n, g->type->nr))
+    return cfx_gemm_align((size_t)(g->k * cfx_round_up(g->n, g->type->nr))
                           * g->size);
 }
 
@@ -279,5 +277,5 @@ void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g,
     p.shared_at = packed;
     p.len = g->n;
     if (g->k > 0)
-        run(ctx, p.nk * ceil_div(g->n, g->type->nr), 4, pack_shared, &p);
+        run(ctx, p.nk * cfx_ceil_div(g->n, g->type->nr), 4, pack_shared, &p);
 }

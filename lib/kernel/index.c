@@ -13,10 +13,9 @@
 
 #include "base/stop.h"
 #include "kernel/convert.h"
+#include "kernel/int64.h"
 
 enum { GRAIN = 8192 /* elements that are worth another thread */ };
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static int64_t read_index(cfx_dtype type, const void *index, int64_t i)
 {
@@ -224,7 +223,7 @@ static void run(void *arg, int64_t begin, int64_t end, int worker)
             return;
         }
         if (j->same_row && ix->rank)
-            n = min64(row - p.at[ix->rank - 1], end - begin);
+            n = cfx_min64(row - p.at[ix->rank - 1], end - begin);
         move_row(j, (char *)ix->value + p.value * size,
                  (char *)ix->base + (p.base + offset) * size, n);
         advance(j, &p, n);
@@ -265,7 +264,7 @@ static bool walk(cfx_context *ctx, job *j, int64_t *bad)
     if (j->put)
         for (int64_t i = 0; i < n && !cfx_context_stops(ctx) &&
              atomic_load(&j->bad) == LLONG_MAX; i += CFX_STOP_BLOCK)
-            run(j, i, min64(i + CFX_STOP_BLOCK, n), 0);
+            run(j, i, cfx_min64(i + CFX_STOP_BLOCK, n), 0);
     else
         cfx_parallel_for(ctx, n, GRAIN, run, j);
     at = atomic_load(&j->bad);

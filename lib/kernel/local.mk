@@ -15,6 +15,7 @@ KERNEL_LEVEL = \
     %reldir%/pointwise_int.c %reldir%/pointwise_table.c \
     %reldir%/pointwise_loops.h %reldir%/pointwise_table.h \
     %reldir%/math_f32.h %reldir%/math_f64.h %reldir%/math_int.h \
+    %reldir%/int64.h \
     %reldir%/convert_level.c %reldir%/convert_level.h \
     %reldir%/move_level.c %reldir%/reduce_level.c %reldir%/reduce_loops.h \
     %reldir%/norm_level.c %reldir%/norm_loops.h

@@ -274,8 +274,8 @@ CFX_INLINE float tanh_f32(float x)
 }
 
 /*
- * -log(1 - erf(x)) for x >= 0: smooth, about x^2 where x is large. Its terms are
- * paired but for the first, which makes the longest chain of them short.
+ * -log(1 - erf(x)) for x >= 0: smooth, about x^2 where x is large. Its terms
+ * are paired but for the first, which makes the longest chain of them short.
  */
 CFX_INLINE float erf_exponent(float x)
 {

@@ -14,8 +14,8 @@
 
 /* ---- Past the caches ---- */
 
-/* In whole lines of 64 bytes; what is before and after them goes as usual. The
- * fence costs more than the line before it, hence only where it is asked for. */
+/* Whole lines of 64 bytes go past the caches, the bytes around them as usual.
+ * The fence costs more than a line, hence only where it is asked for. */
 void CFX_STREAM(void *y_, const void *x_, size_t bytes)
 {
     char *y = y_;

@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/stop.h"
+#include "kernel/int64.h"
 #include "kernel/reduce.h"
 
 enum {
@@ -36,8 +37,6 @@ typedef struct job {
     cfx_softmax_row row;
     int64_t mask_rows, causal_rows;
 } job;
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static job make_job(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat, void *y,
                     const void *x)
@@ -93,7 +92,7 @@ static void store(const job *j, const void *buffer, int64_t at, int64_t n)
 /* How many of n elements one step takes. */
 static int64_t step(const job *j, int64_t n)
 {
-    return j->direct ? n : min64(n, BLOCK);
+    return j->direct ? n : cfx_min64(n, BLOCK);
 }
 
 static double stat(const job *j, const char *p, int64_t i, double otherwise)
@@ -141,7 +140,7 @@ static void softmax_blocks(const job *j, char *y, const char *x,
 
     for (int pass = 0; pass < 3; pass++)
         for (int64_t i = 0; i < n; i += BLOCK) {
-            int64_t m = min64(n - i, BLOCK);
+            int64_t m = cfx_min64(n - i, BLOCK);
 
             if (cfx_context_stops_at(row->ctx, i))
                 return;
@@ -179,7 +178,7 @@ static void softmax_row(const job *j, int64_t r)
                    r % j->mask_rows * j->n * (int64_t)j->size;
     if (j->causal_rows) {
         row.seen = r % j->causal_rows + 1 + j->n - j->causal_rows;
-        row.seen = row.seen < 0 ? 0 : min64(row.seen, j->n);
+        row.seen = row.seen < 0 ? 0 : cfx_min64(row.seen, j->n);
     }
     if (j->direct)
         j->k->softmax(j->y + at, j->x + at, &row);
@@ -190,7 +189,7 @@ static void softmax_row(const job *j, int64_t r)
 static void softmax_strip(const job *j, int64_t unit)
 {
     int64_t first = unit % j->strips * LANES;
-    int64_t lanes = min64(j->inner - first, LANES);
+    int64_t lanes = cfx_min64(j->inner - first, LANES);
     int64_t at = (unit / j->strips * j->n * j->inner + first) *
                  (int64_t)j->size;
 
@@ -225,7 +224,7 @@ static void softmax(cfx_context *ctx, cfx_dtype dtype, void *y, const void *x,
     j.strips = (inner + LANES - 1) / LANES;
     j.row = (cfx_softmax_row){
         .ctx = ctx, .n = n, .seen = n, .scale = 1, .log = log_};
-    run(ctx, &j, outer * j.strips, n * min64(inner, LANES), run_softmax);
+    run(ctx, &j, outer * j.strips, n * cfx_min64(inner, LANES), run_softmax);
 }
 
 void cfx_kernel_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
@@ -250,7 +249,8 @@ void cfx_softmax_masked(cfx_context *ctx, cfx_dtype dtype, void *y,
 
     j.n = n;
     j.row = (cfx_softmax_row){
-        .ctx = ctx, .n = n, .seen = n, .scale = scale, .mask = mask, .empty_is_0 = true};
+        .ctx = ctx, .n = n, .seen = n, .scale = scale, .mask = mask,
+        .empty_is_0 = true};
     j.mask_rows = mask_rows;
     j.causal_rows = causal_rows;
     run(ctx, &j, outer, n, run_softmax);
@@ -267,7 +267,7 @@ static void measure(const job *j, int64_t at, int64_t n, double *mean,
 
     *mean = 0;
     for (int64_t i = 0; i < n; i += step(j, n)) {
-        double c = (double)min64(step(j, n), n - i);
+        double c = (double)cfx_min64(step(j, n), n - i);
 
         j->k->moments(load(j, buffer, j->x, at + i, (int64_t)c), (int64_t)c,
                       &m, &part);
@@ -286,7 +286,7 @@ static void normalize_row(const job *j, int64_t at, double mean, double rstd)
     float v[BLOCK], w[BLOCK], b[BLOCK];
 
     for (int64_t i = 0; i < j->n; i += step(j, j->n)) {
-        int64_t n = min64(step(j, j->n), j->n - i);
+        int64_t n = cfx_min64(step(j, j->n), j->n - i);
 
         j->k->affine(target(j, v, at + i), load(j, v, j->x, at + i, n), n,
                      mean, rstd, load(j, w, j->weight, i, n),
@@ -337,7 +337,7 @@ static void run_rms_norm(void *arg, int64_t begin, int64_t end, int worker)
         double sum = 0;
 
         for (int64_t i = 0; i < j->n; i += step(j, j->n)) {
-            int64_t n = min64(step(j, j->n), j->n - i);
+            int64_t n = cfx_min64(step(j, j->n), j->n - i);
 
             sum += j->k->sumsq(load(j, v, j->x, at + i, n), n);
         }
@@ -365,7 +365,7 @@ static void linear(const job *j, int64_t at, int64_t n, double mul, double add)
     float v[BLOCK];
 
     for (int64_t i = 0; i < n; i += step(j, n)) {
-        int64_t m = min64(step(j, n), n - i);
+        int64_t m = cfx_min64(step(j, n), n - i);
 
         j->k->linear(target(j, v, at + i), load(j, v, j->x, at + i, m), m, mul,
                      add);
@@ -445,8 +445,8 @@ static void run_lanes(void *arg, int64_t begin, int64_t end, int worker)
     (void)worker;
     for (; begin < end; begin++) {
         int64_t c0 = begin % j->strips * LANES, r0 = begin / j->strips * ROWS;
-        int64_t lanes = min64(j->channels - c0, LANES);
-        int64_t last = min64(r0 + ROWS, j->rows);
+        int64_t lanes = cfx_min64(j->channels - c0, LANES);
+        int64_t last = cfx_min64(r0 + ROWS, j->rows);
         double wide[2][LANES], mul[LANES], add[LANES];
         float v[LANES];
 
@@ -488,7 +488,7 @@ void cfx_kernel_batch_norm(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stats,
     j.rows = batch * inner;
     j.strips = (channels + LANES - 1) / LANES;
     run(ctx, &j, (j.rows + ROWS - 1) / ROWS * j.strips,
-        ROWS * min64(channels, LANES), run_lanes);
+        ROWS * cfx_min64(channels, LANES), run_lanes);
 }
 
 void cfx_channel_stats(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stats,

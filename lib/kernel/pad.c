@@ -7,10 +7,8 @@
  */
 #include <string.h>
 
+#include "kernel/int64.h"
 #include "kernel/resample.h"
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* The input that output `o` is along an axis, or -1. */
 static int64_t source_of(const cfx_pad *p, int axis, int64_t o)
@@ -25,8 +23,8 @@ static int64_t source_of(const cfx_pad *p, int axis, int64_t o)
     case CFX_PAD_REPLICATE: return i < 0 ? 0 : n - 1;
     case CFX_PAD_CIRCULAR:
         /* What is cut off at the other side does not come around. */
-        first = -min64(before, 0);
-        len = n + min64(after, 0) - first;
+        first = -cfx_min64(before, 0);
+        len = n + cfx_min64(after, 0) - first;
         return first + ((i - first) % len + len) % len;
     default: return -1;
     }
@@ -85,8 +83,8 @@ static void rows_piece(void *arg, int64_t begin, int64_t end, int worker)
     const cfx_pad *p = arg;
     int64_t in = p->in[p->rank - 1], out = p->out[p->rank - 1];
     int64_t before = p->before[p->rank - 1];
-    int64_t left = max64(0, min64(before, out));
-    int64_t right = max64(left, min64(before + in, out));
+    int64_t left = cfx_max64(0, cfx_min64(before, out));
+    int64_t right = cfx_max64(left, cfx_min64(before + in, out));
 
     (void)worker;
     for (int64_t r = begin; r < end; r++) {

@@ -103,7 +103,8 @@ static cfx_pw of_halves(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
     static const uint8_t half[CFX_PW_COUNT] = {
         HALF(CUBE), HALF(RSQUARE), HALF(LOGIT), HALF(GELU_TANH),
         HALF(HARDSWISH), HALF(HARDSHRINK), HALF(SOFTSHRINK), HALF(SOFTSIGN),
-        HALF(TANHSHRINK), HALF(RDIV), HALF(DIV_TRUNC), HALF(DIV_FLOOR), HALF(XLOGY),
+        HALF(TANHSHRINK), HALF(RDIV), HALF(DIV_TRUNC), HALF(DIV_FLOOR),
+        HALF(XLOGY),
     };
 #undef HALF
     bool is_single = unrounded[op] && it->op[unrounded[op]].single;

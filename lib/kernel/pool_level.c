@@ -4,15 +4,13 @@
 #include <math.h>
 
 #include "kernel/convert.h"
+#include "kernel/int64.h"
 #include "kernel/pool_core.h"
 #include "kernel/simd.h"
 #include "kernel/vec.h"
 
 /* Elements of a row of the input that are held at a time. */
 enum { HELD = 2 * CFX_POOL_REACH };
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 
 /* The outer coordinates and the plane of row r. */
 typedef struct place {
@@ -38,19 +36,19 @@ static int64_t taps_inside(const cfx_pool *p, int axis, int64_t o,
     *first = start + skip * dilation;
     if (*first + (n - 1) * dilation >= p->in[axis])
         n = (p->in[axis] - *first + dilation - 1) / dilation;
-    return max64(n, 0);
+    return cfx_max64(n, 0);
 }
 
 /* How many elements average pooling divides by, along one axis. */
 static int64_t counted(const cfx_pool *p, int axis, int64_t o)
 {
     int64_t begin = o * p->stride[axis] - p->pad[axis];
-    int64_t end = min64(begin + p->kernel[axis],
-                        p->in[axis] + p->pad[axis]);
+    int64_t end = cfx_min64(begin + p->kernel[axis],
+                            p->in[axis] + p->pad[axis]);
 
     if (p->count_include_pad)
         return end - begin;
-    return min64(end, p->in[axis]) - max64(begin, 0);
+    return cfx_min64(end, p->in[axis]) - cfx_max64(begin, 0);
 }
 
 static int64_t adaptive_begin(const cfx_pool *p, int axis, int64_t o)

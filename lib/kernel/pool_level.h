@@ -22,8 +22,8 @@ static void NAME(max_rows)(const cfx_pool *p, const T *x, const place *at,
 {
     int64_t d, h, dn = taps_inside(p, 0, at->o[0], p->dilation[0], &d);
     int64_t hn = taps_inside(p, 1, at->o[1], p->dilation[1], &h);
-    int64_t begin = min64(max64(-from, 0), n);
-    int64_t end = max64(min64(p->in[2] - from, n), begin);
+    int64_t begin = cfx_min64(cfx_max64(-from, 0), n);
+    int64_t end = cfx_max64(cfx_min64(p->in[2] - from, n), begin);
 
     for (int64_t i = 0; i < n; i++)
         held[i] = LEAST;
@@ -67,7 +67,7 @@ static void NAME(max)(const cfx_pool3 *p3, int64_t begin, int64_t end)
         T *y = (T *)p->y + r * p->out[2];
 
         for (int64_t w = 0; w < p->out[2]; w += step, y += step) {
-            int64_t n = min64(step, p->out[2] - w);
+            int64_t n = cfx_min64(step, p->out[2] - w);
 
             NAME(max_rows)(p, x, &at, w * p->stride[2] - p->pad[2],
                            (n - 1) * p->stride[2] + reach, held);
@@ -168,8 +168,8 @@ static void NAME(sum_rows)(const cfx_pool *p, const T *x, const place *at,
 {
     int64_t d, h, dn = taps_inside(p, 0, at->o[0], 1, &d);
     int64_t hn = taps_inside(p, 1, at->o[1], 1, &h);
-    int64_t begin = min64(max64(-from, 0), n);
-    int64_t end = max64(min64(p->in[2] - from, n), begin);
+    int64_t begin = cfx_min64(cfx_max64(-from, 0), n);
+    int64_t end = cfx_max64(cfx_min64(p->in[2] - from, n), begin);
 
     for (int64_t i = 0; i < n; i++)
         held[i] = 0;
@@ -202,7 +202,7 @@ static S NAME(sum_wide)(const cfx_pool *p, const T *x, const place *at,
     S held[HELD], sum = 0;
 
     while (n > 0) {
-        int64_t len = min64(n, HELD);
+        int64_t len = cfx_min64(n, HELD);
 
         NAME(sum_rows)(p, x, at, from, len, held);
         for (int64_t i = 0; i < len; i++)
@@ -227,7 +227,7 @@ static void NAME(avg)(const cfx_pool3 *p3, int64_t begin, int64_t end)
         int64_t outer = counted(p, 0, at.o[0]) * counted(p, 1, at.o[1]);
 
         for (int64_t w = 0; w < p->out[2]; w += step, y += step) {
-            int64_t n = min64(step, p->out[2] - w);
+            int64_t n = cfx_min64(step, p->out[2] - w);
 
             if (wide) {
                 for (int64_t i = 0; i < n; i++)

@@ -8,10 +8,9 @@
 
 #include "base/stop.h"
 #include "kernel/convert.h"
+#include "kernel/int64.h"
 
 enum { GRAIN = 16384 /* elements that are worth another thread */ };
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- Roll ---- */
 
@@ -74,7 +73,7 @@ static void run_triangle(void *arg, int64_t begin, int64_t end, int worker)
         size_t left, all = (size_t)j->cols * j->size;
         char *y = j->y + at;
 
-        edge = edge < 0 ? 0 : min64(edge, j->cols);
+        edge = edge < 0 ? 0 : cfx_min64(edge, j->cols);
         left = (size_t)edge * j->size;
         if (y != j->x + at)
             memcpy(y, j->x + at, all);
@@ -90,7 +89,7 @@ void cfx_triangle(cfx_context *ctx, size_t size, bool upper, void *y,
         .y = y, .x = x, .size = size, .rows = rows, .cols = cols,
         .upper = upper,
         /* Beyond these nothing changes, and nothing can overflow. */
-        .diagonal = diagonal < -rows ? -rows : min64(diagonal, cols),
+        .diagonal = diagonal < -rows ? -rows : cfx_min64(diagonal, cols),
     };
 
     if (cols > 0)

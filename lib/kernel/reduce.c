@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "base/stop.h"
+#include "kernel/int64.h"
 
 enum {
     LANES = CFX_ACC_LANES,
@@ -89,8 +90,6 @@ static const struct { uint8_t acc, kind; } list[CFX_RED_COUNT] = {
     [CFX_RED_LOGSUMEXP] = {CFX_ACC_MAX, LOG_SUM},
 };
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 /* ---- Accumulators ---- */
 
 static wide identity(const job *j)
@@ -129,7 +128,7 @@ static int64_t wide_lanes(const block *b)
     int64_t times = 1;
 
     if (b->stride == b->lanes && b->lanes < FLAT)
-        times = min64(b->lanes == 1 ? FLAT : FLAT / b->lanes, b->rows);
+        times = cfx_min64(b->lanes == 1 ? FLAT : FLAT / b->lanes, b->rows);
     return times * b->lanes;
 }
 
@@ -273,7 +272,7 @@ static void take(const job *j, state *s, block b)
     }
     for (int64_t rows = b.rows; rows > 0 && !cfx_context_stops(j->ctx);
          rows -= b.rows) {
-        b.rows = min64(rows, most);
+        b.rows = cfx_min64(rows, most);
         twice(j, s, &b);
         b.x += (size_t)(b.rows * b.stride) * j->size;
     }
@@ -295,7 +294,7 @@ static void take_rows(const job *j, state *s, const char *x, int64_t row,
         return;
     }
     while (rows > 0 && !cfx_context_stops(j->ctx)) {
-        int64_t n = min64(rows, most);
+        int64_t n = cfx_min64(rows, most);
 
         if (lanes == 1)
             j->load(buffer, 1, x, row, n);
@@ -339,7 +338,7 @@ static void take_range(const job *j, state *s, cfx_place place, int64_t lanes,
     while (begin < end && !cfx_context_stops(j->ctx)) {
         int axis = j->nreduced ? j->reduced[0] : 0;
         int64_t n = j->nreduced
-            ? min64(j->it->shape[axis] - place.at[axis], end - begin) : 1;
+            ? cfx_min64(j->it->shape[axis] - place.at[axis], end - begin) : 1;
 
         take_rows(j, s, cfx_operand_at(&j->it->op[1], j->it, &place),
                   j->x_row, n, lanes);
@@ -368,7 +367,7 @@ static int64_t unit_place(const job *j, int64_t unit, cfx_place *place)
     if (j->lane_axis < 0)
         return 1;
     place->at[j->lane_axis] = strip * j->width;
-    return min64(j->width, j->it->shape[j->lane_axis] - strip * j->width);
+    return cfx_min64(j->width, j->it->shape[j->lane_axis] - strip * j->width);
 }
 
 /* ---- Results ---- */
@@ -469,7 +468,7 @@ static void run_rows(void *arg, int64_t begin, int64_t end, int worker)
 
     (void)worker;
     for (; begin < end; begin += LANES) {
-        int64_t n = min64(end - begin, LANES);
+        int64_t n = cfx_min64(end - begin, LANES);
         wide result[LANES];
 
         j->kernels->rows[j->wide][j->acc](
@@ -502,7 +501,7 @@ static void run_pieces(void *arg, int64_t begin, int64_t end, int worker)
 
         begin_state(j, &s, lanes);
         take_range(j, &s, place, lanes, first,
-                   min64(first + j->piece, j->rows));
+                   cfx_min64(first + j->piece, j->rows));
         memcpy(to, s.a, (size_t)lanes * sizeof(*to));
         if (j->parts == 2)
             memcpy(to + j->width, s.b, (size_t)lanes * sizeof(*to));
@@ -522,7 +521,7 @@ static void merge_pieces(const job *j)
                             (unit * j->pieces + p) * j->parts * j->width;
 
             merge(j, &s, a, a + j->width,
-                  min64(j->piece, j->rows - p * j->piece), lanes);
+                  cfx_min64(j->piece, j->rows - p * j->piece), lanes);
         }
         finish(j, &s, &place, lanes);
     }
@@ -551,7 +550,7 @@ static void plan(job *j)
     j->width = j->strips = j->units = j->rows = 1;
     for (int i = 0; i < it->rank; i++) {
         if (i == j->lane_axis) {
-            j->width = min64(it->shape[i], LANES);
+            j->width = cfx_min64(it->shape[i], LANES);
             j->strips = j->width ? (it->shape[i] - 1) / j->width + 1 : 0;
             j->x_lane = it->op[1].stride[i];
             j->y_lane = it->op[0].stride[i];
@@ -579,7 +578,7 @@ static void reduce(cfx_context *ctx, job *j)
         j->units < FEW_UNITS && work > 2 * GRAIN) {
         int64_t most = PARTIALS / (j->units * j->width * j->parts);
 
-        j->pieces = min64(work / GRAIN, most);
+        j->pieces = cfx_min64(work / GRAIN, most);
         j->piece = (j->rows + j->pieces - 1) / j->pieces;
         j->pieces = (j->rows + j->piece - 1) / j->piece;
         j->partial = partial;

@@ -1,8 +1,8 @@
 /*
  * resample.c -- interpolation.
  *
- * Along each axis, output i is a weighted sum of some inputs side by side; which
- * and with what weights is worked out once (`axis`). The inner axis is done
+ * Along each axis, output i is a weighted sum of some inputs side by side; the
+ * inputs and their weights are worked out once (`axis`). The inner axis is done
  * first: a row of x becomes a row as wide as y. Such rows are kept for as long
  * as the next outputs need them, and mixed along the outer axes.
  */
@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "kernel/convert.h"
+#include "kernel/int64.h"
 
 /* The inputs of the outputs along one axis. */
 typedef struct axis {
@@ -29,8 +30,6 @@ typedef struct resampling {
     char *work;            /* of the workers */
 } resampling;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-static int64_t max64(int64_t a, int64_t b) { return a > b ? a : b; }
 static size_t align(size_t n) { return (n + 63) & ~(size_t)63; }
 
 /* ---- Weights ---- */
@@ -96,7 +95,7 @@ static int64_t nearest(const cfx_resample *r, double step, int a, int64_t i)
         at = as(r, step * (double)i);
     else
         at = as(r, source_of(r, step, i) + 0.5);
-    return max64(0, min64(whole(floor(at)), r->in[a] - 1));
+    return cfx_max64(0, cfx_min64(whole(floor(at)), r->in[a] - 1));
 }
 
 static void weigh_linear(const cfx_resample *r, int a, double at,
@@ -104,7 +103,7 @@ static void weigh_linear(const cfx_resample *r, int a, double at,
 {
     double part;
 
-    *first = min64(whole(at), r->in[a] - 1);
+    *first = cfx_min64(whole(at), r->in[a] - 1);
     part = as(r, at - (double)*first);
     part = part < 0 ? 0 : part > 1 ? 1 : part;
     *count = *first + 1 < r->in[a] ? 2 : 1;
@@ -119,12 +118,12 @@ static void weigh_cubic(const cfx_resample *r, int a, double at,
     int64_t i = whole(floor(at)), n = r->in[a];
     double part = as(r, at - (double)i);
 
-    *first = max64(0, min64(i - 1, n - 1));
-    *count = max64(0, min64(i + 2, n - 1)) - *first + 1;
+    *first = cfx_max64(0, cfx_min64(i - 1, n - 1));
+    *count = cfx_max64(0, cfx_min64(i + 2, n - 1)) - *first + 1;
     for (int k = 0; k < 4; k++)
         w[k] = 0;
     for (int k = 0; k < 4; k++) {
-        int64_t to = max64(0, min64(i - 1 + k, n - 1)) - *first;
+        int64_t to = cfx_max64(0, cfx_min64(i - 1 + k, n - 1)) - *first;
         w[to] += cubic(part + 1 - k, -0.75);
     }
 }
@@ -143,9 +142,9 @@ static void weigh_antialias(const cfx_resample *r, int a, double step,
     double center = step * ((double)i + 0.5), reach = reach_of(r, step);
     double shrink = step >= 1 ? 1 / step : 1, sum = 0;
 
-    *first = min64(max64(whole(center - reach + 0.5), 0), r->in[a] - 1);
-    *count = min64(whole(center + reach + 0.5), r->in[a]) - *first;
-    *count = min64(max64(*count, 1), taps);
+    *first = cfx_min64(cfx_max64(whole(center - reach + 0.5), 0), r->in[a] - 1);
+    *count = cfx_min64(whole(center + reach + 0.5), r->in[a]) - *first;
+    *count = cfx_min64(cfx_max64(*count, 1), taps);
     for (int64_t k = 0; k < taps; k++)
         w[k] = 0;
     for (int64_t k = 0; k < *count; k++) {
@@ -160,8 +159,8 @@ static void weigh_antialias(const cfx_resample *r, int a, double step,
 static int64_t taps_of(const cfx_resample *r, int a)
 {
     if (r->antialias && r->mode >= CFX_RESAMPLE_LINEAR)
-        return min64(whole(ceil(reach_of(r, step_of(r, a)))) * 2 + 1,
-                     max64(r->in[a], 1));
+        return cfx_min64(whole(ceil(reach_of(r, step_of(r, a)))) * 2 + 1,
+                     cfx_max64(r->in[a], 1));
     return r->mode == CFX_RESAMPLE_CUBIC ? 4
         : r->mode == CFX_RESAMPLE_LINEAR ? 2 : 1;
 }
@@ -333,6 +332,6 @@ void cfx_resample_run(cfx_context *ctx, const cfx_resample *r,
         fn = t.dtype == CFX_F64 ? rows_f64 : t.dtype == CFX_F16 ? rows_f16
             : t.dtype == CFX_BF16 ? rows_bf16 : rows_f32;
     /* Long runs of rows, since neighbours share what they read. */
-    grain = max64(16, 65536 / t.out[2]);
+    grain = cfx_max64(16, 65536 / t.out[2]);
     cfx_parallel_for(ctx, t.planes * t.out[0] * t.out[1], grain, fn, &s);
 }

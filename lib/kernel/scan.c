@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/stop.h"
+#include "kernel/int64.h"
 
 enum {
     LANES = 256,
@@ -35,8 +36,6 @@ typedef struct job {
     bool smallest;
 } job;
 
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
-
 static job make_job(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t *index,
                     const void *x, int64_t n, int64_t inner)
 {
@@ -60,7 +59,7 @@ static job make_job(cfx_context *ctx, cfx_dtype dtype, void *y, int64_t *index,
 
 static void run(cfx_context *ctx, job *j, int64_t outer, cfx_parallel_fn *fn)
 {
-    int64_t work = j->n * min64(j->inner, LANES);
+    int64_t work = j->n * cfx_min64(j->inner, LANES);
 
     cfx_parallel_for(ctx, outer * j->strips,
                      work < GRAIN ? GRAIN / (work ? work : 1) : 1, fn, j);
@@ -120,7 +119,7 @@ static void arg_row(const job *j, int64_t row)
     wide best = {0};
 
     for (int64_t i = 0; i < j->n && !cfx_context_stops(j->ctx); i += BLOCK) {
-        int64_t n = min64(BLOCK, j->n - i);
+        int64_t n = cfx_min64(BLOCK, j->n - i);
         const void *x = load(j, buffer, row * j->n + i, n);
         wide v;
 
@@ -141,7 +140,7 @@ static void arg_lanes(const job *j, int64_t unit)
     _Alignas(64) double best[LANES], buffer[LANES];
     int64_t index[LANES] = {0};
     int64_t outer = unit / j->strips, first = unit % j->strips * LANES;
-    int64_t lanes = min64(LANES, j->inner - first);
+    int64_t lanes = cfx_min64(LANES, j->inner - first);
     int64_t at = outer * j->n * j->inner + first;
     int64_t to = outer * j->inner + first;
 
@@ -249,7 +248,7 @@ static void scan_lanes(const job *j, int64_t unit, cfx_convert_fn *widen)
     wide acc[LANES], v[LANES];
     int64_t place[LANES] = {0};
     int64_t outer = unit / j->strips, first = unit % j->strips * LANES;
-    int64_t lanes = min64(LANES, j->inner - first);
+    int64_t lanes = cfx_min64(LANES, j->inner - first);
 
     for (int64_t r = 0; r < j->n; r++) {
         int64_t at = (outer * j->n + r) * j->inner + first;
@@ -275,7 +274,7 @@ static void scan_part(const job *j, int64_t row, int64_t begin, int64_t end,
     int64_t place = so_far->place;
 
     for (int64_t i = begin; i < end; i += LANES) {
-        int64_t n = min64(LANES, end - i), at = row * j->n + i;
+        int64_t n = cfx_min64(LANES, end - i), at = row * j->n + i;
 
         widen(block, 1, j->x + (size_t)at * j->size, 1, n);
         for (int64_t k = 0; k < n; k++) {
@@ -298,7 +297,7 @@ static void scan_row(const job *j, int64_t row, cfx_convert_fn *widen)
 
     for (int64_t i = 0; i < j->n && !cfx_context_stops(j->ctx);
          i += ROWS * LANES)
-        scan_part(j, row, i, min64(i + ROWS * LANES, j->n), &so_far, widen);
+        scan_part(j, row, i, cfx_min64(i + ROWS * LANES, j->n), &so_far, widen);
 }
 
 typedef struct scan_job { job j; cfx_convert_fn *widen; } scan_job;

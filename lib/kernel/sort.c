@@ -18,6 +18,7 @@
 #include "base/stop.h"
 
 #include "kernel/convert.h"
+#include "kernel/int64.h"
 #include "kernel/reduce.h"
 
 enum {
@@ -27,8 +28,6 @@ enum {
 };
 
 typedef struct pair { uint64_t key; int64_t index; } pair;
-
-static int64_t min64(int64_t a, int64_t b) { return a < b ? a : b; }
 
 /* ---- Keys ---- */
 
@@ -133,7 +132,7 @@ static pair *sort_digits(const cfx_context *ctx, pair *p, pair *other,
     for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
         if (cfx_context_stops(ctx))
             return NULL;
-        count_digits(count, p + i, min64(CFX_STOP_BLOCK, n - i), digits);
+        count_digits(count, p + i, cfx_min64(CFX_STOP_BLOCK, n - i), digits);
     }
     for (int d = 0; d < digits; d++) {
         int64_t *c = count[d], sum = 0;
@@ -150,7 +149,7 @@ static pair *sort_digits(const cfx_context *ctx, pair *p, pair *other,
         for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
             if (cfx_context_stops(ctx))
                 return NULL;
-            move_pairs(other, c, p + i, min64(CFX_STOP_BLOCK, n - i), d);
+            move_pairs(other, c, p + i, cfx_min64(CFX_STOP_BLOCK, n - i), d);
         }
         p = other;
         other = t;
@@ -235,13 +234,13 @@ static void put_row(const job *j, int64_t row, const pair *p, void *other)
         if (cfx_context_stops(j->ctx))
             return;
         copy_elements(j->size, v + (size_t)i * j->size, x, p + i, j->inner,
-                      min64(CFX_STOP_BLOCK, j->k - i));
+                      cfx_min64(CFX_STOP_BLOCK, j->k - i));
     }
     for (int64_t i = 0; i < j->k; i += CFX_STOP_BLOCK) {
         if (cfx_context_stops(j->ctx))
             return;
         put_block(j, at + i * j->inner, v + (size_t)i * j->size, p + i,
-                  min64(CFX_STOP_BLOCK, j->k - i));
+                  cfx_min64(CFX_STOP_BLOCK, j->k - i));
     }
 }
 
@@ -256,7 +255,7 @@ static void sort_row(const job *j, int64_t row, pair *p)
         if (cfx_context_stops(j->ctx))
             return;
         load_pairs(j->dtype, p + i, x + (size_t)(i * j->inner) * j->size,
-                   j->inner, i, min64(CFX_STOP_BLOCK, j->n - i), flip);
+                   j->inner, i, cfx_min64(CFX_STOP_BLOCK, j->n - i), flip);
     }
     sorted = sort_pairs(j->ctx, p, other, j->n, (int)j->size);
     if (sorted)
@@ -284,7 +283,7 @@ static int64_t slots_of(const cfx_context *ctx, int64_t rows, int64_t n)
 {
     int64_t worth = rows * n / GRAIN + 1;
 
-    return min64(min64(cfx_context_threads(ctx), rows), worth);
+    return cfx_min64(cfx_min64(cfx_context_threads(ctx), rows), worth);
 }
 
 size_t cfx_sort_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
@@ -393,7 +392,7 @@ static void topk_row(const job *j, int64_t row, pair *p)
     const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
 
     for (int64_t i = 0; i < j->n; i += BLOCK) {
-        int64_t n = min64(BLOCK, j->n - i);
+        int64_t n = cfx_min64(BLOCK, j->n - i);
         const char *from = x + (size_t)(i * j->inner) * j->size;
 
         if (cfx_context_stops_at(j->ctx, i))

@@ -91,11 +91,6 @@ static cfx_value swap_batch(cfx_scope *s, cfx_value x)
     return cfx_transpose(s, x, cfx_int(0), cfx_int(1));
 }
 
-static bool is_same(cfx_value a, cfx_value b)
-{
-    return a.kind == b.kind && a.u.tensor == b.u.tensor;
-}
-
 static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
 {
     cfx_value x[3] = {in[QUERY], in[KEY], in[VALUE]};
@@ -104,7 +99,8 @@ static cfx_value forward(cfx_scope *s, cfx_module *self, const cfx_value *in)
     if (cfx_scope_failed(s))
         return cfx_none();
     for (int i = 0; i < 3 && first; i++)
-        x[i] = i && is_same(in[i], in[i - 1]) ? x[i - 1] : swap_batch(s, x[i]);
+        x[i] = i && cfx_multi_head_same(in[i], in[i - 1])
+                   ? x[i - 1] : swap_batch(s, x[i]);
     cfx_multi_head m = {
         .x = {x[0], x[1], x[2]},
         .embed_dim = cfx_attr(self, "embed_dim"),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/atomic.h"
+#include "op/op_impl.h"
 
 /* ---- Life ---- */
 
@@ -185,20 +186,6 @@ void cfx_module_train(cfx_module *m, bool training)
 
 /* ---- The tree ---- */
 
-static bool reserve_children(cfx_module *m)
-{
-    if (m->nchildren < m->child_cap)
-        return true;
-    size_t cap = m->child_cap ? 2 * m->child_cap : 4;
-    void *p = cfx_realloc(m->ctx, m->child, m->child_cap * sizeof(*m->child),
-                          cap * sizeof(*m->child));
-    if (!p)
-        return false;
-    m->child = p;
-    m->child_cap = cap;
-    return true;
-}
-
 static cfx_status set_name(cfx_module *m, const char *name, cfx_error *err)
 {
     size_t size;
@@ -233,8 +220,8 @@ static cfx_status attach(cfx_module *m, const char *name, cfx_module *child,
         return st;
     cfx_map_entry *e = cfx_map_get(&m->children, name, strlen(name));
     cfx_module *old = e ? e->v.p : NULL;
-    if (!old && !reserve_children(m))
-        return cfx_no_memory(err);
+    if (!old && cfx_grow(m->ctx, m->child, m->child_cap, m->nchildren + 1, err))
+        return CFX_ENOMEM;
     if (old)
         cfx_map_remove(&m->children, name, strlen(name));
     e = cfx_map_put(&m->children, child->name, strlen(child->name), NULL);
@@ -389,13 +376,10 @@ cfx_value cfx_attr(const cfx_module *m, const char *name)
 
 void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v)
 {
-    for (int k = 0; k < m->schema->nparams; k++)
-        if (!strcmp(m->schema->params[k].name, name)) {
-            cfx_value_unref(m->attrs.in[k]);
-            m->attrs.in[k] = v;
-            return;
-        }
-    assert(false);
+    int k = cfx_param_find(m->schema, name, strlen(name));
+    assert(k >= 0);
+    cfx_value_unref(m->attrs.in[k]);
+    m->attrs.in[k] = v;
 }
 
 cfx_dim cfx_attr_dim(const cfx_module *m, const char *name)
@@ -470,17 +454,9 @@ static cfx_status declare(cfx_module *m, const char *name, cfx_tensor *t,
         s->tensor = t;
         return CFX_OK;
     }
-    if (m->nstate == m->state_cap) {
-        size_t cap = m->state_cap ? 2 * m->state_cap : 4;
-        void *p = cfx_realloc(m->ctx, m->state,
-                              m->state_cap * sizeof(*m->state),
-                              cap * sizeof(*m->state));
-        if (!p) {
-            cfx_tensor_unref(t);
-            return cfx_no_memory(err);
-        }
-        m->state = p;
-        m->state_cap = cap;
+    if (cfx_grow(m->ctx, m->state, m->state_cap, m->nstate + 1, err)) {
+        cfx_tensor_unref(t);
+        return CFX_ENOMEM;
     }
     size_t size;
     char *copy = copy_text(m->ctx, name, &size);

@@ -43,6 +43,8 @@ extern const cfx_module_type cfx_module__Module;
 
 extern const cfx_module_type cfx_module__ParametrizationList;
 
+/* Are parameters of the module computed from others? */
+bool cfx_module__is_parametrized(const cfx_module *m);
 /* What computes a parameter of a module in place of its state; or NULL. */
 cfx_module *cfx_module__parametrization(const cfx_module *m, const char *name);
 /* Once the children are there: parameters that they compute are None, and the

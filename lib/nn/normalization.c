@@ -30,7 +30,7 @@ static cfx_status keep_tuple(cfx_module *self, cfx_error *err)
     v = cfx_tuple_new(cfx_module_context(self), v.u.seq->len,
                       v.u.seq->item);
     if (v.kind == CFX_ABSENT)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_module__set_attr_take(self, "normalized_shape", v);
     return CFX_OK;
 }

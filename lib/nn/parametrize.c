@@ -19,10 +19,20 @@
 #include "nn/module_impl.h"
 #include "op/scope_impl.h"
 
+/* The child that holds a list for each parameter, or NULL. */
+static cfx_module *parametrizations_of(const cfx_module *m)
+{
+    return m->nchildren ? cfx_module_child(m, "parametrizations") : NULL;
+}
+
+bool cfx_module__is_parametrized(const cfx_module *m)
+{
+    return parametrizations_of(m) != NULL;
+}
+
 cfx_module *cfx_module__parametrization(const cfx_module *m, const char *name)
 {
-    cfx_module *all = m->nchildren ? cfx_module_child(m, "parametrizations")
-                                   : NULL;
+    cfx_module *all = parametrizations_of(m);
     cfx_module *list = all ? cfx_module_child(all, name) : NULL;
     return list && list->type == &cfx_module__ParametrizationList ? list
                                                                   : NULL;
@@ -53,7 +63,7 @@ cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err)
     cfx_status st = CFX_OK;
     if (m->schema && strcmp(m->schema->name, m->class_name) &&
         cfx_module__unparametrized(m->class_name) != m->class_name &&
-        !cfx_module_child(m, "parametrizations"))
+        !cfx_module__is_parametrized(m))
         return cfx_fail(err, CFX_ENAME, "the module type %s is unknown: it "
                         "has no parametrizations", m->class_name);
     for (size_t i = 0; i < m->nstate && !st; i++) {

@@ -29,7 +29,7 @@ static cfx_status Upsample_init(cfx_module *self, cfx_error *err)
         item[i] = cfx_num(cfx_value_number(v.u.seq->item[i]));
     v = cfx_tuple_new(cfx_module_context(self), n, item);
     if (cfx_value_is_absent(v))
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     cfx_module__set_attr_take(self, "scale_factor", v);
     return CFX_OK;
 }

@@ -35,15 +35,8 @@ static cfx_status add_name(registry *r, const char *name, size_t len,
 static cfx_status add_type(registry *r, const cfx_module_type *type,
                            cfx_error *err)
 {
-    if (r->n == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 128;
-        void *p = cfx_realloc(r->ctx, r->types, r->cap * sizeof(*r->types),
-                              cap * sizeof(*r->types));
-        if (!p)
-            return cfx_no_memory(err);
-        r->types = p;
-        r->cap = cap;
-    }
+    if (cfx_grow(r->ctx, r->types, r->cap, r->n + 1, err))
+        return CFX_ENOMEM;
     r->types[r->n++] = type;
     cfx_status st = add_name(r, type->schema, strcspn(type->schema, "("),
                              type, err);

@@ -2,11 +2,13 @@
  * undecided -- constructor arguments that the text of a module did not tell.
  *
  * A module keeps a bit for each. The bits are set when a text is read, and
- * cleared when something decides the argument: the type (`settle`), the parent's
- * constructor, the graph (lib/graph/decide.c), a weights file, or the caller.
+ * cleared when something decides the argument: the type (`settle`), the
+ * constructor of the parent, the graph (lib/graph/decide.c), a weights file, or
+ * the caller.
  * A forward that needs one that is left fails.
  */
 #include "nn/module_impl.h"
+#include "op/op_impl.h"
 #include "op/scope_impl.h"
 
 bool cfx_module__lists(const char *names, const char *name)
@@ -23,10 +25,7 @@ bool cfx_module__lists(const char *names, const char *name)
 
 static int find(const cfx_module *m, const char *name)
 {
-    for (int k = 0; m->schema && k < m->schema->nparams; k++)
-        if (!strcmp(m->schema->params[k].name, name))
-            return k;
-    return -1;
+    return m->schema ? cfx_param_find(m->schema, name, strlen(name)) : -1;
 }
 
 static bool has_bit(const cfx_module *m, int k)

@@ -7,11 +7,6 @@
  */
 #include "op/infer.h"
 
-static cfx_status give_none(cfx_call *call)
-{
-    return cfx_call_return_take(call, cfx_none());
-}
-
 /* ---- Tensors ---- */
 
 enum { TENSOR, SIZE, STRIDE, DTYPE };
@@ -41,13 +36,13 @@ static cfx_status tensor_metadata_infer(cfx_call *call)
                            "Expected: %s, Got: %s",
                            cfx_dtypes[call->in[DTYPE].u.dtype].name,
                            cfx_dtypes[t->dtype].name);
-    return st ? st : give_none(call);
+    return st ? st : cfx_infer_none(call);
 }
 
 const cfx_op cfx_op___assert_tensor_metadata = {
-    .schema = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? "
-              "stride=None, ScalarType? dtype=None, *, Device? device=None, "
-              "Layout? layout=None) -> any",
+    .schema = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, "
+              "SymInt[]? stride=None, ScalarType? dtype=None, *, Device? "
+              "device=None, Layout? layout=None) -> any",
     .aliases = "torch._assert_tensor_metadata "
                "aten._assert_tensor_metadata.default",
     .doc = "Fail unless a tensor has these extents, strides and dtype.",
@@ -71,7 +66,7 @@ static cfx_status check_range(cfx_call *call, cfx_value least, cfx_value most)
               (cfx_value_is_none(most) ||
                cfx_dim_le(call->env, d, cfx_value_dim(most)));
     if (ok)
-        return give_none(call);
+        return cfx_infer_none(call);
     if (v.kind == CFX_INT)
         return cfx_call_fail(call, CFX_EINVAL, "%lld is out of its range",
                              (long long)v.u.i);
@@ -129,7 +124,7 @@ const cfx_op cfx_op___set_grad_enabled = {
     .aliases = "torch._C._set_grad_enabled",
     .doc = "Nothing: there are no gradients to switch.",
     .flags = CFX_OP_EFFECT,
-    .infer = give_none,
+    .infer = cfx_infer_none,
 };
 
 static cfx_status enter_autocast_infer(cfx_call *call)
@@ -138,7 +133,7 @@ static cfx_status enter_autocast_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "autocast is only "
                              "supported where it is off: export the model "
                              "without it, in the dtypes it is to run in");
-    return give_none(call);
+    return cfx_infer_none(call);
 }
 
 const cfx_op cfx_op___enter_autocast = {
@@ -155,5 +150,5 @@ const cfx_op cfx_op___exit_autocast = {
     .aliases = "torch.amp.autocast_mode._exit_autocast",
     .doc = "Nothing: autocast is off.",
     .flags = CFX_OP_EFFECT,
-    .infer = give_none,
+    .infer = cfx_infer_none,
 };

@@ -9,17 +9,13 @@
 #include "op/infer.h"
 #include "op/view.h"
 
-static cfx_status give(cfx_call *call, cfx_value v)
-{
-    return cfx_call_return_take(call, v);
-}
-
 static cfx_status give_dims(cfx_call *call, int n, const cfx_dim *dims)
 {
     cfx_value item[CFX_MAX_RANK];
     for (int i = 0; i < n; i++)
         item[i] = cfx_value_of_dim(dims[i]);
-    return give(call, cfx_tuple_new(call->ctx, (size_t)n, item));
+    return cfx_call_return_take(call,
+                                cfx_tuple_new(call->ctx, (size_t)n, item));
 }
 
 static cfx_dim numel_of(const cfx_call *call, const cfx_tensor *t)
@@ -59,7 +55,7 @@ static cfx_status give_device(cfx_call *call, const cfx_tensor *x)
 {
     char name[32];
     cfx_device_format(x->device, name, sizeof(name));
-    return give(call, text_value(call, CFX_DEVICE, name));
+    return cfx_call_return_take(call, text_value(call, CFX_DEVICE, name));
 }
 
 /* All axes for `T`, the last two for the others. */
@@ -87,18 +83,20 @@ static cfx_status tensor_attribute(cfx_call *call, const cfx_tensor *x,
     case SHAPE:
         return give_dims(call, x->rank, x->shape);
     case DTYPE_:
-        return give(call, cfx_value_of_dtype((cfx_dtype)x->dtype));
+        return cfx_call_return_take(call,
+                                    cfx_value_of_dtype((cfx_dtype)x->dtype));
     case DEVICE:
         return give_device(call, x);
     case LAYOUT:
-        return give(call, text_value(call, CFX_LAYOUT, "torch.strided"));
+        return cfx_call_return_take(call, text_value(call, CFX_LAYOUT,
+                                                     "torch.strided"));
     case NDIM:
-        return give(call, cfx_int(x->rank));
+        return cfx_call_return_take(call, cfx_int(x->rank));
     case ITEMSIZE:
-        return give(call, cfx_int(size));
+        return cfx_call_return_take(call, cfx_int(size));
     case NBYTES:
-        return give(call, cfx_value_of_dim(cfx_dim_mul(call->env,
-                    numel_of(call, x), cfx_dim_int(size))));
+        return cfx_call_return_take(call, cfx_value_of_dim(
+            cfx_dim_mul(call->env, numel_of(call, x), cfx_dim_int(size))));
     case T:
         return transposed(call, name, false);
     case MT:
@@ -108,11 +106,12 @@ static cfx_status tensor_attribute(cfx_call *call, const cfx_tensor *x,
     case ITSELF:
         return cfx_call_out_same(call, 0);
     case NONE:
-        return give(call, cfx_none());
+        return cfx_call_return_take(call, cfx_none());
     case IS_ON:
-        return give(call, cfx_bool(cfx_device_is(x->device, name + 3)));
+        return cfx_call_return_take(call, cfx_bool(cfx_device_is(x->device,
+                                                                 name + 3)));
     default:
-        return give(call, cfx_bool(what == YES));
+        return cfx_call_return_take(call, cfx_bool(what == YES));
     }
 }
 
@@ -138,15 +137,15 @@ static cfx_status device_attribute(cfx_call *call, const char *name,
     size_t cut = strcspn(text, ":");
     *found = true;
     if (!strcmp(name, "type"))
-        return give(call, cfx_str_new(call->ctx, text, cut));
+        return cfx_call_return_take(call, cfx_str_new(call->ctx, text, cut));
     if (strcmp(name, "index"))
         *found = false;
     else if (!text[cut])
-        return give(call, cfx_none());
+        return cfx_call_return_take(call, cfx_none());
     int64_t index = 0;
     for (const char *p = text + cut + 1; *found && *p && index < 1000; p++)
         index = 10 * index + (*p - '0');
-    return give(call, cfx_int(index));
+    return cfx_call_return_take(call, cfx_int(index));
 }
 
 static cfx_status other_attribute(cfx_call *call, const char *name,
@@ -163,16 +162,18 @@ static cfx_status other_attribute(cfx_call *call, const char *name,
         at = word_in(v.u.seq->type->fields, name);
     *found = true;
     if (at >= 0 && (uint32_t)at < v.u.seq->len)
-        return give(call, cfx_value_ref(v.u.seq->item[at]));
+        return cfx_call_return_take(call, cfx_value_ref(v.u.seq->item[at]));
     if (v.kind == CFX_DTYPE && !strcmp(name, "itemsize"))
-        return give(call, cfx_int((int64_t)cfx_dtype_size(v.u.dtype)));
+        return cfx_call_return_take(
+            call, cfx_int((int64_t)cfx_dtype_size(v.u.dtype)));
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_floating_point"))
-        return give(call, cfx_bool(cfx_dtype_is_float(v.u.dtype)));
+        return cfx_call_return_take(call,
+                                    cfx_bool(cfx_dtype_is_float(v.u.dtype)));
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_complex"))
-        return give(call, cfx_bool(false));
+        return cfx_call_return_take(call, cfx_bool(false));
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_signed"))
-        return give(call, cfx_bool(v.u.dtype != CFX_U8 &&
-                                   v.u.dtype != CFX_BOOL));
+        return cfx_call_return_take(call, cfx_bool(v.u.dtype != CFX_U8 &&
+                                                   v.u.dtype != CFX_BOOL));
     *found = false;
     return CFX_OK;
 }
@@ -189,7 +190,7 @@ static cfx_status getattr_infer(cfx_call *call)
     if (st || found)
         return st;
     if (call->schema->nparams > 2)
-        return give(call, cfx_value_ref(call->in[2]));
+        return cfx_call_return_take(call, cfx_value_ref(call->in[2]));
     return cfx_call_fail(call, CFX_EINVAL, "'%s' object has no attribute '%s'",
                          cfx_kind_name(call->in[0].kind), name);
 }
@@ -222,7 +223,7 @@ static cfx_status one_of(cfx_call *call, const cfx_dim *dims)
                              "but tensor has no dimensions",
                              (long long)cfx_call_int(call, 1));
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
-    return st ? st : give(call, cfx_value_of_dim(dims[axis]));
+    return st ? st : cfx_call_return_take(call, cfx_value_of_dim(dims[axis]));
 }
 
 static cfx_status size_infer(cfx_call *call)
@@ -253,24 +254,25 @@ const cfx_op cfx_op__sym_stride = {
 
 static cfx_status numel_infer(cfx_call *call)
 {
-    return give(call, cfx_value_of_dim(numel_of(call,
-                                                cfx_call_tensor(call, 0))));
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return cfx_call_return_take(call, cfx_value_of_dim(numel_of(call, x)));
 }
 
 static cfx_status dim_infer(cfx_call *call)
 {
-    return give(call, cfx_int(cfx_call_tensor(call, 0)->rank));
+    return cfx_call_return_take(call, cfx_int(cfx_call_tensor(call, 0)->rank));
 }
 
 static cfx_status offset_infer(cfx_call *call)
 {
-    return give(call, cfx_value_of_dim(cfx_call_tensor(call, 0)->offset));
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return cfx_call_return_take(call, cfx_value_of_dim(x->offset));
 }
 
 static cfx_status element_size_infer(cfx_call *call)
 {
     cfx_dtype t = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    return give(call, cfx_int((int64_t)cfx_dtype_size(t)));
+    return cfx_call_return_take(call, cfx_int((int64_t)cfx_dtype_size(t)));
 }
 
 #define TELLS(name, type, aliases_, infer_, doc_)            \
@@ -294,21 +296,14 @@ TELLS(element_size, "int", "Tensor.element_size", element_size_infer,
 
 /* ---- Questions ---- */
 
-static bool has_format(const cfx_tensor *x, cfx_memory_format format)
-{
-    uint8_t flag = format == CFX_CHANNELS_LAST ? CFX_TENSOR_CHANNELS_LAST
-                   : format == CFX_CHANNELS_LAST_3D
-                       ? CFX_TENSOR_CHANNELS_LAST_3D : CFX_TENSOR_CONTIGUOUS;
-    return x->flags & flag;
-}
-
 static cfx_status is_contiguous_infer(cfx_call *call)
 {
     cfx_memory_format format = call->in[1].u.format;
     if (format == CFX_PRESERVE_FORMAT)
         return cfx_call_fail(call, CFX_EINVAL,
                              "preserve memory format is unsupported");
-    return give(call, cfx_bool(has_format(cfx_call_tensor(call, 0), format)));
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return cfx_call_return_take(call, cfx_bool(cfx_view_is_dense(x, format)));
 }
 
 const cfx_op cfx_op__is_contiguous = {
@@ -322,18 +317,18 @@ const cfx_op cfx_op__is_contiguous = {
 static cfx_status is_floating_infer(cfx_call *call)
 {
     cfx_dtype t = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    return give(call, cfx_bool(cfx_dtype_is_float(t)));
+    return cfx_call_return_take(call, cfx_bool(cfx_dtype_is_float(t)));
 }
 
 static cfx_status is_signed_infer(cfx_call *call)
 {
     cfx_dtype t = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    return give(call, cfx_bool(t != CFX_U8 && t != CFX_BOOL));
+    return cfx_call_return_take(call, cfx_bool(t != CFX_U8 && t != CFX_BOOL));
 }
 
 static cfx_status never_infer(cfx_call *call)
 {
-    return give(call, cfx_bool(false));
+    return cfx_call_return_take(call, cfx_bool(false));
 }
 
 static cfx_status is_same_size_infer(cfx_call *call)
@@ -343,12 +338,12 @@ static cfx_status is_same_size_infer(cfx_call *call)
     bool same = a->rank == b->rank;
     for (int i = 0; same && i < a->rank; i++)
         same = cfx_dim_eq(call->env, a->shape[i], b->shape[i]);
-    return give(call, cfx_bool(same));
+    return cfx_call_return_take(call, cfx_bool(same));
 }
 
 static cfx_status is_tensor_infer(cfx_call *call)
 {
-    return give(call, cfx_bool(call->in[0].kind == CFX_TENSOR));
+    return cfx_call_return_take(call, cfx_bool(call->in[0].kind == CFX_TENSOR));
 }
 
 TELLS(is_floating_point, "bool", "torch.is_floating_point "
@@ -379,8 +374,8 @@ const cfx_op cfx_op__is_tensor = {
 static cfx_status get_device_infer(cfx_call *call)
 {
     cfx_device_label device = cfx_call_tensor(call, 0)->device;
-    return give(call, cfx_int(cfx_device_is(device, "cpu") ? -1
-                                                           : device & 0xff));
+    int index = cfx_device_is(device, "cpu") ? -1 : device & 0xff;
+    return cfx_call_return_take(call, cfx_int(index));
 }
 
 TELLS(get_device, "int", "Tensor.get_device torch.get_device",

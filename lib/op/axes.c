@@ -9,11 +9,6 @@
 #include "op/infer.h"
 #include "op/view.h"
 
-static void begin(const cfx_call *call, cfx_view *v)
-{
-    cfx_view_begin(v, cfx_call_tensor(call, 0));
-}
-
 /* ---- squeeze and unsqueeze ---- */
 
 /* A symbol is taken not to be 1. */
@@ -25,7 +20,7 @@ static bool is_one(const cfx_call *call, cfx_dim d)
 static cfx_status squeeze_axes(cfx_call *call, uint32_t mask)
 {
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     for (int i = v.rank - 1; i >= 0; i--)
         if (mask >> i & 1 && is_one(call, v.shape[i]))
             cfx_view_remove(&v, i);
@@ -84,7 +79,7 @@ static cfx_status unsqueeze_infer(cfx_call *call)
 {
     int axis;
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), v.rank + 1,
                                   &axis);
     if (!st)
@@ -114,7 +109,7 @@ static cfx_status at_least(cfx_call *call, cfx_view *v, int rank)
 static cfx_status atleast_infer(cfx_call *call)
 {
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     if (v.rank >= call->op->code)
         return cfx_call_out_same(call, 0);
     cfx_status st = at_least(call, &v, call->op->code);
@@ -127,7 +122,7 @@ static cfx_status atleast_list_infer(cfx_call *call)
     cfx_value *item = cfx_alloc(call->ctx, (size_t)n * sizeof(*item));
     cfx_status st = CFX_OK;
     if (!item)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     for (; !st && made < n; made += !st) {
         cfx_tensor *t = cfx_call_item(call, 0, made).u.tensor;
         cfx_view v;
@@ -184,7 +179,7 @@ static cfx_status select_infer(cfx_call *call)
 {
     int axis;
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_status st = axis_of(call, &axis);
     if (!st)
         st = cfx_view_select(call, &v, axis, cfx_value_dim(call->in[2]));
@@ -217,7 +212,7 @@ static cfx_status narrow_to(cfx_call *call, cfx_dim start, cfx_dim unknown)
     cfx_dim zero = cfx_dim_int(0), length = cfx_value_dim(call->in[3]);
     int axis;
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_status st = axis_of(call, &axis);
     if (st)
         return st;
@@ -282,7 +277,7 @@ static cfx_status slice_infer(cfx_call *call)
 {
     int axis;
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_status st = axis_of(call, &axis);
     if (!st)
         st = cfx_view_slice(call, &v, axis, call->in[2], call->in[3],
@@ -303,7 +298,7 @@ const cfx_op cfx_op__slice = {
 static cfx_status diagonal_infer(cfx_call *call)
 {
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_status st = cfx_view_diagonal(call, &v, cfx_value_dim(call->in[1]),
                                       cfx_call_int(call, 2),
                                       cfx_call_int(call, 3));
@@ -337,7 +332,7 @@ static cfx_status unfold_infer(cfx_call *call)
     cfx_dim step = cfx_value_dim(call->in[3]);
     int axis;
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), v.rank, &axis);
     if (st)
         return st;
@@ -378,7 +373,7 @@ const cfx_op cfx_op__unfold_dim = {
 static cfx_status as_strided_infer(cfx_call *call)
 {
     cfx_view v;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     int n = cfx_call_len(call, 1);
     if (n != cfx_call_len(call, 2))
         return cfx_call_fail(call, CFX_EINVAL, "mismatch in length of strides "

@@ -95,22 +95,15 @@ static cfx_dtype stat_type(const cfx_call *call)
     return (cfx_dtype)(m ? m->dtype : x->dtype);
 }
 
-/* Are input and result both dense with their channels last? */
-static bool goes_last(const cfx_call *call)
-{
-    const cfx_tensor *x = cfx_call_tensor(call, INPUT), *y = call->out[0];
-    return x->flags & y->flags & CFX_TENSOR_CHANNELS_LAST &&
-           !cfx_tensor_is_contiguous(y);
-}
-
 static cfx_status fetch(cfx_call *call, struct arrays *a)
 {
     *a = (struct arrays){.stat = stat_type(call)};
+    bool last = cfx_view_both_last(cfx_call_tensor(call, INPUT), call->out[0]);
     for (int k = INPUT; k <= VAR; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t)
             continue;
-        a->t[k] = k == INPUT && goes_last(call)
+        a->t[k] = k == INPUT && last
                       ? cfx_tensor_ref(t)
                   : k == INPUT ? cfx_loop_contiguous(call, t)
                                : cfx_loop_contiguous_as(call, t, a->stat);
@@ -167,7 +160,8 @@ static cfx_status batch_norm_run(cfx_call *call)
     struct arrays a;
     if (fetch(call, &a))
         return CFX_ENOMEM;
-    struct extents e = extents_of(x, goes_last(call));
+    bool last = cfx_view_both_last(x, call->out[0]);
+    struct extents e = extents_of(x, last);
     const char *mean = training ? call->work : a.t[MEAN]->data;
     const char *var = training ? mean + (size_t)e.channels *
                                      cfx_dtype_size(a.stat)
@@ -187,7 +181,7 @@ static cfx_status batch_norm_run(cfx_call *call)
     }
     cfx_tensor *y = call->out[0], *made = NULL;
     cfx_status st = CFX_OK;
-    if (!cfx_tensor_is_contiguous(y) && !goes_last(call))
+    if (!cfx_tensor_is_contiguous(y) && !last)
         st = cfx_loop_twin(call, y, &made);
     if (!st)
         cfx_kernel_batch_norm(call->ctx, (cfx_dtype)x->dtype, a.stat,

@@ -22,13 +22,13 @@ static const char *const synonyms[][2] = {
 static cfx_status own(cfx_bound *b, cfx_value v, cfx_error *err)
 {
     if (!v.kind)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     if (b->nowned == b->cap) {
         uint32_t cap = b->cap * 2;
         cfx_value *p = cfx_alloc(b->ctx, cap * sizeof(*p));
         if (!p) {
             cfx_value_unref(v);
-            return cfx_fail(err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(err);
         }
         memcpy(p, b->owned, b->nowned * sizeof(*p));
         if (b->owned != b->first)
@@ -174,15 +174,11 @@ static cfx_status bind_positional(cfx_bound *b, const cfx_schema *s,
 
 static int param_named(const cfx_schema *s, const char *name)
 {
-    for (int k = 0; k < s->nparams; k++)
-        if (!strcmp(s->params[k].name, name))
-            return k;
-    for (size_t i = 0; i < sizeof(synonyms) / sizeof(*synonyms); i++)
+    int k = cfx_param_find(s, name, strlen(name));
+    for (size_t i = 0; k < 0 && i < sizeof(synonyms) / sizeof(*synonyms); i++)
         if (!strcmp(synonyms[i][1], name))
-            for (int k = 0; k < s->nparams; k++)
-                if (!strcmp(s->params[k].name, synonyms[i][0]))
-                    return k;
-    return -1;
+            k = cfx_param_find(s, synonyms[i][0], strlen(synonyms[i][0]));
+    return k;
 }
 
 static cfx_status unexpected(const cfx_schema *s, const char *name,

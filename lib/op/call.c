@@ -187,7 +187,7 @@ cfx_status cfx_call_out_same(cfx_call *call, int k)
 cfx_status cfx_call_return_take(cfx_call *call, cfx_value v)
 {
     if (v.kind == CFX_ABSENT)
-        return cfx_fail(call->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     cfx_value_unref(call->result);
     call->result = v;
     return CFX_OK;
@@ -400,7 +400,7 @@ static cfx_status wrap(cfx_call *call, cfx_value *out)
         *out = cfx_seq_new(call->ctx, CFX_TUPLE, call->nout, item,
                            call->schema->result);
         if (out->kind == CFX_ABSENT)
-            return cfx_fail(call->err, CFX_ENOMEM, "out of memory");
+            return cfx_no_memory(call->err);
     }
     return CFX_OK;
 }

@@ -67,8 +67,7 @@ cfx_status cfx_control__row(control *c, control_row *row, size_t n)
 {
     row->n = n;
     row->v = cfx_calloc(c->s->ctx, n + 1, sizeof(*row->v));
-    return row->v ? CFX_OK
-                  : cfx_call_fail(c->call, CFX_ENOMEM, "out of memory");
+    return row->v ? CFX_OK : cfx_no_memory(c->call->err);
 }
 
 void cfx_control__row_release(control *c, control_row *row)
@@ -110,8 +109,7 @@ static cfx_status merge_dims(const control_merge *m, cfx_dim a, cfx_dim b,
         return CFX_OK;
     *ok = true;
     *out = cfx_dim_unbacked(env);
-    return cfx_dim_is_bad(*out) ? cfx_call_fail(m->c->call, CFX_ENOMEM,
-                                                "out of memory") : CFX_OK;
+    return cfx_dim_is_bad(*out) ? cfx_no_memory(m->c->call->err) : CFX_OK;
 }
 
 static cfx_status merge_tensors(const control_merge *m, cfx_value a,
@@ -165,7 +163,7 @@ static cfx_status merge_seqs(const control_merge *m, cfx_value a, cfx_value b,
         *out = cfx_seq_new(m->c->s->ctx, (cfx_kind)a.kind, row.n, row.v,
                            x->type);
         if (!out->kind)
-            st = cfx_call_fail(m->c->call, CFX_ENOMEM, "out of memory");
+            st = cfx_no_memory(m->c->call->err);
     }
     cfx_control__row_release(m->c, &row);
     return st;

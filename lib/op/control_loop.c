@@ -5,11 +5,6 @@
 
 #include <stdio.h>
 
-static cfx_status no_memory(control *c)
-{
-    return cfx_call_fail(c->call, CFX_ENOMEM, "out of memory");
-}
-
 /* ---- Results of one round ---- */
 
 /* The items of what a graph gave, which they are counted by; *n of them. */
@@ -57,7 +52,7 @@ static cfx_status give_row(control *c, cfx_kind kind, const control_row *row,
                            size_t n, cfx_value *out)
 {
     *out = cfx_seq_new(c->s->ctx, kind, n, row->v, NULL);
-    return out->kind ? CFX_OK : no_memory(c);
+    return out->kind ? CFX_OK : cfx_no_memory(c->call->err);
 }
 
 /* ---- while_loop ---- */
@@ -72,7 +67,7 @@ static cfx_status forget_numbers(control *c, control_row *row, uint32_t n)
             continue;
         cfx_dim d = cfx_dim_unbacked(c->call->env);
         if (cfx_dim_is_bad(d))
-            return no_memory(c);
+            return cfx_no_memory(c->call->err);
         row->v[i] = cfx_value_of_dim(d);
     }
     return CFX_OK;

@@ -30,13 +30,6 @@ struct conv {
 
 enum { TRANSPOSED = 8 };
 
-static void read_list(const cfx_call *call, int k, int n, cfx_dim *out)
-{
-    int len = cfx_call_len(call, k);
-    for (int i = 0; i < n && len; i++)
-        out[i] = cfx_call_dim(call, k, i < len ? i : len - 1);
-}
-
 /* Padding "same" needs dilation * (k - 1) in all, the odd one behind. */
 static cfx_status read_padding(cfx_call *call, struct conv *c)
 {
@@ -44,7 +37,7 @@ static cfx_status read_padding(cfx_call *call, struct conv *c)
     for (int i = 0; i < c->spatial; i++)
         c->pad[i] = cfx_dim_int(0);
     if (!word) {
-        read_list(call, 4, c->spatial, c->pad);
+        cfx_infer_spatial(call, 4, c->spatial, c->pad);
         return CFX_OK;
     }
     c->same = !strcmp(word, "same");
@@ -86,10 +79,10 @@ static cfx_status read_conv(cfx_call *call, struct conv *c)
             return cfx_call_fail(call, CFX_EINVAL, "%s needs %d numbers, not "
                                  "%d", call->schema->params[k].name,
                                  c->spatial, cfx_call_len(call, k));
-    read_list(call, 3, c->spatial, c->stride);
-    read_list(call, dilation, c->spatial, c->dilation);
+    cfx_infer_spatial(call, 3, c->spatial, c->stride);
+    cfx_infer_spatial(call, dilation, c->spatial, c->dilation);
     if (c->transposed)
-        read_list(call, 5, c->spatial, c->more);
+        cfx_infer_spatial(call, 5, c->spatial, c->more);
     c->groups = cfx_value_dim(call->in[groups]);
     return read_padding(call, c);
 }

@@ -9,6 +9,7 @@
 
 #include "kernel/pointwise.h"
 #include "op/cost.h"
+#include "op/create.h"
 #include "op/infer.h"
 #include "op/loop.h"
 #include "op/op_impl.h"
@@ -16,41 +17,6 @@
 #include "tensor/storage.h"
 
 /* ---- What all have in common ---- */
-
-/* The memory format that parameter k is; None is `otherwise`. */
-static cfx_memory_format format_of(const cfx_call *call, int k,
-                                   cfx_memory_format otherwise)
-{
-    return call->in[k].kind == CFX_MEMORY_FORMAT ? call->in[k].u.format
-                                                 : otherwise;
-}
-
-static cfx_status check_format(cfx_call *call, cfx_memory_format format,
-                               int rank)
-{
-    int want = format == CFX_CHANNELS_LAST ? 4
-               : format == CFX_CHANNELS_LAST_3D ? 5 : rank;
-    if (want == rank)
-        return CFX_OK;
-    return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
-                         "channels_last%s format", want,
-                         want == 5 ? "_3d" : "");
-}
-
-/* A new tensor like parameter 0, of a type and in a memory format. */
-static cfx_status out_as(cfx_call *call, cfx_dtype dtype,
-                         cfx_memory_format format)
-{
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim stride[CFX_MAX_RANK];
-    if (format == CFX_PRESERVE_FORMAT)
-        return cfx_infer_like(call, x, dtype);
-    cfx_status st = check_format(call, format, x->rank);
-    if (st)
-        return st;
-    cfx_strides_of(call->env, format, x->rank, x->shape, stride);
-    return cfx_call_out_strided(call, dtype, x->rank, x->shape, stride);
-}
 
 static cfx_status copy_run(cfx_call *call)
 {
@@ -76,13 +42,13 @@ static cfx_status convert(cfx_call *call, cfx_dtype dtype, bool copy,
                           cfx_memory_format format)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_status st = check_format(call, format, x->rank);
+    cfx_status st = cfx_view_check_format(call, format, x->rank);
     if (st)
         return st;
     if (!copy && x->dtype == dtype && has_format(call, x, format) &&
         !cfx_call__moves(call, x))
         return cfx_call_out_same(call, 0);
-    return out_as(call, dtype, format);
+    return cfx_view_out_like(call, dtype, format);
 }
 
 /* ---- to ---- */
@@ -109,7 +75,8 @@ static cfx_status to_infer(cfx_call *call)
     else if (!(st = cfx_call__take_device(call, 1)))
         dtype = cfx_call_dtype(call, 2, own);
     return st ? st : convert(call, dtype, cfx_call_bool(call, at + 1),
-                             format_of(call, at + 2, CFX_PRESERVE_FORMAT));
+                             cfx_view_format_arg(call, at + 2,
+                                                 CFX_PRESERVE_FORMAT));
 }
 
 #define REST "bool non_blocking=False, bool copy=False, *, MemoryFormat? "    \
@@ -193,11 +160,8 @@ const cfx_op cfx_op__type = {
  * ones there are. */
 static cfx_status check_options(cfx_call *call, int layout, int device)
 {
-    cfx_value v = call->in[layout];
-    if (v.kind == CFX_LAYOUT && !strstr(v.u.str->text, "strided"))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "layout %s is not "
-                             "offered", v.u.str->text);
-    return cfx_call__take_device(call, device);
+    cfx_status st = cfx_create_check_layout(call, layout);
+    return st ? st : cfx_call__take_device(call, device);
 }
 
 static cfx_status to_copy_infer(cfx_call *call)
@@ -207,7 +171,7 @@ static cfx_status to_copy_infer(cfx_call *call)
     return st ? st : convert(call,
                              cfx_call_dtype(call, 1, (cfx_dtype)x->dtype),
                              call->op->code || cfx_call_bool(call, 6),
-                             format_of(call, 7, CFX_PRESERVE_FORMAT));
+                             cfx_view_format_arg(call, 7, CFX_PRESERVE_FORMAT));
 }
 
 static cfx_status to_copy_lower(cfx_call *call, const cfx_value *in,
@@ -255,7 +219,7 @@ const cfx_op cfx_op__to_layout = {
 static cfx_status named_infer(cfx_call *call)
 {
     return convert(call, (cfx_dtype)call->op->code, false,
-                   format_of(call, 1, CFX_PRESERVE_FORMAT));
+                   cfx_view_format_arg(call, 1, CFX_PRESERVE_FORMAT));
 }
 
 #define NAMED(name, dtype)                                                    \
@@ -286,7 +250,7 @@ static cfx_status cpu_infer(cfx_call *call)
     if (call->device)
         call->device = CFX_DEVICE_CPU;
     return convert(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype, false,
-                   format_of(call, 1, CFX_PRESERVE_FORMAT));
+                   cfx_view_format_arg(call, 1, CFX_PRESERVE_FORMAT));
 }
 
 const cfx_op cfx_op__to_cpu = {
@@ -304,16 +268,14 @@ const cfx_op cfx_op__to_cpu = {
 static cfx_status contiguous_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_memory_format format = format_of(call, 1, CFX_CONTIGUOUS_FORMAT);
-    uint8_t flag = format == CFX_CHANNELS_LAST ? CFX_TENSOR_CHANNELS_LAST
-                   : format == CFX_CHANNELS_LAST_3D
-                       ? CFX_TENSOR_CHANNELS_LAST_3D : CFX_TENSOR_CONTIGUOUS;
-    if (x->flags & flag)
+    cfx_memory_format format = cfx_view_format_arg(call, 1,
+                                                   CFX_CONTIGUOUS_FORMAT);
+    if (cfx_view_is_dense(x, format))
         return cfx_call_out_same(call, 0);
     if (format == CFX_PRESERVE_FORMAT)
         return cfx_call_fail(call, CFX_EINVAL, "preserve memory format is "
                              "unsupported by the contiguous operator");
-    return out_as(call, (cfx_dtype)x->dtype, format);
+    return cfx_view_out_like(call, (cfx_dtype)x->dtype, format);
 }
 
 const cfx_op cfx_op__contiguous = {
@@ -331,8 +293,9 @@ const cfx_op cfx_op__contiguous = {
 
 static cfx_status clone_infer(cfx_call *call)
 {
-    return out_as(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype,
-                  format_of(call, 1, CFX_PRESERVE_FORMAT));
+    return cfx_view_out_like(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype,
+                             cfx_view_format_arg(call, 1,
+                                                 CFX_PRESERVE_FORMAT));
 }
 
 const cfx_op cfx_op__clone = {

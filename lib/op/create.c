@@ -39,13 +39,19 @@ static cfx_status take_device(cfx_call *call, int k)
     return cfx_call__take_device(call, k);
 }
 
-cfx_status cfx_create_check(cfx_call *call, int k)
+cfx_status cfx_create_check_layout(cfx_call *call, int k)
 {
-    cfx_value layout = call->in[k + 1];
+    cfx_value layout = call->in[k];
     if (layout.kind == CFX_LAYOUT && !strstr(layout.u.str->text, "strided"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "layout %s is not "
                              "offered", layout.u.str->text);
-    return take_device(call, k + 2);
+    return CFX_OK;
+}
+
+cfx_status cfx_create_check(cfx_call *call, int k)
+{
+    cfx_status st = cfx_create_check_layout(call, k + 1);
+    return st ? st : take_device(call, k + 2);
 }
 
 cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
@@ -72,50 +78,23 @@ cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
 static cfx_status out_sized(cfx_call *call, int k, cfx_dtype dtype,
                             cfx_memory_format format)
 {
-    cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
+    cfx_dim shape[CFX_MAX_RANK];
     int rank;
     cfx_status st = cfx_create_size(call, k, &rank, shape);
     if (st)
         return st;
-    if ((format == CFX_CHANNELS_LAST && rank != 4) ||
-        (format == CFX_CHANNELS_LAST_3D && rank != 5))
-        return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
-                             "channels_last format",
-                             format == CFX_CHANNELS_LAST ? 4 : 5);
-    cfx_strides_of(call->env, format, rank, shape, stride);
-    return cfx_call_out_strided(call, dtype, rank, shape, stride);
+    return cfx_view_out_in_format(call, dtype, format, rank, shape);
 }
 
 cfx_status cfx_create_like(cfx_call *call, cfx_dtype dtype, int k)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim stride[CFX_MAX_RANK];
-    cfx_memory_format format = call->in[k].kind == CFX_MEMORY_FORMAT
-                                   ? call->in[k].u.format
-                                   : CFX_PRESERVE_FORMAT;
-    if (format == CFX_PRESERVE_FORMAT)
-        return cfx_infer_like(call, x, dtype);
-    if ((format == CFX_CHANNELS_LAST && x->rank != 4) ||
-        (format == CFX_CHANNELS_LAST_3D && x->rank != 5))
-        return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
-                             "channels_last format",
-                             format == CFX_CHANNELS_LAST ? 4 : 5);
-    cfx_strides_of(call->env, format, x->rank, x->shape, stride);
-    return cfx_call_out_strided(call, dtype, x->rank, x->shape, stride);
-}
-
-static cfx_status fill_with(cfx_call *call, cfx_value v)
-{
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_value(&it, v);
-    cfx_copy(call->ctx, &it);
-    return CFX_OK;
+    return cfx_view_out_like(call, dtype, cfx_view_format_arg(
+                                              call, k, CFX_PRESERVE_FORMAT));
 }
 
 static cfx_status constant_run(cfx_call *call)
 {
-    return fill_with(call, cfx_int(call->op->code));
+    return cfx_loop_fill(call, cfx_int(call->op->code));
 }
 
 #define OPTIONS "ScalarType? dtype=None, Layout? layout=None, Device? "       \
@@ -163,7 +142,7 @@ static cfx_status full_infer(cfx_call *call)
 
 static cfx_status full_run(cfx_call *call)
 {
-    return fill_with(call, call->in[1]);
+    return cfx_loop_fill(call, call->in[1]);
 }
 
 const cfx_op cfx_op__full = {
@@ -330,7 +309,7 @@ static cfx_status new_full_infer(cfx_call *call)
 
 static cfx_status new_full_run(cfx_call *call)
 {
-    return fill_with(call, call->in[2]);
+    return cfx_loop_fill(call, call->in[2]);
 }
 
 const cfx_op cfx_op__new_full = {
@@ -658,7 +637,7 @@ static cfx_status eye_run(cfx_call *call)
     const cfx_tensor *y = call->out[0];
     cfx_view v;
     cfx_iter it;
-    fill_with(call, cfx_int(0));
+    cfx_loop_fill(call, cfx_int(0));
     cfx_view_begin(&v, y);
     cfx_status st = cfx_view_diagonal(call, &v, cfx_dim_int(0), 0, 1);
     if (st)
@@ -702,7 +681,7 @@ static cfx_status scalar_infer(cfx_call *call)
 
 static cfx_status scalar_run(cfx_call *call)
 {
-    return fill_with(call, call->in[0]);
+    return cfx_loop_fill(call, call->in[0]);
 }
 
 const cfx_op cfx_op__scalar_tensor = {
@@ -738,7 +717,7 @@ static cfx_status tensor_infer(cfx_call *call)
 
 static cfx_status tensor_run(cfx_call *call)
 {
-    return call->nout && !call->alias[0] ? fill_with(call, call->in[0])
+    return call->nout && !call->alias[0] ? cfx_loop_fill(call, call->in[0])
                                          : CFX_OK;
 }
 

@@ -7,6 +7,9 @@
 
 #include <cfx/op.h>
 
+/* Refuse a layout, which parameter k is, that there is not. */
+cfx_status cfx_create_check_layout(cfx_call *call, int k);
+
 /* Parameters k, k + 1, k + 2 are dtype, layout, device: refuse those layouts
  * that there are not, and put new results on the device. */
 cfx_status cfx_create_check(cfx_call *call, int k);

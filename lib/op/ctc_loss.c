@@ -284,7 +284,7 @@ static cfx_status ctc_run(cfx_call *call)
         return st;
     double *work = cfx_calloc(call->ctx, 2 * states, sizeof(*work));
     if (!work)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     p.alpha = work;
     p.next = work + states;
     st = each_sample(call, &p, how);

@@ -10,8 +10,9 @@
 
 enum { SELF, TIMES, DIM, PREPEND, APPEND };
 
-/* A symbolic extent does not say when nothing is left: it becomes max(N - 1, 0),
- * max(max(N - 1, 0) - 1, 0) and so on, which soon take long to simplify. */
+/* A symbolic extent does not say when nothing is left: it becomes
+ * max(N - 1, 0), max(max(N - 1, 0) - 1, 0) and so on, which soon take long to
+ * simplify. */
 enum { MOST_TIMES = 4 };
 
 static cfx_value joined(cfx_scope *s, const cfx_call *call)

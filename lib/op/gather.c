@@ -28,14 +28,6 @@ static cfx_status need_index(cfx_call *call, const cfx_tensor *t)
                            "for index");
 }
 
-static cfx_status out_of_range(cfx_call *call, int64_t bad, int axis,
-                               int64_t n)
-{
-    return cfx_call_fail(call, CFX_EINVAL, "index %lld is out of bounds for "
-                         "dimension %d with size %lld", (long long)bad, axis,
-                         (long long)n);
-}
-
 static int64_t bytes_of(const cfx_tensor *t)
 {
     return (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
@@ -101,7 +93,7 @@ static cfx_status take_rows(cfx_call *call, const cfx_tensor *x,
                                         (cfx_dtype)places->dtype, places->data,
                                         s.outer, s.n, s.inner,
                                         cfx_tensor_numel(places), &bad))
-        st = out_of_range(call, bad, axis, s.n);
+        st = cfx_infer_out_of_range(call, bad, axis, s.n);
     cfx_tensor_unref(places);
     cfx_tensor_unref(rows);
     return st;
@@ -147,14 +139,6 @@ static cfx_status check_within(cfx_call *call, const cfx_tensor *x,
     return CFX_OK;
 }
 
-static bool is_empty(const cfx_tensor *t)
-{
-    for (int i = 0; i < t->rank; i++)
-        if (cfx_dim_is(t->shape[i], 0))
-            return true;
-    return false;
-}
-
 static cfx_status gather_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
@@ -162,7 +146,7 @@ static cfx_status gather_infer(cfx_call *call)
     int axis, have = x->rank ? x->rank : 1;
     int want = index->rank ? index->rank : 1;
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
-    if (!st && !is_empty(index)) {
+    if (!st && !cfx_infer_is_empty(index)) {
         st = need_index(call, index);
         if (!st && have != want)
             st = cfx_call_fail(call, CFX_ESHAPE, "Index tensor must have the "
@@ -192,7 +176,7 @@ static cfx_status gather_along(cfx_call *call, const cfx_tensor *x, int axis,
     int64_t xs[CFX_MAX_RANK] = {1}, is[CFX_MAX_RANK] = {1}, bad = 0;
     int rank = index->rank ? index->rank : 1;
     int64_t n = x->rank ? cfx_tensor_size(x, axis) : 1;
-    if (is_empty(y))
+    if (cfx_infer_is_empty(y))
         return CFX_OK;
     cfx_loop_shape(shape, index);
     cfx_loop_strides(ys, y);
@@ -201,7 +185,7 @@ static cfx_status gather_along(cfx_call *call, const cfx_tensor *x, int axis,
     if (!cfx_kernel_gather(call->ctx, (size_t)bytes_of(y), rank, shape, axis,
                            n, y->data, ys, x->data, xs,
                            (cfx_dtype)index->dtype, index->data, is, &bad))
-        return out_of_range(call, bad, axis, n);
+        return cfx_infer_out_of_range(call, bad, axis, n);
     return CFX_OK;
 }
 
@@ -386,7 +370,7 @@ static cfx_status take_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EDTYPE, "Expected a long tensor for "
                              "index, but got %s",
                              cfx_dtypes[index->dtype].name);
-    if (is_empty(x) && !is_empty(index))
+    if (cfx_infer_is_empty(x) && !cfx_infer_is_empty(index))
         return cfx_call_fail(call, CFX_EINVAL,
                              "tried to take from an empty tensor");
     return cfx_call_out(call, (cfx_dtype)x->dtype, index->rank, index->shape);
@@ -475,7 +459,7 @@ static cfx_status one_hot_infer(cfx_call *call)
     if (x->dtype != CFX_I64)
         return cfx_call_fail(call, CFX_EDTYPE, "one_hot is only applicable to "
                              "index tensor of type LongTensor.");
-    if (is_empty(x) && given <= 0)
+    if (cfx_infer_is_empty(x) && given <= 0)
         return cfx_call_fail(call, CFX_EINVAL, "Can not infer total number of "
                              "classes from empty tensor.");
     if (given < -1 || given == 0)

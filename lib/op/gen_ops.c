@@ -119,8 +119,8 @@ static int print_op(cfx_context *ctx, const cfx_op *head, const char *symbol,
 
 static const char head[] =
     "/*\n"
-    " * cfx/ops.h -- the C functions of all operators; made when cfx is built,\n"
-    " * from their schemas.\n"
+    " * cfx/ops.h -- the C functions of all operators, made from their\n"
+    " * schemas when cfx is built.\n"
     " *\n"
     " *     y = cfx_clamp(s, x, .min = cfx_num(0));\n"
     " *\n"

@@ -16,11 +16,6 @@
 #include "op/loop.h"
 #include "op/op_impl.h"
 
-static cfx_status give(cfx_call *call, cfx_value v)
-{
-    return cfx_call_return_take(call, v);
-}
-
 /* ---- Python's own sequences ---- */
 
 /* The bounds of a slice over n items, by Python's rules. */
@@ -66,7 +61,7 @@ static cfx_status slice_seq(cfx_call *call, cfx_value v, cfx_value slice)
     size_t size = text ? 1 : sizeof(cfx_value), count = 0;
     char *part = cfx_alloc(call->ctx, (size_t)n * size);
     if (!part)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     const char *base = text ? v.u.str->text : (const char *)v.u.seq->item;
     for (int64_t i = from; by > 0 ? i < to : i > to; count++) {
         memcpy(part + count * size, base + (size_t)i * size, size);
@@ -76,7 +71,7 @@ static cfx_status slice_seq(cfx_call *call, cfx_value v, cfx_value slice)
                          : cfx_seq_new(call->ctx, (cfx_kind)v.kind, count,
                                        (const cfx_value *)(void *)part, NULL);
     cfx_free(call->ctx, part, (size_t)n * size);
-    return give(call, out);
+    return cfx_call_return_take(call, out);
 }
 
 static cfx_status index_seq(cfx_call *call, cfx_value v, int64_t i)
@@ -88,15 +83,17 @@ static cfx_status index_seq(cfx_call *call, cfx_value v, int64_t i)
                              "%lld", cfx_kind_name(v.kind), (long long)i,
                              (long long)n);
     i = i < 0 ? i + n : i;
-    return give(call, text ? cfx_str_new(call->ctx, v.u.str->text + i, 1)
-                           : cfx_value_ref(v.u.seq->item[i]));
+    return cfx_call_return_take(call, text ? cfx_str_new(call->ctx,
+                                                         v.u.str->text + i, 1)
+                                           : cfx_value_ref(v.u.seq->item[i]));
 }
 
 static cfx_status index_dict(cfx_call *call, cfx_value v, cfx_value key)
 {
     for (uint32_t i = 0; i + 1 < v.u.seq->len; i += 2)
         if (cfx_value_equal(v.u.seq->item[i], key))
-            return give(call, cfx_value_ref(v.u.seq->item[i + 1]));
+            return cfx_call_return_take(call,
+                                        cfx_value_ref(v.u.seq->item[i + 1]));
     return cfx_call_fail(call, CFX_EINVAL, "the dict has no such key%s%s",
                          key.kind == CFX_STR ? ": " : "",
                          key.kind == CFX_STR ? key.u.str->text : "");
@@ -122,7 +119,8 @@ static cfx_status index_range(cfx_call *call, cfx_value v, int64_t i)
     if (i < -n || i >= n)
         return cfx_call_fail(call, CFX_EINVAL,
                              "range object index out of range");
-    return give(call, cfx_int(part[0] + (i < 0 ? i + n : i) * part[2]));
+    i = i < 0 ? i + n : i;
+    return cfx_call_return_take(call, cfx_int(part[0] + i * part[2]));
 }
 
 static cfx_status index_other(cfx_call *call, cfx_value v, cfx_value key)
@@ -263,12 +261,6 @@ static cfx_status value_tensor(cfx_call *call, cfx_value v, cfx_dtype type,
     return CFX_OK;
 }
 
-static bool is_number(cfx_value v)
-{
-    return v.kind == CFX_BOOL_VALUE || v.kind == CFX_INT ||
-           v.kind == CFX_SYMINT || v.kind == CFX_FLOAT;
-}
-
 /* Drop axes of extent 1 in front of a value that has too many. */
 static cfx_status strip(cfx_call *call, int rank, cfx_tensor **value)
 {
@@ -337,7 +329,7 @@ static cfx_status plan_setitem(cfx_call *call, cfx_index_plan *p,
     cfx_value v = call->in[2];
     cfx_status st = cfx_index_plan_python(call, p, call->in[1]);
     *value = NULL;
-    if (!st && v.kind != CFX_TENSOR && !is_number(v))
+    if (!st && v.kind != CFX_TENSOR && !cfx_infer_is_number(v))
         st = cfx_call_fail(call, CFX_EINVAL, "can't assign a %s to a "
                            "torch tensor", cfx_kind_name(v.kind));
     if (!st)
@@ -358,7 +350,7 @@ static cfx_status setitem_infer(cfx_call *call)
     cfx_status st = plan_setitem(call, &p, &value);
     cfx_tensor_unref(value);
     cfx_index_plan_release(&p);
-    return st ? st : give(call, cfx_none());
+    return st ? st : cfx_call_return_take(call, cfx_none());
 }
 
 static bool is_mask(cfx_value v)

@@ -44,8 +44,7 @@ cfx_status cfx_index_unknown(cfx_call *call, cfx_dim *out)
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "the shape of the result "
                              "depends on the numbers");
     *out = cfx_dim_unbacked(call->env);
-    return cfx_dim_is_bad(*out) ? cfx_call_fail(call, CFX_ENOMEM,
-                                                "out of memory") : CFX_OK;
+    return cfx_dim_is_bad(*out) ? cfx_no_memory(call->err) : CFX_OK;
 }
 
 /* ---- Masks ---- */

@@ -22,7 +22,7 @@ cfx_dtype cfx_value_dtype(cfx_value v)
            : v.kind == CFX_FLOAT ? CFX_F32 : CFX_I64;
 }
 
-static bool is_number(cfx_value v)
+bool cfx_infer_is_number(cfx_value v)
 {
     return v.kind == CFX_BOOL_VALUE || v.kind == CFX_INT ||
            v.kind == CFX_SYMINT || v.kind == CFX_FLOAT;
@@ -59,7 +59,7 @@ cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
             dim = join(dim, cfx_value_dtype(v));
         else if (v.kind == CFX_TENSOR)
             zero = join(zero, cfx_value_dtype(v));
-        else if (is_number(v))
+        else if (cfx_infer_is_number(v))
             number = join(number, cfx_value_dtype(v));
     }
     int type = combine(dim, combine(zero, number));
@@ -81,6 +81,27 @@ cfx_status cfx_infer_refuse(cfx_call *call, cfx_dtype type)
 cfx_status cfx_infer_need_float(cfx_call *call, cfx_dtype type)
 {
     return cfx_dtype_is_float(type) ? CFX_OK : cfx_infer_refuse(call, type);
+}
+
+/* ---- Results ---- */
+
+cfx_status cfx_infer_none(cfx_call *call)
+{
+    return cfx_call_return_take(call, cfx_none());
+}
+
+cfx_status cfx_infer_overflow(cfx_call *call)
+{
+    return cfx_call_fail(call, CFX_EINVAL,
+                         "the result does not fit an int of 64 bits");
+}
+
+cfx_status cfx_infer_out_of_range(cfx_call *call, int64_t bad, int axis,
+                                  int64_t n)
+{
+    return cfx_call_fail(call, CFX_EINVAL, "index %lld is out of bounds for "
+                         "dimension %d with size %lld", (long long)bad, axis,
+                         (long long)n);
 }
 
 /* ---- Shapes ---- */
@@ -290,7 +311,7 @@ static const cfx_tensor *common_rows(const cfx_call *call, int from, int to)
     for (int k = from; k < to; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t) {
-            numbers |= is_number(call->in[k]);
+            numbers |= cfx_infer_is_number(call->in[k]);
             continue;
         }
         if (!cfx_tensor_is_contiguous(t) ||
@@ -341,7 +362,7 @@ cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
     o.n = o.rank = 0;
     for (int k = from; k < to && o.n < 8 && !st; k++) {
         cfx_tensor *t = cfx_call_tensor(call, k);
-        numbers |= is_number(call->in[k]);
+        numbers |= cfx_infer_is_number(call->in[k]);
         if (!t)
             continue;
         o.t[o.n++] = t;
@@ -403,6 +424,21 @@ cfx_dim cfx_infer_numel(cfx_shape_env *env, int rank, const cfx_dim *shape)
     for (int i = 0; i < rank; i++)
         n = cfx_dim_mul(env, n, shape[i]);
     return n;
+}
+
+bool cfx_infer_is_empty(const cfx_tensor *t)
+{
+    for (int i = 0; i < t->rank; i++)
+        if (cfx_dim_is(t->shape[i], 0))
+            return true;
+    return false;
+}
+
+void cfx_infer_spatial(const cfx_call *call, int k, int n, cfx_dim *out)
+{
+    int len = cfx_call_len(call, k);
+    for (int i = 0; i < n && len; i++)
+        out[i] = cfx_call_dim(call, k, i < len ? i : len - 1);
 }
 
 /* ---- Costs ---- */

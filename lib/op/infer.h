@@ -44,7 +44,26 @@ cfx_status cfx_infer_number(cfx_call *call, const cfx_tensor *t,
  * values as they are. */
 cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out);
 
+/* Is it a number, a bool or a symbol? */
+bool cfx_infer_is_number(cfx_value v);
+
+/* The result None. */
+cfx_status cfx_infer_none(cfx_call *call);
+
+/* Fail for an int beyond 64 bits, and for an index that an axis of extent n
+ * does not have. */
+cfx_status cfx_infer_overflow(cfx_call *call);
+cfx_status cfx_infer_out_of_range(cfx_call *call, int64_t bad, int axis,
+                                  int64_t n);
+
 /* ---- Shapes ---- */
+
+/* Is an extent known to be 0? */
+bool cfx_infer_is_empty(const cfx_tensor *t);
+
+/* n extents from the list that parameter k is: its last one stands for those
+ * that it lacks. An empty list leaves `out` as it is. */
+void cfx_infer_spatial(const cfx_call *call, int k, int n, cfx_dim *out);
 
 /* Broadcast `shape` (of *rank) with another; PyTorch's sentence on failure. */
 cfx_status cfx_infer_broadcast(cfx_call *call, int *rank, cfx_dim *shape,

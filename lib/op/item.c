@@ -120,8 +120,7 @@ static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
     if (!p)
         size = 0;
     cfx_value *item = cfx_alloc(call->ctx, (size_t)n * sizeof(*item));
-    cfx_status st = item ? CFX_OK
-                    : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+    cfx_status st = item ? CFX_OK : cfx_no_memory(call->err);
     for (; !st && made < n; made += !st)
         st = list_of(call, x, axis + 1,
                      size ? p + (size_t)(made * cfx_tensor_stride(x, axis)) *
@@ -129,7 +128,7 @@ static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
     if (!st)
         *out = cfx_list_new(call->ctx, (size_t)n, item);
     if (!st && !out->kind)
-        st = cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        st = cfx_no_memory(call->err);
     while (made--)
         cfx_value_unref(item[made]);
     cfx_free(call->ctx, item, (size_t)n * sizeof(*item));

@@ -96,7 +96,7 @@ static cfx_status survey(struct nest *n, cfx_value v, int depth)
     return CFX_OK;
 }
 
-static void write_element(cfx_dtype type, void *p, cfx_value v)
+void cfx_list_write_number(cfx_dtype type, void *p, cfx_value v)
 {
     if (v.kind == CFX_TENSOR) {
         cfx_dtype from = (cfx_dtype)v.u.tensor->dtype;
@@ -113,7 +113,7 @@ static void write_element(cfx_dtype type, void *p, cfx_value v)
 static char *write_elements(cfx_dtype type, char *p, cfx_value v)
 {
     if (!cfx_value_is_seq(v)) {
-        write_element(type, p, v);
+        cfx_list_write_number(type, p, v);
         return p + cfx_dtype_size(type);
     }
     for (uint32_t i = 0; i < v.u.seq->len; i++)

@@ -103,6 +103,15 @@ cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                ? CFX_OK : zero_division(call);
 }
 
+cfx_status cfx_loop_fill(cfx_call *call, cfx_value v)
+{
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    cfx_loop_value(&it, v);
+    cfx_copy(call->ctx, &it);
+    return CFX_OK;
+}
+
 /* ---- Shapes ---- */
 
 cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis)

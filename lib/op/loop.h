@@ -25,6 +25,9 @@ void cfx_loop_value(cfx_iter *it, cfx_value v);
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params);
 
+/* Write a number to all elements of the call's result. */
+cfx_status cfx_loop_fill(cfx_call *call, cfx_value v);
+
 /* Extents as (outer, n, inner) around an axis; a tensor of rank 0 is (1, 1,
  * 1). */
 typedef struct cfx_axis_split { int64_t outer, n, inner; } cfx_axis_split;

@@ -18,10 +18,8 @@
 
 cfx_value cfx_loss_arg(const cfx_call *call, const char *name)
 {
-    for (int k = 0; k < call->schema->nparams; k++)
-        if (!strcmp(call->schema->params[k].name, name))
-            return call->in[k];
-    return cfx_none();
+    int k = cfx_param_find(call->schema, name, strlen(name));
+    return k < 0 ? cfx_none() : call->in[k];
 }
 
 /* size_average and reduce, where either is given, outrank the reduction. */

@@ -23,17 +23,13 @@ static cfx_value third(cfx_scope *s, cfx_value x, int64_t axis, int64_t i,
     return CFX_CALL(s, "torch.narrow", x, cfx_int(axis), from, width);
 }
 
-static bool is_same(cfx_value a, cfx_value b)
-{
-    return a.kind == b.kind && a.u.tensor == b.u.tensor;
-}
-
 /* (L, N, E) each, from inputs of that layout. */
 static void project(cfx_scope *s, const cfx_multi_head *m, cfx_value x[3])
 {
     cfx_value e = m->embed_dim, w = m->in_weight, b = m->in_bias;
     bool joined = !is_none(w);
-    if (joined && is_same(x[0], x[1]) && is_same(x[1], x[2])) {
+    if (joined && cfx_multi_head_same(x[0], x[1]) &&
+        cfx_multi_head_same(x[1], x[2])) {
         cfx_value all = CFX_CALL(s, "torch.nn.functional.linear", x[0], w, b);
         for (int i = 0; i < 3; i++)
             x[i] = third(s, all, -1, i, e);
@@ -165,7 +161,8 @@ cfx_value cfx_multi_head_attend(cfx_scope *s, cfx_multi_head *m)
 {
     cfx_value x[3] = {m->x[0], m->x[1], m->x[2]};
     cfx_value mask = m->attn_mask, padding = m->padding_mask;
-    bool same[3] = {false, is_same(x[0], x[1]), is_same(x[1], x[2])};
+    bool same[3] = {false, cfx_multi_head_same(x[0], x[1]),
+                    cfx_multi_head_same(x[1], x[2])};
     m->batched = cfx_rank(s, x[0]) == 3;
     m->weights = cfx_none();
     if (m->causal && is_none(mask))
@@ -343,7 +340,7 @@ static cfx_value native_build(cfx_scope *s, const cfx_call *call)
         if (in[i].u.tensor->rank != 3)
             return cfx_scope_fail(s, CFX_ESHAPE, "expected 3-D tensors, got "
                                   "%d-D", in[i].u.tensor->rank);
-        m.x[i] = i && is_same(in[i], in[i - 1])
+        m.x[i] = i && cfx_multi_head_same(in[i], in[i - 1])
                      ? m.x[i - 1]
                      : CFX_CALL(s, "torch.transpose", in[i], zero, one);
     }

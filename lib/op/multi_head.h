@@ -32,6 +32,12 @@ typedef struct cfx_multi_head {
     cfx_value rows, batch, weights;
 } cfx_multi_head;
 
+/* Are two tensors one? */
+CFX_INLINE bool cfx_multi_head_same(cfx_value a, cfx_value b)
+{
+    return a.kind == b.kind && a.u.tensor == b.u.tensor;
+}
+
 /* What the heads give, side by side: (L * N, E), for the last projection. */
 cfx_value cfx_multi_head_attend(cfx_scope *s, cfx_multi_head *m);
 /* That result projected, in the form of the query; and the weights or None. */

@@ -19,17 +19,6 @@ enum number_op {
     EQ, NE, LT, LE, GT, GE
 };
 
-static cfx_status give(cfx_call *call, cfx_value v)
-{
-    return cfx_call_return_take(call, v);
-}
-
-static cfx_status overflow(cfx_call *call)
-{
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "the result does not fit an int of 64 bits");
-}
-
 static cfx_status zero_division(cfx_call *call)
 {
     return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError: division or "
@@ -122,12 +111,13 @@ static cfx_status divide_ints(cfx_call *call, enum number_op op, int64_t a,
     if (!b)
         return zero_division(call);
     if (op == TRUEDIV)
-        return give(call, cfx_num((double)((long double)a / (long double)b)));
+        return cfx_call_return_take(
+            call, cfx_num((double)((long double)a / (long double)b)));
     if (op == MOD)
-        return give(call, cfx_int(mod_ints(a, b)));
+        return cfx_call_return_take(call, cfx_int(mod_ints(a, b)));
     if (a == INT64_MIN && b == -1)
-        return overflow(call);
-    return give(call, cfx_int(floordiv_ints(a, b)));
+        return cfx_infer_overflow(call);
+    return cfx_call_return_take(call, cfx_int(floordiv_ints(a, b)));
 }
 
 static cfx_status shift_ints(cfx_call *call, enum number_op op, int64_t a,
@@ -137,17 +127,20 @@ static cfx_status shift_ints(cfx_call *call, enum number_op op, int64_t a,
     if (n < 0)
         return cfx_call_fail(call, CFX_EINVAL, "negative shift count");
     if (op == RSHIFT)
-        return give(call, cfx_int(shift_right(a, n)));
-    return shift_left(&v, a, n) ? give(call, cfx_int(v)) : overflow(call);
+        return cfx_call_return_take(call, cfx_int(shift_right(a, n)));
+    return shift_left(&v, a, n) ? cfx_call_return_take(call, cfx_int(v))
+                                : cfx_infer_overflow(call);
 }
 
 static cfx_status power_ints(cfx_call *call, int64_t a, int64_t b)
 {
     int64_t v;
     if (b < 0)
-        return a ? give(call, cfx_num(pow((double)a, (double)b)))
+        return a ? cfx_call_return_take(call,
+                                        cfx_num(pow((double)a, (double)b)))
                  : zero_division(call);
-    return pow_ints(&v, a, b) ? give(call, cfx_int(v)) : overflow(call);
+    return pow_ints(&v, a, b) ? cfx_call_return_take(call, cfx_int(v))
+                              : cfx_infer_overflow(call);
 }
 
 static cfx_status int_op(cfx_call *call, enum number_op op, int64_t a,
@@ -182,7 +175,8 @@ static cfx_status int_op(cfx_call *call, enum number_op op, int64_t a,
     default:
         return divide_ints(call, op, a, b);
     }
-    return fits ? give(call, cfx_int(v)) : overflow(call);
+    return fits ? cfx_call_return_take(call, cfx_int(v))
+                : cfx_infer_overflow(call);
 }
 
 /* ---- Floats ---- */
@@ -215,11 +209,11 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
     double q, r;
     switch (op) {
     case ADD:
-        return give(call, cfx_num(a + b));
+        return cfx_call_return_take(call, cfx_num(a + b));
     case SUB:
-        return give(call, cfx_num(a - b));
+        return cfx_call_return_take(call, cfx_num(a - b));
     case MUL:
-        return give(call, cfx_num(a * b));
+        return cfx_call_return_take(call, cfx_num(a * b));
     case POW:
         if (a == 0 && b < 0)
             return zero_division(call);
@@ -230,15 +224,16 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
         if (isinf(r) && isfinite(a) && isfinite(b))
             return cfx_call_fail(call, CFX_EINVAL, "OverflowError: the result "
                                  "is too large");
-        return give(call, cfx_num(r));
+        return cfx_call_return_take(call, cfx_num(r));
     case TRUEDIV:
-        return b != 0 ? give(call, cfx_num(a / b)) : zero_division(call);
+        return b != 0 ? cfx_call_return_take(call, cfx_num(a / b))
+                      : zero_division(call);
     case FLOORDIV:
     case MOD:
         if (b == 0)
             return zero_division(call);
         r = mod_floats(a, b, &q);
-        return give(call, cfx_num(op == MOD ? r : q));
+        return cfx_call_return_take(call, cfx_num(op == MOD ? r : q));
     default:
         return unsupported(call, call->in[0], call->in[1]);
     }
@@ -249,7 +244,7 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
 /* A float of an extent, which decides on no shape, and is not known. */
 static cfx_status unknown_float(cfx_call *call)
 {
-    return call->env ? give(call, cfx_num((double)NAN))
+    return call->env ? cfx_call_return_take(call, cfx_num((double)NAN))
                      : unsupported(call, call->in[0], call->in[1]);
 }
 
@@ -264,8 +259,8 @@ static cfx_status power_dims(cfx_call *call, cfx_dim a, cfx_dim b)
         return unknown_float(call);
     for (int64_t i = cfx_dim_value(b); i > 0 && !cfx_dim_is_bad(d); i--)
         d = cfx_dim_mul(call->env, d, a);
-    return cfx_dim_is_bad(d) ? overflow(call)
-                             : give(call, cfx_value_of_dim(d));
+    return cfx_dim_is_bad(d) ? cfx_infer_overflow(call)
+                             : cfx_call_return_take(call, cfx_value_of_dim(d));
 }
 
 /* a << b and a >> b: products and quotients by powers of two. */
@@ -277,12 +272,12 @@ static cfx_status shift_dims(cfx_call *call, enum number_op op, cfx_dim a,
     if (cfx_dim_value(b) < 0)
         return cfx_call_fail(call, CFX_EINVAL, "negative shift count");
     if (cfx_dim_value(b) > 61)
-        return overflow(call);
+        return cfx_infer_overflow(call);
     cfx_dim by = cfx_dim_int((int64_t)1 << cfx_dim_value(b));
     cfx_dim d = op == LSHIFT ? cfx_dim_mul(call->env, a, by)
                              : cfx_dim_floordiv(call->env, a, by);
-    return cfx_dim_is_bad(d) ? overflow(call)
-                             : give(call, cfx_value_of_dim(d));
+    return cfx_dim_is_bad(d) ? cfx_infer_overflow(call)
+                             : cfx_call_return_take(call, cfx_value_of_dim(d));
 }
 
 /* One of the two is a float. */
@@ -334,8 +329,8 @@ static cfx_status dim_op(cfx_call *call, enum number_op op, cfx_dim a,
     default:
         return unsupported(call, call->in[0], call->in[1]);
     }
-    return cfx_dim_is_bad(d) ? overflow(call)
-                             : give(call, cfx_value_of_dim(d));
+    return cfx_dim_is_bad(d) ? cfx_infer_overflow(call)
+                             : cfx_call_return_take(call, cfx_value_of_dim(d));
 }
 
 static bool dims_relate(cfx_shape_env *env, enum number_op op, cfx_dim a,
@@ -450,7 +445,7 @@ static cfx_status relation_infer(cfx_call *call)
     bool holds = false;
     cfx_status st = relate(call, (enum number_op)call->op->code, call->in[0],
                            call->in[1], &holds);
-    return st ? st : give(call, cfx_bool(holds));
+    return st ? st : cfx_call_return_take(call, cfx_bool(holds));
 }
 
 #define NUMBERS_(name, code_, flags_, aliases_, infer_, doc_)                \
@@ -525,7 +520,7 @@ static cfx_status extreme_infer(cfx_call *call)
     cfx_status st = CFX_OK;
     for (int k = 1; !st && k < call->schema->nparams; k++)
         st = extreme(call, op, best, call->in[k], &best);
-    return st ? st : give(call, best);
+    return st ? st : cfx_call_return_take(call, best);
 }
 
 static cfx_status extreme_of_list_infer(cfx_call *call)
@@ -538,7 +533,7 @@ static cfx_status extreme_of_list_infer(cfx_call *call)
     cfx_value best = cfx_call_item(call, 0, 0);
     for (int i = 1; !st && i < n; i++)
         st = extreme(call, op, best, cfx_call_item(call, 0, i), &best);
-    return st ? st : give(call, best);
+    return st ? st : cfx_call_return_take(call, best);
 }
 
 #define EXTREME(name, code_, doc_)                                           \
@@ -581,7 +576,7 @@ static cfx_status fold(cfx_call *call, enum number_op op, cfx_value start,
         st = arithmetic(call, op, total, cfx_call_item(call, k, i));
         total = call->result;
     }
-    return st ? st : give(call, total);
+    return st ? st : cfx_call_return_take(call, total);
 }
 
 static cfx_status sum_infer(cfx_call *call)

@@ -13,17 +13,6 @@
 #include "op/indexing.h"
 #include "op/infer.h"
 
-static cfx_status give(cfx_call *call, cfx_value v)
-{
-    return cfx_call_return_take(call, v);
-}
-
-static cfx_status overflow(cfx_call *call)
-{
-    return cfx_call_fail(call, CFX_EINVAL,
-                         "the result does not fit an int of 64 bits");
-}
-
 static cfx_status unsupported(cfx_call *call)
 {
     return cfx_call_fail(call, CFX_EUNSUPPORTED, "bad operand type: '%s'",
@@ -33,7 +22,8 @@ static cfx_status unsupported(cfx_call *call)
 /* A float of an extent that is a symbol. */
 static cfx_status unknown_float(cfx_call *call)
 {
-    return call->env ? give(call, cfx_num((double)NAN)) : unsupported(call);
+    return call->env ? cfx_call_return_take(call, cfx_num((double)NAN))
+                     : unsupported(call);
 }
 
 /* ---- Signs and bits ---- */
@@ -42,12 +32,14 @@ static cfx_status neg_infer(cfx_call *call)
 {
     cfx_value v = call->in[0];
     if (v.kind == CFX_FLOAT)
-        return give(call, cfx_num(-v.u.f));
+        return cfx_call_return_take(call, cfx_num(-v.u.f));
     if (v.kind == CFX_SYMINT)
-        return give(call, cfx_value_of_dim(cfx_dim_neg(call->env, v.u.dim)));
+        return cfx_call_return_take(call, cfx_value_of_dim(
+            cfx_dim_neg(call->env, v.u.dim)));
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
-    return v.u.i == INT64_MIN ? overflow(call) : give(call, cfx_int(-v.u.i));
+    return v.u.i == INT64_MIN ? cfx_infer_overflow(call)
+                              : cfx_call_return_take(call, cfx_int(-v.u.i));
 }
 
 static cfx_status pos_infer(cfx_call *call)
@@ -55,7 +47,7 @@ static cfx_status pos_infer(cfx_call *call)
     cfx_value v = call->in[0];
     if (v.kind == CFX_BOOL_VALUE)
         v = cfx_int(v.u.i);
-    return give(call, cfx_value_ref(v));
+    return cfx_call_return_take(call, cfx_value_ref(v));
 }
 
 static cfx_status abs_infer(cfx_call *call)
@@ -63,26 +55,27 @@ static cfx_status abs_infer(cfx_call *call)
     cfx_value v = call->in[0];
     cfx_dim zero = cfx_dim_int(0);
     if (v.kind == CFX_FLOAT)
-        return give(call, cfx_num(fabs(v.u.f)));
+        return cfx_call_return_take(call, cfx_num(fabs(v.u.f)));
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
     if (v.kind == CFX_SYMINT)
         return cfx_dim_known_le(call->env, zero, v.u.dim)
-                   ? give(call, v)
-                   : give(call, cfx_value_of_dim(cfx_dim_max(call->env,
-                         v.u.dim, cfx_dim_neg(call->env, v.u.dim))));
+                   ? cfx_call_return_take(call, v)
+                   : cfx_call_return_take(call, cfx_value_of_dim(
+                         cfx_dim_max(call->env, v.u.dim,
+                                     cfx_dim_neg(call->env, v.u.dim))));
     if (v.u.i == INT64_MIN)
-        return overflow(call);
-    return give(call, cfx_int(v.u.i < 0 ? -v.u.i : v.u.i));
+        return cfx_infer_overflow(call);
+    return cfx_call_return_take(call, cfx_int(v.u.i < 0 ? -v.u.i : v.u.i));
 }
 
 static cfx_status invert_infer(cfx_call *call)
 {
     cfx_value v = call->in[0];
     if (v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE)
-        return give(call, cfx_int(~v.u.i));
+        return cfx_call_return_take(call, cfx_int(~v.u.i));
     if (v.kind == CFX_SYMINT)
-        return give(call, cfx_value_of_dim(
+        return cfx_call_return_take(call, cfx_value_of_dim(
             cfx_dim_sub(call->env, cfx_dim_int(-1), v.u.dim)));
     return unsupported(call);
 }
@@ -109,14 +102,14 @@ static cfx_status float_to_int(cfx_call *call, double f)
     cfx_dim n;
     if (isnan(f) && call->meta && call->env) {
         cfx_status st = cfx_index_unknown(call, &n);
-        return st ? st : give(call, cfx_value_of_dim(n));
+        return st ? st : cfx_call_return_take(call, cfx_value_of_dim(n));
     }
     if (isnan(f) || isinf(f))
         return cfx_call_fail(call, CFX_EINVAL, "cannot convert float %s to "
                              "integer", isnan(f) ? "NaN" : "infinity");
     if (!(f >= -0x1p63 && f < 0x1p63))
-        return overflow(call);
-    return give(call, cfx_int((int64_t)f));
+        return cfx_infer_overflow(call);
+    return cfx_call_return_take(call, cfx_int((int64_t)f));
 }
 
 static cfx_status text_to_number(cfx_call *call, bool to_int)
@@ -130,8 +123,10 @@ static cfx_status text_to_number(cfx_call *call, bool to_int)
         return cfx_call_fail(call, CFX_EINVAL,
                              "could not convert string to number: '%s'", text);
     if (to_int && !(f >= -0x1p63 && f < 0x1p63))
-        return overflow(call);
-    return give(call, to_int ? cfx_int(strtoll(text, NULL, 10)) : cfx_num(f));
+        return cfx_infer_overflow(call);
+    return cfx_call_return_take(call, to_int
+                                          ? cfx_int(strtoll(text, NULL, 10))
+                                          : cfx_num(f));
 }
 
 static cfx_status int_infer(cfx_call *call)
@@ -143,7 +138,8 @@ static cfx_status int_infer(cfx_call *call)
         return text_to_number(call, true);
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
-    return give(call, v.kind == CFX_SYMINT ? v : cfx_int(v.u.i));
+    return cfx_call_return_take(call,
+                                v.kind == CFX_SYMINT ? v : cfx_int(v.u.i));
 }
 
 static cfx_status float_infer(cfx_call *call)
@@ -154,7 +150,8 @@ static cfx_status float_infer(cfx_call *call)
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
     return v.kind == CFX_SYMINT ? unknown_float(call)
-                                : give(call, cfx_num(cfx_value_number(v)));
+                                : cfx_call_return_take(
+                                      call, cfx_num(cfx_value_number(v)));
 }
 
 static const cfx_op int_of_str = {
@@ -241,11 +238,11 @@ static cfx_status round_int(cfx_call *call, int64_t v, int64_t n)
 {
     int64_t unit = 1;
     if (n < -18)
-        return give(call, cfx_int(0));
+        return cfx_call_return_take(call, cfx_int(0));
     for (int64_t i = 0; i > n; i--)
         unit *= 10;
     if (unit > 1 && (v > INT64_MAX - unit || v < INT64_MIN + unit))
-        return overflow(call);
+        return cfx_infer_overflow(call);
     int64_t rest = v % unit, down = v - rest;
     if (rest < 0) {
         rest += unit;
@@ -253,7 +250,7 @@ static cfx_status round_int(cfx_call *call, int64_t v, int64_t n)
     }
     bool up = rest > unit - rest ||
               (rest == unit - rest && (down / unit) % 2);
-    return give(call, cfx_int(up ? down + unit : down));
+    return cfx_call_return_take(call, cfx_int(up ? down + unit : down));
 }
 
 static cfx_status round_infer(cfx_call *call)
@@ -264,10 +261,11 @@ static cfx_status round_infer(cfx_call *call)
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
     if (v.kind == CFX_SYMINT)
-        return n >= 0 ? give(call, v) : unsupported(call);
+        return n >= 0 ? cfx_call_return_take(call, v) : unsupported(call);
     if (v.kind != CFX_FLOAT)
         return round_int(call, v.u.i, n < 0 ? n : 0);
-    return decimals ? give(call, cfx_num(round_decimals(v.u.f, n)))
+    return decimals ? cfx_call_return_take(call,
+                                           cfx_num(round_decimals(v.u.f, n)))
                     : float_to_int(call, nearbyint(v.u.f));
 }
 
@@ -302,7 +300,7 @@ static cfx_status checked(cfx_call *call, double x, double y)
                              call->op->code == LOG2 ||
                              call->op->code == LOG10 ? "math domain error"
                                                      : "math range error");
-    return give(call, cfx_num(y));
+    return cfx_call_return_take(call, cfx_num(y));
 }
 
 static cfx_status function_infer(cfx_call *call)
@@ -354,7 +352,7 @@ static cfx_status log_infer(cfx_call *call)
     double base = cfx_call_double(call, 1), below = log(base);
     if (!(base > 0 || isnan(base)) || below == 0)
         return cfx_call_fail(call, CFX_EINVAL, "math domain error");
-    return give(call, cfx_num(call->result.u.f / below));
+    return cfx_call_return_take(call, cfx_num(call->result.u.f / below));
 }
 
 const cfx_op cfx_op__math_log = {
@@ -375,7 +373,7 @@ static cfx_status math_pow_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL, "math domain error");
     if (isinf(y) && isfinite(a) && isfinite(b))
         return cfx_call_fail(call, CFX_EINVAL, "math range error");
-    return give(call, cfx_num(y));
+    return cfx_call_return_take(call, cfx_num(y));
 }
 
 const cfx_op cfx_op__math_pow = {

@@ -16,6 +16,9 @@ cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
                             const char *text, bool full_name, bool numbers,
                             cfx_error *err);
 
+/* A parameter's place in a schema, or -1. */
+int cfx_param_find(const cfx_schema *schema, const char *name, size_t len);
+
 /* A short name of a parameter's type for messages ("Tensor", "int"). */
 void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
 
@@ -52,8 +55,8 @@ const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
 /* In an operator's flags: its arguments are graphs; see control.c. */
 enum { CFX_OP__GRAPHS = 1 << 16 };
 
-/* In an operator's flags: its tensors may be on different devices; the result is
- * where the first is. */
+/* In an operator's flags: its tensors may be on different devices; the result
+ * is where the first is. */
 enum { CFX_OP__DEVICES = 1 << 19 };
 
 /* Does the call label its results with devices? */
@@ -62,18 +65,18 @@ CFX_INLINE bool cfx_call__is_labelled(const cfx_call *call)
     return call->meta || call->known;
 }
 
-/* Of a labelled call: find where its tensors are, which is where new results go.
+/* Find where the tensors of a labelled call are, which is where new results go.
  * Fails with CFX_EINVAL for tensors on two devices. */
 cfx_status cfx_call__find_device(cfx_call *call);
 /* Is a tensor on another device than the result is to be on? */
 bool cfx_call__moves(const cfx_call *call, const cfx_tensor *x);
 
-/* Take the device that parameter k is, unless it is None, for new results. Where
- * numbers are computed that is the CPU, whatever the name, which the context is
- * told once, or, with strict devices, the call refused. */
+/* Take the device that parameter k is, unless it is None, for new results.
+ * Where numbers are computed that is the CPU, whatever the name, which the
+ * context is told once, or, with strict devices, the call refused. */
 cfx_status cfx_call__take_device(cfx_call *call, int k);
 
-/* cfx_call_out with the extents of `like`: a short way where it is row-major. */
+/* cfx_call_out with the extents of `like`, faster where it is row-major. */
 cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
                               const cfx_tensor *like);
 

@@ -248,21 +248,13 @@ static void plan(const cfx_call *call, const cfx_tensor *x, bool last,
     }
 }
 
-/* Are input and result both dense with their channels last? */
-static bool goes_last(const cfx_tensor *x, const cfx_tensor *y)
-{
-    return x->flags & y->flags &
-               (CFX_TENSOR_CHANNELS_LAST | CFX_TENSOR_CHANNELS_LAST_3D) &&
-           !cfx_tensor_is_contiguous(y);
-}
-
 static cfx_status pad_run(cfx_call *call)
 {
     cfx_tensor *from = cfx_call_tensor(call, INPUT);
     cfx_tensor *y = call->out[0], *made = NULL;
     int64_t in[CFX_MAX_RANK], out[CFX_MAX_RANK], before[CFX_MAX_RANK];
     uint64_t value = 0;
-    bool last = goes_last(from, y);
+    bool last = cfx_view_both_last(from, y);
     cfx_pad p = {.size = cfx_dtype_size((cfx_dtype)y->dtype), .rank = y->rank,
                  .in = in, .out = out, .before = before, .value = &value};
     cfx_tensor *x = last ? cfx_tensor_ref(from)

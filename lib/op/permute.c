@@ -7,11 +7,6 @@
 #include "op/infer.h"
 #include "op/view.h"
 
-static void begin(const cfx_call *call, cfx_view *v)
-{
-    cfx_view_begin(v, cfx_call_tensor(call, 0));
-}
-
 /* ---- permute ---- */
 
 static cfx_status permute_infer(cfx_call *call)
@@ -36,7 +31,7 @@ static cfx_status permute_infer(cfx_call *call)
                                  "duplicate dims are not allowed.");
         seen |= 1u << perm[i];
     }
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_view_permute(&v, perm);
     return cfx_view_out(call, 0, &v);
 }
@@ -60,7 +55,7 @@ static cfx_status transpose_infer(cfx_call *call)
         st = cfx_call_axis(call, cfx_call_int(call, 2), rank, &b);
     if (st)
         return st;
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     if (rank)
         cfx_view_swap(&v, a, b);
     return cfx_view_out(call, 0, &v);
@@ -95,7 +90,7 @@ static cfx_status t_infer(cfx_call *call)
     if (code == MATRIX && rank == 1)
         return cfx_call_fail(call, CFX_ESHAPE, "expects matrices or batches "
                              "of matrices, but self is 1D");
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     if (code == REVERSED)
         for (int i = 0; i < rank / 2; i++)
             cfx_view_swap(&v, i, rank - 1 - i);
@@ -170,7 +165,7 @@ static cfx_status movedim_infer(cfx_call *call)
             next++;
         perm[i] = next++;
     }
-    begin(call, &v);
+    cfx_view_begin(&v, cfx_call_tensor(call, 0));
     cfx_view_permute(&v, perm);
     return cfx_view_out(call, 0, &v);
 }

@@ -32,26 +32,19 @@ struct pool {
     bool ceil;
 };
 
-static void read_list(const cfx_call *call, int k, int n, cfx_dim *out)
-{
-    int len = cfx_call_len(call, k);
-    for (int i = 0; i < n && len; i++)
-        out[i] = cfx_call_dim(call, k, i < len ? i : len - 1);
-}
-
 static void read_pool(const cfx_call *call, struct pool *p)
 {
     *p = (struct pool){.x = cfx_call_tensor(call, INPUT),
                        .spatial = call->op->code & 7};
     for (int i = 0; i < p->spatial; i++)
         p->dilation[i] = cfx_dim_int(1);
-    read_list(call, KERNEL, p->spatial, p->kernel);
-    read_list(call, cfx_call_len(call, STRIDE) ? STRIDE : KERNEL, p->spatial,
-              p->stride);
-    read_list(call, PADDING, p->spatial, p->pad);
+    cfx_infer_spatial(call, KERNEL, p->spatial, p->kernel);
+    cfx_infer_spatial(call, cfx_call_len(call, STRIDE) ? STRIDE : KERNEL,
+                      p->spatial, p->stride);
+    cfx_infer_spatial(call, PADDING, p->spatial, p->pad);
     bool average = call->op->code & AVERAGE;
     if (!average)
-        read_list(call, MAX_DILATION, p->spatial, p->dilation);
+        cfx_infer_spatial(call, MAX_DILATION, p->spatial, p->dilation);
     p->ceil = cfx_call_bool(call, average ? AVG_CEIL : MAX_CEIL);
 }
 
@@ -153,8 +146,8 @@ static bool keeps_format(const cfx_call *call, const cfx_dim *shape)
 static cfx_status give(cfx_call *call, const cfx_tensor *x,
                        const cfx_dim *shape)
 {
-    bool last = x->rank == (call->op->code & 7) + 2 && keeps_format(call, shape) &&
-                cfx_view_is_last(call->env, x);
+    bool last = x->rank == (call->op->code & 7) + 2 &&
+                keeps_format(call, shape) && cfx_view_is_last(call->env, x);
     cfx_status st = cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
                                         shape, last);
     if (!st && call->op->code & INDICES)
@@ -373,7 +366,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant max_pool##n##d_variants[] = {                    \
-        {F_MAX(n, "d", "False"), NULL}, {NULL, NULL}};                             \
+        {F_MAX(n, "d", "False"), NULL}, {NULL, NULL}};                        \
     const cfx_op cfx_op__max_pool##n##d = {                                   \
         .schema = "max_pool" #n "d" MAX_ARGS(n, "self") " -> Tensor",         \
         .aliases = "torch.max_pool" #n "d aten.max_pool" #n "d.default",      \
@@ -416,7 +409,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_one[] = {                \
-        {F_ADAPTIVE_MAX(n, "d", "False"), NULL}, {NULL, NULL}};                    \
+        {F_ADAPTIVE_MAX(n, "d", "False"), NULL}, {NULL, NULL}};               \
     const cfx_op cfx_op__adaptive_max_pool##n##d_values = {                   \
         .schema = "adaptive_max_pool" #n "d_values(Tensor self, SymInt?[" #n  \
                   "] output_size) -> Tensor",                                 \

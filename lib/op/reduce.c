@@ -12,6 +12,7 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 
 /* What comes out of a type: sums of integers are int64; means need floats, and
  * logsumexp makes them. */
@@ -26,10 +27,7 @@ enum { SAME, SUM, FLOAT, BOOL, COUNT, TO_FLOAT, TYPES = 7 };
 /* Parameters, by name: where a schema lacks one, -1. */
 static int param(const cfx_call *call, const char *name)
 {
-    for (int k = 0; k < call->schema->nparams; k++)
-        if (!strcmp(call->schema->params[k].name, name))
-            return k;
-    return -1;
+    return cfx_param_find(call->schema, name, strlen(name));
 }
 
 static bool keeps_dims(const cfx_call *call)

@@ -139,15 +139,8 @@ static cfx_target *chain_of(registry *r, const char *name, size_t len)
 
 static cfx_status add_op(registry *r, const cfx_op *op, cfx_error *err)
 {
-    if (r->nops == r->cap) {
-        size_t cap = r->cap ? 2 * r->cap : 512;
-        void *p = cfx_realloc(r->ctx, r->ops, r->cap * sizeof(*r->ops),
-                              cap * sizeof(*r->ops));
-        if (!p)
-            return cfx_no_memory(err);
-        r->ops = p;
-        r->cap = cap;
-    }
+    if (cfx_grow(r->ctx, r->ops, r->cap, r->nops + 1, err))
+        return CFX_ENOMEM;
     r->ops[r->nops++] = op;
     cfx_status st = CFX_OK;
     for (; op && !st; op = op->next) {
@@ -388,17 +381,11 @@ static cfx_status set_cost(registry *r, const cfx_op *op, cfx_cost_rule *rule,
             *at = r->costs[--r->ncosts];
         return CFX_OK;
     }
-    if (!at && r->ncosts == r->costs_cap) {
-        size_t cap = r->costs_cap ? 2 * r->costs_cap : 8;
-        void *p = cfx_realloc(r->ctx, r->costs, r->costs_cap * sizeof(*at),
-                              cap * sizeof(*at));
-        if (!p)
-            return cfx_no_memory(err);
-        r->costs = p;
-        r->costs_cap = cap;
-    }
-    if (!at)
+    if (!at) {
+        if (cfx_grow(r->ctx, r->costs, r->costs_cap, r->ncosts + 1, err))
+            return CFX_ENOMEM;
         at = &r->costs[r->ncosts++];
+    }
     *at = (struct own_cost){op, rule};
     return CFX_OK;
 }

@@ -153,21 +153,25 @@ static cfx_status interleave_int_infer(cfx_call *call)
                                             ->dtype, v.rank, v.shape);
 }
 
+/* Around the axis that is repeated; a flattened tensor is (1, n, 1). */
+static cfx_axis_split interleave_split(const cfx_call *call,
+                                       const cfx_tensor *x)
+{
+    if (!cfx_call_has(call, 2) || !x->rank)
+        return (cfx_axis_split){1, cfx_tensor_numel(x), 1};
+    int64_t axis = cfx_call_int(call, 2);
+    return cfx_loop_split(x, (int)(axis < 0 ? axis + x->rank : axis));
+}
+
 /* Copies of (outer, n, inner): each element of n so many times. */
 static cfx_status interleave_int_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
-    cfx_axis_split s = {1, 1, 1};
     if (!x)
         return CFX_ENOMEM;
-    int64_t times = cfx_call_int(call, 1), axis = 0;
-    if (cfx_call_has(call, 2) && x->rank) {
-        axis = cfx_call_int(call, 2);
-        s = cfx_loop_split(x, (int)(axis < 0 ? axis + x->rank : axis));
-    } else {
-        s.n = cfx_tensor_numel(x);
-    }
+    int64_t times = cfx_call_int(call, 1);
+    cfx_axis_split s = interleave_split(call, x);
     int64_t extent[] = {s.outer * s.n, times, s.inner};
     int64_t from_step[] = {s.inner, 0, 1};
     cfx_view to = {.rank = 3, .offset = y->offset};
@@ -308,16 +312,10 @@ static cfx_status interleave_tensor_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0], *t = cfx_call_tensor(call, 1);
     cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
-    cfx_axis_split s = {1, 1, 1};
     int64_t bad;
     if (!x)
         return CFX_ENOMEM;
-    if (cfx_call_has(call, 2) && x->rank) {
-        int64_t axis = cfx_call_int(call, 2);
-        s = cfx_loop_split(x, (int)(axis < 0 ? axis + x->rank : axis));
-    } else {
-        s.n = cfx_tensor_numel(x);
-    }
+    cfx_axis_split s = interleave_split(call, x);
     int64_t count = (int64_t)(call->work_size / sizeof(int64_t));
     if (call->work)
         write_places(t, s.n, CFX_I64, call->work);
@@ -399,7 +397,7 @@ static cfx_status broadcast_tensors_infer(cfx_call *call)
         return st;
     cfx_value *item = cfx_calloc(call->ctx, (size_t)n + !n, sizeof(*item));
     if (!item)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     for (int i = 0; !st && i < n; i++) {
         const cfx_tensor *t = cfx_call_item(call, 0, i).u.tensor;
         cfx_view v = {.rank = rank, .offset = t->offset};
@@ -471,7 +469,7 @@ static cfx_status meshgrid_infer(cfx_call *call)
     cfx_value *item = cfx_calloc(call->ctx, (size_t)n, sizeof(*item));
     cfx_status st = CFX_OK;
     if (!item)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     for (int i = 0; !st && i < n; i++)
         st = grid_view(call, &item[i], n, i, xy && n > 1);
     return give_views(call, n, item, st);

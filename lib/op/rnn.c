@@ -329,7 +329,7 @@ static cfx_status run_layers(cfx_call *call, const struct rnn *r,
     const void *from = x->data;
     cfx_status st = CFX_OK;
     if (r->layers > 1 && bytes && !spare)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     stride[0] = r->first ? in : batch * in;
     stride[1] = r->first ? cfx_dim_value(r->time) * in : in;
     for (int l = 0; l < r->layers && !st; l++) {

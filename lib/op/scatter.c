@@ -20,22 +20,6 @@
 
 enum { SELF, DIM, INDEX, SRC };
 
-static bool is_empty(const cfx_tensor *t)
-{
-    for (int i = 0; i < t->rank; i++)
-        if (cfx_dim_is(t->shape[i], 0))
-            return true;
-    return false;
-}
-
-static cfx_status out_of_range(cfx_call *call, int64_t bad, int axis,
-                               int64_t n)
-{
-    return cfx_call_fail(call, CFX_EINVAL, "index %lld is out of bounds for "
-                         "dimension %d with size %lld", (long long)bad, axis,
-                         (long long)n);
-}
-
 static int axis_of(const cfx_call *call)
 {
     int rank = cfx_call_tensor(call, SELF)->rank;
@@ -122,7 +106,7 @@ static cfx_status run_plan(cfx_call *call, const struct plan *p)
                            (cfx_dtype)p->index->dtype, p->index->data,
                            p->index_step, &bad))
         return CFX_OK;
-    return out_of_range(call, bad, p->axis, n);
+    return cfx_infer_out_of_range(call, bad, p->axis, n);
 }
 
 /* The same with one number for all elements. */
@@ -219,7 +203,7 @@ static cfx_status check_index(cfx_call *call, const cfx_tensor *src)
     int axis;
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
                                   &axis);
-    if (st || is_empty(index))
+    if (st || cfx_infer_is_empty(index))
         return st;
     if (index->dtype != CFX_I64 && index->dtype != CFX_I32)
         return cfx_call_fail(call, CFX_EDTYPE, "Expected dtype int32/int64 for "
@@ -334,7 +318,7 @@ static cfx_status scatter_run(cfx_call *call)
     char number[16];
     cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
-    if (st || is_empty(index))
+    if (st || cfx_infer_is_empty(index))
         return st;
     cfx_loop_shape(p.shape, index);
     steps_of(p.y_step, p.y);
@@ -545,20 +529,6 @@ static cfx_status index_fill_infer(cfx_call *call)
     return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
-static void write_number(cfx_dtype type, void *p, cfx_value v)
-{
-    if (v.kind == CFX_TENSOR) {
-        cfx_dtype from = (cfx_dtype)v.u.tensor->dtype;
-        v = cfx_dtype_is_float(from)
-                ? cfx_num(cfx_element_double(from, v.u.tensor->data))
-                : cfx_int(cfx_element_int(from, v.u.tensor->data));
-    }
-    if (v.kind == CFX_FLOAT)
-        cfx_element_set_double(type, p, v.u.f);
-    else
-        cfx_element_set_int(type, p, v.u.i);
-}
-
 /* One number is written to all that the index names; negative places count
  * from the end. */
 static cfx_status index_fill_run(cfx_call *call)
@@ -574,7 +544,7 @@ static cfx_status index_fill_run(cfx_call *call)
                                     call->err);
     if (st)
         return st;
-    write_number((cfx_dtype)y->dtype, number, call->in[SRC]);
+    cfx_list_write_number((cfx_dtype)y->dtype, number, call->in[SRC]);
     cfx_loop_shape(ix.shape, y);
     steps_of(ix.base_stride, y);
     ix.index[0].data = index->data;
@@ -586,7 +556,7 @@ static cfx_status index_fill_run(cfx_call *call)
     ix.base_stride[axis] = 0;
     if (cfx_kernel_index_put(call->ctx, (cfx_dtype)y->dtype, false, &ix, &bad))
         return CFX_OK;
-    return out_of_range(call, bad, axis, n);
+    return cfx_infer_out_of_range(call, bad, axis, n);
 }
 
 static void index_fill_cost(const cfx_call *call, cfx_cost *cost)

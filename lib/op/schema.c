@@ -88,7 +88,7 @@ static cfx_status read_word(struct reader *r, const char **out)
         return bad(r, "a name is missing");
     *out = cfx_arena_strdup(r->arena, r->at, n);
     r->at += n;
-    return *out ? CFX_OK : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+    return *out ? CFX_OK : cfx_no_memory(r->err);
 }
 
 /* "(a)", "(a!)" or "(a -> *)" behind Tensor. */
@@ -222,7 +222,7 @@ static cfx_status read_list(struct reader *r, const char *close, cfx_kind kind,
         take(r, ",");
     }
     *out = arena_seq(r, kind, n, item);
-    return out->kind ? CFX_OK : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+    return out->kind ? CFX_OK : cfx_no_memory(r->err);
 }
 
 /* Nesting of lists is bounded by the text of our own schemas. */
@@ -236,8 +236,7 @@ static cfx_status read_value(struct reader *r, cfx_value *out)
             return bad(r, "a quote is missing");
         *out = arena_str(r, r->at + 1, (size_t)(end - r->at) - 1);
         r->at = end + 1;
-        return out->kind ? CFX_OK
-                         : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+        return out->kind ? CFX_OK : cfx_no_memory(r->err);
     }
     if (c == '[' || c == '(') {
         r->at++;
@@ -259,8 +258,7 @@ static cfx_status spread_default(struct reader *r, cfx_param *p)
     for (int i = 0; i < p->list_size; i++)
         item[i] = p->init;
     p->init = arena_seq(r, CFX_TUPLE, p->list_size, item);
-    return p->init.kind ? CFX_OK
-                        : cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+    return p->init.kind ? CFX_OK : cfx_no_memory(r->err);
 }
 
 static cfx_status read_param(struct reader *r, cfx_param *p)
@@ -307,7 +305,7 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
     size_t bytes = (size_t)s->nparams * sizeof(*list);
     cfx_param *p = cfx_arena_alloc(r->arena, bytes + 1);
     if (!p)
-        return cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(r->err);
     memcpy(p, list, bytes);
     s->params = p;
     return CFX_OK;
@@ -321,7 +319,7 @@ static cfx_status name_result(struct reader *r, cfx_schema *s, cfx_buf *fields)
     char *name = cfx_arena_alloc(r->arena, n);
     char *words = cfx_arena_strdup(r->arena, cfx_buf_str(fields), fields->len);
     if (!t || !name || !words)
-        return cfx_fail(r->err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(r->err);
     snprintf(name, n, "torch.return_types.%s", s->name);
     *t = (cfx_named_tuple){name, words};
     s->result = t;
@@ -376,7 +374,7 @@ cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
     struct reader r = {text, text, arena, numbers, err};
     cfx_schema *s = cfx_arena_alloc(arena, sizeof(*s));
     if (!s)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     *s = (cfx_schema){.text = text, .overload = ""};
     size_t n = strcspn(text, "(");
     size_t cut = full_name ? n : strcspn(text, ".(");
@@ -384,7 +382,7 @@ cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
     if (cut < n)
         s->overload = cfx_arena_strdup(arena, text + cut + 1, n - cut - 1);
     if (!s->name || !s->overload)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     r.at = text + n;
     cfx_status st = read_params(&r, s);
     if (!st)
@@ -393,6 +391,16 @@ cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
         return err && err->code ? err->code : CFX_EPARSE;
     *out = s;
     return CFX_OK;
+}
+
+int cfx_param_find(const cfx_schema *schema, const char *name, size_t len)
+{
+    for (int k = 0; k < schema->nparams; k++) {
+        const char *param = schema->params[k].name;
+        if (!strncmp(param, name, len) && !param[len])
+            return k;
+    }
+    return -1;
 }
 
 void cfx_param__type_name(const cfx_param *p, char *buf, size_t size)

@@ -10,11 +10,6 @@
 
 #include "op/infer.h"
 
-static cfx_status give(cfx_call *call, cfx_value v)
-{
-    return cfx_call_return_take(call, v);
-}
-
 static cfx_status unsupported(cfx_call *call, const char *sign)
 {
     return cfx_call_fail(call, CFX_EINVAL, "unsupported operand type(s) for "
@@ -48,14 +43,14 @@ static cfx_status join_items(cfx_call *call, cfx_value a, int64_t times,
     size_t n = na * (size_t)times + nb, at = 0;
     cfx_value *item = cfx_alloc(call->ctx, n * sizeof(*item));
     if (!item)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     for (int64_t t = 0; t < times && na; t++, at += na)
         memcpy(item + at, a.u.seq->item, na * sizeof(*item));
     if (nb)
         memcpy(item + at, b->item, nb * sizeof(*item));
     cfx_value v = cfx_seq_new(call->ctx, (cfx_kind)a.kind, n, item, NULL);
     cfx_free(call->ctx, item, n * sizeof(*item));
-    return give(call, v);
+    return cfx_call_return_take(call, v);
 }
 
 static cfx_status join_texts(cfx_call *call, const cfx_string *a,
@@ -70,14 +65,14 @@ static cfx_status join_texts(cfx_call *call, const cfx_string *a,
     size_t n = na * (size_t)times + nb, at = 0;
     char *text = cfx_alloc(call->ctx, n + 1);
     if (!text)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     for (int64_t t = 0; t < times && na; t++, at += na)
         memcpy(text + at, a->text, na);
     if (nb)
         memcpy(text + at, b->text, nb);
     cfx_value v = cfx_str_new(call->ctx, text, n);
     cfx_free(call->ctx, text, n + 1);
-    return give(call, v);
+    return cfx_call_return_take(call, v);
 }
 
 static cfx_status add_infer(cfx_call *call)
@@ -200,13 +195,14 @@ static cfx_status relation_infer(cfx_call *call)
     if (c == -2)
         return CFX_EUNSUPPORTED;
     if (code <= NE)
-        return give(call, cfx_bool((c == 0) == (code == EQ)));
+        return cfx_call_return_take(call, cfx_bool((c == 0) == (code == EQ)));
     bool ordered = a.kind == b.kind &&
                    (cfx_value_is_seq(a) || a.kind == CFX_STR) && c != 2;
     if (!ordered)
         return unsupported(call, sign[code]);
-    return give(call, cfx_bool(code == LT ? c < 0 : code == LE ? c <= 0
-                               : code == GT ? c > 0 : c >= 0));
+    bool holds = code == LT ? c < 0 : code == LE ? c <= 0
+                 : code == GT ? c > 0 : c >= 0;
+    return cfx_call_return_take(call, cfx_bool(holds));
 }
 
 #define ANY_RELATION(name, code_, alias, doc_)                      \
@@ -241,7 +237,7 @@ static bool same_object(cfx_value a, cfx_value b)
 static cfx_status is_infer(cfx_call *call)
 {
     bool same = same_object(call->in[0], call->in[1]);
-    return give(call, cfx_bool(same == !call->op->code));
+    return cfx_call_return_take(call, cfx_bool(same == !call->op->code));
 }
 
 const cfx_op cfx_op__py_is = {
@@ -302,7 +298,8 @@ static cfx_status truth_infer(cfx_call *call)
 {
     bool holds = false;
     cfx_status st = truth(call, call->in[0], &holds);
-    return st ? st : give(call, cfx_bool(holds == !call->op->code));
+    return st ? st : cfx_call_return_take(call,
+                                          cfx_bool(holds == !call->op->code));
 }
 
 const cfx_op cfx_op__py_truth = {
@@ -326,12 +323,12 @@ static cfx_status assert_infer(cfx_call *call)
     bool holds = true;
     /* What only the numbers tell is left to the run. */
     if (call->in[0].kind == CFX_TENSOR && call->meta)
-        return give(call, cfx_none());
+        return cfx_call_return_take(call, cfx_none());
     cfx_status st = truth(call, call->in[0], &holds);
     if (st)
         return st;
     if (holds)
-        return give(call, cfx_none());
+        return cfx_call_return_take(call, cfx_none());
     const char *text = cfx_call_str(call, 1);
     return cfx_fail(call->err, CFX_EINVAL, "%s",
                     text && *text ? text : "AssertionError");
@@ -351,7 +348,7 @@ const cfx_op cfx_op__py_assert = {
 static cfx_status assert_none_infer(cfx_call *call)
 {
     if (call->in[0].kind == CFX_NONE)
-        return give(call, cfx_none());
+        return cfx_call_return_take(call, cfx_none());
     return cfx_fail(call->err, CFX_EINVAL, "%s", cfx_call_str(call, 1));
 }
 
@@ -367,7 +364,9 @@ static cfx_status ite_infer(cfx_call *call)
 {
     bool holds = false;
     cfx_status st = truth(call, call->in[0], &holds);
-    return st ? st : give(call, cfx_value_ref(call->in[holds ? 1 : 2]));
+    return st ? st
+              : cfx_call_return_take(call,
+                                     cfx_value_ref(call->in[holds ? 1 : 2]));
 }
 
 const cfx_op cfx_op__py_ite = {
@@ -408,17 +407,18 @@ static cfx_status len_infer(cfx_call *call)
     int64_t n = 0;
     if (v.kind == CFX_TENSOR)
         return v.u.tensor->rank
-                   ? give(call, cfx_value_of_dim(v.u.tensor->shape[0]))
+                   ? cfx_call_return_take(
+                         call, cfx_value_of_dim(v.u.tensor->shape[0]))
                    : cfx_call_fail(call, CFX_EINVAL, "len() of a 0-d tensor");
     if (v.kind == CFX_STR)
-        return give(call, cfx_int(v.u.str->len));
+        return cfx_call_return_take(call, cfx_int(v.u.str->len));
     if (cfx_value_is_seq(v))
-        return give(call, cfx_int(v.u.seq->len));
+        return cfx_call_return_take(call, cfx_int(v.u.seq->len));
     if (v.kind == CFX_DICT)
-        return give(call, cfx_int(v.u.seq->len / 2));
+        return cfx_call_return_take(call, cfx_int(v.u.seq->len / 2));
     cfx_status st = v.kind == CFX_RANGE ? range_length(call, v.u.seq, &n)
                                         : wrong_kind(call, "has no len()");
-    return st ? st : give(call, cfx_int(n));
+    return st ? st : cfx_call_return_take(call, cfx_int(n));
 }
 
 const cfx_op cfx_op__py_len = {
@@ -432,7 +432,8 @@ static cfx_status contains_infer(cfx_call *call)
 {
     cfx_value v = call->in[0], item = call->in[1];
     if (v.kind == CFX_STR && item.kind == CFX_STR)
-        return give(call, cfx_bool(strstr(v.u.str->text, item.u.str->text)));
+        return cfx_call_return_take(call, cfx_bool(strstr(v.u.str->text,
+                                                          item.u.str->text)));
     if (!cfx_value_is_seq(v) && v.kind != CFX_DICT)
         return wrong_kind(call, "is not iterable");
     uint32_t step = v.kind == CFX_DICT ? 2 : 1;
@@ -441,9 +442,9 @@ static cfx_status contains_infer(cfx_call *call)
         if (c == -2)
             return CFX_EUNSUPPORTED;
         if (!c)
-            return give(call, cfx_bool(true));
+            return cfx_call_return_take(call, cfx_bool(true));
     }
-    return give(call, cfx_bool(false));
+    return cfx_call_return_take(call, cfx_bool(false));
 }
 
 const cfx_op cfx_op__py_contains = {
@@ -460,8 +461,9 @@ static cfx_status reseq(cfx_call *call, cfx_kind kind)
     cfx_value v = call->in[0];
     int64_t n = 0;
     if (cfx_value_is_seq(v))
-        return give(call, cfx_seq_new(call->ctx, kind, v.u.seq->len,
-                                      v.u.seq->item, NULL));
+        return cfx_call_return_take(call, cfx_seq_new(call->ctx, kind,
+                                                      v.u.seq->len,
+                                                      v.u.seq->item, NULL));
     if (v.kind != CFX_RANGE)
         return wrong_kind(call, "is not iterable");
     cfx_status st = range_length(call, v.u.seq, &n);
@@ -473,12 +475,12 @@ static cfx_status reseq(cfx_call *call, cfx_kind kind)
     size_t bytes = (size_t)n * sizeof(cfx_value);
     cfx_value *item = cfx_alloc(call->ctx, bytes);
     if (!item)
-        return cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(call->err);
     for (int64_t i = 0; i < n; i++)
         item[i] = cfx_int(v.u.seq->item[0].u.i + i * v.u.seq->item[2].u.i);
     cfx_value out = cfx_seq_new(call->ctx, kind, (size_t)n, item, NULL);
     cfx_free(call->ctx, item, bytes);
-    return give(call, out);
+    return cfx_call_return_take(call, out);
 }
 
 static cfx_status tuple_infer(cfx_call *call)
@@ -516,7 +518,8 @@ static cfx_status three_parts(cfx_call *call, cfx_kind kind, cfx_value start,
         if (cfx_call_has(call, 2))
             part[2] = call->in[2];
     }
-    return give(call, cfx_seq_new(call->ctx, kind, 3, part, NULL));
+    return cfx_call_return_take(call,
+                                cfx_seq_new(call->ctx, kind, 3, part, NULL));
 }
 
 static cfx_status slice_infer(cfx_call *call)
@@ -572,7 +575,7 @@ static cfx_status device_infer(cfx_call *call)
     v = cfx_str_new(call->ctx, text, strlen(text));
     if (v.kind)
         v.kind = CFX_DEVICE;
-    return give(call, v);
+    return cfx_call_return_take(call, v);
 }
 
 const cfx_op cfx_op__py_device = {
@@ -582,14 +585,9 @@ const cfx_op cfx_op__py_device = {
     .infer = device_infer,
 };
 
-static cfx_status ignore_infer(cfx_call *call)
-{
-    return give(call, cfx_none());
-}
-
 const cfx_op cfx_op__py_log_usage = {
     .schema = "py_log_usage(any event) -> any",
     .aliases = "torch._C._log_api_usage_once",
     .doc = "Nothing: usage is not logged.",
-    .infer = ignore_infer,
+    .infer = cfx_infer_none,
 };

@@ -23,7 +23,7 @@ static cfx_status begin_parts(struct parts *p, cfx_call *call, int64_t cap)
         return cfx_call_fail(call, CFX_EINVAL, "%lld parts are too many",
                              (long long)cap);
     p->item = cfx_alloc(call->ctx, p->cap * sizeof(*p->item));
-    return p->item ? CFX_OK : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+    return p->item ? CFX_OK : cfx_no_memory(call->err);
 }
 
 static cfx_status add_part(struct parts *p, const cfx_view *v)

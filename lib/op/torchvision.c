@@ -1,6 +1,6 @@
 /*
- * torchvision -- functions of torchvision's swin models that symbolic_trace does
- * not look into.
+ * torchvision -- functions of torchvision's swin models that symbolic_trace
+ * does not look into.
  *
  * shape   as said at each.
  * cost    that of the operators they consist of.
@@ -205,7 +205,7 @@ static cfx_value put_together(cfx_scope *s, const struct windows *w,
     return CFX_CALL(s, "Tensor.contiguous", x);
 }
 
-/* The biases of queries, keys and values; cosine attention has none for keys. */
+/* The biases of queries, keys and values, without keys' in cosine attention. */
 static cfx_value qkv_bias(cfx_scope *s, const cfx_call *call)
 {
     cfx_value bias = IN(QKV_BIAS), part[3];
@@ -319,8 +319,8 @@ static cfx_value windows_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(windows)
 
 const cfx_op cfx_op__shifted_window_attention = {
-    .schema = "shifted_window_attention(Tensor input, Tensor qkv_weight, Tensor "
-              "proj_weight, Tensor relative_position_bias, SymInt[] "
+    .schema = "shifted_window_attention(Tensor input, Tensor qkv_weight, "
+              "Tensor proj_weight, Tensor relative_position_bias, SymInt[] "
               "window_size, SymInt num_heads, int[] shift_size, float "
               "attention_dropout=0.0, float dropout=0.0, Tensor? "
               "qkv_bias=None, Tensor? proj_bias=None, Tensor? "

@@ -314,6 +314,13 @@ bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x)
     return cfx_view_format(env, &v) != CFX_CONTIGUOUS_FORMAT;
 }
 
+bool cfx_view_both_last(const cfx_tensor *x, const cfx_tensor *y)
+{
+    return x->flags & y->flags &
+               (CFX_TENSOR_CHANNELS_LAST | CFX_TENSOR_CHANNELS_LAST_3D) &&
+           !cfx_tensor_is_contiguous(y);
+}
+
 void cfx_view_last_strides(cfx_shape_env *env, int rank, const cfx_dim *shape,
                            cfx_dim *stride)
 {
@@ -333,4 +340,53 @@ cfx_status cfx_view_out_format(cfx_call *call, cfx_dtype dtype, int rank,
         cfx_view_last_strides(call->env, rank, shape, stride);
     return cfx_call_out_strided(call, dtype, rank, shape,
                                 last ? stride : NULL);
+}
+
+bool cfx_view_is_dense(const cfx_tensor *x, cfx_memory_format format)
+{
+    uint8_t flag = format == CFX_CHANNELS_LAST ? CFX_TENSOR_CHANNELS_LAST
+                   : format == CFX_CHANNELS_LAST_3D
+                       ? CFX_TENSOR_CHANNELS_LAST_3D : CFX_TENSOR_CONTIGUOUS;
+    return x->flags & flag;
+}
+
+cfx_memory_format cfx_view_format_arg(const cfx_call *call, int k,
+                                      cfx_memory_format otherwise)
+{
+    return call->in[k].kind == CFX_MEMORY_FORMAT ? call->in[k].u.format
+                                                 : otherwise;
+}
+
+cfx_status cfx_view_check_format(cfx_call *call, cfx_memory_format format,
+                                 int rank)
+{
+    int want = format == CFX_CHANNELS_LAST ? 4
+               : format == CFX_CHANNELS_LAST_3D ? 5 : rank;
+    if (want == rank)
+        return CFX_OK;
+    return cfx_call_fail(call, CFX_ESHAPE, "required rank %d tensor to use "
+                         "channels_last%s format", want,
+                         want == 5 ? "_3d" : "");
+}
+
+cfx_status cfx_view_out_in_format(cfx_call *call, cfx_dtype dtype,
+                                  cfx_memory_format format, int rank,
+                                  const cfx_dim *shape)
+{
+    cfx_dim stride[CFX_MAX_RANK];
+    cfx_status st = cfx_view_check_format(call, format, rank);
+    if (st)
+        return st;
+    cfx_strides_of(call->env, format, rank, shape, stride);
+    return cfx_call_out_strided(call, dtype, rank, shape, stride);
+}
+
+cfx_status cfx_view_out_like(cfx_call *call, cfx_dtype dtype,
+                             cfx_memory_format format)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    return format == CFX_PRESERVE_FORMAT
+               ? cfx_infer_like(call, x, dtype)
+               : cfx_view_out_in_format(call, dtype, format, x->rank,
+                                        x->shape);
 }

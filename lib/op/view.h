@@ -60,12 +60,30 @@ void cfx_view_images(cfx_shape_env *env, cfx_view *v, const cfx_tensor *t,
 /* Does suggest_memory_format say channels_last, or channels_last_3d, of a
  * batch of rows, images or volumes? */
 bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x);
+/* Are x and y both dense with their channels last, and not row-major? */
+bool cfx_view_both_last(const cfx_tensor *x, const cfx_tensor *y);
 /* Dense strides with axis 1 innermost, of one to three spatial axes. */
 void cfx_view_last_strides(cfx_shape_env *env, int rank, const cfx_dim *shape,
                            cfx_dim *stride);
 /* Result number call->nout: row-major, or with the channels last. */
 cfx_status cfx_view_out_format(cfx_call *call, cfx_dtype dtype, int rank,
                                const cfx_dim *shape, bool last);
+
+/* Is a tensor dense in the order of a memory format? */
+bool cfx_view_is_dense(const cfx_tensor *x, cfx_memory_format format);
+/* The memory format that parameter k is; `otherwise` for None. */
+cfx_memory_format cfx_view_format_arg(const cfx_call *call, int k,
+                                      cfx_memory_format otherwise);
+/* Fail for a memory format of tensors of another rank. */
+cfx_status cfx_view_check_format(cfx_call *call, cfx_memory_format format,
+                                 int rank);
+/* Result number call->nout: in a memory format, which does not preserve. */
+cfx_status cfx_view_out_in_format(cfx_call *call, cfx_dtype dtype,
+                                  cfx_memory_format format, int rank,
+                                  const cfx_dim *shape);
+/* Result number call->nout: with the extents of parameter 0. */
+cfx_status cfx_view_out_like(cfx_call *call, cfx_dtype dtype,
+                             cfx_memory_format format);
 
 /* What is the same as an extent, made at least 0 and at most n after counting
  * negative ones from the end. */

@@ -27,18 +27,9 @@ static cfx_status fill_infer(cfx_call *call)
     return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
-static cfx_status fill_with(cfx_call *call, cfx_value v)
-{
-    cfx_iter it;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_value(&it, v);
-    cfx_copy(call->ctx, &it);
-    return CFX_OK;
-}
-
 static cfx_status fill_run(cfx_call *call)
 {
-    return fill_with(call, call->in[1]);
+    return cfx_loop_fill(call, call->in[1]);
 }
 
 static cfx_status zero_infer(cfx_call *call)
@@ -49,7 +40,7 @@ static cfx_status zero_infer(cfx_call *call)
 
 static cfx_status zero_run(cfx_call *call)
 {
-    return fill_with(call, cfx_int(0));
+    return cfx_loop_fill(call, cfx_int(0));
 }
 
 const cfx_op cfx_op__fill = {
