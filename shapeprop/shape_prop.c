@@ -220,14 +220,14 @@ static cfx_status shape_prop_run_node(cfx_interp *it, const cfx_node *n,
     }
     if (downcast(it)->match)
         st = check(downcast(it), n, *out);
-    /* A node is the graph's, and only its meta changes. */
     if (!st && !downcast(it)->no_meta)
-        st = annotate(it, (cfx_node *)(uintptr_t)n, *out);
+        st = annotate(it, cfx_node_map_node(&downcast(it)->nodes, n), *out);
     if (st) {
         cfx_value_unref(*out);
         *out = CFX_NOTHING;
     }
     return st;
+    cfx_node_map_release(&p->nodes);
 }
 
 static void release_own(cfx_shape_prop *p)
@@ -253,6 +253,16 @@ const cfx_interp_class cfx_shape_prop_class = {
     .placeholder = shape_prop_placeholder,
     .run_node = shape_prop_run_node,
     .release = shape_prop_release,
+/* Hooks get nodes to read; these are the graph's own, whose meta is written. */
+static cfx_status find_nodes(cfx_shape_prop *p, cfx_graph *g, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    cfx_node_map_init(&p->nodes, g);
+    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
+        st = cfx_node_map_set(&p->nodes, n, cfx_value_of_node(n), err);
+    return st;
+}
+
 };
 
 /* ---- Life ---- */
@@ -283,13 +293,17 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
     const cfx_interp_options io = {.size = sizeof(io), .graph = o.graph,
                                    .scope = o.scope,
                                    .keep_values = o.keep_values};
+        return st;
     st = cfx_interp_init_with(&p->base, cls ? cls : &cfx_shape_prop_class, gm,
-                              &io, err);
-    if (!st && o.check) {
+    if (!o.no_meta)
+        st = find_nodes(p, o.graph ? o.graph : cfx_graph_module_graph(gm),
+                        err);
+    if (!st && o.check)
         st = cfx_shape_match_new(&p->match, ctx, p->env, err);
-        if (st)
-            cfx_interp_release(&p->base);
-    } else if (st) {
+    if (st)
+        cfx_interp_release(&p->base);
+                              &io, err);
+    if (st) {
         release_own(p);
     }
     return st;

@@ -238,11 +238,12 @@ CFX_INLINE cfx_dim cfx_call_dim(const cfx_call *call, int k, int i)
 
 /* An axis argument made non-negative and checked against `rank` (a tensor of
  * rank 0 has one axis for this purpose): PyTorch's sentence on failure. */
-CFX_API cfx_status cfx_call_axis(cfx_call *call, int64_t axis, int rank,
+CFX_API cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
                                  int *out);
 
-/* Fail from within a rule; the text is PyTorch's where it has a good one. */
-CFX_API cfx_status cfx_call_fail(cfx_call *call, cfx_status code,
+/* Fail from within a rule: writes call->err. The text is PyTorch's where it has
+ * a good one. */
+CFX_API cfx_status cfx_call_fail(const cfx_call *call, cfx_status code,
                                  const char *fmt, ...) CFX_PRINTF(3, 4);
 
 /* ---- For `infer`: results ---- */

@@ -35,8 +35,8 @@ const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
     return buf;
 }
 
-cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
-                         ...)
+cfx_status cfx_call_fail(const cfx_call *call, cfx_status code,
+                         const char *fmt, ...)
 {
     char text[CFX_ERROR_TEXT - 64];
     va_list ap;
@@ -49,7 +49,8 @@ cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
                                        sizeof(name)), text);
 }
 
-cfx_status cfx_call_axis(cfx_call *call, int64_t axis, int rank, int *out)
+cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
+                         int *out)
 {
     int64_t n = rank ? rank : 1;
     if (axis < -n || axis >= n)
@@ -237,7 +238,7 @@ static bool overlaps_itself(const cfx_tensor *t)
     return several;
 }
 
-cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t)
+cfx_status cfx_infer_written(const cfx_call *call, const cfx_tensor *t)
 {
     return overlaps_itself(t)
                ? cfx_call_fail(call, CFX_EINVAL, "unsupported operation: more "

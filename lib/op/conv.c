@@ -38,7 +38,7 @@ static void read_list(const cfx_call *call, int k, int n, cfx_dim *out)
 }
 
 /* Padding "same" needs dilation * (k - 1) in all, the odd one behind. */
-static cfx_status read_padding(cfx_call *call, struct conv *c)
+static cfx_status read_padding(const cfx_call *call, struct conv *c)
 {
     const char *word = cfx_call_str(call, 4);
     for (int i = 0; i < c->spatial; i++)
@@ -64,7 +64,7 @@ static cfx_status read_padding(cfx_call *call, struct conv *c)
     return CFX_OK;
 }
 
-static cfx_status read_conv(cfx_call *call, struct conv *c)
+static cfx_status read_conv(const cfx_call *call, struct conv *c)
 {
     memset(c, 0, sizeof(*c));
     c->x = cfx_call_tensor(call, 0);
@@ -377,8 +377,7 @@ static const char *algorithm(const cfx_call *call)
     cfx_conv k;
     if (!is_known(cfx_call_tensor(call, 0)) ||
         !is_known(cfx_call_tensor(call, 1)) || !is_known(call->out[0]) ||
-        read_conv((cfx_call *)call, &c) || c.transposed ||
-        !cfx_dim_is_int(c.groups))
+        read_conv(call, &c) || c.transposed || !cfx_dim_is_int(c.groups))
         return NULL;
     for (int i = 0; i < c.spatial; i++)
         if (!cfx_dim_is_int(c.stride[i]) || !cfx_dim_is_int(c.pad[i]) ||
@@ -393,7 +392,7 @@ static cfx_dim bytes_read(const cfx_call *call)
 {
     cfx_cost_axis axis[MAX_SPATIAL];
     struct conv c;
-    if (read_conv((cfx_call *)call, &c))
+    if (read_conv(call, &c))
         return CFX_DIM_BAD;
     for (int i = 0; i < c.spatial; i++) {
         int at = c.x->rank - c.spatial + i;
@@ -450,7 +449,7 @@ static size_t conv_workspace(const cfx_call *call)
 {
     struct conv c;
     cfx_conv k;
-    if (read_conv((cfx_call *)call, &c))
+    if (read_conv(call, &c))
         return 0;
     plan(call, &c, &k);
     return c.transposed ? cfx_conv_transpose_workspace(call->ctx, &k)

@@ -31,6 +31,12 @@
  * Facts that a rule needed and that do not follow are guards of the
  * environment.
  *
+ * The meta is written while the graph is walked. So two threads must not
+ * propagate shapes over one graph at a time, nor one while another runs or
+ * reads it: give each thread a copy (cfx_module_copy), or set `no_meta`,
+ * which only reads the graph, and ask cfx_interp_env (keep_values). Each thread
+ * needs an environment of its own in any case.
+ *
  * Errors say what was called, on what, and where: "The size of tensor a (3)
  * must match ...; operator.add of f32[2, 3], f32[2, 4] in layer1.0; While
  * executing %add : ...".
@@ -63,12 +69,13 @@ typedef struct cfx_shape_prop {
     cfx_shape_scope scope; /* where calls are made, unless given another */
     cfx_shape_env *own;    /* private */
     struct cfx_shape_match *match; /* private */
+    cfx_node_map nodes;    /* private: to themselves; empty with no_meta */
 } cfx_shape_prop;
 
 /* Zeroed for the defaults. */
 typedef struct cfx_shape_prop_options {
     size_t size;           /* sizeof(cfx_shape_prop_options) */
-    const cfx_graph *graph; /* another graph over the same module */
+    cfx_graph *graph;      /* another graph over the same module */
     cfx_shape_env *env;    /* of the symbols; borrowed */
     cfx_scope *scope;      /* another scope for the calls; borrowed */
     bool real;             /* run tensors: an eager scope, inputs with data */
