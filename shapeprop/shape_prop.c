@@ -10,7 +10,7 @@
 
 #include <cfx/text.h>
 
-#include "base/util.h"
+#include "nn/module_impl.h"
 
 static cfx_shape_prop *downcast(cfx_interp *it)
 {
@@ -51,16 +51,12 @@ static cfx_status extract(void *user, cfx_value v, cfx_value *out)
 
 static bool is_parameter(const cfx_interp *it, const cfx_node *n)
 {
-    char path[CFX_ERROR_TEXT];
-    const char *target = n->target.u.str->text, *dot = strrchr(target, '.');
-    size_t len = dot ? (size_t)(dot - target) : 0;
-    if (n->op != CFX_GET_ATTR || len >= sizeof(path))
+    const char *name;
+    if (n->op != CFX_GET_ATTR)
         return false;
-    memcpy(path, target, len);
-    path[len] = '\0';
-    const cfx_module *m = cfx_module_at(it->module, path);
-    const cfx_state *state = m ? cfx_module_state(m, dot ? dot + 1 : target)
-                               : NULL;
+    const cfx_module *m = cfx_module__owner(it->module, n->target.u.str->text,
+                                            &name);
+    const cfx_state *state = m ? cfx_module_state(m, name) : NULL;
     return state && !state->is_buffer;
 }
 
@@ -227,11 +223,11 @@ static cfx_status shape_prop_run_node(cfx_interp *it, const cfx_node *n,
         *out = CFX_NOTHING;
     }
     return st;
-    cfx_node_map_release(&p->nodes);
 }
 
 static void release_own(cfx_shape_prop *p)
 {
+    cfx_node_map_release(&p->nodes);
     cfx_shape_match_free(p->match);
     p->match = NULL;
     cfx_shape_scope_release(&p->scope);
@@ -253,6 +249,10 @@ const cfx_interp_class cfx_shape_prop_class = {
     .placeholder = shape_prop_placeholder,
     .run_node = shape_prop_run_node,
     .release = shape_prop_release,
+};
+
+/* ---- Life ---- */
+
 /* Hooks get nodes to read; these are the graph's own, whose meta is written. */
 static cfx_status find_nodes(cfx_shape_prop *p, cfx_graph *g, cfx_error *err)
 {
@@ -262,10 +262,6 @@ static cfx_status find_nodes(cfx_shape_prop *p, cfx_graph *g, cfx_error *err)
         st = cfx_node_map_set(&p->nodes, n, cfx_value_of_node(n), err);
     return st;
 }
-
-};
-
-/* ---- Life ---- */
 
 cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
                                cfx_module *gm,
@@ -293,8 +289,12 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
     const cfx_interp_options io = {.size = sizeof(io), .graph = o.graph,
                                    .scope = o.scope,
                                    .keep_values = o.keep_values};
-        return st;
     st = cfx_interp_init_with(&p->base, cls ? cls : &cfx_shape_prop_class, gm,
+                              &io, err);
+    if (st) {
+        release_own(p);
+        return st;
+    }
     if (!o.no_meta)
         st = find_nodes(p, o.graph ? o.graph : cfx_graph_module_graph(gm),
                         err);
@@ -302,10 +302,6 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
         st = cfx_shape_match_new(&p->match, ctx, p->env, err);
     if (st)
         cfx_interp_release(&p->base);
-                              &io, err);
-    if (st) {
-        release_own(p);
-    }
     return st;
 }
 

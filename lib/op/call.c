@@ -437,6 +437,14 @@ static cfx_status find_cost(cfx_call *call, void *user)
     return CFX_OK;
 }
 
+static cfx_status infer(cfx_call *call)
+{
+    if (CFX_LIKELY(call->op->infer))
+        return call->op->infer(call);
+    return cfx_call_fail(call, CFX_EUNSUPPORTED, "an operator of higher order "
+                         "is called in a scope");
+}
+
 /* infer, then what somebody wants to know of it, and that a call that writes
  * gives its first argument. */
 cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
@@ -445,7 +453,7 @@ cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
     call->meta = true;
     cfx_status st = cfx_call__find_device(call);
     if (!st)
-        st = call->op->infer(call);
+        st = infer(call);
     if (!st && look)
         st = look(call, user);
     if (!st && call->inplace) {
@@ -475,7 +483,7 @@ cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
     call->device = 0;
     cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
     if (!st)
-        st = call->op->infer(call);
+        st = infer(call);
     if (!st && call->op->run)
         st = check_metas(call);
     if (!st && call->inplace)

@@ -508,7 +508,8 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };                                                                       \
@@ -523,7 +524,8 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
         .next = &conv##n##d_padding,                                         \
@@ -541,7 +543,8 @@ static cfx_status conv_run(cfx_call *call)
         .code = n | TRANSPOSED,                                              \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };

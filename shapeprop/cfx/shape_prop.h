@@ -51,9 +51,9 @@
 enum { CFX_KNOWN_MAX = 4096 };
 
 /*
- * The scope in which shapes are propagated. A class of scopes of your own has
- * one first, and its call_op chains up to cfx_shape_scope_class.call_op, or
- * to cfx_shape_scope_known before it propagates in a way of its own.
+ * The scope in which shapes are propagated: of cfx_shape_scope_class or a class
+ * derived from it. A call_op of your own chains up, or asks
+ * cfx_shape_scope_known before it propagates in a way of its own.
  */
 typedef struct cfx_shape_scope {
     cfx_scope base;
