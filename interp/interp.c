@@ -187,9 +187,10 @@ static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
 {
     const char *name;
     cfx_module *m = cfx_module__owner(it->module, path, &name);
-    if (m && cfx_module_state(m, name))
-        return passed(it, it->scope->hook.get_attr(it->scope, m, name, out));
-    cfx_status st = cfx_module_fetch_attr(out, it->module, path, it->err);
+    cfx_status st =
+        m && cfx_module_state(m, name)
+            ? passed(it, it->scope->hook.get_attr(it->scope, m, name, out))
+            : cfx_module_fetch_attr(out, it->module, path, it->err);
     if (!st)
         *out = cfx_value_ref(*out);
     return st;

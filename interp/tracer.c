@@ -136,7 +136,6 @@ static cfx_status tracer_get_attr(cfx_scope *s, cfx_module *m,
                                                                  out);
     if (st || out->kind != CFX_TENSOR)
         return st;
-    cfx_value_unref(*out);
     *out = cfx_none();
     cfx_buf_init(&path, s->ctx);
     st = cfx_tracer__path(t, m, name, &path);

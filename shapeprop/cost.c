@@ -223,8 +223,6 @@ static cfx_status cost_get_attr(cfx_scope *s, cfx_module *m, const char *name,
     if (st || out->kind != CFX_TENSOR ||
         cfx_cost__add_weight(scope_downcast(s), cfx_module_state(m, name)))
         return st;
-    cfx_value_unref(*out);
-    *out = cfx_none();
     return cfx_no_memory(&s->error);
 }
 

@@ -204,14 +204,10 @@ static const cfx_scope_class walk_scope;
 static cfx_status walk_get_attr(cfx_scope *s, struct cfx_module *m,
                                 const char *name, cfx_value *out)
 {
-    cfx_tensor *t = NULL;
     cfx_status st = CFX_SCOPE_SUPER(&walk_scope, get_attr)(s, m, name, out);
-    if (st || out->kind != CFX_TENSOR)
-        return st;
-    st = stand_in((walk *)s, out->u.tensor, CFX_BLOCK_STATE, &t, &s->error);
-    cfx_value_unref(*out);
-    *out = st ? cfx_none() : cfx_value_ref(cfx_value_of_tensor(t));
-    return st;
+    return st || out->kind != CFX_TENSOR
+               ? st : stand_in((walk *)s, out->u.tensor, CFX_BLOCK_STATE,
+                               &out->u.tensor, &s->error);
 }
 
 /* ---- Calls ---- */

@@ -66,8 +66,9 @@ typedef enum cfx_question {
  * computes them, cfx_meta_class propagates their shapes. Every class derives
  * from one of the three.
  *
- * A hook gives a new reference in *out. One that fails returns a status and
- * leaves the message in s->error, which is call->err.
+ * A hook gives a new reference in *out, unless it says otherwise. One that
+ * fails returns a status and leaves the message in s->error, which is
+ * call->err.
  */
 typedef struct cfx_scope_class cfx_scope_class;
 
@@ -79,14 +80,15 @@ struct cfx_scope_class {
     size_t size; /* sizeof(cfx_scope_class) */
     const char *name;
     const cfx_scope_class *super;
-    /* Calls give numbers, and parameters must have some. True also where it is
-     * of the super. */
+    /* Calls give numbers, so parameters must have theirs. Inherited: true
+     * where the super's is. */
     bool computes;
 
     /* The call of an operator, unless it is of higher order. */
     cfx_op_hook *call_op;
-    /* The call of an operator that calls graphs itself (cond, map): the base
-     * lets it, and its calls come to the other hooks. */
+    /* The call of an operator of higher order, one that calls graphs (cond,
+     * map). The base runs its call_graphs (cfx/op.h), and what that calls comes
+     * to the other hooks. */
     cfx_op_hook *call_higher_order;
     /* The call of a module; `path` is its place below the module whose
      * forward runs ("fc1"), or NULL. `in` is bound by the forward's schema; of
@@ -103,7 +105,7 @@ struct cfx_scope_class {
                              const char *path, const cfx_spelling *c,
                              const cfx_value *in, cfx_value *out);
     /* A parameter or buffer of a module: for its forward, and for get_attr
-     * nodes. */
+     * nodes. *out is borrowed, from the module or from the scope (cfx_own). */
     cfx_status (*get_attr)(cfx_scope *s, struct cfx_module *m,
                            const char *name, cfx_value *out);
 

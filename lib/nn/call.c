@@ -123,7 +123,7 @@ cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
     if (cfx_module__parametrization(m, name))
         return computed(s, m, name);
     cfx_value out;
-    return s->hook.get_attr(s, m, name, &out) ? cfx_none() : cfx_own(s, out);
+    return s->hook.get_attr(s, m, name, &out) ? cfx_none() : out;
 }
 
 /* ---- Hooks of the base class of scopes ---- */
@@ -155,6 +155,6 @@ cfx_status cfx_module__get_attr(cfx_scope *s, cfx_module *m, const char *name,
         return CFX_OK;
     if (s->hook.computes && cfx_tensor_is_meta(state->tensor))
         return missing(s, m, name);
-    *out = cfx_value_ref(cfx_value_of_tensor(state->tensor));
+    *out = cfx_value_of_tensor(state->tensor);
     return CFX_OK;
 }
