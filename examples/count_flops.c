@@ -5,7 +5,8 @@
  *
  * An interpreter in a meta scope propagates shapes and computes nothing. The
  * scope's class is subclassed too: it sees every call of an operator, also
- * those that a module's forward makes.
+ * those that a module's forward makes, and those in the graphs of torch.cond,
+ * of which both branches count.
  */
 #include <stdio.h>
 
@@ -30,6 +31,7 @@ static cfx_status count_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 static const cfx_scope_class counting_class = {
     .size = sizeof(cfx_scope_class),
     .name = "counting",
+    .super = &cfx_meta_class,
     .call_op = count_op,
 };
 

@@ -11,6 +11,8 @@
 
 #include "base/util.h"
 #include "interp/tracer_impl.h"
+#include "nn/module_impl.h"
+#include "op/scope_impl.h"
 
 /* ---- Values ---- */
 
@@ -74,29 +76,20 @@ cfx_value cfx_range_of(cfx_scope *s, int64_t start, int64_t stop, int64_t step)
     return cfx_list_of(s, CFX_RANGE, 3, part);
 }
 
-/* The module that holds what a path names, and the name in it. */
-static cfx_module *owner_of(cfx_scope *s, cfx_module *m, const char *path,
-                            const char **last)
+/* cfx_module__owner, which fails the scope. */
+static cfx_module *owner_of(cfx_scope *s, const cfx_module *m,
+                            const char *path, const char **last)
 {
-    const char *dot = strrchr(path, '.');
-    char parent[512] = "";
-    size_t n = dot ? (size_t)(dot - path) : 0;
-    *last = dot ? dot + 1 : path;
-    if (n < sizeof(parent)) {
-        memcpy(parent, path, n);
-        parent[n] = '\0';
-        m = cfx_module_at(m, parent);
-    }
-    if (!m || n >= sizeof(parent))
+    cfx_module *owner = cfx_module__owner(m, path, last);
+    if (!owner)
         cfx_scope_fail(s, CFX_ENAME, "Node referenced nonexistent target %s",
                        path);
-    return m;
+    return owner;
 }
 
 static bool is_tracer(const cfx_scope *s)
 {
-    return s->cls->size >= sizeof(cfx_scope_class) &&
-           s->cls->spelled == cfx_tracer_class.spelled;
+    return cfx_scope__is_a(s, &cfx_tracer_class);
 }
 
 cfx_value cfx_call_constant(cfx_scope *s, const char *target,
@@ -120,7 +113,7 @@ cfx_value cfx_get_attr(cfx_scope *s, cfx_module *self, const char *path)
         return cfx_tracer_create((cfx_tracer *)s, CFX_GET_ATTR, path, NULL, 0,
                                  NULL, 0);
     cfx_module *m = owner_of(s, self, path, &last);
-    if (cfx_scope_failed(s))
+    if (!m)
         return cfx_none();
     if (!cfx_module_state(m, last) && cfx_module_child(m, last))
         return (cfx_value){.kind = CFX_MODULE,
@@ -201,7 +194,7 @@ void cfx_build_state(cfx_builder *b, const char *path, cfx_dtype dtype,
     if (cfx_scope_failed(s))
         return;
     cfx_module *m = owner_of(s, b->root, path, &last);
-    if (cfx_scope_failed(s))
+    if (!m)
         return;
     for (int i = 0; i < rank && i < CFX_MAX_RANK; i++)
         dim[i] = cfx_dim_int(shape[i]);

@@ -11,6 +11,8 @@
 
 #include <cfx/text.h>
 
+#include "base/class.h"
+#include "nn/module_impl.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
 
@@ -164,25 +166,6 @@ static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
     return CFX_OK;
 }
 
-static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
-                                  cfx_value *out)
-{
-    cfx_status st = cfx_module_fetch_attr(out, it->module, path, it->err);
-    if (st)
-        return st;
-    if (out->kind == CFX_TENSOR && cfx_tensor_is_meta(out->u.tensor) &&
-        it->scope->cls == &cfx_eager_class)
-        return cfx_interp_fail(it, CFX_ENAME, "missing weight: %s", path);
-    *out = cfx_value_ref(*out);
-    return CFX_OK;
-}
-
-static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
-                                cfx_value *out)
-{
-    return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
-}
-
 /* Move the scope's error to the run's: a hook that is told of it by the status
  * may go on. In a nested run they are one. */
 static cfx_status passed(cfx_interp *it, cfx_status st)
@@ -195,6 +178,27 @@ static cfx_status passed(cfx_interp *it, cfx_status st)
     if (it->err != from)
         cfx_error_clear(from);
     return st;
+}
+
+/* What state means is the scope's affair; a module is itself. */
+static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
+                                  cfx_value *out)
+{
+    const char *name;
+    cfx_module *m = cfx_module__owner(it->module, path, &name);
+    cfx_status st =
+        m && cfx_module_state(m, name)
+            ? passed(it, it->scope->hook.get_attr(it->scope, m, name, out))
+            : cfx_module_fetch_attr(out, it->module, path, it->err);
+    if (!st)
+        *out = cfx_value_ref(*out);
+    return st;
+}
+
+static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
+                                cfx_value *out)
+{
+    return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
 }
 
 /* No signature takes the values as they stand. */
@@ -381,31 +385,10 @@ static cfx_status told_run_node(cfx_interp *it, const cfx_node *n,
     return st;
 }
 
-typedef void (*any_hook)(void);
-
-/* A hook that an older, smaller table lacks is empty. */
 const cfx_interp_class *cfx_interp_class_with(const cfx_interp_class *cls,
                                               size_t offset)
 {
-    for (; cls->super; cls = cls->super) {
-        any_hook hook = NULL;
-        if (offset + sizeof(hook) <= cls->size)
-            memcpy(&hook, (const char *)cls + offset, sizeof(hook));
-        if (hook)
-            break;
-    }
-    return cls;
-}
-
-/* Find every hook once, so that a walk need not search. */
-static void flatten(cfx_interp_class *out, const cfx_interp_class *cls)
-{
-    *out = cfx_interp_base;
-    for (size_t at = offsetof(cfx_interp_class, placeholder);
-         at + sizeof(any_hook) <= sizeof(*out); at += sizeof(any_hook))
-        memcpy((char *)out + at,
-               (const char *)cfx_interp_class_with(cls, at) + at,
-               sizeof(any_hook));
+    return cfx_class__with(cls, offset);
 }
 
 cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
@@ -449,7 +432,11 @@ cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
     it->self->ctx = ctx;
     it->self->nested = nested;
     cfx_walks__init(&it->self->walks, ctx);
-    flatten(&it->self->hook, cls);
+    /* Every hook is found once, so that a walk need not search. */
+    it->self->hook = cfx_interp_base;
+    cfx_class__flatten(&it->self->hook,
+                       offsetof(cfx_interp_class, placeholder),
+                       sizeof(cfx_interp_class), cls);
     it->self->keep_values = options && options->keep_values;
     if (options && options->size > offsetof(cfx_interp_options, progress)) {
         it->self->progress = options->progress;

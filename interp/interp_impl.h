@@ -124,6 +124,11 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
 void cfx_walks__init(cfx_walks *w, cfx_context *ctx);
 void cfx_walks__release(cfx_walks *w);
 
+/* The call_graph of cfx_scope_base. */
+cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
+                                 const cfx_spelling *c, const cfx_value *in,
+                                 cfx_value *out);
+
 /* Of GraphModules that are called in a scope that writes calls down. */
 extern const cfx_interp_class cfx_transformer__inline;
 

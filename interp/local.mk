@@ -2,7 +2,8 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/interp.h %reldir%/cfx/trace.h \
 	%reldir%/cfx/check_finite.h
 
 libcfx_all_la_SOURCES += %reldir%/interp.c %reldir%/interp_impl.h \
-	%reldir%/run.c %reldir%/prepare.c %reldir%/nested.c %reldir%/trace.c \
+	%reldir%/run.c %reldir%/prepare.c %reldir%/nested.c %reldir%/scopes.c \
+	%reldir%/trace.c \
 	%reldir%/check_finite.c
 
 # Tracing, and rewriting by interpreting.

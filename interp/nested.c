@@ -9,7 +9,6 @@
 
 #include <cfx/codegen.h>
 
-#include "base/context.h"
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 #include "op/scope_impl.h"
@@ -311,36 +310,28 @@ static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
     if (!st) {
         st = bind(b, &params);
         if (!st)
-            st = s->cls->call_module(s, m, path, b->in, out);
+            st = s->hook.call_module(s, m, path, b->in, out);
         release(b);
     }
     cfx_params__release(&params, s->ctx);
     return st;
 }
 
-static cfx_status call_graph(cfx_scope *s, cfx_module *m, const char *path,
-                             const cfx_value *args, size_t nargs,
-                             const cfx_value *kwargs, size_t nkwargs,
-                             cfx_value *out)
+/* Modules that operators are given need not be GraphModules. */
+cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
+                                 const cfx_spelling *c, const cfx_value *in,
+                                 cfx_value *out)
 {
-    binder b = {.s = s, .args = args, .nargs = nargs, .kwargs = kwargs,
-                .nkwargs = nkwargs};
+    if (!c)
+        return m->compiled ? run_compiled(s, m, NULL, in, out)
+                           : run_graph(s, m, NULL, in, out);
+    binder b = {.s = s, .args = c->args, .nargs = c->nargs,
+                .kwargs = c->kwargs, .nkwargs = c->nkwargs};
     if (!m->graph)
-        return cfx_module_call(s, m, path, args, nargs, kwargs, nkwargs, out);
-    if (s->cls->call_module)
+        return cfx_module_call(s, m, path, c->args, c->nargs, c->kwargs,
+                               c->nkwargs, out);
+    if (s->hook.call_module != cfx_scope_base.call_module)
         return give_to_class(s, m, path, &b, out);
     return m->compiled ? run_compiled(s, m, &b, NULL, out)
                        : run_graph(s, m, &b, NULL, out);
 }
-
-static cfx_status forward_graph(cfx_scope *s, cfx_module *m,
-                                const cfx_value *in, cfx_value *out)
-{
-    return m->compiled ? run_compiled(s, m, NULL, in, out)
-                       : run_graph(s, m, NULL, in, out);
-}
-
-const cfx_graph_caller cfx_graph_module__caller = {
-    .call = call_graph,
-    .forward = forward_graph,
-};

@@ -149,6 +149,7 @@ static cfx_status weigh_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 static const cfx_scope_class weighing_class = {
     .size = sizeof(cfx_scope_class),
     .name = "weighing",
+    .super = &cfx_meta_class,
     .call_op = weigh_op,
 };
 

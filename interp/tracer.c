@@ -15,7 +15,7 @@
 
 static cfx_tracer *downcast(cfx_scope *s)
 {
-    assert(s->cls->spelled);
+    assert(s->hook.spelled);
     return (cfx_tracer *)s;
 }
 
@@ -125,17 +125,15 @@ static cfx_status tracer_get_attr(cfx_scope *s, cfx_module *m,
 {
     cfx_tracer *t = downcast(s);
     struct cfx_tracer_self *self = t->self;
-    const cfx_state *state = cfx_module_state(m, name);
     cfx_map_entry *e = NULL;
     cfx_buf path;
+    cfx_status st = CFX_SCOPE_SUPER(&cfx_tracer_class, get_attr)(s, m, name,
+                                                                 out);
+    if (st || out->kind != CFX_TENSOR)
+        return st;
     *out = cfx_none();
-    if (!state)
-        return cfx_fail(&s->error, CFX_ENAME, "%s has no parameter '%s'",
-                        m->class_name, name);
-    if (!state->tensor)
-        return CFX_OK;
     cfx_buf_init(&path, s->ctx);
-    cfx_status st = cfx_tracer__path(t, m, name, &path);
+    st = cfx_tracer__path(t, m, name, &path);
     if (!st && self->anew)
         e = cfx_map_get(&self->attrs, path.s, strlen(path.s));
     cfx_node *n = e && !((cfx_node *)e->v.p)->erased ? e->v.p : NULL;
@@ -282,6 +280,7 @@ static cfx_status tracer_spelled_module(cfx_scope *s, cfx_module *m,
 const cfx_scope_class cfx_tracer_class = {
     .size = sizeof(cfx_scope_class),
     .name = "tracer",
+    .super = &cfx_scope_base,
     .get_attr = tracer_get_attr,
     .spelled = tracer_spelled,
     .spelled_module = tracer_spelled_module,

@@ -15,7 +15,7 @@
 
 static cfx_tracer *tracer_of(const cfx_interp *it)
 {
-    assert(it->scope->cls->spelled);
+    assert(it->scope->hook.spelled);
     return (cfx_tracer *)it->scope;
 }
 
@@ -156,7 +156,7 @@ static cfx_status transformer_call_module(cfx_interp *it,
     if (!st)
         st = cfx_tracer__is_leaf(t, m, at)
                  ? record(it, call, CFX_CALL_MODULE, at, m, out)
-                 : it->scope->cls->spelled_module(it->scope, m, target, &c,
+                 : it->scope->hook.spelled_module(it->scope, m, target, &c,
                                                   out);
     cfx_buf_release(&path);
     return st ? passed(it) : CFX_OK;

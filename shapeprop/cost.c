@@ -63,6 +63,8 @@ cfx_cost cfx_cost__none(void)
 
 /* ---- The scope ---- */
 
+static const cfx_scope_class cost_scope_class;
+
 static struct cfx_cost_self *scope_downcast(cfx_scope *s)
 {
     return (struct cfx_cost_self *)(void *)s;
@@ -128,26 +130,32 @@ static void add_call(struct cfx_cost_self *self, const cfx_call *call,
     }
 }
 
-/*
- * Calls of graphs are seen one by one; what they add up to is gathered apart.
- * How often: cond takes one branch, the dearer one is counted; map and scan
- * make a round for each slice of the first tensor they go over.
- */
-static cfx_status call_control(struct cfx_cost_self *self, cfx_call *call,
-                               cfx_value *out)
+static bool is_cond(const cfx_call *call)
 {
+    return !strcmp(call->schema->name, "cond");
+}
+
+/*
+ * Calls within graphs are seen one by one; what they add up to is gathered
+ * apart. How often: cond takes one branch, the dearer one is counted; map and
+ * scan make a round for each slice of the first tensor they go over.
+ */
+static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
+                                         cfx_value *out)
+{
+    struct cfx_cost_self *self = scope_downcast(s);
     cfx_cost_frame frame = {.around = self->frame, .call = call,
                             .sum = {cfx_cost__none(), cfx_cost__none()}};
-    cfx_shape_env *env = self->scope.base.env;
+    cfx_shape_env *env = s->env;
     cfx_cost *around = self->sum;
     self->frame = &frame;
-    self->sum = &frame.sum[0];
-    cfx_status st = cfx_scope_call_control(&self->scope.base, call, out);
+    cfx_status st = CFX_SCOPE_SUPER(&cost_scope_class,
+                                    call_higher_order)(s, call, out);
     self->frame = frame.around;
     self->sum = around;
     if (st)
         return st;
-    if (!strcmp(call->schema->name, "cond"))
+    if (is_cond(call))
         combine(env, &frame.sum[0], &frame.sum[1], cfx_dim_max);
     cfx_value xs = cfx_cost__slices(call);
     if (xs.kind == CFX_TENSOR && xs.u.tensor->rank) {
@@ -156,6 +164,24 @@ static cfx_status call_control(struct cfx_cost_self *self, cfx_call *call,
     }
     cfx_cost_add(env, around, &frame.sum[0]);
     return CFX_OK;
+}
+
+/* A graph that the innermost operator of higher order calls is added to its
+ * frame; the second that cond calls, apart. */
+static cfx_status cost_call_graph(cfx_scope *s, cfx_module *m,
+                                  const char *path, const cfx_spelling *c,
+                                  const cfx_value *in, cfx_value *out)
+{
+    struct cfx_cost_self *self = scope_downcast(s);
+    cfx_cost_frame *frame = self->frame;
+    if (frame) {
+        self->sum = &frame->sum[is_cond(frame->call) && frame->ngraphs++];
+        self->frame = NULL;
+    }
+    cfx_status st = CFX_SCOPE_SUPER(&cost_scope_class, call_graph)(
+        s, m, path, c, in, out);
+    self->frame = frame;
+    return st;
 }
 
 /* The first tensor whose slices a call goes over, or an absent value. */
@@ -169,19 +195,6 @@ cfx_value cfx_cost__slices(const cfx_call *call)
                                            : CFX_NOTHING;
 }
 
-/* Which branch of cond does the call belong to? The graph being run tells. */
-static void choose_branch(struct cfx_cost_self *self)
-{
-    cfx_cost_frame *f = self->frame;
-    const cfx_node *n = self->scope.base.node;
-    if (!f || !n || strcmp(f->call->schema->name, "cond"))
-        return;
-    cfx_value other = f->call->in[2];
-    if (other.kind == CFX_MODULE &&
-        n->graph == cfx_graph_module_graph(other.u.module))
-        self->sum = &f->sum[1];
-}
-
 static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
     struct cfx_cost_self *self = scope_downcast(s);
@@ -189,9 +202,6 @@ static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
     cfx_call same = *call;
     cfx_value meta = CFX_NOTHING;
     bool done;
-    choose_branch(self);
-    if (cfx_op_takes_graphs(call->op))
-        return call_control(self, call, out);
     cfx_status st = cfx_shape_scope_known(&self->scope, call, out, &done);
     if (!done && !st)
         st = self->call_cost(self->prop, call, &cost, out);
@@ -208,25 +218,21 @@ static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 static cfx_status cost_get_attr(cfx_scope *s, cfx_module *m, const char *name,
                                 cfx_value *out)
 {
-    const cfx_state *state = cfx_module_state(m, name);
-    *out = cfx_none();
-    if (!state) {
-        cfx_scope_fail(s, CFX_ENAME, "%s has no parameter '%s'",
-                       cfx_module_class_name(m), name);
-        return CFX_ENAME;
-    }
-    if (!state->tensor)
-        return CFX_OK;
-    if (!cfx_cost__add_weight(scope_downcast(s), state))
-        return cfx_no_memory(&s->error);
-    *out = cfx_value_ref(cfx_value_of_tensor(state->tensor));
-    return CFX_OK;
+    cfx_status st = CFX_SCOPE_SUPER(&cost_scope_class, get_attr)(s, m, name,
+                                                                 out);
+    if (st || out->kind != CFX_TENSOR ||
+        cfx_cost__add_weight(scope_downcast(s), cfx_module_state(m, name)))
+        return st;
+    return cfx_no_memory(&s->error);
 }
 
 static const cfx_scope_class cost_scope_class = {
     .size = sizeof(cfx_scope_class),
     .name = "cost",
+    .super = &cfx_shape_scope_class,
     .call_op = cost_call_op,
+    .call_higher_order = cost_call_higher_order,
+    .call_graph = cost_call_graph,
     .get_attr = cost_get_attr,
 };
 

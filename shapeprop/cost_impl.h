@@ -12,6 +12,7 @@
 typedef struct cfx_cost_frame {
     struct cfx_cost_frame *around;
     const cfx_call *call;
+    uint32_t ngraphs;       /* that cond has called */
     cfx_cost sum[2];        /* the second: of cond's other branch */
 } cfx_cost_frame;
 
@@ -45,7 +46,7 @@ cfx_value cfx_cost__slices(const cfx_call *call);
 /* Note a parameter or buffer of the row being filled; false on lack of
  * memory. */
 bool cfx_cost__add_weight(struct cfx_cost_self *self, const cfx_state *state);
-/* Add what the node's target names, and keep what was noted. */
+/* Keep what was noted in the row. */
 cfx_status cfx_cost__node_weights(cfx_cost_prop *p, cfx_cost_node *row);
 
 #endif

@@ -277,12 +277,12 @@ static size_t find_call(const struct cfx_planned_self *self, const cfx_node *n,
     return first;
 }
 
+static const cfx_scope_class planned_class;
+
 /* What leaves the run is made in the context that the user knows. */
 static cfx_status planned_call(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
     struct cfx_planned_self *self = ((cfx_planned_scope *)s)->self;
-    if (call->op->flags & CFX_OP__GRAPHS)
-        return cfx_scope_call_control(s, call, out);
     size_t i = find_call(self, s->node, call->op);
     self->call = i;
     if (i != NO_CALL)
@@ -291,33 +291,14 @@ static cfx_status planned_call(cfx_scope *s, cfx_call *call, cfx_value *out)
         call->work_ctx = call->ctx;
         call->ctx = self->ctx;
     }
-    return cfx_call_eager(call, out);
-}
-
-static cfx_status planned_get_attr(cfx_scope *s, struct cfx_module *m,
-                                   const char *name, cfx_value *out)
-{
-    char path[256];
-    const cfx_state *state = cfx_module_state(m, name);
-    *out = cfx_none();
-    if (!state) {
-        cfx_scope_fail(s, CFX_ENAME, "%s has no parameter '%s'",
-                       cfx_module_class_name(m), name);
-    } else if (state->tensor && cfx_tensor_is_meta(state->tensor)) {
-        size_t n = cfx_module_path(m, path, sizeof(path));
-        cfx_scope_fail(s, CFX_ENAME, "missing weight: %s%s%s", path,
-                       n ? "." : "", name);
-    } else if (state->tensor) {
-        *out = cfx_value_ref(cfx_value_of_tensor(state->tensor));
-    }
-    return s->error.code;
+    return CFX_SCOPE_SUPER(&planned_class, call_op)(s, call, out);
 }
 
 static const cfx_scope_class planned_class = {
     .size = sizeof(cfx_scope_class),
     .name = "planned",
+    .super = &cfx_eager_class,
     .call_op = planned_call,
-    .get_attr = planned_get_attr,
 };
 
 /* ---- Life ---- */

@@ -10,7 +10,6 @@
 #include "memory_impl.h"
 
 #include "base/atomic.h"
-#include "op/loop.h"
 #include "op/op_impl.h"
 #include "tensor/storage.h"
 
@@ -200,27 +199,15 @@ static cfx_status replace_input(void *user, cfx_value v, cfx_value *out)
     return st;
 }
 
-static cfx_status replace_state(walk *w, cfx_value *v, cfx_error *err)
-{
-    if (v->kind != CFX_TENSOR)
-        return CFX_OK;
-    return stand_in(w, v->u.tensor, CFX_BLOCK_STATE, &v->u.tensor, err);
-}
+static const cfx_scope_class walk_scope;
 
 static cfx_status walk_get_attr(cfx_scope *s, struct cfx_module *m,
                                 const char *name, cfx_value *out)
 {
-    const cfx_state *state = cfx_module_state(m, name);
-    if (!state) {
-        cfx_scope_fail(s, CFX_ENAME, "%s has no parameter '%s'",
-                       cfx_module_class_name(m), name);
-        return s->error.code;
-    }
-    *out = state->tensor ? cfx_value_of_tensor(state->tensor) : cfx_none();
-    cfx_status st = replace_state((walk *)s, out, &s->error);
-    if (!st)
-        *out = cfx_value_ref(*out);
-    return st;
+    cfx_status st = CFX_SCOPE_SUPER(&walk_scope, get_attr)(s, m, name, out);
+    return st || out->kind != CFX_TENSOR
+               ? st : stand_in((walk *)s, out->u.tensor, CFX_BLOCK_STATE,
+                               &out->u.tensor, &s->error);
 }
 
 /* ---- Calls ---- */
@@ -337,13 +324,13 @@ static cfx_status look_at_twin(walk *w, cfx_call *call, const cfx_tensor *t)
 
 static cfx_status look_at_twins(walk *w, cfx_call *call)
 {
+    bool to = call->op->flags & CFX_OP_COPIES_TO_CONTIGUOUS;
+    bool from = call->op->flags & CFX_OP_COPIES_FROM_CONTIGUOUS;
     cfx_status st = CFX_OK;
-    for (int k = 0; call->op->flags & CFX_OP__ROWS &&
-                    k < call->schema->nparams && !st; k++)
+    for (int k = 0; to && k < call->schema->nparams && !st; k++)
         if (call->in[k].kind == CFX_TENSOR)
             st = look_at_twin(w, call, call->in[k].u.tensor);
-    for (int i = 0; call->op->flags & CFX_OP__ROWS_OUT && i < call->nout && !st;
-         i++)
+    for (int i = 0; from && i < call->nout && !st; i++)
         st = look_at_twin(w, call, call->out[i]);
     return st;
 }
@@ -412,13 +399,18 @@ static cfx_status hold_merged(void *user, cfx_value v)
     return st;
 }
 
-static cfx_status walk_call(cfx_scope *s, cfx_call *call, cfx_value *out)
+static cfx_status walk_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    return cfx_call__look(call, look_at_call, s, out);
+}
+
+static cfx_status walk_call_higher_order(cfx_scope *s, cfx_call *call,
+                                         cfx_value *out)
 {
     walk *w = (walk *)s;
-    if (!(call->op->flags & CFX_OP__GRAPHS))
-        return cfx_call__look(call, look_at_call, w, out);
     size_t from = w->p->nblocks, calls = w->p->ncalls;
-    cfx_status st = cfx_scope_call_control(s, call, out);
+    cfx_status st = CFX_SCOPE_SUPER(&walk_scope, call_higher_order)(s, call,
+                                                                    out);
     leave_out(w, from);
     merging m = {w, call->err};
     if (!st)
@@ -436,7 +428,9 @@ static cfx_status walk_call(cfx_scope *s, cfx_call *call, cfx_value *out)
 static const cfx_scope_class walk_scope = {
     .size = sizeof(cfx_scope_class),
     .name = "memory plan",
-    .call_op = walk_call,
+    .super = &cfx_meta_class,
+    .call_op = walk_call_op,
+    .call_higher_order = walk_call_higher_order,
     .get_attr = walk_get_attr,
 };
 
@@ -502,27 +496,11 @@ static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
     return st;
 }
 
-static cfx_status walk_fetch_attr(cfx_interp *it, const char *path,
-                                  cfx_value *out)
-{
-    cfx_status st = CFX_SUPER(&walk_interp, fetch_attr)(it, path, out);
-    if (st)
-        return st;
-    cfx_value v = *out;
-    st = replace_state(walk_of(it), &v, it->err);
-    if (!st)
-        v = cfx_value_ref(v);
-    cfx_value_unref(*out);
-    *out = st ? CFX_NOTHING : v;
-    return st;
-}
-
 static const cfx_interp_class walk_interp = {
     .size = sizeof(cfx_interp_class),
     .name = "memory plan",
     .super = &cfx_interp_base,
     .run_node = walk_run_node,
-    .fetch_attr = walk_fetch_attr,
 };
 
 /* ---- What leaves ---- */

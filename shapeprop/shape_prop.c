@@ -10,7 +10,7 @@
 
 #include <cfx/text.h>
 
-#include "base/util.h"
+#include "nn/module_impl.h"
 
 static cfx_shape_prop *downcast(cfx_interp *it)
 {
@@ -51,16 +51,12 @@ static cfx_status extract(void *user, cfx_value v, cfx_value *out)
 
 static bool is_parameter(const cfx_interp *it, const cfx_node *n)
 {
-    char path[CFX_ERROR_TEXT];
-    const char *target = n->target.u.str->text, *dot = strrchr(target, '.');
-    size_t len = dot ? (size_t)(dot - target) : 0;
-    if (n->op != CFX_GET_ATTR || len >= sizeof(path))
+    const char *name;
+    if (n->op != CFX_GET_ATTR)
         return false;
-    memcpy(path, target, len);
-    path[len] = '\0';
-    const cfx_module *m = cfx_module_at(it->module, path);
-    const cfx_state *state = m ? cfx_module_state(m, dot ? dot + 1 : target)
-                               : NULL;
+    const cfx_module *m = cfx_module__owner(it->module, n->target.u.str->text,
+                                            &name);
+    const cfx_state *state = m ? cfx_module_state(m, name) : NULL;
     return state && !state->is_buffer;
 }
 
@@ -220,9 +216,8 @@ static cfx_status shape_prop_run_node(cfx_interp *it, const cfx_node *n,
     }
     if (downcast(it)->match)
         st = check(downcast(it), n, *out);
-    /* A node is the graph's, and only its meta changes. */
     if (!st && !downcast(it)->no_meta)
-        st = annotate(it, (cfx_node *)(uintptr_t)n, *out);
+        st = annotate(it, cfx_node_map_node(&downcast(it)->nodes, n), *out);
     if (st) {
         cfx_value_unref(*out);
         *out = CFX_NOTHING;
@@ -232,6 +227,7 @@ static cfx_status shape_prop_run_node(cfx_interp *it, const cfx_node *n,
 
 static void release_own(cfx_shape_prop *p)
 {
+    cfx_node_map_release(&p->nodes);
     cfx_shape_match_free(p->match);
     p->match = NULL;
     cfx_shape_scope_release(&p->scope);
@@ -256,6 +252,16 @@ const cfx_interp_class cfx_shape_prop_class = {
 };
 
 /* ---- Life ---- */
+
+/* Hooks get nodes to read; these are the graph's own, whose meta is written. */
+static cfx_status find_nodes(cfx_shape_prop *p, cfx_graph *g, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    cfx_node_map_init(&p->nodes, g);
+    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
+        st = cfx_node_map_set(&p->nodes, n, cfx_value_of_node(n), err);
+    return st;
+}
 
 cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
                                cfx_module *gm,
@@ -285,13 +291,17 @@ cfx_status cfx_shape_prop_init(cfx_shape_prop *p, const cfx_interp_class *cls,
                                    .keep_values = o.keep_values};
     st = cfx_interp_init_with(&p->base, cls ? cls : &cfx_shape_prop_class, gm,
                               &io, err);
-    if (!st && o.check) {
-        st = cfx_shape_match_new(&p->match, ctx, p->env, err);
-        if (st)
-            cfx_interp_release(&p->base);
-    } else if (st) {
+    if (st) {
         release_own(p);
+        return st;
     }
+    if (!o.no_meta)
+        st = find_nodes(p, o.graph ? o.graph : cfx_graph_module_graph(gm),
+                        err);
+    if (!st && o.check)
+        st = cfx_shape_match_new(&p->match, ctx, p->env, err);
+    if (st)
+        cfx_interp_release(&p->base);
     return st;
 }
 

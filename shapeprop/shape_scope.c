@@ -162,7 +162,7 @@ static cfx_status propagate(cfx_shape_scope *s, cfx_call *call, cfx_value *out)
 cfx_status cfx_shape_scope_known(cfx_shape_scope *s, cfx_call *call,
                                  cfx_value *out, bool *done)
 {
-    const uint32_t never = CFX_OP_RANDOM | CFX_OP_EFFECT | CFX_OP__GRAPHS;
+    const uint32_t never = CFX_OP_RANDOM | CFX_OP_EFFECT;
     *done = false;
     if (CFX_UNLIKELY(writes(call)))
         return forget_written(s, call);
@@ -185,8 +185,6 @@ static cfx_status shape_call_op(cfx_scope *base, cfx_call *call,
 {
     cfx_shape_scope *s = downcast(base);
     bool done;
-    if (CFX_UNLIKELY(cfx_op_takes_graphs(call->op)))
-        return cfx_scope_call_control(base, call, out);
     cfx_status st = cfx_shape_scope_known(s, call, out, &done);
     return st || done ? st : propagate(s, call, out);
 }
@@ -194,6 +192,7 @@ static cfx_status shape_call_op(cfx_scope *base, cfx_call *call,
 const cfx_scope_class cfx_shape_scope_class = {
     .size = sizeof(cfx_scope_class),
     .name = "shapes",
+    .super = &cfx_meta_class,
     .call_op = shape_call_op,
 };
 

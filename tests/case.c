@@ -297,7 +297,7 @@ static bool read_spec(struct reader *r, cfx_dtype type, cfx_value *out)
     *out = cfx_own(r->s, cfx_value_of_tensor(t));
     if (!fill(r, t, name))
         return false;
-    if (r->s->cls == &cfx_meta_class)
+    if (!r->s->hook.computes)
         forget(r, out);
     return true;
 }

@@ -90,6 +90,7 @@ static cfx_status count_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 static const cfx_scope_class counting_class = {
     .size = sizeof(cfx_scope_class),
     .name = "counting",
+    .super = &cfx_meta_class,
     .call_op = count_op,
 };
 

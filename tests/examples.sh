@@ -23,6 +23,41 @@ said 'count_flops adds up' 0 \
 said 'count_flops needs no weights' 0 '^call_module +[1-9]' sh -c "
     cp '$m/digits.fx' here.fx &&
     '$build/count-flops' here.fx '$m/digits_images.npy'"
+said 'count_flops goes into the graphs of cond' 0 '^call_function +0 flops' \
+    "$build/count-flops" "$m/branch.fx" "$m/digits_images.npy"
+cat >cond.fx <<'END'
+# cfx 1
+Net(
+  (f): Net()
+  (g): Net()
+)
+
+graph():
+    %x : [num_users=1] = placeholder[target=x]
+    %flat : [num_users=2] = call_function[target=torch.flatten](args = (%x, 1), kwargs = {})
+    %p : [num_users=1] = call_function[target=torch.any](args = (%flat,), kwargs = {})
+    %f : [num_users=1] = get_attr[target=f]
+    %g : [num_users=1] = get_attr[target=g]
+    %c : [num_users=1] = call_function[target=torch.ops.higher_order.cond](args = (%p, %f, %g, (%flat,)), kwargs = {})
+    return %c
+
+graph f():
+    %x : [num_users=2] = placeholder[target=x]
+    %t : [num_users=1] = call_method[target=t](args = (%x,), kwargs = {})
+    %mm : [num_users=1] = call_function[target=torch.mm](args = (%x, %t), kwargs = {})
+    return %mm
+
+graph g():
+    %x : [num_users=2] = placeholder[target=x]
+    %t : [num_users=1] = call_method[target=t](args = (%x,), kwargs = {})
+    %mm : [num_users=1] = call_method[target=mm](args = (%x, %t), kwargs = {})
+    return %mm
+END
+for by in call_function call_method; do # 360 images of 8 by 8, in both branches
+    said "count_flops counts both branches ($by)" 0 \
+        "^$by +$((2 * 360 * 360 * 64)) flops" \
+        "$build/count-flops" cond.fx "$m/digits_images.npy"
+done
 cat >softmax.fx <<'END'
 graph():
     %x : [num_users=1] = placeholder[target=x]

@@ -41,7 +41,7 @@ TESTS += $(CHECK_TESTS)
 
 # GraphModules as children, graphs as arguments, the minimizer.
 CONTROL_TESTS = tests/control_test tests/control_golden_test \
-	tests/higher_order_test tests/minimize_test
+	tests/higher_order_test tests/scope_class_test tests/minimize_test
 check_PROGRAMS += $(CONTROL_TESTS)
 TESTS += $(CONTROL_TESTS)
 endif

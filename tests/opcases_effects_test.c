@@ -133,6 +133,7 @@ static cfx_status watched_call(cfx_scope *s, cfx_call *call, cfx_value *out)
 static const cfx_scope_class watched = {
     .size = sizeof(cfx_scope_class),
     .name = "watched",
+    .super = &cfx_eager_class,
     .call_op = watched_call,
 };
 

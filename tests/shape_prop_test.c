@@ -3,6 +3,7 @@
  * errors say, and shapes as text.
  */
 #include <check.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -794,6 +795,59 @@ START_TEST(lack_of_memory_is_told)
 }
 END_TEST
 
+/* ---- Threads ---- */
+
+static const char shared_text[] =
+    "# cfx 1\nM()\n\ngraph():\n"
+    "    %x : [num_users=2] = placeholder[target=x]\n"
+    CALL("a", "torch.cat", "[%x, %x]")
+    CALL("b", "operator.add", "%a, 1")
+    "    return %b\n";
+
+/* Propagate an extent that is a symbol, with an environment of its own. */
+static void *propagate_often(void *user)
+{
+    cfx_module *gm = user;
+    bool ok = true;
+    for (int i = 0; i < 200 && ok; i++) {
+        cfx_shape_env *own = NULL;
+        cfx_value x = CFX_NOTHING, out = CFX_NOTHING;
+        cfx_shape_prop p = {.env = NULL};
+        struct text t = {.len = 0};
+        ok = !cfx_shape_env_new(&own, ctx, NULL) &&
+             !cfx_parse_shape(&x, ctx, own, "f32[N, 3]", 9, NULL);
+        const cfx_shape_prop_options o = {.size = sizeof(o), .env = own,
+                                          .no_meta = true};
+        ok = ok && !cfx_shape_prop_init(&p, NULL, gm, &o, NULL) &&
+             !cfx_interp_run(&p.base, &x, 1, &out, NULL) &&
+             !cfx_print_shape((cfx_sink){append, &t}, out, false, NULL) &&
+             !strcmp(t.s, "f32[2*N, 3]");
+        cfx_interp_release(&p.base);
+        cfx_value_unref(out);
+        cfx_value_unref(x);
+        cfx_shape_env_free(own);
+    }
+    return ok ? user : NULL;
+}
+
+START_TEST(two_threads_propagate_over_one_graph_without_meta)
+{
+    pthread_t thread[2];
+    cfx_module *gm = parse(shared_text);
+    for (int i = 0; i < 2; i++)
+        ck_assert(!pthread_create(&thread[i], NULL, propagate_often, gm));
+    for (int i = 0; i < 2; i++) {
+        void *ok;
+        pthread_join(thread[i], &ok);
+        ck_assert_ptr_nonnull(ok);
+    }
+    const cfx_graph *g = cfx_graph_module_graph(gm);
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+        ck_assert_int_eq(cfx_node_meta(n, "tensor_meta").kind, CFX_ABSENT);
+    cfx_module_unref(gm);
+}
+END_TEST
+
 int main(void)
 {
     Suite *s = suite_create("shape_prop");
@@ -821,6 +875,7 @@ int main(void)
     tcase_add_test(c, classes_derive_from_it);
     tcase_add_test(c, lack_of_memory_is_no_malformed_device);
     tcase_add_test(c, lack_of_memory_is_told);
+    tcase_add_test(c, two_threads_propagate_over_one_graph_without_meta);
     suite_add_tcase(s, c);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

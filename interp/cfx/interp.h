@@ -28,8 +28,9 @@
  *
  * What does not change between runs (operators, bound arguments, last uses) is
  * found when the interpreter is made, so a graph must not be edited while one
- * is in use. It borrows graph and module; two threads may run two
- * interpreters over one graph.
+ * is in use. It borrows graph and module and only reads them: two threads may
+ * run two interpreters over one graph, unless a class writes to it, as
+ * ShapeProp does (cfx/shape_prop.h).
  *
  * A hook may run other interpreters, and its own again: that run has an
  * environment to itself, and the outer one goes on as if nothing had happened.

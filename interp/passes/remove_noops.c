@@ -75,6 +75,7 @@ static cfx_status track_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 static const cfx_scope_class tracking_class = {
     .size = sizeof(cfx_scope_class),
     .name = "tracking",
+    .super = &cfx_meta_class,
     .call_op = track_op,
 };
 

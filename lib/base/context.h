@@ -15,20 +15,6 @@
 #include "base/heap.h"
 #include "base/pool.h"
 
-struct cfx_module;
-struct cfx_scope;
-struct cfx_value;
-
-/* How a GraphModule is called: cfx_module_call, and cfx_module_forward. */
-typedef struct cfx_graph_caller {
-    cfx_status (*call)(struct cfx_scope *s, struct cfx_module *m,
-                       const char *path, const struct cfx_value *args,
-                       size_t nargs, const struct cfx_value *kwargs,
-                       size_t nkwargs, struct cfx_value *out);
-    cfx_status (*forward)(struct cfx_scope *s, struct cfx_module *m,
-                          const struct cfx_value *in, struct cfx_value *out);
-} cfx_graph_caller;
-
 typedef enum cfx_slot {
     CFX_SLOT_EXPRS,   /* expressions of extents */
     CFX_SLOT_OPS,     /* the registry of operators */
@@ -64,10 +50,6 @@ struct cfx_context {
 
     void (*message)(void *user, cfx_level level, const char *text);
     void *message_user;
-
-    /* Operators and modules call graphs, but know neither them nor who walks
-     * them. The first GraphModule that is made fills this in. */
-    _Atomic(const cfx_graph_caller *) graph_caller;
 
     struct {
         _Atomic(void *) p;

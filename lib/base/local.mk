@@ -3,6 +3,8 @@ libcore_la_SOURCES += \
 	%reldir%/blas.c \
 	%reldir%/buf.c \
 	%reldir%/cases.c \
+	%reldir%/class.c \
+	%reldir%/class.h \
 	%reldir%/context.c \
 	%reldir%/context.h \
 	%reldir%/cpu.c \

@@ -35,7 +35,7 @@
  * A table of another layout is refused when it is registered. The version grows
  * with every change that programs compiled before it would not survive.
  */
-#define CFX_ABI_VERSION 1
+#define CFX_ABI_VERSION 2
 #define CFX_ABI(type) {sizeof(type), CFX_ABI_VERSION}
 typedef struct cfx_abi {
     unsigned size, version;

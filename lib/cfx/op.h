@@ -38,7 +38,7 @@
 #include <cfx/value.h>
 
 struct cfx_node;
-struct cfx_kernels;
+struct cfx_scope;
 
 /* The type of a parameter. */
 typedef enum cfx_type_base {
@@ -103,8 +103,15 @@ enum {
     CFX_OP_OWN_RESULT = 16, /* the result's shape or value depends on data:
                                `run` makes it (cfx_call_out again) */
     CFX_OP_INPLACE = 32,    /* has a spelling with `_` that writes to self */
-    CFX_OP_COMMUTES = 64    /* the first two arguments may change places where
+    CFX_OP_COMMUTES = 64,   /* the first two arguments may change places where
                                all others have their defaults */
+    /* `run` copies arguments that are not contiguous to contiguous tensors; and
+     * computes a result that is not in one that is, and copies it from there.
+     * For memory plans. */
+    CFX_OP_COPIES_TO_CONTIGUOUS = 128,
+    CFX_OP_COPIES_FROM_CONTIGUOUS = 256,
+    CFX_OP_ANY_DEVICES = 512 /* its tensors may be on different devices; the
+                                result is where the first is */
 };
 
 /*
@@ -147,6 +154,13 @@ struct cfx_op {
     /* Computes call->out from the arguments; trusts infer. NULL: the results
      * are views or no tensors. */
     cfx_status (*run)(cfx_call *call);
+    /* Operators of higher order, whose arguments are graphs, have this instead
+     * of infer, cost, workspace and run: make the result by calling the graphs
+     * in the scope, with cfx_scope_call_graph (cfx/scope.h). So they compute,
+     * propagate shapes and count as their graphs do. *out is a new
+     * reference. */
+    cfx_status (*call_graphs)(struct cfx_scope *s, cfx_call *call,
+                              cfx_value *out);
     const cfx_op *next;          /* the next overload */
 };
 
@@ -238,11 +252,12 @@ CFX_INLINE cfx_dim cfx_call_dim(const cfx_call *call, int k, int i)
 
 /* An axis argument made non-negative and checked against `rank` (a tensor of
  * rank 0 has one axis for this purpose): PyTorch's sentence on failure. */
-CFX_API cfx_status cfx_call_axis(cfx_call *call, int64_t axis, int rank,
+CFX_API cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
                                  int *out);
 
-/* Fail from within a rule; the text is PyTorch's where it has a good one. */
-CFX_API cfx_status cfx_call_fail(cfx_call *call, cfx_status code,
+/* Fail from within a rule: writes call->err. The text is PyTorch's where it has
+ * a good one. */
+CFX_API cfx_status cfx_call_fail(const cfx_call *call, cfx_status code,
                                  const char *fmt, ...) CFX_PRINTF(3, 4);
 
 /* ---- For `infer`: results ---- */

@@ -42,20 +42,70 @@ typedef enum cfx_question {
     CFX_ASK_ITEMS  /* a tuple of what it iterates over */
 } cfx_question;
 
-/* What a call means. Hooks give a new reference in *out. */
-typedef struct cfx_scope_class {
-    size_t size;
+/*
+ * A class says what a call means. It is a constant table of hooks; an empty
+ * hook is inherited from `super`. A derived struct has the super's struct
+ * first; a hook chains up with CFX_SCOPE_SUPER, which names the class the hook
+ * was written for.
+ *
+ *     static cfx_status count_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+ *     {
+ *         ((struct count *)s)->n++;
+ *         return CFX_SCOPE_SUPER(&count_class, call_op)(s, call, out);
+ *     }
+ *
+ *     const cfx_scope_class count_class = {
+ *         .size = sizeof(cfx_scope_class),
+ *         .name = "count",
+ *         .super = &cfx_eager_class,
+ *         .call_op = count_op,
+ *     };
+ *
+ * cfx_scope_base knows modules, their parameters, and the graphs that modules
+ * and operators call; it refuses calls of other operators. cfx_eager_class
+ * computes them, cfx_meta_class propagates their shapes. Every class derives
+ * from one of the three.
+ *
+ * A hook gives a new reference in *out, unless it says otherwise. One that
+ * fails returns a status and leaves the message in s->error, which is
+ * call->err.
+ */
+typedef struct cfx_scope_class cfx_scope_class;
+
+/* The call of an operator whose op, schema and in are bound; the hook fills in
+ * nothing else. */
+typedef cfx_status cfx_op_hook(cfx_scope *s, cfx_call *call, cfx_value *out);
+
+struct cfx_scope_class {
+    size_t size; /* sizeof(cfx_scope_class) */
     const char *name;
-    /* A call whose op, schema and in are bound; fills in nothing else. */
-    cfx_status (*call_op)(cfx_scope *s, cfx_call *call, cfx_value *out);
+    const cfx_scope_class *super;
+    /* Calls give numbers, so parameters must have theirs. Inherited: true
+     * where the super's is. */
+    bool computes;
+
+    /* The call of an operator, unless it is of higher order. */
+    cfx_op_hook *call_op;
+    /* The call of an operator of higher order, one that calls graphs (cond,
+     * map). The base runs its call_graphs (cfx/op.h), and what that calls comes
+     * to the other hooks. */
+    cfx_op_hook *call_higher_order;
     /* The call of a module; `path` is its place below the module whose
      * forward runs ("fc1"), or NULL. `in` is bound by the forward's schema; of
      * a GraphModule it has one value a placeholder, absent for its default,
-     * a tuple for `*args`, a dict for `**kwargs`. */
+     * a tuple for `*args`, a dict for `**kwargs`. The base runs the forward. */
     cfx_status (*call_module)(cfx_scope *s, struct cfx_module *m,
                               const char *path, const cfx_value *in,
                               cfx_value *out);
-    /* A parameter or buffer of a module. */
+    /* The call of a GraphModule, as a module or by an operator of higher
+     * order: as it is written in `c`, or, where `c` is NULL, bound in `in` as
+     * for call_module. The base hands the former to a class that has a
+     * call_module of its own; else it walks the graph in this scope. */
+    cfx_status (*call_graph)(cfx_scope *s, struct cfx_module *m,
+                             const char *path, const cfx_spelling *c,
+                             const cfx_value *in, cfx_value *out);
+    /* A parameter or buffer of a module: for its forward, and for get_attr
+     * nodes. *out is borrowed, from the module or from the scope (cfx_own). */
     cfx_status (*get_attr)(cfx_scope *s, struct cfx_module *m,
                            const char *name, cfx_value *out);
 
@@ -70,11 +120,12 @@ typedef struct cfx_scope_class {
     /* Answer, or fail the scope. */
     cfx_status (*ask)(cfx_scope *s, cfx_question question, cfx_value v,
                       cfx_value *out);
-} cfx_scope_class;
+};
 
 /* Scopes of a class begin with this struct. */
 struct cfx_scope {
     const cfx_scope_class *cls;
+    cfx_scope_class hook;        /* private: cls, with what it inherits */
     cfx_context *ctx;
     cfx_shape_env *env;          /* NULL in an eager scope */
     const struct cfx_node *node; /* being run; may be NULL */
@@ -113,8 +164,17 @@ CFX_INLINE cfx_scope *cfx_scope_at(cfx_scope *s, const char *file, int line,
 #define CFX_AT(s) cfx_scope_at((s), __FILE__, __LINE__, __func__)
 #endif
 
+CFX_API extern const cfx_scope_class cfx_scope_base;
 CFX_API extern const cfx_scope_class cfx_eager_class;
 CFX_API extern const cfx_scope_class cfx_meta_class;
+
+/* The hook that `CLASS`'s super has, its own or inherited. */
+#define CFX_SCOPE_SUPER(class_, hook) \
+    (cfx_scope_class_with((class_)->super, \
+        offsetof(cfx_scope_class, hook))->hook)
+/* The nearest class, from cls upwards, whose hook at that offset is set. */
+CFX_API const cfx_scope_class *cfx_scope_class_with(
+    const cfx_scope_class *cls, size_t offset);
 
 /* Place a scope yourself and release it; releasing a zeroed one is allowed.
  * `env` is needed where extents may be symbols; it is borrowed. */
@@ -188,14 +248,11 @@ CFX_API cfx_status cfx_scope_call_target(cfx_scope *s,
                                          const cfx_value *kwargs,
                                          size_t nkwargs, cfx_value *out);
 
-/*
- * Operators whose arguments are graphs (cond, while_loop, ...), and what the
- * eager and the meta class do with them: call those graphs in this scope. For
- * classes with a call_op of their own that compute or propagate.
- */
-CFX_API bool cfx_op_takes_graphs(const cfx_op *op);
-CFX_API cfx_status cfx_scope_call_control(cfx_scope *s, cfx_call *call,
-                                          cfx_value *out);
+/* For operators of higher order: call the graph that is parameter k of `call`,
+ * with `n` positional arguments. Status and out as in hooks. */
+CFX_API cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
+                                        const cfx_value *args, size_t n,
+                                        cfx_value *out);
 
 /* Lists and tuples that the scope owns: in C, cfx_list(s, a, b, c). */
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,

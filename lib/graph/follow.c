@@ -90,7 +90,11 @@ static uint32_t origins_of(recorder *r, const cfx_call *call, uint32_t bits)
 
 /* ---- The scope ---- */
 
-static cfx_status record_call(cfx_scope *s, cfx_call *call, cfx_value *out)
+static const cfx_scope_class recorder_class;
+
+/* Make a call by a hook of the super, and note what it did. */
+static cfx_status record(cfx_scope *s, cfx_call *call, cfx_op_hook *super,
+                         cfx_value *out)
 {
     recorder *r = (recorder *)s;
     cfx_effects e = cfx_call_effects(call);
@@ -99,9 +103,7 @@ static cfx_status record_call(cfx_scope *s, cfx_call *call, cfx_value *out)
     r->e.random |= e.random;
     r->e.effect |= e.effect || written & STATE;
     r->e.writes |= written & ~STATE;
-    cfx_status st = cfx_op_takes_graphs(call->op)
-                        ? cfx_scope_call_control(s, call, out)
-                        : cfx_call_meta(call, out);
+    cfx_status st = super(s, call, out);
     if (!st && viewed.origins && cfx_value_visit(*out, mark, &viewed)) {
         cfx_value_unref(*out);
         *out = cfx_none();
@@ -110,10 +112,24 @@ static cfx_status record_call(cfx_scope *s, cfx_call *call, cfx_value *out)
     return st;
 }
 
+static cfx_status record_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    return record(s, call, CFX_SCOPE_SUPER(&recorder_class, call_op), out);
+}
+
+static cfx_status record_call_higher_order(cfx_scope *s, cfx_call *call,
+                                           cfx_value *out)
+{
+    return record(s, call, CFX_SCOPE_SUPER(&recorder_class, call_higher_order),
+                  out);
+}
+
 static const cfx_scope_class recorder_class = {
     .size = sizeof(cfx_scope_class),
     .name = "effects",
-    .call_op = record_call,
+    .super = &cfx_meta_class,
+    .call_op = record_call_op,
+    .call_higher_order = record_call_higher_order,
 };
 
 static void recorder_init(recorder *r, cfx_context *ctx, cfx_shape_env *env)

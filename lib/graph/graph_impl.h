@@ -112,10 +112,6 @@ void cfx_graph__drop_inputs(cfx_node *n);
 /* Replace one input by another, in the arguments too. Needs no memory. */
 void cfx_graph__swap_input(cfx_node *n, cfx_node *old, cfx_node *with);
 
-/* ---- How GraphModules are called ---- */
-
-/* Defined where graphs are walked, above this folder. */
-extern const struct cfx_graph_caller cfx_graph_module__caller;
 /* ---- node_map.c ---- */
 
 /* Give the map room for a node of its graph, so that setting it cannot fail. */

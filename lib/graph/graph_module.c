@@ -3,7 +3,6 @@
  */
 #include <cfx/graph_module.h>
 
-#include "base/context.h"
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 
@@ -24,8 +23,6 @@ cfx_status cfx_graph_module_new_take(cfx_module **out, cfx_context *ctx,
     cfx_module__forget_effects(root);
     root->graph = graph;
     root->free_graph = cfx_graph_free;
-    atomic_store_explicit(&root->ctx->graph_caller, &cfx_graph_module__caller,
-                          memory_order_relaxed);
     cfx_graph_set_owning_module(graph, root);
     *out = root;
     return CFX_OK;
@@ -36,11 +33,9 @@ cfx_graph *cfx_graph_module_graph(const cfx_module *gm) { return gm->graph; }
 cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
                                  const char *path, cfx_error *err)
 {
-    const cfx_module *at = m;
-    const char *last = path;
+    const char *last;
+    const cfx_module *at = cfx_module__owner(m, path, &last);
     *out = cfx_none();
-    for (size_t n; at && last[n = strcspn(last, ".")]; last += n + 1)
-        at = cfx_module__child_named(at, last, n);
     const cfx_state *s = at ? cfx_module_state(at, last) : NULL;
     if (s) {
         if (s->tensor)

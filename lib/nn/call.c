@@ -30,11 +30,6 @@ static cfx_status unrunnable(cfx_scope *s, const cfx_module *m)
     return CFX_EUNSUPPORTED;
 }
 
-static const cfx_graph_caller *graph_caller(const cfx_module *m)
-{
-    return atomic_load_explicit(&m->ctx->graph_caller, memory_order_relaxed);
-}
-
 cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
                               const cfx_value *in, cfx_value *out)
 {
@@ -42,7 +37,7 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
     if (cfx_scope_failed(s))
         return s->error.code;
     if (m->graph)
-        return graph_caller(m)->forward(s, m, in, out);
+        return s->hook.call_graph(s, m, NULL, NULL, in, out);
     if (!m->type->forward)
         return unrunnable(s, m);
     if (m->undecided && !cfx_module__is_decided_for(s, m))
@@ -61,8 +56,7 @@ cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
     cfx_bound b = {0};
     *out = cfx_none();
     if (m->graph)
-        return graph_caller(m)->call(s, m, NULL, c->args, c->nargs, c->kwargs,
-                                     c->nkwargs, out);
+        return s->hook.call_graph(s, m, NULL, c, NULL, out);
     if (!m->type->forward)
         return unrunnable(s, m);
     cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, c->args, c->nargs,
@@ -82,22 +76,18 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
-    if (cfx_scope__records(s)) {
-        cfx_spelling c = {.args = args, .nargs = nargs, .kwargs = kwargs,
-                          .nkwargs = nkwargs};
-        return s->cls->spelled_module(s, m, path, &c, out);
-    }
+    const cfx_spelling c = {.args = args, .nargs = nargs, .kwargs = kwargs,
+                            .nkwargs = nkwargs};
+    if (cfx_scope__records(s))
+        return s->hook.spelled_module(s, m, path, &c, out);
     if (m->graph)
-        return graph_caller(m)->call(s, m, path, args, nargs, kwargs, nkwargs,
-                                     out);
+        return s->hook.call_graph(s, m, path, &c, NULL, out);
     if (!m->type->forward)
         return unrunnable(s, m);
     cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, args, nargs,
                                     kwargs, nkwargs, &s->error);
-    if (!st && s->cls->call_module)
-        st = s->cls->call_module(s, m, path, b.in, out);
-    else if (!st)
-        st = cfx_module_forward(s, m, b.in, out);
+    if (!st)
+        st = s->hook.call_module(s, m, path, b.in, out);
     cfx_bound_release(&b);
     return st;
 }
@@ -146,23 +136,39 @@ cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
         return cfx_none();
     if (cfx_module__parametrization(m, name))
         return computed(s, m, name);
-    if (s->cls->get_attr) {
-        cfx_value out;
-        if (s->cls->get_attr(s, m, name, &out))
-            return cfx_none();
-        return cfx_own(s, out);
-    }
+    cfx_value out;
+    return s->hook.get_attr(s, m, name, &out) ? cfx_none() : out;
+}
+
+/* ---- Hooks of the base class of scopes ---- */
+
+cfx_status cfx_module__call(cfx_scope *s, cfx_module *m, const char *path,
+                            const cfx_value *in, cfx_value *out)
+{
+    (void)path;
+    return cfx_module_forward(s, m, in, out);
+}
+
+static cfx_status missing(cfx_scope *s, const cfx_module *m, const char *name)
+{
+    char path[256];
+    size_t n = cfx_module_path(m, path, sizeof(path));
+    return cfx_fail(&s->error, CFX_ENAME, "missing weight: %s%s%s", path,
+                    n ? "." : "", name);
+}
+
+cfx_status cfx_module__get_attr(cfx_scope *s, cfx_module *m, const char *name,
+                                cfx_value *out)
+{
     const cfx_state *state = cfx_module_state(m, name);
+    *out = cfx_none();
     if (!state)
-        return cfx_scope_fail(s, CFX_ENAME, "%s has no parameter '%s'",
-                              m->class_name, name);
+        return cfx_fail(&s->error, CFX_ENAME, "%s has no parameter '%s'",
+                        m->class_name, name);
     if (!state->tensor)
-        return cfx_none();
-    if (cfx_tensor_is_meta(state->tensor) && s->cls == &cfx_eager_class) {
-        char path[256];
-        size_t n = cfx_module_path(m, path, sizeof(path));
-        return cfx_scope_fail(s, CFX_ENAME, "missing weight: %s%s%s", path,
-                              n ? "." : "", name);
-    }
-    return cfx_value_of_tensor(state->tensor);
+        return CFX_OK;
+    if (s->hook.computes && cfx_tensor_is_meta(state->tensor))
+        return missing(s, m, name);
+    *out = cfx_value_of_tensor(state->tensor);
+    return CFX_OK;
 }

@@ -330,6 +330,15 @@ cfx_module *cfx_module_at(const cfx_module *m, const char *path)
     return (cfx_module *)m;
 }
 
+cfx_module *cfx_module__owner(const cfx_module *m, const char *path,
+                              const char **name)
+{
+    for (size_t n; m && path[n = strcspn(path, ".")]; path += n + 1)
+        m = cfx_module__child_named(m, path, n);
+    *name = path;
+    return (cfx_module *)m;
+}
+
 size_t cfx_module_path(const cfx_module *m, char *buf, size_t size)
 {
     size_t len = 0;

@@ -72,6 +72,12 @@ bool cfx_module_type__is_builtin(const cfx_module_type *type);
 cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
                                const cfx_spelling *c, cfx_value *out);
 
+/* The call_module and get_attr of cfx_scope_base. */
+cfx_status cfx_module__call(cfx_scope *s, cfx_module *m, const char *path,
+                            const cfx_value *in, cfx_value *out);
+cfx_status cfx_module__get_attr(cfx_scope *s, cfx_module *m, const char *name,
+                                cfx_value *out);
+
 /* Fails the scope where an argument is undecided that the forward does not ask
  * for itself. */
 bool cfx_module__is_decided_for(cfx_scope *s, const cfx_module *m);
@@ -99,6 +105,10 @@ cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,
 /* A child by the first `len` bytes of a name, or NULL. */
 cfx_module *cfx_module__child_named(const cfx_module *m, const char *name,
                                     size_t len);
+/* The module in which a dotted path ends, and the name that it has there; NULL
+ * where there is no such module. */
+cfx_module *cfx_module__owner(const cfx_module *m, const char *path,
+                              const char **name);
 /* Take a module out of its parent, and give back the parent's reference. */
 void cfx_module__remove(cfx_module *m);
 /* Move a child to another place among its siblings. */

@@ -35,8 +35,8 @@ const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
     return buf;
 }
 
-cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
-                         ...)
+cfx_status cfx_call_fail(const cfx_call *call, cfx_status code,
+                         const char *fmt, ...)
 {
     char text[CFX_ERROR_TEXT - 64];
     va_list ap;
@@ -49,7 +49,8 @@ cfx_status cfx_call_fail(cfx_call *call, cfx_status code, const char *fmt,
                                        sizeof(name)), text);
 }
 
-cfx_status cfx_call_axis(cfx_call *call, int64_t axis, int rank, int *out)
+cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
+                         int *out)
 {
     int64_t n = rank ? rank : 1;
     if (axis < -n || axis >= n)
@@ -237,7 +238,7 @@ static bool overlaps_itself(const cfx_tensor *t)
     return several;
 }
 
-cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t)
+cfx_status cfx_infer_written(const cfx_call *call, const cfx_tensor *t)
 {
     return overlaps_itself(t)
                ? cfx_call_fail(call, CFX_EINVAL, "unsupported operation: more "
@@ -436,6 +437,14 @@ static cfx_status find_cost(cfx_call *call, void *user)
     return CFX_OK;
 }
 
+static cfx_status infer(cfx_call *call)
+{
+    if (CFX_LIKELY(call->op->infer))
+        return call->op->infer(call);
+    return cfx_call_fail(call, CFX_EUNSUPPORTED, "an operator of higher order "
+                         "is called in a scope");
+}
+
 /* infer, then what somebody wants to know of it, and that a call that writes
  * gives its first argument. */
 cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
@@ -444,7 +453,7 @@ cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
     call->meta = true;
     cfx_status st = cfx_call__find_device(call);
     if (!st)
-        st = call->op->infer(call);
+        st = infer(call);
     if (!st && look)
         st = look(call, user);
     if (!st && call->inplace) {
@@ -474,7 +483,7 @@ cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
     call->device = 0;
     cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
     if (!st)
-        st = call->op->infer(call);
+        st = infer(call);
     if (!st && call->op->run)
         st = check_metas(call);
     if (!st && call->inplace)

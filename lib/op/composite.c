@@ -3,6 +3,21 @@
  */
 #include "op/composite.h"
 
+#include "op/scope_impl.h"
+
+const cfx_scope_class cfx_composite__eager = {
+    .size = sizeof(cfx_scope_class),
+    .name = "eager composite",
+    .computes = true,
+    .call_op = cfx_scope__compute,
+};
+
+const cfx_scope_class cfx_composite__meta = {
+    .size = sizeof(cfx_scope_class),
+    .name = "meta composite",
+    .call_op = cfx_scope__propagate,
+};
+
 /* The results: a tensor, or a tuple of them, in which None may stand. */
 struct results {
     const cfx_value *item;
@@ -56,7 +71,7 @@ cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build)
 {
     cfx_scope s;
     struct results r;
-    cfx_scope_init(&s, &cfx_meta_class, call->ctx, call->env);
+    cfx_scope_init(&s, &cfx_composite__meta, call->ctx, call->env);
     cfx_value v = build(&s, call);
     cfx_status st = finish(call, &s, &v, &r);
     if (!st && r.some)
@@ -71,7 +86,7 @@ cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build)
 {
     cfx_scope s;
     struct results r;
-    cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
+    cfx_scope_init(&s, &cfx_composite__eager, call->ctx, NULL);
     cfx_value v = build(&s, call);
     cfx_status st = finish(call, &s, &v, &r);
     for (int i = 0; !st && i < r.n; i++)
@@ -107,6 +122,7 @@ static cfx_status count_call(cfx_scope *s, cfx_call *call, cfx_value *out)
 static const cfx_scope_class counter_class = {
     .size = sizeof(cfx_scope_class),
     .name = "cost",
+    .super = &cfx_composite__meta,
     .call_op = count_call,
 };
 

@@ -11,6 +11,10 @@
 
 typedef cfx_value cfx_composite(cfx_scope *s, const cfx_call *call);
 
+/* Classes of scopes in which rules call other operators: like cfx_eager_class
+ * and cfx_meta_class, but they know no modules and no graphs. */
+extern const cfx_scope_class cfx_composite__eager, cfx_composite__meta;
+
 cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build);
 void cfx_composite_cost(const cfx_call *call, cfx_cost *cost,
                         cfx_composite *build);

@@ -7,32 +7,37 @@
  *         round is propagated, and stacked.
  * cost    that of the graphs, each once: how often a loop runs is not known.
  *
- * They have no infer and run of their own: the scope that the call is made in
- * runs their graphs, so that each class of scope gives them its meaning. The
- * results of a graph tell how to go on: where they are numbers, they decide;
- * where they are metas, nothing is computed and one round is enough.
+ * Their graphs run in the scope that the call is made in, so that each class of
+ * scope gives them its meaning. The results of a graph tell how to go on: where
+ * they are numbers, they decide; where they are metas, nothing is computed and
+ * one round is enough.
  */
 #include "op/control.h"
 
 #include <stdio.h>
 
-#include "base/context.h"
 #include "op/infer.h"
+#include "op/scope_impl.h"
 
 /* ---- Graphs ---- */
+
+cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
+                                const cfx_value *args, size_t n,
+                                cfx_value *out)
+{
+    const cfx_spelling c = {.args = args, .nargs = n};
+    cfx_value f = call->in[k];
+    if (f.kind != CFX_MODULE)
+        return cfx_call_fail(call, CFX_EINVAL, "argument '%s' must be a "
+                             "graph, not %s", call->schema->params[k].name,
+                             cfx_kind_name((cfx_kind)f.kind));
+    return s->hook.call_graph(s, f.u.module, NULL, &c, NULL, out);
+}
 
 cfx_status cfx_control__call(control *c, int k, const cfx_value *args,
                              size_t n, cfx_value *out)
 {
-    const cfx_param *p = &c->call->schema->params[k];
-    cfx_value f = c->call->in[k];
-    const cfx_graph_caller *caller = atomic_load_explicit(
-        &c->s->ctx->of->graph_caller, memory_order_relaxed);
-    if (f.kind != CFX_MODULE || !caller)
-        return cfx_call_fail(c->call, CFX_EINVAL, "argument '%s' must be a "
-                             "graph, not %s", p->name,
-                             cfx_kind_name((cfx_kind)f.kind));
-    return caller->call(c->s, f.u.module, NULL, args, n, NULL, 0, out);
+    return cfx_scope_call_graph(c->s, c->call, k, args, n, out);
 }
 
 cfx_status cfx_control__truth(control *c, cfx_value v, const char *what,
@@ -236,80 +241,66 @@ cfx_status cfx_control__wrap(control *c, cfx_value *out)
 
 /* ---- The dispatch ---- */
 
-static control_run *const runs[] = {
-    cfx_control__cond, cfx_control__while_loop, cfx_control__map,
-    cfx_control__scan, cfx_control__associative_scan, cfx_control__wrap};
-
-enum { COND, WHILE_LOOP, MAP, SCAN, ASSOCIATIVE_SCAN, WRAP };
-
-bool cfx_op_takes_graphs(const cfx_op *op)
+cfx_status cfx_scope__call_higher_order(cfx_scope *s, cfx_call *call,
+                                        cfx_value *out)
 {
-    return op->flags & CFX_OP__GRAPHS;
-}
-
-cfx_status cfx_scope_call_control(cfx_scope *s, cfx_call *call, cfx_value *out)
-{
-    control c = {s, call};
     cfx_value result = CFX_NOTHING;
     *out = cfx_none();
-    cfx_status st = runs[call->op->code](&c, &result);
+    cfx_status st = call->op->call_graphs(s, call, &result);
     if (st)
         return st;
     *out = result;
     return CFX_OK;
 }
 
-/* Outside of a scope nothing can be said of them. */
-static cfx_status control_infer(cfx_call *call)
-{
-    return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                         "it can only be called in a scope");
-}
-
-#define CONTROL(name, code_, schema_, aliases_, doc_) \
-    const cfx_op cfx_op__##name = {                   \
-        .schema = schema_,                            \
-        .aliases = aliases_,                          \
-        .doc = doc_,                                  \
-        .flags = CFX_OP__GRAPHS,                      \
-        .code = code_,                                \
-        .infer = control_infer,                       \
+#define CONTROL(name, rule, schema_, aliases_, doc_)                        \
+    static cfx_status name##_call(cfx_scope *s, cfx_call *call,             \
+                                  cfx_value *out)                           \
+    {                                                                       \
+        control c = {s, call};                                              \
+        return cfx_control__##rule(&c, out);                                \
+    }                                                                       \
+    const cfx_op cfx_op__##name = {                                         \
+        .schema = schema_,                                                  \
+        .aliases = aliases_,                                                \
+        .doc = doc_,                                                        \
+        .call_graphs = name##_call,                                         \
     }
 
-CONTROL(cond, COND,
+CONTROL(cond, cond,
         "cond(any pred, any true_fn, any false_fn, any[] operands=[]) -> any",
         "torch.ops.higher_order.cond torch.cond",
         "What one of two graphs gives.");
-CONTROL(while_loop, WHILE_LOOP,
+CONTROL(while_loop, while_loop,
         "while_loop(any cond_fn, any body_fn, any[] carried_inputs, "
         "any[] additional_inputs=[]) -> any",
         "torch.ops.higher_order.while_loop",
         "Repeat a graph on what it gave, as long as another gives true.");
-CONTROL(map_impl, MAP,
+CONTROL(map_impl, map,
         "map_impl(any f, any[] xs, any[] pos_args=[]) -> any",
         "torch.ops.higher_order.map_impl torch.ops.higher_order.map",
         "What a graph gives for each slice of tensors, stacked.");
-CONTROL(scan, SCAN,
+CONTROL(scan, scan,
         "scan(any combine_fn, any[] init, any[] xs, "
         "any[] additional_inputs=[]) -> any",
         "torch.ops.higher_order.scan",
         "A graph that goes over the slices of tensors and carries values.");
-CONTROL(associative_scan, ASSOCIATIVE_SCAN,
+CONTROL(associative_scan, associative_scan,
         "associative_scan(any combine_fn, any[] xs, "
         "any[] additional_inputs=[]) -> any",
         "torch.ops.higher_order.associative_scan",
         "All results of combining slices of tensors from the first on.");
-CONTROL(wrap_with_set_grad_enabled, WRAP,
+CONTROL(wrap_with_set_grad_enabled, wrap,
         "wrap_with_set_grad_enabled(bool enabled, any wrapped, "
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_set_grad_enabled",
         "Call a graph; there are no gradients to switch.");
-CONTROL(wrap_with_autocast, WRAP,
+CONTROL(wrap_with_autocast, wrap,
         "wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, "
         "bool? cache_enabled, any wrapped, any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_autocast",
         "Call a graph, autocast being off.");
-CONTROL(invoke_subgraph, WRAP,
+CONTROL(invoke_subgraph, wrap,
         "invoke_subgraph(any subgraph, any identifier, "
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.invoke_subgraph",

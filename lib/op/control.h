@@ -14,7 +14,6 @@ typedef struct control {
     cfx_call *call;
 } control;
 
-/* In `code` of the descriptors. */
 typedef cfx_status control_run(control *c, cfx_value *out);
 
 /* Call the graph that parameter k is. *out is a new reference. */

@@ -122,7 +122,7 @@ enum { MOST_UNROLLED = 1024 };
 
 static bool is_computed(const control *c, const control_row *row)
 {
-    bool meta = c->call->env || c->s->cls == &cfx_meta_class;
+    bool meta = c->call->env || !c->s->hook.computes;
     for (size_t i = 0; i < row->n; i++)
         meta = meta || is_meta(row->v[i]);
     return !meta;

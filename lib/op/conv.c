@@ -31,7 +31,7 @@ struct conv {
 enum { TRANSPOSED = 8 };
 
 /* Padding "same" needs dilation * (k - 1) in all, the odd one behind. */
-static cfx_status read_padding(cfx_call *call, struct conv *c)
+static cfx_status read_padding(const cfx_call *call, struct conv *c)
 {
     const char *word = cfx_call_str(call, 4);
     for (int i = 0; i < c->spatial; i++)
@@ -57,7 +57,7 @@ static cfx_status read_padding(cfx_call *call, struct conv *c)
     return CFX_OK;
 }
 
-static cfx_status read_conv(cfx_call *call, struct conv *c)
+static cfx_status read_conv(const cfx_call *call, struct conv *c)
 {
     memset(c, 0, sizeof(*c));
     c->x = cfx_call_tensor(call, 0);
@@ -370,8 +370,7 @@ static const char *algorithm(const cfx_call *call)
     cfx_conv k;
     if (!is_known(cfx_call_tensor(call, 0)) ||
         !is_known(cfx_call_tensor(call, 1)) || !is_known(call->out[0]) ||
-        read_conv((cfx_call *)call, &c) || c.transposed ||
-        !cfx_dim_is_int(c.groups))
+        read_conv(call, &c) || c.transposed || !cfx_dim_is_int(c.groups))
         return NULL;
     for (int i = 0; i < c.spatial; i++)
         if (!cfx_dim_is_int(c.stride[i]) || !cfx_dim_is_int(c.pad[i]) ||
@@ -386,7 +385,7 @@ static cfx_dim bytes_read(const cfx_call *call)
 {
     cfx_cost_axis axis[MAX_SPATIAL];
     struct conv c;
-    if (read_conv((cfx_call *)call, &c))
+    if (read_conv(call, &c))
         return CFX_DIM_BAD;
     for (int i = 0; i < c.spatial; i++) {
         int at = c.x->rank - c.spatial + i;
@@ -443,7 +442,7 @@ static size_t conv_workspace(const cfx_call *call)
 {
     struct conv c;
     cfx_conv k;
-    if (read_conv((cfx_call *)call, &c))
+    if (read_conv(call, &c))
         return 0;
     plan(call, &c, &k);
     return c.transposed ? cfx_conv_transpose_workspace(call->ctx, &k)
@@ -502,7 +501,8 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };                                                                       \
@@ -517,7 +517,8 @@ static cfx_status conv_run(cfx_call *call)
         .code = n,                                                           \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
         .next = &conv##n##d_padding,                                         \
@@ -535,7 +536,8 @@ static cfx_status conv_run(cfx_call *call)
         .code = n | TRANSPOSED,                                              \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                            \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                              \
         .workspace = conv_workspace,                                         \
         .run = conv_run,                                                     \
     };

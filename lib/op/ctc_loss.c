@@ -38,7 +38,7 @@ static cfx_dim batch(const cfx_call *call)
 static cfx_status read_reduction(cfx_call *call, cfx_reduction *out)
 {
     cfx_scope s;
-    cfx_scope_init(&s, &cfx_meta_class, call->ctx, call->env);
+    cfx_scope_init(&s, &cfx_composite__meta, call->ctx, call->env);
     *out = cfx_loss_reduction(&s, call);
     cfx_status st = cfx_scope_status(&s, call->err);
     cfx_scope_release(&s);

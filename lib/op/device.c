@@ -32,7 +32,7 @@ static cfx_status merge(cfx_call *call, const cfx_tensor *t, struct found *f)
     if (!t->device || (f->device && f->device != t->device && weak))
         return CFX_OK;
     if (f->device && f->device != t->device && !f->is_weak)
-        return call->op->flags & CFX_OP__DEVICES
+        return call->op->flags & CFX_OP_ANY_DEVICES
                    ? CFX_OK : two_devices(call, f->device, t->device);
     f->is_weak = f->device == t->device ? f->is_weak && weak : weak;
     f->device = t->device;

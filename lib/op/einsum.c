@@ -434,7 +434,7 @@ static bool is_view(const cfx_call *call, cfx_scope *s)
 static cfx_status einsum_infer(cfx_call *call)
 {
     cfx_scope s;
-    cfx_scope_init(&s, &cfx_meta_class, call->ctx, call->env);
+    cfx_scope_init(&s, &cfx_composite__meta, call->ctx, call->env);
     cfx_value y = is_view(call, &s) ? einsum_build(&s, call) : cfx_none();
     cfx_status st = y.kind == CFX_TENSOR
                         ? cfx_call_return_take(call, cfx_value_ref(y))

@@ -277,8 +277,7 @@ static size_t topk_workspace(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     int axis;
-    cfx_call_axis((cfx_call *)call, cfx_call_int(call, TOPK_DIM), x->rank,
-                  &axis);
+    cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), x->rank, &axis);
     cfx_axis_split s = cfx_loop_split(x, axis);
     return cfx_topk_work(call->ctx, (cfx_dtype)x->dtype, s.outer, s.n,
                          s.inner, cfx_call_int(call, K));
@@ -328,8 +327,7 @@ static size_t sort_workspace(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);
     int axis;
-    cfx_call_axis((cfx_call *)call, cfx_call_int(call, SORT_DIM), x->rank,
-                  &axis);
+    cfx_call_axis(call, cfx_call_int(call, SORT_DIM), x->rank, &axis);
     cfx_axis_split s = cfx_loop_split(x, axis);
     return cfx_sort_work(call->ctx, (cfx_dtype)x->dtype, s.outer, s.n,
                          s.inner);

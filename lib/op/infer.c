@@ -72,13 +72,13 @@ cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to)
     return cfx_dtype_is_float(t) ? t : CFX_F32;
 }
 
-cfx_status cfx_infer_refuse(cfx_call *call, cfx_dtype type)
+cfx_status cfx_infer_refuse(const cfx_call *call, cfx_dtype type)
 {
     return cfx_call_fail(call, CFX_EDTYPE, "not implemented for %s",
                          cfx_dtypes[type].name);
 }
 
-cfx_status cfx_infer_need_float(cfx_call *call, cfx_dtype type)
+cfx_status cfx_infer_need_float(const cfx_call *call, cfx_dtype type)
 {
     return cfx_dtype_is_float(type) ? CFX_OK : cfx_infer_refuse(call, type);
 }
@@ -106,7 +106,7 @@ cfx_status cfx_infer_out_of_range(cfx_call *call, int64_t bad, int axis,
 
 /* ---- Shapes ---- */
 
-cfx_status cfx_infer_broadcast(cfx_call *call, int *rank, cfx_dim *shape,
+cfx_status cfx_infer_broadcast(const cfx_call *call, int *rank, cfx_dim *shape,
                                int other_rank, const cfx_dim *other)
 {
     cfx_dim joined[CFX_MAX_RANK];
@@ -383,7 +383,8 @@ cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
     return cfx_infer_converted(call, from, from, to, dtype);
 }
 
-cfx_status cfx_infer_axes(cfx_call *call, int k, int rank, uint32_t *mask)
+cfx_status cfx_infer_axes(const cfx_call *call, int k, int rank,
+                          uint32_t *mask)
 {
     int n = cfx_call_len(call, k), axis;
     int64_t only = call->in[k].kind == CFX_INT ? call->in[k].u.i : 0;

@@ -17,14 +17,14 @@ cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to);
 cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to);
 /* Fail because there is no kernel for a type, in PyTorch's words; and the same
  * unless it is floating. */
-cfx_status cfx_infer_refuse(cfx_call *call, cfx_dtype type);
-cfx_status cfx_infer_need_float(cfx_call *call, cfx_dtype type);
+cfx_status cfx_infer_refuse(const cfx_call *call, cfx_dtype type);
+cfx_status cfx_infer_need_float(const cfx_call *call, cfx_dtype type);
 /* What a number alone is: bool, int64 or float32. */
 cfx_dtype cfx_value_dtype(cfx_value v);
 
 /* Fail for a tensor that is to be written to where several of its elements lie
  * in one place. */
-cfx_status cfx_infer_written(cfx_call *call, const cfx_tensor *t);
+cfx_status cfx_infer_written(const cfx_call *call, const cfx_tensor *t);
 
 /* ---- Numbers ---- */
 
@@ -66,7 +66,7 @@ bool cfx_infer_is_empty(const cfx_tensor *t);
 void cfx_infer_spatial(const cfx_call *call, int k, int n, cfx_dim *out);
 
 /* Broadcast `shape` (of *rank) with another; PyTorch's sentence on failure. */
-cfx_status cfx_infer_broadcast(cfx_call *call, int *rank, cfx_dim *shape,
+cfx_status cfx_infer_broadcast(const cfx_call *call, int *rank, cfx_dim *shape,
                                int other_rank, const cfx_dim *other);
 
 /* One result of a pointwise operator over the tensors among arguments
@@ -85,7 +85,8 @@ cfx_status cfx_infer_like(cfx_call *call, const cfx_tensor *x,
 
 /* The axes of a reduction from an `int[]? dim` argument, as a mask; None and
  * [] mean all. Fails for an axis that is out of range or given twice. */
-cfx_status cfx_infer_axes(cfx_call *call, int k, int rank, uint32_t *mask);
+cfx_status cfx_infer_axes(const cfx_call *call, int k, int rank,
+                          uint32_t *mask);
 
 /* The shape that is left of x when the masked axes are reduced. */
 int cfx_infer_reduced(const cfx_tensor *x, uint32_t mask, bool keepdim,

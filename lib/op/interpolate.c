@@ -50,7 +50,7 @@ static const struct mode_name mode_names[] = {
     {"area", AREA, 0},
 };
 
-static cfx_status read_mode(cfx_call *call, struct resize *r)
+static cfx_status read_mode(const cfx_call *call, struct resize *r)
 {
     const char *mode = cfx_call_str(call, 3);
     const struct mode_name *m = NULL;
@@ -77,7 +77,7 @@ static cfx_status read_mode(cfx_call *call, struct resize *r)
     return CFX_OK;
 }
 
-static cfx_status read_functional(cfx_call *call, struct resize *r)
+static cfx_status read_functional(const cfx_call *call, struct resize *r)
 {
     bool recompute = cfx_call_has(call, 5) && cfx_call_bool(call, 5);
     r->spatial = r->x->rank - 2;
@@ -90,7 +90,7 @@ static cfx_status read_functional(cfx_call *call, struct resize *r)
     return read_mode(call, r);
 }
 
-static cfx_status read_aten(cfx_call *call, struct resize *r)
+static cfx_status read_aten(const cfx_call *call, struct resize *r)
 {
     int code = call->op->code, k = 2;
     r->spatial = code & AXES;
@@ -111,7 +111,7 @@ static cfx_status read_aten(cfx_call *call, struct resize *r)
     return CFX_OK;
 }
 
-static cfx_status check_list(cfx_call *call, const struct resize *r,
+static cfx_status check_list(const cfx_call *call, const struct resize *r,
                              cfx_value v, const char *name)
 {
     if (!cfx_value_is_seq(v) || (int)v.u.seq->len == r->spatial)
@@ -122,7 +122,7 @@ static cfx_status check_list(cfx_call *call, const struct resize *r,
                          r->spatial);
 }
 
-static cfx_status read_resize(cfx_call *call, struct resize *r)
+static cfx_status read_resize(const cfx_call *call, struct resize *r)
 {
     *r = (struct resize){.x = cfx_call_tensor(call, 0)};
     r->size = r->scale = cfx_none();
@@ -268,7 +268,7 @@ static void count_neighbours(const cfx_call *call, cfx_cost *cost,
 static void interpolate_cost(const cfx_call *call, cfx_cost *cost)
 {
     struct resize r;
-    if (read_resize((cfx_call *)call, &r))
+    if (read_resize(call, &r))
         return;
     if (r.mode == AREA)
         cost->ops = cfx_cost_numel(call, r.x);
@@ -309,7 +309,7 @@ static size_t interpolate_workspace(const cfx_call *call)
 {
     struct resize r;
     cfx_resample k;
-    if (read_resize((cfx_call *)call, &r) || r.mode == AREA)
+    if (read_resize(call, &r) || r.mode == AREA)
         return 0;
     plan(call, &r, &k);
     return cfx_resample_workspace(call->ctx, &k);

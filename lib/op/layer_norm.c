@@ -159,7 +159,7 @@ const cfx_op cfx_op__layer_norm = {
     .doc = "Normalize over the last axes.",
     .infer = layer_norm_infer,
     .cost = norm_cost,
-    .flags = CFX_OP__ROWS,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
     .run = layer_norm_run,
 };
 
@@ -359,6 +359,6 @@ const cfx_op cfx_op__group_norm = {
     .doc = "Normalize over groups of channels.",
     .infer = group_norm_infer,
     .cost = group_cost,
-    .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS,
     .run = group_norm_run,
 };

@@ -113,7 +113,7 @@ const cfx_op cfx_op__linear = {
     .doc = "input times the transposed weight, plus bias.",
     .infer = linear_infer,
     .cost = linear_cost,
-    .flags = CFX_OP__ROWS,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
     .workspace = linear_workspace,
     .run = linear_run,
 };

@@ -33,13 +33,6 @@ cfx_status cfx_loop_fill(cfx_call *call, cfx_value v);
 typedef struct cfx_axis_split { int64_t outer, n, inner; } cfx_axis_split;
 cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis);
 
-/* In the flags of operators of which this holds, for those who count scratch
- * memory (bits above those of op_impl.h). */
-enum {
-    CFX_OP__ROWS = 1 << 17,    /* `run` copies what is not row-major */
-    CFX_OP__ROWS_OUT = 1 << 18 /* and computes such results apart */
-};
-
 /* A new row-major tensor like a result that has other strides. */
 cfx_status cfx_loop_twin(cfx_call *call, const cfx_tensor *y,
                          cfx_tensor **out);

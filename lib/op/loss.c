@@ -99,7 +99,7 @@ cfx_status cfx_loss_require(cfx_call *call, cfx_composite *claim,
                             const char *otherwise)
 {
     cfx_scope s;
-    cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
+    cfx_scope_init(&s, &cfx_composite__eager, call->ctx, NULL);
     cfx_value v = claim(&s, call);
     cfx_status st = cfx_scope_status(&s, call->err);
     if (!st && !*(const bool *)v.u.tensor->data)

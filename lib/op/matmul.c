@@ -22,7 +22,7 @@ struct factors {
     int rank;
 };
 
-static cfx_status mismatch(cfx_call *call, const cfx_tensor *a,
+static cfx_status mismatch(const cfx_call *call, const cfx_tensor *a,
                            const cfx_tensor *b)
 {
     char s[128], t[128];
@@ -32,7 +32,7 @@ static cfx_status mismatch(cfx_call *call, const cfx_tensor *a,
                          "multiplied (%s and %s)", s, t);
 }
 
-static cfx_status read_factors(cfx_call *call, int at, struct factors *f)
+static cfx_status read_factors(const cfx_call *call, int at, struct factors *f)
 {
     *f = (struct factors){.a = cfx_call_tensor(call, at),
                           .b = cfx_call_tensor(call, at + 1)};
@@ -158,7 +158,7 @@ static size_t workspace_at(const cfx_call *call, int at)
     struct factors f;
     struct strides s;
     cfx_gemm g;
-    if (read_factors((cfx_call *)call, at, &f))
+    if (read_factors(call, at, &f))
         return 0;
     plan(&f, call->out[0], &s, &g);
     return cfx_gemm_workspace(call->ctx, &g);

@@ -52,13 +52,6 @@ bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *schema,
 const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
                                char *buf, size_t size);
 
-/* In an operator's flags: its arguments are graphs; see control.c. */
-enum { CFX_OP__GRAPHS = 1 << 16 };
-
-/* In an operator's flags: its tensors may be on different devices; the result
- * is where the first is. */
-enum { CFX_OP__DEVICES = 1 << 19 };
-
 /* Does the call label its results with devices? */
 CFX_INLINE bool cfx_call__is_labelled(const cfx_call *call)
 {

@@ -361,7 +361,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The maximum of each window, and where it lies.",              \
         .code = n | INDICES,                                                  \
         .infer = pool_infer,                                                  \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
         .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
@@ -374,7 +375,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The maximum of each window.",                                 \
         .code = n,                                                            \
         .infer = pool_infer,                                                  \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
         .cost = window_cost,                                                  \
         .run = pool_run,                                                      \
     };                                                                        \
@@ -390,7 +392,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | AVERAGE,                                                  \
         .infer = pool_infer,                                                  \
         .cost = average_cost,                                                 \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
         .run = pool_run,                                                      \
     };                                                                        \
     const cfx_op cfx_op__adaptive_avg_pool##n##d = {                          \
@@ -405,7 +408,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .code = n | AVERAGE | ADAPTIVE,                                       \
         .infer = adaptive_infer,                                              \
         .cost = adaptive_cost,                                                \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_one[] = {                \
@@ -417,7 +421,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The maxima of windows that cover the input evenly.",          \
         .code = n | ADAPTIVE,                                                 \
         .infer = adaptive_infer,                                              \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
         .run = pool_run,                                                      \
     };                                                                        \
     static const cfx_variant adaptive_max_pool##n##d_pair[] = {               \
@@ -431,7 +436,8 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         .doc = "The same, and where they lie.",                               \
         .code = n | ADAPTIVE | INDICES,                                       \
         .infer = adaptive_infer,                                              \
-        .flags = CFX_OP__ROWS | CFX_OP__ROWS_OUT,                             \
+        .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
+                 CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
         .run = pool_run,                                                      \
     };
 

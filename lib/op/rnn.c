@@ -40,7 +40,7 @@ static int gates_of(int mode)
     return mode == CFX_RNN_LSTM ? 4 : mode == CFX_RNN_GRU ? 3 : 1;
 }
 
-static cfx_status read_rnn(cfx_call *call, struct rnn *r)
+static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
 {
     int n = cfx_call_len(call, PARAMS);
     *r = (struct rnn){.x = cfx_call_tensor(call, INPUT)};
@@ -205,7 +205,7 @@ static void rnn_cost(const cfx_call *call, cfx_cost *cost)
 {
     struct rnn r;
     cfx_shape_env *env = call->env;
-    if (read_rnn((cfx_call *)call, &r))
+    if (read_rnn(call, &r))
         return;
     cfx_dim steps = cfx_dim_mul(env, r.time, r.batch);
     int n = r.layers * r.directions * r.each;
@@ -247,7 +247,7 @@ static size_t rnn_workspace(const cfx_call *call)
 {
     struct rnn r;
     size_t most = 0;
-    if (read_rnn((cfx_call *)call, &r))
+    if (read_rnn(call, &r))
         return 0;
     /* Of both orders that the input of a layer may have: time or the batch
      * outermost. */

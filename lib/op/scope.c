@@ -1,22 +1,112 @@
 /*
- * scope -- where calls are made: ownership, the first error, and the two
- * classes that need no graph.
+ * scope -- where calls are made: classes, ownership, the first error, and the
+ * way of a call to its hook.
+ *
+ * The classes that know modules and graphs are above: interp/scopes.c.
  */
 #define CFX_NO_PLACES
 #include <cfx/scope.h>
 
 #include <stdio.h>
 
+#include "base/class.h"
 #include "op/infer.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
+
+/* ---- Classes ---- */
+
+const cfx_scope_class *cfx_scope_class_with(const cfx_scope_class *cls,
+                                            size_t offset)
+{
+    return cfx_class__with(cls, offset);
+}
+
+bool cfx_scope__is_a(const cfx_scope *s, const cfx_scope_class *cls)
+{
+    const cfx_scope_class *at = s->cls;
+    while (at && at != cls)
+        at = at->super;
+    return at != NULL;
+}
+
+/* The hooks of a class that derives from none. */
+static cfx_status refuse(cfx_scope *s, const char *hook)
+{
+    return cfx_fail(&s->error, CFX_EINVAL, "scope class '%s' has no hook %s: "
+                    "give it a super, such as cfx_eager_class", s->cls->name,
+                    hook);
+}
+
+static cfx_status no_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    (void)call;
+    (void)out;
+    return refuse(s, "call_op");
+}
+
+static cfx_status no_call_module(cfx_scope *s, struct cfx_module *m,
+                                 const char *path, const cfx_value *in,
+                                 cfx_value *out)
+{
+    (void)m;
+    (void)path;
+    (void)in;
+    (void)out;
+    return refuse(s, "call_module");
+}
+
+static cfx_status no_call_graph(cfx_scope *s, struct cfx_module *m,
+                                const char *path, const cfx_spelling *c,
+                                const cfx_value *in, cfx_value *out)
+{
+    (void)m;
+    (void)path;
+    (void)c;
+    (void)in;
+    (void)out;
+    return refuse(s, "call_graph");
+}
+
+static cfx_status no_get_attr(cfx_scope *s, struct cfx_module *m,
+                              const char *name, cfx_value *out)
+{
+    (void)m;
+    (void)name;
+    (void)out;
+    return refuse(s, "get_attr");
+}
+
+static const cfx_scope_class none = {
+    .call_op = no_call_op,
+    .call_higher_order = cfx_scope__call_higher_order,
+    .call_module = no_call_module,
+    .call_graph = no_call_graph,
+    .get_attr = no_get_attr,
+};
+
+cfx_status cfx_scope__compute(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    (void)s;
+    return cfx_call_eager(call, out);
+}
+
+cfx_status cfx_scope__propagate(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    (void)s;
+    return cfx_call_meta(call, out);
+}
 
 /* ---- Life ---- */
 
 void cfx_scope_init(cfx_scope *s, const cfx_scope_class *cls, cfx_context *ctx,
                     cfx_shape_env *env)
 {
-    *s = (cfx_scope){.cls = cls, .ctx = ctx, .env = env};
+    *s = (cfx_scope){.cls = cls, .hook = none, .ctx = ctx, .env = env};
+    cfx_class__flatten(&s->hook, offsetof(cfx_scope_class, call_op),
+                       sizeof(cfx_scope_class), cls);
+    for (const cfx_scope_class *at = cls; at; at = at->super)
+        s->hook.computes |= at->computes;
 }
 
 static void give_back(cfx_scope *s, size_t from)
@@ -118,34 +208,6 @@ void cfx_drop(cfx_scope *s, cfx_value *v)
     *v = cfx_none();
 }
 
-/* ---- The two classes ---- */
-
-static cfx_status eager_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
-{
-    if (CFX_UNLIKELY(call->op->flags & CFX_OP__GRAPHS))
-        return cfx_scope_call_control(s, call, out);
-    return cfx_call_eager(call, out);
-}
-
-static cfx_status meta_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
-{
-    if (CFX_UNLIKELY(call->op->flags & CFX_OP__GRAPHS))
-        return cfx_scope_call_control(s, call, out);
-    return cfx_call_meta(call, out);
-}
-
-const cfx_scope_class cfx_eager_class = {
-    .size = sizeof(cfx_scope_class),
-    .name = "eager",
-    .call_op = eager_call_op,
-};
-
-const cfx_scope_class cfx_meta_class = {
-    .size = sizeof(cfx_scope_class),
-    .name = "meta",
-    .call_op = meta_call_op,
-};
-
 /* ---- Calls ---- */
 
 cfx_status cfx_scope__refuse(cfx_scope *s, const cfx_target *t,
@@ -186,7 +248,9 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     call.work = NULL;
     call.work_size = 0;
     call.work_ctx = NULL;
-    cfx_status st = s->cls->call_op(s, &call, out);
+    cfx_status st = CFX_UNLIKELY(t->op->call_graphs)
+                        ? s->hook.call_higher_order(s, &call, out)
+                        : s->hook.call_op(s, &call, out);
     if (CFX_UNLIKELY(st))
         cfx_fail(&s->error, st, "%s returned %s without a message",
                  t->schema->name, cfx_status_name(st));
@@ -347,7 +411,7 @@ static cfx_status spell_target(cfx_scope *s, const cfx_target *t,
 {
     cfx_spelling c = {t->name, t->method, t, args, kwargs, nargs, nkwargs};
     c.name += t->method ? strlen("Tensor.") : 0;
-    return s->cls->spelled(s, &c, out);
+    return s->hook.spelled(s, &c, out);
 }
 
 cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
@@ -393,7 +457,7 @@ static cfx_value call_named(cfx_scope *s, const char *name, bool method,
         return cfx_none();
     cfx_spelling c = {name, method, t, args, kwargs, nargs, nkwargs};
     cfx_status st = cfx_scope__records(s)
-                        ? s->cls->spelled(s, &c, &out)
+                        ? s->hook.spelled(s, &c, &out)
                         : cfx_scope_call_target(s, t, args, nargs, kwargs,
                                                 nkwargs, &out);
     return st ? cfx_none() : cfx_own(s, out);

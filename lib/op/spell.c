@@ -109,7 +109,7 @@ cfx_status cfx_scope__spell(cfx_scope *s, const cfx_op *op,
         }
     if (!cfx_scope_failed(s))
         cfx_target__find(&c.target, s->ctx, name, c.method, &s->error);
-    return cfx_scope_failed(s) ? s->error.code : s->cls->spelled(s, &c, out);
+    return cfx_scope_failed(s) ? s->error.code : s->hook.spelled(s, &c, out);
 }
 
 /* ---- Questions ---- */
@@ -117,7 +117,7 @@ cfx_status cfx_scope__spell(cfx_scope *s, const cfx_op *op,
 /* Does the class answer for a proxy? */
 static bool asks(const cfx_scope *s, cfx_value v)
 {
-    return v.kind == CFX_NODE && cfx_scope__records(s) && s->cls->ask;
+    return v.kind == CFX_NODE && cfx_scope__records(s) && s->hook.ask;
 }
 
 const cfx_tensor *cfx_known(cfx_scope *s, cfx_value x)
@@ -125,7 +125,7 @@ const cfx_tensor *cfx_known(cfx_scope *s, cfx_value x)
     cfx_value meta = CFX_NOTHING;
     if (cfx_scope_failed(s))
         return NULL;
-    if (asks(s, x) && !s->cls->ask(s, CFX_ASK_META, x, &meta))
+    if (asks(s, x) && !s->hook.ask(s, CFX_ASK_META, x, &meta))
         x = cfx_own(s, meta);
     return x.kind == CFX_TENSOR ? x.u.tensor : NULL;
 }
@@ -176,7 +176,7 @@ bool cfx_truth(cfx_scope *s, cfx_value v)
         return tensor_truth(s, v);
     case CFX_NODE:
         if (asks(s, v))
-            return !s->cls->ask(s, CFX_ASK_TRUTH, v, &answer) && answer.u.i;
+            return !s->hook.ask(s, CFX_ASK_TRUTH, v, &answer) && answer.u.i;
         break;
     default:
         break;
@@ -198,7 +198,7 @@ int64_t cfx_len(cfx_scope *s, cfx_value v)
     if (v.kind == CFX_STR)
         return v.u.str->len;
     if (asks(s, v))
-        return s->cls->ask(s, CFX_ASK_LEN, v, &answer) ? 0 : answer.u.i;
+        return s->hook.ask(s, CFX_ASK_LEN, v, &answer) ? 0 : answer.u.i;
     if (v.kind == CFX_TENSOR && v.u.tensor->rank &&
         cfx_dim_is_int(v.u.tensor->shape[0]))
         return cfx_dim_value(v.u.tensor->shape[0]);
@@ -214,7 +214,7 @@ size_t cfx_items(cfx_scope *s, cfx_value v, const cfx_value **items)
     if (cfx_scope_failed(s))
         return 0;
     if (asks(s, v))
-        v = s->cls->ask(s, CFX_ASK_ITEMS, v, &answer) ? cfx_none()
+        v = s->hook.ask(s, CFX_ASK_ITEMS, v, &answer) ? cfx_none()
                                                       : cfx_own(s, answer);
     if (cfx_value_is_seq(v)) {
         *items = v.u.seq->item;

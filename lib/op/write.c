@@ -102,7 +102,7 @@ const cfx_op cfx_op__assign = {
     .aliases = "aten.copy.default",
     .inplace_aliases = "Tensor.copy_ aten.copy_.default",
     .doc = "Every element replaced by that of another tensor.",
-    .flags = CFX_OP__DEVICES | CFX_OP_INPLACE | CFX_OP_POINTWISE |
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_INPLACE | CFX_OP_POINTWISE |
              CFX_OP_NUMBERS,
     .infer = assign_infer,
     .cost = assign_cost,

@@ -31,6 +31,12 @@
  * Facts that a rule needed and that do not follow are guards of the
  * environment.
  *
+ * The meta is written while the graph is walked. So two threads must not
+ * propagate shapes over one graph at a time, nor one while another runs or
+ * reads it: give each thread a copy (cfx_module_copy), or set `no_meta`,
+ * which only reads the graph, and ask cfx_interp_env (keep_values). Each thread
+ * needs an environment of its own in any case.
+ *
  * Errors say what was called, on what, and where: "The size of tensor a (3)
  * must match ...; operator.add of f32[2, 3], f32[2, 4] in layer1.0; While
  * executing %add : ...".
@@ -45,9 +51,9 @@
 enum { CFX_KNOWN_MAX = 4096 };
 
 /*
- * The scope in which shapes are propagated. A class of scopes of your own has
- * one first, and its call_op chains up to cfx_shape_scope_class.call_op, or
- * to cfx_shape_scope_known before it propagates in a way of its own.
+ * The scope in which shapes are propagated: of cfx_shape_scope_class or a class
+ * derived from it. A call_op of your own chains up, or asks
+ * cfx_shape_scope_known before it propagates in a way of its own.
  */
 typedef struct cfx_shape_scope {
     cfx_scope base;
@@ -63,12 +69,13 @@ typedef struct cfx_shape_prop {
     cfx_shape_scope scope; /* where calls are made, unless given another */
     cfx_shape_env *own;    /* private */
     struct cfx_shape_match *match; /* private */
+    cfx_node_map nodes;    /* private: to themselves; empty with no_meta */
 } cfx_shape_prop;
 
 /* Zeroed for the defaults. */
 typedef struct cfx_shape_prop_options {
     size_t size;           /* sizeof(cfx_shape_prop_options) */
-    const cfx_graph *graph; /* another graph over the same module */
+    cfx_graph *graph;      /* another graph over the same module */
     cfx_shape_env *env;    /* of the symbols; borrowed */
     cfx_scope *scope;      /* another scope for the calls; borrowed */
     bool real;             /* run tensors: an eager scope, inputs with data */
