@@ -209,11 +209,11 @@ static void copy_elements(size_t size, char *y, const char *x,
 static void put_block(const job *j, int64_t at, const char *v, const pair *p,
                       int64_t n)
 {
-    char *y = j->y + (size_t)at * j->size;
+    char *y = j->y ? j->y + (size_t)at * j->size : NULL;
 
-    if (j->y && j->inner == 1)
+    if (y && j->inner == 1)
         memcpy(y, v, (size_t)n * j->size);
-    else if (j->y)
+    else if (y)
         for (int64_t i = 0; i < n; i++)
             memcpy(y + (size_t)(i * j->inner) * j->size,
                    v + (size_t)i * j->size, j->size);
