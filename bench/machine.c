@@ -13,8 +13,8 @@
  *
  *     bench-limits [-c] [-p] [-n RUNS]
  *
- * Status 1: in one of the runs the triad of cfx is more than 10 % off the better
- * of the two.
+ * Status 1: in one of the runs the triad of cfx is more than 10 % off the
+ * better of the two.
  */
 #define _GNU_SOURCE 1
 #include <pthread.h>

@@ -98,17 +98,18 @@ enum { TRIES = 3 };
 
 /* Measure, and keep the result in a file; `path` may be NULL. */
 static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
-                                   char *path, bool keep_doubtful,
-                                   double seconds, cfx_error *err)
+                                   char *path, unsigned how, double seconds,
+                                   cfx_machine_measure_fn *measure,
+                                   cfx_error *err)
 {
     char why[CFX_MACHINE_TEXT];
+    bool keep_doubtful = how & CFX_MACHINE_KEEP_DOUBTFUL;
 
     cfx_message(ctx, CFX_NOTE, "measuring this machine, which takes some %g "
                 "seconds%s%s", seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
                 path ? " and is kept in " : "", path ? path : "");
     cfx_status rc = cfx_machine__measure_surely(
-        out, ctx, seconds, keep_doubtful ? 1 : TRIES, cfx_machine_measure, why,
-        err);
+        out, ctx, seconds, keep_doubtful ? 1 : TRIES, measure, why, err);
     if (rc)
         return rc;
     if (why[0])
@@ -122,8 +123,9 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
     return CFX_OK;
 }
 
-cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
-                              unsigned how, double seconds, cfx_error *err)
+cfx_status cfx_machine__cached(cfx_machine **out, cfx_context *ctx,
+                               unsigned how, double seconds,
+                               cfx_machine_measure_fn *measure, cfx_error *err)
 {
     cfx_machine_hardware hw;
     cfx_status rc = CFX_OK;
@@ -143,8 +145,15 @@ cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
         cfx_message(ctx, CFX_NOTE, "this machine was measured before, and is "
                     "not measured again: %s", path.s);
     if (!rc && !*out)
-        rc = measure_and_keep(out, ctx, folder ? path.s : NULL,
-                              how & CFX_MACHINE_KEEP_DOUBTFUL, seconds, err);
+        rc = measure_and_keep(out, ctx, folder ? path.s : NULL, how, seconds,
+                              measure, err);
     cfx_buf_release(&path);
     return rc;
+}
+
+cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
+                              unsigned how, double seconds, cfx_error *err)
+{
+    return cfx_machine__cached(out, ctx, how, seconds, cfx_machine_measure,
+                               err);
 }

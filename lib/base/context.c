@@ -157,9 +157,11 @@ cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
                                const cfx_allocator *from,
                                const cfx_heap_source *source, cfx_error *err)
 {
-    cfx_context *ctx = cfx_calloc(of, 1, sizeof(*ctx));
+    cfx_context *ctx = cfx_aligned_alloc(of, sizeof(*ctx), _Alignof(cfx_context));
     *out = ctx;
-    if (!ctx)
+    if (ctx)
+        memset((void *)ctx, 0, sizeof(*ctx));
+    else
         return cfx_fail(err, CFX_ENOMEM, "no memory for a context");
     cfx_heap_init(&ctx->heap, from, 0);
     ctx->heap.source = source;
@@ -174,7 +176,7 @@ void cfx_context__beside_free(cfx_context *ctx)
     if (!ctx)
         return;
     cfx_heap_release(&ctx->heap);
-    cfx_free(ctx->of, ctx, sizeof(*ctx));
+    cfx_aligned_free(ctx->of, ctx, sizeof(*ctx), _Alignof(cfx_context));
 }
 
 void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,

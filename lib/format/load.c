@@ -7,9 +7,10 @@
  * parameter from a buffer either: floats are parameters, but for the names of
  * torch.nn's own buffers, and for what an export lists behind its parameters.
  * Any other name in the file is an error, since it means that text and weights
- * do not belong together. What begins with `%` belongs to the arguments of the graphs. State
- * that the file lacks stays without numbers: BatchNorm's num_batches_tracked is
- * not needed to run, and what is needed will be missed then.
+ * do not belong together. A name that begins with `%` belongs to the arguments
+ * of the graphs. State that the file lacks stays without numbers: BatchNorm's
+ * num_batches_tracked is not needed to run, and what is needed will be missed
+ * then.
  */
 #include <cfx/file.h>
 #include <cfx/text.h>
@@ -190,7 +191,7 @@ static cfx_status note_tensor(struct match *m, const cfx_named_tensor *item,
     const char *name = ref ? cfx_arena_strdup(&m->names, item->name, n) : NULL;
     cfx_map_entry *e = name ? cfx_map_put(&m->tensors, name, n, NULL) : NULL;
     if (!e)
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     e->v.p = item->tensor;
     ref->tensor = cfx_tensor_ref(item->tensor);
     ref->next = m->refs;
@@ -217,7 +218,7 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
     if (*item->name == '%')
         return note_tensor(m, item, err);
     if (!owner_path(m, item->name))
-        return cfx_fail(err, CFX_ENOMEM, "out of memory");
+        return cfx_no_memory(err);
     owner = cfx_module_at(m->gm, cfx_buf_str(&m->path));
     const cfx_state *state = owner ? cfx_module_state(owner, last) : NULL;
     bool is_original = owner && !state &&
@@ -349,7 +350,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
         found = !beside.failed && !access(beside.s, F_OK);
     }
     if (beside.failed)
-        rc = cfx_fail(err, CFX_ENOMEM, "out of memory");
+        rc = cfx_no_memory(err);
     else if (found)
         rc = cfx_module_load_weights(gm, beside.s, !o->no_map, err);
     cfx_buf_release(&beside);

@@ -20,6 +20,7 @@
 #include "format/reader.h"
 #include "format/repr.h"
 #include "nn/module_impl.h"
+#include "op/op_impl.h"
 
 enum {
     MAX_DEPTH = 256,        /* a tree of real modules has 20 */
@@ -73,19 +74,6 @@ typedef struct tree_reader {
     size_t repeated;
     cfx_module *root;
 } tree_reader;
-
-static bool grow(tree_reader *t, void **p, size_t *cap, size_t n, size_t size)
-{
-    if (n < *cap)
-        return true;
-    size_t room = *cap ? 2 * *cap : 16;
-    void *q = cfx_realloc(t->r->ctx, *p, *cap * size, room * size);
-    if (!q)
-        return false;
-    *p = q;
-    *cap = room;
-    return true;
-}
 
 static frame *top(tree_reader *t) { return &t->frame[t->nframes - 1]; }
 
@@ -196,7 +184,7 @@ static cfx_status fail_hidden(tree_reader *t, const frame *f, const known *of,
     cfx_module__put_defaults(&line, of->schema,
                              missing | untold(t, f, of->schema, of->hidden));
     if (names.failed || line.failed)
-        st = cfx_reader_no_memory(r);
+        st = cfx_no_memory(r->err);
     else if (r->lossless)
         st = cfx_reader_fail(r, f->at, CFX_EINVAL, "%s: %.*s needs %s",
                              path_of(t), (int)f->name_len, f->name,
@@ -441,7 +429,7 @@ static const char *key_of(tree_reader *t, const child *c)
         add_key(&r->word, c->key, c->key_end, c->number);
     }
     if (r->word.failed || r->string.failed) {
-        cfx_reader_no_memory(r);
+        cfx_no_memory(r->err);
         return NULL;
     }
     if (r->word.len && strlen(r->word.s) == r->word.len)
@@ -482,10 +470,9 @@ static cfx_status adopt(tree_reader *t, const frame *f, cfx_module *m)
 static cfx_status add_child(tree_reader *t, const frame *f, cfx_module *m)
 {
     cfx_reader *r = t->r;
-    if (!grow(t, (void **)&t->child, &t->child_cap, t->nchildren,
-              sizeof(*t->child))) {
+    if (cfx_grow(r->ctx, t->child, t->child_cap, t->nchildren + 1, r->err)) {
         cfx_module_unref(m);
-        return cfx_reader_no_memory(r);
+        return CFX_ENOMEM;
     }
     t->child[t->nchildren++] = (child){
         .m = m, .key = f->key, .key_end = f->key_end, .quoted = f->quoted,
@@ -551,7 +538,7 @@ static cfx_status find_type(cfx_reader *r, frame *f, const char *name)
     cfx_status st = cfx_module_type__find(&f->type, r->ctx, name, NULL);
     if (st == CFX_ENAME && plain != name)
         st = cfx_module_type__find(&f->type, r->ctx, plain, NULL);
-    return st == CFX_ENOMEM ? cfx_reader_no_memory(r) : CFX_OK;
+    return st == CFX_ENOMEM ? cfx_no_memory(r->err) : CFX_OK;
 }
 
 /* `Name(`, and what follows it on the line. */
@@ -578,9 +565,8 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
         return cfx_reader_fail(r, f.name, CFX_EPARSE,
                                "more than %d modules are repeated",
                                MAX_REPEATED);
-    if (!grow(t, (void **)&t->frame, &t->frame_cap, t->nframes,
-              sizeof(*t->frame)))
-        return cfx_reader_no_memory(r);
+    if (cfx_grow(r->ctx, t->frame, t->frame_cap, t->nframes + 1, r->err))
+        return CFX_ENOMEM;
     const char *name = class_name(t, &f);
     if (!name)
         return CFX_ENOMEM;

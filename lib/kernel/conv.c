@@ -245,7 +245,6 @@ void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *conv,
 {
     cfx_conv3 r = cfx_conv3_make(ctx, conv), *c = &r;
     cfx_gemm g = spread_product(c);
-    void *work = (char *)workspace + columns_size(c);
 
     if (conv->batch * conv->out_channels * r.out_len == 0)
         return;
@@ -257,6 +256,7 @@ void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *conv,
         run_wide(ctx, c, workspace, cfx_conv_transpose_run);
         return;
     }
+    void *work = (char *)workspace + columns_size(c);
     for (int64_t i = 0; i < conv->batch * conv->groups; i++) {
         int64_t group = i % conv->groups;
         spreading s = {
