@@ -186,6 +186,7 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     call.work = NULL;
     call.work_size = 0;
     call.work_ctx = NULL;
+    call.into = NULL;
     cfx_status st = s->cls->call_op(s, &call, out);
     if (CFX_UNLIKELY(st))
         cfx_fail(&s->error, st, "%s returned %s without a message",
