@@ -28,7 +28,7 @@ libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
 
 # Claims, differences, norms of matrices.
 libcore_la_SOURCES += %reldir%/asserts.c %reldir%/diff.c \
-	%reldir%/matrix_norm.c %reldir%/torchvision.c \
+	%reldir%/matrix_norm.c %reldir%/svdvals.c %reldir%/torchvision.c \
 	%reldir%/torchvision_mvit.c
 
 # Losses.
