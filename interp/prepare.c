@@ -153,7 +153,7 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
     if (st) {
-        if (!first->code)
+        if (!first->code || t->op->flags & CFX_OP__OUT)
             *first = e;
         return CFX_OK;
     }
@@ -183,6 +183,8 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
     first.code = CFX_OK;
     first.text[0] = '\0';
     for (const cfx_target *t = chain; t && settled; t = t->next) {
+        if (cfx_target__misses_out(t, s->node->kwargs, s->node->nkwargs))
+            continue;
         cfx_status st = try_candidate(self, s, t, &settled, &first, err);
         if (st)
             return st;

@@ -355,8 +355,9 @@ static cfx_status look_at_call(cfx_call *call, void *user)
     bool straight = cfx_call__writes_straight(call);
     cfx_status st = add_call(w, call->op, call->err);
     for (int i = 0; i < call->nout && !straight && !st; i++)
-        st = look_at_out(w, call, i, call->inplace ? CFX_BLOCK_SCRATCH
-                                                   : CFX_BLOCK_RESULT);
+        st = look_at_out(w, call, i, cfx_call__target(call, i)
+                                         ? CFX_BLOCK_SCRATCH
+                                         : CFX_BLOCK_RESULT);
     if (!st && cfx_value_is_seq(call->result))
         for (uint32_t i = 0; i < call->result.u.seq->len && !st; i++)
             st = look_at_item(w, call, call->result.u.seq->item[i]);

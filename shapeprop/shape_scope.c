@@ -105,13 +105,24 @@ static bool writes(const cfx_call *call)
     return any;
 }
 
+struct forgetting {
+    cfx_shape_scope *s;
+    cfx_call *call;
+};
+
+static cfx_status forget_value(void *user, cfx_value v)
+{
+    const struct forgetting *f = user;
+    return v.kind == CFX_TENSOR ? forget(f->s, f->call, v.u.tensor) : CFX_OK;
+}
+
 static cfx_status forget_written(cfx_shape_scope *s, cfx_call *call)
 {
+    struct forgetting f = {s, call};
     cfx_status st = CFX_OK;
     for (int k = 0; k < call->schema->nparams && !st; k++)
-        if ((call->schema->params[k].writes || (call->inplace && !k)) &&
-            call->in[k].kind == CFX_TENSOR)
-            st = forget(s, call, call->in[k].u.tensor);
+        if (call->schema->params[k].writes || (call->inplace && !k))
+            st = cfx_value_visit(call->in[k], forget_value, &f);
     return st;
 }
 

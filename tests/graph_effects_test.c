@@ -132,6 +132,37 @@ START_TEST(effects_follow_the_schema_of_the_bound_call)
 }
 END_TEST
 
+static cfx_node *call_out(const char *target, cfx_node *x, cfx_value out)
+{
+    cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), out};
+    cfx_node *n = cfx_graph_call_function(g, target, args, 2, kwargs, 1, &err);
+    ck_assert_ptr_nonnull(n);
+    cfx_value_unref(kwargs[0]);
+    return n;
+}
+
+START_TEST(effects_of_out_are_to_write_to_it)
+{
+    cfx_node *x = input("x"), *z = input("z"), *i = input("i");
+    cfx_value both[] = {node(z), node(i)};
+    cfx_value list = cfx_tuple_new(ctx, 2, both);
+    const char *const targets[] = {"torch.add", "torch.matmul",
+                                   "torch.ops.aten.add.out",
+                                   "torch.ops.aten.eq.Scalar_out"};
+    for (size_t k = 0; k < sizeof(targets) / sizeof(*targets); k++) {
+        cfx_effects e = effects_of(call_out(targets[k], x, node(z)));
+        ck_assert_uint_eq(e.input_writes, 2);
+        ck_assert_uint_eq(e.input_views, 2);
+        ck_assert(!e.random && !e.effect);
+    }
+    cfx_effects e = effects_of(call_out("torch.add", x, cfx_none()));
+    ck_assert(!cfx_effects_any(&e));
+    e = effects_of(call_out("torch.max", x, list));
+    ck_assert_uint_eq(e.input_writes & 6, 6);
+    cfx_value_unref(list);
+}
+END_TEST
+
 START_TEST(effects_of_training_end_with_it)
 {
     cfx_node *x = input("x"), *m = input("m"), *v = input("v");
@@ -663,6 +694,7 @@ int main(void)
     tcase_add_checked_fixture(c, setup, end);
     tcase_set_timeout(c, 60);
     tcase_add_test(c, effects_follow_the_schema_of_the_bound_call);
+    tcase_add_test(c, effects_of_out_are_to_write_to_it);
     tcase_add_test(c, effects_of_training_end_with_it);
     tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
     tcase_add_test(c, effects_of_random_calls_are_those_of_calls_like_them);

@@ -76,6 +76,14 @@ START_TEST(results_that_are_computed_apart_are_scratch)
     ck_assert_int_eq(blocks(CFX_BLOCK_SCRATCH), 1);
     ck_assert_int_eq(live("r"), 7200);
     ck_assert(block(CFX_BLOCK_RESULT, 0)->leaves);
+    graph(X CALL("a", "torch.exp", "(%x,)") CALL("z", "torch.neg", "(%x,)")
+          INTO("w", "torch.mul", "(%a, %x)", "%z")
+          INTO("v", "torch.softmax", "(%a, 1)", "%z") RETURN("%z"));
+    plan_for(30, 30);
+    ck_assert_int_eq(blocks(CFX_BLOCK_SCRATCH), 1);
+    ck_assert_int_eq(live("w"), 7200);
+    ck_assert_int_eq(live("v"), 10800);
+    ck_assert(block(CFX_BLOCK_RESULT, 1)->leaves);
 }
 END_TEST
 

@@ -25,6 +25,11 @@ START_TEST(runs_in_the_arena_give_the_same)
         CALL("m", "torch.nn.functional.linear", "(%t, %t)")
         CALL("m2", "torch.matmul", "(%m, %t)")
         CALL("q", "torch.max", "(%m2, 1)") RETURN("%q"),
+        X CALL("a", "torch.exp", "(%x,)") CALL("z", "torch.neg", "(%x,)")
+        INTO("w", "torch.mul", "(%a, %x)", "%z")
+        CALL("s", "torch.softmax", "(%z, 1)")
+        INTO("v", "torch.softmax", "(%a, 1)", "%z")
+        CALL("r", "torch.neg", "(%z,)") RETURN("(%s, %r)"),
     };
     for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
         cfx_value x = floats(10, 100);

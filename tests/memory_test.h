@@ -43,6 +43,9 @@ CFX_INLINE void teardown(void)
     "(args = " args ", kwargs = {})\n"
 #define CALL(name, target, args) NODE(name, "call_function", target, args)
 #define METHOD(name, target, args) NODE(name, "call_method", target, args)
+#define INTO(name, target, args, out)                                         \
+    "    %" name " : [num_users=1] = call_function[target=" target "](args = " \
+    args ", kwargs = {out: " out "})\n"
 #define RETURN(what) "    return " what "\n"
 
 CFX_INLINE void parse(const char *text)

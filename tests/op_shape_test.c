@@ -414,6 +414,11 @@ START_TEST(random_numbers_are_distributed_as_asked)
     cfx_value size = cfx_tuple(&scope, cfx_int(MANY));
     mean = mean_of(CALL("torch.normal", cfx_num(3), cfx_num(0.5), size), &dev);
     ck_assert(fabs(mean - 3) < 0.02 && fabs(dev - 0.5) < 0.02);
+    cfx_value three = CALL("torch.full", size, cfx_num(3));
+    mean = mean_of(CALL("torch.normal", three, cfx_num(0.5)), &dev);
+    ck_assert(fabs(mean - 3) < 0.02 && fabs(dev - 0.5) < 0.02);
+    mean = mean_of(CALL("torch.normal", cfx_num(1), three), &dev);
+    ck_assert(fabs(mean - 1) < 0.1 && fabs(dev - 3) < 0.1);
     cfx_value y = METHOD("float", CALL("torch.randint", cfx_int(-2),
                                        cfx_int(3), size));
     mean = mean_of(y, &dev);
@@ -619,14 +624,24 @@ START_TEST(numbers_of_tensors_lack_memory_as_such)
 }
 END_TEST
 
-START_TEST(tables_are_not_renormalized)
+static cfx_value neg_into(cfx_value x, cfx_value out)
 {
-    cfx_value i = METHOD("long", ramp(2)), w = METHOD("view", ramp(6),
-                                                      cfx_int(3), cfx_int(2));
-    cfx_value kw[] = {cfx_str(&scope, "max_norm"), cfx_num(1)};
-    cfx_call_function(&scope, "torch.nn.functional.embedding",
-                      (cfx_value[]){i, w}, 2, kw, 1);
-    assert_fails("max_norm is not offered");
+    cfx_value kw[] = {cfx_str(&scope, "out"), out};
+    return cfx_call_function(&scope, "torch.neg", &x, 1, kw, 1);
+}
+
+START_TEST(results_resize_no_tensor)
+{
+    neg_into(ramp(6), ramp(3));
+    assert_fails("an output with one or more elements would be resized since "
+                 "it is f32[3], which does not match the required output "
+                 "shape f32[6]");
+    neg_into(ramp(6), ramp(0));
+    assert_fails("out is f32[0] and would be resized to f32[6]");
+    use_symbols();
+    assert_shape(neg_into(meta("N,4"), meta("3,M")), "f32[3, M]");
+    neg_into(meta("N,4"), meta("3,5"));
+    assert_fails("does not match the required output shape");
 }
 END_TEST
 
@@ -675,7 +690,7 @@ int main(void)
     tcase_add_test(all, ints_beyond_64_bits_are_an_error);
     tcase_add_test(all, repeating_a_tuple_beyond_memory_is_an_error);
     tcase_add_test(all, numbers_of_tensors_lack_memory_as_such);
-    tcase_add_test(all, tables_are_not_renormalized);
+    tcase_add_test(all, results_resize_no_tensor);
     tcase_add_test(all, assertions_fail_with_their_own_words);
     suite_add_tcase(suite, all);
     SRunner *runner = srunner_create(suite);

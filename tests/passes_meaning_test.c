@@ -106,6 +106,19 @@ static const char *const models[] = {
         FN("e", "operator.getitem", "%x, slice(None, 2, None)")
         ME("f", "expand", "%b, 2, 3, 3") ME("g", "flatten", "%b, 1")
         FN("h", "torch.atleast_3d", "%x,") OUT("(x, a, c, d, e, f, g, h)"),
+    /* Results that go into a tensor which is read before and after. */
+    GRAPH IN("x") FN("z", "torch.relu", "%x,") FN("a", "torch.exp", "%z,")
+        FNK("w", "torch.add", "%x, %a", "out: %z") FN("b", "torch.exp", "%z,")
+        FNK("v", "torch.add", "%x, %a", "out: %z") FN("c", "torch.exp", "%z,")
+        OUT("(a, b, c, w, v)"),
+    GRAPH IN("x") FN("z", "torch.relu", "%x,") ME("t", "t", "%z,")
+        FN("a", "torch.exp", "%z,")
+        FNK("w", "torch.matmul", "%x, %x", "out: %t")
+        FN("b", "torch.exp", "%z,") ME("i", "argmax", "%x, 1") FN("m", "torch.amax", "%x, 1")
+        FN("p", "torch.neg", "%m,")
+        FNK("u", "torch.max", "%b, 1", "out: (%m, %i)")
+        FN("q", "torch.neg", "%m,") ME("j", "add", "%i, 1")
+        OUT("(a, b, p, q, j)"),
     /* What is not a number does not come out of a product with 0. */
     GRAPH IN("x") FN("n", "torch.full_like", "%x, nan")
         ME("a", "unsqueeze", "%x, 0") ME("m", "unsqueeze", "%n, 0")

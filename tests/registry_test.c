@@ -48,7 +48,6 @@ static const struct { const char *of, *param, *why; } idle[] = {
     {"", "generator", "None is the only value"},
     {"", "_stacklevel", "where a warning points to"},
     {"", "implicit", "who asked for it"},
-    {"", "norm_type", "of max_norm only, which is refused"},
     {"embedding(", "padding_idx", "gradients only"},
     {"torch.nn.functional.embedding(", "padding_idx", "gradients only"},
     {"Embedding(", "padding_idx", "gradients only"},
@@ -96,13 +95,8 @@ static bool is_idle(const char *signature, const char *param)
 /* Arguments that are only accepted at their defaults, or only checked: a case
  * that must fail. */
 static const struct { const char *param, *line; } refused[] = {
-    {"max_norm", "Embedding(10, 3, max_norm=1.0)(i64[2]#0:9)"},
-    {"max_norm", "EmbeddingBag(10, 3, max_norm=1.0)(i64[2,2]#0:9)"},
     {"_weight", "EmbeddingBag(10, 3, _weight=1)(i64[2,2]#0:9)"},
-    {"max_norm", "torch.nn.functional.embedding(i64[2]#0:3, f32[3,2], "
-     "max_norm=1.0)"},
-    {"max_norm", "torch.nn.functional.embedding_bag(i64[2,2]#0:3, f32[3,2], "
-     "max_norm=1.0)"},
+    {"driver", "torch.linalg.svdvals(f32[2,2], driver='gesvd')"},
     {"padding_mode", "ConvTranspose1d(2, 2, 3, padding_mode='reflect')"
      "(f32[1,2,4])"},
     {"padding_mode", "ConvTranspose2d(2, 2, 3, padding_mode='reflect')"

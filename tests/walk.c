@@ -299,13 +299,15 @@ static void type_of(const cfx_tensor *t, char *buf, size_t size)
 /*
  * Where symbols are, strides may differ on axes of extent 1, and where an
  * extent that is computed becomes 0. An extent that comes to 1, or an empty
- * tensor, hides that what is in another order is row-major too: then nothing is
- * asked of them.
+ * tensor, hides that what is in another order is row-major too, be it an
+ * argument or the result: then nothing is asked of them.
  */
 static bool same_strides(const struct run *r, struct unbacked *u,
                          const cfx_tensor *have, const cfx_tensor *want)
 {
     if (r->w->bent && r->w->zero && r->how == SYMBOLS)
+        return true;
+    if (r->ones && r->w->one && !cfx_tensor_is_contiguous(have))
         return true;
     for (int i = 0; i < want->rank; i++)
         if (!cfx_dim_is_int(have->shape[i]) &&

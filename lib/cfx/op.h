@@ -200,6 +200,8 @@ struct cfx_call {
     void *work;
     size_t work_size;
     cfx_context *work_ctx;   /* where it comes from; NULL: ctx */
+    const cfx_value *into;   /* of out=: the tensor, or list of tensors, that
+                                takes the results; NULL: there is none */
 };
 
 CFX_BEGIN_DECLS

@@ -8,7 +8,8 @@ libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/simd.h \
     %reldir%/reduce.c %reldir%/reduce.h %reldir%/scan.c \
     %reldir%/norm.c %reldir%/norm.h \
     %reldir%/index.c %reldir%/index.h \
-    %reldir%/rearrange.c %reldir%/sort.c
+    %reldir%/rearrange.c %reldir%/sort.c \
+    %reldir%/svd.c %reldir%/svd.h
 
 KERNEL_LEVEL = \
     %reldir%/pointwise_f32.c %reldir%/pointwise_f64.c \

@@ -23,13 +23,10 @@ static cfx_status find_padding(cfx_module *self, cfx_dim rows, cfx_error *err)
     return CFX_OK;
 }
 
-/* Rows that are too long would be changed in the table itself. */
 static cfx_status init(cfx_module *self, cfx_error *err)
 {
     cfx_dim shape[] = {cfx_attr_dim(self, "num_embeddings"),
                        cfx_attr_dim(self, "embedding_dim")};
-    if (!cfx_value_is_none(A("max_norm")))
-        return cfx_fail(err, CFX_EUNSUPPORTED, "max_norm is not supported");
     cfx_status st = find_padding(self, shape[0], err);
     return st ? st : cfx_module_param(self, "weight", CFX_F32, 2, shape, err);
 }
@@ -38,7 +35,12 @@ static cfx_status init(cfx_module *self, cfx_error *err)
 static cfx_value Embedding_forward(cfx_scope *s, cfx_module *self,
                                    const cfx_value *in)
 {
-    return cfx_embedding(s, P("weight"), in[0]);
+    if (cfx_value_is_none(A("max_norm")))
+        return cfx_embedding(s, P("weight"), in[0]);
+    cfx_value args[] = {in[0], P("weight"), cfx_none(), A("max_norm"),
+                        A("norm_type")};
+    return cfx_call_function(s, "torch.nn.functional.embedding", args, 5, NULL,
+                             0);
 }
 
 const cfx_module_type cfx_module__Embedding = {
@@ -72,9 +74,11 @@ static cfx_value EmbeddingBag_forward(cfx_scope *s, cfx_module *self,
         cfx_str(s, "per_sample_weights"), in[2],
         cfx_str(s, "include_last_offset"), last,
         cfx_str(s, "padding_idx"), A("padding_idx"),
+        cfx_str(s, "max_norm"), A("max_norm"),
+        cfx_str(s, "norm_type"), A("norm_type"),
     };
     return cfx_call_function(s, "torch.nn.functional.embedding_bag", args, 3,
-                             kwargs, 4);
+                             kwargs, cfx_value_is_none(A("max_norm")) ? 4 : 6);
 }
 
 const cfx_module_type cfx_module__EmbeddingBag = {

@@ -10,6 +10,7 @@
  */
 #include <string.h>
 
+#include "op/list.h"
 #include "op/rules.h"
 
 static cfx_status activation_run(cfx_call *call)
@@ -58,22 +59,26 @@ ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_run,
 ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
            cfx_cost_1_0, activation_run, cfx_unary_only_float,
            "x, or x * negative_slope where x is negative.")
-/* Parameters from..to (not included) must fit a tensor of integers. */
-static cfx_status check_cuts(cfx_call *call, int from, int to)
-{
-    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    cfx_status st = CFX_OK;
-    double ignored;
-    for (int k = from; k < to && !st && !cfx_dtype_is_float(type); k++)
-        if (call->in[k].kind == CFX_FLOAT)
-            st = cfx_infer_cut(call, call->in[k].u.f, type, &ignored);
-    return st;
-}
-
 /* Numbers for a tensor of integers, which cut their fractions. */
 static cfx_value cut(cfx_value v)
 {
     return v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
+}
+
+/* A limit of hardtanh is an int64 before it is of the tensor's type. */
+static cfx_status check_limit(cfx_call *call, cfx_value v, cfx_dtype type)
+{
+    double whole;
+    if (v.kind == CFX_FLOAT) {
+        cfx_status st = cfx_infer_cut(call, v.u.f, CFX_I64, &whole);
+        if (st || cfx_infer_is_unknown(call, v.u.f))
+            return st;
+        v = cfx_int((int64_t)whole);
+    }
+    if (type == CFX_U8 && v.kind == CFX_INT && v.u.i < 0)
+        return cfx_call_fail(call, CFX_EINVAL, "cannot do hardtanh on an "
+                             "unsigned type with negative limits");
+    return cfx_list_check_number(call, v, type);
 }
 
 static cfx_status hardtanh_infer(cfx_call *call)
@@ -81,11 +86,9 @@ static cfx_status hardtanh_infer(cfx_call *call)
     cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
     if (own == CFX_BOOL)
         return cfx_infer_refuse(call, own);
-    if (own == CFX_U8 && (cfx_call_double(call, 1) < 0 ||
-                          cfx_call_double(call, 2) < 0))
-        return cfx_call_fail(call, CFX_EINVAL, "cannot do hardtanh on an "
-                             "unsigned type with negative limits");
-    cfx_status st = check_cuts(call, 1, 3);
+    cfx_status st = CFX_OK;
+    for (int k = 1; k < 3 && !st && !cfx_dtype_is_float(own); k++)
+        st = check_limit(call, call->in[k], own);
     return st ? st : cfx_unary_like(call);
 }
 
@@ -134,8 +137,9 @@ static cfx_status threshold_run(cfx_call *call)
 
 static cfx_status threshold_infer(cfx_call *call)
 {
-    cfx_status st = cfx_unary_no_bool(call);
-    return st ? st : check_cuts(call, 1, 3);
+    cfx_status st = cfx_list_check_whole(
+        call, 1, 3, (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
+    return st ? st : cfx_unary_no_bool(call);
 }
 
 ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "op/list.h"
 #include "op/rules.h"
 
 /* Compute `code` over the first n arguments. */
@@ -159,8 +160,9 @@ static cfx_status rsub_run(cfx_call *call)
 static cfx_status rsub_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
-    return type == CFX_BOOL ? cfx_infer_refuse(call, type)
-                            : cfx_infer_pointwise(call, 0, 2, type);
+    cfx_status st = type == CFX_BOOL ? cfx_infer_refuse(call, type)
+                                     : cfx_binary_alpha(call, type, true);
+    return st ? st : cfx_infer_pointwise(call, 0, 2, type);
 }
 
 static const cfx_variant rsub_variants[] = {
@@ -242,7 +244,8 @@ static cfx_status clamp_infer(cfx_call *call)
                              "'max' must not be None");
     if (type == CFX_BOOL)
         return cfx_infer_refuse(call, type);
-    return cfx_infer_pointwise(call, 0, 3, type);
+    cfx_status st = cfx_list_check_whole(call, 1, 3, type);
+    return st ? st : cfx_infer_pointwise(call, 0, 3, type);
 }
 
 static cfx_status clamp_run(cfx_call *call)
@@ -276,24 +279,31 @@ CLAMP(cfx_op__clamp, "clamp(Tensor self, Scalar? min=None, Scalar? max=None) "
       "aten.clamp.default", &clamp_tensor)
 
 /* One bound: the other stands in the schema as None. */
-#define CLAMP_ONE(name, code_)                                                \
+static cfx_status clamp_one_infer(cfx_call *call)
+{
+    cfx_dtype type = cfx_infer_type(call, 0, 2);
+    cfx_status st = cfx_list_check_whole(call, 1, 2, type);
+    return st ? st : cfx_binary_same(call);
+}
+
+#define CLAMP_ONE(name, bound, code_)                                         \
     static cfx_status name##_run(cfx_call *call)                              \
     {                                                                         \
         return run_code(call, code_, cfx_infer_type(call, 0, 2), 2);          \
     }                                                                         \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(Tensor self, Tensor bound) -> Tensor",              \
+        .schema = #name "(Tensor self, Tensor " bound ") -> Tensor",          \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = "Each element, kept from passing a bound.",                    \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
         .code = code_,                                                        \
-        .infer = cfx_binary_same,                                             \
+        .infer = clamp_one_infer,                                             \
         .cost = cfx_cost_0_0,                                                 \
         .run = name##_run,                                                    \
     };
 
-CLAMP_ONE(clamp_min, CFX_PW_MAXIMUM)
-CLAMP_ONE(clamp_max, CFX_PW_MINIMUM)
+CLAMP_ONE(clamp_min, "min", CFX_PW_MAXIMUM)
+CLAMP_ONE(clamp_max, "max", CFX_PW_MINIMUM)
 
 /* ---- Three arguments ---- */
 

@@ -25,11 +25,8 @@ static cfx_status scaled_infer(cfx_call *call)
                              "operator, with two bool tensors is not "
                              "supported. Use the `^` or `logical_xor()` "
                              "operator instead.");
-    if (call->in[2].kind == CFX_FLOAT && !cfx_dtype_is_float(type))
-        return cfx_call_fail(call, CFX_EDTYPE, "For integral input tensors, "
-                             "argument alpha must not be a floating point "
-                             "number.");
-    return cfx_infer_pointwise(call, 0, 2, type);
+    cfx_status st = cfx_binary_alpha(call, type, call->op->code == CFX_PW_SUB);
+    return st ? st : cfx_infer_pointwise(call, 0, 2, type);
 }
 
 static cfx_status scaled_run(cfx_call *call)

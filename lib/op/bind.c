@@ -282,12 +282,32 @@ static cfx_status lower_variant(cfx_bound *b, const cfx_target *t,
     cfx_call call = {.ctx = b->ctx, .err = err, .op = t->op,
                      .schema = t->schema};
     cfx_value in[CFX_MAX_PARAMS];
+    if (t->op->flags & CFX_OP__OUT) {
+        call.op = ((const cfx_out_op *)t->op)->of;
+        call.schema = ((const cfx_out_op *)t->op)->schema;
+    }
     memcpy(in, b->in, sizeof(in));
     for (int k = 0; k < t->schema->nparams; k++)
         b->in[k] = t->schema->params[k].init;
     cfx_status st = t->how->lower(&call, in, b->in);
+    if (t->op->flags & CFX_OP__OUT)
+        b->in[t->schema->nparams - 1] = in[t->variant->nparams - 1];
     *inplace |= call.inplace;
     return st;
+}
+
+static bool gives_out(const cfx_value *kwargs, size_t nkwargs)
+{
+    for (size_t i = 0; i < nkwargs; i++)
+        if (!strcmp(kwargs[2 * i].u.str->text, "out"))
+            return kwargs[2 * i + 1].kind != CFX_NONE;
+    return false;
+}
+
+bool cfx_target__misses_out(const cfx_target *t, const cfx_value *kwargs,
+                            size_t nkwargs)
+{
+    return t->op->flags & CFX_OP__OUT && !gives_out(kwargs, nkwargs);
 }
 
 /* Fail with a text that begins with the operator's name; where no call has
@@ -316,6 +336,8 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
     first.text[0] = '\0';
     for (const cfx_target *t = chain; t; t = t->next) {
         bool inplace = t->inplace;
+        if (t != chain && cfx_target__misses_out(t, kwargs, nkwargs))
+            continue;
         e.code = CFX_OK;
         e.text[0] = '\0';
         bound_init(b, ctx);
@@ -329,7 +351,8 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
             return CFX_OK;
         }
         cfx_bound_release(b);
-        if (!first.code || st == CFX_ENOMEM) {
+        if (!first.code || st == CFX_ENOMEM ||
+            (t->op->flags & ~of->op->flags & CFX_OP__OUT)) {
             first = e;
             of = t;
         }

@@ -117,7 +117,7 @@ cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
 /* Will numbers be computed into it? Then a result gets its memory at once. */
 static bool is_computed(const cfx_call *call)
 {
-    return !call->meta && !call->inplace && call->op->run &&
+    return !call->meta && !call->inplace && !call->into && call->op->run &&
            !(call->op->flags & CFX_OP_OWN_RESULT);
 }
 
@@ -270,19 +270,37 @@ static cfx_status check_inplace(cfx_call *call, const cfx_tensor *self)
                          "match the broadcast shape %s", have, want);
 }
 
-/* May the result be computed into self, element by element? Not where another
- * argument is another view of the same memory. */
-static bool writes_straight(const cfx_call *call, const cfx_tensor *self)
+/* May the results be written where they are to go? */
+static cfx_status check_targets(cfx_call *call)
+{
+    uint32_t n = call->into && call->into->kind != CFX_TENSOR
+                     ? call->into->u.seq->len : 1;
+    cfx_status st = CFX_OK;
+    if (!call->into)
+        return check_inplace(call, cfx_call_tensor(call, 0));
+    if (!call->nout || n != call->nout)
+        return cfx_call_fail(call, CFX_EINVAL, "gives %d tensors, but out has "
+                             "%u", (int)call->nout, n);
+    for (int i = 0; i < call->nout && !st; i++) {
+        const cfx_tensor *r = call->out[i], *t = cfx_call__target(call, i);
+        st = cfx_call__check_out(call, r, t, same_shape(call->env, r, t));
+    }
+    return st;
+}
+
+/* May the result be computed into t, element by element? Not where an argument
+ * is another view of the same memory. */
+static bool writes_straight(const cfx_call *call, const cfx_tensor *t)
 {
     /* Metas have no address, but an offset. */
     if (!(call->op->flags & CFX_OP_POINTWISE) || call->nout != 1 ||
-        !same_layout(call->out[0], self))
+        !same_layout(call->out[0], t))
         return false;
-    for (int k = 1; k < call->schema->nparams; k++) {
-        const cfx_tensor *t = cfx_call_tensor(call, k);
-        if (t && cfx_tensor_shares(t, self) &&
-            (t->data != self->data || !cfx_dim_same(t->offset, self->offset) ||
-             !same_layout(t, self) || t->rank != self->rank))
+    for (int k = 0; k < call->schema->nparams; k++) {
+        const cfx_tensor *x = cfx_call_tensor(call, k);
+        if (x && x != t && cfx_tensor_shares(x, t) &&
+            (x->data != t->data || !cfx_dim_same(x->offset, t->offset) ||
+             x->rank != t->rank || !same_layout(x, t)))
             return false;
     }
     return true;
@@ -290,8 +308,8 @@ static bool writes_straight(const cfx_call *call, const cfx_tensor *self)
 
 bool cfx_call__writes_straight(const cfx_call *call)
 {
-    const cfx_tensor *self = cfx_call_tensor(call, 0);
-    return call->inplace && self && writes_straight(call, self);
+    const cfx_tensor *t = cfx_call__target(call, 0);
+    return t && writes_straight(call, t);
 }
 
 /* ---- Running ---- */
@@ -361,28 +379,48 @@ static cfx_status run_apart(cfx_call *call)
     return !st && call->op->run ? compute(call) : st;
 }
 
-static void replace_out(cfx_call *call, cfx_tensor *with)
+/* The results become the tensors that they were written to. */
+static void replace_outs(cfx_call *call)
 {
-    cfx_tensor_unref(call->out[0]);
-    call->out[0] = cfx_tensor_ref(with);
-    call->alias[0] = 1;
+    for (int i = 0; i < call->nout; i++) {
+        cfx_tensor *t = cfx_call__target(call, i);
+        if (!t)
+            continue;
+        cfx_tensor_unref(call->out[i]);
+        call->out[i] = cfx_tensor_ref(t);
+        call->alias[i] = call->into ? (uint8_t)(call->schema->nparams + 1) : 1;
+    }
 }
 
-static cfx_status run_inplace(cfx_call *call)
+static cfx_status copy_outs(cfx_call *call)
 {
-    cfx_tensor *self = cfx_call_tensor(call, 0);
-    cfx_status st = check_inplace(call, self);
+    cfx_status st = CFX_OK;
+    for (int i = 0; i < call->nout && !st; i++) {
+        cfx_tensor *t = cfx_call__target(call, i);
+        if (t && call->out[i]->data != t->data)
+            st = cfx_tensor_copy(t, call->out[i], call->err);
+    }
+    return st;
+}
+
+static cfx_status run_written(cfx_call *call)
+{
+    cfx_status st = check_targets(call);
+    for (int i = 0; i < call->nout && !st && call->into; i++)
+        if (cfx_tensor_is_meta(cfx_call__target(call, i)))
+            st = cfx_call_fail(call, CFX_EINVAL, "argument 'out' has no "
+                               "numbers");
     if (st)
         return st;
-    if (writes_straight(call, self)) {
-        replace_out(call, self);
+    if (cfx_call__writes_straight(call)) {
+        replace_outs(call);
         return call->op->run ? compute(call) : CFX_OK;
     }
     st = run_apart(call);
-    if (!st && call->out[0]->data != self->data)
-        st = cfx_tensor_copy(self, call->out[0], call->err);
     if (!st)
-        replace_out(call, self);
+        st = copy_outs(call);
+    if (!st)
+        replace_outs(call);
     return st;
 }
 
@@ -446,22 +484,34 @@ static cfx_status infer(cfx_call *call)
 }
 
 /* infer, then what somebody wants to know of it, and that a call that writes
- * gives its first argument. */
+ * gives what it has written to. */
+static cfx_status look_at(cfx_call *call, cfx_call_look *look, void *user)
+{
+    cfx_status st = infer(call);
+    bool writes = call->inplace || call->into;
+    if (!st && writes)
+        st = check_targets(call);
+    if (!st && look)
+        st = look(call, user);
+    if (!st && writes)
+        replace_outs(call);
+    return st;
+}
+
 cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
                           cfx_value *out)
 {
+    cfx_out_taken taken;
     call->meta = true;
     cfx_status st = cfx_call__find_device(call);
+    if (CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)))
+        return finish(call, st ? st : look_at(call, look, user), out);
     if (!st)
-        st = infer(call);
-    if (!st && look)
-        st = look(call, user);
-    if (!st && call->inplace) {
-        cfx_tensor *self = cfx_call_tensor(call, 0);
-        st = check_inplace(call, self);
-        if (!st)
-            replace_out(call, self);
-    }
+        st = cfx_call__take_out(call, &taken);
+    if (st)
+        return st;
+    st = look_at(call, look, user);
+    cfx_call__put_out(call, &taken);
     return finish(call, st, out);
 }
 
@@ -477,22 +527,34 @@ cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
     return cfx_call__look(call, find_cost, cost, out);
 }
 
+static cfx_status run_call(cfx_call *call)
+{
+    cfx_status st = infer(call);
+    if (!st && call->op->run)
+        st = check_metas(call);
+    if (st)
+        return st;
+    if (call->inplace || call->into)
+        return run_written(call);
+    if (!(call->op->flags & CFX_OP_OWN_RESULT))
+        return run_apart(call);
+    cfx_call__clear(call);
+    return compute(call);
+}
+
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
 {
+    cfx_out_taken taken;
     call->meta = false;
     call->device = 0;
     cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
+    if (CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)))
+        return finish(call, heed_stop(call, st ? st : run_call(call)), out);
     if (!st)
-        st = infer(call);
-    if (!st && call->op->run)
-        st = check_metas(call);
-    if (!st && call->inplace)
-        st = run_inplace(call);
-    else if (!st && call->op->flags & CFX_OP_OWN_RESULT) {
-        cfx_call__clear(call);
-        st = compute(call);
-    } else if (!st) {
-        st = run_apart(call);
-    }
+        st = cfx_call__take_out(call, &taken);
+    if (st)
+        return st;
+    st = run_call(call);
+    cfx_call__put_out(call, &taken);
     return finish(call, heed_stop(call, st), out);
 }

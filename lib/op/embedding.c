@@ -4,7 +4,7 @@
  * shape   (index..., d); of bags (bags, d).
  * cost    embedding: none; bags: an addition for each element but the first, a
  *         product where it is weighed, a division where it is a mean. Reads the
- *         rows taken.
+ *         rows taken. What max_norm takes is not counted.
  */
 #include <math.h>
 #include <string.h>
@@ -81,13 +81,12 @@ static cfx_status embedding_run(cfx_call *call)
     return st;
 }
 
-/* Rows may be made shorter while they are looked up: that would write to the
- * table. */
-static cfx_status refuse_max_norm(cfx_call *call, cfx_value v)
+/* With max_norm the table is written to: another operator does it. */
+static cfx_status need_max_norm(cfx_call *call, cfx_value v, bool given)
 {
-    return cfx_value_is_none(v) ? CFX_OK
-           : cfx_fail(call->err, CFX_EUNSUPPORTED,
-                      "embedding: max_norm is not offered");
+    return cfx_value_is_none(v) != given ? CFX_OK
+           : cfx_fail(call->err, CFX_EINVAL, "embedding: max_norm is %s",
+                      given ? "missing" : "given");
 }
 
 static cfx_status check_padding(cfx_call *call, cfx_value weight, cfx_value v)
@@ -106,7 +105,7 @@ static cfx_status check_padding(cfx_call *call, cfx_value weight, cfx_value v)
 static cfx_status functional_lower(cfx_call *call, const cfx_value *in,
                                    cfx_value *out)
 {
-    cfx_status st = refuse_max_norm(call, in[3]);
+    cfx_status st = need_max_norm(call, in[3], false);
     if (!st)
         st = check_padding(call, in[1], in[2]);
     out[WEIGHT] = in[1];
@@ -114,21 +113,164 @@ static cfx_status functional_lower(cfx_call *call, const cfx_value *in,
     return st;
 }
 
+/* ---- max_norm ---- */
+
+enum { MAX_NORM = 2, NORM_TYPE };
+
+static cfx_status renorm_infer(cfx_call *call)
+{
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    cfx_status st = check_table(call, w, cfx_call_tensor(call, INDICES));
+    if (!st)
+        st = cfx_infer_need_float(call, (cfx_dtype)w->dtype);
+    return st ? st : cfx_infer_like(call, w, (cfx_dtype)w->dtype);
+}
+
+static double row_norm(const cfx_tensor *w, int64_t row, double p)
+{
+    double sum = p == -INFINITY ? INFINITY : 0;
+    for (int64_t i = 0, n = cfx_tensor_size(w, 1); i < n; i++) {
+        double x = fabs(cfx_element_double((cfx_dtype)w->dtype,
+                        cfx_tensor_at(w, (int64_t[]){row, i})));
+        if (isinf(p))
+            sum = p > 0 ? fmax(sum, x) : fmin(sum, x);
+        else
+            sum += p == 0 ? x != 0 : p == 1 ? x : p == 2 ? x * x : pow(x, p);
+    }
+    return isinf(p) || p == 0 || p == 1 ? sum
+           : p == 2 ? sqrt(sum) : pow(sum, 1 / p);
+}
+
+/* A norm and a factor are of the table's type, or of float32 where that is
+ * shorter. */
+static double rounded(cfx_dtype type, double v)
+{
+    return type == CFX_F64 ? v : (double)(float)v;
+}
+
+static void shorten_row(const cfx_tensor *w, int64_t row, double most, double p)
+{
+    cfx_dtype type = (cfx_dtype)w->dtype;
+    double element[1], norm = row_norm(w, row, p);
+    cfx_element_set_double(type, element, norm);
+    norm = cfx_element_double(type, element);
+    if (!(norm > most))
+        return;
+    double factor = rounded(type, most / (norm + 1e-7));
+    for (int64_t i = 0, n = cfx_tensor_size(w, 1); i < n; i++) {
+        void *x = cfx_tensor_at(w, (int64_t[]){row, i});
+        cfx_element_set_double(type, x, cfx_element_double(type, x) * factor);
+    }
+}
+
+/* Make the rows that are used no longer than `most`. One that was made so may
+ * still be a little longer: none is looked at twice. */
+static cfx_status shorten_rows(cfx_call *call, const cfx_tensor *w,
+                               const cfx_tensor *index, double most, double p)
+{
+    cfx_dtype type = (cfx_dtype)index->dtype;
+    int64_t rows = cfx_tensor_size(w, 0), n = cfx_tensor_numel(index);
+    cfx_tensor *in_order = cfx_loop_contiguous(call, index);
+    bool *seen = in_order ? cfx_calloc(call->ctx, 1, (size_t)rows + 1) : NULL;
+    cfx_status st = seen ? CFX_OK
+                         : cfx_call_fail(call, CFX_ENOMEM, "out of memory");
+    for (int64_t i = 0; i < n && !st && !cfx_context_stops(call->ctx); i++) {
+        int64_t row = cfx_element_int(type, (char *)in_order->data +
+                                      (size_t)i * cfx_dtype_size(type));
+        if (row < 0 || row >= rows) {
+            st = cfx_call_fail(call, CFX_EINVAL, "index out of range in self: "
+                               "%lld of %lld rows", (long long)row,
+                               (long long)rows);
+        } else if (!seen[row]) {
+            shorten_row(w, row, most, p);
+            seen[row] = true;
+        }
+    }
+    cfx_free(call->ctx, seen, (size_t)rows + 1);
+    cfx_tensor_unref(in_order);
+    return st;
+}
+
+static cfx_status renorm_run(cfx_call *call)
+{
+    cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, WEIGHT),
+                                    call->err);
+    return st ? st : shorten_rows(call, call->out[0],
+                                  cfx_call_tensor(call, INDICES),
+                                  cfx_call_double(call, MAX_NORM),
+                                  cfx_call_double(call, NORM_TYPE));
+}
+
+const cfx_op cfx_op__embedding_renorm = {
+    .schema = "embedding_renorm(Tensor self, Tensor indices, float max_norm, "
+              "float norm_type) -> Tensor",
+    .aliases = "aten.embedding_renorm.default",
+    .inplace_aliases = "torch.embedding_renorm_ aten.embedding_renorm_.default",
+    .doc = "A table, of which some rows are made no longer than a norm.",
+    .infer = renorm_infer,
+    .run = renorm_run,
+};
+
+static cfx_status max_norm_infer(cfx_call *call)
+{
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    cfx_status st = cfx_infer_need_float(call, (cfx_dtype)w->dtype);
+    if (!st)
+        st = cfx_infer_written(call, w);
+    return st ? st : embedding_infer(call);
+}
+
+static cfx_status max_norm_run(cfx_call *call)
+{
+    cfx_status st = shorten_rows(call, cfx_call_tensor(call, WEIGHT),
+                                 cfx_call_tensor(call, INDICES),
+                                 cfx_call_double(call, MAX_NORM),
+                                 cfx_call_double(call, NORM_TYPE));
+    return st ? st : embedding_run(call);
+}
+
+static cfx_status max_norm_lower(cfx_call *call, const cfx_value *in,
+                                 cfx_value *out)
+{
+    cfx_status st = need_max_norm(call, in[3], true);
+    if (!st)
+        st = check_padding(call, in[1], in[2]);
+    out[WEIGHT] = in[1];
+    out[INDICES] = in[0];
+    out[MAX_NORM] = in[3];
+    out[NORM_TYPE] = in[4];
+    return st;
+}
+
+#define EMBEDDING                                                             \
+    "torch.nn.functional.embedding(Tensor input, Tensor weight, SymInt? "     \
+    "padding_idx=None, float? max_norm=None, float norm_type=2.0, bool "      \
+    "scale_grad_by_freq=False, bool sparse=False) -> Tensor"
+
+static const cfx_op embedding_max_norm = {
+    .schema = "embedding.max_norm(Tensor(a!) weight, Tensor indices, float "
+              "max_norm, float norm_type=2.0) -> Tensor",
+    .variants = (const cfx_variant[]){{EMBEDDING, max_norm_lower},
+                                      {NULL, NULL}},
+    .doc = "Rows of a table, which are made no longer than a norm first.",
+    .infer = max_norm_infer,
+    .cost = embedding_cost,
+    .run = max_norm_run,
+};
+
 const cfx_op cfx_op__embedding = {
     .schema = "embedding(Tensor weight, Tensor indices, SymInt "
               "padding_idx=-1, bool scale_grad_by_freq=False, bool "
               "sparse=False) -> Tensor",
     .aliases = "torch.embedding aten.embedding.default",
     .variants = (const cfx_variant[]){
-        {"torch.nn.functional.embedding(Tensor input, Tensor weight, SymInt? "
-         "padding_idx=None, float? max_norm=None, float norm_type=2.0, bool "
-         "scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-         functional_lower},
+        {EMBEDDING, functional_lower},
         {NULL, NULL}},
     .doc = "Rows of a table by their numbers.",
     .infer = embedding_infer,
     .cost = embedding_cost,
     .run = embedding_run,
+    .next = &embedding_max_norm,
 };
 
 /* ---- Bags ---- */
@@ -148,7 +290,8 @@ struct bags {
 enum { OFFSETS = 2 };
 /* Where torch.nn.functional's operator has the others, and where ATen's. */
 enum { INPUT, TABLE };
-enum { MODE = 3, SAMPLE_WEIGHTS, LAST_OFFSET, PADDING };
+enum { MODE = 3, SAMPLE_WEIGHTS, LAST_OFFSET, PADDING, B_MAX_NORM,
+       B_NORM_TYPE };
 enum { A_MODE = 4, A_WEIGHTS = 6, A_LAST, A_PADDING };
 
 static int mode_named(const char *name)
@@ -431,38 +574,85 @@ static cfx_status bag_run(cfx_call *call)
     return st;
 }
 
-static cfx_status bag_lower(cfx_call *call, const cfx_value *in,
-                            cfx_value *out)
+enum { F_MAX_NORM = 3, F_NORM_TYPE, F_BY_FREQ, F_MODE, F_SPARSE, F_EACH,
+       F_LAST, F_PAD };
+
+static void lower_bag(const cfx_value *in, cfx_value *out)
 {
-    enum { MAX_NORM = 3, NORM_TYPE, BY_FREQ, MODE_, SPARSE, EACH, LAST, PAD };
-    cfx_status st = refuse_max_norm(call, in[MAX_NORM]);
     out[INPUT] = in[INPUT];
     out[TABLE] = in[TABLE];
     out[OFFSETS] = in[OFFSETS];
-    out[MODE] = in[MODE_];
-    out[SAMPLE_WEIGHTS] = in[EACH];
-    out[LAST_OFFSET] = in[LAST];
-    out[PADDING] = in[PAD];
-    return st;
+    out[MODE] = in[F_MODE];
+    out[SAMPLE_WEIGHTS] = in[F_EACH];
+    out[LAST_OFFSET] = in[F_LAST];
+    out[PADDING] = in[F_PAD];
 }
+
+static cfx_status bag_lower(cfx_call *call, const cfx_value *in,
+                            cfx_value *out)
+{
+    lower_bag(in, out);
+    return need_max_norm(call, in[F_MAX_NORM], false);
+}
+
+static cfx_status bag_max_norm_lower(cfx_call *call, const cfx_value *in,
+                                     cfx_value *out)
+{
+    lower_bag(in, out);
+    out[B_MAX_NORM] = in[F_MAX_NORM];
+    out[B_NORM_TYPE] = in[F_NORM_TYPE];
+    return need_max_norm(call, in[F_MAX_NORM], true);
+}
+
+#define BAG                                                                   \
+    "torch.nn.functional.embedding_bag(Tensor input, Tensor weight, Tensor? " \
+    "offsets=None, float? max_norm=None, float norm_type=2.0, bool "          \
+    "scale_grad_by_freq=False, str mode='mean', bool sparse=False, Tensor? "  \
+    "per_sample_weights=None, bool include_last_offset=False, int? "          \
+    "padding_idx=None) -> Tensor"
+
+static cfx_status bag_max_norm_infer(cfx_call *call)
+{
+    cfx_status st = cfx_infer_written(call, cfx_call_tensor(call, TABLE));
+    return st ? st : bag_infer(call);
+}
+
+static cfx_status bag_max_norm_run(cfx_call *call)
+{
+    cfx_status st = shorten_rows(call, cfx_call_tensor(call, TABLE),
+                                 cfx_call_tensor(call, INPUT),
+                                 cfx_call_double(call, B_MAX_NORM),
+                                 cfx_call_double(call, B_NORM_TYPE));
+    return st ? st : bag_run(call);
+}
+
+static const cfx_op bag_max_norm = {
+    .schema = "embedding_bag.max_norm(Tensor input, Tensor(a!) weight, Tensor? "
+              "offsets=None, str mode='mean', Tensor? "
+              "per_sample_weights=None, bool include_last_offset=False, int? "
+              "padding_idx=None, *, float max_norm, float norm_type=2.0) -> "
+              "Tensor",
+    .variants = (const cfx_variant[]){{BAG, bag_max_norm_lower}, {NULL, NULL}},
+    .doc = "Rows of a table, which are made no longer than a norm first, added "
+           "up in bags.",
+    .infer = bag_max_norm_infer,
+    .cost = bag_cost,
+    .workspace = bag_workspace,
+    .run = bag_max_norm_run,
+};
 
 const cfx_op cfx_op__embedding_bag = {
     .schema = "embedding_bag(Tensor input, Tensor weight, Tensor? "
               "offsets=None, str mode='mean', Tensor? "
               "per_sample_weights=None, bool include_last_offset=False, int? "
               "padding_idx=None) -> Tensor",
-    .variants = (const cfx_variant[]){
-        {"torch.nn.functional.embedding_bag(Tensor input, Tensor weight, "
-         "Tensor? offsets=None, float? max_norm=None, float norm_type=2.0, "
-         "bool scale_grad_by_freq=False, str mode='mean', bool sparse=False, "
-         "Tensor? per_sample_weights=None, bool include_last_offset=False, "
-         "int? padding_idx=None) -> Tensor", bag_lower},
-        {NULL, NULL}},
+    .variants = (const cfx_variant[]){{BAG, bag_lower}, {NULL, NULL}},
     .doc = "Rows of a table by their numbers, added up in bags.",
     .infer = bag_infer,
     .cost = bag_cost,
     .workspace = bag_workspace,
     .run = bag_run,
+    .next = &bag_max_norm,
 };
 
 /* Here None says that no row is passed over, and a negative number counts from

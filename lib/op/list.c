@@ -11,6 +11,9 @@ static bool fits_int(cfx_value v, int64_t least, int64_t most)
 {
     if (v.kind != CFX_FLOAT)
         return v.u.i >= least && v.u.i <= most;
+    /* Only whole numbers wrap around. */
+    if (least == -UINT8_MAX)
+        least = 0;
     /* The bounds of int64 are not both doubles; the next one is. */
     return v.u.f >= (double)least && (most == INT64_MAX
                ? v.u.f < 0x1p63 : v.u.f <= (double)most);
@@ -33,7 +36,8 @@ cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
     if (v.kind == CFX_COMPLEX)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "complex numbers are not offered");
-    if (v.kind == CFX_SYMINT || type == CFX_BOOL)
+    if (v.kind == CFX_SYMINT || type == CFX_BOOL ||
+        (v.kind == CFX_FLOAT && cfx_infer_is_unknown(call, v.u.f)))
         return CFX_OK;
     if (cfx_dtype_is_float(type)) {
         double f = fabs(cfx_value_number(v));
@@ -45,6 +49,16 @@ cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
         return CFX_OK;
     return cfx_call_fail(call, CFX_EINVAL, "value cannot be converted to type "
                          "%s without overflow", cfx_dtypes[type].name);
+}
+
+cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
+                                cfx_dtype type)
+{
+    cfx_status st = CFX_OK;
+    for (int k = from; k < to && !st && !cfx_dtype_is_float(type); k++)
+        if (call->in[k].kind != CFX_TENSOR && call->in[k].kind != CFX_NONE)
+            st = cfx_list_check_number(call, call->in[k], type);
+    return st;
 }
 
 /* Bring the extents and the type of a nest together. The depth is bounded by

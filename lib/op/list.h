@@ -14,6 +14,10 @@ cfx_status cfx_list_tensor(cfx_call *call, cfx_tensor **out, cfx_value v,
 
 /* Refuse a number that is beyond the range of a type, as PyTorch does. */
 cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type);
+/* The same of arguments from..to (not included) which are numbers, where the
+ * type is of integers. */
+cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
+                                cfx_dtype type);
 
 /* Write a number, or that of a tensor of one element, as one of a type. */
 void cfx_list_write_number(cfx_dtype type, void *p, cfx_value v);

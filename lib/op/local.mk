@@ -1,7 +1,7 @@
 libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
 	%reldir%/schema.c %reldir%/bind.c %reldir%/registry.c \
 	%reldir%/call.c %reldir%/device.c %reldir%/scope.c %reldir%/scope_impl.h \
-	%reldir%/spell.c \
+	%reldir%/spell.c %reldir%/out.c \
 	%reldir%/cost.c %reldir%/cost.h \
 	%reldir%/infer.c %reldir%/infer.h %reldir%/loop.c %reldir%/loop.h \
 	%reldir%/rules.c %reldir%/rules.h
@@ -28,7 +28,7 @@ libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
 
 # Claims, differences, norms of matrices.
 libcore_la_SOURCES += %reldir%/asserts.c %reldir%/diff.c \
-	%reldir%/matrix_norm.c %reldir%/torchvision.c \
+	%reldir%/matrix_norm.c %reldir%/svdvals.c %reldir%/torchvision.c \
 	%reldir%/torchvision_mvit.c
 
 # Losses.

@@ -28,7 +28,9 @@ static cfx_status where_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EDTYPE, "where expected condition to be "
                              "a boolean tensor, but got a tensor with dtype "
                              "%s", cfx_dtypes[mask->dtype].name);
-    return cfx_infer_converted(call, 0, 1, 3, cfx_infer_type(call, 1, 3));
+    cfx_dtype type = cfx_infer_type(call, 1, 3);
+    cfx_status st = cfx_list_check_whole(call, 1, 3, type);
+    return st ? st : cfx_infer_converted(call, 0, 1, 3, type);
 }
 
 static cfx_status where_run(cfx_call *call)

@@ -8,6 +8,7 @@
 #include "kernel/pointwise.h"
 #include "op/cost.h"
 #include "op/infer.h"
+#include "op/list.h"
 #include "op/loop.h"
 
 
@@ -246,6 +247,8 @@ static cfx_status addmm_infer(cfx_call *call)
         if (rank != f.rank || !cfx_dim_eq(call->env, shape[i], f.shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE, "self does not broadcast "
                                  "to the product");
+    if (!st)
+        st = cfx_list_check_whole(call, BETA, ALPHA + 1, (cfx_dtype)c->dtype);
     return st ? st : cfx_call_out(call, (cfx_dtype)f.a->dtype, f.rank,
                                   f.shape);
 }
@@ -270,12 +273,20 @@ static size_t addmm_workspace(const cfx_call *call)
     return workspace_at(call, MAT1);
 }
 
+/* A factor of integers has no fraction. */
+static cfx_value factor(const cfx_call *call, int k)
+{
+    cfx_value v = call->in[k];
+    bool whole = !cfx_dtype_is_float((cfx_dtype)call->out[0]->dtype);
+    return whole && v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
+}
+
 /* With beta = 0 what self holds is not looked at, be it NaN. */
 static cfx_status addmm_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     cfx_dtype type = (cfx_dtype)y->dtype;
-    cfx_value alpha = call->in[ALPHA], beta = call->in[BETA];
+    cfx_value alpha = factor(call, ALPHA), beta = factor(call, BETA);
     cfx_status st = run_at(call, MAT1);
     if (st)
         return st;

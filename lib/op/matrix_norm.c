@@ -1,6 +1,5 @@
 /*
- * matrix_norm -- linalg.norm and linalg.matrix_norm, but for those that take
- * singular values.
+ * matrix_norm -- linalg.norm, linalg.matrix_norm and nuclear_norm.
  *
  * shape   that of the tensor without the axes of the norm.
  * cost    that of the operators they consist of.
@@ -34,6 +33,29 @@ static cfx_value of_sums(cfx_scope *s, const cfx_call *call, const int axes[2],
                     cfx_tuple(s, cfx_int(at)), cfx_bool(keep));
 }
 
+/* The sum of the singular values (p = 0), the greatest (2) or the least (-2) of
+ * them; 0 is the greatest of none. */
+static cfx_value of_singular_values(cfx_scope *s, const cfx_call *call,
+                                    const int axes[2], double p)
+{
+    cfx_value x = call->in[SELF], last = cfx_int(-1);
+    cfx_value keep = call->in[KEEPDIM], ends = cfx_tuple(s, cfx_int(-2), last);
+    cfx_value from = cfx_tuple(s, cfx_int(axes[0]), cfx_int(axes[1]));
+    if (cfx_call_has(call, DTYPE))
+        x = CFX_CALL(s, "Tensor.to", x, call->in[DTYPE]);
+    x = CFX_CALL(s, "torch.movedim", x, from, ends);
+    x = CFX_CALL(s, "torch.linalg.svdvals", x);
+    const cfx_tensor *values = cfx_known(s, x);
+    bool none = values && cfx_dim_is(values->shape[values->rank - 1], 0);
+    x = CFX_CALL(s, p == 0 || (p > 0 && none) ? "torch.sum"
+                    : p > 0 ? "torch.amax" : "torch.amin",
+                 x, cfx_tuple(s, last), keep);
+    if (!keep.u.i)
+        return x;
+    x = CFX_CALL(s, "torch.unsqueeze", x, last);
+    return CFX_CALL(s, "torch.movedim", x, ends, from);
+}
+
 static bool read_axes(cfx_scope *s, const cfx_call *call, int axes[2])
 {
     int rank = call->in[SELF].u.tensor->rank;
@@ -59,7 +81,9 @@ static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
     cfx_value ord = call->in[ORD];
     const char *word = ord.kind == CFX_STR ? ord.u.str->text : NULL;
     int axes[2];
-    if (cfx_call_has(call, DIM) && cfx_call_len(call, DIM) != 2)
+    int n = cfx_call_has(call, DIM) ? cfx_call_len(call, DIM)
+                                    : call->in[SELF].u.tensor->rank;
+    if (n != 2)
         return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: dim must be "
                               "a 2-tuple");
     if (!read_axes(s, call, axes))
@@ -78,8 +102,7 @@ static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
     if (!word && fabs(p) != 2)
         return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: Order %g not "
                               "supported", p);
-    return cfx_scope_fail(s, CFX_EUNSUPPORTED, "norms of singular values are "
-                          "not supported");
+    return of_singular_values(s, call, axes, p);
 }
 
 static cfx_value linalg_matrix_norm_build(cfx_scope *s, const cfx_call *call)
@@ -108,8 +131,18 @@ static cfx_value linalg_norm_build(cfx_scope *s, const cfx_call *call)
     return vector_norm(s, call, given ? ord : cfx_int(2), dim);
 }
 
+static cfx_value nuclear_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value axes = call->in[1];
+    if (cfx_value_is_none(axes))
+        axes = cfx_tuple(s, cfx_int(-2), cfx_int(-1));
+    return CFX_CALL(s, "torch.linalg.matrix_norm", call->in[0],
+                    cfx_str(s, "nuc"), axes, call->in[2]);
+}
+
 CFX_COMPOSITE(linalg_norm)
 CFX_COMPOSITE(linalg_matrix_norm)
+CFX_COMPOSITE(nuclear_norm)
 
 #define TAIL "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor"
 
@@ -142,4 +175,21 @@ const cfx_op cfx_op__linalg_matrix_norm = {
     .infer = linalg_matrix_norm_infer,
     .cost = linalg_matrix_norm_cost,
     .run = linalg_matrix_norm_run,
+};
+
+const cfx_op cfx_op__nuclear_norm = {
+    .schema = "nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False) "
+              "-> Tensor",
+    .aliases = "aten.nuclear_norm.dim",
+    .variants = (const cfx_variant[]){
+        {"torch.nuclear_norm(Tensor self, int[] dim, bool keepdim=False) -> "
+         "Tensor", NULL},
+        {"torch.nuclear_norm(Tensor self, bool keepdim=False) -> Tensor", NULL},
+        {"aten.nuclear_norm.default(Tensor self, bool keepdim=False) -> Tensor",
+         NULL},
+        {NULL, NULL}},
+    .doc = "The sum of the singular values of matrices.",
+    .infer = nuclear_norm_infer,
+    .cost = nuclear_norm_cost,
+    .run = nuclear_norm_run,
 };

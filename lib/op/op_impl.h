@@ -45,6 +45,11 @@ bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *schema,
                        const cfx_value *args, size_t n, cfx_error *err,
                        cfx_status *st);
 
+/* Does the target take `out`, which the call does not give? Then it is not what
+ * is called. */
+bool cfx_target__misses_out(const cfx_target *t, const cfx_value *kwargs,
+                            size_t nkwargs);
+
 /* ---- Calls ---- */
 
 /* What messages call an operator: the name of its schema, or, where no call has
@@ -79,11 +84,50 @@ typedef cfx_status cfx_call_look(cfx_call *call, void *user);
 cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
                           cfx_value *out);
 
-/* Of a call that was inferred: is its result computed straight into its first
- * argument? */
+/* Of a call that was inferred: is its result computed straight into the tensor
+ * that it is written to? */
 bool cfx_call__writes_straight(const cfx_call *call);
 
 /* Give back what infer left in a call that failed or was not wrapped. */
 void cfx_call__clear(cfx_call *call);
+
+/* ---- out= ---- */
+
+/* In an operator's flags: it is a cfx_out_op. */
+enum { CFX_OP__OUT = 1 << 20 };
+
+/* An operator that writes its results to `out`, its last parameter. */
+typedef struct cfx_out_op {
+    cfx_op op;
+    const cfx_op *of;          /* the operator that gives new results */
+    const cfx_schema *schema;  /* of that */
+} cfx_out_op;
+
+/* Can the results of an operator be written to `out`? */
+bool cfx_out__is_offered(const cfx_op *op);
+/* Make the operator that does it; NULL on lack of memory. */
+const cfx_out_op *cfx_out__new(cfx_arena *arena, const cfx_op *op,
+                               const cfx_schema *schema);
+/* A signature of op, `text`, which reads as `read`, with `out` behind it. */
+const char *cfx_out__signature(cfx_arena *arena, const char *text,
+                               const cfx_schema *read, const cfx_op *op);
+
+/* The arguments of a call as they were bound, while rules see the operator's
+ * own. */
+typedef struct cfx_out_taken {
+    const cfx_schema *schema;
+    const cfx_value *in;
+    cfx_value own[CFX_MAX_PARAMS];
+} cfx_out_taken;
+
+/* Move `out`, where the call has it, from call->in to call->into; and back. */
+cfx_status cfx_call__take_out(cfx_call *call, cfx_out_taken *taken);
+void cfx_call__put_out(cfx_call *call, const cfx_out_taken *taken);
+
+/* The tensor that result i is written to; NULL: a new one. */
+cfx_tensor *cfx_call__target(const cfx_call *call, int i);
+/* Refuse to write the result r to t as PyTorch does. */
+cfx_status cfx_call__check_out(cfx_call *call, const cfx_tensor *r,
+                               const cfx_tensor *t, bool same_shape);
 
 #endif

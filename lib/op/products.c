@@ -11,6 +11,7 @@
 
 #include "op/composite.h"
 #include "op/infer.h"
+#include "op/list.h"
 
 #define IN(k) call->in[k]
 
@@ -42,6 +43,8 @@ static cfx_value add_scaled(cfx_scope *s, cfx_value self, cfx_value beta,
                             cfx_value alpha, cfx_value product)
 {
     const cfx_tensor *p = cfx_known(s, product);
+    if (cfx_scope_failed(s))
+        return cfx_none();
     if (cfx_value_number(alpha) != 1)
         product = CFX_CALL(s, "torch.mul", product, alpha);
     if (p)
@@ -53,14 +56,21 @@ static cfx_value add_scaled(cfx_scope *s, cfx_value self, cfx_value beta,
     return CFX_CALL(s, "torch.add", self, product);
 }
 
-/* A factor in the type of the result: bools are true or not, and integers lose
- * their fraction. */
-static cfx_value factor(cfx_value v, cfx_dtype type)
+/* Argument k as a factor in the type of the result: bools are true or not, and
+ * integers lose their fraction. */
+static cfx_value factor(cfx_scope *s, const cfx_call *call, int k,
+                        cfx_dtype type)
 {
+    cfx_call checked = *call;
+    cfx_value v = IN(k);
+    checked.err = &s->error;
     if (type == CFX_BOOL)
         return cfx_bool(cfx_value_number(v) != 0);
-    return !cfx_dtype_is_float(type) && v.kind == CFX_FLOAT
-               ? cfx_int((int64_t)v.u.f) : v;
+    if (cfx_dtype_is_float(type))
+        return v;
+    if (cfx_list_check_number(&checked, v, type))
+        return cfx_none();
+    return v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
 }
 
 static cfx_value addr_build(cfx_scope *s, const cfx_call *call)
@@ -72,8 +82,8 @@ static cfx_value addr_build(cfx_scope *s, const cfx_call *call)
                                   "tensors, argument %s must not be a "
                                   "floating point number",
                                   call->schema->params[k].name);
-    return add_scaled(s, IN(0), factor(IN(3), type), factor(IN(4), type),
-                      outer(s, IN(1), IN(2)));
+    return add_scaled(s, IN(0), factor(s, call, 3, type),
+                      factor(s, call, 4, type), outer(s, IN(1), IN(2)));
 }
 
 static cfx_value addbmm_build(cfx_scope *s, const cfx_call *call)
@@ -86,9 +96,11 @@ static cfx_value addbmm_build(cfx_scope *s, const cfx_call *call)
                               cfx_dtypes[x->dtype].name, cfx_dtypes[
                                   cfx_call_tensor(call, 1)->dtype].name);
     cfx_value each = CFX_CALL(s, "torch.bmm", IN(1), IN(2));
-    each = CFX_CALL(s, "torch.sum", each, cfx_tuple(s, cfx_int(0)));
-    return add_scaled(s, IN(0), factor(IN(3), type), factor(IN(4), type),
-                      each);
+    cfx_value args[] = {each, cfx_tuple(s, cfx_int(0))};
+    cfx_value dtype[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(type)};
+    each = cfx_call_function(s, "torch.sum", args, 2, dtype, 1);
+    return add_scaled(s, IN(0), factor(s, call, 3, type),
+                      factor(s, call, 4, type), each);
 }
 
 /* ---- Contractions ---- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "kernel/reduce.h"
+#include "op/composite.h"
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
@@ -368,11 +369,6 @@ static cfx_status check_identity(cfx_call *call, int k)
 static cfx_status norm_infer(cfx_call *call)
 {
     int k = param(call, "p");
-    if (k >= 0 && call->in[k].kind == CFX_STR &&
-        strcmp(cfx_call_str(call, k), "fro"))
-        return cfx_call_fail(call, CFX_EUNSUPPORTED,
-                             "p='%s' is not supported",
-                             cfx_call_str(call, k));
     cfx_status st = check_identity(call, k < 0 ? param(call, "ord") : k);
     return st ? st : reduce_infer(call);
 }
@@ -390,6 +386,45 @@ const cfx_op cfx_op__linalg_vector_norm = {
     .run = norm_run,
 };
 
+/* All words but 'fro' are norms of matrices, by default of all axes. */
+static bool is_of_matrix(const cfx_call *call)
+{
+    return call->in[1].kind == CFX_STR && strcmp(cfx_call_str(call, 1), "fro");
+}
+
+static cfx_value matrix_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    int rank = cfx_call_tensor(call, 0)->rank;
+    cfx_value axis[CFX_MAX_RANK];
+    cfx_value args[] = {call->in[0], call->in[1], call->in[2], call->in[3]};
+    cfx_value dtype[] = {cfx_str(s, "dtype"), call->in[4]};
+    for (int i = 0; i < rank; i++)
+        axis[i] = cfx_int(i);
+    if (!cfx_call_has(call, 2))
+        args[2] = cfx_list_of(s, CFX_TUPLE, (size_t)rank, axis);
+    return cfx_call_function(s, "torch.linalg.matrix_norm", args, 4, dtype, 1);
+}
+
+static cfx_status any_norm_infer(cfx_call *call)
+{
+    return is_of_matrix(call) ? cfx_composite_infer(call, matrix_norm_build)
+                              : norm_infer(call);
+}
+
+static void any_norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (is_of_matrix(call))
+        cfx_composite_cost(call, cost, matrix_norm_build);
+    else
+        norm_cost(call, cost);
+}
+
+static cfx_status any_norm_run(cfx_call *call)
+{
+    return is_of_matrix(call) ? cfx_composite_run(call, matrix_norm_build)
+                              : norm_run(call);
+}
+
 const cfx_op cfx_op__norm = {
     .schema = "norm(Tensor self, any p='fro', int[1]? dim=None, bool "
               "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
@@ -397,7 +432,7 @@ const cfx_op cfx_op__norm = {
                "aten.norm.ScalarOpt_dim",
     .doc = "The p-norm along axes; by default the Frobenius norm.",
     .code = CODE(CFX_RED_NORM, FLOAT),
-    .infer = norm_infer,
-    .cost = norm_cost,
-    .run = norm_run,
+    .infer = any_norm_infer,
+    .cost = any_norm_cost,
+    .run = any_norm_run,
 };

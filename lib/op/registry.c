@@ -28,6 +28,7 @@ typedef struct registry {
     cfx_arena arena;
     cfx_map names;      /* to the first cfx_target of a chain */
     cfx_map schemas;    /* by the text of the schema: cfx_schema */
+    cfx_map outs;       /* by the address of an operator: its cfx_out_op */
     const cfx_op **ops; /* heads of chains, in order */
     size_t nops, cap;
     const cfx_op *user; /* being registered; NULL for the built-in ones */
@@ -162,6 +163,7 @@ static void registry_free(cfx_context *ctx, void *p)
         return;
     cfx_map_release(&r->names);
     cfx_map_release(&r->schemas);
+    cfx_map_release(&r->outs);
     cfx_arena_release(&r->arena);
     cfx_free(ctx, r->ops, r->cap * sizeof(*r->ops));
     cfx_free(ctx, r->costs, r->costs_cap * sizeof(*r->costs));
@@ -182,6 +184,7 @@ static void *registry_make(cfx_context *ctx)
     cfx_arena_init(&r->arena, ctx);
     cfx_map_init(&r->names, ctx);
     cfx_map_init(&r->schemas, ctx);
+    cfx_map_init(&r->outs, ctx);
     for (size_t i = 0; cfx_ops__builtin[i]; i++)
         if (add_op(r, cfx_ops__builtin[i], NULL)) {
             registry_free(ctx, r);
@@ -216,21 +219,148 @@ static cfx_status schema_of(registry *r, const char *text, bool full_name,
     return CFX_OK;
 }
 
-/* Read the schemas of a chain that is asked for the first time. */
+static cfx_status read_signatures(registry *r, cfx_target *t,
+                                  const cfx_schema **variant, cfx_error *err)
+{
+    bool numbers = t->op->flags & CFX_OP_NUMBERS;
+    cfx_status st = schema_of(r, t->op->schema, false, numbers, &t->schema,
+                              err);
+    *variant = t->schema;
+    if (!st && t->how)
+        st = schema_of(r, t->how->schema, true, numbers, variant, err);
+    return st;
+}
+
+/* ---- out= ---- */
+
+/* The operator that writes what op gives: one in a context. */
+static const cfx_out_op *out_of(registry *r, const cfx_op *op,
+                                const cfx_schema *schema)
+{
+    cfx_map_entry *e = cfx_map_get(&r->outs, (const char *)&op, sizeof(op));
+    if (e)
+        return e->v.p;
+    const cfx_out_op *o = cfx_out__new(&r->arena, op, schema);
+    e = o ? cfx_map_put(&r->outs, (const char *)&o->of, sizeof(o->of), NULL)
+          : NULL;
+    if (e)
+        e->v.p = (void *)(uintptr_t)o;
+    return e ? o : NULL;
+}
+
+/* The signature of a target, whose own is read, with `out`: *out is NULL where
+ * there is none. */
+static cfx_status make_out(registry *r, const cfx_target *t,
+                           const cfx_schema *variant, cfx_target **out,
+                           cfx_error *err)
+{
+    *out = NULL;
+    if (t->inplace || t->method || !cfx_out__is_offered(t->op) ||
+        variant->nparams == CFX_MAX_PARAMS ||
+        t->schema->nparams == CFX_MAX_PARAMS)
+        return CFX_OK;
+    const cfx_out_op *o = out_of(r, t->op, t->schema);
+    cfx_target *new = cfx_arena_alloc(&r->arena, sizeof(*new));
+    cfx_variant *how = t->how ? cfx_arena_alloc(&r->arena, sizeof(*how))
+                              : NULL;
+    if (!o || !new || (t->how && !how))
+        return cfx_no_memory(err);
+    *new = (cfx_target){.name = t->name, .op = &o->op, .how = how};
+    if (how) {
+        how->schema = cfx_out__signature(&r->arena, t->how->schema, variant,
+                                         t->op);
+        how->lower = t->how->lower;
+        if (!how->schema)
+            return cfx_no_memory(err);
+    }
+    *out = new;
+    return CFX_OK;
+}
+
+/* Functions of torch take `out`; ATen has overloads of their own for it. */
+static bool takes_out(const char *name)
+{
+    return !strncmp(name, "torch.", 6) &&
+           strncmp(name, "torch.nn.functional.", 20);
+}
+
+/* Read the signatures of a chain that is asked for the first time, and put
+ * those with `out` behind each. Nobody has seen what is not read yet. */
 static cfx_status resolve(registry *r, cfx_target *t, cfx_error *err)
 {
     for (; t && !t->variant; t = (cfx_target *)t->next) {
-        bool numbers = t->op->flags & CFX_OP_NUMBERS;
-        const cfx_schema *variant = NULL;
-        cfx_status st = schema_of(r, t->op->schema, false, numbers,
-                                  &t->schema, err);
-        if (!st && t->how)
-            st = schema_of(r, t->how->schema, true, numbers, &variant, err);
+        const cfx_schema *variant;
+        cfx_target *out = NULL;
+        cfx_status st = read_signatures(r, t, &variant, err);
+        if (!st && takes_out(t->name))
+            st = make_out(r, t, variant, &out, err);
         if (st)
             return st;
-        t->variant = t->how ? variant : t->schema;
+        if (out) {
+            out->next = t->next;
+            t->next = out;
+        }
+        t->variant = variant;
     }
     return CFX_OK;
+}
+
+/* Does a list of names, or a signature, have one that begins so? */
+static bool names_begin(const char *list, const char *prefix, size_t n)
+{
+    for (const char *p = list; p && *p; p += strspn(p, " ")) {
+        if (!strncmp(p, prefix, n))
+            return true;
+        p += strcspn(p, " ");
+    }
+    return false;
+}
+
+static cfx_status add_out(registry *r, const char *name, size_t len,
+                          cfx_target t, cfx_error *err)
+{
+    const cfx_schema *variant;
+    cfx_target *out = NULL;
+    cfx_status st = read_signatures(r, &t, &variant, err);
+    if (!st)
+        st = make_out(r, &t, variant, &out, err);
+    return st || !out ? st : add_target(r, name, len, *out, err);
+}
+
+/* Add the overloads of one of ATen's operators that have `out`. */
+static cfx_status add_outs(registry *r, const cfx_op *op, const char *name,
+                           size_t len, size_t prefix, cfx_error *err)
+{
+    cfx_target t = {.name = name, .op = op};
+    cfx_status st = CFX_OK;
+    if (names_begin(op->aliases, name, prefix))
+        st = add_out(r, name, len, t, err);
+    for (const cfx_variant *v = op->variants; !st && v && v->schema; v++)
+        if (!strncmp(v->schema, name, prefix)) {
+            t.how = v;
+            st = add_out(r, name, len, t, err);
+        }
+    return st;
+}
+
+/* "aten.add.out", "aten.eq.Scalar_out": all overloads of add, of eq. */
+static cfx_status find_aten_out(registry *r, const char *name, size_t len,
+                                cfx_target **out, cfx_error *err)
+{
+    const char *dot = strrchr(name, '.');
+    cfx_status st = CFX_OK;
+    *out = NULL;
+    if (strncmp(name, "aten.", 5) || dot < name + 5 || len < 4 ||
+        strcmp(name + len - 3, "out") || !strchr("._", name[len - 4]))
+        return CFX_OK;
+    for (size_t i = 0; i < r->nops && !st; i++)
+        for (const cfx_op *op = r->ops[i]; op && !st; op = op->next)
+            st = add_outs(r, op, name, len, (size_t)(dot + 1 - name), err);
+    if (st)
+        cfx_map_remove(&r->names, name, len);
+    else
+        *out = chain_of(r, name, len);
+    return st;
 }
 
 /* *out is NULL where there is none of that name. */
@@ -249,7 +379,9 @@ static cfx_status find(const cfx_target **out, cfx_context *ctx,
     memcpy(buf + a, name, b + 1);
     cfx_mutex_lock(&r->lock);
     cfx_target *t = chain_of(r, buf, a + b);
-    cfx_status st = t ? resolve(r, t, err) : CFX_OK;
+    cfx_status st = t ? CFX_OK : find_aten_out(r, buf, a + b, &t, err);
+    if (!st && t)
+        st = resolve(r, t, err);
     cfx_mutex_unlock(&r->lock);
     if (!st)
         *out = t;
@@ -405,6 +537,8 @@ cfx_status cfx_set_cost(cfx_context *ctx, const cfx_op *op,
 cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op)
 {
     registry *r = registry_of(ctx);
+    if (op->flags & CFX_OP__OUT)
+        op = ((const cfx_out_op *)op)->of;
     const struct own_cost *own = r && r->ncosts ? own_cost(r, op) : NULL;
     return own ? own->rule : op->cost;
 }

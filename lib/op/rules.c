@@ -3,6 +3,8 @@
  */
 #include "op/rules.h"
 
+#include "op/list.h"
+
 /* ---- infer ---- */
 
 static cfx_dtype own_type(const cfx_call *call)
@@ -79,6 +81,20 @@ cfx_status cfx_binary_float(cfx_call *call)
 cfx_status cfx_binary_bool(cfx_call *call)
 {
     return cfx_infer_pointwise(call, 0, 2, CFX_BOOL);
+}
+
+cfx_status cfx_binary_alpha(cfx_call *call, cfx_dtype type, bool subtract)
+{
+    cfx_value alpha = call->in[2];
+    if (cfx_dtype_is_float(type))
+        return CFX_OK;
+    if (alpha.kind == CFX_FLOAT)
+        return cfx_call_fail(call, CFX_EDTYPE, "For integral input tensors, "
+                             "argument alpha must not be a floating point "
+                             "number.");
+    if (subtract && alpha.kind == CFX_INT)
+        alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
+    return cfx_list_check_number(call, alpha, type);
 }
 
 /* ---- cost ---- */

@@ -33,6 +33,10 @@ cfx_status cfx_binary_only_float(cfx_call *call);
 cfx_status cfx_binary_float(cfx_call *call);
 cfx_status cfx_binary_bool(cfx_call *call);
 
+/* Refuse a factor, argument 2, that integers do not have; it is negated where
+ * it is subtracted. */
+cfx_status cfx_binary_alpha(cfx_call *call, cfx_dtype type, bool subtract);
+
 /* ---- cost: cfx_cost_STEPS_TRANSCENDENTAL ---- */
 
 cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_2_1,

@@ -9,6 +9,7 @@
  */
 #include "kernel/pointwise.h"
 #include "kernel/random.h"
+#include "op/composite.h"
 #include "op/create.h"
 #include "op/cost.h"
 #include "op/infer.h"
@@ -157,6 +158,73 @@ static cfx_status normal_run(cfx_call *call)
                        cfx_call_double(call, 1));
 }
 
+/* ---- normal, of tensors ---- */
+
+/* The result has the type of the mean, where that is a tensor. */
+static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value mean = call->in[0], std = call->in[1], extents[CFX_MAX_RANK];
+    cfx_value like = mean.kind == CFX_TENSOR ? mean : std;
+    if (like.kind != CFX_TENSOR)
+        return cfx_scope_fail(s, CFX_EINVAL, "normal: of two numbers needs a "
+                              "size");
+    if (mean.kind == CFX_TENSOR && std.kind == CFX_TENSOR)
+        like = cfx_nth(s, CFX_CALL(s, "torch.broadcast_tensors", mean, std), 0);
+    const cfx_tensor *t = cfx_known(s, like);
+    if (!t)
+        return cfx_none();
+    if (std.kind != CFX_TENSOR && !(cfx_value_number(std) >= 0) &&
+        !cfx_infer_is_unknown(call, cfx_value_number(std)))
+        return cfx_scope_fail(s, CFX_EINVAL, "normal: expects std >= 0.0, but "
+                              "found std %g", cfx_value_number(std));
+    for (int i = 0; i < t->rank; i++)
+        extents[i] = cfx_value_of_dim(t->shape[i]);
+    cfx_value size = cfx_list_of(s, CFX_TUPLE, (size_t)t->rank, extents);
+    cfx_value keys[] = {cfx_str(s, "dtype"),
+                        cfx_value_of_dtype((cfx_dtype)t->dtype)};
+    cfx_value y = cfx_call_function(s, "torch.randn", &size, 1, keys, 1);
+    y = CFX_CALL(s, "Tensor.mul_", y, std);
+    return CFX_CALL(s, "Tensor.add_", y, mean);
+}
+
+static cfx_status normals_infer(cfx_call *call)
+{
+    return cfx_composite_infer(call, normals_build);
+}
+
+static void normals_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_composite_cost(call, cost, normals_build);
+}
+
+static cfx_status normals_run(cfx_call *call)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
+    bool ok = cfx_call_tensor(call, 1) == NULL ||
+              cfx_truth(&s, CFX_CALL(&s, "torch.all",
+                                     CFX_CALL(&s, "torch.ge", call->in[1],
+                                              cfx_int(0))));
+    cfx_status st = cfx_scope_status(&s, call->err);
+    cfx_scope_release(&s);
+    if (!st && !ok)
+        st = cfx_call_fail(call, CFX_EINVAL, "expects all elements of std >= "
+                           "0.0");
+    return st ? st : cfx_composite_run(call, normals_build);
+}
+
+static const cfx_op normals = {
+    .schema = "normal.Tensor_Tensor(Tensor mean, Tensor std=1.0, *, Generator? "
+              "generator=None) -> Tensor",
+    .aliases = "torch.normal aten.normal.Tensor_Tensor "
+               "aten.normal.Tensor_float aten.normal.float_Tensor",
+    .doc = "Normally distributed numbers, each of its own mean and deviation.",
+    .flags = CFX_OP_RANDOM | CFX_OP_NUMBERS,
+    .infer = normals_infer,
+    .cost = normals_cost,
+    .run = normals_run,
+};
+
 const cfx_op cfx_op__normal = {
     .schema = "normal.float_float(float mean, float std, SymInt[] size, *, "
               OPTIONS ") -> Tensor",
@@ -165,6 +233,7 @@ const cfx_op cfx_op__normal = {
     .flags = CFX_OP_RANDOM,
     .infer = normal_infer,
     .run = normal_run,
+    .next = &normals,
 };
 
 /* ---- randint ---- */

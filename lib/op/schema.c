@@ -118,10 +118,10 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
     r->at += n;
     p->base = (uint8_t)t->base;
     p->kinds = t->kinds;
-    if (t->base == CFX_T_TENSOR && r->numbers)
-        p->kinds |= NUMBER_KINDS;
     if (read_alias(r, p))
         return CFX_EPARSE;
+    if (t->base == CFX_T_TENSOR && r->numbers && !p->writes)
+        p->kinds |= NUMBER_KINDS;
     bool question = take(r, "?");
     if (take(r, "[")) {
         p->list = true;
@@ -311,7 +311,8 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
     return CFX_OK;
 }
 
-/* The fields of a named tuple, once all returns have a name. */
+/* The fields of a named tuple, once all returns have a name. Where they are
+ * arguments PyTorch has another type for them. */
 static cfx_status name_result(struct reader *r, cfx_schema *s, cfx_buf *fields)
 {
     cfx_named_tuple *t = cfx_arena_alloc(r->arena, sizeof(*t));
@@ -320,7 +321,8 @@ static cfx_status name_result(struct reader *r, cfx_schema *s, cfx_buf *fields)
     char *words = cfx_arena_strdup(r->arena, cfx_buf_str(fields), fields->len);
     if (!t || !name || !words)
         return cfx_no_memory(r->err);
-    snprintf(name, n, "torch.return_types.%s", s->name);
+    snprintf(name, n, "torch.return_types.%s%s", s->name,
+             s->returns_written ? "_out" : "");
     *t = (cfx_named_tuple){name, words};
     s->result = t;
     return CFX_OK;
