@@ -494,7 +494,8 @@ static void walk_op(struct walk *w, const cfx_op *op, const char *header)
     size_t n = op->doc ? strlen(op->doc) : 0;
     check(w, n && strchr(".?", op->doc[n - 1]), "has no sentence of doc",
           s->text, "");
-    check(w, op->infer, "has no infer", s->text, "");
+    check(w, !op->infer != !op->call_graphs,
+          "has neither or both of infer and call_graphs", s->text, "");
     /* Without run the results are views, no tensors, or numbers that stood in
      * the arguments. */
     const char *returns = strrchr(s->text, '>');

@@ -124,7 +124,7 @@ static cfx_status graph_effects(const cfx_graph *g, cfx_effects *out,
     return st;
 }
 
-static cfx_status module_effects(const cfx_module *m, cfx_effects *out,
+static cfx_status module_effects(cfx_module *m, cfx_effects *out,
                                  int depth, cfx_error *err)
 {
     uint64_t known = cfx_module__effects(m);
@@ -248,7 +248,7 @@ static cfx_effects unknown_effects(const cfx_node *n)
 
 /* Add what a graph that is an argument does: it may be called, with any of the
  * others. */
-static cfx_status add_graph(const cfx_module *m, cfx_effects *e, int depth,
+static cfx_status add_graph(cfx_module *m, cfx_effects *e, int depth,
                             cfx_error *err)
 {
     cfx_effects of;
@@ -365,7 +365,7 @@ static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
                                       int depth, cfx_error *err)
 {
     const char *path = n->target.u.str->text;
-    const cfx_module *m = n->graph->owner;
+    cfx_module *m = n->graph->owner;
     m = m ? cfx_module_at(m, path) : NULL;
     if (!m)
         return cfx_fail(err, CFX_ENAME,

@@ -268,7 +268,7 @@ static cfx_status run(recorder *r, cfx_module *m, int rank,
     return CFX_OK;
 }
 
-static cfx_status attempt(const cfx_module *m, int rank,
+static cfx_status attempt(cfx_module *m, int rank,
                           const struct types *of, cfx_effects *e,
                           cfx_error *err)
 {
@@ -279,7 +279,7 @@ static cfx_status attempt(const cfx_module *m, int rank,
         return st;
     recorder_init(&r, m->ctx, env);
     r.base.any_arguments = true;
-    st = run(&r, (cfx_module *)m, rank, of);
+    st = run(&r, m, rank, of);
     if (st == CFX_ENOMEM || st == CFX_ELIMIT || st == CFX_ECANCEL)
         cfx_fail(err, st, "%s", st == CFX_ENOMEM ? "out of memory"
                                                  : r.base.error.text);
@@ -299,7 +299,7 @@ static bool takes_tensors(const cfx_module *m)
     return false;
 }
 
-cfx_status cfx_graph__follow(const cfx_module *m, cfx_effects *e,
+cfx_status cfx_graph__follow(cfx_module *m, cfx_effects *e,
                              cfx_error *err)
 {
     const cfx_dtype own = type_of_state(m);

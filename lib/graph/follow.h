@@ -13,7 +13,7 @@ extern const cfx_effects cfx_graph__worst;
 /* What a call of a module with a forward does, by the parameters of its
  * forward; the worst where no forward could be run. Fails with CFX_ENOMEM,
  * CFX_ELIMIT, CFX_ECANCEL. */
-cfx_status cfx_graph__follow(const cfx_module *m, cfx_effects *e,
+cfx_status cfx_graph__follow(cfx_module *m, cfx_effects *e,
                              cfx_error *err);
 
 #endif

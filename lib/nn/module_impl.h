@@ -127,22 +127,22 @@ CFX_INLINE uint64_t cfx_module__effects(const cfx_module *m)
 {
     return __atomic_load_n(&m->effects, __ATOMIC_RELAXED);
 }
-CFX_INLINE void cfx_module__watch(const cfx_module *m)
+CFX_INLINE void cfx_module__watch(cfx_module *m)
 {
-    for (const cfx_module *at = m; at; at = cfx_module_next(at, m))
+    for (cfx_module *at = m; at; at = cfx_module_next(at, m))
         if (!cfx_module__effects(at))
-            __atomic_fetch_or((uint64_t *)&at->effects, CFX_MODULE_WATCHED,
+            __atomic_fetch_or(&at->effects, CFX_MODULE_WATCHED,
                               __ATOMIC_RELAXED);
 }
-CFX_INLINE void cfx_module__keep_effects(const cfx_module *m, uint64_t found)
+CFX_INLINE void cfx_module__keep_effects(cfx_module *m, uint64_t found)
 {
-    __atomic_store_n((uint64_t *)&m->effects, found | CFX_MODULE_WATCHED,
+    __atomic_store_n(&m->effects, found | CFX_MODULE_WATCHED,
                      __ATOMIC_RELAXED);
 }
-CFX_INLINE void cfx_module__forget_effects(const cfx_module *m)
+CFX_INLINE void cfx_module__forget_effects(cfx_module *m)
 {
     for (; m && cfx_module__effects(m); m = m->parent)
-        __atomic_store_n((uint64_t *)&m->effects, 0, __ATOMIC_RELAXED);
+        __atomic_store_n(&m->effects, 0, __ATOMIC_RELAXED);
 }
 
 /* Schemas of a type, read once. */
