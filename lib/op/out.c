@@ -40,9 +40,8 @@ static const char *returns_of(const char *schema)
 
 bool cfx_out__is_offered(const cfx_op *op)
 {
-    const uint32_t never = CFX_OP_OWN_RESULT | CFX_OP_EFFECT | CFX_OP__GRAPHS |
-                           CFX_OP__OUT;
-    return op->run && !(op->flags & never) &&
+    const uint32_t never = CFX_OP_OWN_RESULT | CFX_OP_EFFECT | CFX_OP__OUT;
+    return op->run && !op->call_graphs && !(op->flags & never) &&
            gives_new_tensors(returns_of(op->schema));
 }
 
