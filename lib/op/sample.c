@@ -200,7 +200,7 @@ static void normals_cost(const cfx_call *call, cfx_cost *cost)
 static cfx_status normals_run(cfx_call *call)
 {
     cfx_scope s;
-    cfx_scope_init(&s, &cfx_eager_class, call->ctx, NULL);
+    cfx_scope_init(&s, &cfx_composite__eager, call->ctx, NULL);
     bool ok = cfx_call_tensor(call, 1) == NULL ||
               cfx_truth(&s, CFX_CALL(&s, "torch.all",
                                      CFX_CALL(&s, "torch.ge", call->in[1],
