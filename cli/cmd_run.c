@@ -267,8 +267,8 @@ static int by_time(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* Room for the time of run i. It grows with the runs that were made: whoever asks
- * for a billion stops them long before. */
+/* Room for the time of run i. It grows with the runs that were made: whoever
+ * asks for a billion stops them long before. */
 static cfx_status make_room(double **seconds, int i, cfx_error *err)
 {
     if (i & (i - 1)) /* it is full at 0 and at powers of two */

@@ -6,9 +6,9 @@
  * so that a line was pushed out long before its turn comes again. Stores stay
  * behind in the caches when the time is taken, unless they go past them: a
  * sample with such stores is a window of pieces that passes WINDOW times what
- * the caches hold. Others are as short as the clock allows, since what else goes
- * on at the same memory leaves it free for milliseconds only, and a floor is
- * what no run is below. Where time or memory is too short for that, or others
+ * the caches hold. Others are as short as the clock allows, since other work on
+ * the same memory leaves it free for milliseconds only, and a floor is what no
+ * run is below. Where time or memory is too short for that, or others
  * had a part of the processors, the machine is marked.
  */
 #define _GNU_SOURCE 1

@@ -108,7 +108,8 @@ CFX_API const cfx_interp_class *cfx_interp_class_with(
 
 /* Prepare a zeroed struct. Fails with CFX_EOPERATOR for operators and CFX_ENAME
  * for modules that are unknown, CFX_EINVAL for arguments that bind to no
- * signature, CFX_EGRAPH, CFX_ENOMEM; each with "While executing %node : ...". */
+ * signature, CFX_EGRAPH, CFX_ENOMEM; each with "While executing %node : ...".
+ */
 CFX_API cfx_status cfx_interp_init(cfx_interp *it,
                                    const cfx_interp_class *cls,
                                    cfx_module *gm, cfx_error *err);

@@ -150,7 +150,7 @@ static long run_target(const fuzz_target *t, const char *folder, long times)
         n++;
         for (long k = 0; k < times; k++, n++) {
             size_t size = change(input, &seeds[i]);
-            uint8_t *exact = malloc(size + !size); /* what lies beyond is seen */
+            uint8_t *exact = malloc(size + !size); /* reads beyond are seen */
             if (!exact)
                 die("malloc");
             memcpy(exact, input, size);
