@@ -70,32 +70,14 @@ static void end_holder(void *user)
     end_block(h->w, h->block);
 }
 
-/* Room for one more. */
-static cfx_status grow(cfx_context *ctx, void **list, size_t n, size_t *cap,
-                       size_t size, cfx_error *err)
-{
-    if (n < *cap)
-        return CFX_OK;
-    size_t more = *cap ? 2 * *cap : 256;
-    void *p = more <= INT32_MAX
-                  ? cfx_realloc(ctx, *list, *cap * size, more * size) : NULL;
-    if (!p)
-        return cfx_no_memory(err);
-    *list = p;
-    *cap = more;
-    return CFX_OK;
-}
-
 static cfx_status add_block(walk *w, cfx_block_kind kind, cfx_dim bytes,
                             uint32_t *at, cfx_error *err)
 {
     cfx_memory_plan *p = w->p;
-    void *list = p->block;
-    cfx_status st = grow(p->ctx, &list, p->nblocks, &p->block_cap,
-                         sizeof(*p->block), err);
-    p->block = list;
-    if (st)
-        return st;
+    if (p->nblocks == INT32_MAX) /* their numbers are int32_t */
+        return cfx_no_memory(err);
+    if (cfx_grow(p->ctx, p->block, p->block_cap, p->nblocks + 1, err))
+        return CFX_ENOMEM;
     uint32_t k = (uint32_t)p->nblocks++;
     cfx_memory_block *b = &p->block[k];
     *b = (cfx_memory_block){
@@ -215,10 +197,9 @@ static cfx_status walk_get_attr(cfx_scope *s, struct cfx_module *m,
 static cfx_status add_call(walk *w, const cfx_op *op, cfx_error *err)
 {
     cfx_memory_plan *p = w->p;
-    void *list = p->call;
-    cfx_status st = grow(p->ctx, &list, p->ncalls, &p->call_cap,
-                         sizeof(*p->call), err);
-    p->call = list;
+    if (p->ncalls == INT32_MAX)
+        return cfx_no_memory(err);
+    cfx_status st = cfx_grow(p->ctx, p->call, p->call_cap, p->ncalls + 1, err);
     if (!st)
         p->call[p->ncalls++] = (cfx_memory_call){
             .node = w->scope.node,

@@ -83,16 +83,8 @@ static cfx_status forget(cfx_shape_scope *s, cfx_call *call, cfx_tensor *t)
 {
     if (cfx_tensor_is_meta(t) || is_written(s, t))
         return CFX_OK;
-    if (s->nwritten == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 8;
-        void *p = cfx_realloc(s->base.ctx, s->written,
-                              s->cap * sizeof(*s->written),
-                              cap * sizeof(*s->written));
-        if (!p)
-            return cfx_no_memory(call->err);
-        s->written = p;
-        s->cap = cap;
-    }
+    if (cfx_grow(s->base.ctx, s->written, s->cap, s->nwritten + 1, call->err))
+        return CFX_ENOMEM;
     s->written[s->nwritten++] = cfx_tensor_ref(t);
     return CFX_OK;
 }

@@ -157,7 +157,8 @@ cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
                                const cfx_allocator *from,
                                const cfx_heap_source *source, cfx_error *err)
 {
-    cfx_context *ctx = cfx_aligned_alloc(of, sizeof(*ctx), _Alignof(cfx_context));
+    cfx_context *ctx = cfx_aligned_alloc(of, sizeof(*ctx),
+                                         _Alignof(cfx_context));
     *out = ctx;
     if (ctx)
         memset((void *)ctx, 0, sizeof(*ctx));

@@ -280,9 +280,10 @@ static cfx_status attempt(cfx_module *m, int rank,
     recorder_init(&r, m->ctx, env);
     r.base.any_arguments = true;
     st = run(&r, m, rank, of);
-    if (st == CFX_ENOMEM || st == CFX_ELIMIT || st == CFX_ECANCEL)
-        cfx_fail(err, st, "%s", st == CFX_ENOMEM ? "out of memory"
-                                                 : r.base.error.text);
+    if (st == CFX_ENOMEM)
+        cfx_no_memory(err);
+    else if (st == CFX_ELIMIT || st == CFX_ECANCEL)
+        cfx_fail(err, st, "%s", r.base.error.text);
     *e = r.e;
     recorder_release(&r);
     cfx_shape_env_free(env);

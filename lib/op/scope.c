@@ -155,16 +155,9 @@ static bool is_counted(cfx_value v)
 
 static cfx_value push(cfx_scope *s, cfx_value v)
 {
-    if (s->nvalues == s->cap) {
-        size_t cap = s->cap ? 2 * s->cap : 16;
-        void *p = cfx_realloc(s->ctx, s->values, s->cap * sizeof(v),
-                              cap * sizeof(v));
-        if (!p) {
-            cfx_value_unref(v);
-            return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
-        }
-        s->values = p;
-        s->cap = cap;
+    if (cfx_grow(s->ctx, s->values, s->cap, s->nvalues + 1, &s->error)) {
+        cfx_value_unref(v);
+        return cfx_none();
     }
     s->values[s->nvalues++] = v;
     return v;
@@ -510,8 +503,10 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
     if (cfx_scope_failed(s))
         return out;
     const cfx_schema *schema = cfx_op_schema(s->ctx, op);
-    if (!schema)
-        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (!schema) {
+        cfx_no_memory(&s->error);
+        return out;
+    }
     if (cfx_scope__records(s))
         return cfx_scope__spell(s, op, schema, args, n, inplace, &out)
                    ? cfx_none()
@@ -538,16 +533,20 @@ cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
     if (cfx_scope_failed(s))
         return cfx_none();
     cfx_value v = cfx_seq_new(s->ctx, kind, n, items, NULL);
-    if (v.kind == CFX_ABSENT)
-        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (v.kind == CFX_ABSENT) {
+        cfx_no_memory(&s->error);
+        return cfx_none();
+    }
     return cfx_own(s, v);
 }
 
 cfx_value cfx_str(cfx_scope *s, const char *text)
 {
     cfx_value v = cfx_str_new(s->ctx, text, strlen(text));
-    if (v.kind == CFX_ABSENT)
-        return cfx_scope_fail(s, CFX_ENOMEM, "out of memory");
+    if (v.kind == CFX_ABSENT) {
+        cfx_no_memory(&s->error);
+        return cfx_none();
+    }
     return cfx_own(s, v);
 }
 
