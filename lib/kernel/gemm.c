@@ -414,7 +414,7 @@ static void batch_piece(void *arg, int64_t begin, int64_t end, int worker)
 
         select_matrix(&g, i);
         p = make_product(b->ctx, &g);
-        p.work = b->size ? b->work + b->size * (size_t)worker : NULL;
+        p.work = b->work ? b->work + b->size * (size_t)worker : NULL;
         run_product(NULL, &p);
     }
 }
