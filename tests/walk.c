@@ -296,6 +296,14 @@ static void type_of(const cfx_tensor *t, char *buf, size_t size)
         snprintf(buf + n, size - n, "%s", t->rank ? ")" : "");
 }
 
+/* Whether roll moves something, which decides about its strides, depends on a
+ * remainder that symbols do not tell. */
+static bool is_rolled(const struct run *r)
+{
+    return r->w->op && !strncmp(r->w->op->schema, "roll(", 5) && r->w->bent &&
+           r->how == SYMBOLS;
+}
+
 /*
  * Where symbols are, strides may differ on axes of extent 1, and where an
  * extent that is computed becomes 0. An extent that comes to 1, or an empty
@@ -307,7 +315,8 @@ static bool same_strides(const struct run *r, struct unbacked *u,
 {
     if (r->w->bent && r->w->zero && r->how == SYMBOLS)
         return true;
-    if (r->ones && r->w->one && !cfx_tensor_is_contiguous(have))
+    if (is_rolled(r) ||
+        (r->ones && r->w->one && !cfx_tensor_is_contiguous(have)))
         return true;
     for (int i = 0; i < want->rank; i++)
         if (!cfx_dim_is_int(have->shape[i]) &&

@@ -22,6 +22,18 @@ static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
 
 /* ---- Two arguments of one type ---- */
 
+/* Both must be of one type. */
+static cfx_status heaviside_infer(cfx_call *call)
+{
+    for (int k = 0; k < 2; k++)
+        if (!cfx_call_tensor(call, k))
+            return cfx_call_fail(call, CFX_EINVAL, "takes tensors only");
+    if (cfx_call_tensor(call, 0)->dtype != cfx_call_tensor(call, 1)->dtype)
+        return cfx_call_fail(call, CFX_EDTYPE, "heaviside is not yet "
+                             "implemented for tensors with different dtypes.");
+    return cfx_binary_same(call);
+}
+
 #define TWO_(name, code_, more_, infer_, cost_, aliases_, inplace_, doc_)     \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
@@ -58,6 +70,12 @@ COMMUTING(fmin, FMIN, cfx_binary_same, cfx_cost_0_0, "aten.fmin.default", NULL,
           "The lesser of two, passing over NaN.")
 TWO(hypot, HYPOT, cfx_binary_only_float, cfx_cost_1_1,
     "aten.hypot.default", NULL, "The length of (x, y).")
+TWO(copysign, COPYSIGN, cfx_binary_float, cfx_cost_0_0,
+    "aten.copysign.Tensor aten.copysign.Scalar", NULL,
+    "The magnitude of one with the sign of another.")
+TWO(heaviside, HEAVISIDE, heaviside_infer, cfx_cost_0_0,
+    "aten.heaviside.default", NULL,
+    "0 or 1, as the element's sign, and of 0 another's element.")
 TWO(xlogy, XLOGY, cfx_binary_float, cfx_cost_2_1,
     "aten.xlogy.Tensor aten.xlogy.Scalar_Other aten.xlogy.Scalar_Self "
     "aten.special_xlogy.default aten.special_xlogy.other_scalar "

@@ -51,16 +51,14 @@ static cfx_status squeeze_dims_infer(cfx_call *call)
 
 static const cfx_op squeeze_dims = {
     .schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
-    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dims "
-               "aten.squeeze_copy.dims",
+    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dims",
     .doc = "Take away those axes that have extent 1.",
     .infer = squeeze_dims_infer,
 };
 
 static const cfx_op squeeze_dim = {
     .schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
-    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dim "
-               "aten.squeeze_copy.dim",
+    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dim",
     .doc = "Take an axis away if it has extent 1.",
     .infer = squeeze_dim_infer,
     .next = &squeeze_dims,
@@ -68,8 +66,7 @@ static const cfx_op squeeze_dim = {
 
 const cfx_op cfx_op__squeeze = {
     .schema = "squeeze(Tensor(a) self) -> Tensor(a)",
-    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.default "
-               "aten.squeeze_copy.default",
+    .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.default",
     .doc = "Take all axes of extent 1 away.",
     .infer = squeeze_infer,
     .next = &squeeze_dim,
@@ -89,8 +86,7 @@ static cfx_status unsqueeze_infer(cfx_call *call)
 
 const cfx_op cfx_op__unsqueeze = {
     .schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
-    .aliases = "torch.unsqueeze Tensor.unsqueeze aten.unsqueeze.default "
-               "aten.unsqueeze_copy.default",
+    .aliases = "torch.unsqueeze Tensor.unsqueeze aten.unsqueeze.default",
     .doc = "Put an axis of extent 1 in.",
     .infer = unsqueeze_infer,
 };
@@ -188,8 +184,7 @@ static cfx_status select_infer(cfx_call *call)
 
 const cfx_op cfx_op__select = {
     .schema = "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-    .aliases = "torch.select Tensor.select aten.select.int "
-               "aten.select_copy.int",
+    .aliases = "torch.select Tensor.select aten.select.int",
     .doc = "One element of an axis, which goes.",
     .infer = select_infer,
 };
@@ -266,8 +261,7 @@ static const cfx_op narrow_tensor = {
 const cfx_op cfx_op__narrow = {
     .schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) "
               "-> Tensor(a)",
-    .aliases = "torch.narrow Tensor.narrow aten.narrow.default "
-               "aten.narrow_copy.default",
+    .aliases = "torch.narrow Tensor.narrow aten.narrow.default",
     .doc = "Part of an axis.",
     .infer = narrow_infer,
     .next = &narrow_tensor,
@@ -288,7 +282,7 @@ static cfx_status slice_infer(cfx_call *call)
 const cfx_op cfx_op__slice = {
     .schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, "
               "SymInt? end=None, SymInt step=1) -> Tensor(a)",
-    .aliases = "aten.slice.Tensor aten.slice_copy.Tensor",
+    .aliases = "aten.slice.Tensor",
     .doc = "Part of an axis, as Python cuts it.",
     .infer = slice_infer,
 };
@@ -308,8 +302,7 @@ static cfx_status diagonal_infer(cfx_call *call)
 const cfx_op cfx_op__diagonal = {
     .schema = "diagonal(Tensor(a) self, SymInt offset=0, int dim1=0, int "
               "dim2=1) -> Tensor(a)",
-    .aliases = "torch.diagonal Tensor.diagonal aten.diagonal.default "
-               "aten.diagonal_copy.default",
+    .aliases = "torch.diagonal Tensor.diagonal aten.diagonal.default",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
     .infer = diagonal_infer,
 };
@@ -363,7 +356,7 @@ static cfx_status unfold_infer(cfx_call *call)
 const cfx_op cfx_op__unfold_dim = {
     .schema = "unfold_dim(Tensor(a) self, int dimension, SymInt size, SymInt "
               "step) -> Tensor(a)",
-    .aliases = "Tensor.unfold aten.unfold.default aten.unfold_copy.default",
+    .aliases = "Tensor.unfold aten.unfold.default",
     .doc = "Windows of an axis, as the last axis.",
     .infer = unfold_infer,
 };
@@ -395,7 +388,7 @@ const cfx_op cfx_op__as_strided = {
     .schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
               "SymInt? storage_offset=None) -> Tensor(a)",
     .aliases = "torch.as_strided Tensor.as_strided aten.as_strided.default "
-               "aten.as_strided_copy.default aten._reshape_alias.default",
+               "aten._reshape_alias.default",
     .doc = "The memory of a tensor with the given extents and strides.",
     .infer = as_strided_infer,
 };

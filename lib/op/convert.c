@@ -302,8 +302,8 @@ const cfx_op cfx_op__clone = {
     .schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) "
               "-> Tensor",
     .aliases = "torch.clone Tensor.clone aten.clone.default "
-               "aten.lift_fresh_copy.default aten.detach_copy.default "
-               "aten.alias_copy.default copy.copy copy.deepcopy",
+               "aten.lift_fresh_copy.default "
+               "copy.copy copy.deepcopy",
     .doc = "A copy.",
     .infer = clone_infer,
     .cost = cfx_cost_first,

@@ -363,6 +363,15 @@ static bool has_unknown(const cfx_call *call, double start, double end,
            cfx_infer_is_unknown(call, end) || cfx_infer_is_unknown(call, step);
 }
 
+/* A step as a number; of a symbol its sign, where that is known. */
+static double step_sign(const cfx_call *call, cfx_value step)
+{
+    if (step.kind == CFX_SYMINT &&
+        cfx_dim_known_le(call->env, cfx_dim_int(1), cfx_value_dim(step)))
+        return 1;
+    return cfx_value_number(step);
+}
+
 /* A range of floats; its bounds may be whole all the same. */
 static cfx_status check_range(cfx_call *call, cfx_value start, cfx_value end,
                               double step)
@@ -438,7 +447,7 @@ static cfx_status arange_infer(cfx_call *call)
     if (whole)
         st = count_ints(call, cfx_value_dim(start), cfx_value_dim(end),
                         cfx_value_dim(step), &n);
-    else if (!(st = check_range(call, start, end, cfx_value_number(step))))
+    else if (!(st = check_range(call, start, end, step_sign(call, step))))
         st = (dtype == CFX_I64 ? count_cut : count_floats)(
             call, cfx_value_number(start), cfx_value_number(end),
             cfx_value_number(step), &n);

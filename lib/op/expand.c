@@ -88,7 +88,7 @@ static cfx_status expand_infer(cfx_call *call)
 const cfx_op cfx_op__expand = {
     .schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) "
               "-> Tensor(a)",
-    .aliases = "Tensor.expand aten.expand.default aten.expand_copy.default",
+    .aliases = "Tensor.expand aten.expand.default",
     .doc = "Axes of extent 1 repeated without copying.",
     .infer = expand_infer,
 };

@@ -211,7 +211,7 @@ static cfx_status join_run(cfx_call *call)
         if (st || is_passed_over(&part))
             continue;
         to.shape[dim] = part.shape[dim];
-        cfx_view_copy(call->ctx, y, &to, tensor_at(call, i), &part);
+        cfx_view_assign(call->ctx, y, &to, tensor_at(call, i), &part);
         to.offset = cfx_dim_add(NULL, to.offset,
                                 cfx_dim_mul(NULL, part.shape[dim],
                                             to.stride[dim]));

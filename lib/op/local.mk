@@ -26,6 +26,10 @@ libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
 	%reldir%/multi_head.c %reldir%/multi_head.h %reldir%/products.c \
 	%reldir%/rnn_cell.c %reldir%/weight_norm.c
 
+# Composites of few operators.
+libcore_la_SOURCES += %reldir%/elementary.c %reldir%/moments.c \
+	%reldir%/view_copy.c
+
 # Claims, differences, norms of matrices.
 libcore_la_SOURCES += %reldir%/asserts.c %reldir%/diff.c \
 	%reldir%/matrix_norm.c %reldir%/svdvals.c %reldir%/torchvision.c \

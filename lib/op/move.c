@@ -56,7 +56,7 @@ static cfx_status flip_run(cfx_call *call)
     for (int i = 0; i < x->rank; i++)
         if (mask >> i & 1)
             turn_axis(&from, i);
-    cfx_view_copy(call->ctx, call->out[0], &to, x, &from);
+    cfx_view_assign(call->ctx, call->out[0], &to, x, &from);
     return CFX_OK;
 }
 
@@ -142,7 +142,7 @@ static cfx_status rot90_run(cfx_call *call)
         turn_axis(&from, a);
     if (turns & 1)
         cfx_view_swap(&from, a, b);
-    cfx_view_copy(call->ctx, call->out[0], &to, x, &from);
+    cfx_view_assign(call->ctx, call->out[0], &to, x, &from);
     return CFX_OK;
 }
 
@@ -231,7 +231,7 @@ static void roll_parts(cfx_call *call, const cfx_tensor *x,
                 cut_axis(&to, &from, i, shift[i], part >> i & 1);
         }
         if (there)
-            cfx_view_copy(call->ctx, call->out[0], &to, x, &from);
+            cfx_view_assign(call->ctx, call->out[0], &to, x, &from);
     }
 }
 
@@ -368,7 +368,7 @@ static cfx_status pixels_run(cfx_call *call)
     cfx_status st = split_pixels(call, shuffle ? x : y, shuffle ? y : x,
                                  cfx_call_int(call, 1), &d, &w);
     if (!st)
-        cfx_view_copy(call->ctx, y, shuffle ? &w : &d, x, shuffle ? &d : &w);
+        cfx_view_assign(call->ctx, y, shuffle ? &w : &d, x, shuffle ? &d : &w);
     return st;
 }
 
@@ -430,7 +430,7 @@ static cfx_status channel_shuffle_run(cfx_call *call)
         return st;
     to.shape[2] = each;
     to.stride[2] = cfx_dim_mul(NULL, g, y->stride[1]);
-    cfx_view_copy(call->ctx, y, &to, x, &from);
+    cfx_view_assign(call->ctx, y, &to, x, &from);
     return CFX_OK;
 }
 

@@ -38,8 +38,7 @@ static cfx_status permute_infer(cfx_call *call)
 
 const cfx_op cfx_op__permute = {
     .schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
-    .aliases = "torch.permute Tensor.permute aten.permute.default "
-               "aten.permute_copy.default",
+    .aliases = "torch.permute Tensor.permute aten.permute.default",
     .doc = "The axes in the given order.",
     .infer = permute_infer,
 };
@@ -72,7 +71,7 @@ static cfx_status transpose_infer(cfx_call *call)
 
 TRANSPOSE(transpose, "dim0", "dim1", "torch.transpose Tensor.transpose "
           "torch.swapdims Tensor.swapdims aten.transpose.int "
-          "aten.swapdims.default aten.transpose_copy.int")
+          "aten.swapdims.default")
 TRANSPOSE(swapaxes, "axis0", "axis1", "torch.swapaxes Tensor.swapaxes "
           "aten.swapaxes.default")
 
@@ -108,7 +107,7 @@ static cfx_status t_infer(cfx_call *call)
         .infer = t_infer,                                             \
     };
 
-TURN(t, PLAIN, "torch.t Tensor.t aten.t.default aten.t_copy.default",
+TURN(t, PLAIN, "torch.t Tensor.t aten.t.default",
      "A matrix transposed; a vector stays.")
 TURN(adjoint, MATRIX, "torch.adjoint Tensor.adjoint aten.adjoint.default "
      "aten.mT.default aten.mH.default", "Matrices transposed.")

@@ -92,7 +92,7 @@ static cfx_status repeat_run(cfx_call *call)
             return cfx_call_fail(call, CFX_EUNSUPPORTED, "more than %d axes "
                                  "that are repeated", CFX_MAX_RANK / 2);
     }
-    cfx_view_copy(call->ctx, y, &to, x, &from);
+    cfx_view_assign(call->ctx, y, &to, x, &from);
     return CFX_OK;
 }
 
@@ -183,7 +183,7 @@ static cfx_status interleave_int_run(cfx_call *call)
         from.stride[i] = cfx_dim_int(from_step[i]);
         step *= extent[i];
     }
-    cfx_view_copy(call->ctx, y, &to, x, &from);
+    cfx_view_assign(call->ctx, y, &to, x, &from);
     cfx_tensor_unref(x);
     return CFX_OK;
 }

@@ -417,6 +417,9 @@ static cfx_status index_infer(cfx_call *call)
                              "vector, but got dim: %d", index->rank);
     if (reduction_of(call) == UNKNOWN)
         return unknown_reduction(call);
+    if (x->dtype == CFX_BOOL && call->op->code & NAMED &&
+        (reduction_of(call) == MEAN || !cfx_call_bool(call, SRC + 2)))
+        return cfx_infer_refuse(call, CFX_BOOL);
     if (!cfx_dim_eq(call->env, extent_of(index, 0), extent_of(src, axis <
                     rank_of(src) ? axis : 0)))
         return cfx_call_fail(call, CFX_ESHAPE, "Number of indices should be "

@@ -212,7 +212,7 @@ static cfx_status put_diagonal(cfx_call *call, const cfx_view *from,
     cfx_status st = cfx_view_diagonal(call, &to, cfx_value_dim(call->in[1]),
                                       dim1, dim2);
     if (!st)
-        cfx_view_copy(call->ctx, y, &to, cfx_call_tensor(call, 0), from);
+        cfx_view_assign(call->ctx, y, &to, cfx_call_tensor(call, 0), from);
     return st;
 }
 
@@ -266,7 +266,7 @@ static cfx_status diag_run(cfx_call *call)
     cfx_view_begin(&to, call->out[0]);
     cfx_status st = diag_view(call, &from);
     if (!st)
-        cfx_view_copy(call->ctx, call->out[0], &to, x, &from);
+        cfx_view_assign(call->ctx, call->out[0], &to, x, &from);
     return st;
 }
 

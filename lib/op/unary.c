@@ -47,8 +47,6 @@ static cfx_status unary_run(cfx_call *call)
         .run = unary_run,                                                     \
     };
 
-UNARY(sign, SIGN, cfx_unary_same, cfx_cost_0_0,
-      "-1, 0 or 1, as the element's sign.")
 UNARY(square, SQUARE, square_infer, cfx_cost_1_0,
       "The square of each element.")
 UNARY(floor, FLOOR, cfx_unary_no_bool, cfx_cost_1_0, "Round down.")
@@ -81,6 +79,8 @@ UNARY(isfinite, ISFINITE, cfx_unary_bool, cfx_cost_0_0,
       "Is it neither infinite nor NaN?")
 UNARY(isposinf, ISPOSINF, cfx_unary_bool, cfx_cost_0_0, "Is it plus infinity?")
 UNARY(isneginf, ISNEGINF, cfx_unary_bool, cfx_cost_0_0, "Is it minus infinity?")
+UNARY(signbit, SIGNBIT, cfx_unary_bool, cfx_cost_0_0,
+      "Is its sign negative, be it that of 0?")
 UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
 
 /* Those that have other names too. */
@@ -101,6 +101,10 @@ UNARY_ALSO(abs, ABS, cfx_unary_no_bool, cfx_cost_1_0,
            "torch.abs torch.absolute Tensor.abs Tensor.absolute "
            "Tensor.__abs__ operator.abs builtins.abs aten.abs.default",
            NULL, "The magnitude.")
+UNARY_ALSO(sign, SIGN, cfx_unary_same, cfx_cost_0_0,
+           "torch.sign torch.sgn Tensor.sign Tensor.sgn aten.sign.default "
+           "aten.sgn.default",
+           NULL, "-1, 0 or 1, as the element's sign.")
 UNARY_ALSO(neg, NEG, cfx_unary_no_bool, cfx_cost_1_0,
            "torch.neg torch.negative Tensor.neg Tensor.negative "
            "Tensor.__neg__ operator.neg aten.neg.default",

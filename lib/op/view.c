@@ -234,7 +234,7 @@ static void add_operand(cfx_iter *it, const cfx_tensor *t, const cfx_view *v)
         step[i] = cfx_dim_value(v->stride[i]);
 }
 
-void cfx_view_copy(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
+void cfx_view_assign(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
                    const cfx_tensor *x, const cfx_view *from)
 {
     int64_t shape[CFX_MAX_RANK];

@@ -162,7 +162,7 @@ static cfx_status part_run(cfx_call *call)
     if (st)
         return st;
     cfx_view_begin(&from, src);
-    cfx_view_copy(call->ctx, y, &to, src, &from);
+    cfx_view_assign(call->ctx, y, &to, src, &from);
     return CFX_OK;
 }
 

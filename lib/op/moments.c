@@ -1,0 +1,224 @@
+/*
+ * moments -- several sums at once, and sums that pass over NaN: var_mean,
+ * std_mean, aminmax, nansum, nanmean, dist; products of rows and of chains.
+ *
+ * shape   the argument's without the reduced axes (of extent 1 with keepdim).
+ * cost    that of the operators they consist of.
+ */
+#include "op/composite.h"
+#include "op/infer.h"
+
+#define IN(k) call->in[k]
+
+static cfx_value pair(cfx_scope *s, cfx_value a, cfx_value b)
+{
+    return cfx_tuple(s, a, b);
+}
+
+/* ---- var_mean, std_mean ---- */
+
+enum { DIM = 1, CORRECTION, KEEPDIM };
+
+static cfx_value spread_and_mean(cfx_scope *s, const cfx_call *call,
+                                 const char *spread)
+{
+    cfx_value args[] = {IN(0), IN(DIM)};
+    cfx_value named[] = {
+        cfx_str(s, "keepdim"), IN(KEEPDIM),
+        cfx_str(s, "correction"), IN(CORRECTION),
+    };
+    cfx_value v = cfx_call_function(s, spread, args, 2, named, 2);
+    return pair(s, v, cfx_call_function(s, "torch.mean", args, 2, named, 1));
+}
+
+static cfx_value var_mean_build(cfx_scope *s, const cfx_call *call)
+{
+    return spread_and_mean(s, call, "torch.var");
+}
+
+static cfx_value std_mean_build(cfx_scope *s, const cfx_call *call)
+{
+    return spread_and_mean(s, call, "torch.std");
+}
+
+/* unbiased=False is a correction of 0. */
+static cfx_status unbiased_lower(cfx_call *call, const cfx_value *in,
+                                 cfx_value *out)
+{
+    (void)call;
+    out[0] = in[0];
+    out[CORRECTION] = cfx_int(in[1].kind == CFX_BOOL_VALUE && in[1].u.i);
+    return CFX_OK;
+}
+
+static cfx_status dim_lower(cfx_call *call, const cfx_value *in,
+                            cfx_value *out)
+{
+    (void)call;
+    out[0] = in[0];
+    out[DIM] = in[1];
+    out[CORRECTION] = cfx_int(in[2].kind == CFX_BOOL_VALUE && in[2].u.i);
+    out[KEEPDIM] = in[3];
+    return CFX_OK;
+}
+
+#define PAIR " -> (Tensor, Tensor)"
+#define MOMENTS(name, doc_)                                                   \
+    CFX_COMPOSITE(name)                                                       \
+    static const cfx_variant name##_variants[] = {                            \
+        {"torch." #name "(Tensor self, bool unbiased)" PAIR, unbiased_lower}, \
+        {"torch." #name "(Tensor self, int[1]? dim, bool unbiased, bool "     \
+         "keepdim=False)" PAIR, dim_lower},                                   \
+        {"aten." #name ".default(Tensor self, bool unbiased=True)" PAIR,      \
+         unbiased_lower},                                                     \
+        {"aten." #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, "  \
+         "bool keepdim=False)" PAIR, dim_lower},                              \
+        {NULL, NULL},                                                         \
+    };                                                                        \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
+                  "Scalar? correction=None, bool keepdim=False)" PAIR,        \
+        .aliases = "torch." #name " aten." #name ".correction",               \
+        .variants = name##_variants,                                          \
+        .doc = doc_,                                                          \
+        .infer = name##_infer,                                                \
+        .cost = name##_cost,                                                  \
+        .run = name##_run,                                                    \
+    };
+
+MOMENTS(var_mean, "The variance and the mean.")
+MOMENTS(std_mean, "The standard deviation and the mean.")
+
+/* ---- aminmax ---- */
+
+static cfx_value aminmax_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value dim = cfx_call_has(call, 1) ? cfx_tuple(s, IN(1))
+                                          : cfx_list_of(s, CFX_TUPLE, 0, NULL);
+    return pair(s, CFX_CALL(s, "torch.amin", IN(0), dim, IN(2)),
+                CFX_CALL(s, "torch.amax", IN(0), dim, IN(2)));
+}
+
+CFX_COMPOSITE(aminmax)
+
+const cfx_op cfx_op__aminmax = {
+    .schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
+              "(Tensor min, Tensor max)",
+    .aliases = "torch.aminmax Tensor.aminmax aten.aminmax.default",
+    .doc = "The least and the greatest element.",
+    .infer = aminmax_infer,
+    .cost = aminmax_cost,
+    .run = aminmax_run,
+};
+
+/* ---- nansum, nanmean ---- */
+
+static cfx_value nansum_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = IN(0), dtype[] = {cfx_str(s, "dtype"), IN(3)};
+    if (cfx_dtype_is_float((cfx_dtype)x.u.tensor->dtype))
+        x = CFX_CALL(s, "torch.masked_fill", x, CFX_CALL(s, "torch.isnan", x),
+                     cfx_int(0));
+    return cfx_call_function(s, "torch.sum",
+                             (cfx_value[]){x, IN(1), IN(2)}, 3, dtype, 1);
+}
+
+static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
+{
+    if (!cfx_dtype_is_float((cfx_dtype)IN(0).u.tensor->dtype))
+        return cfx_scope_fail(s, CFX_EDTYPE, "nanmean: expected input to have "
+                              "floating point dtype");
+    cfx_value some = CFX_CALL(s, "torch.logical_not",
+                              CFX_CALL(s, "torch.isnan", IN(0)));
+    return CFX_CALL(s, "torch.div", nansum_build(s, call),
+                    CFX_CALL(s, "torch.sum", some, IN(1), IN(2)));
+}
+
+#define NAN_SUM(name, doc_)                                                   \
+    CFX_COMPOSITE(name)                                                       \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, int[1]? dim=None, bool keepdim=False, " \
+                  "*, ScalarType? dtype=None) -> Tensor",                     \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .doc = doc_,                                                          \
+        .infer = name##_infer,                                                \
+        .cost = name##_cost,                                                  \
+        .run = name##_run,                                                    \
+    };
+
+NAN_SUM(nansum, "The sum of what is a number.")
+NAN_SUM(nanmean, "The mean of what is a number.")
+
+/* ---- Products and differences ---- */
+
+static cfx_value dist_build(cfx_scope *s, const cfx_call *call)
+{
+    return CFX_CALL(s, "torch.norm", CFX_CALL(s, "torch.sub", IN(0), IN(1)),
+                    IN(2));
+}
+
+CFX_COMPOSITE(dist)
+
+const cfx_op cfx_op__dist = {
+    .schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+    .aliases = "torch.dist Tensor.dist aten.dist.default",
+    .doc = "The p-norm of the difference.",
+    .infer = dist_infer,
+    .cost = dist_cost,
+    .run = dist_run,
+};
+
+static cfx_value linalg_vecdot_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value product = CFX_CALL(s, "torch.mul", IN(0), IN(1));
+    return CFX_CALL(s, "torch.sum", product, cfx_tuple(s, IN(2)));
+}
+
+CFX_COMPOSITE(linalg_vecdot)
+
+const cfx_op cfx_op__linalg_vecdot = {
+    .schema = "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+    .aliases = "torch.linalg.vecdot aten.linalg_vecdot.default",
+    .doc = "The products of vectors along an axis.",
+    .infer = linalg_vecdot_infer,
+    .cost = linalg_vecdot_cost,
+    .run = linalg_vecdot_run,
+};
+
+static cfx_value msort_build(cfx_scope *s, const cfx_call *call)
+{
+    return cfx_nth(s, CFX_CALL(s, "torch.sort", IN(0), cfx_int(0)), 0);
+}
+
+CFX_COMPOSITE(msort)
+
+const cfx_op cfx_op__msort = {
+    .schema = "msort(Tensor self) -> Tensor",
+    .aliases = "torch.msort Tensor.msort aten.msort.default",
+    .doc = "The elements sorted along the first axis.",
+    .infer = msort_infer,
+    .cost = msort_cost,
+    .run = msort_run,
+};
+
+static cfx_value softmin_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = CFX_CALL(s, "torch.neg", IN(0));
+    cfx_value dtype[] = {cfx_str(s, "dtype"), IN(2)};
+    return cfx_call_function(s, "torch.softmax", (cfx_value[]){x, IN(1)}, 2,
+                             dtype, 1);
+}
+
+CFX_COMPOSITE(softmin)
+
+const cfx_op cfx_op__softmin = {
+    .schema = "softmin(Tensor input, int dim, ScalarType? dtype=None) -> Tensor",
+    .variants = (const cfx_variant[]){
+        {"torch.nn.functional.softmin(Tensor input, int dim, int _stacklevel=3, "
+         "ScalarType? dtype=None) -> Tensor", NULL},
+        {NULL, NULL}},
+    .doc = "The softmax of the negative.",
+    .infer = softmin_infer,
+    .cost = softmin_cost,
+    .run = softmin_run,
+};

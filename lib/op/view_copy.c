@@ -1,0 +1,78 @@
+/*
+ * view_copy -- views that are copied, as functionalized graphs have them.
+ *
+ * shape   that of the view, row-major.
+ * cost    no arithmetic; a copy.
+ */
+#include "op/composite.h"
+#include "op/cost.h"
+
+static cfx_value copied(cfx_scope *s, const cfx_call *call, const char *view)
+{
+    cfx_value y = cfx_call_function(s, view, call->in,
+                                    (size_t)call->schema->nparams, NULL, 0);
+    cfx_value keys[] = {cfx_str(s, "memory_format"),
+                        cfx_value_of_format(CFX_CONTIGUOUS_FORMAT)};
+    return cfx_call_function(s, "torch.clone", &y, 1, keys, 1);
+}
+
+/* Only what the view shows is read. */
+static void copy_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->bytes_read = cfx_cost_bytes_of(call, call->out[0]);
+}
+
+#define COPY_NEXT(linkage, symbol, schema_, view, aliases_, next_)            \
+    static cfx_value copy_##symbol##_build(cfx_scope *s, const cfx_call *call) \
+    {                                                                         \
+        return copied(s, call, "torch.ops.aten." view);                       \
+    }                                                                         \
+    static cfx_status copy_##symbol##_infer(cfx_call *call)                   \
+    {                                                                         \
+        return cfx_composite_infer(call, copy_##symbol##_build);              \
+    }                                                                         \
+    static cfx_status copy_##symbol##_run(cfx_call *call)                     \
+    {                                                                         \
+        return cfx_composite_run(call, copy_##symbol##_build);                \
+    }                                                                         \
+    linkage const cfx_op cfx_op__##symbol = {                                 \
+        .schema = schema_ " -> Tensor",                                       \
+        .aliases = aliases_,                                                  \
+        .doc = "A copy of the view.",                                         \
+        .infer = copy_##symbol##_infer,                                       \
+        .cost = copy_cost,                                                    \
+        .run = copy_##symbol##_run,                                           \
+        .next = next_,                                                        \
+    };
+#define COPY(name, params, overload)                                          \
+    COPY_NEXT(, name##_copy, #name "_copy(Tensor self" params ")",            \
+              #name "." overload,                                             \
+              "torch." #name "_copy aten." #name "_copy." overload, NULL)
+
+COPY(view, ", SymInt[] size", "default")
+COPY(expand, ", SymInt[] size", "default")
+COPY(permute, ", int[] dims", "default")
+COPY(transpose, ", int dim0, int dim1", "int")
+COPY(t, "", "default")
+COPY(unsqueeze, ", int dim", "default")
+COPY(select, ", int dim, SymInt index", "int")
+COPY(slice, ", int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1",
+     "Tensor")
+COPY(diagonal, ", int offset=0, int dim1=0, int dim2=1", "default")
+COPY(unfold, ", int dimension, int size, int step", "default")
+COPY(as_strided, ", SymInt[] size, SymInt[] stride, SymInt? "
+     "storage_offset=None", "default")
+COPY(alias, "", "default")
+COPY(detach, "", "default")
+COPY_NEXT(, narrow_copy, "narrow_copy(Tensor self, int dim, SymInt start, "
+          "SymInt length)", "narrow.default", "torch.narrow_copy "
+          "Tensor.narrow_copy aten.narrow_copy.default", NULL)
+COPY_NEXT(static, squeeze_copy_dims,
+          "squeeze_copy.dims(Tensor self, int[] dim)", "squeeze.dims",
+          "torch.squeeze_copy aten.squeeze_copy.dims", NULL)
+COPY_NEXT(static, squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim)",
+          "squeeze.dim", "torch.squeeze_copy aten.squeeze_copy.dim",
+          &cfx_op__squeeze_copy_dims)
+COPY_NEXT(, squeeze_copy, "squeeze_copy(Tensor self)", "squeeze.default",
+          "torch.squeeze_copy aten.squeeze_copy.default",
+          &cfx_op__squeeze_copy_dim)
