@@ -340,12 +340,3 @@ cfx_tensor_metadata cfx_tensor_metadata_of(const cfx_tensor *t)
         }
     return m;
 }
-
-cfx_value cfx_node_shape(const cfx_node *n)
-{
-    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
-    cfx_value v = CFX_NOTHING;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !v.kind; i++)
-        v = cfx_node_meta(n, keys[i]);
-    return v;
-}
