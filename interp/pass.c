@@ -50,8 +50,8 @@ static void *registry_make(cfx_context *ctx)
 
 static registry *registry_of(cfx_context *ctx)
 {
-    return cfx_context_slot(ctx, CFX_SLOT_PASSES, registry_make,
-                            registry_free);
+    static const cfx_slot slot = {registry_make, registry_free};
+    return cfx_context_slot(ctx, &slot);
 }
 
 static bool is_named(const cfx_pass *p, const char *name)

@@ -334,17 +334,22 @@ static void *make_nothing(cfx_context *c)
 
 START_TEST(slot_is_made_once_and_freed_with_the_context)
 {
+    static const cfx_slot none = {make_nothing, free_slot};
+    static const cfx_slot first = {make_slot, free_slot};
+    static const cfx_slot second = {make_slot, free_slot};
     cfx_context *c;
     ck_assert_int_eq(cfx_context_new(&c, NULL, &err), CFX_OK);
-    ck_assert_ptr_null(cfx_context_slot(c, CFX_SLOT_SPARE, make_nothing,
-                                        free_slot));
-    void *p = cfx_context_slot(c, CFX_SLOT_SPARE, make_slot, free_slot);
+    ck_assert_ptr_null(cfx_context_slot(c, &none));
+    void *p = cfx_context_slot(c, &first), *q = cfx_context_slot(c, &second);
     ck_assert_ptr_nonnull(p);
-    ck_assert_ptr_eq(cfx_context_slot(c, CFX_SLOT_SPARE, make_slot,
-                                      free_slot), p);
-    ck_assert_int_eq(slots_made, 1);
+    ck_assert_ptr_nonnull(q);
+    ck_assert_ptr_ne(p, q);
+    ck_assert_ptr_null(cfx_context_slot(c, &none));
+    ck_assert_ptr_eq(cfx_context_slot(c, &first), p);
+    ck_assert_ptr_eq(cfx_context_slot(c, &second), q);
+    ck_assert_int_eq(slots_made, 2);
     cfx_context_free(c);
-    ck_assert_int_eq(slots_freed, 1);
+    ck_assert_int_eq(slots_freed, 2);
 }
 END_TEST
 

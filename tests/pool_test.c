@@ -417,8 +417,9 @@ static void free_slot(cfx_context *c, void *p)
 
 static void *use_slot(void *arg)
 {
+    static const cfx_slot slot = {make_slot, free_slot};
     (void)arg;
-    return cfx_context_slot(ctx, CFX_SLOT_SPARE, make_slot, free_slot);
+    return cfx_context_slot(ctx, &slot);
 }
 
 START_TEST(threads_that_race_for_a_slot_get_the_same)

@@ -12,7 +12,6 @@
 
 enum { GRAIN = 16384 /* elements that are worth another thread */ };
 
-
 /* ---- Triangles ---- */
 
 typedef struct triangle_job {
