@@ -201,7 +201,7 @@ static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
         if (rc == CFX_EINVAL)
             cfx_message(r->ctx, CFX_NOTE, "%s: --set gives numbers", why.text);
         else if (rc)
-            return cfx_fail(err, rc, "%s", why.text);
+            return cfx_fail_from(err, &why);
     }
     if (!o->sweep || !read_sweep(o->sweep, &range))
         return CFX_OK;

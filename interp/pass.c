@@ -250,7 +250,7 @@ cfx_status cfx_pass_weight(cfx_pass_call *p, const char *path,
         return cfx_fail(p->err, CFX_ENAME, "%s is a %s, not a Tensor", path,
                         cfx_kind_name((cfx_kind)v.kind));
     if (cfx_tensor_is_meta(v.u.tensor))
-        return cfx_fail(p->err, CFX_ENAME, "missing weight: %s", path);
+        return cfx_fail(p->err, CFX_EWEIGHT, "missing weight: %s", path);
     *out = v.u.tensor;
     return CFX_OK;
 }

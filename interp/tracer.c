@@ -42,8 +42,8 @@ static bool has_proxy(const cfx_spelling *c)
 static cfx_status passed(cfx_tracer *t, cfx_scope *from, cfx_status st)
 {
     if (st)
-        cfx_fail(&t->base.error, st, "%s", from->error.text);
-    from->error.code = CFX_OK;
+        cfx_fail_from(&t->base.error, &from->error);
+    cfx_error_clear(&from->error);
     return st;
 }
 

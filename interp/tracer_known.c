@@ -98,11 +98,10 @@ cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
     if (!st)
         st = give_meta(t, n, out);
     else if (s->error.code && s->error.code != CFX_EUNSUPPORTED)
-        cfx_fail(&t->base.error, st, "%s", s->error.text);
+        cfx_fail_from(&t->base.error, &s->error);
     else if (st == CFX_EUSER || st == CFX_EUNSUPPORTED)
         st = CFX_OK;
-    s->error.code = CFX_OK;
-    s->error.text[0] = '\0';
+    cfx_error_clear(&s->error);
     if (out.kind)
         cfx_value_unref(out);
     for (size_t i = 0; i < total; i++)

@@ -164,7 +164,7 @@ static void explain(const cfx_interp *it, const cfx_node *n)
     const char *name = n->target.u.str->text;
     const cfx_module *m;
     if (!it->err || n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
-        strstr(it->err->text, "; While executing "))
+        it->err->located)
         return;
     m = n->op == CFX_CALL_MODULE ? cfx_module_at(it->module, name) : NULL;
     add(&t, it->err->text);

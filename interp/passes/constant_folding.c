@@ -192,7 +192,7 @@ static cfx_status compute(folder *f, const cfx_node *n)
     if (!st)
         st = cfx_node_map_set(&f->value, n, v, &why);
     cfx_scope_leave(&f->scope, frame, cfx_none());
-    return st ? cfx_fail(f->p->err, st, "%s", why.text) : st;
+    return st ? cfx_fail_from(f->p->err, &why) : CFX_OK;
 }
 
 /* Give back what nobody will ask for. */
