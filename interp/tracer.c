@@ -21,19 +21,19 @@ static cfx_tracer *downcast(cfx_scope *s)
 
 /* ---- Calls of functions and methods ---- */
 
-static cfx_status stop_at_node(void *user, cfx_value v)
+static bool is_node(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_NODE ? CFX_EINVAL : CFX_OK;
+    return v.kind == CFX_NODE;
 }
 
 static bool has_proxy(const cfx_spelling *c)
 {
     for (size_t i = 0; i < c->nargs; i++)
-        if (cfx_value_visit(c->args[i], stop_at_node, NULL))
+        if (cfx_value_any(c->args[i], is_node, NULL))
             return true;
     for (size_t i = 0; i < c->nkwargs; i++)
-        if (cfx_value_visit(c->kwargs[2 * i + 1], stop_at_node, NULL))
+        if (cfx_value_any(c->kwargs[2 * i + 1], is_node, NULL))
             return true;
     return false;
 }

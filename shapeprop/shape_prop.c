@@ -125,10 +125,10 @@ static cfx_status append(void *user, const char *s, size_t n)
 
 static void add(text *t, const char *s) { append(t, s, strlen(s)); }
 
-static cfx_status has_extents(void *user, cfx_value v)
+static bool has_extents(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_TENSOR || v.kind == CFX_SYMINT ? CFX_EUSER : CFX_OK;
+    return v.kind == CFX_TENSOR || v.kind == CFX_SYMINT;
 }
 
 /* The tensors that a call gets: " of f32[2, 3], f32[2, 4]". */
@@ -137,7 +137,7 @@ static void add_inputs(text *t, const cfx_interp *it, const cfx_node *n)
     size_t from = t->len;
     for (uint32_t i = 0; i < n->ninputs && t->len - from < 256; i++) {
         cfx_value v = cfx_interp_env(it, cfx_node_input(n, i));
-        if (!cfx_value_visit(v, has_extents, NULL))
+        if (!cfx_value_any(v, has_extents, NULL))
             continue;
         add(t, t->len == from ? " of " : ", ");
         cfx_print_shape((cfx_sink){append, t}, v, false, NULL);
