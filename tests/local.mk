@@ -285,7 +285,9 @@ tests_memory_run_test_SOURCES = %reldir%/memory_run_test.c \
 
 # -- reports
 SHAPE_TESTS += tests/report_test
-tests_report_test_SOURCES = %reldir%/report_test.c $(SECTION_SOURCES)
+REPORT_SOURCES = %reldir%/report_document.c %reldir%/report_document.h
+tests_report_test_SOURCES = %reldir%/report_test.c $(REPORT_SOURCES) \
+	$(SECTION_SOURCES)
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
@@ -297,6 +299,8 @@ TESTS += %reldir%/roofline.sh %reldir%/counts.sh %reldir%/against.sh
 
 # Reports in a browser.
 check_PROGRAMS += tests/report_page
+tests_report_page_SOURCES = %reldir%/report_page.c \
+	%reldir%/report_document.c %reldir%/report_document.h
 dist_check_SCRIPTS += %reldir%/report_browser.sh
 TESTS += %reldir%/report_browser.sh
 EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
