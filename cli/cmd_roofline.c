@@ -201,7 +201,7 @@ static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
         if (rc == CFX_EINVAL)
             cfx_message(r->ctx, CFX_NOTE, "%s: --set gives numbers", why.text);
         else if (rc)
-            return cfx_fail(err, rc, "%s", why.text);
+            return cfx_fail_from(err, &why);
     }
     if (!o->sweep || !read_sweep(o->sweep, &range))
         return CFX_OK;
@@ -426,104 +426,96 @@ static cfx_status read_text(char **out, size_t *len, const char *path,
     return ok ? CFX_OK : cfx_fail(err, CFX_EIO, "%s: cannot be read", path);
 }
 
-static cfx_status analyse_text(char **out, size_t *len, cli *c,
-                               const struct roofline_options *o,
-                               cfx_module *gm, const char *model,
-                               const cfx_machine *machine, cfx_error *err)
-{
-    cfx_roofline_view view = {.size = sizeof(view), .model = model};
-    cfx_roofline *r = NULL;
-    cli_symbols symbols;
-    FILE *to = open_memstream(out, len);
-    cfx_status rc = to ? cli_symbols_make(&symbols, c->ctx, &o->set, err)
-                       : cfx_no_memory(err);
+/* A roofline that is held against another. */
+struct comparison {
+    cli *c;
+    const struct roofline_options *o; /* of the other */
+    const struct format *format;
+    const cfx_roofline_view *view;
+    const cfx_roofline *r;
+};
 
-    if (!to)
-        return rc;
+static cfx_status against_analysed(const struct comparison *x, cfx_module *gm,
+                                   const char *model,
+                                   const cfx_machine *machine, cfx_error *err)
+{
+    cfx_roofline *other = NULL;
+    cli_symbols symbols;
+    cfx_status rc = cli_symbols_make(&symbols, x->c->ctx, &x->o->set, err);
+
     if (!rc)
-        rc = analyse(&r, c, o, &symbols, gm, machine, err);
-    if (!rc)
-        rc = cfx_roofline_print_json(cfx_sink_file(to), r, &view, err);
-    if (fclose(to) && !rc)
-        rc = cfx_no_memory(err);
-    cfx_roofline_free(r);
+        rc = analyse(&other, x->c, x->o, &symbols, gm, machine, err);
+    if (rc)
+        cfx_fail_at(err, "%s", x->o->against);
+    else
+        rc = cli_printed(cfx_roofline_compare(cfx_sink_file(x->c->out), x->r,
+                                              other, model,
+                                              x->format->compared, x->view,
+                                              err));
+    cfx_roofline_free(other);
     cli_symbols_release(&symbols);
     return rc;
 }
 
 /* The model on another machine, which cannot be measured; the file or name of
  * one. Fails with CFX_ENAME, CFX_EPARSE where it is none. */
-static cfx_status on_machine(char **out, size_t *len, cli *c,
-                             const struct roofline_options *o, cfx_module *gm,
-                             const char *model, cfx_error *err)
+static cfx_status against_machine(const struct comparison *x, cfx_error *err)
 {
-    struct roofline_options plain = *o;
+    struct roofline_options plain = *x->o;
+    struct comparison other = *x;
     cfx_machine *machine = NULL;
-    cfx_status rc = cfx_machine_find(&machine, c->ctx, o->against, err);
+    cfx_status rc = cfx_machine_find(&machine, x->c->ctx, x->o->against, err);
 
     plain.measure = false;
-    plain.machine = o->against;
+    plain.machine = x->o->against;
+    other.o = &plain;
     if (!rc)
-        rc = analyse_text(out, len, c, &plain, gm, model, machine, err);
+        rc = against_analysed(&other, x->r->gm, x->view->model, machine, err);
     cfx_machine_free(machine);
     return rc;
 }
 
-static cfx_status other_model(char **out, size_t *len, cli *c,
-                              const struct roofline_options *o,
-                              const cfx_machine *machine, cfx_error *err)
+static cfx_status against_model(const struct comparison *x, cfx_error *err)
 {
     cfx_module *gm = NULL;
-    cfx_status rc = cli_load(c, &gm, o->against, true, err);
+    cfx_status rc = cli_load(x->c, &gm, x->o->against, true, err);
 
-    if (!rc) {
-        rc = analyse_text(out, len, c, o, gm, o->against, machine, err);
-        if (rc)
-            cfx_fail_at(err, "%s", o->against);
-    }
+    if (!rc)
+        rc = against_analysed(x, gm, x->o->against, x->r->machine, err);
     cfx_module_unref(gm);
     return rc;
 }
 
-/* What --against names, as the document of a report. */
-static cfx_status find_other(char **out, size_t *len, cli *c,
-                             const struct roofline_options *o, cfx_module *gm,
-                             const char *model, const cfx_machine *machine,
-                             cfx_error *err)
+static cfx_status against_document(const struct comparison *x,
+                                   const char *text, size_t len,
+                                   cfx_error *err)
 {
-    if (access(o->against, F_OK))
-        return on_machine(out, len, c, o, gm, model, err);
-    cfx_status rc = read_text(out, len, o->against, err);
-    if (rc || (*out)[strspn(*out, " \t\r\n")] != '{') {
-        free(*out);
-        *out = NULL;
-        return rc ? rc : other_model(out, len, c, o, machine, err);
-    }
-    if (!strstr(*out, "\"cfx.machine/1\""))
-        return CFX_OK;
-    free(*out);
-    *out = NULL;
-    return on_machine(out, len, c, o, gm, model, err);
+    cfx_status rc = cfx_roofline_compare_document(
+        cfx_sink_file(x->c->out), x->r, text, len, x->format->compared,
+        x->view, err);
+
+    if (rc == CFX_EPARSE || rc == CFX_EINVAL)
+        cfx_fail_at(err, "%s", x->o->against);
+    return cli_printed(rc);
 }
 
-static cfx_status compare(cli *c, const struct roofline_options *o,
-                          const struct format *format,
-                          const cfx_roofline_view *view, const cfx_roofline *r,
-                          cfx_error *err)
+/* Against what --against names. */
+static cfx_status compare(const struct comparison *x, cfx_error *err)
 {
-    char *other = NULL;
+    char *text = NULL;
     size_t len = 0;
-    cfx_status rc = find_other(&other, &len, c, o, r->gm, view->model,
-                               r->machine, err);
+    cfx_status rc;
 
-    if (!rc) {
-        rc = cfx_roofline_compare(cfx_sink_file(c->out), r, other, len,
-                                  format->compared, view, err);
-        if (rc == CFX_EPARSE || rc == CFX_EINVAL)
-            cfx_fail_at(err, "%s", o->against);
-        rc = cli_printed(rc);
-    }
-    free(other);
+    if (access(x->o->against, F_OK))
+        return against_machine(x, err);
+    rc = read_text(&text, &len, x->o->against, err);
+    if (!rc && text[strspn(text, " \t\r\n")] != '{')
+        rc = against_model(x, err);
+    else if (!rc && strstr(text, "\"cfx.machine/1\""))
+        rc = against_machine(x, err);
+    else if (!rc)
+        rc = against_document(x, text, len, err);
+    free(text);
     return rc;
 }
 
@@ -545,7 +537,7 @@ static cfx_status report(cli *c, const struct roofline_options *o,
     if (rc)
         cli_fail_model(c, err, view->model, o->measure);
     else if (o->against)
-        rc = compare(c, o, format, view, r, err);
+        rc = compare(&(struct comparison){c, o, format, view, r}, err);
     else
         rc = cli_printed(format->print(cfx_sink_file(c->out), r, view, err));
     cfx_roofline_free(r);

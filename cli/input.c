@@ -121,10 +121,10 @@ static cfx_status make_filled(cfx_value *out, cfx_context *ctx,
     return rc;
 }
 
-static cfx_status has_names(void *user, cfx_value v)
+static bool is_name(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_NAME || v.kind == CFX_NODE ? CFX_EINVAL : CFX_OK;
+    return v.kind == CFX_NAME || v.kind == CFX_NODE;
 }
 
 static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
@@ -135,7 +135,7 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
 
     if (rc == CFX_ENOMEM)
         return cfx_no_memory(err);
-    if (!rc && cfx_value_visit(*out, has_names, NULL)) {
+    if (!rc && cfx_value_any(*out, is_name, NULL)) {
         cfx_value_unref(*out);
         *out = CFX_NOTHING;
         rc = CFX_EINVAL;

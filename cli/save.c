@@ -263,16 +263,17 @@ static cfx_status collect(struct weights *w, const cfx_module *gm,
     return cfx_model_visit_tensors(gm, add_tensor, w, err);
 }
 
-static cfx_status stop(void *user, const char *name, cfx_tensor *t)
+static cfx_status see_numbers(void *user, const char *name, cfx_tensor *t)
 {
-    (void)user;
     (void)name;
-    return cfx_tensor_is_meta(t) ? CFX_OK : CFX_EUSER;
+    *(bool *)user |= !cfx_tensor_is_meta(t);
+    return CFX_OK;
 }
 
 bool cli_has_weights(const cfx_module *gm)
 {
-    if (cfx_model_visit_tensors(gm, stop, NULL, NULL))
+    bool has = false;
+    if (cfx_model_visit_tensors(gm, see_numbers, &has, NULL) || has)
         return true;
     for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm)) {
         for (size_t i = 0; i < cfx_module_nstate(m); i++) {

@@ -211,23 +211,13 @@ int cli_close(cli *c, int status)
 
 /* ---- Models ---- */
 
-/* Is the error that a parameter is only named by the text? In the sentences
- * of torch.fx's interpreter and of its lint. */
-static bool is_undescribed(const cfx_error *err)
-{
-    return (strstr(err->text, "nonexistent target") &&
-            strstr(err->text, "= get_attr[")) ||
-           strstr(err->text, "references nonexistent attribute");
-}
-
 void cli_fail_model(const cli *c, cfx_error *err, const char *path,
                     bool needs_weights)
 {
-    static const char missing[] = "missing weight";
-    bool undescribed = is_undescribed(err);
+    bool undescribed = err->code == CFX_EATTR;
 
     if (needs_weights && !c->g.random_weights.given &&
-        (undescribed || !strncmp(err->text, missing, sizeof(missing) - 1)))
+        (undescribed || err->code == CFX_EWEIGHT))
         cfx_fail_at(err, "no weights (-w FILE or --random-weights SEED give "
                          "them)");
     else if (undescribed)

@@ -45,17 +45,17 @@ cfx_status cfx_acc_units__init(cfx_acc_units *u, const cfx_graph *g,
 
 /* ---- What exchanges values that are no tensors ---- */
 
-static cfx_status stop_at_tensor(void *user, cfx_value v)
+static bool is_tensor(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_TENSOR ? CFX_EUSER : CFX_OK;
+    return v.kind == CFX_TENSOR;
 }
 
 /* Is it known that the node gives no tensor, nor anything that has one? */
 static bool gives_none(const cfx_node *n)
 {
     cfx_value v = cfx_carve__known(n);
-    return v.kind && !cfx_value_visit(v, stop_at_tensor, NULL);
+    return v.kind && !cfx_value_any(v, is_tensor, NULL);
 }
 
 static uint32_t root_of(uint32_t *up, uint32_t i)

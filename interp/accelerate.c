@@ -217,5 +217,5 @@ cfx_status cfx_split_for_accelerator(cfx_module **out, const cfx_module *gm,
     cfx_arena_init(&s.arena, s.ctx);
     cfx_status st = split(&s, out, gm, support);
     cfx_arena_release(&s.arena);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }

@@ -254,7 +254,7 @@ cfx_status cfx_fuse_as_graph_module(cfx_fused *out, const cfx_module *gm,
     fusing_release(&f);
     if (st)
         cfx_fused_release(out);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }
 
 /* ---- Into the parent ---- */
@@ -338,7 +338,7 @@ cfx_status cfx_insert_fused(cfx_module *gm, cfx_fused *f, cfx_node *after,
         st = insert(gm, f, after, always_return_tuple, scratch.env, &call,
                     &why);
     fusing_release(&scratch);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }
 
 /* ---- All partitions ---- */
@@ -571,7 +571,7 @@ cfx_status cfx_fuse_partitions(cfx_module *gm, const cfx_partitions *p,
     cfx_order_pairs__release(&m.pairs);
     cfx_arena_release(&m.arena);
     fusing_release(&m.f);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }
 
 /* ---- Trimming ---- */

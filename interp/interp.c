@@ -37,8 +37,9 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
     static const char between[] = "; While executing ";
     char place[256] = " in submodule ";
     size_t len = strlen(place);
-    if (!err || strstr(err->text, between))
+    if (!err || err->located)
         return;
+    err->located = true;
     size_t path = cfx_module_path(it->module, place + len,
                                   sizeof(place) - len);
     len += path;
@@ -174,7 +175,7 @@ static cfx_status passed(cfx_interp *it, cfx_status st)
     if (CFX_LIKELY(!st))
         return st;
     if (from->code)
-        cfx_fail(it->err, st, "%s", from->text);
+        cfx_fail_from(it->err, from);
     if (it->err != from)
         cfx_error_clear(from);
     return st;

@@ -18,17 +18,13 @@ libcfx_all_la_SOURCES += %reldir%/compare.c %reldir%/compare_value.c \
 	%reldir%/minimize.c %reldir%/minimize_part.c %reldir%/minimize_impl.h
 
 # Splitting and partitioning.
-dist_cfxinclude_HEADERS += %reldir%/cfx/split.h %reldir%/cfx/partition.h \
-	%reldir%/cfx/accelerator.h
+dist_cfxinclude_HEADERS += %reldir%/cfx/split.h %reldir%/cfx/partition.h
 libcfx_all_la_SOURCES += %reldir%/carve.c %reldir%/carve.h \
 	%reldir%/split.c %reldir%/split_impl.h %reldir%/split_parent.c \
 	%reldir%/split_plan.c %reldir%/split_stages.c %reldir%/split_tags.c \
 	%reldir%/contract.c %reldir%/contract.h %reldir%/partition.c \
 	%reldir%/fuser.c %reldir%/support.c %reldir%/accelerate.c \
-	%reldir%/acc_group.h %reldir%/acc_group.c \
-	%reldir%/node_size.c %reldir%/placing.h %reldir%/place.c \
-	%reldir%/place_size.c %reldir%/place_cost.c %reldir%/place_idle.c \
-	%reldir%/place_tell.c %reldir%/layout.c
+	%reldir%/acc_group.h %reldir%/acc_group.c
 
 # Passes, and what applies them.
 dist_cfxinclude_HEADERS += %reldir%/cfx/pass.h %reldir%/cfx/pass_manager.h

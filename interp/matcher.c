@@ -71,17 +71,15 @@ cfx_value cfx_pattern_alternative(const cfx_node *pn, uint32_t i)
     return i < n ? arg[i] : arg[0].u.node->args[0];
 }
 
-static cfx_status see_node(void *user, cfx_value v)
+static bool is_node(void *user, cfx_value v)
 {
-    *(bool *)user |= v.kind == CFX_NODE;
-    return CFX_OK;
+    (void)user;
+    return v.kind == CFX_NODE;
 }
 
 bool cfx_pattern_has_nodes(cfx_value v)
 {
-    bool has = false;
-    cfx_value_visit(v, see_node, &has);
-    return has;
+    return cfx_value_any(v, is_node, NULL);
 }
 
 static cfx_status check_where(cfx_matcher *m, const cfx_node *n,

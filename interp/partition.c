@@ -513,5 +513,5 @@ cfx_status cfx_propose_partitions(cfx_partitions *out, const cfx_module *gm,
     cfx_arena_release(&s.arena);
     if (st)
         cfx_partitions_release(out);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }

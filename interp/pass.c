@@ -50,8 +50,8 @@ static void *registry_make(cfx_context *ctx)
 
 static registry *registry_of(cfx_context *ctx)
 {
-    return cfx_context_slot(ctx, CFX_SLOT_PASSES, registry_make,
-                            registry_free);
+    static const cfx_slot slot = {registry_make, registry_free};
+    return cfx_context_slot(ctx, &slot);
 }
 
 static bool is_named(const cfx_pass *p, const char *name)
@@ -250,7 +250,7 @@ cfx_status cfx_pass_weight(cfx_pass_call *p, const char *path,
         return cfx_fail(p->err, CFX_ENAME, "%s is a %s, not a Tensor", path,
                         cfx_kind_name((cfx_kind)v.kind));
     if (cfx_tensor_is_meta(v.u.tensor))
-        return cfx_fail(p->err, CFX_ENAME, "missing weight: %s", path);
+        return cfx_fail(p->err, CFX_EWEIGHT, "missing weight: %s", path);
     *out = v.u.tensor;
     return CFX_OK;
 }

@@ -190,7 +190,7 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
             return st;
     }
     if (!s->ncandidates)
-        return cfx_fail(err, first.code, "%s", first.text);
+        return cfx_fail_from(err, &first);
     if (settled)
         return CFX_OK;
     release_candidates(s);

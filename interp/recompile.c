@@ -251,7 +251,7 @@ cfx_status cfx_graph_module_recompile(cfx_module *gm,
                                       const cfx_compile_options *options,
                                       cfx_error *err)
 {
-    cfx_error own = {CFX_OK, ""};
+    cfx_error own = {.code = CFX_OK};
     loaded *l = NULL;
     job j = {.ctx = cfx_module_context(gm), .gm = gm,
              .err = err ? err : &own};

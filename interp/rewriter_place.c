@@ -167,11 +167,10 @@ static void sort_nodes(cfx_node **v, size_t n)
     }
 }
 
-static cfx_status is_marked(void *user, cfx_value v)
+static bool is_marked(void *user, cfx_value v)
 {
     const cfx_rewrite *r = user;
-    return v.kind == CFX_NODE && r->seen[v.u.node->id] == r->epoch
-               ? CFX_EGRAPH : CFX_OK;
+    return v.kind == CFX_NODE && r->seen[v.u.node->id] == r->epoch;
 }
 
 /* The outputs' users stand before something that the copy needs: move all that
@@ -184,8 +183,7 @@ static cfx_status make_way(cfx_turn *t, cfx_node *last, bool *cycle)
     for (const cfx_node *n = cfx_graph_first(t->from); n && !*cycle;
          n = cfx_node_next(n))
         if (n->op == CFX_PLACEHOLDER && n->nusers)
-            *cycle = cfx_value_visit(cfx_node_map_get(&t->map, n), is_marked,
-                                     r);
+            *cycle = cfx_value_any(cfx_node_map_get(&t->map, n), is_marked, r);
     if (*cycle)
         return CFX_OK;
     sort_nodes(r->stack, r->nstack);

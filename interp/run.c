@@ -103,7 +103,7 @@ static cfx_status enter(cfx_interp *it, surroundings *before, cfx_error *err)
 static void leave(cfx_interp *it, const surroundings *before, cfx_status st)
 {
     if (st && !it->self->outer)
-        cfx_fail(&it->scope->error, st, "%s", it->err->text);
+        cfx_fail_from(&it->scope->error, it->err);
     it->scope->walks = before->walks;
     it->err = before->err;
     it->self->running = false;
@@ -125,7 +125,7 @@ static cfx_status settle_errors(cfx_interp *it, const cfx_node *n)
         cfx_error_clear(it->err);
         if (!unseen->code)
             return CFX_OK;
-        cfx_fail(it->err, unseen->code, "%s", unseen->text);
+        cfx_fail_from(it->err, unseen);
     }
     cfx_interp__while_executing(it, it->err, n);
     return unseen->code;

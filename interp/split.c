@@ -295,5 +295,5 @@ cfx_status cfx_split_module(cfx_module **out, const cfx_module *gm,
         *s.o.qualname_map = CFX_NOTHING;
     }
     cfx_split__release(&s);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }

@@ -293,7 +293,7 @@ cfx_status cfx_split_stages(cfx_module **out, cfx_module *gm, uint32_t parts,
     why.code = CFX_OK;
     *out = NULL;
     cfx_status st = split_stages(out, gm, parts, by, inputs, ninputs, &why);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }
 
 cfx_status cfx_split_stages_in_place(cfx_module *gm, uint32_t parts,
@@ -303,5 +303,5 @@ cfx_status cfx_split_stages_in_place(cfx_module *gm, uint32_t parts,
     cfx_error why;
     why.code = CFX_OK;
     cfx_status st = split_stages(NULL, gm, parts, by, inputs, ninputs, &why);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }

@@ -299,5 +299,5 @@ cfx_status cfx_split_by_tags(cfx_module **out, const cfx_module *gm,
     if (t.s.ctx)
         cfx_map_release(&t.tags);
     cfx_split__release(&t.s);
-    return st ? cfx_fail(err, why.code, "%s", why.text) : CFX_OK;
+    return st ? cfx_fail_from(err, &why) : CFX_OK;
 }

@@ -21,19 +21,19 @@ static cfx_tracer *downcast(cfx_scope *s)
 
 /* ---- Calls of functions and methods ---- */
 
-static cfx_status stop_at_node(void *user, cfx_value v)
+static bool is_node(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_NODE ? CFX_EINVAL : CFX_OK;
+    return v.kind == CFX_NODE;
 }
 
 static bool has_proxy(const cfx_spelling *c)
 {
     for (size_t i = 0; i < c->nargs; i++)
-        if (cfx_value_visit(c->args[i], stop_at_node, NULL))
+        if (cfx_value_any(c->args[i], is_node, NULL))
             return true;
     for (size_t i = 0; i < c->nkwargs; i++)
-        if (cfx_value_visit(c->kwargs[2 * i + 1], stop_at_node, NULL))
+        if (cfx_value_any(c->kwargs[2 * i + 1], is_node, NULL))
             return true;
     return false;
 }
@@ -42,8 +42,8 @@ static bool has_proxy(const cfx_spelling *c)
 static cfx_status passed(cfx_tracer *t, cfx_scope *from, cfx_status st)
 {
     if (st)
-        cfx_fail(&t->base.error, st, "%s", from->error.text);
-    from->error.code = CFX_OK;
+        cfx_fail_from(&t->base.error, &from->error);
+    cfx_error_clear(&from->error);
     return st;
 }
 

@@ -37,16 +37,23 @@ static cfx_status forget(cfx_tracer *t, cfx_value v, cfx_value *out)
     return st;
 }
 
+/* Arguments being mapped to what is known of them. */
+struct knowing {
+    cfx_tracer *t;
+    bool lacks;              /* of some nothing is known */
+};
+
 static cfx_status to_meta(void *user, cfx_value v, cfx_value *out)
 {
-    cfx_tracer *t = user;
+    struct knowing *k = user;
+    cfx_tracer *t = k->t;
     if (v.kind == CFX_NODE)
         v = v.u.node && v.u.node->graph == t->graph
                 ? cfx_tracer__known(t, v.u.node)
                 : CFX_NOTHING;
-    *out = CFX_NOTHING;
-    /* CFX_EUSER: not known, which is no failure. */
-    return v.kind ? forget(t, v, out) : CFX_EUSER;
+    *out = cfx_none();
+    k->lacks = k->lacks || !v.kind;
+    return k->lacks ? CFX_OK : forget(t, v, out);
 }
 
 static cfx_status give_meta(cfx_tracer *t, cfx_node *n, cfx_value v)
@@ -80,29 +87,29 @@ cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
     size_t total = c->nargs + 2 * c->nkwargs;
     cfx_value out = CFX_NOTHING;
     cfx_status st = CFX_OK;
+    struct knowing k = {t, false};
     if (!t->self->infers || (!m && !c->target))
         return CFX_OK;
     cfx_value *v = cfx_calloc(t->base.ctx, total + 1, sizeof(*v));
     if (!v)
         return cfx_no_memory(&t->base.error);
-    for (size_t i = 0; i < total && !st; i++)
+    for (size_t i = 0; i < total && !st && !k.lacks; i++)
         st = cfx_value_map(&v[i], t->base.ctx,
                            i < c->nargs ? c->args[i]
                                         : c->kwargs[i - c->nargs],
-                           to_meta, t, &t->base.error);
+                           to_meta, &k, &t->base.error);
     cfx_spelling known_call = *c;
     known_call.args = v;
     known_call.kwargs = v + c->nargs;
-    if (!st)
+    if (!st && !k.lacks)
         st = call_meta(t, m, &known_call, &out);
-    if (!st)
+    if (!st && !k.lacks)
         st = give_meta(t, n, out);
     else if (s->error.code && s->error.code != CFX_EUNSUPPORTED)
-        cfx_fail(&t->base.error, st, "%s", s->error.text);
-    else if (st == CFX_EUSER || st == CFX_EUNSUPPORTED)
+        cfx_fail_from(&t->base.error, &s->error);
+    else if (st == CFX_EUNSUPPORTED)
         st = CFX_OK;
-    s->error.code = CFX_OK;
-    s->error.text[0] = '\0';
+    cfx_error_clear(&s->error);
     if (out.kind)
         cfx_value_unref(out);
     for (size_t i = 0; i < total; i++)

@@ -227,13 +227,13 @@ static cfx_status map_arg(void *user, cfx_value v, cfx_value *out)
     return n ? CFX_OK : t->base.error.code;
 }
 
-static cfx_status stop_at_odd(void *user, cfx_value v)
+/* Is it anything that cannot stand in an argument as it is? */
+static bool is_odd(void *user, cfx_value v)
 {
     const cfx_tracer *t = user;
-    bool plain = v.kind != CFX_TENSOR && v.kind != CFX_MODULE &&
-                 (v.kind != CFX_NODE ||
-                  (v.u.node && v.u.node->graph == t->graph));
-    return plain ? CFX_OK : CFX_EINVAL;
+    return v.kind == CFX_TENSOR || v.kind == CFX_MODULE ||
+           (v.kind == CFX_NODE &&
+            (!v.u.node || v.u.node->graph != t->graph));
 }
 
 /* Map n values into a new array, where any needs it; else *out is `v`. */
@@ -244,7 +244,7 @@ static cfx_status map_args(cfx_tracer *t, const cfx_value *v, size_t n,
     bool plain = true;
     *out = v;
     for (size_t i = 0; i < n && plain; i++)
-        plain = !cfx_value_visit(v[i], stop_at_odd, t);
+        plain = !cfx_value_any(v[i], is_odd, t);
     if (plain)
         return CFX_OK;
     cfx_value *copy = cfx_calloc(t->base.ctx, n, sizeof(*copy));

@@ -43,14 +43,14 @@ static cfx_dim value_bytes(const cfx_flow *f, cfx_value v,
     return c.bytes;
 }
 
-static cfx_status is_that(void *user, cfx_value v)
+static bool is_that(void *user, cfx_value v)
 {
-    return v.kind == CFX_TENSOR && v.u.tensor == user ? CFX_EUSER : CFX_OK;
+    return v.kind == CFX_TENSOR && v.u.tensor == user;
 }
 
 static bool holds(cfx_value v, const cfx_tensor *t)
 {
-    return cfx_value_visit(v, is_that, (void *)t) == CFX_EUSER;
+    return cfx_value_any(v, is_that, (void *)t);
 }
 
 /* ---- Growing ---- */

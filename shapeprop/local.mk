@@ -82,9 +82,8 @@ libcfx_all_la_SOURCES += %reldir%/memory_impl.h %reldir%/memory_plan.c \
 	%reldir%/memory_text.c
 
 # Reports. The page is made from the files in report/.
-dist_cfxinclude_HEADERS += %reldir%/cfx/report.h
 libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_plot.h \
-	%reldir%/report_read.c %reldir%/report_text.c \
+	%reldir%/report.c %reldir%/report_select.c %reldir%/report_text.c \
 	%reldir%/report_ceiling.c %reldir%/report_draw.c \
 	%reldir%/report_html.c
 nodist_libcfx_all_la_SOURCES += %reldir%/report_page.c
@@ -92,8 +91,7 @@ CLEANFILES += %reldir%/report_page.c
 REPORT_PAGE = %reldir%/report/report.html
 REPORT_PAGE_PARTS = %reldir%/report/report.css %reldir%/report/format.js \
 	%reldir%/report/data.js %reldir%/report/state.js \
-	%reldir%/report/draw.js %reldir%/report/ceilings.js \
-	%reldir%/report/summary.js \
+	%reldir%/report/draw.js %reldir%/report/summary.js \
 	%reldir%/report/roofline.js %reldir%/report/sweep.js \
 	%reldir%/report/modules.js \
 	%reldir%/report/memory.js %reldir%/report/table.js \

@@ -171,17 +171,18 @@ static void put_mark(cfx_out *o, uint32_t kind, double x, double y, double r)
     const struct shape *s = &shapes[kind];
     cfx_out_puts(o, "<path class=\"mark k");
     cfx_out_int(o, (int64_t)kind);
-    cfx_out_puts(o, "\" d=\"");
+    cfx_plot__point(o, "\" transform=\"translate(", x, y);
+    cfx_out_puts(o, ")\" d=\"");
     if (!s->n) {
-        cfx_plot__point(o, "M", x - r, y);
+        cfx_plot__point(o, "M", -r, 0);
         cfx_plot__point(o, "a", r, r);
         cfx_plot__point(o, " 0 1 0 ", 2 * r, 0);
         cfx_plot__point(o, "a", r, r);
         cfx_plot__point(o, " 0 1 0 ", -2 * r, 0);
     }
     for (int i = 0; i < s->n; i++)
-        cfx_plot__point(o, i ? "L" : "M", x + s->corner[i][0] * r,
-                        y + s->corner[i][1] * r);
+        cfx_plot__point(o, i ? "L" : "M", s->corner[i][0] * r,
+                        s->corner[i][1] * r);
     cfx_out_puts(o, "z\"");
 }
 
@@ -199,24 +200,28 @@ static void place_nodes(cfx_plot *p)
 
 static void put_node(cfx_plot *p, const cfx_report_node *n)
 {
+    const cfx_report_source *from = p->r->from;
     put_mark(p->out, n->kind, n->x, n->y, n->r);
-    cfx_out_puts(p->out, "><title>");
-    cfx_plot__string(p->out, n->name);
+    cfx_out_puts(p->out, " data-node=\"");
+    cfx_out_int(p->out, n->row - from->row);
+    cfx_out_puts(p->out, "\"><title>");
+    cfx_plot__string(p->out, n->row->name);
     cfx_out_puts(p->out, " (");
     cfx_report__put_text(p->out, n->what, n->what_len);
-    cfx_out_puts(p->out, p->r->measured ? ")&#10;" : ")&#10;at least ");
+    cfx_out_puts(p->out, from->measured ? ")&#10;" : ")&#10;at least ");
     cfx_report__put_quantity(p->out, n->time, "s");
     cfx_out_puts(p->out, ", ");
     cfx_report__put_quantity(p->out, n->rate, "FLOP/s");
     cfx_out_puts(p->out, ", ");
     cfx_report__put_quantity(p->out, n->intensity, "FLOP/byte");
-    if (n->bound) {
+    if (n->row->bound) {
         cfx_out_puts(p->out, "&#10;bound: ");
-        cfx_plot__string(p->out, n->bound);
+        cfx_plot__string(p->out, n->row->bound);
     }
-    if (p->r->measured && n->efficiency >= 0 && n->efficiency < 1e6) {
+    double efficiency = n->row->efficiency;
+    if (from->measured && efficiency >= 0 && efficiency < 1e6) {
         cfx_out_puts(p->out, "&#10;efficiency ");
-        cfx_plot__decimals(p->out, n->efficiency * 100, 1);
+        cfx_plot__decimals(p->out, efficiency * 100, 1);
         cfx_out_puts(p->out, " %");
     }
     cfx_out_puts(p->out, "</title></path>\n");
@@ -225,12 +230,14 @@ static void put_node(cfx_plot *p, const cfx_report_node *n)
 static void put_nodes(cfx_plot *p)
 {
     const cfx_report *r = p->r;
+    cfx_out_puts(p->out, "<g class=\"marks\">\n");
     for (size_t i = 0; i < r->nnodes; i++)
         put_node(p, &r->node[i]);
+    cfx_out_puts(p->out, "</g>\n");
     if (r->nnodes)
         return;
     cfx_plot__begin_text(p->out, "halo", (left + right) / 2, (top + bottom) / 2,
-               "middle");
+                         "middle");
     cfx_out_puts(p->out, r->symbolic ? "The costs are formulas: give the "
                                        "symbols values to see the nodes here."
                                      : "No node has both arithmetic and "
@@ -305,40 +312,48 @@ static void put_missing(cfx_plot *p, double y)
 
 /* ---- The whole ---- */
 
-static void put_title(cfx_plot *p)
+static const char *title_of(const cfx_plot *p)
 {
-    const cfx_report *r = p->r;
-    const char *name = r->model ? cfx_report__short_name(r->model) : "Roofline";
-    cfx_out_puts(p->out, "<title>");
-    cfx_plot__string(p->out, name);
-    cfx_out_puts(p->out, "</title>\n");
-    cfx_plot__begin_text(p->out, "title", left, 30, NULL);
-    cfx_plot__string(p->out, name);
-    cfx_out_puts(p->out, "</text>\n");
-    cfx_plot__begin_text(p->out, "quiet", left, 50, NULL);
-    cfx_plot__string(p->out, r->machine ? r->machine : "no machine");
-    if (r->threads) {
-        cfx_out_puts(p->out, ", ");
-        cfx_out_int(p->out, r->threads);
-        cfx_out_puts(p->out, r->threads == 1 ? " thread" : " threads");
-    }
-    cfx_out_puts(p->out, r->measured ? "; the area of a mark is its time"
-                                     : "; not measured: marks lie where the "
-                                       "machine's limits are, their area is "
-                                       "the least time");
-    cfx_out_puts(p->out, "</text>\n");
+    const char *model = p->r->from->model;
+    return model ? cfx_report__short_name(model) : "Roofline";
 }
 
+static void put_about(cfx_plot *p)
+{
+    const cfx_report_source *from = p->r->from;
+    cfx_out_puts(p->out, "<g class=\"about\">\n");
+    cfx_plot__begin_text(p->out, "title", left, 30, NULL);
+    cfx_plot__string(p->out, title_of(p));
+    cfx_out_puts(p->out, "</text>\n");
+    cfx_plot__begin_text(p->out, "quiet", left, 50, NULL);
+    cfx_plot__string(p->out, from->machine ? from->machine : "no machine");
+    if (from->threads) {
+        cfx_out_puts(p->out, ", ");
+        cfx_out_int(p->out, from->threads);
+        cfx_out_puts(p->out, from->threads == 1 ? " thread" : " threads");
+    }
+    cfx_out_puts(p->out, from->measured ? "; the area of a mark is its time"
+                                        : "; not measured: marks lie where the "
+                                          "machine's limits are, their area is "
+                                          "the least time");
+    cfx_out_puts(p->out, "</text>\n</g>\n");
+}
+
+/* `data-plot` is the viewBox of the plot without what stands above and below
+ * it, which the page tells elsewhere. */
 static void put_frame(cfx_plot *p, double height)
 {
     cfx_out_puts(p->out, "<svg class=\"roofline\" role=\"img\" "
                          "xmlns=\"http://www.w3.org/2000/svg\"");
     cfx_plot__attr(p->out, "width", width);
     cfx_plot__attr(p->out, "height", height);
-    cfx_out_puts(p->out, " viewBox=\"0 0 ");
-    cfx_plot__point(p->out, "", width, height);
-    cfx_out_puts(p->out, "\">\n");
-    put_title(p);
+    cfx_plot__point(p->out, " viewBox=\"0 0 ", width, height);
+    cfx_plot__point(p->out, "\" data-plot=\"0 ", top - 14, width);
+    cfx_out_putc(p->out, ' ');
+    cfx_plot__decimals(p->out, bottom + 48 - (top - 14), 1);
+    cfx_out_puts(p->out, "\">\n<title>");
+    cfx_plot__string(p->out, title_of(p));
+    cfx_out_puts(p->out, "</title>\n");
     cfx_out_puts(p->out, style);
 }
 
@@ -348,19 +363,23 @@ void cfx_report__draw(cfx_out *o, cfx_report *r)
     find_axes(&p);
     double end = legend(&p, false);
     put_frame(&p, end + row_height);
+    put_about(&p);
     put_x_axis(&p);
     put_y_axis(&p);
     place_nodes(&p);
     cfx_plot__ceilings(&p, false);
     put_nodes(&p);
     cfx_plot__ceilings(&p, true);
+    cfx_out_puts(o, "<g class=\"legend\">\n");
     legend(&p, true);
     put_missing(&p, end + 4);
-    cfx_out_puts(o, "</svg>\n");
+    cfx_out_puts(o, "</g>\n</svg>\n");
 }
 
-cfx_status cfx_report_svg(cfx_sink to, cfx_context *ctx, const char *json,
-                          size_t len, cfx_error *err)
+cfx_status cfx_report__print_svg(cfx_sink to, cfx_report *r, cfx_error *err)
 {
-    return cfx_report__print(to, ctx, json, len, cfx_report__draw, err);
+    cfx_out out;
+    cfx_out_init(&out, to);
+    cfx_report__draw(&out, r);
+    return cfx_out_finish(&out, err);
 }

@@ -1,16 +1,17 @@
 /*
  * report_html -- a report as one page.
  *
- * The page is made of the files in report/ when the library is built. The
- * document stands in it as it came, in an element that browsers do not run,
- * and the page's script draws it. All that could end that element begins with
+ * The page is made of the files in report/ when the library is built. It holds
+ * the picture, and the document in an element that browsers do not run, whose
+ * numbers the page's script shows. All that could end that element begins with
  * `<`, which in JSON stands only in strings, where it can be written as an
  * escape.
  */
 #include "shapeprop/report_impl.h"
 
-static void put_json(cfx_out *o, const char *s, size_t len)
+static int put_json(const char *s, size_t len, void *user)
 {
+    cfx_out *o = user;
     size_t from = 0;
     for (size_t i = 0; i < len; i++) {
         if (s[i] != '<')
@@ -20,6 +21,14 @@ static void put_json(cfx_out *o, const char *s, size_t len)
         from = i + 1;
     }
     cfx_out_add(o, s + from, len - from);
+    return 0;
+}
+
+static void put_document(cfx_out *o, const json_t *document)
+{
+    if (json_dump_callback(document, put_json, o,
+                           JSON_COMPACT | JSON_REAL_PRECISION(9)))
+        cfx_out_fail(o, CFX_ENOMEM);
     cfx_out_putc(o, '\n');
 }
 
@@ -34,22 +43,23 @@ static void put_title(cfx_out *o, const char *model)
     }
 }
 
-static void put_page(cfx_out *o, cfx_report *r)
+cfx_status cfx_report__print_html_take(cfx_sink to, cfx_report *r,
+                                       json_t *document, cfx_error *err)
 {
+    cfx_out out;
+    if (!document)
+        return cfx_no_memory(err);
+    cfx_out_init(&out, to);
     for (const char *const *line = cfx_report__page; *line; line++) {
         if (!strcmp(*line, "%%title\n"))
-            put_title(o, r->model);
+            put_title(&out, r->from->model);
         else if (!strcmp(*line, "%%picture\n"))
-            cfx_report__draw(o, r);
+            cfx_report__draw(&out, r);
         else if (!strcmp(*line, "%%document\n"))
-            put_json(o, r->text, r->text_len);
+            put_document(&out, document);
         else
-            cfx_out_puts(o, *line);
+            cfx_out_puts(&out, *line);
     }
-}
-
-cfx_status cfx_report_html(cfx_sink to, cfx_context *ctx, const char *json,
-                           size_t len, cfx_error *err)
-{
-    return cfx_report__print(to, ctx, json, len, put_page, err);
+    json_decref(document);
+    return cfx_out_finish(&out, err);
 }

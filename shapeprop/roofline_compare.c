@@ -1,15 +1,14 @@
 /*
  * roofline_compare -- two reports side by side, node by node and in total.
  *
- * Both are read from their documents, so that it does not matter when and
- * where the other was made. Nodes are known by their names.
+ * Both are compared as documents, so that it does not matter when and where the
+ * other was made. Nodes are known by their names.
  */
 #include <math.h>
 #include <stdio.h>
 
 #include "format/json.h"
 #include "shapeprop/grid.h"
-#include "shapeprop/report_impl.h"
 #include "shapeprop/roofline_json.h"
 #include "shapeprop/roofline_table.h"
 
@@ -490,35 +489,60 @@ static cfx_status check_quantities(const json_t *in, const char *name,
     return CFX_OK;
 }
 
-static cfx_status check_document(const json_t *was, cfx_error *err)
+static cfx_status check_object(const json_t *in, const char *key,
+                               cfx_error *err)
 {
-    const json_t *nodes = json_object_get(was, "nodes");
-    cfx_status st = cfx_report__check(was, err);
+    const json_t *v = json_object_get(in, key);
+    return !v || json_is_null(v) || json_is_object(v)
+               ? CFX_OK
+               : cfx_fail(err, CFX_EINVAL, "'%s' is no object", key);
+}
+
+static cfx_status check_nodes(const json_t *nodes, cfx_error *err)
+{
+    cfx_status st = CFX_OK;
+    if (!json_is_array(nodes))
+        return cfx_fail(err, CFX_EINVAL, "'nodes' is no array");
     for (size_t i = 0; i < json_array_size(nodes) && !st; i++) {
         const json_t *n = json_array_get(nodes, i);
+        if (!json_is_object(n))
+            return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' is no "
+                            "object", i);
+        if (!*name_of(n))
+            return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
+                            i);
         st = check_quantities(n, name_of(n), false, err);
     }
+    return st;
+}
+
+static cfx_status check_document(const json_t *was, cfx_error *err)
+{
+    const char *schema = json_string_value(json_object_get(was, "schema"));
+    if (!schema)
+        return cfx_fail(err, CFX_EINVAL, "no document of the schema "
+                        "\"cfx.roofline/1\"");
+    if (strcmp(schema, "cfx.roofline/1"))
+        return cfx_fail(err, CFX_EINVAL, "the document's schema is \"%s\", not "
+                        "\"cfx.roofline/1\"", schema);
+    cfx_status st = check_object(was, "machine", err);
+    if (!st)
+        st = check_object(was, "total", err);
+    if (!st)
+        st = check_nodes(json_object_get(was, "nodes"), err);
     return st ? st : check_quantities(json_object_get(was, "total"), "total",
                                       true, err);
 }
 
-cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
-                                const char *json, size_t len,
-                                cfx_roofline_format format,
-                                const cfx_roofline_view *view, cfx_error *err)
+static cfx_status compare(cfx_sink to, const cfx_roofline *r,
+                          const json_t *was, cfx_roofline_format format,
+                          const cfx_roofline_view *view, cfx_error *err)
 {
     static put_fn *const put[] = {cfx_grid_put_text, cfx_grid_put_markdown,
                                   cfx_grid_put_csv};
-    cfx_json was = {0};
     json_t *now = cfx_roofline__json(r, view->model);
-    comparing c = {.ctx = r->ctx, .now = now};
-    cfx_status st = now ? cfx_json_parse(&was, r->ctx, json, len, 0, 0, err)
-                        : cfx_no_memory(err);
-    c.was = was.root;
-    if (!st)
-        st = check_document(c.was, err);
-    if (!st)
-        st = pair_up(&c, err);
+    comparing c = {.ctx = r->ctx, .now = now, .was = was};
+    cfx_status st = now ? pair_up(&c, err) : cfx_no_memory(err);
     if (!st && format == CFX_ROOFLINE_JSON) {
         st = write_json(to, &c, err);
     } else if (!st) {
@@ -530,6 +554,34 @@ cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
     }
     cfx_free(r->ctx, c.pair, c.cap * sizeof(*c.pair));
     json_decref(now);
+    return st;
+}
+
+cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
+                                const cfx_roofline *was,
+                                const char *was_model,
+                                cfx_roofline_format format,
+                                const cfx_roofline_view *view, cfx_error *err)
+{
+    json_t *document = cfx_roofline__json(was, was_model);
+    cfx_status st = document ? compare(to, r, document, format, view, err)
+                             : cfx_no_memory(err);
+    json_decref(document);
+    return st;
+}
+
+cfx_status cfx_roofline_compare_document(cfx_sink to, const cfx_roofline *r,
+                                         const char *json, size_t len,
+                                         cfx_roofline_format format,
+                                         const cfx_roofline_view *view,
+                                         cfx_error *err)
+{
+    cfx_json was = {0};
+    cfx_status st = cfx_json_parse(&was, r->ctx, json, len, 0, 0, err);
+    if (!st)
+        st = check_document(was.root, err);
+    if (!st)
+        st = compare(to, r, was.root, format, view, err);
     cfx_json_release(&was);
     return st;
 }

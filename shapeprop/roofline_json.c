@@ -7,8 +7,6 @@
 
 #include <math.h>
 
-#include <cfx/report.h>
-
 #include "format/print.h"
 #include "shapeprop/machine_impl.h"
 
@@ -354,38 +352,4 @@ cfx_status cfx_roofline_print_json(cfx_sink to, const cfx_roofline *r,
                                    cfx_error *err)
 {
     return cfx_json__write(to, cfx_roofline__json(r, view->model), err);
-}
-
-/* ---- Drawn ---- */
-
-typedef cfx_status draw_fn(cfx_sink to, cfx_context *ctx, const char *json,
-                           size_t len, cfx_error *err);
-
-static cfx_status draw(cfx_sink to, const cfx_roofline *r, const char *model,
-                       draw_fn *fn, cfx_error *err)
-{
-    cfx_buf b;
-    cfx_buf_init(&b, r->ctx);
-    cfx_status st = cfx_json__write(cfx_sink_buf(&b),
-                                    cfx_roofline__json(r, model), err);
-    if (b.failed)
-        st = cfx_no_memory(err);
-    if (!st)
-        st = fn(to, r->ctx, b.s, b.len, err);
-    cfx_buf_release(&b);
-    return st;
-}
-
-cfx_status cfx_roofline_print_html(cfx_sink to, const cfx_roofline *r,
-                                   const cfx_roofline_view *view,
-                                   cfx_error *err)
-{
-    return draw(to, r, view->model, cfx_report_html, err);
-}
-
-cfx_status cfx_roofline_print_svg(cfx_sink to, const cfx_roofline *r,
-                                  const cfx_roofline_view *view,
-                                  cfx_error *err)
-{
-    return draw(to, r, view->model, cfx_report_svg, err);
 }

@@ -125,10 +125,10 @@ static cfx_status append(void *user, const char *s, size_t n)
 
 static void add(text *t, const char *s) { append(t, s, strlen(s)); }
 
-static cfx_status has_extents(void *user, cfx_value v)
+static bool has_extents(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_TENSOR || v.kind == CFX_SYMINT ? CFX_EUSER : CFX_OK;
+    return v.kind == CFX_TENSOR || v.kind == CFX_SYMINT;
 }
 
 /* The tensors that a call gets: " of f32[2, 3], f32[2, 4]". */
@@ -137,7 +137,7 @@ static void add_inputs(text *t, const cfx_interp *it, const cfx_node *n)
     size_t from = t->len;
     for (uint32_t i = 0; i < n->ninputs && t->len - from < 256; i++) {
         cfx_value v = cfx_interp_env(it, cfx_node_input(n, i));
-        if (!cfx_value_visit(v, has_extents, NULL))
+        if (!cfx_value_any(v, has_extents, NULL))
             continue;
         add(t, t->len == from ? " of " : ", ");
         cfx_print_shape((cfx_sink){append, t}, v, false, NULL);
@@ -164,7 +164,7 @@ static void explain(const cfx_interp *it, const cfx_node *n)
     const char *name = n->target.u.str->text;
     const cfx_module *m;
     if (!it->err || n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
-        strstr(it->err->text, "; While executing "))
+        it->err->located)
         return;
     m = n->op == CFX_CALL_MODULE ? cfx_module_at(it->module, name) : NULL;
     add(&t, it->err->text);
@@ -339,13 +339,4 @@ cfx_tensor_metadata cfx_tensor_metadata_of(const cfx_tensor *t)
             m.memory_format = formats[i].format;
         }
     return m;
-}
-
-cfx_value cfx_node_shape(const cfx_node *n)
-{
-    static const char *const keys[] = {"val", "tensor_meta", "example_value"};
-    cfx_value v = CFX_NOTHING;
-    for (size_t i = 0; i < sizeof(keys) / sizeof(*keys) && !v.kind; i++)
-        v = cfx_node_meta(n, keys[i]);
-    return v;
 }

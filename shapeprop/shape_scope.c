@@ -42,39 +42,39 @@ static bool has_few(const cfx_tensor *t)
     return true;
 }
 
-static cfx_status unknown(void *user, cfx_value v)
+static bool is_unknown(void *user, cfx_value v)
 {
     const cfx_shape_scope *s = user;
     if (v.kind == CFX_TENSOR)
         return cfx_tensor_is_meta(v.u.tensor) || !has_few(v.u.tensor) ||
-                       is_written(s, v.u.tensor) ? CFX_EUSER : CFX_OK;
-    return v.kind == CFX_SYMINT || v.kind == CFX_NODE || v.kind == CFX_MODULE
-               ? CFX_EUSER : CFX_OK;
+               is_written(s, v.u.tensor);
+    return v.kind == CFX_SYMINT || v.kind == CFX_NODE || v.kind == CFX_MODULE;
 }
 
 /* Numbers and known tensors alone? A meta among the first is the usual case. */
 static bool is_known(cfx_shape_scope *s, const cfx_call *call)
 {
     for (int k = 0; k < call->schema->nparams; k++)
-        if (cfx_value_visit(call->in[k], unknown, s))
+        if (cfx_value_any(call->in[k], is_unknown, s))
             return false;
     return true;
 }
 
-static cfx_status unknown_and_few(void *user, cfx_value v)
+/* *user becomes true where there is a meta among those that are asked. */
+static bool is_large(void *user, cfx_value v)
 {
     bool *any = user;
     if (v.kind != CFX_TENSOR)
-        return CFX_OK;
+        return false;
     *any |= cfx_tensor_is_meta(v.u.tensor);
-    return has_few(v.u.tensor) ? CFX_OK : CFX_EUSER;
+    return !has_few(v.u.tensor);
 }
 
 /* A result that has tensors without data, all of them small? */
 static bool is_worth_computing(cfx_value v)
 {
     bool any = false;
-    return !cfx_value_visit(v, unknown_and_few, &any) && any;
+    return !cfx_value_any(v, is_large, &any) && any;
 }
 
 /* ---- What is written to ---- */

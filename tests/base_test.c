@@ -72,6 +72,25 @@ START_TEST(error_keeps_the_first_text)
 }
 END_TEST
 
+START_TEST(error_is_passed_on_with_all_that_it_tells)
+{
+    cfx_error cause = {0}, e = {0};
+    cfx_fail(&cause, CFX_EWEIGHT, "missing weight: %s", "w");
+    cause.located = true;
+    ck_assert_int_eq(cfx_fail_from(&e, &cause), CFX_EWEIGHT);
+    ck_assert_int_eq(e.code, CFX_EWEIGHT);
+    ck_assert_str_eq(e.text, "missing weight: w");
+    ck_assert(e.located);
+    cfx_error_clear(&e);
+    ck_assert(!e.located);
+    cfx_fail(&e, CFX_EIO, "first");
+    ck_assert_int_eq(cfx_fail_from(&e, &cause), CFX_EWEIGHT);
+    ck_assert_str_eq(e.text, "first");
+    ck_assert(!e.located);
+    ck_assert_int_eq(cfx_fail_from(NULL, &cause), CFX_EWEIGHT);
+}
+END_TEST
+
 START_TEST(error_gets_places_in_front)
 {
     cfx_error e = {0};
@@ -115,6 +134,8 @@ START_TEST(status_has_a_name)
     ck_assert_str_eq(cfx_status_name(CFX_OK), "CFX_OK");
     ck_assert_str_eq(cfx_status_name(CFX_ESHAPE), "CFX_ESHAPE");
     ck_assert_str_eq(cfx_status_name(CFX_EUSER), "CFX_EUSER");
+    ck_assert_str_eq(cfx_status_name(CFX_EATTR), "CFX_EATTR");
+    ck_assert_str_eq(cfx_status_name((cfx_status)(CFX_EATTR - 1)), "CFX_E?");
     ck_assert_str_eq(cfx_status_name((cfx_status)-99), "CFX_E?");
     ck_assert_str_eq(cfx_status_name((cfx_status)99), "CFX_E?");
 }
@@ -334,17 +355,22 @@ static void *make_nothing(cfx_context *c)
 
 START_TEST(slot_is_made_once_and_freed_with_the_context)
 {
+    static const cfx_slot none = {make_nothing, free_slot};
+    static const cfx_slot first = {make_slot, free_slot};
+    static const cfx_slot second = {make_slot, free_slot};
     cfx_context *c;
     ck_assert_int_eq(cfx_context_new(&c, NULL, &err), CFX_OK);
-    ck_assert_ptr_null(cfx_context_slot(c, CFX_SLOT_SPARE, make_nothing,
-                                        free_slot));
-    void *p = cfx_context_slot(c, CFX_SLOT_SPARE, make_slot, free_slot);
+    ck_assert_ptr_null(cfx_context_slot(c, &none));
+    void *p = cfx_context_slot(c, &first), *q = cfx_context_slot(c, &second);
     ck_assert_ptr_nonnull(p);
-    ck_assert_ptr_eq(cfx_context_slot(c, CFX_SLOT_SPARE, make_slot,
-                                      free_slot), p);
-    ck_assert_int_eq(slots_made, 1);
+    ck_assert_ptr_nonnull(q);
+    ck_assert_ptr_ne(p, q);
+    ck_assert_ptr_null(cfx_context_slot(c, &none));
+    ck_assert_ptr_eq(cfx_context_slot(c, &first), p);
+    ck_assert_ptr_eq(cfx_context_slot(c, &second), q);
+    ck_assert_int_eq(slots_made, 2);
     cfx_context_free(c);
-    ck_assert_int_eq(slots_freed, 1);
+    ck_assert_int_eq(slots_freed, 2);
 }
 END_TEST
 
@@ -700,6 +726,7 @@ static Suite *base_suite(void)
     tcase_add_checked_fixture(t, setup, teardown);
     tcase_set_timeout(t, 60);
     tcase_add_test(t, error_keeps_the_first_text);
+    tcase_add_test(t, error_is_passed_on_with_all_that_it_tells);
     tcase_add_test(t, error_gets_places_in_front);
     tcase_add_test(t, error_is_cut_between_characters);
     tcase_add_test(t, error_is_one_harmless_line);

@@ -4,7 +4,7 @@
 #include "interp_test.h"
 
 enum { WANT_NOTHING, WANT_RUN, WANT_STEPS, WANT_UNENDED, WANT_BARE, WANT_SAVED,
-       WANT_FORGOTTEN };
+       WANT_FORGOTTEN, WANT_QUOTED, WANT_PASSED_ON };
 
 /* At its method, begins another run of its own interpreter. */
 struct within {
@@ -39,7 +39,8 @@ static cfx_status inner_run(struct within *w)
     if (w->depth == w->deepest)
         return CFX_OK;
     w->depth++;
-    cfx_status st = w->want == WANT_RUN || w->want == WANT_SAVED
+    cfx_status st = w->want == WANT_RUN || w->want == WANT_SAVED ||
+                            w->want == WANT_PASSED_ON
                         ? cfx_interp_run(&w->base, &w->x,
                                          w->x.kind != CFX_ABSENT, &out,
                                          &w->err)
@@ -59,10 +60,14 @@ static cfx_status within_method(cfx_interp *it, const cfx_call *call,
     struct within *w = (struct within *)it;
     if (w->want == WANT_BARE)
         return CFX_EUSER;
+    if (w->want == WANT_QUOTED)
+        return cfx_interp_fail(it, CFX_EUSER, "no '; While executing ' here");
     if (w->want == WANT_FORGOTTEN)
         cfx_call_method(it->scope, "no_such_method", call->args, 1, NULL, 0);
     else
         w->st = inner_run(w);
+    if (w->want == WANT_PASSED_ON && w->st)
+        return cfx_fail_from(it->err, &w->err);
     if (w->want == WANT_FORGOTTEN) {
         *out = cfx_value_ref(call->args[0]);
         return CFX_OK;
@@ -164,6 +169,37 @@ START_TEST(a_bare_status_of_a_hook_is_given_a_sentence)
 }
 END_TEST
 
+/* Whether a node is named is no matter of the words that a hook uses. */
+START_TEST(a_text_that_speaks_of_executing_is_given_its_node_too)
+{
+    struct within w;
+    begin_within(&w, WANT_QUOTED);
+    cfx_value x = floats(1, 2), out;
+    ck_assert_int_eq(cfx_interp_run(&w.base, &x, 1, &out, &err), CFX_EUSER);
+    ck_assert(strstr(err.text, "no '; While executing ' here; While executing "
+                               "%relu"));
+    cfx_value_unref(x);
+    end_within(&w);
+}
+END_TEST
+
+START_TEST(an_error_that_is_passed_on_keeps_its_node)
+{
+    static const char place[] = "; While executing %x";
+    struct within w;
+    begin_within(&w, WANT_PASSED_ON);
+    cfx_value_unref(w.x);
+    w.x = CFX_NOTHING;
+    cfx_value x = floats(1, 2), out;
+    ck_assert_int_eq(cfx_interp_run(&w.base, &x, 1, &out, &err), CFX_EINVAL);
+    const char *at = strstr(err.text, place);
+    ck_assert_ptr_nonnull(at);
+    ck_assert_msg(!strstr(at + strlen(place), "While"), "%s", err.text);
+    cfx_value_unref(x);
+    end_within(&w);
+}
+END_TEST
+
 static cfx_status bare_infer(cfx_call *call)
 {
     (void)call;
@@ -240,6 +276,8 @@ int main(void)
     tcase_add_test(t, runs_within_runs_end_somewhere);
     tcase_add_test(t, a_run_goes_on_after_one_within_it_failed);
     tcase_add_test(t, a_bare_status_of_a_hook_is_given_a_sentence);
+    tcase_add_test(t, a_text_that_speaks_of_executing_is_given_its_node_too);
+    tcase_add_test(t, an_error_that_is_passed_on_keeps_its_node);
     tcase_add_test(t, a_bare_status_of_an_operator_is_given_a_sentence);
     tcase_add_test(t, an_error_that_only_the_scope_knows_ends_the_run);
     tcase_add_test(t, a_run_starts_without_the_last_error);

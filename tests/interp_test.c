@@ -420,7 +420,7 @@ START_TEST(errors_tell_the_node)
     err = (cfx_error){0};
     cfx_status st = cfx_interp_init(&it, &cfx_interp_base, gm, &err);
     if (!st)
-        fails(&it, NULL, 0, CFX_ENAME, "nonexistent target a.b");
+        fails(&it, NULL, 0, CFX_EATTR, "nonexistent target a.b");
     else
         ck_assert_msg(strstr(err.text, "a.b") != NULL, "%s", err.text);
     cfx_interp_release(&it);

@@ -118,7 +118,7 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 clean-local:
 	rm -rf zoo random_graphs-*.script
 
-EXTRA_DIST += %reldir%/accelerator_test.h %reldir%/control_test.h %reldir%/counted.h \
+EXTRA_DIST += %reldir%/control_test.h %reldir%/counted.h \
 	%reldir%/interp_test.h %reldir%/machine_test.h %reldir%/model_test.h \
 	%reldir%/failing_alloc.h \
 	%reldir%/graph_test.h %reldir%/tensor_test.h \
@@ -221,8 +221,7 @@ TESTS += %reldir%/graph_script.sh
 
 # Fusion, splitting and partitioning.
 if HAVE_CHECK
-FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test \
-	tests/accelerator_test tests/accelerator_golden_test
+FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test
 tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
 check_PROGRAMS += $(FUSION_TESTS)
 TESTS += $(FUSION_TESTS)
@@ -286,7 +285,9 @@ tests_memory_run_test_SOURCES = %reldir%/memory_run_test.c \
 
 # -- reports
 SHAPE_TESTS += tests/report_test
-tests_report_test_SOURCES = %reldir%/report_test.c $(SECTION_SOURCES)
+REPORT_SOURCES = %reldir%/report_document.c %reldir%/report_document.h
+tests_report_test_SOURCES = %reldir%/report_test.c $(REPORT_SOURCES) \
+	$(SECTION_SOURCES)
 check_PROGRAMS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 endif
@@ -298,6 +299,8 @@ TESTS += %reldir%/roofline.sh %reldir%/counts.sh %reldir%/against.sh
 
 # Reports in a browser.
 check_PROGRAMS += tests/report_page
+tests_report_page_SOURCES = %reldir%/report_page.c \
+	%reldir%/report_document.c %reldir%/report_document.h
 dist_check_SCRIPTS += %reldir%/report_browser.sh
 TESTS += %reldir%/report_browser.sh
 EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \

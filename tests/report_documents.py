@@ -69,7 +69,7 @@ def hostile(document):
     for i in range(9):
         n = copy.deepcopy(document["nodes"][1 + i])
         n |= {"name": EVIL + str(i), "op": "call_function", "target": EVIL,
-              "module_path": EVIL, "bound": EVIL, "level": EVIL,
+              "operator": EVIL, "module_path": EVIL, "bound": EVIL, "level": EVIL,
               "algorithm": EVIL, "dtype": EVIL,
               "value": {"dtype": EVIL, "shape": [EVIL, 3]}}
         d["nodes"].append(n)
@@ -90,6 +90,7 @@ def extreme(document):
             t = values[(i + 3 * j) % len(values)]
             d["nodes"].append({
                 "name": f"n{i}{j}", "op": "call_function", "target": "f",
+                "operator": "f",
                 "module_path": ".".join("m" * (i + 1)), "flops": f,
                 "bytes_read": b, "bytes_written": 0, "seconds": t,
                 "live_bytes": b})
@@ -103,7 +104,7 @@ def operators(document):
     types = ["float32", "bfloat16", "int8", "WW " * 26]
     for i, n in enumerate(d["nodes"]):
         n["op"], n["dtype"] = "call_function", types[i % 4]
-        n["target"] = f"torch.function_{i % 23}"
+        n["target"] = n["operator"] = f"torch.function_{i % 23}"
     d["machine"]["peak_flops_per_second"] = {
         "float32": 92e9, "bfloat16": 85e9, "int8": 300e9, types[3]: 50e9}
     d["machine"]["levels"][1]["triad_bytes_per_second"] = 180e9

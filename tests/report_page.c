@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <cfx/report.h>
+#include "report_document.h"
 
 /* All of a stream, for free(). */
 static char *read_all(FILE *f, size_t *len)
@@ -37,8 +37,8 @@ int main(int argc, char **argv)
     cfx_sink to = cfx_sink_file(stdout);
     cfx_status st = !text ? CFX_ENOMEM
                     : !strcmp(argv[1], "svg")
-                        ? cfx_report_svg(to, ctx, text, len, &err)
-                        : cfx_report_html(to, ctx, text, len, &err);
+                        ? report_svg(to, ctx, text, len, &err)
+                        : report_html(to, ctx, text, len, &err);
     if (st)
         fprintf(stderr, "%s: %s\n", cfx_status_name(st), err.text);
     free(text);

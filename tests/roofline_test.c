@@ -568,7 +568,7 @@ START_TEST(a_report_against_itself_has_not_changed)
     print(cfx_roofline_print_json, &plain);
     document = out;
     out.len = 0;
-    ck_assert_int_eq(cfx_roofline_compare(
+    ck_assert_int_eq(cfx_roofline_compare_document(
         (cfx_sink){append, &out}, r, document.s, document.len,
         CFX_ROOFLINE_TEXT, &plain, &err), CFX_OK);
     ck_assert_msg(strstr(out.s, "no node changed") != NULL, "%s", out.s);
@@ -584,7 +584,7 @@ START_TEST(what_changed_against_another_is_told)
     document = out;
     analyse("f32[2,3,8,8]");
     out.len = 0;
-    ck_assert_int_eq(cfx_roofline_compare(
+    ck_assert_int_eq(cfx_roofline_compare_document(
         (cfx_sink){append, &out}, r, document.s, document.len,
         CFX_ROOFLINE_JSON, &plain, &err), CFX_OK);
     json_t *j = parsed(), *total = json_object_get(j, "total");
@@ -599,11 +599,37 @@ START_TEST(what_changed_against_another_is_told)
     model(fc_net);
     analyse("f32[2,1000]");
     out.len = 0;
-    ck_assert_int_eq(cfx_roofline_compare(
+    ck_assert_int_eq(cfx_roofline_compare_document(
         (cfx_sink){append, &out}, r, document.s, document.len,
         CFX_ROOFLINE_CSV, &plain, &err), CFX_OK);
     ck_assert_msg(strstr(out.s, "a_conv,removed,") != NULL, "%s", out.s);
     ck_assert_msg(strstr(out.s, "relu,added,") != NULL, "%s", out.s);
+}
+END_TEST
+
+/* As against its document, which has fewer digits of times. */
+START_TEST(another_roofline_is_compared_as_it_is)
+{
+    static text document, want;
+    model(small_net);
+    analyse("f32[1,3,8,8]");
+    print(cfx_roofline_print_json, &plain);
+    document = out;
+    cfx_roofline *was = r;
+    r = NULL;
+    analyse("f32[2,3,8,8]");
+    out.len = 0;
+    ck_assert_int_eq(cfx_roofline_compare_document(
+        (cfx_sink){append, &out}, r, document.s, document.len,
+        CFX_ROOFLINE_TEXT, &plain, &err), CFX_OK);
+    want = out;
+    out.len = 0;
+    ck_assert_int_eq(cfx_roofline_compare(
+        (cfx_sink){append, &out}, r, was, plain.model, CFX_ROOFLINE_TEXT,
+        &plain, &err), CFX_OK);
+    ck_assert_str_eq(out.s, want.s);
+    ck_assert_msg(strstr(out.s, "a_conv") != NULL, "%s", out.s);
+    cfx_roofline_free(was);
 }
 END_TEST
 
@@ -622,7 +648,7 @@ START_TEST(other_documents_are_refused)
     analyse("f32[1,3,8,8]");
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         out.len = 0;
-        ck_assert_int_eq(cfx_roofline_compare(
+        ck_assert_int_eq(cfx_roofline_compare_document(
             (cfx_sink){append, &out}, r, cases[i].text,
             strlen(cases[i].text), CFX_ROOFLINE_TEXT, &plain, NULL),
             cases[i].st);
@@ -779,6 +805,7 @@ static Suite *roofline_suite(void)
     tcase_add_test(t, what_the_sink_refuses_is_told);
     tcase_add_test(t, a_report_against_itself_has_not_changed);
     tcase_add_test(t, what_changed_against_another_is_told);
+    tcase_add_test(t, another_roofline_is_compared_as_it_is);
     tcase_add_test(t, other_documents_are_refused);
     tcase_add_test(t, what_guards_settle_is_a_number);
     tcase_add_test(t, settling_may_lack_memory);

@@ -220,25 +220,23 @@ START_TEST(pieces_are_left_out_once_a_context_stops)
 }
 END_TEST
 
-START_TEST(long_copies_and_fills_are_whole_unless_a_context_stops)
+START_TEST(long_fills_are_whole_unless_a_context_stops)
 {
     cfx_context *ctx;
     size_t n = (3 << 20) + 7;
-    char *a = malloc(n), *b = calloc(1, n);
+    char *a = malloc(n);
 
-    ck_assert(a && b);
+    ck_assert(a);
     ck_assert_int_eq(cfx_context_new(&ctx, NULL, &err), CFX_OK);
     cfx_fill_bytes(ctx, a, 5, n);
     for (size_t i = 0; i < n; i++)
         ck_assert_int_eq(a[i], 5);
-    cfx_copy_bytes(ctx, b, a, n);
-    ck_assert(!memcmp(a, b, n));
     cfx_context_cancel(ctx);
     cfx_fill_bytes(ctx, a, 6, n);
-    ck_assert(!memcmp(a, b, n));
+    for (size_t i = 0; i < n; i++)
+        ck_assert_int_eq(a[i], 5);
     cfx_context_free(ctx);
     free(a);
-    free(b);
 }
 END_TEST
 
@@ -250,7 +248,7 @@ int main(void)
     tcase_add_loop_test(tc, long_kernels_heed_the_time_limit, 0, NROWS);
     tcase_add_loop_test(tc, long_kernels_heed_cancelling, 0, NROWS);
     tcase_add_test(tc, pieces_are_left_out_once_a_context_stops);
-    tcase_add_test(tc, long_copies_and_fills_are_whole_unless_a_context_stops);
+    tcase_add_test(tc, long_fills_are_whole_unless_a_context_stops);
     suite_add_tcase(s, tc);
     SRunner *r = srunner_create(s);
     srunner_run_all(r, CK_NORMAL);

@@ -187,6 +187,12 @@ static cfx_status count(void *user, cfx_value v)
     return CFX_OK;
 }
 
+static bool is_negative(void *user, cfx_value v)
+{
+    ++*(int *)user;
+    return v.kind == CFX_FLOAT && v.u.f < 0;
+}
+
 static cfx_status same(void *user, cfx_value v, cfx_value *out)
 {
     (void)user;
@@ -204,6 +210,8 @@ START_TEST(walks_refuse_what_is_too_deep)
         v.flags = 0;
     }
     ck_assert_int_eq(cfx_value_visit(v, count, &n), CFX_EINVAL);
+    ck_assert(cfx_value_any(v, is_negative, &n));
+    ck_assert_int_eq(n, 0);
     assert_fails(cfx_value_map(&out, ctx, v, same, NULL, &err), CFX_EINVAL,
                  "values are nested deeper than 64");
     ck_assert(cfx_value_is_absent(out));
@@ -338,6 +346,24 @@ START_TEST(visit_stops_at_the_first_failure)
     ck_assert_int_eq(cfx_value_visit(v, write_kind, kinds), CFX_EUSER);
     ck_assert_str_eq(kinds, "int ");
     cfx_value_unref(v);
+}
+END_TEST
+
+START_TEST(any_is_asked_until_one_holds)
+{
+    cfx_value items[] = {cfx_int(1), cfx_num(-1), cfx_int(2)};
+    cfx_value v = cfx_list_new(ctx, 3, items), w = cfx_list_new(ctx, 1, items);
+    int asked = 0;
+
+    ck_assert(cfx_value_any(v, is_negative, &asked));
+    ck_assert_int_eq(asked, 2);
+    ck_assert(!cfx_value_any(w, is_negative, &asked));
+    cfx_value empty = cfx_tuple_new(ctx, 0, NULL);
+    ck_assert(!cfx_value_any(empty, is_negative, &asked));
+    ck_assert_int_eq(asked, 3);
+    cfx_value_unref(v);
+    cfx_value_unref(w);
+    cfx_value_unref(empty);
 }
 END_TEST
 
@@ -603,6 +629,7 @@ int main(void)
         equal_tells_tensors_by_identity,
         visit_goes_depth_first_and_leaves_keys_out,
         visit_stops_at_the_first_failure,
+        any_is_asked_until_one_holds,
         visit_takes_complex_numbers_as_one,
         map_shares_what_does_not_change,
         map_copies_what_changes,

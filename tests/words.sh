@@ -78,6 +78,17 @@ refuses torch.ops.aten.sum.default sum "$no_tensor"
 refuses torch.ops.aten.mean.dim mean "$no_tensor"
 refuses torch.ops.aten.add.Tensor add "$no_tensor"
 
+# Only a bare parameter is said to be one.
+graph 'call_module[target=nonexistent.target](args = (%x,), kwargs = {})'
+said 'a module that is not there' 1 \
+    '^cfx: m.fx: .*references nonexistent attribute nonexistent' \
+    "$cfx" transform m.fx dead_code
+if grep -q 'bare parameter' err; then not_ok 'no bare parameter'; else ok; fi
+graph 'get_attr[target=w]'
+said 'a bare parameter' 1 \
+    '^cfx: m.fx: the text does not tell the shape of a bare parameter.*: .*w' \
+    "$cfx" transform m.fx dead_code
+
 # An extent that no int holds is told by its place.
 negative='Trying to create tensor with negative dimension'
 # sized SIZE WORDS WORDS_OF_REPEAT

@@ -30,7 +30,7 @@ CFX_BEGIN_DECLS
  *
  * torch.fx's split_const_subgraphs does the same in two GraphModules, the
  * constant one of which runs at the first call. *changed (which may be NULL) is
- * the number of nodes made and erased. Fails with CFX_ENAME ("missing weight:
+ * the number of nodes made and erased. Fails with CFX_EWEIGHT ("missing weight:
  * PATH") where numbers are needed that were not loaded, CFX_ENOMEM, and what
  * the calls fail with; the graph stays as it was, then.
  */

@@ -129,8 +129,8 @@ CFX_API size_t cfx_pass_split(const char **text, const char **rest);
 
 /*
  * The numbers of a parameter or buffer, by its path from p->gm; borrowed. Fails
- * with CFX_ENAME: "missing weight: PATH" where it is known but was not loaded
- * (also where it is no tensor, or there is none of that path).
+ * with CFX_EWEIGHT, "missing weight: PATH", where it was not loaded, CFX_EATTR
+ * where there is none of that path, CFX_ENAME where it is no tensor.
  */
 CFX_API cfx_status cfx_pass_weight(cfx_pass_call *p, const char *path,
                                    cfx_tensor **out);

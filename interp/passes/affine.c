@@ -207,7 +207,7 @@ static cfx_status load(cfx_pass_call *p, const cfx_node *n,
     if (!s || !s->tensor)
         return CFX_OK;
     if (cfx_tensor_is_meta(s->tensor))
-        return cfx_fail(p->err, CFX_ENAME, "missing weight: %s.%s",
+        return cfx_fail(p->err, CFX_EWEIGHT, "missing weight: %s.%s",
                         n->target.u.str->text, name);
     *out = s->tensor;
     return CFX_OK;

@@ -65,7 +65,7 @@ const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n,
 /* Is n a layer, or a batch norm, whose parameters can be had? */
 bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n);
 bool cfx_norm__find(norm *b, cfx_pass_call *p, cfx_node *n);
-/* Get the numbers. Fails with CFX_ENAME, "missing weight: PATH". */
+/* Get the numbers. Fails with CFX_EWEIGHT, "missing weight: PATH". */
 cfx_status cfx_layer__load(layer *l, cfx_pass_call *p);
 cfx_status cfx_norm__load(norm *b, cfx_pass_call *p);
 

@@ -192,7 +192,7 @@ static cfx_status compute(folder *f, const cfx_node *n)
     if (!st)
         st = cfx_node_map_set(&f->value, n, v, &why);
     cfx_scope_leave(&f->scope, frame, cfx_none());
-    return st ? cfx_fail(f->p->err, st, "%s", why.text) : st;
+    return st ? cfx_fail_from(f->p->err, &why) : CFX_OK;
 }
 
 /* Give back what nobody will ask for. */
@@ -224,15 +224,15 @@ static cfx_status compute_all(folder *f)
 
 /* ---- Rewriting ---- */
 
-static cfx_status refuse_tensor(void *user, cfx_value v)
+static bool has_state(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_TENSOR || v.kind == CFX_MODULE ? CFX_EINVAL : CFX_OK;
+    return v.kind == CFX_TENSOR || v.kind == CFX_MODULE;
 }
 
 static bool is_literal(cfx_value v)
 {
-    return v.kind && !cfx_value_visit(v, refuse_tensor, NULL);
+    return v.kind && !cfx_value_any(v, has_state, NULL);
 }
 
 static bool is_too_large(const folder *f, const cfx_tensor *t)

@@ -25,10 +25,10 @@ static const cfx_module *module_of(const cfx_node *n)
     return owner ? cfx_module_at(owner, n->target.u.str->text) : NULL;
 }
 
-static cfx_status refuse_module(void *user, cfx_value v)
+static bool is_module(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_MODULE ? CFX_EINVAL : CFX_OK;
+    return v.kind == CFX_MODULE;
 }
 
 /* Is it a module, or a call that may run the graph of one? */
@@ -42,7 +42,7 @@ static bool runs_module(const cfx_node *n)
             return true;
     }
     for (uint32_t i = 0; i < n->nargs; i++)
-        if (cfx_value_visit(n->args[i], refuse_module, NULL))
+        if (cfx_value_any(n->args[i], is_module, NULL))
             return true;
     return false;
 }

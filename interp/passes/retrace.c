@@ -183,7 +183,7 @@ static cfx_status trace(cfx_retracer *r, const cfx_node *n,
     if (!st && v.kind != CFX_NONE)
         *out = cfx_keep(v);
     cfx_scope_leave(s, frame, cfx_none());
-    return is_final(st) ? cfx_fail(r->p->err, st, "%s", r->why.text) : CFX_OK;
+    return is_final(st) ? cfx_fail_from(r->p->err, &r->why) : CFX_OK;
 }
 
 cfx_status cfx_retracer__node(cfx_retracer *r, cfx_node *n,

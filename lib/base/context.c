@@ -143,9 +143,9 @@ void cfx_context_free(cfx_context *ctx)
     if (!ctx)
         return;
     for (int i = CFX_SLOTS; i-- > 0;) {
-        void *p = atomic_load(&ctx->slot[i].p);
-        if (p)
-            atomic_load(&ctx->slot[i].free)(ctx, p);
+        const cfx_slot *slot = atomic_load(&ctx->slot[i].of);
+        if (slot)
+            slot->free(ctx, ctx->slot[i].p);
     }
     cfx_pool_release(ctx);
     cfx_heap_release(&ctx->heap);
@@ -180,21 +180,38 @@ void cfx_context__beside_free(cfx_context *ctx)
     cfx_aligned_free(ctx->of, ctx, sizeof(*ctx), _Alignof(cfx_context));
 }
 
-void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
-                       cfx_slot_free *free_)
+/* The place of a slot, or of the first that is free. */
+static int find_slot(const cfx_context *ctx, const cfx_slot *slot)
+{
+    const cfx_slot *at;
+    int i = -1;
+    do {
+        assert(i + 1 < CFX_SLOTS);
+        at = atomic_load_explicit(&ctx->slot[++i].of, memory_order_acquire);
+    } while (at && at != slot);
+    return i;
+}
+
+void *cfx_context_slot(cfx_context *ctx, const cfx_slot *slot)
 {
     ctx = ctx->of;
-    void *p = atomic_load_explicit(&ctx->slot[slot].p, memory_order_acquire);
-    if (CFX_LIKELY(p))
-        return p;
-    void *mine = make(ctx);
+    int i = find_slot(ctx, slot);
+    if (CFX_LIKELY(atomic_load(&ctx->slot[i].of)))
+        return ctx->slot[i].p;
+    void *mine = slot->make(ctx);
     if (!mine)
         return NULL;
-    atomic_store(&ctx->slot[slot].free, free_);
-    if (atomic_compare_exchange_strong(&ctx->slot[slot].p, &p, mine))
-        return mine;
-    free_(ctx, mine);
-    return p;
+    cfx_spin_lock(&ctx->slot_lock);
+    i = find_slot(ctx, slot);
+    bool first = !atomic_load(&ctx->slot[i].of);
+    if (first) {
+        ctx->slot[i].p = mine;
+        atomic_store_explicit(&ctx->slot[i].of, slot, memory_order_release);
+    }
+    cfx_spin_unlock(&ctx->slot_lock);
+    if (!first)
+        slot->free(ctx, mine);
+    return ctx->slot[i].p;
 }
 
 cfx_status cfx_check_abi(const cfx_abi *abi, size_t size, const char *type,

@@ -1,8 +1,8 @@
 /*
  * context.h -- what is in a context. Not installed.
  *
- * Parts above base hang their own data here without base knowing them: each
- * has a slot, filled at its first use and released with the context.
+ * A part above base keeps data of its own here: it has a cfx_slot, which is
+ * filled at its first use and released with the context.
  */
 #ifndef CFX_BASE_CONTEXT_H
 #define CFX_BASE_CONTEXT_H
@@ -15,20 +15,15 @@
 #include "base/heap.h"
 #include "base/pool.h"
 
-typedef enum cfx_slot {
-    CFX_SLOT_EXPRS,   /* expressions of extents */
-    CFX_SLOT_OPS,     /* the registry of operators */
-    CFX_SLOT_MODULES, /* the registry of module types */
-    CFX_SLOT_PASSES,  /* the registry of passes */
-    CFX_SLOT_PLANS,   /* compiled patterns and the like */
-    CFX_SLOT_MACHINE, /* what was measured of this machine */
-    CFX_SLOT_LOADED,  /* shared objects of --load */
-    CFX_SLOT_SPARE,
-    CFX_SLOTS
+/* A part's data in a context: how it is made and freed. A static constant,
+ * which is known by its address. */
+typedef struct cfx_slot {
+    void *(*make)(cfx_context *ctx);
+    void (*free)(cfx_context *ctx, void *p);
 } cfx_slot;
 
-typedef void *cfx_slot_make(cfx_context *ctx);
-typedef void cfx_slot_free(cfx_context *ctx, void *p);
+/* More parts than there are. */
+enum { CFX_SLOTS = 8 };
 
 struct cfx_context {
     cfx_heap heap;
@@ -51,19 +46,20 @@ struct cfx_context {
     void (*message)(void *user, cfx_level level, const char *text);
     void *message_user;
 
+    /* Filled in the order of first use; `of` is set last. */
+    cfx_spinlock slot_lock;
     struct {
-        _Atomic(void *) p;
-        _Atomic(cfx_slot_free *) free;
+        _Atomic(const cfx_slot *) of;
+        void *p;
     } slot[CFX_SLOTS];
 };
 
 /*
  * The data in a slot, made where it is not there yet; `make` may run in two
- * threads at once, and what comes second is freed. Slots are freed in the
- * opposite order of the enum. Returns NULL when `make` does.
+ * threads at once, and what comes second is freed. What was made last is freed
+ * first. Returns NULL when `make` does.
  */
-void *cfx_context_slot(cfx_context *ctx, cfx_slot slot, cfx_slot_make *make,
-                       cfx_slot_free *free);
+void *cfx_context_slot(cfx_context *ctx, const cfx_slot *slot);
 
 /*
  * A context beside another: it has a heap of its own, and all else

@@ -34,6 +34,7 @@ cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
     else
         tidy(err->text, (size_t)len);
     err->code = code;
+    err->located = false;
     return code;
 }
 
@@ -49,6 +50,17 @@ cfx_status cfx_fail(cfx_error *err, cfx_status code, const char *fmt, ...)
 cfx_status cfx_no_memory(cfx_error *err)
 {
     return cfx_fail(err, CFX_ENOMEM, "out of memory");
+}
+
+cfx_status cfx_fail_from(cfx_error *err, const cfx_error *cause)
+{
+    assert(cause->code < 0);
+    if (err && !err->code) {
+        strcpy(err->text, cause->text);
+        err->located = cause->located;
+        err->code = cause->code;
+    }
+    return cause->code;
 }
 
 cfx_status cfx_fail_at(cfx_error *err, const char *fmt, ...)
@@ -80,6 +92,7 @@ const char *cfx_status_name(cfx_status code)
         "CFX_EDTYPE", "CFX_ENAME",  "CFX_EPARSE",  "CFX_EIO",
         "CFX_EGRAPH", "CFX_EUNSUPPORTED", "CFX_ELIMIT", "CFX_ECANCEL",
         "CFX_ENUMERIC", "CFX_EUSER",  "CFX_EUNDECIDED", "CFX_EOPERATOR",
+        "CFX_EWEIGHT", "CFX_EATTR",
     };
     int i = -(int)code;
     return i >= 0 && i < (int)(sizeof(name) / sizeof(*name)) ? name[i]

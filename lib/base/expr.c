@@ -50,7 +50,8 @@ static void *exprs_make(cfx_context *ctx)
 
 cfx_exprs *cfx_exprs_of(cfx_context *ctx)
 {
-    return cfx_context_slot(ctx, CFX_SLOT_EXPRS, exprs_make, exprs_free);
+    static const cfx_slot slot = {exprs_make, exprs_free};
+    return cfx_context_slot(ctx, &slot);
 }
 
 cfx_exprs *cfx_exprs_either(cfx_dim a, cfx_dim b)

@@ -146,16 +146,6 @@ static size_t round_span(size_t size)
     return (size + CFX_SPAN - 1) & ~(CFX_SPAN - 1);
 }
 
-size_t cfx_heap_round(size_t size)
-{
-    size_t rounded = 0;
-    if (size >= SPAN_MIN && size <= ALLOC_MAX)
-        return round_span(size);
-    if (size <= ALLOC_MAX)
-        class_of(size, &rounded);
-    return rounded;
-}
-
 /* ---- Blocks from and to the system ---- */
 
 static size_t class_size(unsigned i)

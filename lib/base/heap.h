@@ -66,7 +66,4 @@ void cfx_heap_trim(cfx_heap *h);
  * numbers. It is given back as others are. */
 void *cfx_head_alloc(cfx_context *ctx, size_t size);
 
-/* The size that a block of `size` bytes takes; 0: no class is that large. */
-size_t cfx_heap_round(size_t size);
-
 #endif

@@ -48,13 +48,6 @@ static size_t block_at(size_t i, size_t n)
     return n - i < BLOCK ? n - i : BLOCK;
 }
 
-void cfx_copy_bytes(const cfx_context *ctx, void *to, const void *from,
-                    size_t n)
-{
-    for (size_t i = 0; i < n && !cfx_context_stops(ctx); i += BLOCK)
-        memcpy((char *)to + i, (const char *)from + i, block_at(i, n));
-}
-
 void cfx_fill_bytes(const cfx_context *ctx, void *to, int c, size_t n)
 {
     for (size_t i = 0; i < n && !cfx_context_stops(ctx); i += BLOCK)

@@ -23,9 +23,7 @@ CFX_INLINE bool cfx_context_stops_at(const cfx_context *ctx, int64_t i)
     return i % CFX_STOP_BLOCK == 0 && cfx_context_stops(ctx);
 }
 
-/* Like memcpy and memset, for what may be gigabytes. */
-void cfx_copy_bytes(const cfx_context *ctx, void *to, const void *from,
-                    size_t n);
+/* Like memset, for what may be gigabytes. */
 void cfx_fill_bytes(const cfx_context *ctx, void *to, int c, size_t n);
 
 #endif

@@ -327,15 +327,12 @@ CFX_API void cfx_graph_remove_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
  * Are two graphs the same program? As many nodes, in the same order, of the
  * same opcodes, targets and types, with equal arguments (cfx_value_equal), in
  * which the i-th node of one stands for the i-th of the other. Names and meta
- * do not count. Equal graphs have equal hashes, in every process; tensors among
- * the arguments are hashed by type and shape, compared by identity. Both fail
+ * do not count. Tensors among the arguments are compared by identity. Fails
  * with CFX_ENOMEM, and with CFX_EGRAPH where a node is used before it is
  * defined.
  */
 CFX_API cfx_status cfx_graph_equal(bool *equal, const cfx_graph *a,
                                    const cfx_graph *b, cfx_error *err);
-CFX_API cfx_status cfx_graph_hash(uint64_t *hash, const cfx_graph *g,
-                                  cfx_error *err);
 
 /* ---- A map from the nodes of one graph to values ---- */
 

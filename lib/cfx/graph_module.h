@@ -54,7 +54,7 @@ CFX_API cfx_status cfx_graph_module_from_dict_take(
 CFX_API cfx_graph *cfx_graph_module_graph(const cfx_module *gm);
 
 /* What a get_attr node names: a tensor (maybe a meta) or a module, borrowed.
- * Fails with CFX_ENAME and torch.fx's sentence. */
+ * Fails with CFX_EATTR and torch.fx's sentence. */
 CFX_API cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
                                          const char *path, cfx_error *err);
 

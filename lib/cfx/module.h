@@ -171,8 +171,6 @@ CFX_API const cfx_value *cfx_module_attrs(const cfx_module *m);
  * CFX_EUNDECIDED, and names the argument and the line to write.
  */
 CFX_API bool cfx_attr_is_undecided(const cfx_module *m, const char *name);
-/* Does the module have any? */
-CFX_API bool cfx_module_is_undecided(const cfx_module *m);
 /* Fails with CFX_ENAME for an argument that the constructor does not have. */
 CFX_API cfx_status cfx_module_undecide(cfx_module *m, const char *name,
                                        cfx_error *err);

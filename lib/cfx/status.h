@@ -16,6 +16,8 @@
 #ifndef CFX_STATUS_H
 #define CFX_STATUS_H
 
+#include <stdbool.h>
+
 #include <cfx/compiler.h>
 
 typedef enum cfx_status {
@@ -34,13 +36,16 @@ typedef enum cfx_status {
     CFX_ENUMERIC = -12,    /* a value that a check forbids (NaN, infinity) */
     CFX_EUSER = -13,       /* of a callback; passes through untouched */
     CFX_EUNDECIDED = -14,  /* the text of a module does not tell an argument */
-    CFX_EOPERATOR = -15    /* no registered operator has the name of a call */
+    CFX_EOPERATOR = -15,   /* no registered operator has the name of a call */
+    CFX_EWEIGHT = -16,     /* a parameter or buffer has no numbers */
+    CFX_EATTR = -17        /* a get_attr names nothing that the module has */
 } cfx_status;
 
 enum { CFX_ERROR_TEXT = 2048 };
 
 typedef struct cfx_error {
     cfx_status code;
+    bool located;          /* the text names the node: "While executing %x" */
     char text[CFX_ERROR_TEXT];
 } cfx_error;
 
@@ -51,6 +56,7 @@ CFX_INLINE void cfx_error_clear(cfx_error *err)
 {
     if (err) {
         err->code = CFX_OK;
+        err->located = false;
         err->text[0] = '\0';
     }
 }
@@ -65,6 +71,10 @@ CFX_API cfx_status cfx_fail(cfx_error *err, cfx_status code, const char *fmt,
 
 /* cfx_fail with CFX_ENOMEM and the text "out of memory". */
 CFX_API cfx_status cfx_no_memory(cfx_error *err);
+
+/* Like cfx_fail, with the code and the text of another error; `cause` holds
+ * one. */
+CFX_API cfx_status cfx_fail_from(cfx_error *err, const cfx_error *cause);
 
 /* Put "PLACE: " before the text of an error. Returns its code. */
 CFX_API cfx_status cfx_fail_at(cfx_error *err, const char *fmt, ...)

@@ -230,6 +230,11 @@ CFX_API cfx_status cfx_value_visit(cfx_value v,
                                    cfx_status (*fn)(void *user, cfx_value v),
                                    void *user);
 
+/* Does fn hold for any of these values? It is not asked beyond the first. True
+ * of a value nested deeper than CFX_MAX_DEPTH. */
+CFX_API bool cfx_value_any(cfx_value v, bool (*fn)(void *user, cfx_value v),
+                           void *user);
+
 /* A copy in which fn has replaced each such value: torch.fx's map_aggregate.
  * fn gives a new reference. What does not change is shared. Fails with
  * CFX_ENOMEM, CFX_EINVAL, and what fn fails with. */

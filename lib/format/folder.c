@@ -196,7 +196,7 @@ static cfx_status write_folder(folder *f)
 cfx_status cfx_graph_module_to_folder(const cfx_module *gm, const char *path,
                                       const char *name, cfx_error *err)
 {
-    cfx_error own = {CFX_OK, ""};
+    cfx_error own = {.code = CFX_OK};
     err = err ? err : &own;
     folder f = {.ctx = cfx_module_context(gm), .gm = gm, .err = err};
     cfx_buf *bufs[] = {&f.path, &f.temporary, &f.from, &f.to};

@@ -60,17 +60,17 @@ static cfx_status fill_value(void *user, cfx_value v, cfx_value *out)
     return CFX_OK;
 }
 
-static cfx_status find_tensor(void *user, cfx_value v)
+static bool is_tensor(void *user, cfx_value v)
 {
     (void)user;
-    return v.kind == CFX_TENSOR ? CFX_EINVAL : CFX_OK;
+    return v.kind == CFX_TENSOR;
 }
 
 /* The value with tensors that have numbers; absent where it has none. */
 static cfx_status filled(const filling *f, cfx_value v, cfx_value *out)
 {
     *out = CFX_NOTHING;
-    return cfx_value_visit(v, find_tensor, NULL)
+    return cfx_value_any(v, is_tensor, NULL)
                ? cfx_value_map(out, f->ctx, v, fill_value, (void *)f, f->err)
                : CFX_OK;
 }

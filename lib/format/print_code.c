@@ -522,7 +522,7 @@ void cfx_print__code(cfx_out *o, const cfx_graph *g,
                      const cfx_code_options *how, cfx_code_frame *frame,
                      cfx_error *err)
 {
-    cfx_error own = {CFX_OK, ""};
+    cfx_error own = {.code = CFX_OK};
     cfx_coder c = {.err = err ? err : &own};
     init(&c, g, how);
     if (!prepare(&c))

@@ -274,7 +274,7 @@ static bool step(tree_printer *p)
 void cfx_print__tree(cfx_out *o, const cfx_module *m, bool lossless,
                      cfx_error *err)
 {
-    cfx_error own = {CFX_OK, ""};
+    cfx_error own = {.code = CFX_OK};
     tree_printer p = {.out = o, .ctx = m->ctx, .lossless = lossless,
                       .err = err ? err : &own};
     p.folder.lossless = lossless;

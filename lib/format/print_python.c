@@ -455,7 +455,7 @@ cfx_status cfx_print_python_module(cfx_sink to, const cfx_module *gm,
                                    const char *name, bool state,
                                    cfx_error *err)
 {
-    cfx_error own = {CFX_OK, ""};
+    cfx_error own = {.code = CFX_OK};
     cfx_out out, file;
     cfx_buf classes;
     writer w;

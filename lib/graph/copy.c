@@ -113,7 +113,7 @@ static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
         spec.steady = spec.again = true;
         cfx_node *made = cfx_graph__make(to, &spec, &why);
         if (!made)
-            return cfx_fail(err, why.code, "%s", why.text);
+            return cfx_fail_from(err, &why);
         made->id = n->id;
         copy[n->id] = made;
     }
@@ -189,7 +189,7 @@ static cfx_status insert_nodes(inserting *in, cfx_graph *to, cfx_error *err)
             break;
         cfx_node *copy = cfx_graph_node_copy_mapped(to, n, in->map, &why);
         if (!copy)
-            st = cfx_fail(err, why.code, "%s", why.text);
+            st = cfx_fail_from(err, &why);
         else if (was.after)
             cfx_graph_inserting_after(to, copy);
     }

@@ -148,7 +148,7 @@ static cfx_status is_read_once(const cfx_node *n, bool *out, cfx_error *err)
             return CFX_OK;
         cfx_status st = cfx_node_effects(n, &e, &why);
         if (st == CFX_ENOMEM || st == CFX_ELIMIT || st == CFX_ECANCEL)
-            return cfx_fail(err, st, "%s", why.text);
+            return cfx_fail_from(err, &why);
         if (st)
             return CFX_OK;
         if (!e.views || !e.input_views) {

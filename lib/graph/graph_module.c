@@ -44,7 +44,7 @@ cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
     }
     cfx_module *child = at ? cfx_module_child(at, last) : NULL;
     if (!child)
-        return cfx_fail(err, CFX_ENAME,
+        return cfx_fail(err, CFX_EATTR,
                         "Node referenced nonexistent target %s", path);
     *out = (cfx_value){.kind = CFX_MODULE, .u.module = child};
     return CFX_OK;

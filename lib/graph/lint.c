@@ -63,9 +63,10 @@ static cfx_status follow(lookup *l, const char *atom, cfx_error *err)
     if (l->module && !child)
         state = cfx_module_state(l->module, atom);
     if (!child && (!state || !state->tensor))
-        return cfx_fail(err, CFX_EGRAPH, "Node %s target %s references"
-                        " nonexistent attribute %s of %.*s", l->n->name,
-                        l->path, atom, seen_len(l), l->path);
+        return cfx_fail(err, l->n->op == CFX_GET_ATTR ? CFX_EATTR : CFX_EGRAPH,
+                        "Node %s target %s references nonexistent attribute "
+                        "%s of %.*s", l->n->name, l->path, atom, seen_len(l),
+                        l->path);
     if (!child && l->n->op == CFX_CALL_MODULE)
         return cfx_fail(err, CFX_EGRAPH, "Node %s target %s %s of %.*s does"
                         " not reference an nn.Module", l->n->name, l->path,

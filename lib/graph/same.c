@@ -1,5 +1,5 @@
 /*
- * same -- are two graphs one program? And a number that tells most apart.
+ * same -- are two graphs one program?
  *
  * Nodes are compared by their places: an array from id to place is made first,
  * since looking at a graph must not write to it.
@@ -122,109 +122,6 @@ cfx_status cfx_graph_equal(bool *equal, const cfx_graph *a, const cfx_graph *b,
     if (!st)
         st = compare(equal, &p, &q, err);
     places_release(&q);
-    places_release(&p);
-    return st;
-}
-
-/* ---- The hash ---- */
-
-static uint64_t add(uint64_t h, uint64_t word)
-{
-    return cfx_mix64(h ^ word) + UINT64_C(0x9E3779B97F4A7C15);
-}
-
-static uint64_t add_text(uint64_t h, const char *s, size_t len)
-{
-    uint64_t word = 0;
-    h = add(h, len);
-    for (size_t i = 0; i < len; i++) {
-        word = word << 8 | (unsigned char)s[i];
-        if (i % 8 == 7)
-            h = add(h, word);
-    }
-    return add(h, word);
-}
-
-/* By what it says of itself: extents that are expressions, types. */
-static uint64_t add_tensor(uint64_t h, const cfx_tensor *t)
-{
-    char text[256];
-    cfx_tensor_format_type(t, text, sizeof(text));
-    return add_text(h, text, strlen(text));
-}
-
-static uint64_t add_double(uint64_t h, double f)
-{
-    uint64_t bits = 0;
-    if (f == f)
-        memcpy(&bits, &f, sizeof(f));
-    return add(h, bits);
-}
-
-static uint64_t add_value(const places *p, uint64_t h, cfx_value v)
-{
-    char text[256];
-    cfx_value *item = NULL;
-    size_t n = cfx_store_items(v, &item);
-    h = add(h, v.kind);
-    switch (v.kind) {
-    case CFX_BOOL_VALUE:
-    case CFX_INT:
-        return add(h, (uint64_t)v.u.i);
-    case CFX_SYMINT:
-        cfx_dim_format(v.u.dim, text, sizeof(text));
-        return add_text(h, text, strlen(text));
-    case CFX_FLOAT:
-        return add_double(h, v.u.f);
-    case CFX_STR:
-    case CFX_DEVICE:
-    case CFX_LAYOUT:
-    case CFX_NAME:
-        return add_text(h, v.u.str->text, v.u.str->len);
-    case CFX_DTYPE:
-        return add(h, v.u.dtype);
-    case CFX_MEMORY_FORMAT:
-        return add(h, v.u.format);
-    case CFX_TENSOR:
-        return add_tensor(h, v.u.tensor);
-    case CFX_NODE:
-        return add(h, p->of[v.u.node->id]);
-    default:
-        break;
-    }
-    h = add(h, n);
-    for (size_t i = 0; i < n; i++)
-        h = add_value(p, h, item[i]);
-    return h;
-}
-
-static uint64_t add_node(const places *p, uint64_t h, const cfx_node *n)
-{
-    h = add(h, n->op);
-    h = add_value(p, h, n->target);
-    h = add_value(p, h, type_of(n));
-    h = add(h, n->nargs);
-    for (uint32_t i = 0; i < n->nargs; i++)
-        h = add_value(p, h, n->args[i]);
-    for (uint32_t i = 0; i < 2 * n->nkwargs; i++)
-        h = add_value(p, h, n->kwargs[i]);
-    return h;
-}
-
-cfx_status cfx_graph_hash(uint64_t *hash, const cfx_graph *g, cfx_error *err)
-{
-    places p;
-    uint64_t h = cfx_graph_len(g);
-    cfx_status st = places_init(&p, g, err);
-    *hash = 0;
-    for (cfx_node *n = cfx_graph_first(g); n && !st; n = cfx_node_next(n)) {
-        st = undefined(&p, n, err);
-        if (!st)
-            h = add_node(&p, h, n);
-        number(&p, n);
-    }
-    if (!st)
-        *hash = h;
     places_release(&p);
     return st;
 }

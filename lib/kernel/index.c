@@ -406,20 +406,6 @@ bool cfx_kernel_index_select(cfx_context *ctx, size_t size, void *y,
     return false;
 }
 
-bool cfx_kernel_index_add(cfx_context *ctx, cfx_dtype dtype, bool add, void *y,
-                          cfx_dtype itype, const void *index, const void *src,
-                          int64_t outer, int64_t n, int64_t inner,
-                          int64_t count, int64_t *bad)
-{
-    int64_t shape[] = {outer, count, inner};
-    int64_t src_stride[] = {count * inner, inner, 1};
-    int64_t y_stride[] = {n * inner, inner, 1}, index_stride[] = {0, 1, 0};
-
-    return cfx_kernel_scatter(ctx, add ? CFX_SCATTER_ADD : CFX_SCATTER_SET,
-                              dtype, 3, shape, 1, n, y, y_stride, src,
-                              src_stride, itype, index, index_stride, bad);
-}
-
 bool cfx_kernel_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
                         const void *index, int64_t n, int64_t classes,
                         int64_t *bad)

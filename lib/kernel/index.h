@@ -22,14 +22,6 @@ bool cfx_kernel_index_select(cfx_context *ctx, size_t size, void *y,
                              int64_t outer, int64_t n, int64_t inner,
                              int64_t count, int64_t *bad);
 
-/* y(outer, n, inner) at index(count) = or += src(outer, count, inner), one
- * after another (index_copy, index_add with alpha already applied, index_fill
- * with a src of strides made by the caller). No negative indices. */
-bool cfx_kernel_index_add(cfx_context *ctx, cfx_dtype dtype, bool add, void *y,
-                          cfx_dtype itype, const void *index, const void *src,
-                          int64_t outer, int64_t n, int64_t inner,
-                          int64_t count, int64_t *bad);
-
 /*
  * gather and scatter along axis `dim`. `shape` is that of the index; y, x,
  * index and src have strides of their own over these axes. `n` is the extent
@@ -91,10 +83,6 @@ bool cfx_kernel_index_put(cfx_context *ctx, cfx_dtype dtype, bool add,
                           const cfx_indexing *ix, int64_t *bad);
 
 /* ---- Rearranging ---- */
-
-/* y(outer, n, inner) = x moved `shift` places to the right, around the end. */
-void cfx_kernel_roll(cfx_context *ctx, size_t size, void *y, const void *x,
-                     int64_t outer, int64_t n, int64_t inner, int64_t shift);
 
 /* Of (batch, rows, cols): the part on and below (`upper`: above) the diagonal
  * that `diagonal` names, 0 elsewhere. y may be x. */

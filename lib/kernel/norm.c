@@ -35,7 +35,6 @@ typedef struct job {
     double eps;
     int64_t n, inner, channels, groups, strips, rows;
     cfx_softmax_row row;
-    int64_t mask_rows, causal_rows;
 } job;
 
 static job make_job(cfx_context *ctx, cfx_dtype dtype, cfx_dtype stat, void *y,
@@ -112,47 +111,25 @@ static void put_stat(const job *j, char *p, int64_t i, double v)
 
 /* ---- Softmax ---- */
 
-/* A block of a 16-bit row, scaled and with its mask. */
-static void load_scaled(const job *j, float *v, const char *x, const char *mask,
-                        int64_t n, double scale)
-{
-    float m[BLOCK];
-
-    j->load(v, 1, x, j->inner, n);
-    if (scale != 1)
-        j->k->linear(v, v, n, scale, 0);
-    if (mask) {
-        j->load(m, 1, mask, 1, n);
-        for (int64_t i = 0; i < n; i++)
-            v[i] += m[i];
-    }
-}
-
 /* A row of 16-bit elements, `inner` apart, in three passes. */
-static void softmax_blocks(const job *j, char *y, const char *x,
-                           const cfx_softmax_row *row)
+static void softmax_blocks(const job *j, char *y, const char *x)
 {
     int64_t step_bytes = j->inner * (int64_t)j->size;
-    const char *mask = row->mask;
     float v[BLOCK];
     double max = -INFINITY, sum = 0;
-    int64_t n = row->seen;
 
     for (int pass = 0; pass < 3; pass++)
-        for (int64_t i = 0; i < n; i += BLOCK) {
-            int64_t m = cfx_min64(n - i, BLOCK);
+        for (int64_t i = 0; i < j->n; i += BLOCK) {
+            int64_t m = cfx_min64(j->n - i, BLOCK);
 
-            if (cfx_context_stops_at(row->ctx, i))
+            if (cfx_context_stops_at(j->row.ctx, i))
                 return;
-
-            load_scaled(j, v, x + i * step_bytes,
-                        mask ? mask + i * (int64_t)j->size : NULL, m,
-                        row->scale);
+            j->load(v, 1, x + i * step_bytes, j->inner, m);
             if (pass == 0)
                 max = fmax(max, j->k->max(v, m));
             else if (pass == 1)
                 sum += j->k->exp_sum(v, v, m, max);
-            else if (row->log)
+            else if (j->row.log)
                 j->k->linear(v, v, m, 1, -max - log(sum));
             else {
                 j->k->exp_sum(v, v, m, max);
@@ -160,30 +137,17 @@ static void softmax_blocks(const job *j, char *y, const char *x,
             }
             if (pass == 2)
                 j->store(y + i * step_bytes, j->inner, v, 1, m);
-            else if (pass == 0 && i + m >= n && max == -INFINITY &&
-                     row->empty_is_0)
-                n = 0;
         }
-    for (int64_t i = n; i < row->n; i++)
-        j->store(y + i * step_bytes, 1, &(float){0}, 1, 1);
 }
 
 static void softmax_row(const job *j, int64_t r)
 {
-    cfx_softmax_row row = j->row;
     int64_t at = r * j->n * (int64_t)j->size;
 
-    if (row.mask)
-        row.mask = (const char *)row.mask +
-                   r % j->mask_rows * j->n * (int64_t)j->size;
-    if (j->causal_rows) {
-        row.seen = r % j->causal_rows + 1 + j->n - j->causal_rows;
-        row.seen = row.seen < 0 ? 0 : cfx_min64(row.seen, j->n);
-    }
     if (j->direct)
-        j->k->softmax(j->y + at, j->x + at, &row);
+        j->k->softmax(j->y + at, j->x + at, &j->row);
     else
-        softmax_blocks(j, j->y + at, j->x + at, &row);
+        softmax_blocks(j, j->y + at, j->x + at);
 }
 
 static void softmax_strip(const job *j, int64_t unit)
@@ -199,7 +163,7 @@ static void softmax_strip(const job *j, int64_t unit)
         return;
     }
     for (int64_t i = 0; i < lanes; i++, at += (int64_t)j->size)
-        softmax_blocks(j, j->y + at, j->x + at, &j->row);
+        softmax_blocks(j, j->y + at, j->x + at);
 }
 
 static void run_softmax(void *arg, int64_t begin, int64_t end, int worker)
@@ -238,22 +202,6 @@ void cfx_kernel_log_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
                             int64_t inner)
 {
     softmax(ctx, dtype, y, x, outer, n, inner, true);
-}
-
-void cfx_softmax_masked(cfx_context *ctx, cfx_dtype dtype, void *y,
-                        const void *x, int64_t outer, int64_t n, double scale,
-                        const void *mask, int64_t mask_rows,
-                        int64_t causal_rows)
-{
-    job j = make_job(ctx, dtype, dtype, y, x);
-
-    j.n = n;
-    j.row = (cfx_softmax_row){
-        .ctx = ctx, .n = n, .seen = n, .scale = scale, .mask = mask,
-        .empty_is_0 = true};
-    j.mask_rows = mask_rows;
-    j.causal_rows = causal_rows;
-    run(ctx, &j, outer, n, run_softmax);
 }
 
 /* ---- Statistics of a row ---- */

@@ -19,17 +19,6 @@ void cfx_kernel_log_softmax(cfx_context *ctx, cfx_dtype dtype, void *y,
                             const void *x, int64_t outer, int64_t n,
                             int64_t inner);
 
-/*
- * softmax(x * scale + mask) along the last axis of (outer, n), as attention
- * needs it. `mask` is added where not NULL: row r has its mask at
- * mask + (r % mask_rows) * n. With `causal_rows` L > 0, row r may look only at
- * columns up to r % L + n - L. Rows that may look nowhere are 0.
- */
-void cfx_softmax_masked(cfx_context *ctx, cfx_dtype dtype, void *y,
-                        const void *x, int64_t outer, int64_t n, double scale,
-                        const void *mask, int64_t mask_rows,
-                        int64_t causal_rows);
-
 /* (x - mean) / sqrt(var + eps) * weight + bias over the n of (outer, n), where
  * weight and bias have n elements. mean and rstd, of `outer` elements, are
  * written where not NULL. */

@@ -38,8 +38,7 @@ const uint8_t cfx_compute_dtype[CFX_C_COUNT] = {
 enum { OF_FLOAT = 1, OF_INT = 2, OF_BOOL = 4, HAS_MASK = 8 };
 
 static const struct {
-    const char *name;
-    uint8_t inputs, types;
+    uint8_t types;
     bool is_bool;
 } list[CFX_PW_COUNT] = {
 #define TYPES_FLOAT OF_FLOAT
@@ -54,8 +53,7 @@ static const struct {
 #define RESULT_BOOL true
 #define PW(name_, inputs_, types_, result, expr) \
     [CFX_PW_##name_] = { \
-        .name = #name_, .inputs = inputs_, .types = TYPES_##types_, \
-        .is_bool = RESULT_##result, \
+        .types = TYPES_##types_, .is_bool = RESULT_##result, \
     },
 #include "kernel/pointwise.def"
 #undef PW
@@ -69,8 +67,6 @@ bool cfx_pointwise_has(cfx_pw op, cfx_dtype dtype)
                            : c == CFX_CAT_INT ? OF_INT : OF_BOOL);
 }
 
-const char *cfx_pointwise_name(cfx_pw op) { return list[op].name; }
-int cfx_pointwise_inputs(cfx_pw op) { return list[op].inputs; }
 bool cfx_pointwise_is_bool(cfx_pw op) { return list[op].is_bool; }
 
 /* ---- 16-bit floats ---- */

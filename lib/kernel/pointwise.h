@@ -40,11 +40,9 @@ typedef enum cfx_pw {
 bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,
                    const double *params);
 
-/* Is the operation there for this type (of inputs), what is it called, how
- * many inputs does it take, and is its result bool whatever the type? */
+/* Is the operation there for this type (of inputs), and is its result bool
+ * whatever the type? */
 bool cfx_pointwise_has(cfx_pw op, cfx_dtype dtype);
-const char *cfx_pointwise_name(cfx_pw op);
-int cfx_pointwise_inputs(cfx_pw op);
 bool cfx_pointwise_is_bool(cfx_pw op);
 
 /* What a power by this exponent is in PyTorch: SQUARE, RECIPROCAL, ..., with

@@ -3,9 +3,6 @@
  */
 #include "kernel/pool.h"
 
-#include <string.h>
-
-#include "base/stop.h"
 #include "kernel/pool_core.h"
 
 static cfx_pool3 make_pool3(const cfx_pool *p)
@@ -101,26 +98,4 @@ void cfx_adaptive_avg_pool(cfx_context *ctx, const cfx_pool *pool)
 
     run_adaptive(ctx, &p,
                  cfx_context_kernels(ctx)->pool->adaptive_avg[pool->dtype]);
-}
-
-bool cfx_max_unpool(cfx_context *ctx, const cfx_pool *pool)
-{
-    cfx_pool3 p = make_pool3(pool);
-    size_t size = cfx_dtype_size(pool->dtype);
-    const char *x = pool->x;
-    const int64_t *at = pool->indices;
-
-    cfx_fill_bytes(ctx, pool->y, 0, (size_t)(pool->planes * p.out_len) * size);
-    for (int64_t i = 0; i < pool->planes; i++) {
-        char *y = (char *)pool->y + (size_t)(i * p.out_len) * size;
-
-        for (int64_t j = 0; j < p.in_len; j++, at++, x += size) {
-            if (cfx_context_stops_at(ctx, j))
-                return true;
-            if (*at < 0 || *at >= p.out_len)
-                return false;
-            memcpy(y + (size_t)*at * size, x, size);
-        }
-    }
-    return true;
 }

@@ -44,9 +44,4 @@ void cfx_avg_pool(cfx_context *ctx, const cfx_pool *p);
 void cfx_adaptive_max_pool(cfx_context *ctx, const cfx_pool *p);
 void cfx_adaptive_avg_pool(cfx_context *ctx, const cfx_pool *p);
 
-/* y is zero but for y[indices[i]] = x[i] in each plane, x being (planes,
- * in...) and the plane of y `out`. Returns false, with y unspecified, where an
- * index is outside of its plane. */
-bool cfx_max_unpool(cfx_context *ctx, const cfx_pool *p);
-
 #endif

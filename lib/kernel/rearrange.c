@@ -1,5 +1,5 @@
 /*
- * rearrange.c -- rolls, triangles, and what masks pick out.
+ * rearrange.c -- triangles, and what masks pick out.
  */
 #include "kernel/index.h"
 
@@ -11,45 +11,6 @@
 #include "kernel/int64.h"
 
 enum { GRAIN = 16384 /* elements that are worth another thread */ };
-
-/* ---- Roll ---- */
-
-typedef struct roll_job {
-    const cfx_context *ctx;
-    char *y;
-    const char *x;
-    size_t all, head;
-} roll_job;
-
-static void run_roll(void *arg, int64_t begin, int64_t end, int worker)
-{
-    const roll_job *j = arg;
-
-    (void)worker;
-    for (; begin < end; begin++) {
-        char *y = j->y + (size_t)begin * j->all;
-        const char *x = j->x + (size_t)begin * j->all;
-
-        cfx_copy_bytes(j->ctx, y, x + j->all - j->head, j->head);
-        cfx_copy_bytes(j->ctx, y + j->head, x, j->all - j->head);
-    }
-}
-
-void cfx_kernel_roll(cfx_context *ctx, size_t size, void *y, const void *x,
-                     int64_t outer, int64_t n, int64_t inner, int64_t shift)
-{
-    int64_t work = n * inner;
-    roll_job j = {.ctx = ctx, .y = y, .x = x, .all = (size_t)work * size};
-
-    if (work == 0)
-        return;
-    shift %= n;
-    if (shift < 0)
-        shift += n;
-    j.head = (size_t)(shift * inner) * size;
-    cfx_parallel_for(ctx, outer, work < GRAIN ? GRAIN / work : 1, run_roll,
-                     &j);
-}
 
 /* ---- Triangles ---- */
 

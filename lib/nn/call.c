@@ -153,7 +153,7 @@ static cfx_status missing(cfx_scope *s, const cfx_module *m, const char *name)
 {
     char path[256];
     size_t n = cfx_module_path(m, path, sizeof(path));
-    return cfx_fail(&s->error, CFX_ENAME, "missing weight: %s%s%s", path,
+    return cfx_fail(&s->error, CFX_EWEIGHT, "missing weight: %s%s%s", path,
                     n ? "." : "", name);
 }
 

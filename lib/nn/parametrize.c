@@ -101,7 +101,7 @@ static cfx_value list_forward(cfx_scope *s, cfx_module *self,
     if (n == 2 && !cfx_module_state(self, names[0])) {
         char path[256];
         cfx_module_path(self, path, sizeof(path));
-        return cfx_scope_fail(s, CFX_ENAME, "missing weight: %s.%s", path,
+        return cfx_scope_fail(s, CFX_EWEIGHT, "missing weight: %s.%s", path,
                               names[0]);
     }
     for (int i = 0; i < n; i++)

@@ -80,8 +80,8 @@ static void *registry_make(cfx_context *ctx)
 
 static registry *registry_of(cfx_context *ctx)
 {
-    return cfx_context_slot(ctx, CFX_SLOT_MODULES, registry_make,
-                            registry_free);
+    static const cfx_slot slot = {registry_make, registry_free};
+    return cfx_context_slot(ctx, &slot);
 }
 
 bool cfx_module_type__is_builtin(const cfx_module_type *type)

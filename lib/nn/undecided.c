@@ -38,8 +38,6 @@ bool cfx_attr_is_undecided(const cfx_module *m, const char *name)
     return m->undecided && has_bit(m, find(m, name));
 }
 
-bool cfx_module_is_undecided(const cfx_module *m) { return m->undecided; }
-
 cfx_status cfx_module_undecide(cfx_module *m, const char *name, cfx_error *err)
 {
     int k = find(m, name);

@@ -321,7 +321,7 @@ static cfx_status fail_as_called(const cfx_target *t, const cfx_error *e,
     const char *shown = cfx_op__shown_name(t->op, t->schema, buf, sizeof(buf));
     if (t->variant != t->schema || shown != buf ||
         strncmp(e->text, name.text, n))
-        return cfx_fail(err, e->code, "%s", e->text);
+        return cfx_fail_from(err, e);
     return cfx_fail(err, e->code, "%s%s", shown, e->text + n);
 }
 

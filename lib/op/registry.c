@@ -195,7 +195,8 @@ static void *registry_make(cfx_context *ctx)
 
 static registry *registry_of(cfx_context *ctx)
 {
-    return cfx_context_slot(ctx, CFX_SLOT_OPS, registry_make, registry_free);
+    static const cfx_slot slot = {registry_make, registry_free};
+    return cfx_context_slot(ctx, &slot);
 }
 
 static cfx_status schema_of(registry *r, const char *text, bool full_name,

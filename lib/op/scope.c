@@ -130,7 +130,7 @@ cfx_status cfx_scope_status(const cfx_scope *s, cfx_error *err)
 {
     if (!s->error.code)
         return CFX_OK;
-    return cfx_fail(err, s->error.code, "%s", s->error.text);
+    return cfx_fail_from(err, &s->error);
 }
 
 cfx_value cfx_scope_fail(cfx_scope *s, cfx_status code, const char *fmt, ...)
@@ -428,7 +428,7 @@ cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
                                      out, &st))
         return st;
     if (st)
-        return cfx_fail(&s->error, st, "%s", e.text);
+        return cfx_fail_from(&s->error, &e);
     st = call_checked(s, b.target, &b, b.inplace, out);
     cfx_bound_release(&b);
     if (st)

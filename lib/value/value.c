@@ -348,6 +348,24 @@ cfx_status cfx_value_visit(cfx_value v,
     }
 }
 
+struct question {
+    bool (*fn)(void *user, cfx_value v);
+    void *user;
+};
+
+static cfx_status stop_at_yes(void *user, cfx_value v)
+{
+    const struct question *q = user;
+    return q->fn(q->user, v) ? CFX_ECANCEL : CFX_OK;
+}
+
+bool cfx_value_any(cfx_value v, bool (*fn)(void *user, cfx_value v),
+                   void *user)
+{
+    struct question q = {fn, user};
+    return cfx_value_visit(v, stop_at_yes, &q) != CFX_OK;
+}
+
 static bool same_word(cfx_value a, cfx_value b)
 {
     return a.kind == b.kind && a.u.i == b.u.i;

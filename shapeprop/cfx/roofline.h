@@ -225,7 +225,14 @@ CFX_API cfx_status cfx_roofline_print_json(cfx_sink to, const cfx_roofline *r,
                                            const cfx_roofline_view *view,
                                            cfx_error *err);
 
-/* That document as a page and as a picture: cfx/report.h. */
+/*
+ * The roofline as SVG: the ceilings of the machine, and a mark a node, its area
+ * its time (that of its floor where it was not measured), its shape and colour
+ * its operator. Nodes without arithmetic, bytes or numbers are counted below
+ * the plot. And a page that needs nothing else: it holds the picture and the
+ * JSON document, whose totals, modules, memory and table of nodes its script
+ * shows. Of the view only `model` is read.
+ */
 CFX_API cfx_status cfx_roofline_print_html(cfx_sink to, const cfx_roofline *r,
                                            const cfx_roofline_view *view,
                                            cfx_error *err);
@@ -250,17 +257,24 @@ typedef enum cfx_roofline_format {
 } cfx_roofline_format;
 
 /*
- * What changed against another report, which is given as its document: the
- * nodes that differ, known by their names, and the totals. Measured times
- * differ by 5 % at least. JSON is of the schema "cfx.roofline.compared/1".
- * Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and as
- * the sink does.
+ * What changed against another roofline: the nodes that differ, known by their
+ * names, and the totals. Measured times differ by 5 % at least. JSON is of the
+ * schema "cfx.roofline.compared/1". `was_model` is what the other's model is
+ * called; it may be NULL. Fails with CFX_ENOMEM, and as the sink does.
  */
 CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
-                                        const char *json, size_t len,
+                                        const cfx_roofline *was,
+                                        const char *was_model,
                                         cfx_roofline_format format,
                                         const cfx_roofline_view *view,
                                         cfx_error *err);
+/* The same against the text of a JSON document that was printed at another
+ * time. Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and
+ * as the sink does. */
+CFX_API cfx_status cfx_roofline_compare_document(
+    cfx_sink to, const cfx_roofline *r, const char *json, size_t len,
+    cfx_roofline_format format, const cfx_roofline_view *view,
+    cfx_error *err);
 
 /* The columns there are: name i, or NULL; what it says in *title, which may be
  * NULL. */

@@ -131,10 +131,6 @@ CFX_API cfx_status cfx_shape_scope_known(cfx_shape_scope *s, cfx_call *call,
 /* What is known of a tensor, symbolic or not. Never fails. */
 CFX_API cfx_tensor_metadata cfx_tensor_metadata_of(const cfx_tensor *t);
 
-/* What a node has in meta "tensor_meta", "val" or "example_value", the way
- * shapes are kept; absent if nothing. Borrowed. */
-CFX_API cfx_value cfx_node_shape(const cfx_node *n);
-
 /*
  * Shapes that are asserted: values as cfx_parse_shape reads them, held against
  * what a walk gave. Symbols that the environment of the walk does not know

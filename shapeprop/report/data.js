@@ -1,8 +1,9 @@
-/* data.js -- the document, and what follows from it. */
-
-const LOOKS = 8; /* operators that are told apart; the last are the rest */
+/* data.js -- the document and the picture, and what follows from them. */
 
 const report = JSON.parse(document.getElementById("document").textContent);
+const picture = document.querySelector("#roofline svg");
+const markOf = new Map([...picture.querySelectorAll("[data-node]")]
+  .map(mark => [Number(mark.dataset.node), mark]));
 
 /* Larger ones have no sums. */
 const isNumber = v => typeof v === "number" && Math.abs(v) < 1e300;
@@ -39,15 +40,6 @@ function shortTarget(target) {
   return parts.at(overloaded && parts.length > 1 ? -2 : -1) || target;
 }
 
-function operatorOf(raw) {
-  if (raw.op === "call_module")
-    return raw.operator ?? typeOf.get(raw.target) ??
-      shortTarget(String(raw.target ?? ""));
-  if (String(raw.op).startsWith("call_"))
-    return shortTarget(String(raw.operator ?? raw.target ?? ""));
-  return raw.op ?? "";
-}
-
 /* The module that a node runs in, or that it is the call of. */
 function pathOf(raw) {
   const path = String(raw.module_path ?? ""), target = String(raw.target ?? "");
@@ -61,9 +53,9 @@ function makeNode(raw, index) {
   const moved = sum(read, written), flops = orNull(raw.flops);
   const took = orNull(raw.seconds), floor = orNull(raw.floor_seconds);
   return {
-    index, raw, name: raw.name, op: raw.op ?? "",
+    index, raw, mark: markOf.get(index) ?? null, name: raw.name, op: raw.op ?? "",
     target: String(raw.target ?? ""), path: pathOf(raw),
-    operator: operatorOf(raw), shape: shapeText(raw.value),
+    operator: shortTarget(String(raw.operator ?? "")), shape: shapeText(raw.value),
     dtype: raw.dtype ?? raw.value?.dtype ?? "",
     flops, macs: orNull(raw.macs), ops: orNull(raw.ops),
     transcendental: orNull(raw.transcendental), read, written, moved,
@@ -89,13 +81,10 @@ const symbolic = nodes.some(n =>
   [n.flops, n.read, n.written].some(v => typeof v === "string"));
 const timeName = measured ? "Time" : "Least time";
 
-/* Where a node stands in the plot; null: nowhere, for that reason. */
+/* Why a node has no mark. */
 for (const n of nodes) {
   n.time = measured ? n.took : n.floor;
-  const x = ratio(n.flops, n.moved), y = ratio(n.flops, n.time);
-  n.place = x > 0 && y > 0 && Number.isFinite(x) && Number.isFinite(y)
-    ? { x, y } : null;
-  n.why = n.place ? "" : n.flops === 0 ? "without arithmetic"
+  n.why = n.mark ? "" : n.flops === 0 ? "without arithmetic"
     : n.moved === 0 ? "without bytes" : "whose costs are no numbers";
 }
 
@@ -105,16 +94,19 @@ const totalTime = total("time");
 for (const n of nodes)
   n.share = ratio(n.time, totalTime);
 
+/* The look of a mark: 0, 1, ... */
+const lookOfMark = mark => Number(/ k(\d)/.exec(mark.className.baseVal)[1]);
+
 /* Operators by falling time; those without any by falling number of nodes. */
 const operators = [...groups(nodes, n => n.operator)]
   .map(([name, list]) => ({
     name, nodes: list.length, time: total("time", list),
-    flops: total("flops", list), placed: list.some(n => n.place),
+    flops: total("flops", list), mark: list.find(n => n.mark)?.mark ?? null,
   }))
-  .sort((a, b) => b.placed - a.placed || b.time - a.time ||
+  .sort((a, b) => !a.mark - !b.mark || b.time - a.time ||
     b.flops - a.flops || b.nodes - a.nodes || (a.name < b.name ? -1 : 1));
-operators.forEach((o, i) => o.look = Math.min(i, LOOKS - 1));
-const lookOf = new Map(operators.map(o => [o.name, o.look]));
+const lookOf = new Map(operators.map(o =>
+  [o.name, o.mark ? lookOfMark(o.mark) : null]));
 const lookOfNode = n => lookOf.get(n.operator);
 
 const machine = report.machine ?? {};

@@ -1,4 +1,4 @@
-/* draw.js -- elements, scales, marks and the tip that follows the pointer. */
+/* draw.js -- elements, scales, icons and the tip that follows the pointer. */
 
 const SVG = "http://www.w3.org/2000/svg";
 const byId = id => document.getElementById(id);
@@ -31,25 +31,6 @@ function drawChoice(id, items, use) {
 
 /* ---- Scales ---- */
 
-/* A logarithmic scale from the values low..high to the pixels from..to. */
-function logScale(low, high, from, to) {
-  const a = Math.log10(low), b = Math.log10(high);
-  const scale = v => from + (Math.log10(v) - a) / (b - a) * (to - from);
-  return Object.assign(scale, { low, high, from, to });
-}
-
-/* Powers of ten; every nth where there is no room for all. */
-function decades(scale, room) {
-  const first = Math.ceil(Math.log10(scale.low) - 1e-9);
-  const last = Math.floor(Math.log10(scale.high) + 1e-9);
-  const fits = Math.max(1, Math.abs(scale.to - scale.from) / room);
-  const step = Math.max(1, Math.ceil((last - first + 1) / fits));
-  const found = [];
-  for (let i = Math.ceil(first / step) * step; i <= last; i += step)
-    found.push(10 ** i);
-  return found;
-}
-
 /* Round values from 0 to the first at or above `high`, about `n` of them. */
 function rounds(high, n) {
   const raw = high / n, power = 10 ** Math.floor(Math.log10(raw));
@@ -60,34 +41,21 @@ function rounds(high, n) {
   return found;
 }
 
-/* ---- Marks: shapes of about the same area, so that colours need not be
- * told apart ---- */
+/* In the font that the page got, which need not be the one it asked for. */
+const pen = document.createElement("canvas").getContext("2d");
+pen.font = "12px " + getComputedStyle(document.body).fontFamily;
+const textWidth = s => pen.measureText(s).width;
 
-const CORNERS = [
-  null,
-  [[-.89, -.89], [.89, -.89], [.89, .89], [-.89, .89]],
-  [[0, -1.4], [1.35, .9], [-1.35, .9]],
-  [[0, -1.35], [1.16, 0], [0, 1.35], [-1.16, 0]],
-  [[0, 1.4], [1.35, -.9], [-1.35, -.9]],
-  [[-.4, -1.2], [.4, -1.2], [.4, -.4], [1.2, -.4], [1.2, .4], [.4, .4],
-    [.4, 1.2], [-.4, 1.2], [-.4, .4], [-1.2, .4], [-1.2, -.4], [-.4, -.4]],
-  [[0, -1.1], [.95, -.55], [.95, .55], [0, 1.1], [-.95, .55], [-.95, -.55]],
-  null,
-];
+/* ---- Icons: the marks of the picture's legend ---- */
 
-function markPath(look, x, y, r) {
-  const at = v => v.toFixed(1);
-  const corners = CORNERS[look];
-  if (!corners)
-    return `M${at(x - r)} ${at(y)}a${at(r)} ${at(r)} 0 1 0 ${at(2 * r)} 0` +
-      `a${at(r)} ${at(r)} 0 1 0 ${at(-2 * r)} 0z`;
-  return "M" + corners.map(([i, j]) => at(x + i * r) + " " + at(y + j * r))
-    .join("L") + "z";
+const legend = [...picture.querySelectorAll(".legend .mark")];
+
+function markIcon(look) {
+  const mark = legend[look]?.cloneNode();
+  mark?.removeAttribute("transform");
+  return svg("svg", { class: "icon", viewBox: "-8 -8 16 16",
+    "aria-hidden": "true" }, mark ?? "");
 }
-
-const markIcon = look =>
-  svg("svg", { class: "icon", viewBox: "0 0 14 14", "aria-hidden": "true" },
-    svg("path", { class: "mark k" + look, d: markPath(look, 7, 7, 4.6) }));
 
 /* ---- The tip ---- */
 

@@ -22,9 +22,8 @@ function drawTheme() {
 
 let drawnWidth = 0;
 
-function drawPictures(roofline, modules, memory) {
+function drawPictures(modules, memory) {
   modulesWidth = modules;
-  drawRoofline(roofline);
   drawSweep(modules);
   drawModules();
   drawMemory(memory);
@@ -34,8 +33,7 @@ function drawPictures(roofline, modules, memory) {
  * page out. */
 function drawToFit() {
   drawnWidth = byId("page").clientWidth;
-  drawPictures(...["roofline", "modules", "memory"]
-    .map(id => byId(id).clientWidth));
+  drawPictures(...["modules", "memory"].map(id => byId(id).clientWidth));
 }
 
 /* Pictures are as wide as their place. A page may be drawn before it has any
@@ -51,7 +49,7 @@ function followPrinting() {
   addEventListener("beforeprint", () => {
     makeRows(2000);
     byId("machine").open = true;
-    drawPictures(paper, paper, paper);
+    drawPictures(paper, paper);
   });
   addEventListener("afterprint", drawToFit);
 }
@@ -64,6 +62,7 @@ drawMachine();
 drawSymbols();
 drawFilters();
 drawOperators();
+drawRoofline();
 drawApart();
 drawSweepChoice();
 drawMeasures();

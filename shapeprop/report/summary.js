@@ -199,7 +199,7 @@ function operatorButton(o) {
   const share = ratio(o.time, totalTime);
   return html("button", { type: "button", "aria-pressed": "false",
     "data-operator": o.name, style: `--share: ${(share ?? 0) * 100}%` },
-    markIcon(o.look), html("span", { class: "name" }, o.name),
+    markIcon(lookOf.get(o.name)), html("span", { class: "name" }, o.name),
     html("span", { class: "count" }, "×\u2009" + integer(o.nodes)),
     html("span", { class: "share" }, share === null ? "" : percent(share)));
 }

@@ -105,6 +105,8 @@ def main(path):
         seconds = floor / used if floor else rng.uniform(2e-7, 6e-7)
         rows.append({
             "name": name, "op": op, "target": target,
+            "operator": kind if op == "call_module" else target
+            if op.startswith("call_") else op,
             "module_path": target if op == "call_module"
             else rows[-1]["module_path"].rsplit(".", 1)[0]
             if op == "call_function" and "." in rows[-1]["module_path"]
