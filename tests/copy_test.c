@@ -1,8 +1,10 @@
 /*
- * copy_test -- where numbers go: copies and text; and lack of memory on the
- * way.
+ * copy_test -- where numbers go: copies, text, other libraries; and lack
+ * of memory on the way.
  */
 #include "tensor_test.h"
+
+#include "tensor/dlpack.h"
 
 /* ---- Copies ---- */
 
@@ -268,6 +270,106 @@ START_TEST(format_type_cuts_like_snprintf)
 }
 END_TEST
 
+/* ---- DLPack ---- */
+
+START_TEST(dlpack_goes_out_and_comes_back)
+{
+    cfx_tensor *a = new_tensor(CFX_I16, "4,5"), *back;
+    struct DLManagedTensor *managed;
+
+    fill(a);
+    cfx_tensor *t = view(a, "2,3", "1,5", 6);
+    ck_assert_int_eq(cfx_tensor_to_dlpack(&managed, t, &err), CFX_OK);
+    cfx_tensor_unref(a);
+    ck_assert_int_eq(managed->dl_tensor.ndim, 2);
+    ck_assert_int_eq(managed->dl_tensor.dtype.bits, 16);
+    ck_assert_int_eq(managed->dl_tensor.strides[1], 5);
+    ck_assert_int_eq(cfx_tensor_from_dlpack_take(&back, ctx, managed, &err),
+                     CFX_OK);
+    ck_assert_ptr_eq(back->data, t->data);
+    assert_strides(back, "1,5");
+    cfx_tensor_unref(t);
+    ck_assert_int_eq(((int16_t *)back->data)[5], 11);
+    cfx_tensor_unref(back);
+}
+END_TEST
+
+static void dl_delete(DLManagedTensor *self)
+{
+    released++;
+    self->deleter = NULL;
+}
+
+START_TEST(dlpack_takes_row_major_without_strides_and_offsets)
+{
+    float memory[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
+    int64_t shape[] = {2, 3};
+    DLManagedTensor m = {
+        .dl_tensor = {
+            .data = memory, .device = {DL_CPU, 0}, .ndim = 2,
+            .dtype = {DL_FLOAT, 32, 1}, .shape = shape, .byte_offset = 8,
+        },
+        .deleter = dl_delete,
+    };
+    cfx_tensor *t;
+
+    released = 0;
+    ck_assert_int_eq(cfx_tensor_from_dlpack_take(&t, ctx, &m, &err), CFX_OK);
+    assert_strides(t, "3,1");
+    ck_assert(*(float *)t->data == 2);
+    cfx_tensor_unref(t);
+    ck_assert_int_eq(released, 1);
+}
+END_TEST
+
+START_TEST(dlpack_gives_back_what_it_rejects)
+{
+    float memory[4];
+    int64_t shape[] = {2, 2}, bad[] = {2, -2}, back[] = {-1, 1};
+    int64_t vast[] = {(int64_t)1 << 40, (int64_t)1 << 40};
+    DLManagedTensor good = {
+        .dl_tensor = {
+            .data = memory, .device = {DL_CPU, 0}, .ndim = 2,
+            .dtype = {DL_FLOAT, 32, 1}, .shape = shape,
+        },
+        .deleter = dl_delete,
+    };
+    DLManagedTensor cases[6] = {good, good, good, good, good, good};
+    static const char *const texts[] = {
+        "DLPack device 2 is not offered, only 1 (CPU)",
+        "rank 17 is not within 0 and 16",
+        "DLPack type of code 5 with 64 bits and 1 lanes is not offered",
+        "the extent on axis 1 is not within 0 and 2^61: -2",
+        "the stride on axis 0 is not within 0 and 2^61: -1",
+        ("a tensor of type float32 and shape [1099511627776, 1099511627776] is "
+         "larger than 2^61 bytes"),
+    };
+    static const cfx_status codes[] = {
+        CFX_EUNSUPPORTED, CFX_ESHAPE, CFX_EDTYPE, CFX_ESHAPE, CFX_ESHAPE,
+        CFX_ESHAPE,
+    };
+    cfx_tensor *t;
+
+    cases[0].dl_tensor.device.device_type = 2;
+    cases[1].dl_tensor.ndim = 17;
+    cases[2].dl_tensor.dtype = (DLDataType){5, 64, 1};
+    cases[3].dl_tensor.shape = bad;
+    cases[4].dl_tensor.strides = back;
+    cases[5].dl_tensor.shape = vast;
+    for (int i = 0; i < 6; i++) {
+        released = 0;
+        assert_fails(cfx_tensor_from_dlpack_take(&t, ctx, &cases[i], &err),
+                     codes[i], texts[i]);
+        ck_assert_int_eq(released, 1);
+    }
+    t = new_meta("2", "1");
+    DLManagedTensor *m;
+    assert_fails(cfx_tensor_to_dlpack(&m, t, &err), CFX_EINVAL,
+                 "a meta tensor has nothing to share");
+    cfx_tensor_unref(t);
+}
+END_TEST
+
 /* ---- Lack of memory ---- */
 
 /* All that allocates, in one go; each step may fail. */
@@ -276,7 +378,8 @@ static cfx_status work(void)
     int64_t small[] = {3, 4}, large[] = {300, 40};
     static float memory[12];
     cfx_tensor *a = NULL, *b = NULL, *c = NULL, *d = NULL, *e = NULL;
-    cfx_tensor *f = NULL;
+    cfx_tensor *f = NULL, *g = NULL;
+    struct DLManagedTensor *m = NULL;
     cfx_dim stride[] = {cfx_dim_int(1), cfx_dim_int(300)};
     char *s = NULL;
     size_t size = 0;
@@ -294,10 +397,12 @@ static cfx_status work(void)
                                   &err)) ||
         (status = cfx_tensor_alloc(e, &err)) ||
         (status = cfx_tensor_copy(e, d, &err)) ||
-        (status = cfx_tensor_print(&s, &size, e, &err)))
+        (status = cfx_tensor_print(&s, &size, e, &err)) ||
+        (status = cfx_tensor_from(&f, ctx, CFX_F32, 2, small, NULL, memory,
+                                  sizeof memory, release, &released, &err)) ||
+        (status = cfx_tensor_to_dlpack(&m, f, &err)))
         goto out;
-    status = cfx_tensor_from(&f, ctx, CFX_F32, 2, small, NULL, memory,
-                             sizeof memory, release, &released, &err);
+    status = cfx_tensor_from_dlpack_take(&g, ctx, m, &err);
 out:
     cfx_free(ctx, s, size);
     cfx_tensor_unref(a);
@@ -306,6 +411,7 @@ out:
     cfx_tensor_unref(d);
     cfx_tensor_unref(e);
     cfx_tensor_unref(f);
+    cfx_tensor_unref(g);
     return status;
 }
 
@@ -348,6 +454,9 @@ int main(void)
         contiguous_copies_only_what_is_not,
         print_agrees_with_pytorch,
         format_type_cuts_like_snprintf,
+        dlpack_goes_out_and_comes_back,
+        dlpack_takes_row_major_without_strides_and_offsets,
+        dlpack_gives_back_what_it_rejects,
         every_allocation_may_fail,
     };
 

@@ -167,6 +167,17 @@ CFX_API size_t cfx_tensor_format_type(const cfx_tensor *t, char *buf,
 CFX_API cfx_status cfx_tensor_print(char **out, size_t *size,
                                     const cfx_tensor *t, cfx_error *err);
 
+/* DLPack, both ways, without a copy (CPU only). `managed` is a
+ * DLManagedTensor of <dlpack.h>'s layout, version 0.x or 1.x of the standard.
+ * What is taken is released when its last view is gone. */
+struct DLManagedTensor;
+CFX_API cfx_status cfx_tensor_to_dlpack(struct DLManagedTensor **out,
+                                        const cfx_tensor *t, cfx_error *err);
+CFX_API cfx_status cfx_tensor_from_dlpack_take(cfx_tensor **out,
+                                               cfx_context *ctx,
+                                               struct DLManagedTensor *managed,
+                                               cfx_error *err);
+
 CFX_END_DECLS
 
 #endif

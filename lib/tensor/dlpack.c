@@ -1,0 +1,155 @@
+/*
+ * dlpack -- tensors from and to other libraries, without a copy.
+ */
+#include <cfx/tensor.h>
+
+#include "base/util.h"
+#include "tensor/dlpack.h"
+
+static const DLDataType dl_types[CFX_NDTYPES] = {
+    [CFX_BOOL] = {DL_BOOL, 8, 1},    [CFX_U8] = {DL_UINT, 8, 1},
+    [CFX_I8] = {DL_INT, 8, 1},       [CFX_I16] = {DL_INT, 16, 1},
+    [CFX_I32] = {DL_INT, 32, 1},     [CFX_I64] = {DL_INT, 64, 1},
+    [CFX_F16] = {DL_FLOAT, 16, 1},   [CFX_BF16] = {DL_BFLOAT, 16, 1},
+    [CFX_F32] = {DL_FLOAT, 32, 1},   [CFX_F64] = {DL_FLOAT, 64, 1},
+};
+
+/* ---- Out ---- */
+
+typedef struct lent {
+    DLManagedTensor managed;
+    cfx_tensor *tensor;
+    int64_t extents[]; /* shape, then strides */
+} lent;
+
+static size_t lent_size(int rank)
+{
+    return sizeof(lent) + 2 * (size_t)rank * sizeof(int64_t);
+}
+
+static void lent_delete(DLManagedTensor *managed)
+{
+    lent *l = managed->manager_ctx;
+    cfx_tensor *t = l->tensor;
+
+    cfx_free(t->ctx, l, lent_size(t->rank));
+    cfx_tensor_unref(t);
+}
+
+cfx_status cfx_tensor_to_dlpack(DLManagedTensor **out, const cfx_tensor *t,
+                                cfx_error *err)
+{
+    int rank = t->rank;
+
+    *out = NULL;
+    if (cfx_tensor_is_meta(t))
+        return cfx_fail(err, CFX_EINVAL, "a meta tensor has nothing to share");
+    lent *l = cfx_alloc(t->ctx, lent_size(rank));
+    if (!l)
+        return cfx_fail(err, CFX_ENOMEM, "no memory to share a tensor");
+    *l = (lent){
+        .tensor = cfx_tensor_ref(t),
+        .managed = {
+            .dl_tensor = {
+                .data = t->data,
+                .device = {DL_CPU, 0},
+                .ndim = rank,
+                .dtype = dl_types[t->dtype],
+                .shape = l->extents,
+                .strides = l->extents + rank,
+            },
+            .manager_ctx = l,
+            .deleter = lent_delete,
+        },
+    };
+    for (int i = 0; i < rank; i++) {
+        l->extents[i] = cfx_tensor_size(t, i);
+        l->extents[rank + i] = cfx_tensor_stride(t, i);
+    }
+    *out = &l->managed;
+    return CFX_OK;
+}
+
+/* ---- In ---- */
+
+static void give_back(void *user)
+{
+    DLManagedTensor *managed = user;
+
+    if (managed->deleter)
+        managed->deleter(managed);
+}
+
+static cfx_status find_dtype(cfx_dtype *out, DLDataType type, cfx_error *err)
+{
+    for (int t = 0; t < CFX_NDTYPES; t++) {
+        const DLDataType *d = &dl_types[t];
+        if (d->code == type.code && d->bits == type.bits &&
+            d->lanes == type.lanes) {
+            *out = (cfx_dtype)t;
+            return CFX_OK;
+        }
+    }
+    return cfx_fail(err, CFX_EDTYPE,
+                    "DLPack type of code %d with %d bits and %d lanes is not "
+                    "offered", type.code, type.bits, type.lanes);
+}
+
+/*
+ * DLPack does not tell how large the memory is, so that it is taken to reach as
+ * far as the extents do. *bytes is that, or the most there is where it cannot
+ * be told; then cfx_tensor_from has the words for it.
+ */
+static void reach_of(size_t *bytes, const DLTensor *d, size_t size)
+{
+    size_t last = 0, step, row = 1;
+
+    *bytes = SIZE_MAX;
+    for (int i = d->ndim - 1; i >= 0; i--) {
+        if (d->shape[i] <= 0) {
+            *bytes = d->shape[i] ? SIZE_MAX : 0;
+            return;
+        }
+        size_t n = (size_t)d->shape[i];
+        size_t stride = d->strides ? (size_t)d->strides[i] : row;
+        if (!cfx_mul_size(&step, n - 1, stride) ||
+            !cfx_add_size(&last, last, step) || !cfx_mul_size(&row, row, n))
+            return;
+    }
+    if (!cfx_add_size(&last, last, 1) || !cfx_mul_size(&last, last, size))
+        return;
+    *bytes = last;
+}
+
+static cfx_status check(const DLTensor *d, cfx_error *err)
+{
+    if (d->device.device_type != DL_CPU)
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "DLPack device %d is not offered, only %d (CPU)",
+                        (int)d->device.device_type, DL_CPU);
+    if (d->ndim < 0 || d->ndim > CFX_MAX_RANK)
+        return cfx_fail(err, CFX_ESHAPE, "rank %d is not within 0 and %d",
+                        (int)d->ndim, CFX_MAX_RANK);
+    return CFX_OK;
+}
+
+cfx_status cfx_tensor_from_dlpack_take(cfx_tensor **out, cfx_context *ctx,
+                                       DLManagedTensor *managed,
+                                       cfx_error *err)
+{
+    const DLTensor *d = &managed->dl_tensor;
+    cfx_dtype dtype = CFX_F32;
+    cfx_status status;
+    size_t bytes;
+
+    *out = NULL;
+    if ((status = check(d, err)) ||
+        (status = find_dtype(&dtype, d->dtype, err))) {
+        give_back(managed);
+        return status;
+    }
+    reach_of(&bytes, d, cfx_dtype_size(dtype));
+    char *data = d->data ? (char *)d->data + d->byte_offset : NULL;
+    return cfx_tensor_from(out, ctx, dtype, d->ndim, d->shape, d->strides,
+                           data, bytes, give_back, managed, err);
+}
