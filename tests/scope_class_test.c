@@ -287,14 +287,14 @@ START_TEST(classes_that_compute_miss_weights)
 {
     cfx_value x = floats(2, 1), out;
     model(fetches);
-    fails_in(&cfx_eager_class, CFX_ENAME, "missing weight: l.weight; While");
-    fails_in(&outer_watch, CFX_ENAME, "missing weight: l.weight; While");
+    fails_in(&cfx_eager_class, CFX_EWEIGHT, "missing weight: l.weight; While");
+    fails_in(&outer_watch, CFX_EWEIGHT, "missing weight: l.weight; While");
     out = run_in(&meta_watch, x);
     ck_assert_int_eq(out.kind, CFX_TENSOR);
     cfx_value_unref(out);
     cfx_value_unref(x);
     model(plain);
-    fails_in(&calls_class, CFX_ENAME, "missing weight: a.l.weight; While");
+    fails_in(&calls_class, CFX_EWEIGHT, "missing weight: a.l.weight; While");
     ck_assert_str_eq(seen, "graph:a attr:weight");
 }
 END_TEST

@@ -286,12 +286,15 @@ static bool takes_out(const char *name)
 }
 
 /* Read the signatures of a chain that is asked for the first time, and put
- * those with `out` behind each. Nobody has seen what is not read yet. */
+ * those with `out` behind each. Nobody has seen what is not read yet; where
+ * memory was lacking last time, that is the end of the chain. */
 static cfx_status resolve(registry *r, cfx_target *t, cfx_error *err)
 {
-    for (; t && !t->variant; t = (cfx_target *)t->next) {
+    for (; t; t = (cfx_target *)t->next) {
         const cfx_schema *variant;
         cfx_target *out = NULL;
+        if (t->variant)
+            continue;
         cfx_status st = read_signatures(r, t, &variant, err);
         if (!st && takes_out(t->name))
             st = make_out(r, t, variant, &out, err);
