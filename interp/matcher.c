@@ -364,10 +364,6 @@ static cfx_status prepare(cfx_matcher *m, cfx_error *err)
     if (!m->output || !m->output->nargs)
         return cfx_fail(err, CFX_EGRAPH, "the pattern has no output");
     m->out_args = m->output->args[0];
-    /* The registry is made when it is first asked; after that a name that is
-     * not found is unknown. */
-    if (!cfx_find_function(m->ctx, "operator.add"))
-        return cfx_no_memory(err);
     m->node = cfx_calloc(m->ctx, m->ids, sizeof(*m->node));
     m->queue = cfx_alloc(m->ctx, m->ids * sizeof(*m->queue));
     if (!m->node || !m->queue)

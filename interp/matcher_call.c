@@ -7,6 +7,8 @@
  */
 #include "matcher_impl.h"
 
+#include "op/op_impl.h"
+
 static const char *target_of(const cfx_node *n)
 {
     return n->target.u.str->text;
@@ -31,10 +33,14 @@ static bool is_overload(const cfx_node *n)
 
 /* ---- Binding ---- */
 
-static const cfx_target *resolve(cfx_context *ctx, const cfx_node *n)
+/* NULL where there is none, or memory is lacking: m->lacks_memory then. */
+static const cfx_target *resolve(cfx_matcher *m, const cfx_node *n)
 {
-    return n->op == CFX_CALL_METHOD ? cfx_find_method(ctx, target_of(n))
-                                    : cfx_find_function(ctx, target_of(n));
+    const cfx_target *t;
+    cfx_status st = cfx_target__find(&t, m->ctx, target_of(n),
+                                     n->op == CFX_CALL_METHOD, NULL);
+    m->lacks_memory |= st == CFX_ENOMEM;
+    return t;
 }
 
 /* Bind a node's arguments to one target: not to those behind it. */
@@ -109,8 +115,8 @@ static bool may_resolve(const cfx_target *p, const cfx_target *g)
 static bool bind_both(cfx_search *s, const cfx_node *pn, const cfx_node *gn,
                       cfx_bound **pb, cfx_bound **gb)
 {
-    const cfx_target *chain = resolve(s->m->ctx, pn);
-    const cfx_target *g = resolve(s->m->ctx, gn);
+    const cfx_target *chain = resolve(s->m, pn);
+    const cfx_target *g = resolve(s->m, gn);
     if (!may_resolve(chain, g))
         return false;
     for (; g; g = g->next)
@@ -188,7 +194,7 @@ bool cfx_match_head(cfx_matcher *m, const cfx_node *pn, const cfx_node *gn)
             return true;
     }
     return m->o.by_operator && is_operator(pn) && is_operator(gn) &&
-           may_resolve(resolve(m->ctx, pn), resolve(m->ctx, gn));
+           may_resolve(resolve(m, pn), resolve(m, gn));
 }
 
 /* ---- Arguments ---- */

@@ -329,11 +329,14 @@ cfx_status cfx_matcher_match(cfx_matcher *m, const cfx_graph *graph,
     };
     if (!s.ids)
         return CFX_OK;
+    m->lacks_memory = false;
     allocate_search(&s);
     if (!s.status)
         list_candidates(&s);
     if (!s.status)
         cfx_search_run(&s);
+    if (!s.status && m->lacks_memory)
+        cfx_search__no_memory(&s);
     release_search(&s);
     return s.status;
 }

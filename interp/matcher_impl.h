@@ -75,6 +75,7 @@ struct cfx_matcher {
     const cfx_node **placeholder, **returning;
     size_t nplaceholders, nreturning, placeholders_room, returning_room;
     const cfx_node **queue;          /* scratch, room for all ids */
+    bool lacks_memory;               /* an operator was not found for that */
 };
 
 /* A value of pattern node `pn` as arguments of special nodes tell it. */
