@@ -212,10 +212,11 @@ static cfx_value softmin_build(cfx_scope *s, const cfx_call *call)
 CFX_COMPOSITE(softmin)
 
 const cfx_op cfx_op__softmin = {
-    .schema = "softmin(Tensor input, int dim, ScalarType? dtype=None) -> Tensor",
+    .schema = "softmin(Tensor input, int dim, ScalarType? dtype=None) -> "
+              "Tensor",
     .variants = (const cfx_variant[]){
-        {"torch.nn.functional.softmin(Tensor input, int dim, int _stacklevel=3, "
-         "ScalarType? dtype=None) -> Tensor", NULL},
+        {"torch.nn.functional.softmin(Tensor input, int dim, int "
+         "_stacklevel=3, ScalarType? dtype=None) -> Tensor", NULL},
         {NULL, NULL}},
     .doc = "The softmax of the negative.",
     .infer = softmin_infer,
