@@ -40,7 +40,7 @@ said 'a long verification' 1 'verifying: [0-9]+ s, [0-9]+ of 1002 done' \
 cp products.fx other.fx
 sed -i 's/%m1, %x/%m1, %m1/' other.fx
 said 'a difference that is told on the terminal' 1 \
-    '^%m2 : f32\[1500, 1500\] : ' \
+    '(^|[[:space:]])%m2 : f32\[1500, 1500\] : ' \
     script -qec "$cfx diff products.fx other.fx ${products#* }" /dev/null
 
 # shellcheck disable=SC2086

@@ -337,6 +337,7 @@ static cfx_status read_scalar(shape_reader *r, piece p, cfx_value *out)
         return CFX_OK;
     if (!st)
         cfx_value_unref(*out);
+    *out = CFX_NOTHING;
     st = read_dim(r, p, &d);
     if (!st)
         *out = cfx_value_of_dim(d);

@@ -1,7 +1,8 @@
 /*
  * linear -- y = x w^T + b over the last axis.
  *
- * shape   x (..., in), weight (out, in) or (in), bias (out): (..., out).
+ * shape   x (..., in), weight (out, in) or (in), bias (out) or
+ *         without axes: (..., out).
  * cost    in * out multiply-adds for each row, and an addition for the bias.
  */
 #include "kernel/gemm.h"
@@ -86,6 +87,21 @@ static size_t linear_workspace(const cfx_call *call)
     return cfx_gemm_workspace(call->ctx, &g);
 }
 
+/* Without gaps, one element for each output feature; NULL: no memory. */
+static cfx_tensor *whole_bias(cfx_call *call, const cfx_tensor *b)
+{
+    const cfx_dim n = cfx_call_tensor(call, 1)->shape[0];
+    const cfx_dim stride = cfx_dim_int(0);
+    cfx_tensor *wide;
+    if (b->rank)
+        return cfx_loop_contiguous(call, b);
+    if (cfx_tensor_view(&wide, b, 1, &n, &stride, b->offset, call->err))
+        return NULL;
+    cfx_tensor *bias = cfx_loop_contiguous(call, wide);
+    cfx_tensor_unref(wide);
+    return bias;
+}
+
 static cfx_status linear_run(cfx_call *call)
 {
     const cfx_tensor *w = cfx_call_tensor(call, 1);
@@ -94,7 +110,7 @@ static cfx_status linear_run(cfx_call *call)
     cfx_tensor *bias = NULL;
     if (!x)
         return CFX_ENOMEM;
-    if (b && !(bias = cfx_loop_contiguous(call, b))) {
+    if (b && !(bias = whole_bias(call, b))) {
         cfx_tensor_unref(x);
         return CFX_ENOMEM;
     }
