@@ -41,7 +41,7 @@ cp products.fx other.fx
 sed -i 's/%m1, %x/%m1, %m1/' other.fx
 said 'a difference that is told on the terminal' 1 \
     '(^|[[:space:]])%m2 : f32\[1500, 1500\] : ' \
-    script -qec "$cfx diff products.fx other.fx ${products#* }" /dev/null
+    script -qec "$cfx diff products.fx other.fx -i x=f32[1500,1500]" /dev/null
 
 # shellcheck disable=SC2086
 said 'no terminal' 1 'time limit' $long

@@ -46,6 +46,8 @@ static void check_target(cfx_scope *s, cfx_value x, cfx_value y)
 
 static void check_weight(cfx_scope *s, cfx_value x, cfx_value weight)
 {
+    if (cfx_scope_failed(s))
+        return;
     cfx_loss_check_weight(s, weight, x.u.tensor->shape[class_axis(x)],
                           "weight tensor should be defined either for all "
                           "classes or no classes");
