@@ -108,37 +108,23 @@ static void triad(double *restrict a, const double *restrict b,
 }
 
 #if defined(__x86_64__)
-__attribute__((target("avx512f")))
-static void triad_past_512(double *a, const double *b, const double *c,
-                           size_t n)
-{
-    for (size_t i = 0; i < n; i += 8)
-        _mm512_stream_pd(a + i, _mm512_add_pd(
-            _mm512_load_pd(b + i),
-            _mm512_mul_pd(_mm512_set1_pd(3), _mm512_load_pd(c + i))));
-    _mm_sfence();
-}
+/* By vectors of so many numbers, with the functions of PREFIX. */
+#define TRIAD_PAST(name, feature, prefix, numbers)                            \
+    __attribute__((target(feature)))                                          \
+    static void name(double *a, const double *b, const double *c, size_t n)   \
+    {                                                                         \
+        for (size_t i = 0; i < n; i += (numbers))                             \
+            prefix##_stream_pd(                                               \
+                a + i, prefix##_add_pd(                                       \
+                           prefix##_load_pd(b + i),                           \
+                           prefix##_mul_pd(prefix##_set1_pd(3),               \
+                                           prefix##_load_pd(c + i))));        \
+        _mm_sfence();                                                         \
+    }
 
-__attribute__((target("avx")))
-static void triad_past_256(double *a, const double *b, const double *c,
-                           size_t n)
-{
-    for (size_t i = 0; i < n; i += 4)
-        _mm256_stream_pd(a + i, _mm256_add_pd(
-            _mm256_load_pd(b + i),
-            _mm256_mul_pd(_mm256_set1_pd(3), _mm256_load_pd(c + i))));
-    _mm_sfence();
-}
-
-static void triad_past_128(double *a, const double *b, const double *c,
-                           size_t n)
-{
-    for (size_t i = 0; i < n; i += 2)
-        _mm_stream_pd(a + i, _mm_add_pd(_mm_load_pd(b + i),
-                                        _mm_mul_pd(_mm_set1_pd(3),
-                                                   _mm_load_pd(c + i))));
-    _mm_sfence();
-}
+TRIAD_PAST(triad_past_512, "avx512f", _mm512, 8)
+TRIAD_PAST(triad_past_256, "avx", _mm256, 4)
+TRIAD_PAST(triad_past_128, "sse2", _mm, 2)
 
 static void triad_past(double *a, const double *b, const double *c, size_t n)
 {

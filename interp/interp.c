@@ -181,7 +181,7 @@ static cfx_status passed(cfx_interp *it, cfx_status st)
     return st;
 }
 
-/* What state means is the scope's affair; a module is itself. */
+/* The scope fetches parameters and buffers; a module stands for itself. */
 static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
                                   cfx_value *out)
 {

@@ -166,7 +166,7 @@ START_TEST(errors_tell_the_submodule)
 }
 END_TEST
 
-/* What PyTorch prints of a graph that torch.export made under no_grad. */
+/* PyTorch's text of a graph that torch.export made under no_grad. */
 START_TEST(graphs_that_the_text_lacks_are_asked_for)
 {
     static const char text[] =

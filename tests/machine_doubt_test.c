@@ -33,7 +33,7 @@ START_TEST(samples_of_one_piece_take_the_best)
 }
 END_TEST
 
-/* As where a cache takes the stores of a piece, and memory gets them later. */
+/* A cache takes the stores of a piece, and memory gets them later. */
 START_TEST(a_window_counts_what_a_piece_leaves_to_the_next)
 {
     cfx_team *t = even_pieces(10);

@@ -360,8 +360,8 @@ static cfx_status torch_call(graph_reader *gr, const char *s)
     size_t kwargs = r->n;
     if (!st)
         st = cfx_read__loose_kwargs(r, close + strlen("), kwargs = {"), end);
-    /* What torch.export captured holds devices; functions and methods of
-     * Python may be given either. */
+    /* Operators of torch.export take devices, functions and methods of Python
+     * their names as well. */
     if (!st && chain && !strncmp(target, "torch.ops.", 10))
         cfx_read__loose_devices(r, chain, args, kwargs);
     return st ? st : make_node(gr, args, kwargs, NULL);

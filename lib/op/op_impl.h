@@ -84,8 +84,8 @@ typedef cfx_status cfx_call_look(cfx_call *call, void *user);
 cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
                           cfx_value *out);
 
-/* Of a call that was inferred: is its result computed straight into the tensor
- * that it is written to? */
+/* Is the result of a call, after infer, computed straight into the tensor that
+ * it is written to? */
 bool cfx_call__writes_straight(const cfx_call *call);
 
 /* Give back what infer left in a call that failed or was not wrapped. */

@@ -45,7 +45,7 @@ bool cfx_out__is_offered(const cfx_op *op)
            gives_new_tensors(returns_of(op->schema));
 }
 
-/* Where the list of parameters ends. */
+/* The parenthesis that closes the list of parameters. */
 static const char *find_close(const char *schema)
 {
     const char *at = strchr(schema, '(');
@@ -118,7 +118,7 @@ cfx_tensor *cfx_call__target(const cfx_call *call, int i)
                ? call->into->u.seq->item[i].u.tensor : NULL;
 }
 
-/* Where no type is asked for, it is that of `out`. */
+/* A type that is not asked for is that of `out`. */
 static void default_dtype(cfx_call *call, cfx_value *in)
 {
     const cfx_tensor *t = cfx_call__target(call, 0);

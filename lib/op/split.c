@@ -199,8 +199,7 @@ const cfx_op cfx_op__split_with_sizes = {
     .schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
               "int dim=0) -> Tensor(a)[]",
     .aliases = "torch.split_with_sizes Tensor.split_with_sizes "
-               "aten.split_with_sizes.default "
-               "aten.split_with_sizes_copy.default",
+               "aten.split_with_sizes.default",
     .doc = "Parts of the given extents.",
     .infer = split_sizes_infer,
 };
@@ -216,8 +215,7 @@ static const cfx_op split_sizes = {
 const cfx_op cfx_op__split = {
     .schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int "
               "dim=0) -> Tensor(a)[]",
-    .aliases = "torch.split Tensor.split aten.split.Tensor "
-               "aten.split_copy.Tensor",
+    .aliases = "torch.split Tensor.split aten.split.Tensor",
     .doc = "Parts of one extent, the last one smaller.",
     .infer = split_infer,
     .next = &split_sizes,
@@ -489,8 +487,7 @@ static cfx_status unbind_infer(cfx_call *call)
 
 const cfx_op cfx_op__unbind = {
     .schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-    .aliases = "torch.unbind Tensor.unbind aten.unbind.int "
-               "aten.unbind_copy.int",
+    .aliases = "torch.unbind Tensor.unbind aten.unbind.int",
     .doc = "The elements of an axis, each by itself.",
     .infer = unbind_infer,
 };

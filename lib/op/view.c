@@ -250,6 +250,19 @@ void cfx_view_assign(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
     cfx_copy(ctx, &it);
 }
 
+/* Is the channels' stride, times their number, beyond the next one by its bounds
+ * alone? That spares contiguous tensors of symbolic extents products and proofs
+ * for the other order. */
+static bool plainly_not_last(cfx_shape_env *env, const cfx_view *v, int next)
+{
+    int64_t stride, channels, most;
+    if (cfx_dim_is_int(v->stride[1]) || !cfx_dim_is_int(v->stride[next]))
+        return false;
+    cfx_dim_bounds(env, v->stride[1], &stride, &most);
+    cfx_dim_bounds(env, v->shape[1], &channels, &most);
+    return channels > 0 && stride > cfx_dim_value(v->stride[next]) / channels;
+}
+
 /*
  * Unlike a contiguous tensor this one may have gaps, and of shapes for which
  * both orders have the same strides only row-major ones are meant.
@@ -258,7 +271,7 @@ static bool strides_like(cfx_shape_env *env, const cfx_view *v,
                          const int *order)
 {
     cfx_dim least = cfx_dim_int(0);
-    if (cfx_dim_is(v->stride[1], 0))
+    if (cfx_dim_is(v->stride[1], 0) || plainly_not_last(env, v, order[1]))
         return false;
     for (int k = 0; k < v->rank; k++) {
         int d = order[k];

@@ -7,10 +7,15 @@
 #include "op/composite.h"
 #include "op/cost.h"
 
+static cfx_value viewed(cfx_scope *s, const cfx_call *call, const char *view)
+{
+    return cfx_call_function(s, view, call->in,
+                             (size_t)call->schema->nparams, NULL, 0);
+}
+
 static cfx_value copied(cfx_scope *s, const cfx_call *call, const char *view)
 {
-    cfx_value y = cfx_call_function(s, view, call->in,
-                                    (size_t)call->schema->nparams, NULL, 0);
+    cfx_value y = viewed(s, call, view);
     cfx_value keys[] = {cfx_str(s, "memory_format"),
                         cfx_value_of_format(CFX_CONTIGUOUS_FORMAT)};
     return cfx_call_function(s, "torch.clone", &y, 1, keys, 1);
@@ -76,3 +81,67 @@ COPY_NEXT(static, squeeze_copy_dim, "squeeze_copy.dim(Tensor self, int dim)",
 COPY_NEXT(, squeeze_copy, "squeeze_copy(Tensor self)", "squeeze.default",
           "torch.squeeze_copy aten.squeeze_copy.default",
           &cfx_op__squeeze_copy_dim)
+
+/* ---- Several parts ---- */
+
+static cfx_status parts_infer(cfx_call *call, const char *view)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_composite__meta, call->ctx, call->env);
+    cfx_value parts = viewed(&s, call, view);
+    cfx_status st = cfx_scope_status(&s, call->err);
+    size_t n = st ? 0 : parts.u.seq->len;
+    cfx_value *item = cfx_calloc(call->ctx, n + 1, sizeof(*item));
+    if (!st && !item)
+        st = cfx_no_memory(call->err);
+    for (size_t i = 0; i < n && !st; i++) {
+        const cfx_tensor *t = parts.u.seq->item[i].u.tensor;
+        cfx_tensor *meta;
+        st = cfx_tensor_meta(&meta, call->ctx, (cfx_dtype)t->dtype, t->rank,
+                             t->shape, NULL, call->err);
+        if (!st)
+            item[i] = cfx_value_of_tensor(meta);
+    }
+    if (!st)
+        st = cfx_call_return_take(call, cfx_tuple_new(call->ctx, n, item));
+    for (size_t i = 0; item && i < n; i++)
+        cfx_value_unref(item[i]);
+    cfx_free(call->ctx, item, (n + 1) * sizeof(*item));
+    cfx_scope_release(&s);
+    return st;
+}
+
+static cfx_status parts_run(cfx_call *call, const char *view)
+{
+    cfx_scope s;
+    cfx_scope_init(&s, &cfx_composite__eager, call->ctx, NULL);
+    cfx_value parts = viewed(&s, call, view);
+    cfx_status st = cfx_scope_status(&s, call->err);
+    for (size_t i = 0; !st && i < parts.u.seq->len; i++)
+        st = cfx_tensor_copy(call->result.u.seq->item[i].u.tensor,
+                             parts.u.seq->item[i].u.tensor, call->err);
+    cfx_scope_release(&s);
+    return st;
+}
+
+#define PARTS(name, params, overload)                                         \
+    static cfx_status name##_copy_infer(cfx_call *call)                       \
+    {                                                                         \
+        return parts_infer(call, "torch.ops.aten." #name "." overload);       \
+    }                                                                         \
+    static cfx_status name##_copy_run(cfx_call *call)                         \
+    {                                                                         \
+        return parts_run(call, "torch.ops.aten." #name "." overload);         \
+    }                                                                         \
+    const cfx_op cfx_op__##name##_copy = {                                    \
+        .schema = #name "_copy." overload "(Tensor self" params               \
+                  ", int dim=0) -> Tensor[]",                                 \
+        .aliases = "torch." #name "_copy aten." #name "_copy." overload,      \
+        .doc = "Copies of the parts.",                                        \
+        .infer = name##_copy_infer,                                           \
+        .run = name##_copy_run,                                               \
+    };
+
+PARTS(split, ", SymInt split_size", "Tensor")
+PARTS(split_with_sizes, ", SymInt[] split_sizes", "default")
+PARTS(unbind, "", "int")

@@ -63,7 +63,7 @@ typedef struct cfx_cost_node {
     size_t nweights;
 } cfx_cost_node;
 
-/* Of several nodes. Shared parameters count once; tied weights that a file
+/* The costs of several nodes. Shared parameters count once; tied weights that a file
  * stores twice are not shared. */
 typedef struct cfx_cost_sum {
     size_t nodes;

@@ -268,8 +268,8 @@ CFX_API cfx_status cfx_roofline_compare(cfx_sink to, const cfx_roofline *r,
                                         cfx_roofline_format format,
                                         const cfx_roofline_view *view,
                                         cfx_error *err);
-/* The same against the text of a JSON document that was printed at another
- * time. Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and
+/* Compare with a report that was printed as JSON, which is given as its text.
+ * Fails with CFX_EPARSE, CFX_EINVAL for another document, CFX_ENOMEM, and
  * as the sink does. */
 CFX_API cfx_status cfx_roofline_compare_document(
     cfx_sink to, const cfx_roofline *r, const char *json, size_t len,
