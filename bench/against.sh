@@ -7,8 +7,9 @@
 #
 # OLD and NEW are build folders, ROWS is rows.txt. In each round every row is
 # measured once by each build, which of them first changes from round to round.
-# A figure is the median of the rounds; the ratio is that of the new one over
-# the old one: above 1, the new build is slower. -k measures the rows only whose
+# A figure is the median of the rounds. The ratio is the median of the rounds'
+# ratios, new over old: a machine that is slow for some seconds is slow for both.
+# Above 1 the new build is slower. -k measures the rows only whose
 # names have TEXT in them. Status 1: the geometric mean of a run is above 1.01,
 # a row is above 1.05 in two runs (see -r), or the new build does not run one.
 set -u
@@ -96,8 +97,8 @@ measure() {
 # goes to a file, after the run's number.
 table() {
     awk -F '\t' -v run="$1" -v ratios="$work/ratios" '
-        function median(name, which,    n, i, j, x, v) {
-            n = split(all[name, which], v, " ")
+        function median(list,    n, i, j, x, v) {
+            n = split(list, v, " ")
             for (i = 2; i <= n; i++) {
                 x = v[i] + 0
                 for (j = i - 1; j > 0 && v[j] + 0 > x; j--)
@@ -115,6 +116,11 @@ table() {
             }
             if ($4 > 0)
                 all[name, $1] = all[name, $1] " " $4
+            last[name, $1] = $4
+            if (++lines[name] % 2 == 0 && last[name, "old"] > 0 &&
+                last[name, "new"] > 0)
+                pairs[name] = pairs[name] " " \
+                    last[name, "new"] / last[name, "old"]
         }
         END {
             unit["speed"] = "ms"
@@ -124,10 +130,10 @@ table() {
                 "new/old"
             for (i = 1; i <= count; i++) {
                 split(order[i], part, "\t")
-                o = median(order[i], "old")
-                n = median(order[i], "new")
+                o = median(all[order[i], "old"])
+                n = median(all[order[i], "new"])
                 if (o > 0 && n > 0) {
-                    ratio = n / o
+                    ratio = median(pairs[order[i]])
                     sum += log(ratio)
                     rows++
                     printf "%-40s %12.3f %12.3f %s %7.3f%s\n", part[2], o, n,

@@ -10,6 +10,7 @@
  */
 #include "interp/interp_impl.h"
 
+#include "nn/module_impl.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
 
@@ -206,7 +207,32 @@ static bool calls_are_plain(const cfx_interp_class *hook, bool method)
                    : hook->call_function == base->call_function);
 }
 
-static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
+/* The module whose child was called last: the next call is often of a child of
+ * the same one. */
+struct last_parent {
+    const char *path; /* its path is the first `len` letters */
+    size_t len;
+    const cfx_module *module;
+};
+
+static cfx_module *find_module(struct last_parent *last, const cfx_module *root,
+                               const char *path)
+{
+    const char *dot = strrchr(path, '.');
+    if (!dot)
+        return cfx_module_at(root, path);
+    size_t len = (size_t)(dot - path);
+    if (len != last->len || memcmp(path, last->path, len)) {
+        const char *name;
+        last->module = cfx_module__owner(root, path, &name);
+        last->path = path;
+        last->len = len;
+    }
+    return last->module ? cfx_module_child(last->module, dot + 1) : NULL;
+}
+
+static cfx_status prepare_node(cfx_interp *it, step *s,
+                               struct last_parent *last, cfx_error *err)
 {
     struct cfx_interp_self *self = it->self;
     const cfx_node *n = s->node;
@@ -223,7 +249,7 @@ static cfx_status prepare_node(cfx_interp *it, step *s, cfx_error *err)
     if (n->op == CFX_PLACEHOLDER && target[0] == '*' && target[1] == '*')
         self->has_kwargs = true;
     if (n->op == CFX_CALL_MODULE) {
-        s->module = cfx_module_at(it->module, target);
+        s->module = find_module(last, it->module, target);
         if (!s->module)
             return cfx_fail(err, CFX_ENAME, "Node referenced nonexistent "
                             "target %s", target);
@@ -274,6 +300,7 @@ static cfx_status find_last_uses(struct cfx_interp_self *self, cfx_error *err)
 cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
 {
     struct cfx_interp_self *self = it->self;
+    struct last_parent last = {NULL, 0, NULL};
     self->nids = cfx_graph_ids(it->graph);
     self->room = cfx_graph_len(it->graph) + 1;
     self->step = cfx_calloc(self->ctx, self->room, sizeof(*self->step));
@@ -289,7 +316,7 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
         s->id = at->id;
         s->op = at->op;
         self->step_of[at->id] = (uint32_t)self->nsteps;
-        cfx_status st = prepare_node(it, s, err);
+        cfx_status st = prepare_node(it, s, &last, err);
         if (st) {
             cfx_interp__while_executing(it, err, at);
             return st;

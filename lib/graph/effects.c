@@ -327,13 +327,31 @@ static cfx_status add_bound(const cfx_node *n, const cfx_target *t,
     return CFX_OK;
 }
 
+/* Does a call of that target nothing but compute, whatever its arguments? */
+static bool is_pure(const cfx_target *t)
+{
+    const cfx_schema *s = t->schema;
+    if (t->inplace || t->how || s->returns_alias || s->returns_written ||
+        t->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT))
+        return false;
+    for (int k = 0; k < s->nparams; k++)
+        if (s->params[k].writes)
+            return false;
+    return true;
+}
+
 /* Nodes may turn out to be anything: the call may be one of any signature that
  * takes it (iadd of numbers, or of tensors). Without nodes it is the first. */
-static cfx_status bound_effects(const cfx_node *n, const cfx_target *t,
+static cfx_status bound_effects(const cfx_node *n, const cfx_target *chain,
                                 cfx_effects *out, cfx_error *err)
 {
     bool found = false;
-    for (; t && !(found && !n->ninputs); t = t->next) {
+    for (const cfx_target *t = chain; t && !(found && !n->ninputs);
+         t = t->next) {
+        if (t != chain && cfx_target__misses_out(t, n->kwargs, n->nkwargs))
+            continue;
+        if (found && is_pure(t))
+            continue;
         cfx_status st = add_bound(n, t, out, err);
         if (st == CFX_ENOMEM)
             return st;

@@ -330,7 +330,7 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
                     const cfx_value *kwargs, size_t nkwargs, cfx_error *err)
 {
     /* Not {0}: to clear the texts takes longer than most bindings. */
-    cfx_error first, e;
+    cfx_error first, e, *said = err ? &e : NULL;
     const cfx_target *of = chain;
     first.code = CFX_OK;
     first.text[0] = '\0';
@@ -342,15 +342,16 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
         e.text[0] = '\0';
         bound_init(b, ctx);
         cfx_status st = bind_one(b, t->variant, args, nargs, kwargs, nkwargs,
-                                 &e);
+                                 said);
         if (!st)
-            st = lower_variant(b, t, &inplace, &e);
+            st = lower_variant(b, t, &inplace, said);
         if (!st) {
             b->target = t;
             b->inplace = inplace;
             return CFX_OK;
         }
         cfx_bound_release(b);
+        e.code = st;
         if (!first.code || st == CFX_ENOMEM ||
             (t->op->flags & ~of->op->flags & CFX_OP__OUT)) {
             first = e;
@@ -361,7 +362,7 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
     }
     if (!first.code)
         first.code = CFX_EINVAL;
-    return fail_as_called(of, &first, err);
+    return err ? fail_as_called(of, &first, err) : first.code;
 }
 
 /* Of an argument that may be one number where a list belongs, the slow way

@@ -305,6 +305,8 @@ static enum known is_last(const cfx_call *call, const struct conv *c,
 {
     cfx_view x, w;
     cfx_shape_env *env = call->env;
+    if (c->x->flags & c->w->flags & CFX_TENSOR_EXACT)
+        return NO;
     cfx_view_images(env, &x, c->x, c->batched);
     cfx_view_images(env, &w, c->w, true);
     if (c->spatial == 1 && !cfx_tensor_is_contiguous(c->x))

@@ -56,8 +56,10 @@ cfx_status cfx_call__find_device(cfx_call *call)
 {
     struct found f = {0, false};
     cfx_status st = CFX_OK;
-    for (int k = 0; k < call->schema->nparams && !st; k++)
-        st = look_at(call, call->in[k], &f);
+    const cfx_value *v = call->in, *end = v + call->schema->nparams;
+    for (; v < end && !st; v++)
+        if (v->kind == CFX_TENSOR ? v->u.tensor->device : cfx_value_is_seq(*v))
+            st = look_at(call, *v, &f);
     call->device = f.device;
     return st;
 }

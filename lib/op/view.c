@@ -323,6 +323,8 @@ void cfx_view_images(cfx_shape_env *env, cfx_view *v, const cfx_tensor *t,
 bool cfx_view_is_last(cfx_shape_env *env, const cfx_tensor *x)
 {
     cfx_view v;
+    if (x->flags & CFX_TENSOR_EXACT)
+        return false;
     cfx_view_images(env, &v, x, true);
     return cfx_view_format(env, &v) != CFX_CONTIGUOUS_FORMAT;
 }

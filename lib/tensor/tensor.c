@@ -568,13 +568,13 @@ cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
              ? survey_of(&s, dtype, rank, shape, stride, err)
              : default_strides(rows, dtype, rank, shape, err)))
         return status;
-    if (!stride)
-        stride = rows;
 
     cfx_tensor *t = make(ctx, dtype, rank, true, head_size(rank, true));
     if (!t)
         return no_memory(err, 0);
-    set_axes(t, s.rows, shape, stride);
+    set_axes(t, s.rows, shape, stride ? stride : rows);
+    if (!stride)
+        t->flags |= CFX_TENSOR_EXACT;
     *out = t;
     return CFX_OK;
 }
