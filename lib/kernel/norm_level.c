@@ -3,12 +3,21 @@
  */
 #include "kernel/norm.h"
 
+#include <string.h>
+
 #include "base/stop.h"
+#include "kernel/int64.h"
 #include "kernel/math_f32.h"
 #include "kernel/simd.h"
 
 /* Elements whose sum is taken in their own type. */
 enum { BLOCK = 4096 };
+
+/* Is the rest of a row, from element i on, left out? */
+CFX_INLINE bool stops(const cfx_softmax_row *row, int64_t i)
+{
+    return row->n > CFX_STOP_BLOCK && cfx_context_stops_at(row->ctx, i);
+}
 
 #define T float
 #define V 32

@@ -111,14 +111,69 @@ static double M(exp_sum)(void *y, const void *x, int64_t n, double shift)
 
 /* ---- Softmax ---- */
 
+/*
+ * Rows longer than CFX_STOP_BLOCK are softmaxed in pieces, with a look in between
+ * at whether to stop. Short rows are done in one go: these looks and loops would
+ * take as long as some ten of their elements.
+ */
+static void M(softmax_long)(T *y, const T *x, int64_t n,
+                            const cfx_softmax_row *row)
+{
+    T max = -INFINITY;
+    double sum = 0;
+
+    for (int64_t i = 0; i < n && !stops(row, i); i += CFX_STOP_BLOCK) {
+        T m = M(row_max)(x + i, cfx_min64(n - i, CFX_STOP_BLOCK));
+        max = m > max ? m : max;
+    }
+    if (max == -INFINITY && row->empty_is_0) {
+        cfx_fill_bytes(row->ctx, y, 0, (size_t)n * sizeof(T));
+        return;
+    }
+    for (int64_t i = 0; i < n && !stops(row, i); i += CFX_STOP_BLOCK)
+        sum += M(row_exp)(y + i, x + i, cfx_min64(n - i, CFX_STOP_BLOCK), max);
+    for (int64_t i = 0; i < n && !stops(row, i); i += CFX_STOP_BLOCK)
+        M(linear)(y + i, y + i, cfx_min64(n - i, CFX_STOP_BLOCK), 1 / sum, 0);
+}
+
+static void M(softmax_short)(T *y, const T *x, int64_t n,
+                             const cfx_softmax_row *row)
+{
+    const T max = M(row_max)(x, n);
+
+    if (max == -INFINITY && row->empty_is_0)
+        memset(y, 0, (size_t)n * sizeof(T));
+    else
+        M(linear)(y, y, n, 1 / M(row_exp)(y, x, n, max), 0);
+}
+
+static void M(log_softmax)(T *y, const T *x, int64_t n,
+                           const cfx_softmax_row *row)
+{
+    T max = -INFINITY, lost[BLOCK];
+    double sum = 0;
+
+    for (int64_t i = 0; i < n && !stops(row, i); i += CFX_STOP_BLOCK) {
+        T m = M(row_max)(x + i, cfx_min64(n - i, CFX_STOP_BLOCK));
+        max = m > max ? m : max;
+    }
+    for (int64_t i = 0; i < n && !stops(row, i); i += BLOCK)
+        sum += M(row_exp)(lost, x + i, cfx_min64(n - i, BLOCK), max);
+    const T less = (T)log(sum);
+    for (int64_t i = 0; i < n && !stops(row, i); i += CFX_STOP_BLOCK) {
+        int64_t end = i + cfx_min64(n - i, CFX_STOP_BLOCK);
+        CFX_SIMD
+        for (int64_t j = i; j < end; j++)
+            y[j] = x[j] - max - less;
+    }
+}
+
 static void M(softmax)(void *y_, const void *x_, const cfx_softmax_row *row)
 {
     T *y = y_;
     const T *x = x_, *mask = row->mask;
     const T scale = (T)row->scale;
     int64_t n = row->seen;
-    T max = -INFINITY, lost[BLOCK], less;
-    double sum = 0;
 
     if (mask) {
         CFX_SIMD
@@ -131,36 +186,12 @@ static void M(softmax)(void *y_, const void *x_, const cfx_softmax_row *row)
             y[i] = x[i] * scale;
         x = y;
     }
-    for (int64_t i = 0; i < n && !cfx_context_stops(row->ctx);
-         i += CFX_STOP_BLOCK) {
-        T m = M(row_max)(x + i, n - i < CFX_STOP_BLOCK ? n - i
-                                                       : CFX_STOP_BLOCK);
-        max = m > max ? m : max;
-    }
-    if (max == -INFINITY && row->empty_is_0)
-        n = 0;
-    if (row->log) {
-        for (int64_t i = 0; i < n && !cfx_context_stops_at(row->ctx, i);
-             i += BLOCK)
-            sum += M(row_exp)(lost, x + i, n - i < BLOCK ? n - i : BLOCK, max);
-        less = (T)log(sum);
-        for (int64_t i = 0; i < n && !cfx_context_stops(row->ctx);
-             i += CFX_STOP_BLOCK) {
-            int64_t end = n - i < CFX_STOP_BLOCK ? n : i + CFX_STOP_BLOCK;
-            CFX_SIMD
-            for (int64_t j = i; j < end; j++)
-                y[j] = x[j] - max - less;
-        }
-    } else {
-        for (int64_t i = 0; i < n && !cfx_context_stops_at(row->ctx, i);
-             i += BLOCK)
-            sum += M(row_exp)(y + i, x + i, n - i < BLOCK ? n - i : BLOCK, max);
-        for (int64_t i = 0; i < n && !cfx_context_stops(row->ctx);
-             i += CFX_STOP_BLOCK)
-            M(linear)(y + i, y + i,
-                      n - i < CFX_STOP_BLOCK ? n - i : CFX_STOP_BLOCK, 1 / sum,
-                      0);
-    }
+    if (row->log)
+        M(log_softmax)(y, x, n, row);
+    else if (n > CFX_STOP_BLOCK)
+        M(softmax_long)(y, x, n, row);
+    else
+        M(softmax_short)(y, x, n, row);
     for (int64_t i = n; i < row->n; i++)
         y[i] = 0;
 }
