@@ -167,7 +167,8 @@ START_TEST(flags_of_symbols_compare_products_as_words)
     cfx_dim shape[] = {n, c, h, w}, stride[4];
     ck_assert_msg(!cfx_tensor_meta(&t, ctx, CFX_F32, 4, shape, NULL, &err),
                   "%s", err.text);
-    ck_assert_uint_eq(t->flags, CFX_TENSOR_CONTIGUOUS | CFX_TENSOR_DENSE);
+    ck_assert_uint_eq(t->flags, CFX_TENSOR_CONTIGUOUS | CFX_TENSOR_DENSE |
+                                CFX_TENSOR_EXACT);
     cfx_tensor_unref(t);
 
     cfx_strides_of(env, CFX_CHANNELS_LAST, 4, shape, stride);
