@@ -7,8 +7,8 @@
 Functions of one tensor get all 65,536 values, the others 8,192 pairs of them,
 half around 1, half of any exponent, with infinities and NaN.  Each operator is
 called in all its spellings: functions, methods, operators of Python, ATen's
-overloads, in place; on tensors, numbers on either side, tensors of rank 0 and
-of other types.  All NaN are equal.  ../golden/halves.tsv lists the functions
+overloads, in place; on tensors, numbers on either side, tensors of rank 0, with
+gaps between their elements and of other types.  All NaN are equal.  ../golden/halves.tsv lists the functions
 whose results are not always PyTorch's; whatever differs more than it says
 fails.  The README beside this file tells why they differ.
 """
@@ -82,6 +82,10 @@ class Calls:
     def __init__(self):
         self.graph = fx.Graph()
         self.at = {name: self.graph.placeholder(name) for name in INPUTS}
+        for name in ("x", "y"):
+            pairs = self.graph.call_method("view", (self.at[name], -1, 2))
+            self.at[name + "_gaps"] = self.graph.call_method(
+                "select", (pairs, 1, 0))
         self.nodes = {}
 
     def add(self, name, node):
@@ -127,6 +131,7 @@ def spelled(name, args, kwargs):
 
 # x and y are 8,192 pairs; `every` every value; s and r have rank 0, as q of
 # float32 and k of int64; o has one element; i integers; z goes with x and y.
+# x_gaps and y_gaps are every second element of x and y.
 INPUTS = ["x", "y", "z", "every", "s", "r", "q", "o", "i", "k"]
 
 
@@ -274,8 +279,28 @@ def three_calls(calls):
     calls.function(F.glu, "x")
 
 
+def gaps_calls(calls):
+    x, y = "x_gaps", "y_gaps"
+    for f in UNARY:
+        calls.function(f, x)
+    for f in BINARY + TENSORS:
+        calls.function(f, x, y)
+        calls.function(f, x, "s")
+    for f in BINARY:
+        for n in NUMBERS:
+            calls.function(f, x, n)
+    for f in (torch.add, torch.sub, torch.rsub):
+        for alpha in (0.3, 2, -1.7):
+            calls.function(f, x, y, alpha=alpha)
+            calls.function(f, x, "s", alpha=alpha)
+            calls.function(f, x, 0.7, alpha=alpha)
+    for mode in ("trunc", "floor"):
+        calls.function(torch.div, x, y, rounding_mode=mode)
+    calls.function(torch.clamp, x, -0.3, 0.7)
+
+
 FAMILIES = [unary_calls, binary_calls, python_calls, scaled_calls,
-            divide_calls, clamp_calls, three_calls]
+            divide_calls, clamp_calls, three_calls, gaps_calls]
 
 # ------------------------------------------------------------- the comparison
 
