@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "interp/passes/memory.h"
+#include "interp/passes/order.h"
 
 enum { OUT, IN };
 
@@ -84,7 +84,7 @@ cfx_status cfx_contraction__init(contraction *c, const cfx_graph *g,
     cfx_order_pairs pairs;
     *c = (contraction){.ctx = cfx_graph_context(g),
                        .n = (uint32_t)cfx_graph_len(g)};
-    cfx_status st = cfx_memory__order(&pairs, g, err);
+    cfx_status st = cfx_order_pairs__find(&pairs, g, err);
     if (!st)
         st = allocate(c, count_edges(g) + pairs.n, err);
     if (!st)

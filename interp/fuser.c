@@ -490,7 +490,7 @@ static cfx_status prepare(many *m, const cfx_partitions *p)
     m->call = cfx_carve__scratch(a, p->n, sizeof(cfx_node *), m->f.err);
     if (!m->waits || !m->heap || !m->call)
         return m->f.err->code;
-    cfx_status st = cfx_memory__order(&m->pairs, m->f.g, m->f.err);
+    cfx_status st = cfx_order_pairs__find(&m->pairs, m->f.g, m->f.err);
     return st ? st : check_cycles(m, p);
 }
 

@@ -10,6 +10,7 @@
  */
 #include "interp/interp_impl.h"
 
+#include "graph/aliases.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 #include "op/scope_impl.h"
@@ -267,33 +268,36 @@ static cfx_status prepare_node(cfx_interp *it, step *s,
 
 /* ---- Last uses ---- */
 
-/* Backwards, the first sight of an input is its last use. A value without
- * users ends where it is made. */
-static cfx_status find_last_uses(struct cfx_interp_self *self, cfx_error *err)
+/* Each node drops what it reads last; its own value, if nobody does. */
+static cfx_status list_drops(struct cfx_interp_self *self,
+                             const cfx_lifetimes *life, cfx_error *err)
 {
-    bool *seen = cfx_calloc(self->ctx, self->nids + 1, sizeof(*seen));
-    if (!seen)
-        return cfx_no_memory(err);
-    cfx_status st = CFX_OK;
-    for (size_t i = self->nsteps; i-- > 0 && !st;) {
+    for (size_t i = 0; i < self->nsteps; i++) {
         step *s = &self->step[i];
         const cfx_node *n = s->node;
+        uint32_t place = life->place[n->id];
         s->drop = cfx_arena_alloc(&self->arena,
                                   (n->ninputs + 1) * sizeof(*s->drop));
-        if (!s->drop) {
-            st = cfx_no_memory(err);
-            break;
-        }
+        if (!s->drop)
+            return cfx_no_memory(err);
         for (uint32_t k = 0; k < n->ninputs; k++) {
             uint32_t id = cfx_node_input(n, k)->id;
-            if (!seen[id])
+            if (life->last_use[id] == place)
                 s->drop[s->ndrop++] = id;
-            seen[id] = true;
         }
-        if (!seen[n->id] && n->op != CFX_OUTPUT)
+        if (life->last_use[n->id] == place && n->op != CFX_OUTPUT)
             s->drop[s->ndrop++] = n->id;
     }
-    cfx_free(self->ctx, seen, (self->nids + 1) * sizeof(*seen));
+    return CFX_OK;
+}
+
+static cfx_status find_last_uses(cfx_interp *it, cfx_error *err)
+{
+    cfx_lifetimes life;
+    cfx_status st = cfx_lifetimes__init(&life, it->graph, err);
+    if (!st)
+        st = list_drops(it->self, &life, err);
+    cfx_lifetimes__release(&life);
     return st;
 }
 
@@ -322,7 +326,7 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
             return st;
         }
     }
-    return find_last_uses(self, err);
+    return find_last_uses(it, err);
 }
 
 void cfx_interp__forget(struct cfx_interp_self *self)

@@ -8,35 +8,35 @@
  */
 #include "rewriter_impl.h"
 
+#include "graph/aliases.h"
 #include "graph/effects_seen.h"
-#include "passes/memory.h"
 
 struct cfx_rewrite_writes {
-    cfx_memory memory;
+    cfx_aliases aliases;
     cfx_node **writer;         /* in order */
     uint32_t *upto;            /* by id */
-    uint32_t *matched;         /* by id, and by class: the turn of the mark */
-    uint32_t *class;
+    uint32_t *matched;         /* by id, and by alias set: the turn of the mark */
+    uint32_t *set;
     uint32_t n, room, turn;
 };
 
-static bool writes(const cfx_memory *m, const cfx_node *n)
+static bool writes(const cfx_aliases *a, const cfx_node *n)
 {
-    return m->effects[n->id].input_writes || cfx_memory__writes_state(m, n);
+    return a->effects[n->id].input_writes || a->effects[n->id].state_writes;
 }
 
 static cfx_status list_writers(cfx_rewrite *r, cfx_rewrite_writes *w)
 {
-    size_t n = (size_t)w->memory.ids + 1;
+    size_t n = (size_t)w->aliases.life.ids + 1;
     w->room = (uint32_t)n;
     w->writer = cfx_calloc(r->ctx, n, sizeof(cfx_node *));
     w->upto = cfx_calloc(r->ctx, n, sizeof(*w->upto));
     w->matched = cfx_calloc(r->ctx, n, sizeof(*w->matched));
-    w->class = cfx_calloc(r->ctx, n, sizeof(*w->class));
-    if (!w->writer || !w->upto || !w->matched || !w->class)
+    w->set = cfx_calloc(r->ctx, n, sizeof(*w->set));
+    if (!w->writer || !w->upto || !w->matched || !w->set)
         return cfx_no_memory(r->err);
     for (cfx_node *at = cfx_graph_first(r->g); at; at = cfx_node_next(at)) {
-        if (writes(&w->memory, at))
+        if (writes(&w->aliases, at))
             w->writer[w->n++] = at;
         w->upto[at->id] = w->n;
     }
@@ -52,7 +52,7 @@ static cfx_status something_writes(const cfx_rewrite *r, bool *found)
     for (cfx_node *n = cfx_graph_first(r->g); n && !st && !*found;
          n = cfx_node_next(n)) {
         st = cfx_node__effects(&seen, n, &e, r->err);
-        *found = !st && (e.input_writes || e.effect);
+        *found = !st && (e.input_writes || e.state_writes);
     }
     return st;
 }
@@ -67,7 +67,7 @@ cfx_status cfx_rewriter__find_writes(cfx_rewrite *r)
     r->writes = w;
     if (!w)
         return cfx_no_memory(r->err);
-    st = cfx_memory__init(&w->memory, r->g, r->err);
+    st = cfx_aliases__init(&w->aliases, r->g, r->err);
     return st ? st : list_writers(r, w);
 }
 
@@ -79,8 +79,8 @@ void cfx_rewriter__forget_writes(cfx_rewrite *r)
     cfx_free(r->ctx, w->writer, w->room * sizeof(cfx_node *));
     cfx_free(r->ctx, w->upto, w->room * sizeof(*w->upto));
     cfx_free(r->ctx, w->matched, w->room * sizeof(*w->matched));
-    cfx_free(r->ctx, w->class, w->room * sizeof(*w->class));
-    cfx_memory__release(&w->memory);
+    cfx_free(r->ctx, w->set, w->room * sizeof(*w->set));
+    cfx_aliases__release(&w->aliases);
     cfx_free(r->ctx, w, sizeof(*w));
     r->writes = NULL;
 }
@@ -89,8 +89,8 @@ void cfx_rewriter__forget_writes(cfx_rewrite *r)
 
 static void mark(cfx_rewrite_writes *w, const cfx_node *n)
 {
-    if (n->id < w->memory.ids)
-        w->class[cfx_memory__class(&w->memory, n->id)] = w->turn;
+    if (n->id < w->aliases.life.ids)
+        w->set[cfx_aliases__set(&w->aliases, n)] = w->turn;
 }
 
 static void mark_match(cfx_rewrite_writes *w, const cfx_match *m)
@@ -107,21 +107,21 @@ static void mark_match(cfx_rewrite_writes *w, const cfx_match *m)
         for (uint32_t i = 0; i < n->ninputs; i++)
             mark(w, cfx_node_input(n, i));
         if (n->op == CFX_CALL_MODULE)
-            w->class[cfx_memory__state(&w->memory)] = w->turn;
+            w->set[cfx_aliases__state(&w->aliases)] = w->turn;
     }
 }
 
 static bool touches(cfx_rewrite_writes *w, const cfx_node *n)
 {
-    const cfx_effects *e = &w->memory.effects[n->id];
-    if (cfx_memory__writes_state(&w->memory, n) &&
-        w->class[cfx_memory__state(&w->memory)] == w->turn)
+    const cfx_effects *e = &w->aliases.effects[n->id];
+    if (e->state_writes &&
+        w->set[cfx_aliases__state(&w->aliases)] == w->turn)
         return true;
     for (uint32_t i = 0; i < n->ninputs; i++) {
         const cfx_node *in = cfx_node_input(n, i);
         if (cfx_effects__writes(e, i) &&
-            (in->id >= w->memory.ids ||
-             w->class[cfx_memory__class(&w->memory, in->id)] == w->turn))
+            (in->id >= w->aliases.life.ids ||
+             w->set[cfx_aliases__set(&w->aliases, in)] == w->turn))
             return true;
     }
     return false;
@@ -130,7 +130,7 @@ static bool touches(cfx_rewrite_writes *w, const cfx_node *n)
 /* The first writer that does not come before n. */
 static uint32_t first_writer(const cfx_rewrite_writes *w, const cfx_node *n)
 {
-    while (n && n->id >= w->memory.ids)
+    while (n && n->id >= w->aliases.life.ids)
         n = cfx_node_next(n);
     if (!n)
         return w->n;

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-#include "interp/passes/memory.h"
+#include "interp/passes/order.h"
 
 /* ---- Parts by their names ---- */
 
@@ -199,7 +199,7 @@ static cfx_status find_edges(splitter *s, edges *e, const uint32_t *number)
 static cfx_status find_writes(splitter *s, edges *e, const uint32_t *number)
 {
     cfx_order_pairs pairs;
-    cfx_status st = cfx_memory__order(&pairs, s->g, s->err);
+    cfx_status st = cfx_order_pairs__find(&pairs, s->g, s->err);
     for (size_t i = 0; i < pairs.n && !st; i++) {
         const cfx_node *n = pairs.item[i].after;
         uint32_t from = s->part_of[pairs.item[i].before->id];

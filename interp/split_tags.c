@@ -6,7 +6,7 @@
  */
 #include "interp/split_impl.h"
 
-#include "interp/passes/memory.h"
+#include "interp/passes/order.h"
 
 typedef struct tagged {
     splitter s;
@@ -71,7 +71,7 @@ static cfx_status check_order(splitter *s, const cfx_node *n)
 static cfx_status check_writes(splitter *s)
 {
     cfx_order_pairs pairs;
-    cfx_status st = cfx_memory__order(&pairs, s->g, s->err);
+    cfx_status st = cfx_order_pairs__find(&pairs, s->g, s->err);
     for (size_t i = 0; i < pairs.n && !st; i++)
         st = check_pair(s, pairs.item[i].before, pairs.item[i].after);
     cfx_order_pairs__release(&pairs);

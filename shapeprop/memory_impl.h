@@ -25,6 +25,17 @@ typedef struct cfx_memory_call {
     bool leaves;           /* a tensor that it makes leaves the run */
 } cfx_memory_call;
 
+/* So many bytes of a node's value lie in a block. */
+typedef struct cfx_memory_part {
+    uint32_t block;
+    cfx_dim bytes;
+} cfx_memory_part;
+
+/* All parts of a node's value, each of another block. */
+typedef struct cfx_memory_value {
+    size_t first, count;
+} cfx_memory_value;
+
 struct cfx_memory_plan {
     cfx_context *ctx;
     cfx_module *gm;
@@ -36,6 +47,9 @@ struct cfx_memory_plan {
     cfx_memory_call *call;
     size_t ncalls, call_cap;
     cfx_dim *live;         /* by the id of nodes of `graph` */
+    cfx_memory_value *value; /* by id, too: places in `part` */
+    cfx_memory_part *part;
+    size_t nparts, part_cap;
     uint32_t nids;
     cfx_dim peak, inputs, state, results;
     const cfx_node *peak_node;
@@ -45,12 +59,24 @@ struct cfx_memory_plan {
     uint32_t *by_node;
 };
 
+/* The parts of a node's value, *count of them. */
+CFX_INLINE const cfx_memory_part *cfx_memory__parts(const cfx_memory_plan *p,
+                                                    const cfx_node *n,
+                                                    size_t *count)
+{
+    *count = n->id < p->nids ? p->value[n->id].count : 0;
+    return *count ? p->part + p->value[n->id].first : NULL;
+}
+
 /* What the heap is asked for: what has no numbers has an address too. */
 CFX_INLINE int64_t cfx_memory__asked(const cfx_memory_block *b)
 {
     int64_t bytes = cfx_dim_value(b->bytes);
     return bytes ? bytes : CFX_MEMORY_ALIGN;
 }
+
+/* The bytes of a tensor's elements, those once that lie in one place. */
+cfx_dim cfx_memory__element_bytes(cfx_shape_env *env, const cfx_tensor *t);
 
 /* Find all blocks by a walk: memory_walk.c. */
 cfx_status cfx_memory__walk(cfx_memory_plan *p, const cfx_value *inputs,

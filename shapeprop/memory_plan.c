@@ -178,7 +178,8 @@ static cfx_status init(cfx_memory_plan *p, const cfx_value *inputs, size_t n,
         p->env = p->own_env;
     p->nids = cfx_graph_ids(p->graph);
     p->live = cfx_alloc(p->ctx, (p->nids + 1) * sizeof(*p->live));
-    if (!p->live)
+    p->value = cfx_calloc(p->ctx, p->nids + 1, sizeof(*p->value));
+    if (!p->live || !p->value)
         return cfx_no_memory(err);
     for (uint32_t i = 0; i < p->nids; i++)
         p->live[i] = cfx_dim_int(0);
@@ -218,6 +219,8 @@ void cfx_memory_plan_free(cfx_memory_plan *p)
     cfx_free(ctx, p->block, p->block_cap * sizeof(*p->block));
     cfx_free(ctx, p->call, p->call_cap * sizeof(*p->call));
     cfx_free(ctx, p->live, (p->nids + 1) * sizeof(*p->live));
+    cfx_free(ctx, p->value, (p->nids + 1) * sizeof(*p->value));
+    cfx_free(ctx, p->part, p->part_cap * sizeof(*p->part));
     cfx_free(ctx, p->by_node, (p->ncalls + 1) * sizeof(*p->by_node));
     cfx_shape_env_free(p->own_env);
     cfx_module_unref(p->gm);

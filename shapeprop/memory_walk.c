@@ -26,12 +26,16 @@ typedef struct walk {
     const cfx_node *outer; /* the node of the graph that is planned */
     cfx_dim most;          /* the most bytes that lived in its calls so far */
     bool called;           /* it has made calls */
+    size_t scratch;        /* blocks from here on end with the call */
 } walk;
 
-/* A storage's block, and how its end is told. */
+/* A storage's block, and how its end is told; the last node whose value was
+ * found to lie there, and which part of it does. */
 typedef struct holder {
     walk *w;
     uint32_t block;
+    const cfx_node *node;
+    size_t part;
 } holder;
 
 static cfx_dim add(const walk *w, cfx_dim a, cfx_dim b)
@@ -109,7 +113,7 @@ static cfx_status hold(walk *w, cfx_tensor *t, cfx_block_kind kind,
     holder *h = cfx_arena_alloc(&w->arena, sizeof(*h));
     if (!h)
         return cfx_no_memory(err);
-    h->w = w;
+    *h = (holder){.w = w};
     cfx_status st = add_block(w, kind, cfx_tensor__bytes(t, w->p->env),
                               &h->block, err);
     if (!st)
@@ -117,13 +121,11 @@ static cfx_status hold(walk *w, cfx_tensor *t, cfx_block_kind kind,
     return st;
 }
 
-/* The block that a tensor lies in, or -1. */
-static int32_t block_of(const cfx_tensor *t)
+/* The holder of the block that a tensor lies in, or NULL. */
+static holder *holder_of(const cfx_tensor *t)
 {
-    if (!t->storage || t->storage->release != end_holder)
-        return -1;
-    const holder *h = t->storage->user;
-    return (int32_t)h->block;
+    return t->storage && t->storage->release == end_holder
+               ? t->storage->user : NULL;
 }
 
 /* ---- What comes from outside ---- */
@@ -155,6 +157,7 @@ static cfx_status stand_in(walk *w, const cfx_tensor *t, cfx_block_kind kind,
             cfx_tensor_unref(made);
         if (st)
             return st;
+        w->p->block[w->p->nblocks - 1].tensor = t;
         made->flags = t->flags;
         e->v.p = made;
     }
@@ -221,36 +224,6 @@ static void count_live(walk *w)
     w->called = true;
 }
 
-static bool is_known(const cfx_tensor *t)
-{
-    for (int i = 0; i < t->rank; i++)
-        if (!cfx_dim_is_int(t->shape[i]) || !cfx_dim_is_int(t->stride[i]))
-            return false;
-    return true;
-}
-
-static bool is_known_value(cfx_value v)
-{
-    return v.kind != CFX_SYMINT &&
-           (v.kind != CFX_TENSOR || is_known(v.u.tensor));
-}
-
-/* Rules that count scratch memory need numbers. */
-static bool scratch_is_known(const cfx_call *call)
-{
-    for (int k = 0; k < call->schema->nparams; k++) {
-        if (!is_known_value(call->in[k]))
-            return false;
-        for (int i = 0; i < cfx_call_len(call, k); i++)
-            if (!is_known_value(cfx_call_item(call, k, i)))
-                return false;
-    }
-    for (int i = 0; i < call->nout; i++)
-        if (!is_known(call->out[i]))
-            return false;
-    return true;
-}
-
 static cfx_status made_by_call(walk *w, const cfx_tensor *t, cfx_error *err)
 {
     cfx_map_entry *e = put(w, &w->makers, t);
@@ -269,87 +242,71 @@ static void share(cfx_tensor *t, const cfx_tensor *base)
     cfx_ref_inc(&base->storage->refs);
 }
 
-static cfx_status look_at_out(walk *w, cfx_call *call, int i,
-                              cfx_block_kind kind)
-{
-    cfx_tensor *t = call->out[i];
-    cfx_status st = CFX_OK;
-    if (call->alias[i])
-        share(t, cfx_call_tensor(call, call->alias[i] - 1));
-    else if (!t->storage)
-        st = hold(w, t, kind, call->err);
-    return st ? st : made_by_call(w, t, call->err);
-}
+/* ---- One call ---- */
 
-static cfx_status look_at_item(walk *w, cfx_call *call, cfx_value v)
-{
-    cfx_status st = CFX_OK;
-    if (v.kind != CFX_TENSOR)
-        return CFX_OK;
-    if (!v.u.tensor->storage && call->op->run)
-        st = hold(w, v.u.tensor, CFX_BLOCK_RESULT, call->err);
-    return st ? st : made_by_call(w, v.u.tensor, call->err);
-}
-
-/* A row-major twin, unless it is that already. */
-static cfx_status look_at_twin(walk *w, cfx_call *call, const cfx_tensor *t)
+static cfx_dim bytes_of_rows(const walk *w, const cfx_tensor *t)
 {
     cfx_dim n = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype));
-    uint32_t at;
-    if (cfx_tensor_is_contiguous(t))
-        return CFX_OK;
     for (int i = 0; i < t->rank; i++)
         n = cfx_dim_mul(w->p->env, n, t->shape[i]);
-    return add_block(w, CFX_BLOCK_SCRATCH, n, &at, call->err);
+    return n;
 }
 
-static cfx_status look_at_twins(walk *w, cfx_call *call)
+static cfx_status note_request(cfx_call *call, const cfx_request *r,
+                               void *user)
 {
-    bool to = call->op->flags & CFX_OP_COPIES_TO_CONTIGUOUS;
-    bool from = call->op->flags & CFX_OP_COPIES_FROM_CONTIGUOUS;
+    walk *w = user;
+    cfx_dim bytes = cfx_dim_int((int64_t)r->bytes);
+    cfx_block_kind kind = CFX_BLOCK_SCRATCH;
+    uint32_t at;
+    if (r->kind == CFX_REQUEST_RESULT || r->kind == CFX_REQUEST_APART) {
+        if (r->kind == CFX_REQUEST_RESULT)
+            kind = CFX_BLOCK_RESULT;
+        cfx_status st = hold(w, r->t, kind, call->err);
+        w->scratch = w->p->nblocks;
+        return st;
+    }
+    if (r->t)
+        bytes = bytes_of_rows(w, r->t);
+    return add_block(w, kind, bytes, &at, call->err);
+}
+
+/* Note which new tensors the call gives. A view as another type has no storage
+ * yet. */
+static cfx_status look_at_results(walk *w, cfx_call *call)
+{
     cfx_status st = CFX_OK;
-    for (int k = 0; to && k < call->schema->nparams && !st; k++)
-        if (call->in[k].kind == CFX_TENSOR)
-            st = look_at_twin(w, call, call->in[k].u.tensor);
-    for (int i = 0; from && i < call->nout && !st; i++)
-        st = look_at_twin(w, call, call->out[i]);
+    for (int i = 0; i < call->nout && !st; i++) {
+        if (cfx_call__target(call, i))
+            continue;
+        if (call->alias[i])
+            share(call->out[i], cfx_call_tensor(call, call->alias[i] - 1));
+        st = made_by_call(w, call->out[i], call->err);
+    }
+    if (!cfx_value_is_seq(call->result))
+        return st;
+    for (uint32_t i = 0; i < call->result.u.seq->len && !st; i++) {
+        cfx_value v = call->result.u.seq->item[i];
+        if (v.kind == CFX_TENSOR)
+            st = made_by_call(w, v.u.tensor, call->err);
+    }
     return st;
 }
 
-/* Scratch memory lives as long as the call. */
-static cfx_status look_at_scratch(walk *w, cfx_call *call)
-{
-    size_t bytes = 0;
-    uint32_t at;
-    cfx_status st = look_at_twins(w, call);
-    if (!st && call->op->workspace && scratch_is_known(call))
-        bytes = call->op->workspace(call);
-    return bytes ? add_block(w, CFX_BLOCK_SCRATCH,
-                             cfx_dim_int((int64_t)bytes), &at, call->err)
-                 : st;
-}
-
-/* The same blocks that cfx_call_eager would ask for, in its order. */
 static cfx_status look_at_call(cfx_call *call, void *user)
 {
     walk *w = user;
-    bool straight = cfx_call__writes_straight(call);
     cfx_status st = add_call(w, call->op, call->err);
-    for (int i = 0; i < call->nout && !straight && !st; i++)
-        st = look_at_out(w, call, i, cfx_call__target(call, i)
-                                         ? CFX_BLOCK_SCRATCH
-                                         : CFX_BLOCK_RESULT);
-    if (!st && cfx_value_is_seq(call->result))
-        for (uint32_t i = 0; i < call->result.u.seq->len && !st; i++)
-            st = look_at_item(w, call, call->result.u.seq->item[i]);
-    size_t scratch = w->p->nblocks;
-    if (!st && call->op->run)
-        st = look_at_scratch(w, call);
+    w->scratch = w->p->nblocks;
+    if (!st)
+        st = cfx_call__request_memory(call, note_request, w);
+    if (!st)
+        st = look_at_results(w, call);
     if (st)
         return st;
     count_live(w);
-    for (; scratch < w->p->nblocks; scratch++)
-        end_block(w, (uint32_t)scratch);
+    for (size_t i = w->scratch; i < w->p->nblocks; i++)
+        end_block(w, (uint32_t)i);
     return CFX_OK;
 }
 
@@ -430,13 +387,12 @@ typedef struct naming {
 } naming;
 
 /* A part of a node's value that lies in a block which another node made. */
-static cfx_status note_alias(void *user, cfx_value v)
+static cfx_status note_alias(const naming *g, const cfx_tensor *t,
+                             uint32_t of)
 {
-    const naming *g = user;
     walk *w = g->w;
-    int32_t of = v.kind == CFX_TENSOR ? block_of(v.u.tensor) : -1;
     uint32_t at;
-    if (of < 0 || w->p->block[of].node == g->node)
+    if (w->p->block[of].node == g->node)
         return CFX_OK;
     /* Inputs are made before the walk begins. */
     if (!w->p->block[of].node) {
@@ -444,11 +400,39 @@ static cfx_status note_alias(void *user, cfx_value v)
         return CFX_OK;
     }
     cfx_status st = add_block(w, CFX_BLOCK_ALIAS,
-                              cfx_tensor__bytes(v.u.tensor, w->p->env), &at,
-                              g->err);
+                              cfx_tensor__bytes(t, w->p->env), &at, g->err);
     if (!st)
-        w->p->block[at].alias_of = of;
+        w->p->block[at].alias_of = (int32_t)of;
     return st;
+}
+
+cfx_dim cfx_memory__element_bytes(cfx_shape_env *env, const cfx_tensor *t)
+{
+    cfx_dim n = cfx_dim_int((int64_t)cfx_dtype_size((cfx_dtype)t->dtype));
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is(t->stride[i], 0))
+            n = cfx_dim_mul(env, n, t->shape[i]);
+    return n;
+}
+
+static cfx_status note_part(void *user, cfx_value v)
+{
+    const naming *g = user;
+    cfx_memory_plan *p = g->w->p;
+    holder *h = v.kind == CFX_TENSOR ? holder_of(v.u.tensor) : NULL;
+    if (!h)
+        return CFX_OK;
+    if (h->node != g->node) {
+        if (cfx_grow(p->ctx, p->part, p->part_cap, p->nparts + 1, g->err))
+            return CFX_ENOMEM;
+        h->node = g->node;
+        h->part = p->nparts++;
+        p->part[h->part] = (cfx_memory_part){h->block, cfx_dim_int(0)};
+    }
+    cfx_dim *bytes = &p->part[h->part].bytes;
+    *bytes = add(g->w, *bytes,
+                 cfx_memory__element_bytes(p->env, v.u.tensor));
+    return note_alias(g, v.u.tensor, h->block);
 }
 
 static const cfx_interp_class walk_interp;
@@ -471,8 +455,10 @@ static cfx_status walk_run_node(cfx_interp *it, const cfx_node *n,
         p->peak = cfx_dim_max(p->env, p->peak, w->most);
     }
     naming g = {w, n, it->err};
+    p->value[n->id].first = p->nparts;
     if (n->op != CFX_OUTPUT)
-        st = cfx_value_visit(*out, note_alias, &g);
+        st = cfx_value_visit(*out, note_part, &g);
+    p->value[n->id].count = p->nparts - p->value[n->id].first;
     if (st)
         cfx_value_unref(*out);
     return st;
@@ -513,23 +499,18 @@ static cfx_status mark_leaving(void *user, cfx_value v)
         return CFX_OK;
     const cfx_tensor *t = v.u.tensor;
     cfx_map_entry *e = cfx_map_get(&w->makers, (const char *)&t, sizeof(t));
-    int32_t b = block_of(t);
+    const holder *h = holder_of(t);
+    cfx_memory_block *b = h ? &w->p->block[h->block] : NULL;
     if (e)
         mark_call(w->p, e->v.u - 1);
-    if (b >= 0 && w->p->block[b].op) {
-        w->p->block[b].leaves = true;
-        mark_call(w->p, w->p->block[b].first);
+    if (b && b->op) {
+        b->leaves = true;
+        mark_call(w->p, b->first);
     }
     return CFX_OK;
 }
 
 /* ---- The whole ---- */
-
-static cfx_status find_symbols(void *user, cfx_value v)
-{
-    (void)user;
-    return is_known_value(v) ? CFX_OK : CFX_ESHAPE;
-}
 
 static cfx_status replace_inputs(walk *w, const cfx_value *in, size_t n,
                                  cfx_value *out, cfx_error *err)
@@ -537,8 +518,7 @@ static cfx_status replace_inputs(walk *w, const cfx_value *in, size_t n,
     replacing r = {w, err};
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < n && !st; i++) {
-        w->p->symbolic |= cfx_value_visit(in[i], find_symbols, NULL) ==
-                          CFX_ESHAPE;
+        w->p->symbolic |= cfx_value__has_symbols(in[i]);
         st = cfx_value_map(&out[i], w->p->ctx, in[i], replace_input, &r, err);
     }
     return st;

@@ -1,8 +1,6 @@
 /*
  * roofline -- a walk for costs, the floors that follow, and their sums.
  */
-#include <cfx/memory_plan.h>
-
 #include "shapeprop/roofline_impl.h"
 #include "shapeprop/symbols.h"
 
@@ -15,16 +13,15 @@ static cfx_status find_live(cfx_roofline *r, const cfx_value *inputs,
                             size_t ninputs, cfx_error *err)
 {
     const cfx_memory_plan_options o = {.size = sizeof(o), .env = r->env};
-    cfx_memory_plan *plan;
-    cfx_status st = cfx_memory_plan_new(&plan, r->gm, inputs, ninputs, &o,
-                                        err);
+    cfx_status st = cfx_memory_plan_new(&r->self->plan, r->gm, inputs,
+                                        ninputs, &o, err);
+    const cfx_memory_plan *plan = r->self->plan;
     if (st)
         return st;
     for (size_t i = 0; i < r->nnodes; i++)
         r->node[i].live_bytes = cfx_memory_plan_live(plan,
                                                      r->node[i].cost->node);
     r->peak_bytes = cfx_memory_plan_peak(plan, NULL);
-    cfx_memory_plan_free(plan);
     return CFX_OK;
 }
 
@@ -256,9 +253,10 @@ static cfx_status fill(cfx_roofline *r, const cfx_value *inputs,
 {
     cfx_status st = fill_nodes(r, err);
     if (!st)
-        st = cfx_flow__make(&r->self->flow, &r->self->costs, err);
-    if (!st)
         st = find_live(r, inputs, ninputs, err);
+    if (!st)
+        st = cfx_flow__make(&r->self->flow, &r->self->costs, r->self->plan,
+                            err);
     if (!st)
         st = fill_floors(r, err);
     if (!st)
@@ -333,6 +331,7 @@ void cfx_roofline_free(cfx_roofline *r)
     cfx_free(r->ctx, r->turn, r->self->turn_cap * sizeof(*r->turn));
     cfx_free(r->ctx, r->point, r->self->point_cap * sizeof(*r->point));
     cfx_flow__release(&r->self->flow);
+    cfx_memory_plan_free(r->self->plan);
     cfx_cost_prop_release(&r->self->costs);
     cfx_free(r->ctx, r->self, sizeof(*r->self));
     cfx_free(r->ctx, r, sizeof(*r));

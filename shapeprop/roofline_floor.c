@@ -1,7 +1,7 @@
 /*
  * roofline_floor -- the least time of each row.
  *
- * The caches are followed as one stack of buffers by last use. What lies
+ * The caches are followed as one stack of blocks by last use. What lies
  * deeper in it than a level holds has to come from beyond that level. Memory
  * that was given back stays where it is until a new value takes it, what was
  * given back last first. The walk goes round twice, and the second round
@@ -24,8 +24,8 @@ typedef struct stack {
     int64_t *sum;
     size_t len;             /* times there are */
     size_t now;
-    size_t *last;           /* by buffer: its time, 0: not in the stack */
-    int64_t *held;          /* by buffer: bytes it has there */
+    size_t *last;           /* by block: its time, 0: not in the stack */
+    int64_t *held;          /* by block: bytes it has there */
     spare *spare;           /* the last one is taken first */
     size_t nspare;
 } stack;
@@ -44,28 +44,28 @@ static int64_t sum_to(const stack *s, size_t time)
     return sum;
 }
 
-/* Bytes used since the buffer was; INT64_MAX if it never was. */
-static int64_t depth(const stack *s, uint32_t buffer)
+/* Bytes used since the block was; INT64_MAX if it never was. */
+static int64_t depth(const stack *s, uint32_t block)
 {
-    if (!s->last[buffer])
+    if (!s->last[block])
         return INT64_MAX;
-    return sum_to(s, s->now) - sum_to(s, s->last[buffer]);
+    return sum_to(s, s->now) - sum_to(s, s->last[block]);
 }
 
-static void use(stack *s, uint32_t buffer, int64_t bytes)
+static void use(stack *s, uint32_t block, int64_t bytes)
 {
-    if (s->last[buffer])
-        add_at(s, s->last[buffer], -s->held[buffer]);
-    s->last[buffer] = ++s->now;
-    s->held[buffer] = bytes;
+    if (s->last[block])
+        add_at(s, s->last[block], -s->held[block]);
+    s->last[block] = ++s->now;
+    s->held[block] = bytes;
     add_at(s, s->now, bytes);
 }
 
-static void give_back(stack *s, uint32_t buffer)
+static void give_back(stack *s, uint32_t block)
 {
-    if (s->last[buffer])
-        s->spare[s->nspare++] = (spare){s->last[buffer], s->held[buffer]};
-    s->last[buffer] = 0;
+    if (s->last[block])
+        s->spare[s->nspare++] = (spare){s->last[block], s->held[block]};
+    s->last[block] = 0;
 }
 
 /* A new value is in memory that was given back, as far as there is any. */
@@ -89,7 +89,7 @@ typedef struct finding {
     cfx_symbol_fn *value;
     void *user;
     stack stack;
-    int64_t *bytes;         /* by buffer; negative: not known */
+    int64_t *bytes;         /* by block; negative: not known */
     cfx_roofline_floor *floor;
 } finding;
 
@@ -140,15 +140,15 @@ static void write_to(const finding *g, traffic *t, int64_t bytes)
 }
 
 /* The sum of what a row reads is told by its cost: where it is less than what
- * its buffers hold, it reads a part of the largest; where it is more, the rest
+ * its blocks hold, it reads a part of the largest; where it is more, the rest
  * is what it made itself. */
 static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
                      int64_t total)
 {
-    const cfx_reading *r = &g->f->reading[row->first];
+    const cfx_memory_part *r = &g->f->reading[row->first];
     int64_t sum = 0, most = 0, left;
-    uint32_t largest = 0;
-    for (uint32_t i = 0; i < row->count; i++) {
+    size_t largest = 0;
+    for (size_t i = 0; i < row->count; i++) {
         int64_t bytes = number(g, r[i].bytes);
         bytes = bytes < 0 ? 0 : bytes;
         sum += bytes;
@@ -160,13 +160,13 @@ static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
     left = sum - total;
     if (left < 0)
         read_from(g, t, -left, 0);
-    for (uint32_t i = 0; i < row->count && sum > 0; i++) {
+    for (size_t i = 0; i < row->count && sum > 0; i++) {
         int64_t bytes = number(g, r[i].bytes), deep;
         if (i == largest && left > 0)
             bytes = left < bytes ? bytes - left : 0;
         if (left > most) /* it reads less than all others hold */
             bytes = (int64_t)((double)bytes * (double)total / (double)sum);
-        deep = depth(&g->stack, r[i].buffer);
+        deep = depth(&g->stack, r[i].block);
         if (bytes > 0)
             read_from(g, t, bytes, deep);
     }
@@ -223,9 +223,10 @@ static void find_bound(cfx_roofline_floor *floor, double flops, double bytes,
 /* Does a row write where it reads? */
 static bool in_place(const cfx_flow *f, const cfx_flow_row *row)
 {
-    for (uint32_t k = 0; k < row->count; k++)
-        if (f->reading[row->first + k].buffer == row->buffer)
-            return true;
+    for (size_t i = 0; i < row->nvalue; i++)
+        for (size_t k = 0; k < row->count; k++)
+            if (f->reading[row->first + k].block == row->value[i].block)
+                return true;
     return false;
 }
 
@@ -247,48 +248,56 @@ static void find_row(const finding *g, size_t i)
                cfx_machine_peak(g->rates, c->dtype));
 }
 
+static void end_parts(finding *g, const cfx_memory_part *part, size_t n,
+                      size_t row)
+{
+    for (size_t k = 0; k < n; k++)
+        if (g->f->end[part[k].block] == row &&
+            !cfx_flow__is_kept(g->f, part[k].block))
+            give_back(&g->stack, part[k].block);
+}
+
 /* Bring the stack to where it is when the row has run. Views and what only
  * passes values on touch nothing. */
 static void use_row(finding *g, size_t i)
 {
     const cfx_flow_row *row = &g->f->row[i];
-    const cfx_reading *r = &g->f->reading[row->first];
+    const cfx_memory_part *r = &g->f->reading[row->first];
     const cfx_cost *c = &g->f->costs->node[i].cost;
     bool touches = !cfx_dim_is(c->bytes_read, 0) ||
                    !cfx_dim_is(c->bytes_written, 0);
-    for (uint32_t k = 0; k < row->count && touches; k++)
-        if (g->bytes[r[k].buffer] > 0)
-            use(&g->stack, r[k].buffer, g->bytes[r[k].buffer]);
-    if (touches && row->buffer != CFX_NO_BUFFER &&
-        g->bytes[row->buffer] > 0) {
-        if (!g->stack.last[row->buffer])
-            take(&g->stack, g->bytes[row->buffer]);
-        use(&g->stack, row->buffer, g->bytes[row->buffer]);
+    for (size_t k = 0; k < row->count && touches; k++)
+        if (g->bytes[r[k].block] > 0)
+            use(&g->stack, r[k].block, g->bytes[r[k].block]);
+    for (size_t k = 0; k < row->nvalue && touches; k++) {
+        uint32_t block = row->value[k].block;
+        if (g->bytes[block] <= 0)
+            continue;
+        if (!g->stack.last[block])
+            take(&g->stack, g->bytes[block]);
+        use(&g->stack, block, g->bytes[block]);
     }
-    for (uint32_t k = 0; k < row->count; k++)
-        if (g->f->buffer[r[k].buffer].end == i &&
-            !g->f->buffer[r[k].buffer].kept)
-            give_back(&g->stack, r[k].buffer);
-    if (row->buffer != CFX_NO_BUFFER && g->f->buffer[row->buffer].end == i &&
-        !g->f->buffer[row->buffer].kept)
-        give_back(&g->stack, row->buffer);
+    end_parts(g, r, row->count, i);
+    end_parts(g, row->value, row->nvalue, i);
 }
 
 static bool make_stack(stack *s, const cfx_flow *f)
 {
-    s->len = 2 * (f->nreadings + f->nrows) + 1;
+    size_t nblocks = f->plan->nblocks;
+    s->len = 2 * (f->nreadings + f->plan->nparts) + 1;
     s->sum = cfx_calloc(f->ctx, s->len + 1, sizeof(*s->sum));
-    s->last = cfx_calloc(f->ctx, f->nbuffers + 1, sizeof(*s->last));
-    s->held = cfx_calloc(f->ctx, f->nbuffers + 1, sizeof(*s->held));
+    s->last = cfx_calloc(f->ctx, nblocks + 1, sizeof(*s->last));
+    s->held = cfx_calloc(f->ctx, nblocks + 1, sizeof(*s->held));
     s->spare = cfx_calloc(f->ctx, s->len + 1, sizeof(*s->spare));
     return s->sum && s->last && s->held && s->spare;
 }
 
 static void free_stack(stack *s, const cfx_flow *f)
 {
+    size_t nblocks = f->plan->nblocks;
     cfx_free(f->ctx, s->sum, (s->len + 1) * sizeof(*s->sum));
-    cfx_free(f->ctx, s->last, (f->nbuffers + 1) * sizeof(*s->last));
-    cfx_free(f->ctx, s->held, (f->nbuffers + 1) * sizeof(*s->held));
+    cfx_free(f->ctx, s->last, (nblocks + 1) * sizeof(*s->last));
+    cfx_free(f->ctx, s->held, (nblocks + 1) * sizeof(*s->held));
     cfx_free(f->ctx, s->spare, (s->len + 1) * sizeof(*s->spare));
 }
 
@@ -299,10 +308,11 @@ cfx_status cfx_flow__find_floors(cfx_roofline_floor *floor, const cfx_flow *f,
 {
     finding g = {.f = f, .rates = rates, .value = value, .user = user,
                  .floor = floor};
-    size_t size = (f->nbuffers + 1) * sizeof(*g.bytes);
+    size_t nblocks = f->plan->nblocks;
+    size_t size = (nblocks + 1) * sizeof(*g.bytes);
     bool ok = make_stack(&g.stack, f) && (g.bytes = cfx_alloc(f->ctx, size));
-    for (size_t i = 0; ok && i < f->nbuffers; i++)
-        g.bytes[i] = number(&g, f->buffer[i].bytes);
+    for (size_t i = 0; ok && i < nblocks; i++)
+        g.bytes[i] = number(&g, f->plan->block[i].bytes);
     for (size_t i = 0; ok && i < f->nrows; i++)
         use_row(&g, i);
     for (size_t i = 0; ok && i < f->nrows; i++) {

@@ -8,43 +8,36 @@
 #include <cfx/roofline.h>
 
 #include "shapeprop/cost_impl.h"
-
-#define CFX_NO_BUFFER UINT32_MAX
-
-/* Memory of a value, a weight, or of several that share it. */
-typedef struct cfx_buffer {
-    cfx_dim bytes;
-    uint32_t end;           /* the row after which it is given back */
-    bool kept;              /* weights and inputs outlive the run */
-} cfx_buffer;
-
-/* A part of a buffer that a row reads. */
-typedef struct cfx_reading {
-    uint32_t buffer;
-    cfx_dim bytes;
-} cfx_reading;
+#include "shapeprop/memory_impl.h"
 
 /* What a row does with memory. */
 typedef struct cfx_flow_row {
-    uint32_t buffer;        /* of its value, or CFX_NO_BUFFER */
-    uint32_t first, count;  /* its readings */
+    const cfx_memory_part *value; /* where its value lies */
+    size_t nvalue;
+    size_t first, count;          /* its readings */
 } cfx_flow_row;
 
-/* Which memory flows where: flow.c. */
+/* Which blocks of memory flow where: flow.c. */
 typedef struct cfx_flow {
     cfx_context *ctx;
     cfx_shape_env *env;
     const cfx_cost_prop *costs;
-    size_t nrows, nbuffers, nreadings, buffer_cap, reading_cap;
+    const cfx_memory_plan *plan;
+    size_t nrows, nreadings, reading_cap;
     cfx_flow_row *row;
-    cfx_buffer *buffer;
-    cfx_reading *reading;
-    cfx_map weights;        /* buffer of a tensor */
+    uint32_t *end;                /* by block: the last row that has to do with
+                                     it */
+    cfx_memory_part *reading;
+    cfx_map weights;              /* block of a tensor */
 } cfx_flow;
 
+/* Both are borrowed: the costs and the plan of the same run. */
 cfx_status cfx_flow__make(cfx_flow *f, const cfx_cost_prop *costs,
-                          cfx_error *err);
+                          const cfx_memory_plan *plan, cfx_error *err);
 void cfx_flow__release(cfx_flow *f);
+
+/* Does a block outlive the run? Weights and inputs do. */
+bool cfx_flow__is_kept(const cfx_flow *f, uint32_t block);
 
 /* The floors of all rows, one each; rows whose counts are not known are
  * CFX_BOUND_UNKNOWN. `value` may be NULL. */
@@ -55,6 +48,7 @@ cfx_status cfx_flow__find_floors(cfx_roofline_floor *floor, const cfx_flow *f,
 
 struct cfx_roofline_self {
     cfx_cost_prop costs;
+    cfx_memory_plan *plan;
     cfx_flow flow;
     size_t turn_cap, point_cap;
     cfx_cost_sum weights[CFX_NBOUNDS]; /* that nodes of a bound read */

@@ -6,6 +6,7 @@
 
 #include <cfx/graph_module.h>
 
+#include "graph/aliases.h"
 #include "graph/effects_seen.h"
 
 /* ---- Short ways ---- */
@@ -15,7 +16,8 @@ static bool same_effects(const cfx_effects *a, const cfx_effects *b)
     return a->writes == b->writes && a->views == b->views &&
            a->input_writes == b->input_writes &&
            a->input_views == b->input_views && a->random == b->random &&
-           a->effect == b->effect;
+           a->effect == b->effect && a->state_writes == b->state_writes &&
+           a->state_views == b->state_views;
 }
 
 /* Those of calls like others are those of these calls. */
@@ -462,6 +464,90 @@ START_TEST(effects_of_calls_are_those_of_graphs_they_are_given)
 }
 END_TEST
 
+/* A GraphModule that gives a view of its buffer; or, of a copy. */
+static cfx_module *new_module_that_gives_its_buffer(bool copies)
+{
+    cfx_dim shape[] = {cfx_dim_int(3), cfx_dim_int(3)};
+    cfx_graph *h;
+    cfx_module *gm, *root = new_root();
+    assert_ok(cfx_module_buffer(root, "seen", CFX_F32, 2, shape, &err));
+    assert_ok(cfx_graph_new(&h, ctx, &err));
+    cfx_graph_placeholder(h, "a", &err);
+    cfx_node *n = cfx_graph_get_attr(h, "seen", &err);
+    cfx_value v = node(n);
+    if (copies)
+        v = node(cfx_graph_call_method(h, "clone", &v, 1, NULL, 0, &err));
+    cfx_graph_output(h, node(cfx_graph_call_method(h, "t", &v, 1, NULL, 0,
+                                                   &err)), &err);
+    assert_ok(cfx_graph_module_new_take(&gm, ctx, root, h, NULL, &err));
+    return gm;
+}
+
+/* Who writes to what a child gave changes the child's buffer, if it gave that.
+ */
+START_TEST(effects_reach_the_buffers_that_children_give)
+{
+    for (int copies = 0; copies < 2; copies++) {
+        cfx_graph *h;
+        cfx_module *gm, *inner = new_root(), *root = new_root();
+        add(inner, "sub", new_module_that_gives_its_buffer(copies));
+        assert_ok(cfx_graph_new(&h, ctx, &err));
+        cfx_node *a = cfx_graph_placeholder(h, "a", &err);
+        cfx_value v = node(call_module(h, "sub", a));
+        cfx_graph_call_method(h, "relu_", &v, 1, NULL, 0, &err);
+        cfx_graph_output(h, node(a), &err);
+        assert_ok(cfx_graph_module_new_take(&gm, ctx, inner, h, "Net", &err));
+        add(root, "net", gm);
+        add(root, "seq", new_module("Sequential", -1, NULL, false));
+        add(root, "seq.0", new_module_that_gives_its_buffer(copies));
+        add(root, "seq.1", new_module("ReLU", -1, "inplace", true));
+        cfx_graph_set_owning_module(g, root);
+        cfx_node *x = input(copies ? "y" : "x");
+        cfx_effects e = effects_of(call_module(g, "net", x));
+        ck_assert(e.effect == !copies && e.state_writes == !copies);
+        ck_assert(!e.state_views && e.input_views == 1);
+        e = effects_of(call_module(g, "seq", x));
+        ck_assert(e.effect == !copies && e.state_writes == !copies);
+        ck_assert(e.state_views == !copies);
+        cfx_graph_set_owning_module(g, NULL);
+        cfx_module_unref(root);
+    }
+}
+END_TEST
+
+/* ---- Aliases ---- */
+
+START_TEST(values_that_may_share_memory_are_in_one_set)
+{
+    cfx_aliases a;
+    cfx_node *x = input("x"), *y = input("y"), *m = input("m");
+    cfx_node *w = cfx_graph_get_attr(g, "w", &err);
+    cfx_node *r = call("torch.relu", x, NULL), *v = method("t", r);
+    cfx_node *f = method("relu_", v), *n = call("torch.neg", r, NULL);
+    cfx_node *b = call("torch.nn.functional.batch_norm", n, m, y, NULL);
+    assert_ok(cfx_node_update_kwarg(b, "training", cfx_bool(true), &err));
+    cfx_graph_output(g, node(b), &err);
+    assert_ok(cfx_aliases__init(&a, g, &err));
+    ck_assert_uint_eq(cfx_aliases__set(&a, r), cfx_aliases__set(&a, f));
+    ck_assert_uint_eq(cfx_aliases__set(&a, w), cfx_aliases__state(&a));
+    ck_assert(cfx_aliases__is_written(&a, r) && !cfx_aliases__is_written(&a, n));
+    ck_assert(cfx_aliases__is_written(&a, m) && !cfx_aliases__is_written(&a, b));
+    ck_assert(cfx_aliases__is(&a, x->id, CFX_ALIAS_OUTLIVES));
+    ck_assert(!cfx_aliases__is(&a, r->id, CFX_ALIAS_OUTLIVES));
+    ck_assert(cfx_aliases__is(&a, b->id, CFX_ALIAS_RETURNED));
+    ck_assert(!cfx_aliases__is(&a, n->id, CFX_ALIAS_RETURNED));
+    /* x y m w relu t relu_ neg batch_norm output */
+    ck_assert_uint_eq(a.life.place[r->id], 5);
+    ck_assert_uint_eq(a.life.last_use[v->id], 7);
+    ck_assert_uint_eq(a.life.last_use[f->id], 7);
+    ck_assert_uint_eq(a.last_use[cfx_aliases__set(&a, r)], 8);
+    cfx_aliases__join(&a, n, r);
+    ck_assert(cfx_aliases__is_written(&a, n));
+    ck_assert_uint_eq(a.last_use[cfx_aliases__set(&a, r)], 9);
+    cfx_aliases__release(&a);
+}
+END_TEST
+
 /* Each level calls the next twice: without a memory that is 2^40 walks. */
 START_TEST(effects_of_nested_graphs_are_found_once)
 {
@@ -705,6 +791,8 @@ int main(void)
     tcase_add_test(c, effects_of_most_modules_are_found);
     tcase_add_test(c, effects_of_modules_do_not_depend_on_the_type_of_weights);
     tcase_add_test(c, effects_of_calls_are_those_of_graphs_they_are_given);
+    tcase_add_test(c, effects_reach_the_buffers_that_children_give);
+    tcase_add_test(c, values_that_may_share_memory_are_in_one_set);
     tcase_add_test(c, effects_of_nested_graphs_are_found_once);
     tcase_add_test(c, dce_simple);
     tcase_add_test(c, dce_dead_getattr);

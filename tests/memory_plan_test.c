@@ -1,6 +1,8 @@
 /*
  * memory_plan_test -- what a plan knows of small graphs.
  */
+#include "shapeprop/memory_impl.h"
+
 #include "memory_test.h"
 
 static int64_t live(const char *name)
@@ -63,6 +65,40 @@ START_TEST(views_and_results_in_place_are_aliases)
     }
     ck_assert_ptr_eq(block(CFX_BLOCK_RESULT, 0)->until, node("s"));
     ck_assert_int_eq(cfx_memory_plan_arena(plan), 4032);
+}
+END_TEST
+
+/* The blocks that a node's value lies in, as "0:24 1:48": so many bytes of it. */
+static const char *parts(const char *name)
+{
+    static char text[256];
+    size_t n, len = 0;
+    const cfx_memory_part *p = cfx_memory__parts(plan, node(name), &n);
+    *text = '\0';
+    for (size_t i = 0; i < n; i++)
+        len += (size_t)snprintf(text + len, sizeof(text) - len, "%s%u:%lld",
+                                i ? " " : "", p[i].block,
+                                (long long)cfx_dim_value(p[i].bytes));
+    return text;
+}
+
+START_TEST(values_lie_in_blocks)
+{
+    graph(X CALL("m", "torch.max", "(%x, 1)")
+          CALL("g", "operator.getitem", "(%m, 1)")
+          CALL("s", "torch.split", "(%x, 5)")
+          METHOD("e", "expand", "(%g, 3, 10)")
+          METHOD("w", "view", "(%x, -1)") RETURN("(%e, %s, %w)"));
+    plan_for(10, 100);
+    ck_assert_str_eq(parts("x"), "0:4000");
+    ck_assert_str_eq(parts("m"), "1:40 2:80");
+    ck_assert_str_eq(parts("g"), "2:80");
+    ck_assert_str_eq(parts("s"), "0:4000");
+    ck_assert_str_eq(parts("e"), "2:80");
+    ck_assert_str_eq(parts("w"), "0:4000");
+    ck_assert_str_eq(parts("output"), "");
+    ck_assert_ptr_nonnull(cfx_memory_plan_at(plan, 0)->tensor);
+    ck_assert_ptr_null(cfx_memory_plan_at(plan, 1)->tensor);
 }
 END_TEST
 
@@ -258,6 +294,7 @@ static void fill(TCase *t)
 {
     tcase_add_test(t, a_chain_takes_two_blocks);
     tcase_add_test(t, views_and_results_in_place_are_aliases);
+    tcase_add_test(t, values_lie_in_blocks);
     tcase_add_test(t, results_that_are_computed_apart_are_scratch);
     tcase_add_test(t, inputs_that_come_out_take_nothing);
     tcase_add_test(t, what_a_view_holds_leaves_with_it);

@@ -136,6 +136,62 @@ START_TEST(a_run_that_fails_harms_no_other)
 }
 END_TEST
 
+/* Neither more nor less than a call takes is planned for it: row-major copies
+ * where the operator's flags say so, of the weight of linear none. */
+START_TEST(all_that_is_planned_is_taken)
+{
+    static const char *const bodies[] = {
+        METHOD("t", "t", "(%y,)")
+        CALL("a", "torch.nn.functional.linear", "(%y, %t)"),
+        METHOD("t", "t", "(%y,)")
+        CALL("a", "torch.nn.functional.linear", "(%t, %y)"),
+        METHOD("t", "t", "(%y,)")
+        CALL("a", "torch.nn.functional.layer_norm", "(%t, (30,))"),
+        METHOD("t", "t", "(%y,)")
+        CALL("a", "torch.nn.functional.rms_norm", "(%t, (30,))"),
+        METHOD("v", "view", "(%y, 1, 30, 10, 3)")
+        METHOD("t", "permute", "(%v, 0, 3, 1, 2)")
+        CALL("a", "torch.nn.functional.max_pool2d", "(%t, 2)"),
+        METHOD("v", "view", "(%y, 1, 30, 10, 3)")
+        METHOD("t", "permute", "(%v, 0, 3, 1, 2)")
+        METHOD("w", "view", "(%y, 3, 3, 10, 10)")
+        METHOD("u", "permute", "(%w, 0, 1, 3, 2)")
+        CALL("a", "torch.nn.functional.conv2d", "(%t, %u)"),
+        METHOD("v", "view", "(%y, 1, 30, 10, 3)")
+        METHOD("t", "permute", "(%v, 0, 3, 1, 2)")
+        CALL("a", "torch.nn.functional.group_norm", "(%t, 3)"),
+    };
+    cfx_value x = floats(30, 30);
+    for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
+        char text[2048];
+        uint64_t planned = 0;
+        arena a;
+        snprintf(text, sizeof(text), "%s%s%s",
+                 X CALL("y", "torch.exp", "(%x,)"), bodies[i],
+                 CALL("b", "torch.exp", "(%a,)")
+                 CALL("s", "torch.sum", "(%b,)") RETURN("%s"));
+        graph(text);
+        make_plan(&x, 1);
+        for (size_t k = 0; k < cfx_memory_plan_len(plan); k++) {
+            const cfx_memory_block *b = cfx_memory_plan_at(plan, k);
+            planned += b->kind != CFX_BLOCK_ALIAS && b->offset >= 0;
+        }
+        open_with(&a, false);
+        cfx_value want = run_plain(x), got = run(&a.it, x);
+        same(want, got);
+        cfx_planned_counts n = cfx_planned_scope_counts(&a.scope);
+        ck_assert_msg(n.placed == planned && !n.missed, "%zu: %llu placed of "
+                      "%llu, %llu missed", i, (unsigned long long)n.placed,
+                      (unsigned long long)planned,
+                      (unsigned long long)n.missed);
+        cfx_value_unref(want);
+        cfx_value_unref(got);
+        close_arena(&a);
+    }
+    cfx_value_unref(x);
+}
+END_TEST
+
 /* ---- Graphs in graphs ---- */
 
 static const char children[] =
@@ -381,6 +437,7 @@ static void fill(TCase *t)
     tcase_add_test(t, data_that_tell_sizes_run);
     tcase_add_test(t, values_that_are_held_are_not_overwritten);
     tcase_add_test(t, a_run_that_fails_harms_no_other);
+    tcase_add_test(t, all_that_is_planned_is_taken);
     tcase_add_test(t, graphs_that_are_called_are_planned);
     tcase_add_test(t, control_flow_runs);
     tcase_add_test(t, two_threads_run_over_one_plan);

@@ -132,6 +132,34 @@ START_TEST(what_is_done_in_place_is_an_update)
 }
 END_TEST
 
+/* A module that writes nothing gives its second input: that one is read, though
+ * the first was used last. */
+START_TEST(views_are_followed_to_what_they_view)
+{
+    model("Net(\n  (f): Second()\n)\n\ngraph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %a : [num_users=1] = call_function[target=torch.relu]("
+          "args = (%x,), kwargs = {})\n"
+          "    %b : [num_users=1] = call_function[target=torch.neg]("
+          "args = (%x,), kwargs = {})\n"
+          "    %v : [num_users=1] = call_module[target=f](args = (%b, %a), "
+          "kwargs = {})\n"
+          "    %c : [num_users=1] = call_function[target=torch.relu]("
+          "args = (%v,), kwargs = {})\n"
+          "    return c\n"
+          "\n"
+          "graph f():\n"
+          "    %p : [num_users=0] = placeholder[target=p]\n"
+          "    %q : [num_users=1] = placeholder[target=q]\n"
+          "    %w : [num_users=1] = call_method[target=view](args = (%q, -1), "
+          "kwargs = {})\n"
+          "    return w\n");
+    analyse("f32[131072]");
+    /* x and b, which were used since, fill the cache. */
+    assert_floor("c", 524288 / 1e10, CFX_BOUND_MEMORY, "memory");
+}
+END_TEST
+
 START_TEST(weights_are_where_the_run_before_left_them)
 {
     model("Net(\n  (l): Linear(in_features=256, out_features=256, "
@@ -785,6 +813,7 @@ static Suite *roofline_suite(void)
     tcase_add_test(t,
         what_is_large_comes_from_memory_but_for_what_a_cache_holds);
     tcase_add_test(t, what_is_done_in_place_is_an_update);
+    tcase_add_test(t, views_are_followed_to_what_they_view);
     tcase_add_test(t, weights_are_where_the_run_before_left_them);
     tcase_add_test(t, the_ridge_divides_the_bounds);
     tcase_add_test(t, sums_are_those_of_the_nodes);

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-#include "interp/passes/memory.h"
+#include "graph/aliases.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 
@@ -24,10 +24,11 @@ static cfx_status count_path(path_uses *u, cfx_pass_call *p, const char *path,
 
 static cfx_status find_writes(path_uses *u, cfx_pass_call *p)
 {
-    cfx_memory memory;
-    cfx_status st = cfx_memory__init(&memory, p->graph, p->err);
-    u->written = !st && memory.written[cfx_memory__state(&memory)];
-    cfx_memory__release(&memory);
+    cfx_aliases a;
+    cfx_status st = cfx_aliases__init(&a, p->graph, p->err);
+    u->written = !st && cfx_aliases__is(&a, cfx_aliases__state(&a),
+                                        CFX_ALIAS_WRITTEN);
+    cfx_aliases__release(&a);
     return st;
 }
 

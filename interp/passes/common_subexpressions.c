@@ -10,7 +10,7 @@
 #include <cfx/pass.h>
 
 #include "base/util.h"
-#include "passes/memory.h"
+#include "graph/aliases.h"
 
 /* ---- Hashes ---- */
 
@@ -133,8 +133,8 @@ typedef struct entry {
 
 typedef struct merger {
     cfx_pass_call *p;
-    cfx_memory memory;
-    uint64_t *last_write; /* by class: a position, from 1 on */
+    cfx_aliases aliases;
+    uint32_t *last_write; /* by alias set: a place, from 1 on */
     entry *table;
     size_t size;          /* a power of two */
 } merger;
@@ -143,12 +143,12 @@ static cfx_status merger_init(merger *m, cfx_pass_call *p)
 {
     size_t n = cfx_graph_len(p->graph);
     m->p = p;
-    cfx_status st = cfx_memory__init(&m->memory, p->graph, p->err);
+    cfx_status st = cfx_aliases__init(&m->aliases, p->graph, p->err);
     if (st)
         return st;
     for (m->size = 16; m->size < 2 * n;)
         m->size *= 2;
-    m->last_write = cfx_calloc(p->ctx, (size_t)m->memory.ids + 1,
+    m->last_write = cfx_calloc(p->ctx, (size_t)m->aliases.life.ids + 1,
                                sizeof(*m->last_write));
     m->table = cfx_calloc(p->ctx, m->size, sizeof(*m->table));
     return m->last_write && m->table ? CFX_OK : cfx_no_memory(p->err);
@@ -157,9 +157,9 @@ static cfx_status merger_init(merger *m, cfx_pass_call *p)
 static void merger_release(merger *m)
 {
     cfx_free(m->p->ctx, m->last_write,
-             ((size_t)m->memory.ids + 1) * sizeof(*m->last_write));
+             ((size_t)m->aliases.life.ids + 1) * sizeof(*m->last_write));
     cfx_free(m->p->ctx, m->table, m->size * sizeof(*m->table));
-    cfx_memory__release(&m->memory);
+    cfx_aliases__release(&m->aliases);
 }
 
 /* The entry of what equals n, or the empty one that is for it. */
@@ -177,16 +177,16 @@ static entry *look_up(merger *m, const cfx_node *n, uint64_t hash,
 
 /* ---- The walk ---- */
 
-static void note_writes(merger *m, const cfx_node *n, uint64_t position)
+static void note_writes(merger *m, const cfx_node *n)
 {
-    const cfx_effects *e = &m->memory.effects[n->id];
+    cfx_aliases *a = &m->aliases;
+    const cfx_effects *e = &a->effects[n->id];
+    uint32_t place = a->life.place[n->id];
     for (uint32_t i = 0; i < n->ninputs; i++)
-        if (cfx_effects__writes(e, i)) {
-            uint32_t id = cfx_node_input(n, i)->id;
-            m->last_write[cfx_memory__class(&m->memory, id)] = position;
-        }
-    if (cfx_memory__writes_state(&m->memory, n))
-        m->last_write[cfx_memory__state(&m->memory)] = position;
+        if (cfx_effects__writes(e, i))
+            m->last_write[cfx_aliases__set(a, cfx_node_input(n, i))] = place;
+    if (e->state_writes)
+        m->last_write[cfx_aliases__state(a)] = place;
 }
 
 static bool may_merge(merger *m, const cfx_node *n)
@@ -195,18 +195,18 @@ static bool may_merge(merger *m, const cfx_node *n)
         return false;
     if (n->op == CFX_GET_ATTR)
         return true;
-    return !cfx_effects_any(&m->memory.effects[n->id]) &&
-           !cfx_memory__is_written(&m->memory, n);
+    return !cfx_effects_any(&m->aliases.effects[n->id]) &&
+           !cfx_aliases__is_written(&m->aliases, n);
 }
 
 static uint64_t stamp_of(merger *m, const cfx_node *n)
 {
     uint64_t stamp = 0;
     if (n->op == CFX_CALL_MODULE)
-        stamp = m->last_write[cfx_memory__state(&m->memory)];
+        stamp = m->last_write[cfx_aliases__state(&m->aliases)];
     for (uint32_t i = 0; i < n->ninputs; i++) {
-        uint32_t id = cfx_node_input(n, i)->id;
-        uint64_t at = m->last_write[cfx_memory__class(&m->memory, id)];
+        uint32_t set = cfx_aliases__set(&m->aliases, cfx_node_input(n, i));
+        uint64_t at = m->last_write[set];
         stamp = at > stamp ? at : stamp;
     }
     return stamp;
@@ -231,11 +231,10 @@ static cfx_status merge(merger *m, cfx_node *n)
 static cfx_status common_subexpressions_run(cfx_pass_call *p)
 {
     merger m = {0};
-    uint64_t position = 1;
     cfx_status st = merger_init(&m, p);
     for (cfx_node *n = st ? NULL : cfx_graph_first(p->graph); n && !st;
-         n = cfx_node_next(n), position++) {
-        note_writes(&m, n, position);
+         n = cfx_node_next(n)) {
+        note_writes(&m, n);
         if (may_merge(&m, n))
             st = merge(&m, n);
     }

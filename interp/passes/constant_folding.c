@@ -12,14 +12,14 @@
 
 #include <string.h>
 
+#include "graph/aliases.h"
 #include "interp/pass_impl.h"
-#include "passes/memory.h"
 #include "passes/retrace.h"
 
 typedef struct folder {
     cfx_pass_call *p;
     const cfx_fold_options *o;
-    cfx_memory memory;
+    cfx_aliases aliases;
     cfx_scope scope;
     cfx_node_map value;   /* what constant nodes give; absent: not known */
     bool *constant;       /* by node id */
@@ -38,7 +38,7 @@ static cfx_status folder_init(folder *f, cfx_pass_call *p,
     f->waiting = cfx_calloc(p->ctx, n, sizeof(*f->waiting));
     if (!f->constant || !f->waiting)
         return cfx_no_memory(p->err);
-    return cfx_memory__init(&f->memory, p->graph, p->err);
+    return cfx_aliases__init(&f->aliases, p->graph, p->err);
 }
 
 static void folder_release(folder *f, size_t ids)
@@ -47,7 +47,7 @@ static void folder_release(folder *f, size_t ids)
     cfx_free(f->p->ctx, f->waiting, (ids + 1) * sizeof(*f->waiting));
     cfx_node_map_release(&f->value);
     cfx_scope_release(&f->scope);
-    cfx_memory__release(&f->memory);
+    cfx_aliases__release(&f->aliases);
 }
 
 /* ---- What is constant ---- */
@@ -73,9 +73,9 @@ static bool is_known(const folder *f, const cfx_node *n)
 
 static bool is_constant(folder *f, const cfx_node *n)
 {
-    const cfx_effects *e = &f->memory.effects[n->id];
+    const cfx_effects *e = &f->aliases.effects[n->id];
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
-        cfx_effects_any(e) || cfx_memory__is_written(&f->memory, n) ||
+        cfx_effects_any(e) || cfx_aliases__is_written(&f->aliases, n) ||
         !is_known(f, n) ||
         (f->o->skip && f->o->skip(f->o->user, n)))
         return false;
@@ -285,7 +285,7 @@ static cfx_status settle_all(folder *f)
     cfx_status st = CFX_OK;
     for (cfx_node *n = cfx_graph_last(f->p->graph); n && !st; n = before) {
         before = cfx_node_prev(n);
-        if (n->id < f->memory.ids && f->constant[n->id] &&
+        if (n->id < f->aliases.life.ids && f->constant[n->id] &&
             (n->op != CFX_GET_ATTR || f->p->changed))
             st = settle(f, n);
     }

@@ -5,9 +5,9 @@
 
 #include <string.h>
 
+#include "graph/aliases.h"
 #include "interp/pass_impl.h"
 #include "passes/binding.h"
-#include "passes/memory.h"
 #include "passes/retrace.h"
 
 typedef struct rule {
@@ -19,15 +19,12 @@ typedef struct decomposer {
     cfx_pass_call *p;
     const cfx_decompose_options *o;
     cfx_graph_kinds kinds;
-    cfx_memory memory;
+    cfx_aliases aliases;
     cfx_retracer retracer;
     rule *rule;
     size_t nrules, room;
-    uint32_t *place;     /* by id: from 1 on; those of new nodes are 0 */
-    uint32_t *last_use;  /* by id: the place of the last user */
-    uint32_t *needed;    /* by class of memory: the last use of what the walk
-                            has come by; UINT32_MAX: it is not ours */
-    size_t ids;
+    uint32_t *needed;    /* by alias set: the last use of what the walk has come
+                            by */
 } decomposer;
 
 /* ---- The table, by operator ---- */
@@ -72,45 +69,32 @@ static cfx_decompose_fn *rule_for(const decomposer *d, const cfx_op *op)
 
 /* ---- Calls that write ---- */
 
-/* Inputs of the graph and state are somebody else's to read. */
-static cfx_status find_uses(decomposer *d)
+static bool is_new(const decomposer *d, const cfx_node *n)
 {
-    cfx_context *ctx = d->p->ctx;
-    uint32_t at = 0;
-    d->ids = cfx_graph_ids(d->p->graph);
-    d->place = cfx_calloc(ctx, d->ids + 1, sizeof(*d->place));
-    d->last_use = cfx_calloc(ctx, d->ids + 1, sizeof(*d->last_use));
-    d->needed = cfx_calloc(ctx, d->ids + 1, sizeof(*d->needed));
-    if (!d->place || !d->last_use || !d->needed)
-        return cfx_no_memory(d->p->err);
-    for (const cfx_node *n = cfx_graph_first(d->p->graph); n;
-         n = cfx_node_next(n)) {
-        d->place[n->id] = ++at;
-        for (uint32_t i = 0; i < n->ninputs; i++)
-            d->last_use[cfx_node_input(n, i)->id] = at;
-        if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
-            d->needed[cfx_memory__class(&d->memory, n->id)] = UINT32_MAX;
-    }
-    return CFX_OK;
+    return n->id >= d->aliases.life.ids;
 }
 
 /* The walk has come by n, or what stood there. */
 static void note_use(decomposer *d, const cfx_node *n)
 {
-    if (n->id >= d->ids)
+    if (is_new(d, n))
         return;
-    uint32_t *needed = &d->needed[cfx_memory__class(&d->memory, n->id)];
-    if (d->last_use[n->id] > *needed)
-        *needed = d->last_use[n->id];
+    uint32_t *needed = &d->needed[cfx_aliases__set(&d->aliases, n)];
+    if (d->aliases.life.last_use[n->id] > *needed)
+        *needed = d->aliases.life.last_use[n->id];
 }
 
 /* n writes to its first argument: does nobody read that memory later, but
  * through n? Then n may as well give a new result. Another tensor could make it
- * one of another type. */
+ * one of another type. Inputs of the graph and state are somebody else's to
+ * read. */
 static bool writes_unseen(decomposer *d, const cfx_node *n)
 {
-    return n->id < d->ids && n->ninputs == 1 &&
-           d->needed[cfx_memory__class(&d->memory, n->id)] <= d->place[n->id];
+    if (is_new(d, n) || n->ninputs != 1)
+        return false;
+    uint32_t set = cfx_aliases__set(&d->aliases, n);
+    return !cfx_aliases__is(&d->aliases, set, CFX_ALIAS_OUTLIVES) &&
+           d->needed[set] <= d->aliases.life.place[n->id];
 }
 
 /* ---- One call ---- */
@@ -153,9 +137,9 @@ static bool is_excluded(decomposer *d, const cfx_node *n)
 {
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
         return true;
-    if (n->id < d->memory.ids && d->memory.effects[n->id].input_views &&
-        !d->memory.effects[n->id].input_writes &&
-        cfx_memory__is_written(&d->memory, n))
+    if (!is_new(d, n) && d->aliases.effects[n->id].input_views &&
+        !d->aliases.effects[n->id].input_writes &&
+        cfx_aliases__is_written(&d->aliases, n))
         return true;
     return d->o->skip && d->o->skip(d->o->user, n);
 }
@@ -217,20 +201,20 @@ static cfx_status walk(decomposer *d)
 static cfx_status decompose(cfx_pass_call *p, const cfx_decompose_options *o)
 {
     decomposer d = {.p = p, .o = o, .retracer.p = p};
+    size_t ids = cfx_graph_ids(p->graph);
     cfx_status st = make_rules(&d);
     if (!st)
         st = cfx_graph_kinds__init(&d.kinds, p->graph, false, p->err);
     if (!st)
-        st = cfx_memory__init(&d.memory, p->graph, p->err);
-    if (!st)
-        st = find_uses(&d);
+        st = cfx_aliases__init(&d.aliases, p->graph, p->err);
+    d.needed = cfx_calloc(p->ctx, ids + 1, sizeof(*d.needed));
+    if (!st && !d.needed)
+        st = cfx_no_memory(p->err);
     if (!st)
         st = walk(&d);
-    cfx_free(p->ctx, d.place, (d.ids + 1) * sizeof(*d.place));
-    cfx_free(p->ctx, d.last_use, (d.ids + 1) * sizeof(*d.last_use));
-    cfx_free(p->ctx, d.needed, (d.ids + 1) * sizeof(*d.needed));
+    cfx_free(p->ctx, d.needed, (ids + 1) * sizeof(*d.needed));
     cfx_retracer__release(&d.retracer);
-    cfx_memory__release(&d.memory);
+    cfx_aliases__release(&d.aliases);
     cfx_graph_kinds__release(&d.kinds);
     cfx_free(p->ctx, d.rule, d.room * sizeof(*d.rule));
     return st;

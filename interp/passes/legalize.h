@@ -4,7 +4,9 @@
 #ifndef CFX_PASSES_LEGALIZE_H
 #define CFX_PASSES_LEGALIZE_H
 
-#include "interp/passes/memory.h"
+#include <cfx/pass.h>
+
+#include "interp/passes/order.h"
 
 /* The pass, with pairs that must come in this order besides. Fails with
  * CFX_EGRAPH, CFX_ENOMEM. */

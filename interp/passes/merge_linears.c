@@ -21,7 +21,7 @@
  * takes the last axis apart, which slices allow).
  */
 #include "interp/passes/affine.h"
-#include "interp/passes/memory.h"
+#include "graph/aliases.h"
 
 #include <cfx/ops.h>
 
@@ -49,9 +49,9 @@ typedef struct merger {
     uint32_t ngroups;
     cfx_node **node;         /* by number */
     uint32_t *next;          /* by number: the next of its group, or 0 */
-    cfx_memory memory;
-    uint32_t *writes;        /* by class of memory: how often, up to here */
-    bool *looked_at;         /* by class: its strides matter */
+    cfx_aliases aliases;
+    uint32_t *writes;        /* by alias set: how often, up to here */
+    bool *looked_at;         /* by alias set: its strides matter */
 } merger;
 
 static const char suffix[] = "-merged";
@@ -101,10 +101,10 @@ static bool splits_last_axis(const merger *m, const cfx_node *n)
 
 static cfx_status find_looks(merger *m)
 {
-    cfx_status st = cfx_memory__init(&m->memory, m->p->graph, m->p->err);
+    cfx_status st = cfx_aliases__init(&m->aliases, m->p->graph, m->p->err);
     if (st)
         return st;
-    size_t n = (size_t)m->memory.ids + 1;
+    size_t n = (size_t)m->aliases.life.ids + 1;
     m->writes = cfx_arena_alloc(&m->arena, n * sizeof(*m->writes));
     m->looked_at = cfx_arena_alloc(&m->arena, n * sizeof(*m->looked_at));
     if (!m->writes || !m->looked_at)
@@ -114,18 +114,17 @@ static cfx_status find_looks(merger *m)
     for (const cfx_node *at = cfx_graph_first(m->p->graph); at;
          at = cfx_node_next(at))
         if (at->ninputs && looks_at_strides(m, at) && !splits_last_axis(m, at))
-            m->looked_at[cfx_memory__class(&m->memory,
-                                           cfx_node_input(at, 0)->id)] = true;
+            m->looked_at[cfx_aliases__set(&m->aliases,
+                                          cfx_node_input(at, 0))] = true;
     return CFX_OK;
 }
 
 static void note_writes(merger *m, const cfx_node *n)
 {
-    const cfx_effects *e = &m->memory.effects[n->id];
+    const cfx_effects *e = &m->aliases.effects[n->id];
     for (uint32_t i = 0; i < n->ninputs; i++)
         if (cfx_effects__writes(e, i))
-            m->writes[cfx_memory__class(&m->memory,
-                                        cfx_node_input(n, i)->id)]++;
+            m->writes[cfx_aliases__set(&m->aliases, cfx_node_input(n, i))]++;
 }
 
 /* ---- Which layers can be one ---- */
@@ -134,7 +133,7 @@ static bool can_merge(merger *m, layer *l, cfx_node *n)
 {
     const char *path = n->target.u.str->text;
     return n->op == CFX_CALL_MODULE &&
-           !m->looked_at[cfx_memory__class(&m->memory, n->id)] &&
+           !m->looked_at[cfx_aliases__set(&m->aliases, n)] &&
            cfx_layer__find(l, m->p, n) && l->module &&
            l->kind == LAYER_LINEAR && n->nargs == 1 &&
            !n->nkwargs && n->args[0].kind == CFX_NODE &&
@@ -153,7 +152,7 @@ static cfx_status join_group(merger *m, uint32_t i, const layer *l)
     bool added;
     uint32_t x = l->n->args[0].u.node->id;
     int len = snprintf(key, sizeof(key), "%u %u %d %d %.*s", x,
-                       m->writes[cfx_memory__class(&m->memory, x)], w->dtype,
+                       m->writes[cfx_alias_sets__find(&m->aliases.sets, x)], w->dtype,
                        l->training, (int)(name - path), path);
     cfx_map_entry *e = cfx_map_put(&m->groups, key, (size_t)len, &added);
     if (!e)
@@ -429,7 +428,7 @@ static cfx_status merge(cfx_pass_call *p)
         if (m.group[i].n > 1)
             st = merge_group(&m, &m.group[i]);
     cfx_path_uses__release(&m.uses);
-    cfx_memory__release(&m.memory);
+    cfx_aliases__release(&m.aliases);
     cfx_map_release(&m.groups);
     cfx_arena_release(&m.arena);
     return st;

@@ -1,13 +1,14 @@
 /*
  * order -- which nodes must keep their order because they share memory.
  *
- * By class of memory: the last node that wrote, and those that have read since.
+ * By alias set: the last node that wrote, and those that have read since.
  */
-#include "passes/memory.h"
+#include "passes/order.h"
 
 #include "base/util.h"
+#include "graph/aliases.h"
 
-/* A reader in the list of its class; `next`: index + 1, or 0. */
+/* A reader in the list of its set; `next`: index + 1, or 0. */
 typedef struct reader {
     cfx_node *n;
     uint32_t next;
@@ -15,9 +16,9 @@ typedef struct reader {
 
 typedef struct ordering {
     cfx_order_pairs *out;
-    cfx_memory memory;
-    cfx_node **writer;       /* by class */
-    uint32_t *readers;       /* by class: index + 1 */
+    cfx_aliases aliases;
+    cfx_node **writer;       /* by set */
+    uint32_t *readers;       /* by set: index + 1 */
     reader *pool;
     uint32_t npool;
     size_t room;
@@ -35,22 +36,22 @@ static cfx_status add_pair(ordering *o, cfx_node *before, cfx_node *after)
     return CFX_OK;
 }
 
-static cfx_status note_read(ordering *o, cfx_node *n, uint32_t class)
+static cfx_status note_read(ordering *o, cfx_node *n, uint32_t set)
 {
-    if (!o->memory.written[class])
+    if (!cfx_aliases__is(&o->aliases, set, CFX_ALIAS_WRITTEN))
         return CFX_OK;
-    o->pool[o->npool] = (reader){n, o->readers[class]};
-    o->readers[class] = ++o->npool;
-    return add_pair(o, o->writer[class], n);
+    o->pool[o->npool] = (reader){n, o->readers[set]};
+    o->readers[set] = ++o->npool;
+    return add_pair(o, o->writer[set], n);
 }
 
-static cfx_status note_write(ordering *o, cfx_node *n, uint32_t class)
+static cfx_status note_write(ordering *o, cfx_node *n, uint32_t set)
 {
-    cfx_status st = add_pair(o, o->writer[class], n);
-    for (uint32_t i = o->readers[class]; i && !st; i = o->pool[i - 1].next)
+    cfx_status st = add_pair(o, o->writer[set], n);
+    for (uint32_t i = o->readers[set]; i && !st; i = o->pool[i - 1].next)
         st = add_pair(o, o->pool[i - 1].n, n);
-    o->writer[class] = n;
-    o->readers[class] = 0;
+    o->writer[set] = n;
+    o->readers[set] = 0;
     return st;
 }
 
@@ -58,20 +59,20 @@ static cfx_status note_write(ordering *o, cfx_node *n, uint32_t class)
  * the next write comes after. */
 static cfx_status visit(ordering *o, cfx_node *n)
 {
-    cfx_memory *m = &o->memory;
-    const cfx_effects *e = &m->effects[n->id];
-    uint32_t state = cfx_memory__state(m);
+    cfx_aliases *a = &o->aliases;
+    const cfx_effects *e = &a->effects[n->id];
+    uint32_t state = cfx_aliases__state(a);
     cfx_status st = CFX_OK;
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
         return st;
-    if (cfx_memory__writes_state(m, n))
+    if (e->state_writes)
         st = note_write(o, n, state);
     for (uint32_t i = 0; i < n->ninputs && !st; i++) {
-        uint32_t class = cfx_memory__class(m, cfx_node_input(n, i)->id);
+        uint32_t set = cfx_aliases__set(a, cfx_node_input(n, i));
         if (cfx_effects__writes(e, i))
-            st = note_write(o, n, class);
+            st = note_write(o, n, set);
         else
-            st = note_read(o, n, class);
+            st = note_read(o, n, set);
     }
     return st || n->op != CFX_CALL_MODULE ? st : note_read(o, n, state);
 }
@@ -80,7 +81,7 @@ static cfx_status prepare(ordering *o, const cfx_graph *g)
 {
     cfx_context *ctx = cfx_graph_context(g);
     size_t n = (size_t)cfx_graph_ids(g) + 1, inputs = 0;
-    cfx_status st = cfx_memory__init(&o->memory, g, o->err);
+    cfx_status st = cfx_aliases__init(&o->aliases, g, o->err);
     if (st)
         return st;
     for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at))
@@ -92,30 +93,30 @@ static cfx_status prepare(ordering *o, const cfx_graph *g)
     return o->writer && o->readers && o->pool ? CFX_OK : cfx_no_memory(o->err);
 }
 
-static bool any_written(const cfx_memory *m)
+static bool any_written(const cfx_aliases *a)
 {
-    for (uint32_t i = 0; i <= m->ids; i++)
-        if (m->written[i])
+    for (uint32_t i = 0; i <= a->life.ids; i++)
+        if (cfx_aliases__is(a, i, CFX_ALIAS_WRITTEN))
             return true;
     return false;
 }
 
-cfx_status cfx_memory__order(cfx_order_pairs *out, const cfx_graph *g,
-                             cfx_error *err)
+cfx_status cfx_order_pairs__find(cfx_order_pairs *out, const cfx_graph *g,
+                                 cfx_error *err)
 {
     cfx_context *ctx = cfx_graph_context(g);
     size_t n = (size_t)cfx_graph_ids(g) + 1;
     ordering o = {.out = out, .err = err};
     *out = (cfx_order_pairs){.ctx = ctx};
     cfx_status st = prepare(&o, g);
-    bool any = !st && any_written(&o.memory);
+    bool any = !st && any_written(&o.aliases);
     for (cfx_node *at = any ? cfx_graph_first(g) : NULL; at && !st;
          at = cfx_node_next(at))
         st = visit(&o, at);
     cfx_free(ctx, o.writer, n * sizeof(cfx_node *));
     cfx_free(ctx, o.readers, n * sizeof(*o.readers));
     cfx_free(ctx, o.pool, o.room * sizeof(*o.pool));
-    cfx_memory__release(&o.memory);
+    cfx_aliases__release(&o.aliases);
     return st;
 }
 

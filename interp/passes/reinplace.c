@@ -20,16 +20,14 @@
 #include <string.h>
 
 #include "base/util.h"
+#include "graph/aliases.h"
 #include "passes/affine.h"
 #include "passes/binding.h"
-#include "passes/memory.h"
 
 typedef struct reinplacer {
     cfx_pass_call *p;
     cfx_graph_kinds kinds;
-    cfx_memory memory;
-    uint32_t *last_use;  /* by class of memory: a position, from 1 on */
-    bool *held;          /* by class: not ours to write to */
+    cfx_aliases aliases;
 } reinplacer;
 
 static const cfx_tensor *meta_of(const cfx_node *n)
@@ -41,23 +39,6 @@ static const cfx_tensor *meta_of(const cfx_node *n)
             return v.u.tensor;
     }
     return NULL;
-}
-
-/* ---- Memory: until where is it needed? ---- */
-
-static void note_uses(reinplacer *r)
-{
-    uint32_t position = 1;
-    cfx_memory *m = &r->memory;
-    for (const cfx_node *n = cfx_graph_first(r->p->graph); n;
-         n = cfx_node_next(n), position++) {
-        for (uint32_t i = 0; i < n->ninputs; i++) {
-            uint32_t c = cfx_memory__class(m, cfx_node_input(n, i)->id);
-            r->last_use[c] = position;
-        }
-        if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
-            r->held[cfx_memory__class(m, n->id)] = true;
-    }
 }
 
 /* ---- One call ---- */
@@ -110,44 +91,33 @@ static cfx_status count_node(void *user, cfx_value v)
 static bool stands_alone(reinplacer *r, const cfx_node *n, const cfx_node *x)
 {
     struct count c = {x, 0};
-    uint32_t of = cfx_memory__class(&r->memory, x->id);
+    uint32_t of = cfx_aliases__set(&r->aliases, x);
     for (uint32_t i = 0; i < n->nargs; i++)
         cfx_value_visit(n->args[i], count_node, &c);
     for (uint32_t i = 0; i < n->nkwargs; i++)
         cfx_value_visit(n->kwargs[2 * i + 1], count_node, &c);
     for (uint32_t i = 0; i < n->ninputs; i++) {
         const cfx_node *in = cfx_node_input(n, i);
-        if (in != x && cfx_memory__class(&r->memory, in->id) == of)
+        if (in != x && cfx_aliases__set(&r->aliases, in) == of)
             return false;
     }
     return c.n == 1;
 }
 
 /* The argument that n can write to; NULL: it cannot. */
-static cfx_node *victim(reinplacer *r, const cfx_node *n, uint32_t position)
+static cfx_node *victim(reinplacer *r, const cfx_node *n)
 {
     if (!n->nargs || n->args[0].kind != CFX_NODE)
         return NULL;
     cfx_node *x = n->args[0].u.node;
-    uint32_t c = cfx_memory__class(&r->memory, x->id);
-    if (r->held[c] || r->last_use[c] > position ||
+    cfx_aliases *a = &r->aliases;
+    uint32_t set = cfx_aliases__set(a, x);
+    if (cfx_aliases__is(a, set, CFX_ALIAS_OUTLIVES) ||
+        a->last_use[set] > a->life.place[n->id] ||
         !same_layout(meta_of(x), meta_of(n)) || !stands_alone(r, n, x) ||
-        cfx_effects_any(&r->memory.effects[n->id]))
+        cfx_effects_any(&a->effects[n->id]))
         return NULL;
     return x;
-}
-
-/* From now on n is in x's memory, and may be needed longer. */
-static void join(reinplacer *r, const cfx_node *n, const cfx_node *x)
-{
-    cfx_memory *m = &r->memory;
-    uint32_t a = cfx_memory__class(m, n->id), b = cfx_memory__class(m, x->id);
-    if (a == b)
-        return;
-    m->up[b] = a;
-    if (r->last_use[b] > r->last_use[a])
-        r->last_use[a] = r->last_use[b];
-    r->held[a] |= r->held[b];
 }
 
 /* Do the node's arguments suit its twin, as it is spelled? */
@@ -187,11 +157,11 @@ static cfx_status write_in_place(reinplacer *r, cfx_node *n, struct twin *w,
                                  w->name, err);
 }
 
-static cfx_status rewrite(reinplacer *r, cfx_node *n, uint32_t position)
+static cfx_status rewrite(reinplacer *r, cfx_node *n)
 {
     struct twin w = {.count = 0};
     bool done;
-    cfx_node *x = victim(r, n, position);
+    cfx_node *x = victim(r, n);
     if (!x)
         return CFX_OK;
     cfx_status st = cfx_node__candidates(&r->kinds, n, find_twin, &w,
@@ -200,45 +170,33 @@ static cfx_status rewrite(reinplacer *r, cfx_node *n, uint32_t position)
         return st;
     st = write_in_place(r, n, &w, &done);
     if (!st && done)
-        join(r, n, x);
+        cfx_aliases__join(&r->aliases, n, x);
     r->p->changed += !st && done;
     return st;
 }
 
 static cfx_status reinplacer_init(reinplacer *r, cfx_pass_call *p)
 {
-    size_t n = (size_t)cfx_graph_ids(p->graph) + 1;
     r->p = p;
-    r->last_use = cfx_calloc(p->ctx, n, sizeof(*r->last_use));
-    r->held = cfx_calloc(p->ctx, n, sizeof(*r->held));
-    if (!r->last_use || !r->held)
-        return cfx_no_memory(p->err);
     cfx_status st = cfx_graph_kinds__init(&r->kinds, p->graph, false, p->err);
-    return st ? st : cfx_memory__init(&r->memory, p->graph, p->err);
+    return st ? st : cfx_aliases__init(&r->aliases, p->graph, p->err);
 }
 
-static void reinplacer_release(reinplacer *r, size_t n)
+static void reinplacer_release(reinplacer *r)
 {
-    cfx_context *ctx = r->p->ctx;
-    cfx_free(ctx, r->last_use, n * sizeof(*r->last_use));
-    cfx_free(ctx, r->held, n * sizeof(*r->held));
     cfx_graph_kinds__release(&r->kinds);
-    cfx_memory__release(&r->memory);
+    cfx_aliases__release(&r->aliases);
 }
 
 static cfx_status reinplace_run(cfx_pass_call *p)
 {
     reinplacer r = {.p = p};
-    uint32_t position = 1;
-    size_t room = (size_t)cfx_graph_ids(p->graph) + 1;
     cfx_status st = reinplacer_init(&r, p);
-    if (!st)
-        note_uses(&r);
     for (cfx_node *n = st ? NULL : cfx_graph_first(p->graph); n && !st;
-         n = cfx_node_next(n), position++)
+         n = cfx_node_next(n))
         if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD)
-            st = rewrite(&r, n, position);
-    reinplacer_release(&r, room);
+            st = rewrite(&r, n);
+    reinplacer_release(&r);
     return st;
 }
 

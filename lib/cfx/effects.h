@@ -25,11 +25,15 @@
  *
  * The same by the inputs of a node (cfx_node_input): bit i for input i, the
  * last one for all from 31 on. Zero where no node was asked about.
+ *
+ * A call of a module, or of a graph, may also write to parameters and buffers
+ * of modules (then `effect` is set, too), or give a view of one.
  */
 typedef struct cfx_effects {
     uint32_t writes, views;
     uint32_t input_writes, input_views;
     bool random, effect;
+    bool state_writes, state_views;
 } cfx_effects;
 
 CFX_BEGIN_DECLS

@@ -105,11 +105,12 @@ enum {
     CFX_OP_INPLACE = 32,    /* has a spelling with `_` that writes to self */
     CFX_OP_COMMUTES = 64,   /* the first two arguments may change places where
                                all others have their defaults */
-    /* `run` copies arguments that are not contiguous to contiguous tensors; and
-     * computes a result that is not in one that is, and copies it from there.
-     * For memory plans. */
+    /* `run` is given contiguous copies of all tensors among its arguments that
+     * are not contiguous; or of the first argument only; and computes a result
+     * that is not in one that is, from which it is copied. */
     CFX_OP_COPIES_TO_CONTIGUOUS = 128,
     CFX_OP_COPIES_FROM_CONTIGUOUS = 256,
+    CFX_OP_COPIES_FIRST_TO_CONTIGUOUS = 1024,
     CFX_OP_ANY_DEVICES = 512 /* its tensors may be on different devices; the
                                 result is where the first is */
 };

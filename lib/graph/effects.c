@@ -6,8 +6,9 @@
  * or of their graphs clears; two threads that find it at once write the same.
  * GraphModules nest; beyond CFX_MAX_DEPTH the worst is assumed.
  */
-#include "graph/follow.h"
+#include "graph/aliases.h"
 #include "graph/graph_impl.h"
+#include "graph/module_effects.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 
@@ -20,10 +21,9 @@ const cfx_effects cfx_graph__worst = {
     .input_views = UINT32_MAX,
     .random = true,
     .effect = true,
+    .state_writes = true,
+    .state_views = true,
 };
-
-static cfx_status node_effects(const cfx_node *n, cfx_effects *out, int depth,
-                               cfx_error *err);
 
 /* ---- What is kept of a module ---- */
 
@@ -32,7 +32,11 @@ enum { BITS = CFX_MAX_PARAMS, LAST = BITS - 1 };
 #define MASK (((uint32_t)1 << BITS) - 1)
 #define RANDOM ((uint64_t)1 << (2 * BITS))
 #define EFFECT ((uint64_t)2 << (2 * BITS))
-#define KNOWN ((uint64_t)4 << (2 * BITS))
+#define STATE_WRITES ((uint64_t)4 << (2 * BITS))
+#define STATE_VIEWS ((uint64_t)8 << (2 * BITS))
+#define KNOWN ((uint64_t)16 << (2 * BITS))
+
+_Static_assert(KNOWN < CFX_MODULE_WATCHED, "all is in one word");
 
 static uint32_t fold(uint32_t bits)
 {
@@ -48,7 +52,9 @@ static uint32_t unfold(uint64_t bits)
 static uint64_t pack(const cfx_effects *e)
 {
     return KNOWN | fold(e->writes) | (uint64_t)fold(e->views) << BITS |
-           (e->random ? RANDOM : 0) | (e->effect ? EFFECT : 0);
+           (e->random ? RANDOM : 0) | (e->effect ? EFFECT : 0) |
+           (e->state_writes ? STATE_WRITES : 0) |
+           (e->state_views ? STATE_VIEWS : 0);
 }
 
 static cfx_effects unpack(uint64_t word)
@@ -58,6 +64,8 @@ static cfx_effects unpack(uint64_t word)
         .views = unfold(word >> BITS),
         .random = word & RANDOM,
         .effect = word & EFFECT,
+        .state_writes = word & STATE_WRITES,
+        .state_views = word & STATE_VIEWS,
     };
 }
 
@@ -68,64 +76,47 @@ void cfx_graph__forget_effects_(cfx_graph *g)
 
 /* ---- A graph as a whole ---- */
 
-#define STATE ((uint32_t)1 << 31)
-
 static uint32_t bit_of(size_t k)
 {
     return (uint32_t)1 << (k < LAST ? k : LAST);
 }
 
-/* The origins of those inputs of a node whose bits are set. */
-static uint32_t input_origins(const cfx_node *n, uint32_t bits,
-                              const uint32_t *origins)
+/* Parameter k of the graph is its k-th placeholder. */
+static void sum_graph(cfx_aliases *a, const cfx_graph *g, cfx_effects *out)
 {
-    uint32_t found = 0;
-    for (uint32_t i = 0; bits && i < n->ninputs; i++)
-        if (bits >> (i < 31 ? i : 31) & 1)
-            found |= origins[cfx_node_input(n, i)->id];
-    return found;
-}
-
-/* Go through the nodes; origins[id] tells of which placeholders, by their
- * number, and whether of the module's state, a value may be a view. */
-static cfx_status walk(const cfx_graph *g, uint32_t *origins, cfx_effects *out,
-                       int depth, cfx_error *err)
-{
-    size_t nplaceholders = 0;
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        cfx_effects e;
-        cfx_status st = node_effects(n, &e, depth, err);
-        if (st)
-            return st;
-        uint32_t written = input_origins(n, e.input_writes, origins);
-        origins[n->id] = input_origins(n, e.input_views, origins);
-        if (n->op == CFX_PLACEHOLDER)
-            origins[n->id] = bit_of(nplaceholders++);
-        else if (n->op == CFX_GET_ATTR)
-            origins[n->id] = STATE;
-        else if (n->op == CFX_OUTPUT)
-            out->views |= input_origins(n, UINT32_MAX, origins) & ~STATE;
-        out->random |= e.random;
-        out->effect |= e.effect || written & STATE;
-        out->writes |= written & ~STATE;
+    uint32_t state = cfx_aliases__state(a);
+    size_t k = 0;
+    for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
+        const cfx_effects *e = &a->effects[n->id];
+        out->random |= e->random;
+        out->effect |= e->effect;
+        if (n->op != CFX_PLACEHOLDER)
+            continue;
+        uint32_t bit = bit_of(k++), set = cfx_aliases__set(a, n);
+        if (cfx_aliases__is(a, set, CFX_ALIAS_WRITTEN))
+            out->writes |= bit;
+        if (cfx_aliases__is(a, set, CFX_ALIAS_RETURNED))
+            out->views |= bit;
     }
-    return CFX_OK;
+    out->state_writes = cfx_aliases__is(a, state, CFX_ALIAS_WRITTEN);
+    out->state_views = cfx_aliases__is(a, state, CFX_ALIAS_RETURNED);
+    out->effect |= out->state_writes;
 }
 
 static cfx_status graph_effects(const cfx_graph *g, cfx_effects *out,
                                 int depth, cfx_error *err)
 {
-    size_t ids = (size_t)g->ids + 1;
-    uint32_t *origins = cfx_calloc(g->ctx, ids, sizeof(*origins));
+    cfx_aliases a;
     *out = (cfx_effects){.writes = 0};
-    cfx_status st = origins ? walk(g, origins, out, depth, err)
-                            : cfx_no_memory(err);
-    cfx_free(g->ctx, origins, ids * sizeof(*origins));
+    cfx_status st = cfx_aliases__init_at(&a, g, depth, err);
+    if (!st)
+        sum_graph(&a, g, out);
+    cfx_aliases__release(&a);
     return st;
 }
 
-static cfx_status module_effects(cfx_module *m, cfx_effects *out,
-                                 int depth, cfx_error *err)
+cfx_status cfx_module__effects_at(cfx_module *m, cfx_effects *out, int depth,
+                                  cfx_error *err)
 {
     uint64_t known = cfx_module__effects(m);
     bool keep = !m->graph || m->graph->owner == m;
@@ -141,7 +132,7 @@ static cfx_status module_effects(cfx_module *m, cfx_effects *out,
     if (m->graph)
         st = graph_effects(m->graph, out, depth + 1, err);
     else if (m->forward)
-        st = cfx_graph__follow(m, out, err);
+        st = cfx_forward__effects(m, out, depth + 1, err);
     if (!st && keep)
         cfx_module__keep_effects(m, pack(out));
     return st;
@@ -252,7 +243,8 @@ static cfx_status add_graph(cfx_module *m, cfx_effects *e, int depth,
                             cfx_error *err)
 {
     cfx_effects of;
-    cfx_status st = m->graph ? module_effects(m, &of, depth, err) : CFX_OK;
+    cfx_status st = m->graph ? cfx_module__effects_at(m, &of, depth, err)
+                              : CFX_OK;
     if (st || !m->graph)
         return st;
     if (of.writes)
@@ -261,6 +253,8 @@ static cfx_status add_graph(cfx_module *m, cfx_effects *e, int depth,
         e->views = e->input_views = UINT32_MAX;
     e->random |= of.random;
     e->effect |= of.effect;
+    e->state_writes |= of.state_writes;
+    e->state_views |= of.state_views;
     return CFX_OK;
 }
 
@@ -388,7 +382,7 @@ static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
     if (!m)
         return cfx_fail(err, CFX_ENAME,
                         "Node referenced nonexistent target %s", path);
-    cfx_status st = module_effects(m, out, depth, err);
+    cfx_status st = cfx_module__effects_at(m, out, depth, err);
     if (st || !(out->writes | out->views))
         return st;
     if (m->graph || !m->forward) {
@@ -411,8 +405,8 @@ static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
     return CFX_OK;
 }
 
-static cfx_status node_effects(const cfx_node *n, cfx_effects *out, int depth,
-                               cfx_error *err)
+cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
+                                int depth, cfx_error *err)
 {
     *out = (cfx_effects){.writes = 0};
     switch (n->op) {
@@ -429,7 +423,7 @@ static cfx_status node_effects(const cfx_node *n, cfx_effects *out, int depth,
 cfx_status cfx_node_effects(const cfx_node *n, cfx_effects *out,
                             cfx_error *err)
 {
-    return node_effects(n, out, 0, err);
+    return cfx_node__effects_at(n, out, 0, err);
 }
 
 cfx_status cfx_node_is_impure(const cfx_node *n, bool *out, cfx_error *err)

@@ -8,6 +8,7 @@
  */
 #include "graph/effects_seen.h"
 #include "graph/graph_impl.h"
+#include "graph/module_effects.h"
 
 static bool put(cfx_call_key *key, uint8_t kind, uint64_t bits)
 {
@@ -90,13 +91,13 @@ cfx_status cfx_node__effects(cfx_effects_seen *seen, const cfx_node *n,
 {
     cfx_call_key key;
     if (!make_key(&key, n))
-        return cfx_node_effects(n, out, err);
+        return cfx_node__effects_at(n, out, seen->depth, err);
     size_t i = place_of(&key);
     if (seen->key[i].target && same(&seen->key[i], &key)) {
         *out = seen->effects[i];
         return CFX_OK;
     }
-    cfx_status st = cfx_node_effects(n, out, err);
+    cfx_status st = cfx_node__effects_at(n, out, seen->depth, err);
     if (!st) {
         seen->key[i] = key;
         seen->effects[i] = *out;

@@ -1,4 +1,6 @@
 libcfx_all_la_SOURCES += \
+	%reldir%/aliases.c \
+	%reldir%/aliases.h \
 	%reldir%/args.c \
 	%reldir%/construct.c \
 	%reldir%/copy.c \
@@ -9,14 +11,14 @@ libcfx_all_la_SOURCES += \
 	%reldir%/effects_seen.c \
 	%reldir%/effects_seen.h \
 	%reldir%/find.c \
-	%reldir%/follow.c \
-	%reldir%/follow.h \
 	%reldir%/graph.c \
 	%reldir%/graph_impl.h \
 	%reldir%/graph_module.c \
 	%reldir%/hooks.c \
 	%reldir%/lint.c \
 	%reldir%/meta.c \
+	%reldir%/module_effects.c \
+	%reldir%/module_effects.h \
 	%reldir%/names.c \
 	%reldir%/names.h \
 	%reldir%/node.c \

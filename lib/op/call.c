@@ -1,16 +1,18 @@
 /*
  * call -- run one bound call: infer, allocate, compute.
  *
- * infer leaves metas, views or a value in the call. In an eager call metas get
- * memory, and `run` fills it. A call that writes to its first argument runs
- * straight into it where each element depends on its own only; otherwise the
- * result is computed apart and copied over.
+ * infer leaves metas, views or a value in the call. request_memory then asks
+ * for all memory that the call needs: an eager call gets it, a memory plan notes
+ * it. A call that writes to its first argument runs straight into it where each
+ * element depends on its own only; otherwise the result is computed apart and
+ * copied over.
  */
 #include <stdio.h>
 
 #include "base/stop.h"
 #include "op/cost.h"
 #include "op/infer.h"
+#include "op/loop.h"
 #include "op/op_impl.h"
 #include "tensor/storage.h"
 
@@ -312,45 +314,216 @@ bool cfx_call__writes_straight(const cfx_call *call)
     return t && writes_straight(call, t);
 }
 
-/* ---- Running ---- */
+/* ---- Memory ---- */
 
-static cfx_status alloc_meta(cfx_call *call, cfx_tensor *t)
+static bool is_known(const cfx_tensor *t)
 {
-    return cfx_tensor_is_meta(t) ? cfx_tensor_alloc(t, call->err) : CFX_OK;
+    for (int i = 0; i < t->rank; i++)
+        if (!cfx_dim_is_int(t->shape[i]) || !cfx_dim_is_int(t->stride[i]))
+            return false;
+    return true;
 }
 
-static cfx_status allocate(cfx_call *call)
+static cfx_status find_symbol(void *user, cfx_value v)
+{
+    (void)user;
+    return v.kind == CFX_SYMINT ||
+                   (v.kind == CFX_TENSOR && !is_known(v.u.tensor))
+               ? CFX_ESHAPE : CFX_OK;
+}
+
+bool cfx_value__has_symbols(cfx_value v)
+{
+    return cfx_value_visit(v, find_symbol, NULL) == CFX_ESHAPE;
+}
+
+/* The rules of workspaces need numbers. */
+static bool workspace_is_known(const cfx_call *call)
+{
+    for (int k = 0; k < call->schema->nparams; k++)
+        if (cfx_value__has_symbols(call->in[k]))
+            return false;
+    for (int i = 0; i < call->nout; i++)
+        if (!is_known(call->out[i]))
+            return false;
+    return true;
+}
+
+/* Views share the memory of what they view. An operator without a `run` gives
+ * nothing but views in a list. */
+static cfx_status request_results(cfx_call *call, cfx_call_giver *give,
+                                  void *user)
 {
     cfx_status st = CFX_OK;
-    for (int i = 0; i < call->nout && !st; i++)
-        st = alloc_meta(call, call->out[i]);
-    if (!cfx_value_is_seq(call->result))
+    for (int i = 0; i < call->nout && !st; i++) {
+        cfx_request r = {CFX_REQUEST_RESULT, i, call->out[i], 0};
+        if (call->alias[i] || r.t->storage)
+            continue;
+        if (cfx_call__target(call, i))
+            r.kind = CFX_REQUEST_APART;
+        st = give(call, &r, user);
+    }
+    if (!call->op->run || !cfx_value_is_seq(call->result))
         return st;
     for (uint32_t i = 0; i < call->result.u.seq->len && !st; i++) {
         cfx_value v = call->result.u.seq->item[i];
-        if (v.kind == CFX_TENSOR)
-            st = alloc_meta(call, v.u.tensor);
+        const cfx_request r = {CFX_REQUEST_RESULT, (int)i, v.u.tensor, 0};
+        if (v.kind == CFX_TENSOR && !v.u.tensor->storage)
+            st = give(call, &r, user);
     }
     return st;
 }
 
-static cfx_status compute(cfx_call *call)
+static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
+                                 void *user)
 {
-    size_t bytes = call->op->workspace ? call->op->workspace(call) : 0;
-    cfx_context *from = call->work_ctx ? call->work_ctx : call->ctx;
-    if (bytes) {
-        call->work = cfx_block_alloc(from, bytes);
-        call->work_size = bytes;
-        if (!call->work)
-            return cfx_call_fail(call, CFX_ENOMEM,
-                                 "out of memory for %zu bytes of scratch",
-                                 bytes);
+    const uint32_t flags = call->op->flags;
+    int n = flags & CFX_OP_COPIES_TO_CONTIGUOUS ? call->schema->nparams
+            : flags & CFX_OP_COPIES_FIRST_TO_CONTIGUOUS ? 1 : 0;
+    cfx_status st = CFX_OK;
+    for (int k = 0; k < n && !st; k++) {
+        cfx_tensor *t = cfx_call_tensor(call, k);
+        const cfx_request r = {CFX_REQUEST_ARGUMENT, k, t, 0};
+        if (t && !cfx_tensor_is_contiguous(t))
+            st = give(call, &r, user);
     }
-    cfx_status st = call->op->run(call);
-    if (bytes)
-        cfx_block_free(from, call->work, bytes);
-    call->work = NULL;
+    n = flags & CFX_OP_COPIES_FROM_CONTIGUOUS ? call->nout : 0;
+    for (int i = 0; i < n && !st; i++) {
+        const cfx_request r = {CFX_REQUEST_TWIN, i, call->out[i], 0};
+        if (!cfx_tensor_is_contiguous(r.t))
+            st = give(call, &r, user);
+    }
     return st;
+}
+
+/* `straight`: the results are computed into tensors that are there. */
+static cfx_status request_memory(cfx_call *call, bool straight,
+                                 cfx_call_giver *give, void *user)
+{
+    const uint32_t copies = CFX_OP_COPIES_TO_CONTIGUOUS |
+                            CFX_OP_COPIES_FIRST_TO_CONTIGUOUS |
+                            CFX_OP_COPIES_FROM_CONTIGUOUS;
+    cfx_status st = CFX_OK;
+    if (!straight)
+        st = request_results(call, give, user);
+    if (st || !call->op->run)
+        return st;
+    if (call->op->flags & copies)
+        st = request_copies(call, give, user);
+    if (st || !call->op->workspace ||
+        (call->meta && !workspace_is_known(call)))
+        return st;
+    const cfx_request r = {CFX_REQUEST_WORK, 0, NULL,
+                           call->op->workspace(call)};
+    return r.bytes ? give(call, &r, user) : CFX_OK;
+}
+
+cfx_status cfx_call__request_memory(cfx_call *call, cfx_call_giver *give,
+                                    void *user)
+{
+    return request_memory(call, cfx_call__writes_straight(call), give, user);
+}
+
+/* ---- Running ---- */
+
+/* The copies that a call is run with. */
+typedef struct copies {
+    uint32_t in, out;             /* a bit for each argument and result */
+    const cfx_value *given;       /* the arguments as they were bound */
+    cfx_value arg[CFX_MAX_PARAMS];
+    cfx_tensor *result[CFX_MAX_OUTS];
+} copies;
+
+static cfx_status copy_argument(cfx_call *call, int k, copies *c)
+{
+    cfx_tensor *t = cfx_loop_contiguous(call, cfx_call_tensor(call, k));
+    if (!t)
+        return CFX_ENOMEM;
+    if (!c->in) {
+        c->given = call->in;
+        memcpy(c->arg, call->in,
+               (size_t)call->schema->nparams * sizeof(*c->arg));
+        call->in = c->arg;
+    }
+    c->in |= (uint32_t)1 << k;
+    c->arg[k] = cfx_value_of_tensor(t);
+    return CFX_OK;
+}
+
+static cfx_status twin_result(cfx_call *call, int i, copies *c)
+{
+    cfx_tensor *t;
+    cfx_status st = cfx_loop_twin(call, call->out[i], &t);
+    if (st)
+        return st;
+    c->out |= (uint32_t)1 << i;
+    c->result[i] = call->out[i];
+    call->out[i] = t;
+    return CFX_OK;
+}
+
+static cfx_context *work_context(const cfx_call *call)
+{
+    return call->work_ctx ? call->work_ctx : call->ctx;
+}
+
+static cfx_status give_workspace(cfx_call *call, size_t bytes)
+{
+    call->work = cfx_block_alloc(work_context(call), bytes);
+    if (!call->work)
+        return cfx_call_fail(call, CFX_ENOMEM,
+                             "out of memory for %zu bytes of scratch", bytes);
+    call->work_size = bytes;
+    return CFX_OK;
+}
+
+static cfx_status give_memory(cfx_call *call, const cfx_request *r, void *user)
+{
+    switch (r->kind) {
+    case CFX_REQUEST_RESULT:
+    case CFX_REQUEST_APART:
+        return cfx_tensor_alloc(r->t, call->err);
+    case CFX_REQUEST_ARGUMENT:
+        return copy_argument(call, r->at, user);
+    case CFX_REQUEST_TWIN:
+        return twin_result(call, r->at, user);
+    default:
+        return give_workspace(call, r->bytes);
+    }
+}
+
+/* Give back what only `run` needed, and copy twins to their results. */
+static cfx_status give_back(cfx_call *call, copies *c, cfx_status st)
+{
+    if (call->work) {
+        cfx_block_free(work_context(call), call->work, call->work_size);
+        call->work = NULL;
+    }
+    for (int i = 0; c->out >> i; i++) {
+        cfx_tensor *twin = call->out[i];
+        if (!(c->out >> i & 1))
+            continue;
+        call->out[i] = c->result[i];
+        if (!st)
+            st = cfx_tensor_copy(call->out[i], twin, call->err);
+        cfx_tensor_unref(twin);
+    }
+    for (int k = 0; c->in >> k; k++)
+        if (c->in >> k & 1)
+            cfx_value_unref(c->arg[k]);
+    if (c->in)
+        call->in = c->given;
+    return st;
+}
+
+static cfx_status run_op(cfx_call *call, bool straight)
+{
+    copies c;
+    c.in = c.out = 0;
+    cfx_status st = request_memory(call, straight, give_memory, &c);
+    if (!st && call->op->run)
+        st = call->op->run(call);
+    return call->work || c.in || c.out ? give_back(call, &c, st) : st;
 }
 
 static bool is_meta(cfx_value v)
@@ -371,12 +544,6 @@ static cfx_status check_metas(cfx_call *call)
                                  call->schema->params[k].name);
     }
     return CFX_OK;
-}
-
-static cfx_status run_apart(cfx_call *call)
-{
-    cfx_status st = allocate(call);
-    return !st && call->op->run ? compute(call) : st;
 }
 
 /* The results become the tensors that they were written to. */
@@ -414,9 +581,9 @@ static cfx_status run_written(cfx_call *call)
         return st;
     if (cfx_call__writes_straight(call)) {
         replace_outs(call);
-        return call->op->run ? compute(call) : CFX_OK;
+        return run_op(call, true);
     }
-    st = run_apart(call);
+    st = run_op(call, false);
     if (!st)
         st = copy_outs(call);
     if (!st)
@@ -536,10 +703,9 @@ static cfx_status run_call(cfx_call *call)
         return st;
     if (call->inplace || call->into)
         return run_written(call);
-    if (!(call->op->flags & CFX_OP_OWN_RESULT))
-        return run_apart(call);
-    cfx_call__clear(call);
-    return compute(call);
+    if (call->op->flags & CFX_OP_OWN_RESULT)
+        cfx_call__clear(call);
+    return run_op(call, false);
 }
 
 cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)

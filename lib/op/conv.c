@@ -451,42 +451,24 @@ static size_t conv_workspace(const cfx_call *call)
                         : cfx_conv_workspace(call->ctx, &k);
 }
 
-static cfx_status compute(cfx_call *call, const struct conv *c,
-                          cfx_tensor *const in[3], cfx_tensor *y)
-{
-    cfx_conv k;
-    plan(call, c, &k);
-    k.x = in[0]->data;
-    k.w = in[1]->data;
-    k.bias = in[2] ? in[2]->data : NULL;
-    k.y = y->data;
-    if (c->transposed)
-        cfx_conv_transpose_run(call->ctx, &k, call->work);
-    else
-        cfx_conv_run(call->ctx, &k, call->work);
-    return y == call->out[0] ? CFX_OK
-                             : cfx_tensor_copy(call->out[0], y, call->err);
-}
-
-/* The kernels are row-major: other layouts are copied on the way. */
+/* The kernels are row-major: the call has copies of what is not. */
 static cfx_status conv_run(cfx_call *call)
 {
     struct conv c;
-    cfx_tensor *in[3] = {NULL}, *y = call->out[0], *made = NULL;
+    cfx_conv k;
     cfx_status st = read_conv(call, &c);
-    for (int i = 0; i < 3 && !st; i++) {
-        const cfx_tensor *t = cfx_call_tensor(call, i);
-        if (t && !(in[i] = cfx_loop_contiguous(call, t)))
-            st = CFX_ENOMEM;
-    }
-    if (!st && !cfx_tensor_is_contiguous(y))
-        st = cfx_loop_twin(call, y, &made);
-    if (!st)
-        st = compute(call, &c, in, made ? made : y);
-    for (int i = 0; i < 3; i++)
-        cfx_tensor_unref(in[i]);
-    cfx_tensor_unref(made);
-    return st;
+    if (st)
+        return st;
+    plan(call, &c, &k);
+    k.x = c.x->data;
+    k.w = c.w->data;
+    k.bias = c.b ? c.b->data : NULL;
+    k.y = call->out[0]->data;
+    if (c.transposed)
+        cfx_conv_transpose_run(call->ctx, &k, call->work);
+    else
+        cfx_conv_run(call->ctx, &k, call->work);
+    return CFX_OK;
 }
 
 /* ---- Descriptors ---- */

@@ -243,24 +243,16 @@ static double rms_eps(const cfx_call *call)
 static cfx_status rms_norm_run(cfx_call *call)
 {
     static const int param[] = {0, 2, -1};
-    cfx_tensor *y = call->out[0], *made = NULL;
     struct arrays a;
     int64_t outer, n;
-    cfx_status st = CFX_OK;
     if (fetch(call, &a, param))
         return CFX_ENOMEM;
     rows_of(call, &outer, &n);
-    if (!cfx_tensor_is_contiguous(y))
-        st = cfx_loop_twin(call, y, &made);
-    if (!st)
-        cfx_kernel_rms_norm(call->ctx, (cfx_dtype)y->dtype,
-                            made ? made->data : y->data, a.t[0]->data, outer,
-                            n, data(a.t[1]), rms_eps(call));
-    if (!st && made)
-        st = cfx_tensor_copy(y, made, call->err);
-    cfx_tensor_unref(made);
+    cfx_kernel_rms_norm(call->ctx, (cfx_dtype)call->out[0]->dtype,
+                        call->out[0]->data, a.t[0]->data, outer, n,
+                        data(a.t[1]), rms_eps(call));
     release(&a);
-    return st;
+    return CFX_OK;
 }
 
 const cfx_op cfx_op__rms_norm = {
@@ -271,6 +263,7 @@ const cfx_op cfx_op__rms_norm = {
     .doc = "Divide by the root of the mean square over the last axes.",
     .infer = rms_norm_infer,
     .cost = rms_cost,
+    .flags = CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FROM_CONTIGUOUS,
     .run = rms_norm_run,
 };
 
@@ -316,31 +309,22 @@ static cfx_status group_norm_infer(cfx_call *call)
                                          cfx_view_is_last(call->env, x));
 }
 
-/* Compute into a row-major tensor, and copy where the result is no such. */
 static cfx_status run_groups(cfx_call *call, int64_t groups, const int *param,
                              double eps)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_tensor *y = call->out[0], *made = NULL;
+    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
     struct arrays a;
     int64_t inner = 1;
     if (fetch(call, &a, param))
         return CFX_ENOMEM;
     for (int i = 2; i < x->rank; i++)
         inner *= cfx_tensor_size(x, i);
-    cfx_status st = CFX_OK;
-    if (!cfx_tensor_is_contiguous(y))
-        st = cfx_loop_twin(call, y, &made);
-    if (!st)
-        cfx_kernel_group_norm(call->ctx, (cfx_dtype)y->dtype,
-                       made ? made->data : y->data, a.t[0]->data,
-                       cfx_tensor_size(x, 0), cfx_tensor_size(x, 1), inner,
-                       groups, data(a.t[1]), data(a.t[2]), eps, NULL, NULL);
-    if (!st && made)
-        st = cfx_tensor_copy(y, made, call->err);
-    cfx_tensor_unref(made);
+    cfx_kernel_group_norm(call->ctx, (cfx_dtype)y->dtype, y->data,
+                          a.t[0]->data, cfx_tensor_size(x, 0),
+                          cfx_tensor_size(x, 1), inner, groups, data(a.t[1]),
+                          data(a.t[2]), eps, NULL, NULL);
     release(&a);
-    return st;
+    return CFX_OK;
 }
 
 static cfx_status group_norm_run(cfx_call *call)

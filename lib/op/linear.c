@@ -106,18 +106,13 @@ static cfx_status linear_run(cfx_call *call)
 {
     const cfx_tensor *w = cfx_call_tensor(call, 1);
     const cfx_tensor *b = cfx_call_tensor(call, 2);
-    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_tensor *bias = NULL;
-    if (!x)
+    if (b && !(bias = whole_bias(call, b)))
         return CFX_ENOMEM;
-    if (b && !(bias = whole_bias(call, b))) {
-        cfx_tensor_unref(x);
-        return CFX_ENOMEM;
-    }
     cfx_gemm g = product(call, x->data, w->data, bias ? bias->data : NULL);
     cfx_gemm_run(call->ctx, &g, call->work);
     cfx_tensor_unref(bias);
-    cfx_tensor_unref(x);
     return CFX_OK;
 }
 
@@ -129,7 +124,7 @@ const cfx_op cfx_op__linear = {
     .doc = "input times the transposed weight, plus bias.",
     .infer = linear_infer,
     .cost = linear_cost,
-    .flags = CFX_OP_COPIES_TO_CONTIGUOUS,
+    .flags = CFX_OP_COPIES_FIRST_TO_CONTIGUOUS,
     .workspace = linear_workspace,
     .run = linear_run,
 };

@@ -3,6 +3,8 @@
  */
 #include "op/loop.h"
 
+#include "tensor/storage.h"
+
 void cfx_loop_shape(int64_t *out, const cfx_tensor *t)
 {
     for (int i = 0; i < t->rank; i++)
@@ -123,16 +125,22 @@ cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis)
     return s;
 }
 
-/* A row-major copy, beside the call's results. */
+/* A row-major tensor of the shape of t, beside the call's results. */
+static cfx_status new_rows(cfx_call *call, const cfx_tensor *t,
+                           cfx_dtype dtype, cfx_tensor **out)
+{
+    cfx_context *from = call->work_ctx ? call->work_ctx : call->ctx;
+    return cfx_tensor__empty(out, from, dtype, t->rank, t->shape, NULL,
+                             call->err);
+}
+
 static cfx_tensor *copy_of(cfx_call *call, const cfx_tensor *t,
                            cfx_dtype dtype)
 {
-    cfx_context *from = call->work_ctx ? call->work_ctx : call->ctx;
     cfx_tensor *out;
-    if (cfx_tensor_meta(&out, from, dtype, t->rank, t->shape, NULL, call->err))
+    if (new_rows(call, t, dtype, &out))
         return NULL;
-    if (cfx_tensor_alloc(out, call->err) ||
-        cfx_tensor_copy(out, t, call->err)) {
+    if (cfx_tensor_copy(out, t, call->err)) {
         cfx_tensor_unref(out);
         return NULL;
     }
@@ -142,10 +150,9 @@ static cfx_tensor *copy_of(cfx_call *call, const cfx_tensor *t,
 cfx_status cfx_loop_twin(cfx_call *call, const cfx_tensor *y,
                          cfx_tensor **out)
 {
-    cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)y->dtype,
-                                    y->rank, y->shape, NULL, call->err);
-    return st ? st : cfx_tensor_alloc(*out, call->err);
+    return new_rows(call, y, (cfx_dtype)y->dtype, out);
 }
+
 
 cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t)
 {

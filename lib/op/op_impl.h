@@ -88,6 +88,40 @@ cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
  * it is written to? */
 bool cfx_call__writes_straight(const cfx_call *call);
 
+/* Memory that a call needs. */
+typedef enum cfx_request_kind {
+    CFX_REQUEST_RESULT,   /* for a new result */
+    CFX_REQUEST_APART,    /* for a result that is copied to where the call
+                             writes */
+    CFX_REQUEST_ARGUMENT, /* for a row-major copy of an argument, while `run`
+                             runs */
+    CFX_REQUEST_TWIN,     /* for a row-major tensor that `run` computes, and
+                             that is copied to a result */
+    CFX_REQUEST_WORK      /* for the workspace */
+} cfx_request_kind;
+
+typedef struct cfx_request {
+    cfx_request_kind kind;
+    int at;               /* the number of the result, or of the argument */
+    cfx_tensor *t;        /* it; NULL of a workspace */
+    size_t bytes;         /* of a workspace */
+} cfx_request;
+
+/*
+ * After infer: ask `give` for all memory that the call needs, in order, until
+ * it fails. An eager call gets its memory so; in a meta call `give` is asked
+ * for the same, but for workspaces whose size depends on symbols. The results
+ * of CFX_OP_OWN_RESULT are not asked for in an eager call, since `run` makes
+ * them.
+ */
+typedef cfx_status cfx_call_giver(cfx_call *call, const cfx_request *r,
+                                  void *user);
+cfx_status cfx_call__request_memory(cfx_call *call, cfx_call_giver *give,
+                                    void *user);
+
+/* Does an extent or a stride in the value depend on symbols? */
+bool cfx_value__has_symbols(cfx_value v);
+
 /* Give back what infer left in a call that failed or was not wrapped. */
 void cfx_call__clear(cfx_call *call);
 

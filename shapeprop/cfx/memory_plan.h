@@ -70,6 +70,8 @@ typedef struct cfx_memory_block {
     int32_t alias_of;      /* the number of the block that it lies in, or -1 */
     cfx_dim bytes;         /* of aliases: that they reach over */
     int64_t offset;        /* in the arena; -1: it is not there */
+    const cfx_tensor *tensor; /* of inputs and state: borrowed from the caller,
+                              or from the module; else NULL */
 } cfx_memory_block;
 
 typedef struct cfx_memory_plan_options {

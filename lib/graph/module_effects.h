@@ -1,0 +1,29 @@
+/*
+ * module_effects.h -- the effects of modules, of graphs that are nested so
+ * deep. Not installed.
+ */
+#ifndef CFX_MODULE_EFFECTS_H
+#define CFX_MODULE_EFFECTS_H
+
+#include <cfx/graph.h>
+#include <cfx/module.h>
+
+/* Assumed where nothing can be known. */
+extern const cfx_effects cfx_graph__worst;
+
+/* As cfx_node_effects. */
+cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
+                                int depth, cfx_error *err);
+
+/* What a call of a module does, by its parameters, or, of a GraphModule, by its
+ * placeholders. It is found once. Fails with CFX_ENOMEM, CFX_ELIMIT,
+ * CFX_ECANCEL. */
+cfx_status cfx_module__effects_at(cfx_module *m, cfx_effects *out, int depth,
+                                  cfx_error *err);
+
+/* The same of a module with a forward, found anew; the worst where the forward
+ * could not be run. */
+cfx_status cfx_forward__effects(cfx_module *m, cfx_effects *out, int depth,
+                                cfx_error *err);
+
+#endif
