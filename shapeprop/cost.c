@@ -130,15 +130,15 @@ static void add_call(struct cfx_cost_self *self, const cfx_call *call,
     }
 }
 
-static bool is_cond(const cfx_call *call)
+static bool calls_one(const cfx_call *call)
 {
-    return !strcmp(call->schema->name, "cond");
+    return call->op->flags & CFX_OP_ONE_GRAPH;
 }
 
 /*
  * Calls within graphs are seen one by one; what they add up to is gathered
- * apart. How often: cond takes one branch, the dearer one is counted; map and
- * scan make a round for each slice of the first tensor they go over.
+ * apart. Of an operator that takes one branch the dearer one is counted; one
+ * that makes rounds tells how many.
  */
 static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
                                          cfx_value *out)
@@ -155,11 +155,10 @@ static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
     self->sum = around;
     if (st)
         return st;
-    if (is_cond(call))
+    if (calls_one(call))
         combine(env, &frame.sum[0], &frame.sum[1], cfx_dim_max);
-    cfx_value xs = cfx_cost__slices(call);
-    if (xs.kind == CFX_TENSOR && xs.u.tensor->rank) {
-        cfx_cost rounds = same_counts(xs.u.tensor->shape[0]);
+    if (call->op->rounds) {
+        cfx_cost rounds = same_counts(call->op->rounds(call));
         combine(env, &frame.sum[0], &rounds, mul_dims);
     }
     cfx_cost_add(env, around, &frame.sum[0]);
@@ -167,7 +166,7 @@ static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
 }
 
 /* A graph that the innermost operator of higher order calls is added to its
- * frame; the second that cond calls, apart. */
+ * frame; the second of which one is called, apart. */
 static cfx_status cost_call_graph(cfx_scope *s, cfx_module *m,
                                   const char *path, const cfx_spelling *c,
                                   const cfx_value *in, cfx_value *out)
@@ -175,24 +174,13 @@ static cfx_status cost_call_graph(cfx_scope *s, cfx_module *m,
     struct cfx_cost_self *self = scope_downcast(s);
     cfx_cost_frame *frame = self->frame;
     if (frame) {
-        self->sum = &frame->sum[is_cond(frame->call) && frame->ngraphs++];
+        self->sum = &frame->sum[calls_one(frame->call) && frame->ngraphs++];
         self->frame = NULL;
     }
     cfx_status st = CFX_SCOPE_SUPER(&cost_scope_class, call_graph)(
         s, m, path, c, in, out);
     self->frame = frame;
     return st;
-}
-
-/* The first tensor whose slices a call goes over, or an absent value. */
-cfx_value cfx_cost__slices(const cfx_call *call)
-{
-    const char *name = call->schema->name;
-    int k = !strcmp(name, "map_impl")           ? 1
-            : !strcmp(name, "scan")             ? 2
-            : !strcmp(name, "associative_scan") ? 1 : -1;
-    return k >= 0 && cfx_call_len(call, k) ? cfx_call_item(call, k, 0)
-                                           : CFX_NOTHING;
 }
 
 static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)

@@ -12,7 +12,7 @@
 typedef struct cfx_cost_frame {
     struct cfx_cost_frame *around;
     const cfx_call *call;
-    uint32_t ngraphs;       /* that cond has called */
+    uint32_t ngraphs;       /* that it has called */
     cfx_cost sum[2];        /* the second: of cond's other branch */
 } cfx_cost_frame;
 
@@ -40,8 +40,6 @@ cfx_cost_sum cfx_cost__no_sum(void);
 /* Add what a weight has to a sum: elements, bytes. */
 void cfx_cost__add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
                           const cfx_cost_weight *w);
-/* The tensor whose slices a call of a graph goes over; or absent. */
-cfx_value cfx_cost__slices(const cfx_call *call);
 
 /* Note a parameter or buffer of the row being filled; false on lack of
  * memory. */

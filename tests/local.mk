@@ -253,7 +253,8 @@ dist_check_SCRIPTS += $(WALKS)
 TESTS += $(WALKS)
 
 # -- cost
-SHAPE_TESTS += tests/own_cost_test tests/cost_test tests/roofline_test
+SHAPE_TESTS += tests/own_op_test tests/own_cost_test tests/cost_test \
+	tests/roofline_test
 tests_cost_test_SOURCES = %reldir%/cost_test.c %reldir%/cost_test.h
 check_PROGRAMS += tests/costs_zoo_test
 tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)

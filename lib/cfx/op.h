@@ -8,29 +8,46 @@
  * functions for callers. An operator with overloads is a chain of descriptors;
  * a call takes the first that binds.
  *
- *     static cfx_status twice_infer(cfx_call *call)
+ *     CFX_PARAMS(params, SELF, FACTOR);
+ *
+ *     struct scale {
+ *         double factor;
+ *     };
+ *
+ *     static cfx_status scale_infer(cfx_call *call)
  *     {
- *         return cfx_call_out_like(call, cfx_call_tensor(call, 0));
+ *         struct scale *s = call->state;
+ *         s->factor = cfx_call_double(call, FACTOR);
+ *         return cfx_call_out_like(call, cfx_call_tensor(call, SELF));
  *     }
  *
- *     static cfx_status twice_run(cfx_call *call)
+ *     static cfx_status scale_run(cfx_call *call)
  *     {
- *         const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+ *         const struct scale *s = call->state;
+ *         const cfx_tensor *x = cfx_call_tensor(call, SELF);
+ *         float *y = call->out[0]->data;
  *         for (int64_t i = 0, n = cfx_tensor_numel(x); i < n; i++)
- *             ((float *)y->data)[i] = 2 * ((const float *)x->data)[i];
+ *             y[i] = (float)(s->factor * ((const float *)x->data)[i]);
  *         return CFX_OK;
  *     }
  *
- *     const cfx_op twice = {
+ *     const cfx_op scale = {
  *         .abi = CFX_ABI(cfx_op),
- *         .schema = "twice(Tensor self) -> Tensor",
- *         .aliases = "my.twice Tensor.twice",
- *         .doc = "Twice each element.",
- *         .infer = twice_infer,
- *         .run = twice_run,
+ *         .schema = "scale(Tensor self, float factor=2) -> Tensor",
+ *         .params = params,
+ *         .aliases = "my.scale Tensor.scale",
+ *         .doc = "Each element times a factor.",
+ *         .state_size = sizeof(struct scale),
+ *         .infer = scale_infer,
+ *         .run = scale_run,
  *     };
  *     ...
- *     cfx_register_op(ctx, &twice, &err);
+ *     cfx_register_op(ctx, &scale, &err);
+ *
+ * Rules read parameters by the enumerators of CFX_PARAMS, which are the
+ * schemas' names in capitals, and not by their places: overloads that share a
+ * rule may have them in other orders, or lack some. What infer derives from
+ * the arguments it keeps in the call's state.
  */
 #ifndef CFX_OP_H
 #define CFX_OP_H
@@ -76,8 +93,35 @@ typedef struct cfx_schema {
     const cfx_param *params;
     int nreturns;          /* -1: a list (Tensor[]) */
     bool returns_alias, returns_written;
+    /* The places of the parameters `training`, `train` or `use_input_stats`,
+     * and of `dropout_p`, by which effects are told; or -1. */
+    int training, dropout_p;
     const cfx_named_tuple *result; /* of several returns; else NULL */
+    /* The place in `params` of each name of the operator's list of parameters,
+     * -1 for those that this overload lacks; NULL: it has no list. */
+    const int8_t *place;
 } cfx_schema;
+
+/*
+ * The names of an operator's parameters, for its rules: an enumerator for each,
+ * and their list for the descriptor.
+ *
+ *     CFX_PARAMS(params, SELF, DIM, KEEPDIM);
+ *     ...
+ *         .schema = "sum(Tensor self, int[] dim, bool keepdim=False) -> Tensor",
+ *         .params = params,
+ *     ...
+ *     bool keep = cfx_call_bool(call, KEEPDIM);
+ *
+ * One list serves all operators and overloads of a file: each schema finds its
+ * parameters by their names, whatever their order. What a schema lacks reads
+ * as None does. SELF finds a parameter `input`, and the like, as keyword
+ * arguments do. An operator with a parameter that is not in its list is not
+ * registered.
+ */
+#define CFX_PARAMS(list, ...)                                                \
+    enum { __VA_ARGS__ };                                                    \
+    static const char list[] = #__VA_ARGS__
 
 typedef struct cfx_op cfx_op;
 typedef struct cfx_call cfx_call;
@@ -111,8 +155,11 @@ enum {
     CFX_OP_COPIES_TO_CONTIGUOUS = 128,
     CFX_OP_COPIES_FROM_CONTIGUOUS = 256,
     CFX_OP_COPIES_FIRST_TO_CONTIGUOUS = 1024,
-    CFX_OP_ANY_DEVICES = 512 /* its tensors may be on different devices; the
-                                result is where the first is */
+    CFX_OP_ANY_DEVICES = 512, /* its tensors may be on different devices; the
+                                 result is where the first is */
+    CFX_OP_ONE_GRAPH = 2048 /* of higher order: calls one of its graphs only.
+                               Where it is not known which, the dearest is
+                               counted */
 };
 
 /*
@@ -136,6 +183,9 @@ typedef struct cfx_variant {
 struct cfx_op {
     cfx_abi abi;                 /* CFX_ABI(cfx_op) */
     const char *schema;
+    /* The names by which rules read the parameters (CFX_PARAMS). NULL: they
+     * read them by their places in the schema. */
+    const char *params;
     /* Full names, separated by spaces: "torch.cat", "Tensor.relu" (a method),
      * "operator.add", "aten.cat.default". */
     const char *aliases;
@@ -146,7 +196,11 @@ struct cfx_op {
     const char *doc;             /* one sentence */
     uint32_t flags;
     int code;                    /* for rules that several operators share */
-    /* Metas in, metas out. Sets the results, by cfx_call_out and its kin. */
+    const void *data;            /* for them, too */
+    /* Bytes of call->state, which are zeroed before infer. */
+    size_t state_size;
+    /* Metas in, metas out. Sets the results, by cfx_call_out and its kin, and
+     * the state. */
     cfx_status (*infer)(cfx_call *call);
     /* NULL: no arithmetic. */
     cfx_cost_rule *cost;
@@ -162,13 +216,17 @@ struct cfx_op {
      * reference. */
     cfx_status (*call_graphs)(struct cfx_scope *s, cfx_call *call,
                               cfx_value *out);
+    /* How often such an operator calls each graph, for costs: map once for each
+     * slice. NULL: once. */
+    cfx_dim (*rounds)(const cfx_call *call);
     const cfx_op *next;          /* the next overload */
 };
 
 /*
- * One call. Rules of operators see their arguments bound: in[k] is parameter
- * k of the schema, the default where it was not given, of a kind its type
- * accepts; int[2] is always a list or tuple of 2.
+ * One call. Rules of operators see their arguments bound, the default where one
+ * was not given, of a kind that the parameter's type accepts; int[2] is always
+ * a list or tuple of 2. They read them by cfx_call_tensor and its kin. Whoever
+ * looks at calls of any operator goes by the schema: in[i] is of params[i].
  *
  * Hooks of interpreters see the call as the node spells it: target, args,
  * kwargs. An override may chain up with a copy in which these differ.
@@ -203,50 +261,71 @@ struct cfx_call {
     cfx_context *work_ctx;   /* where it comes from; NULL: ctx */
     const cfx_value *into;   /* of out=: the tensor, or list of tensors, that
                                 takes the results; NULL: there is none */
+    void *state;             /* op->state_size bytes of this call, from infer on
+                                to its end; NULL without */
 };
 
 CFX_BEGIN_DECLS
 
-/* ---- For rules: arguments ---- */
+/*
+ * ---- For rules: arguments ----
+ *
+ * `k` is an enumerator of the operator's CFX_PARAMS, or, without such a list,
+ * the place of the parameter in the schema.
+ */
 
+/* The place of a parameter in the schema; -1 where the schema lacks it. */
+CFX_INLINE int cfx_call_place(const cfx_call *call, int k)
+{
+    return call->schema->place ? call->schema->place[k] : k;
+}
+CFX_INLINE cfx_value cfx_call_value(const cfx_call *call, int k)
+{
+    int i = cfx_call_place(call, k);
+    return CFX_LIKELY(i >= 0) ? call->in[i] : cfx_none();
+}
 CFX_INLINE cfx_tensor *cfx_call_tensor(const cfx_call *call, int k)
 {
-    return call->in[k].kind == CFX_TENSOR ? call->in[k].u.tensor : NULL;
+    cfx_value v = cfx_call_value(call, k);
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
 }
 CFX_INLINE bool cfx_call_has(const cfx_call *call, int k)
 {
-    return !cfx_value_is_none(call->in[k]);
+    return !cfx_value_is_none(cfx_call_value(call, k));
 }
 CFX_INLINE int64_t cfx_call_int(const cfx_call *call, int k)
 {
-    return call->in[k].u.i;
+    return cfx_call_value(call, k).u.i;
 }
 CFX_INLINE bool cfx_call_bool(const cfx_call *call, int k)
 {
-    return call->in[k].u.i != 0;
+    return cfx_call_value(call, k).u.i != 0;
 }
 CFX_INLINE double cfx_call_double(const cfx_call *call, int k)
 {
-    return cfx_value_number(call->in[k]);
+    return cfx_value_number(cfx_call_value(call, k));
 }
 CFX_INLINE const char *cfx_call_str(const cfx_call *call, int k)
 {
-    return call->in[k].kind == CFX_STR ? call->in[k].u.str->text : NULL;
+    cfx_value v = cfx_call_value(call, k);
+    return v.kind == CFX_STR ? v.u.str->text : NULL;
 }
 /* The dtype argument, or `otherwise` where it is None. */
 CFX_INLINE cfx_dtype cfx_call_dtype(const cfx_call *call, int k,
                                     cfx_dtype otherwise)
 {
-    return call->in[k].kind == CFX_DTYPE ? call->in[k].u.dtype : otherwise;
+    cfx_value v = cfx_call_value(call, k);
+    return v.kind == CFX_DTYPE ? v.u.dtype : otherwise;
 }
 /* Length of a list argument (0 for None), and its items. */
 CFX_INLINE int cfx_call_len(const cfx_call *call, int k)
 {
-    return cfx_value_is_seq(call->in[k]) ? (int)call->in[k].u.seq->len : 0;
+    cfx_value v = cfx_call_value(call, k);
+    return cfx_value_is_seq(v) ? (int)v.u.seq->len : 0;
 }
 CFX_INLINE cfx_value cfx_call_item(const cfx_call *call, int k, int i)
 {
-    return call->in[k].u.seq->item[i];
+    return cfx_call_value(call, k).u.seq->item[i];
 }
 CFX_INLINE cfx_dim cfx_call_dim(const cfx_call *call, int k, int i)
 {
@@ -329,7 +408,8 @@ CFX_API const cfx_target *cfx_find_method(cfx_context *ctx, const char *name);
 
 /* Add an operator and its overloads; it must outlive the context. Names it
  * shares with others are tried first. Fails with CFX_EINVAL for a descriptor of
- * another ABI, CFX_EPARSE for a schema that does not read, CFX_ENOMEM. */
+ * another ABI or a parameter that its list of them lacks, CFX_EPARSE for a
+ * schema that does not read, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op,
                                    cfx_error *err);
 

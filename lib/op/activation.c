@@ -13,12 +13,15 @@
 #include "op/list.h"
 #include "op/rules.h"
 
+CFX_PARAMS(params, SELF, NEGATIVE_SLOPE, MIN_VAL, MAX_VAL, BETA, THRESHOLD,
+           VALUE, ALPHA, SCALE, INPUT_SCALE, APPROXIMATE);
+
 static cfx_status activation_run(cfx_call *call)
 {
-    double params[3] = {0};
-    for (int k = 1, n = 0; k < call->schema->nparams && n < 3; k++)
-        params[n++] = cfx_call_double(call, k);
-    return cfx_unary_params(call, params);
+    double number[3] = {0};
+    for (int i = 1; i < call->schema->nparams && i <= 3; i++)
+        number[i - 1] = cfx_value_number(call->in[i]);
+    return cfx_unary_params(call, number);
 }
 
 /* `extra` are the parameters behind self, in the schema's language. */
@@ -35,6 +38,7 @@ static cfx_status activation_run(cfx_call *call)
                      variants_)                                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self" extra ") -> Tensor",                   \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name             \
                    ".default" aliases_,                                       \
         .variants = variants_,                                                \
@@ -83,19 +87,23 @@ static cfx_status check_limit(cfx_call *call, cfx_value v, cfx_dtype type)
 
 static cfx_status hardtanh_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
     if (own == CFX_BOOL)
         return cfx_infer_refuse(call, own);
     cfx_status st = CFX_OK;
-    for (int k = 1; k < 3 && !st && !cfx_dtype_is_float(own); k++)
-        st = check_limit(call, call->in[k], own);
+    if (!cfx_dtype_is_float(own))
+        st = check_limit(call, cfx_call_value(call, MIN_VAL), own);
+    if (!st && !cfx_dtype_is_float(own))
+        st = check_limit(call, cfx_call_value(call, MAX_VAL), own);
     return st ? st : cfx_unary_like(call);
 }
 
 static cfx_status hardtanh_run(cfx_call *call)
 {
     cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
-    cfx_value in[] = {call->in[0], cut(call->in[1]), cut(call->in[2])};
+    cfx_value in[] = {cfx_call_value(call, SELF),
+                      cut(cfx_call_value(call, MIN_VAL)),
+                      cut(cfx_call_value(call, MAX_VAL))};
     return cfx_dtype_is_float(type)
                ? activation_run(call)
                : cfx_loop_run(call, CFX_PW_CLAMP, type, in, 3, NULL);
@@ -113,7 +121,7 @@ OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
 /* Of integers: a mask, and a choice by it. */
 static cfx_status threshold_run(cfx_call *call)
 {
-    cfx_tensor *x = cfx_call_tensor(call, 0), *above;
+    cfx_tensor *x = cfx_call_tensor(call, SELF), *above;
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_iter it;
     if (cfx_dtype_is_float(type))
@@ -123,11 +131,12 @@ static cfx_status threshold_run(cfx_call *call)
     if (!st)
         st = cfx_tensor_alloc(above, call->err);
     if (!st) {
-        cfx_value in[] = {cfx_value_of_tensor(above), call->in[0],
-                          cut(call->in[2])};
+        cfx_value in[] = {cfx_value_of_tensor(above),
+                          cfx_call_value(call, SELF),
+                          cut(cfx_call_value(call, VALUE))};
         cfx_loop_out(&it, above);
         cfx_loop_in(&it, x);
-        cfx_loop_value(&it, cut(call->in[1]));
+        cfx_loop_value(&it, cut(cfx_call_value(call, THRESHOLD)));
         cfx_pointwise(call->ctx, CFX_PW_GT, type, &it, NULL);
         st = cfx_loop_run(call, CFX_PW_WHERE, type, in, 3, NULL);
     }
@@ -138,7 +147,7 @@ static cfx_status threshold_run(cfx_call *call)
 static cfx_status threshold_infer(cfx_call *call)
 {
     cfx_status st = cfx_list_check_whole(
-        call, 1, 3, (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
+        call, 1, 3, (cfx_dtype)cfx_call_tensor(call, SELF)->dtype);
     return st ? st : cfx_unary_no_bool(call);
 }
 
@@ -151,7 +160,7 @@ ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
 /* A clamp, which integers have too. */
 static cfx_status relu6_run(cfx_call *call)
 {
-    cfx_value in[] = {call->in[0], cfx_int(0), cfx_int(6)};
+    cfx_value in[] = {cfx_call_value(call, SELF), cfx_int(0), cfx_int(6)};
     return cfx_loop_run(call, CFX_PW_CLAMP, (cfx_dtype)call->out[0]->dtype, in,
                         3, NULL);
 }
@@ -162,9 +171,9 @@ ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_run, cfx_unary_no_bool,
 /* Klambauer et al. 2017: alpha and scale as PyTorch has them. */
 static cfx_status selu_run(cfx_call *call)
 {
-    static const double params[3] = {1.6732632423543772848170429916717,
+    static const double number[3] = {1.6732632423543772848170429916717,
                                      1.0507009873554804934193349852946, 1};
-    return cfx_unary_params(call, params);
+    return cfx_unary_params(call, number);
 }
 
 ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_run, cfx_unary_only_float,
@@ -172,14 +181,14 @@ ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_run, cfx_unary_only_float,
 
 static cfx_status celu_run(cfx_call *call)
 {
-    double alpha = cfx_call_double(call, 1);
-    double params[3] = {alpha, 1, 1 / alpha};
-    return cfx_unary_params(call, params);
+    double alpha = cfx_call_double(call, ALPHA);
+    double number[3] = {alpha, 1, 1 / alpha};
+    return cfx_unary_params(call, number);
 }
 
 static cfx_status celu_infer(cfx_call *call)
 {
-    if (cfx_call_double(call, 1) == 0)
+    if (cfx_call_double(call, ALPHA) == 0)
         return cfx_call_fail(call, CFX_EINVAL, "alpha cannot be 0");
     return cfx_unary_only_float(call);
 }
@@ -197,6 +206,7 @@ static const cfx_variant elu_variants[] = {
 const cfx_op cfx_op__elu = {
     .schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
               "input_scale=1) -> Tensor",
+    .params = params,
     .aliases = "torch.elu aten.elu.default",
     .variants = elu_variants,
     .doc = "x, or alpha * (exp(x) - 1) where x is negative.",
@@ -209,10 +219,16 @@ const cfx_op cfx_op__elu = {
 
 /* ---- gelu ---- */
 
+struct gelu {
+    bool tanh;
+};
+
 static cfx_status gelu_infer(cfx_call *call)
 {
-    const char *how = cfx_call_str(call, 1);
-    if (strcmp(how, "none") && strcmp(how, "tanh"))
+    struct gelu *g = call->state;
+    const char *how = cfx_call_str(call, APPROXIMATE);
+    g->tanh = !strcmp(how, "tanh");
+    if (!g->tanh && strcmp(how, "none"))
         return cfx_call_fail(call, CFX_EINVAL, "approximate argument must be "
                              "either none or tanh.");
     return cfx_unary_only_float(call);
@@ -222,22 +238,24 @@ static cfx_status gelu_infer(cfx_call *call)
  * x / 2 * (1 + tanh(c * (x + d * x * x * x))): constants are products. */
 static void gelu_cost(const cfx_call *call, cfx_cost *cost)
 {
-    bool tanh_ = !strcmp(cfx_call_str(call, 1), "tanh");
-    cfx_cost_pointwise(call, cost, tanh_ ? 9 : 5, 1);
+    const struct gelu *g = call->state;
+    cfx_cost_pointwise(call, cost, g->tanh ? 9 : 5, 1);
 }
 
 static cfx_status gelu_run(cfx_call *call)
 {
-    bool tanh_ = !strcmp(cfx_call_str(call, 1), "tanh");
-    return cfx_loop_run(call, tanh_ ? CFX_PW_GELU_TANH : CFX_PW_GELU,
+    const struct gelu *g = call->state;
+    return cfx_loop_run(call, g->tanh ? CFX_PW_GELU_TANH : CFX_PW_GELU,
                         (cfx_dtype)call->out[0]->dtype, call->in, 1, NULL);
 }
 
 const cfx_op cfx_op__gelu = {
     .schema = "gelu(Tensor self, *, str approximate='none') -> Tensor",
+    .params = params,
     .aliases = "torch.nn.functional.gelu aten.gelu.default",
     .doc = "x times the normal distribution's cumulative probability at x.",
     .flags = CFX_OP_POINTWISE,
+    .state_size = sizeof(struct gelu),
     .infer = gelu_infer,
     .cost = gelu_cost,
     .run = gelu_run,

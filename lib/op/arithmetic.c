@@ -10,7 +10,11 @@
 #include <string.h>
 
 #include "op/list.h"
+#include "op/op_impl.h"
 #include "op/rules.h"
+
+CFX_PARAMS(params, SELF, OTHER, ROUNDING_MODE, ALPHA, EXPONENT, MIN, MAX,
+           TENSOR1, TENSOR2, VALUE, END, WEIGHT);
 
 /* Compute `code` over the first n arguments. */
 static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
@@ -25,10 +29,11 @@ static cfx_status run_code(cfx_call *call, cfx_pw code, cfx_dtype type, int n)
 /* Both must be of one type. */
 static cfx_status heaviside_infer(cfx_call *call)
 {
-    for (int k = 0; k < 2; k++)
-        if (!cfx_call_tensor(call, k))
-            return cfx_call_fail(call, CFX_EINVAL, "takes tensors only");
-    if (cfx_call_tensor(call, 0)->dtype != cfx_call_tensor(call, 1)->dtype)
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *y = cfx_call_tensor(call, OTHER);
+    if (!x || !y)
+        return cfx_call_fail(call, CFX_EINVAL, "takes tensors only");
+    if (x->dtype != y->dtype)
         return cfx_call_fail(call, CFX_EDTYPE, "heaviside is not yet "
                              "implemented for tensors with different dtypes.");
     return cfx_binary_same(call);
@@ -37,6 +42,7 @@ static cfx_status heaviside_infer(cfx_call *call)
 #define TWO_(name, code_, more_, infer_, cost_, aliases_, inplace_, doc_)     \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor other) -> Tensor",              \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " " aliases_,              \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
@@ -117,9 +123,14 @@ COMMUTING(logical_xor, LOGICAL_XOR, cfx_binary_bool, cfx_cost_0_0,
 
 /* ---- div, with its rounding ---- */
 
-static cfx_status div_code(cfx_call *call, cfx_pw *code)
+/* The state of a call. */
+struct div {
+    cfx_pw code;
+};
+
+static cfx_status read_mode(cfx_call *call, cfx_pw *code)
 {
-    const char *mode = cfx_call_str(call, 2);
+    const char *mode = cfx_call_str(call, ROUNDING_MODE);
     *code = !mode ? CFX_PW_DIV : !strcmp(mode, "trunc") ? CFX_PW_DIV_TRUNC
                                                         : CFX_PW_DIV_FLOOR;
     if (mode && strcmp(mode, "trunc") && strcmp(mode, "floor"))
@@ -131,31 +142,32 @@ static cfx_status div_code(cfx_call *call, cfx_pw *code)
 
 static cfx_status div_infer(cfx_call *call)
 {
-    cfx_pw code;
-    cfx_status st = div_code(call, &code);
+    struct div *d = call->state;
+    cfx_status st = read_mode(call, &d->code);
     if (st)
         return st;
-    return code == CFX_PW_DIV ? cfx_binary_float(call)
+    return d->code == CFX_PW_DIV ? cfx_binary_float(call)
            : cfx_infer_pointwise(call, 0, 2, cfx_infer_type(call, 0, 2));
 }
 
 static cfx_status div_run(cfx_call *call)
 {
-    cfx_pw code;
-    cfx_status st = div_code(call, &code);
-    cfx_dtype type = code == CFX_PW_DIV ? cfx_infer_float_type(call, 0, 2)
-                                        : cfx_infer_type(call, 0, 2);
-    return st ? st : run_code(call, code, type, 2);
+    const struct div *d = call->state;
+    cfx_dtype type = d->code == CFX_PW_DIV ? cfx_infer_float_type(call, 0, 2)
+                                           : cfx_infer_type(call, 0, 2);
+    return run_code(call, d->code, type, 2);
 }
 
 const cfx_op cfx_op__div = {
     .schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? "
               "rounding_mode=None) -> Tensor",
+    .params = params,
     .aliases = "torch.div torch.divide Tensor.div Tensor.divide "
                "aten.div.Tensor aten.div.Scalar aten.div.Tensor_mode "
                "aten.div.Scalar_mode",
     .doc = "The quotient, rounded as asked.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,
+    .state_size = sizeof(struct div),
     .infer = div_infer,
     .cost = cfx_cost_1_1,
     .run = div_run,
@@ -165,12 +177,13 @@ const cfx_op cfx_op__div = {
 
 static cfx_status rsub_run(cfx_call *call)
 {
-    cfx_value alpha = call->in[2];
+    cfx_value alpha = cfx_call_value(call, ALPHA);
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = -alpha.u.f;
     else
         alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
-    cfx_value in[] = {call->in[1], call->in[0], alpha};
+    cfx_value in[] = {cfx_call_value(call, OTHER),
+                      cfx_call_value(call, SELF), alpha};
     return cfx_loop_run(call, CFX_PW_ADD_SCALED,
                         (cfx_dtype)call->out[0]->dtype, in, 3, NULL);
 }
@@ -178,8 +191,9 @@ static cfx_status rsub_run(cfx_call *call)
 static cfx_status rsub_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
-    cfx_status st = type == CFX_BOOL ? cfx_infer_refuse(call, type)
-                                     : cfx_binary_alpha(call, type, true);
+    cfx_status st = type == CFX_BOOL
+                        ? cfx_infer_refuse(call, type)
+                        : cfx_binary_alpha(call, ALPHA, type, true);
     return st ? st : cfx_infer_pointwise(call, 0, 2, type);
 }
 
@@ -192,6 +206,7 @@ static const cfx_variant rsub_variants[] = {
 const cfx_op cfx_op__rsub = {
     .schema = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> "
               "Tensor",
+    .params = params,
     .aliases = "torch.rsub Tensor.__rsub__ aten.rsub.Tensor aten.rsub.Scalar",
     .variants = rsub_variants,
     .doc = "other - alpha * self.",
@@ -207,7 +222,7 @@ const cfx_op cfx_op__rsub = {
 static cfx_status pow_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 2);
-    cfx_value e = call->in[1];
+    cfx_value e = cfx_call_value(call, EXPONENT);
     if (!cfx_dtype_is_float(type) && e.kind == CFX_INT && e.u.i < 0)
         return cfx_call_fail(call, CFX_EINVAL, "Integers to negative integer "
                              "powers are not allowed.");
@@ -223,7 +238,7 @@ static bool is_number(cfx_value v, double n)
 
 static cfx_status pow_run(cfx_call *call)
 {
-    cfx_value e = call->in[1];
+    cfx_value e = cfx_call_value(call, EXPONENT);
     cfx_dtype type = cfx_infer_type(call, 0, 2);
     if (type == CFX_BOOL)
         type = CFX_I64;
@@ -234,11 +249,13 @@ static cfx_status pow_run(cfx_call *call)
 
 static void pow_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, 1, !is_number(call->in[1], 2));
+    cfx_cost_pointwise(call, cost, 1,
+                       !is_number(cfx_call_value(call, EXPONENT), 2));
 }
 
 const cfx_op cfx_op__pow = {
     .schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    .params = params,
     .aliases = "torch.pow Tensor.pow Tensor.__pow__ operator.pow "
                "torch._tensor.pow aten.pow.Tensor_Tensor "
                "aten.pow.Tensor_Scalar aten.pow.Scalar",
@@ -257,7 +274,7 @@ const cfx_op cfx_op__pow = {
 static cfx_status clamp_infer(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
-    if (!cfx_call_has(call, 1) && !cfx_call_has(call, 2))
+    if (!cfx_call_has(call, MIN) && !cfx_call_has(call, MAX))
         return cfx_call_fail(call, CFX_EINVAL, "At least one of 'min' or "
                              "'max' must not be None");
     if (type == CFX_BOOL)
@@ -269,16 +286,19 @@ static cfx_status clamp_infer(cfx_call *call)
 static cfx_status clamp_run(cfx_call *call)
 {
     cfx_dtype type = cfx_infer_type(call, 0, 3);
-    bool min = cfx_call_has(call, 1), max = cfx_call_has(call, 2);
+    bool min = cfx_call_has(call, MIN), max = cfx_call_has(call, MAX);
     cfx_pw code = min && max ? CFX_PW_CLAMP : min ? CFX_PW_MAXIMUM
                                                   : CFX_PW_MINIMUM;
-    cfx_value in[] = {call->in[0], call->in[min ? 1 : 2], call->in[2]};
+    cfx_value in[] = {cfx_call_value(call, SELF),
+                      cfx_call_value(call, min ? MIN : MAX),
+                      cfx_call_value(call, MAX)};
     return cfx_loop_run(call, code, type, in, 1 + min + max, NULL);
 }
 
 #define CLAMP(symbol, schema_, aliases_, next_)                               \
     const cfx_op symbol = {                                                   \
         .schema = schema_,                                                    \
+        .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = "Each element, kept between two bounds.",                      \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
@@ -311,6 +331,7 @@ static cfx_status clamp_one_infer(cfx_call *call)
     }                                                                         \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor " bound ") -> Tensor",          \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = "Each element, kept from passing a bound.",                    \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,          \
@@ -342,7 +363,7 @@ static cfx_status addcmul_run(cfx_call *call)
 static void three_cost(const cfx_call *call, cfx_cost *cost)
 {
     bool lerp = call->op->code == CFX_PW_LERP;
-    bool scaled = lerp || cfx_value_number(call->in[3]) != 1;
+    bool scaled = lerp || cfx_call_double(call, VALUE) != 1;
     cfx_cost_pointwise(call, cost, 2 + scaled,
                        call->op->code == CFX_PW_ADDCDIV);
 }
@@ -351,6 +372,7 @@ static void three_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor tensor1, Tensor tensor2, *, "   \
                   "Scalar value=1) -> Tensor",                                \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
@@ -366,14 +388,14 @@ ADDC(addcdiv, CFX_PW_ADDCDIV, "self + value * tensor1 / tensor2.")
 /* There is no promotion between tensors. */
 static cfx_status lerp_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    for (int k = 1; x && k < 3; k++) {
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    for (int k = END; x && k <= WEIGHT; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (t && t->dtype != x->dtype)
             return cfx_call_fail(call, CFX_EDTYPE, "expected dtype %s for "
                                  "'%s' but got dtype %s",
                                  cfx_dtypes[x->dtype].name,
-                                 call->schema->params[k].name,
+                                 cfx_call__param_name(call, k),
                                  cfx_dtypes[t->dtype].name);
     }
     return three_infer(call);
@@ -386,6 +408,7 @@ static cfx_status lerp_run(cfx_call *call)
 
 const cfx_op cfx_op__lerp = {
     .schema = "lerp(Tensor self, Tensor end, Tensor weight) -> Tensor",
+    .params = params,
     .aliases = "torch.lerp Tensor.lerp aten.lerp.Tensor aten.lerp.Scalar",
     .doc = "self + weight * (end - self).",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE | CFX_OP_NUMBERS,

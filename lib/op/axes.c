@@ -12,6 +12,9 @@
 /* ---- squeeze and unsqueeze ---- */
 
 /* A symbol is taken not to be 1. */
+CFX_PARAMS(params, SELF, A, TENSORS, DIM, DIMENSION, INDEX, START, END, STEP,
+           LENGTH, OFFSET, DIM1, DIM2, SIZE, STRIDE, STORAGE_OFFSET);
+
 static bool is_one(const cfx_call *call, cfx_dim d)
 {
     return !cfx_dim_ne(call->env, d, cfx_dim_int(1));
@@ -20,11 +23,11 @@ static bool is_one(const cfx_call *call, cfx_dim d)
 static cfx_status squeeze_axes(cfx_call *call, uint32_t mask)
 {
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     for (int i = v.rank - 1; i >= 0; i--)
         if (mask >> i & 1 && is_one(call, v.shape[i]))
             cfx_view_remove(&v, i);
-    return cfx_view_out(call, 0, &v);
+    return cfx_view_out(call, SELF, &v);
 }
 
 static cfx_status squeeze_infer(cfx_call *call)
@@ -35,8 +38,8 @@ static cfx_status squeeze_infer(cfx_call *call)
 static cfx_status squeeze_dim_infer(cfx_call *call)
 {
     int axis;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1),
-                                  cfx_call_tensor(call, 0)->rank, &axis);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM),
+                                  cfx_call_tensor(call, SELF)->rank, &axis);
     return st ? st : squeeze_axes(call, 1u << axis);
 }
 
@@ -44,13 +47,15 @@ static cfx_status squeeze_dims_infer(cfx_call *call)
 {
     uint32_t mask = 0;
     cfx_status st = CFX_OK;
-    if (cfx_call_len(call, 1))
-        st = cfx_infer_axes(call, 1, cfx_call_tensor(call, 0)->rank, &mask);
+    if (cfx_call_len(call, DIM))
+        st = cfx_infer_axes(call, DIM, cfx_call_tensor(call, SELF)->rank,
+                            &mask);
     return st ? st : squeeze_axes(call, mask);
 }
 
 static const cfx_op squeeze_dims = {
     .schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dims",
     .doc = "Take away those axes that have extent 1.",
     .infer = squeeze_dims_infer,
@@ -58,6 +63,7 @@ static const cfx_op squeeze_dims = {
 
 static const cfx_op squeeze_dim = {
     .schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.dim",
     .doc = "Take an axis away if it has extent 1.",
     .infer = squeeze_dim_infer,
@@ -66,6 +72,7 @@ static const cfx_op squeeze_dim = {
 
 const cfx_op cfx_op__squeeze = {
     .schema = "squeeze(Tensor(a) self) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.squeeze Tensor.squeeze aten.squeeze.default",
     .doc = "Take all axes of extent 1 away.",
     .infer = squeeze_infer,
@@ -76,16 +83,17 @@ static cfx_status unsqueeze_infer(cfx_call *call)
 {
     int axis;
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), v.rank + 1,
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), v.rank + 1,
                                   &axis);
     if (!st)
         st = cfx_view_unsqueeze(call, &v, axis);
-    return st ? st : cfx_view_out(call, 0, &v);
+    return st ? st : cfx_view_out(call, SELF, &v);
 }
 
 const cfx_op cfx_op__unsqueeze = {
     .schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.unsqueeze Tensor.unsqueeze aten.unsqueeze.default",
     .doc = "Put an axis of extent 1 in.",
     .infer = unsqueeze_infer,
@@ -105,22 +113,22 @@ static cfx_status at_least(cfx_call *call, cfx_view *v, int rank)
 static cfx_status atleast_infer(cfx_call *call)
 {
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     if (v.rank >= call->op->code)
-        return cfx_call_out_same(call, 0);
+        return cfx_call_out_same(call, SELF);
     cfx_status st = at_least(call, &v, call->op->code);
-    return st ? st : cfx_view_out(call, 0, &v);
+    return st ? st : cfx_view_out(call, SELF, &v);
 }
 
 static cfx_status atleast_list_infer(cfx_call *call)
 {
-    int n = cfx_call_len(call, 0), made = 0;
+    int n = cfx_call_len(call, TENSORS), made = 0;
     cfx_value *item = cfx_alloc(call->ctx, (size_t)n * sizeof(*item));
     cfx_status st = CFX_OK;
     if (!item)
         return cfx_no_memory(call->err);
     for (; !st && made < n; made += !st) {
-        cfx_tensor *t = cfx_call_item(call, 0, made).u.tensor;
+        cfx_tensor *t = cfx_call_item(call, TENSORS, made).u.tensor;
         cfx_view v;
         cfx_view_begin(&v, t);
         st = at_least(call, &v, call->op->code);
@@ -142,6 +150,7 @@ static cfx_status atleast_list_infer(cfx_call *call)
     static const cfx_op atleast_##n##d_list = {                               \
         .schema = "atleast_" #n "d.Sequence(Tensor(a)[*] tensors) "            \
                   "-> Tensor(a)[]",                                           \
+        .params = params,                                                     \
         .aliases = "torch.atleast_" #n "d aten.atleast_" #n "d.Sequence",     \
         .doc = "Give each tensor at least " #n " axes.",                      \
         .code = n,                                                            \
@@ -149,6 +158,7 @@ static cfx_status atleast_list_infer(cfx_call *call)
     };                                                                        \
     const cfx_op cfx_op__atleast_##n##d = {                                   \
         .schema = "atleast_" #n "d(Tensor(a) self) -> Tensor(a)",             \
+        .params = params,                                                     \
         .aliases = "torch.atleast_" #n "d aten.atleast_" #n "d.default",      \
         .doc = "Give a tensor at least " #n " axes.",                         \
         .code = n,                                                            \
@@ -164,26 +174,28 @@ ATLEAST(3)
 
 static cfx_status axis_of(cfx_call *call, int *axis)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     if (!x->rank)
         return cfx_call_fail(call, CFX_EINVAL,
                              "cannot be applied to a 0-dim tensor.");
-    return cfx_call_axis(call, cfx_call_int(call, 1), x->rank, axis);
+    return cfx_call_axis(call, cfx_call_int(call, DIM), x->rank, axis);
 }
 
 static cfx_status select_infer(cfx_call *call)
 {
     int axis;
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     cfx_status st = axis_of(call, &axis);
     if (!st)
-        st = cfx_view_select(call, &v, axis, cfx_value_dim(call->in[2]));
-    return st ? st : cfx_view_out(call, 0, &v);
+        st = cfx_view_select(call, &v, axis,
+                             cfx_value_dim(cfx_call_value(call, INDEX)));
+    return st ? st : cfx_view_out(call, SELF, &v);
 }
 
 const cfx_op cfx_op__select = {
     .schema = "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.select Tensor.select aten.select.int",
     .doc = "One element of an axis, which goes.",
     .infer = select_infer,
@@ -204,10 +216,11 @@ static cfx_status out_of_range(cfx_call *call, cfx_dim start, cfx_dim length,
 static cfx_status narrow_to(cfx_call *call, cfx_dim start, cfx_dim unknown)
 {
     cfx_shape_env *env = call->env;
-    cfx_dim zero = cfx_dim_int(0), length = cfx_value_dim(call->in[3]);
+    cfx_dim zero = cfx_dim_int(0);
+    cfx_dim length = cfx_value_dim(cfx_call_value(call, LENGTH));
     int axis;
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     cfx_status st = axis_of(call, &axis);
     if (st)
         return st;
@@ -224,18 +237,19 @@ static cfx_status narrow_to(cfx_call *call, cfx_dim start, cfx_dim unknown)
     v.offset = cfx_dim_add(env, v.offset,
                            cfx_dim_mul(env, start, v.stride[axis]));
     v.shape[axis] = length;
-    return cfx_view_out(call, 0, &v);
+    return cfx_view_out(call, SELF, &v);
 }
 
 static cfx_status narrow_infer(cfx_call *call)
 {
-    return narrow_to(call, cfx_value_dim(call->in[2]), cfx_dim_int(0));
+    return narrow_to(call, cfx_value_dim(cfx_call_value(call, START)),
+                     cfx_dim_int(0));
 }
 
 /* Where it begins does not matter while there are no numbers. */
 static cfx_status narrow_tensor_infer(cfx_call *call)
 {
-    const cfx_tensor *t = cfx_call_tensor(call, 2);
+    const cfx_tensor *t = cfx_call_tensor(call, START);
     cfx_dtype type = (cfx_dtype)t->dtype;
     cfx_dim zero = cfx_dim_int(0);
     if (t->rank || cfx_dtype_is_float(type) || type == CFX_BOOL)
@@ -253,6 +267,7 @@ static cfx_status narrow_tensor_infer(cfx_call *call)
 static const cfx_op narrow_tensor = {
     .schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt "
               "length) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.narrow Tensor.narrow aten.narrow.Tensor",
     .doc = "Part of an axis, from a place that a tensor tells.",
     .infer = narrow_tensor_infer,
@@ -261,6 +276,7 @@ static const cfx_op narrow_tensor = {
 const cfx_op cfx_op__narrow = {
     .schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) "
               "-> Tensor(a)",
+    .params = params,
     .aliases = "torch.narrow Tensor.narrow aten.narrow.default",
     .doc = "Part of an axis.",
     .infer = narrow_infer,
@@ -271,17 +287,19 @@ static cfx_status slice_infer(cfx_call *call)
 {
     int axis;
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
     cfx_status st = axis_of(call, &axis);
     if (!st)
-        st = cfx_view_slice(call, &v, axis, call->in[2], call->in[3],
-                            call->in[4]);
-    return st ? st : cfx_view_out(call, 0, &v);
+        st = cfx_view_slice(call, &v, axis, cfx_call_value(call, START),
+                            cfx_call_value(call, END),
+                            cfx_call_value(call, STEP));
+    return st ? st : cfx_view_out(call, SELF, &v);
 }
 
 const cfx_op cfx_op__slice = {
     .schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, "
               "SymInt? end=None, SymInt step=1) -> Tensor(a)",
+    .params = params,
     .aliases = "aten.slice.Tensor",
     .doc = "Part of an axis, as Python cuts it.",
     .infer = slice_infer,
@@ -292,16 +310,18 @@ const cfx_op cfx_op__slice = {
 static cfx_status diagonal_infer(cfx_call *call)
 {
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
-    cfx_status st = cfx_view_diagonal(call, &v, cfx_value_dim(call->in[1]),
-                                      cfx_call_int(call, 2),
-                                      cfx_call_int(call, 3));
-    return st ? st : cfx_view_out(call, 0, &v);
+    int k = cfx_call_place(call, SELF) < 0 ? A : SELF;
+    cfx_view_begin(&v, cfx_call_tensor(call, k));
+    cfx_status st = cfx_view_diagonal(
+        call, &v, cfx_value_dim(cfx_call_value(call, OFFSET)),
+        cfx_call_int(call, DIM1), cfx_call_int(call, DIM2));
+    return st ? st : cfx_view_out(call, k, &v);
 }
 
 const cfx_op cfx_op__diagonal = {
     .schema = "diagonal(Tensor(a) self, SymInt offset=0, int dim1=0, int "
               "dim2=1) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.diagonal Tensor.diagonal aten.diagonal.default",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
     .infer = diagonal_infer,
@@ -310,6 +330,7 @@ const cfx_op cfx_op__diagonal = {
 const cfx_op cfx_op__linalg_diagonal = {
     .schema = "linalg_diagonal(Tensor(a) A, *, SymInt offset=0, int dim1=-2, "
               "int dim2=-1) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.linalg.diagonal aten.linalg_diagonal.default",
     .doc = "Diagonals of the matrices that two axes span, as the last axis.",
     .infer = diagonal_infer,
@@ -321,12 +342,13 @@ static cfx_status unfold_infer(cfx_call *call)
 {
     cfx_shape_env *env = call->env;
     cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
-    cfx_dim size = cfx_value_dim(call->in[2]);
-    cfx_dim step = cfx_value_dim(call->in[3]);
+    cfx_dim size = cfx_value_dim(cfx_call_value(call, SIZE));
+    cfx_dim step = cfx_value_dim(cfx_call_value(call, STEP));
     int axis;
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), v.rank, &axis);
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIMENSION), v.rank,
+                                  &axis);
     if (st)
         return st;
     if (!cfx_dim_le(env, zero, size))
@@ -349,13 +371,14 @@ static cfx_status unfold_infer(cfx_call *call)
         v.stride[axis] = cfx_dim_mul(env, stride, step);
     }
     st = cfx_view_insert(call, &v, v.rank, size, stride);
-    return st ? st : cfx_view_out(call, 0, &v);
+    return st ? st : cfx_view_out(call, SELF, &v);
 }
 
 /* The name is that of the method; torch.nn.functional.unfold is another. */
 const cfx_op cfx_op__unfold_dim = {
     .schema = "unfold_dim(Tensor(a) self, int dimension, SymInt size, SymInt "
               "step) -> Tensor(a)",
+    .params = params,
     .aliases = "Tensor.unfold aten.unfold.default",
     .doc = "Windows of an axis, as the last axis.",
     .infer = unfold_infer,
@@ -366,9 +389,9 @@ const cfx_op cfx_op__unfold_dim = {
 static cfx_status as_strided_infer(cfx_call *call)
 {
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(call, 0));
-    int n = cfx_call_len(call, 1);
-    if (n != cfx_call_len(call, 2))
+    cfx_view_begin(&v, cfx_call_tensor(call, SELF));
+    int n = cfx_call_len(call, SIZE);
+    if (n != cfx_call_len(call, STRIDE))
         return cfx_call_fail(call, CFX_EINVAL, "mismatch in length of strides "
                              "and shape");
     if (n > CFX_MAX_RANK)
@@ -376,17 +399,18 @@ static cfx_status as_strided_infer(cfx_call *call)
                              CFX_MAX_RANK);
     v.rank = n;
     for (int i = 0; i < n; i++) {
-        v.shape[i] = cfx_call_dim(call, 1, i);
-        v.stride[i] = cfx_call_dim(call, 2, i);
+        v.shape[i] = cfx_call_dim(call, SIZE, i);
+        v.stride[i] = cfx_call_dim(call, STRIDE, i);
     }
-    if (cfx_call_has(call, 3))
-        v.offset = cfx_value_dim(call->in[3]);
-    return cfx_view_out(call, 0, &v);
+    if (cfx_call_has(call, STORAGE_OFFSET))
+        v.offset = cfx_value_dim(cfx_call_value(call, STORAGE_OFFSET));
+    return cfx_view_out(call, SELF, &v);
 }
 
 const cfx_op cfx_op__as_strided = {
     .schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
               "SymInt? storage_offset=None) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.as_strided Tensor.as_strided aten.as_strided.default "
                "aten._reshape_alias.default",
     .doc = "The memory of a tensor with the given extents and strides.",

@@ -14,32 +14,34 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 #include "op/view.h"
 
-enum { INPUT, WEIGHT, BIAS, MEAN, VAR, TRAINING, MOMENTUM, EPS };
+CFX_PARAMS(params, INPUT, WEIGHT, BIAS, RUNNING_MEAN, RUNNING_VAR, TRAINING,
+           MOMENTUM, EPS, CUDNN_ENABLED);
 
 static cfx_status check(cfx_call *call, const cfx_tensor *x)
 {
-    static const char *const name[] = {"", "weight", "bias", "running_mean",
-                                       "running_var"};
     bool training = cfx_call_bool(call, TRAINING);
     if (x->rank < 2)
         return cfx_call_fail(call, CFX_ESHAPE, "expected at least 2D input "
                              "(got %dD input)", x->rank);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
-    for (int k = WEIGHT; k <= VAR; k++) {
+    for (int k = WEIGHT; k <= RUNNING_VAR; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
-        if (!t && k >= MEAN && !training)
+        if (!t && k >= RUNNING_MEAN && !training)
             return cfx_call_fail(call, CFX_EINVAL, "Expected %s to be "
-                                 "defined when training=False", name[k]);
+                                 "defined when training=False",
+                                 cfx_call__param_name(call, k));
         if (t && (t->rank != 1 ||
                   !cfx_dim_eq(call->env, t->shape[0], x->shape[1]))) {
             char s[64], have[128];
             cfx_dim_format(x->shape[1], s, sizeof(s));
             cfx_tensor_format_type(t, have, sizeof(have));
             return cfx_call_fail(call, CFX_ESHAPE, "%s should contain %s "
-                                 "elements, but it is %s", name[k], s, have);
+                                 "elements, but it is %s",
+                                 cfx_call__param_name(call, k), s, have);
         }
     }
     return CFX_OK;
@@ -69,7 +71,7 @@ static void batch_norm_cost(const cfx_call *call, cfx_cost *cost)
     cfx_cost_normalize(call, cost, x->shape[1], cfx_call_has(call, WEIGHT),
                        cfx_call_has(call, BIAS));
     cost->bytes_written = cfx_cost_bytes_of(call, call->out[0]);
-    for (int k = MEAN; k <= VAR; k++)
+    for (int k = RUNNING_MEAN; k <= RUNNING_VAR; k++)
         if (cfx_call_has(call, k))
             cost->bytes_written = cfx_dim_add(
                 call->env, cost->bytes_written,
@@ -91,7 +93,7 @@ static void release(struct arrays *a)
 static cfx_dtype stat_type(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
-    const cfx_tensor *m = cfx_call_tensor(call, MEAN);
+    const cfx_tensor *m = cfx_call_tensor(call, RUNNING_MEAN);
     return (cfx_dtype)(m ? m->dtype : x->dtype);
 }
 
@@ -99,7 +101,7 @@ static cfx_status fetch(cfx_call *call, struct arrays *a)
 {
     *a = (struct arrays){.stat = stat_type(call)};
     bool last = cfx_view_both_last(cfx_call_tensor(call, INPUT), call->out[0]);
-    for (int k = INPUT; k <= VAR; k++) {
+    for (int k = INPUT; k <= RUNNING_VAR; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (!t)
             continue;
@@ -162,10 +164,10 @@ static cfx_status batch_norm_run(cfx_call *call)
         return CFX_ENOMEM;
     bool last = cfx_view_both_last(x, call->out[0]);
     struct extents e = extents_of(x, last);
-    const char *mean = training ? call->work : a.t[MEAN]->data;
+    const char *mean = training ? call->work : a.t[RUNNING_MEAN]->data;
     const char *var = training ? mean + (size_t)e.channels *
                                      cfx_dtype_size(a.stat)
-                               : a.t[VAR]->data;
+                               : a.t[RUNNING_VAR]->data;
     if (training) {
         double n = (double)(e.batch * e.inner);
         cfx_channel_stats(call->ctx, (cfx_dtype)x->dtype, a.stat,
@@ -176,8 +178,8 @@ static cfx_status batch_norm_run(cfx_call *call)
             release(&a);
             return cfx_context_check(call->ctx, call->err);
         }
-        move_running(call, MEAN, a.stat, mean, 1);
-        move_running(call, VAR, a.stat, var, n > 1 ? n / (n - 1) : 1);
+        move_running(call, RUNNING_MEAN, a.stat, mean, 1);
+        move_running(call, RUNNING_VAR, a.stat, var, n > 1 ? n / (n - 1) : 1);
     }
     cfx_tensor *y = call->out[0], *made = NULL;
     cfx_status st = CFX_OK;
@@ -209,6 +211,7 @@ const cfx_op cfx_op__batch_norm = {
               "bias=None, Tensor(a!)? running_mean=None, Tensor(b!)? "
               "running_var=None, bool training=False, float momentum=0.1, "
               "float eps=1e-05, bool cudnn_enabled=True) -> Tensor",
+    .params = params,
     .aliases = "torch.batch_norm aten.batch_norm.default",
     .variants = batch_norm_variants,
     .doc = "Normalize each channel by its statistics.",

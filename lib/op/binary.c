@@ -12,6 +12,8 @@
 
 /* ---- add and sub: self + alpha * other ---- */
 
+CFX_PARAMS(params, SELF, OTHER, ALPHA);
+
 static bool is_one(cfx_value v)
 {
     return cfx_value_number(v) == 1;
@@ -25,34 +27,38 @@ static cfx_status scaled_infer(cfx_call *call)
                              "operator, with two bool tensors is not "
                              "supported. Use the `^` or `logical_xor()` "
                              "operator instead.");
-    cfx_status st = cfx_binary_alpha(call, type, call->op->code == CFX_PW_SUB);
+    cfx_status st = cfx_binary_alpha(call, ALPHA, type,
+                                     call->op->code == CFX_PW_SUB);
     return st ? st : cfx_infer_pointwise(call, 0, 2, type);
 }
 
 static cfx_status scaled_run(cfx_call *call)
 {
     cfx_dtype type = cfx_binary_type(call, CFX_PW_ADD);
-    cfx_value alpha = call->in[2];
+    cfx_value self = cfx_call_value(call, SELF);
+    cfx_value other = cfx_call_value(call, OTHER);
+    cfx_value alpha = cfx_call_value(call, ALPHA);
     bool sub = call->op->code == CFX_PW_SUB;
     if (is_one(alpha))
         return cfx_loop_run(call, (cfx_pw)call->op->code, type, call->in, 2,
                             NULL);
     /* Of bools: either, or the first where the second is taken 0 times. */
     if (type == CFX_BOOL) {
-        cfx_value both[] = {call->in[0], call->in[alpha.u.i ? 1 : 0]};
+        cfx_value both[] = {self, alpha.u.i ? other : self};
         return cfx_loop_run(call, CFX_PW_ADD, type, both, 2, NULL);
     }
     if (alpha.kind == CFX_FLOAT)
         alpha.u.f = sub ? -alpha.u.f : alpha.u.f;
     else if (sub)
         alpha.u.i = (int64_t)(0 - (uint64_t)alpha.u.i);
-    cfx_value in[] = {call->in[0], call->in[1], alpha};
+    cfx_value in[] = {self, other, alpha};
     return cfx_loop_run(call, CFX_PW_ADD_SCALED, type, in, 3, NULL);
 }
 
 static void scaled_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_cost_pointwise(call, cost, is_one(call->in[2]) ? 1 : 2, 0);
+    cfx_cost_pointwise(call, cost,
+                       is_one(cfx_call_value(call, ALPHA)) ? 1 : 2, 0);
 }
 
 /* ATen's takes alpha by its place too. */
@@ -65,6 +71,7 @@ static const cfx_variant add_variants[] = {
 const cfx_op cfx_op__add = {
     .schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.add Tensor.add Tensor.__add__ Tensor.__radd__ "
                "operator.add aten.add.Tensor aten.add.Scalar",
     .inplace_aliases = "operator.iadd Tensor.__iadd__",
@@ -88,6 +95,7 @@ static const cfx_variant sub_variants[] = {
 const cfx_op cfx_op__sub = {
     .schema = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.sub torch.subtract Tensor.sub Tensor.subtract "
                "Tensor.__sub__ operator.sub aten.sub.Tensor aten.sub.Scalar",
     .inplace_aliases = "operator.isub Tensor.__isub__",
@@ -106,6 +114,7 @@ const cfx_op cfx_op__sub = {
                    inplace_, doc_, run_)                                      \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name overload "(Tensor self, Tensor other) -> Tensor",     \
+        .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .inplace_aliases = inplace_,                                          \
         .doc = doc_,                                                          \
@@ -127,8 +136,9 @@ static cfx_status number_first_run(cfx_call *call)
 {
     cfx_dtype type = cfx_binary_type(call, (cfx_pw)call->op->code);
     bool mul = call->op->code == CFX_PW_MUL;
-    cfx_value in[] = {call->in[1], call->in[0]};
-    if (call->in[0].kind == CFX_TENSOR || call->in[1].kind != CFX_TENSOR)
+    cfx_value self = cfx_call_value(call, SELF);
+    cfx_value in[] = {cfx_call_value(call, OTHER), self};
+    if (self.kind == CFX_TENSOR || in[0].kind != CFX_TENSOR)
         return cfx_binary_run(call);
     return cfx_loop_run(call, mul ? CFX_PW_MUL : CFX_PW_RDIV, type, in, 2,
                         NULL);

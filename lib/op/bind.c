@@ -172,7 +172,7 @@ static cfx_status bind_positional(cfx_bound *b, const cfx_schema *s,
     return CFX_OK;
 }
 
-static int param_named(const cfx_schema *s, const char *name)
+int cfx_param__named(const cfx_schema *s, const char *name)
 {
     int k = cfx_param_find(s, name, strlen(name));
     for (size_t i = 0; k < 0 && i < sizeof(synonyms) / sizeof(*synonyms); i++)
@@ -200,7 +200,7 @@ static cfx_status bind_keywords(cfx_bound *b, const cfx_schema *s,
     for (size_t i = 0; i < nkwargs; i++) {
         const char *name = kwargs[2 * i].u.str->text;
         cfx_value v = kwargs[2 * i + 1];
-        int k = param_named(s, name);
+        int k = cfx_param__named(s, name);
         if (k < 0 && !strcmp(name, "out") && v.kind == CFX_NONE)
             continue;
         if (k < 0)
@@ -255,7 +255,7 @@ static cfx_status map_variant(cfx_bound *b, const cfx_target *t,
         b->in[k] = to->params[k].init;
     for (int k = 0; k < from->nparams; k++) {
         const cfx_param *p = &from->params[k];
-        int at = param_named(to, p->name);
+        int at = cfx_param__named(to, p->name);
         if (at >= 0) {
             cfx_status st = fit(b, to, &to->params[at], in[k], &b->in[at],
                                 err);

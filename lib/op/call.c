@@ -7,6 +7,7 @@
  * element depends on its own only; otherwise the result is computed apart and
  * copied over.
  */
+#include <stddef.h>
 #include <stdio.h>
 
 #include "base/stop.h"
@@ -179,12 +180,13 @@ cfx_status cfx_call_out_view(cfx_call *call, int k, int rank,
     cfx_tensor *t;
     cfx_status st = cfx_call_new_view(call, &t, k, rank, shape, stride,
                                       offset);
-    return st ? st : add_out(call, t, k + 1);
+    return st ? st : add_out(call, t, cfx_call_place(call, k) + 1);
 }
 
 cfx_status cfx_call_out_same(cfx_call *call, int k)
 {
-    return add_out(call, cfx_tensor_ref(cfx_call_tensor(call, k)), k + 1);
+    return add_out(call, cfx_tensor_ref(cfx_call_tensor(call, k)),
+                   cfx_call_place(call, k) + 1);
 }
 
 cfx_status cfx_call_return_take(cfx_call *call, cfx_value v)
@@ -279,7 +281,7 @@ static cfx_status check_targets(cfx_call *call)
                      ? call->into->u.seq->len : 1;
     cfx_status st = CFX_OK;
     if (!call->into)
-        return check_inplace(call, cfx_call_tensor(call, 0));
+        return check_inplace(call, call->in[0].u.tensor);
     if (!call->nout || n != call->nout)
         return cfx_call_fail(call, CFX_EINVAL, "gives %d tensors, but out has "
                              "%u", (int)call->nout, n);
@@ -299,7 +301,8 @@ static bool writes_straight(const cfx_call *call, const cfx_tensor *t)
         !same_layout(call->out[0], t))
         return false;
     for (int k = 0; k < call->schema->nparams; k++) {
-        const cfx_tensor *x = cfx_call_tensor(call, k);
+        cfx_value v = call->in[k];
+        const cfx_tensor *x = v.kind == CFX_TENSOR ? v.u.tensor : NULL;
         if (x && x != t && cfx_tensor_shares(x, t) &&
             (x->data != t->data || !cfx_dim_same(x->offset, t->offset) ||
              x->rank != t->rank || !same_layout(x, t)))
@@ -536,8 +539,9 @@ static cfx_status check_metas(cfx_call *call)
     for (int k = 0; k < call->schema->nparams; k++) {
         cfx_value v = call->in[k];
         bool meta = is_meta(v);
-        for (int i = 0; i < cfx_call_len(call, k) && !meta; i++)
-            meta = is_meta(cfx_call_item(call, k, i));
+        uint32_t n = cfx_value_is_seq(v) ? v.u.seq->len : 0;
+        for (uint32_t i = 0; i < n && !meta; i++)
+            meta = is_meta(v.u.seq->item[i]);
         if (meta)
             return cfx_call_fail(call, CFX_EINVAL,
                                  "argument '%s' has no numbers",
@@ -630,6 +634,34 @@ static cfx_status finish(cfx_call *call, cfx_status st, cfx_value *out)
     return st;
 }
 
+/* ---- The state of a call ---- */
+
+/* On the stack; larger ones are allocated. */
+typedef union state_room {
+    max_align_t align;
+    unsigned char bytes[384];
+} state_room;
+
+static cfx_status take_state(cfx_call *call, state_room *room)
+{
+    size_t n = call->op->state_size;
+    call->state = NULL;
+    if (!n)
+        return CFX_OK;
+    call->state = n <= sizeof(*room) ? room : cfx_alloc(call->ctx, n);
+    if (!call->state)
+        return cfx_no_memory(call->err);
+    memset(call->state, 0, n);
+    return CFX_OK;
+}
+
+static void drop_state(cfx_call *call, const state_room *room)
+{
+    if (CFX_UNLIKELY(call->state && call->state != room))
+        cfx_free(call->ctx, call->state, call->op->state_size);
+    call->state = NULL;
+}
+
 /* ---- Costs ---- */
 
 static cfx_status find_cost(cfx_call *call, void *user)
@@ -665,21 +697,32 @@ static cfx_status look_at(cfx_call *call, cfx_call_look *look, void *user)
     return st;
 }
 
-cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
-                          cfx_value *out)
+static cfx_status look(cfx_call *call, cfx_call_look *at, void *user,
+                       cfx_value *out)
 {
     cfx_out_taken taken;
-    call->meta = true;
     cfx_status st = cfx_call__find_device(call);
     if (CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)))
-        return finish(call, st ? st : look_at(call, look, user), out);
+        return finish(call, st ? st : look_at(call, at, user), out);
     if (!st)
         st = cfx_call__take_out(call, &taken);
     if (st)
         return st;
-    st = look_at(call, look, user);
+    st = look_at(call, at, user);
     cfx_call__put_out(call, &taken);
     return finish(call, st, out);
+}
+
+cfx_status cfx_call__look(cfx_call *call, cfx_call_look *at, void *user,
+                          cfx_value *out)
+{
+    state_room room;
+    call->meta = true;
+    cfx_status st = take_state(call, &room);
+    if (!st)
+        st = look(call, at, user, out);
+    drop_state(call, &room);
+    return st;
 }
 
 cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
@@ -708,11 +751,9 @@ static cfx_status run_call(cfx_call *call)
     return run_op(call, false);
 }
 
-cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
+static cfx_status eager(cfx_call *call, cfx_value *out)
 {
     cfx_out_taken taken;
-    call->meta = false;
-    call->device = 0;
     cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
     if (CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)))
         return finish(call, heed_stop(call, st ? st : run_call(call)), out);
@@ -723,4 +764,16 @@ cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
     st = run_call(call);
     cfx_call__put_out(call, &taken);
     return finish(call, heed_stop(call, st), out);
+}
+
+cfx_status cfx_call_eager(cfx_call *call, cfx_value *out)
+{
+    state_room room;
+    call->meta = false;
+    call->device = 0;
+    cfx_status st = take_state(call, &room);
+    if (!st)
+        st = eager(call, out);
+    drop_state(call, &room);
+    return st;
 }

@@ -13,8 +13,6 @@
 #include "op/infer.h"
 #include "op/op_impl.h"
 
-#define ARG(name) cfx_loss_arg(call, name)
-
 /* What a class target chooses: its log-probabilities and weights, 0 where it
  * is ignored, and where that is. */
 struct chosen {
@@ -75,13 +73,13 @@ static cfx_value nll(cfx_scope *s, const cfx_call *call, cfx_value x,
                      cfx_value y, cfx_value *total)
 {
     struct chosen c;
-    cfx_value weight = ARG("weight");
+    cfx_value weight = ARG(WEIGHT);
     cfx_reduction how = cfx_loss_reduction(s, call);
     check_target(s, x, y);
     check_weight(s, x, weight);
     if (cfx_scope_failed(s))
         return cfx_none();
-    choose(s, x, y, weight, ARG("ignore_index"), &c);
+    choose(s, x, y, weight, ARG(IGNORE_INDEX), &c);
     cfx_value loss = TORCH("mul", TORCH("neg", c.log), c.weight);
     loss = TORCH("masked_fill", loss, c.ignored, cfx_int(0));
     *total = TORCH("sum", c.weight);
@@ -94,14 +92,14 @@ static cfx_value nll(cfx_scope *s, const cfx_call *call, cfx_value x,
 static cfx_value nll_loss_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value total;
-    return nll(s, call, call->in[0], call->in[1], &total);
+    return nll(s, call, ARG(INPUT), ARG(TARGET), &total);
 }
 
 static cfx_value nll_loss_forward_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value total, loss = nll(s, call, call->in[0], call->in[1], &total);
+    cfx_value total, loss = nll(s, call, ARG(INPUT), ARG(TARGET), &total);
     if (cfx_loss_reduction(s, call) == CFX_REDUCE_NONE &&
-        call->in[0].u.tensor->rank > 1)
+        ARG(INPUT).u.tensor->rank > 1)
         total = TORCH("zeros_like", total);
     return cfx_tuple(s, loss, total);
 }
@@ -125,6 +123,7 @@ CFX_COMPOSITE(nll_loss_forward)
 const cfx_op cfx_op__nll_loss_forward = {
     .schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, "
               "int reduction, SymInt ignore_index) -> (Tensor, Tensor)",
+    .params = cfx_loss_params,
     .aliases = "aten.nll_loss_forward.default aten.nll_loss2d_forward.default",
     .doc = "nll_loss, and the sum of the weights.",
     .infer = nll_loss_forward_infer,
@@ -154,7 +153,7 @@ static cfx_value sum_of_classes(cfx_scope *s, cfx_value v, cfx_value x)
 static cfx_value of_probabilities(cfx_scope *s, const cfx_call *call,
                                   cfx_value x, cfx_value y)
 {
-    cfx_value weight = ARG("weight"), smooth = ARG("label_smoothing");
+    cfx_value weight = ARG(WEIGHT), smooth = ARG(LABEL_SMOOTHING);
     double share = cfx_value_number(smooth);
     cfx_value classes = cfx_size(s, x, class_axis(x));
     if (!cfx_dtype_is_float((cfx_dtype)y.u.tensor->dtype))
@@ -183,7 +182,7 @@ static cfx_value of_probabilities(cfx_scope *s, const cfx_call *call,
 static cfx_value smoothed(cfx_scope *s, const cfx_call *call, cfx_value x,
                           cfx_value y, cfx_value share, cfx_value classes)
 {
-    cfx_value weight = ARG("weight"), total, spread = x;
+    cfx_value weight = ARG(WEIGHT), total, spread = x;
     cfx_value loss = nll(s, call, x, y, &total);
     if (cfx_scope_failed(s))
         return cfx_none();
@@ -191,7 +190,7 @@ static cfx_value smoothed(cfx_scope *s, const cfx_call *call, cfx_value x,
         spread = TORCH("mul", x, along_classes(s, weight, x));
     spread = sum_of_classes(s, spread, x);
     spread = TORCH("masked_fill", spread,
-                   TORCH("eq", y, ARG("ignore_index")), cfx_int(0));
+                   TORCH("eq", y, ARG(IGNORE_INDEX)), cfx_int(0));
     if (cfx_loss_reduction(s, call) != CFX_REDUCE_NONE)
         spread = TORCH("sum", spread);
     if (cfx_loss_reduction(s, call) == CFX_REDUCE_MEAN)
@@ -203,8 +202,8 @@ static cfx_value smoothed(cfx_scope *s, const cfx_call *call, cfx_value x,
 
 static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1], total;
-    cfx_value share = ARG("label_smoothing");
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), total;
+    cfx_value share = ARG(LABEL_SMOOTHING);
     double smooth = cfx_value_number(share);
     if (smooth < 0 || smooth > 1)
         return cfx_scope_fail(s, CFX_EINVAL, "label_smoothing must be between "
@@ -227,6 +226,7 @@ CFX_COMPOSITE(cross_entropy)
 const cfx_op cfx_op__cross_entropy = {
     .schema = "cross_entropy(" OLD_PAIR ", float label_smoothing=0.0) -> "
               "Tensor",
+    .params = cfx_loss_params,
     .aliases = "torch.nn.functional.cross_entropy",
     .variants = (const cfx_variant[]){
         {"aten.cross_entropy_loss.default(" SELF "int reduction=1, " IGNORE

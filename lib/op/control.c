@@ -26,10 +26,10 @@ cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
                                 cfx_value *out)
 {
     const cfx_spelling c = {.args = args, .nargs = n};
-    cfx_value f = call->in[k];
+    cfx_value f = cfx_call_value(call, k);
     if (f.kind != CFX_MODULE)
         return cfx_call_fail(call, CFX_EINVAL, "argument '%s' must be a "
-                             "graph, not %s", call->schema->params[k].name,
+                             "graph, not %s", cfx_call__param_name(call, k),
                              cfx_kind_name((cfx_kind)f.kind));
     return s->hook.call_graph(s, f.u.module, NULL, &c, NULL, out);
 }
@@ -199,9 +199,11 @@ static cfx_status both_branches(control *c, const cfx_seq *operands,
 {
     control_merge m = {c, "true_fn", "false_fn", false};
     cfx_value a = CFX_NOTHING, b = CFX_NOTHING;
-    cfx_status st = cfx_control__call(c, 1, operands->item, operands->len, &a);
+    cfx_status st = cfx_control__call(c, TRUE_FN, operands->item,
+                                      operands->len, &a);
     if (!st)
-        st = cfx_control__call(c, 2, operands->item, operands->len, &b);
+        st = cfx_control__call(c, FALSE_FN, operands->item, operands->len,
+                               &b);
     if (!st)
         st = cfx_control__merge(&m, a, b, out);
     cfx_value_unref(a);
@@ -211,32 +213,34 @@ static cfx_status both_branches(control *c, const cfx_seq *operands,
 
 cfx_status cfx_control__cond(control *c, cfx_value *out)
 {
-    const cfx_seq *operands = c->call->in[3].u.seq;
+    const cfx_seq *operands = list_of(c, OPERANDS);
     bool known, pred = false;
-    cfx_status st = cfx_control__truth(c, c->call->in[0], "pred", &known,
-                                       &pred);
+    cfx_status st = cfx_control__truth(c, cfx_call_value(c->call, PRED), "pred",
+                                       &known, &pred);
     if (st)
         return st;
-    return known ? cfx_control__call(c, pred ? 1 : 2, operands->item,
-                                     operands->len, out)
+    return known ? cfx_control__call(c, pred ? TRUE_FN : FALSE_FN,
+                                     operands->item, operands->len, out)
                  : both_branches(c, operands, out);
 }
 
 /* ---- Graphs that are only wrapped ---- */
 
-/* The graph stands in the last parameter but one, its arguments in the last. */
+/* Of invoke_subgraph's first two parameters either is the graph. */
 cfx_status cfx_control__wrap(control *c, cfx_value *out)
 {
-    int last = c->call->schema->nparams - 1;
-    const cfx_seq *operands = c->call->in[last].u.seq;
-    int enabled = c->call->schema->nparams == 6 ? 2 : -1;
-    if (enabled >= 0 && cfx_call_bool(c->call, enabled))
+    static const int graphs[] = {WRAPPED, SUBGRAPH, IDENTIFIER};
+    const cfx_seq *operands = list_of(c, OPERANDS);
+    bool autocast = cfx_call_place(c->call, DEVICE_TYPE) >= 0;
+    bool wrapped = cfx_call_place(c->call, WRAPPED) >= 0;
+    if (autocast && cfx_call_bool(c->call, ENABLED))
         return cfx_call_fail(c->call, CFX_EUNSUPPORTED,
                              "autocast is only supported where it is off");
-    for (int k = 0; k <= last; k++)
-        if (c->call->in[k].kind == CFX_MODULE)
-            return cfx_control__call(c, k, operands->item, operands->len, out);
-    return cfx_control__call(c, last - 1, NULL, 0, out);
+    for (int i = 0; i < 3; i++)
+        if (cfx_call_value(c->call, graphs[i]).kind == CFX_MODULE)
+            return cfx_control__call(c, graphs[i], operands->item,
+                                     operands->len, out);
+    return cfx_control__call(c, wrapped ? WRAPPED : IDENTIFIER, NULL, 0, out);
 }
 
 /* ---- The dispatch ---- */
@@ -253,7 +257,7 @@ cfx_status cfx_scope__call_higher_order(cfx_scope *s, cfx_call *call,
     return CFX_OK;
 }
 
-#define CONTROL(name, rule, schema_, aliases_, doc_)                        \
+#define CONTROL(name, rule, schema_, aliases_, doc_, ...)                   \
     static cfx_status name##_call(cfx_scope *s, cfx_call *call,             \
                                   cfx_value *out)                           \
     {                                                                       \
@@ -262,46 +266,60 @@ cfx_status cfx_scope__call_higher_order(cfx_scope *s, cfx_call *call,
     }                                                                       \
     const cfx_op cfx_op__##name = {                                         \
         .schema = schema_,                                                  \
+        .params = cfx_control_params,                                       \
         .aliases = aliases_,                                                \
         .doc = doc_,                                                        \
         .call_graphs = name##_call,                                         \
+        __VA_ARGS__                                                         \
     }
+
+/* A round for each slice of the first tensor. */
+static cfx_dim slices(const cfx_call *call)
+{
+    cfx_value xs = cfx_call_len(call, XS) ? cfx_call_item(call, XS, 0)
+                                          : cfx_none();
+    return xs.kind == CFX_TENSOR && xs.u.tensor->rank ? xs.u.tensor->shape[0]
+                                                      : cfx_dim_int(1);
+}
 
 CONTROL(cond, cond,
         "cond(any pred, any true_fn, any false_fn, any[] operands=[]) -> any",
         "torch.ops.higher_order.cond torch.cond",
-        "What one of two graphs gives.");
+        "What one of two graphs gives.", .flags = CFX_OP_ONE_GRAPH);
 CONTROL(while_loop, while_loop,
         "while_loop(any cond_fn, any body_fn, any[] carried_inputs, "
         "any[] additional_inputs=[]) -> any",
         "torch.ops.higher_order.while_loop",
-        "Repeat a graph on what it gave, as long as another gives true.");
+        "Repeat a graph on what it gave, as long as another gives true.", );
 CONTROL(map_impl, map,
         "map_impl(any f, any[] xs, any[] pos_args=[]) -> any",
         "torch.ops.higher_order.map_impl torch.ops.higher_order.map",
-        "What a graph gives for each slice of tensors, stacked.");
+        "What a graph gives for each slice of tensors, stacked.",
+        .rounds = slices);
 CONTROL(scan, scan,
         "scan(any combine_fn, any[] init, any[] xs, "
         "any[] additional_inputs=[]) -> any",
         "torch.ops.higher_order.scan",
-        "A graph that goes over the slices of tensors and carries values.");
+        "A graph that goes over the slices of tensors and carries values.",
+        .rounds = slices);
 CONTROL(associative_scan, associative_scan,
         "associative_scan(any combine_fn, any[] xs, "
         "any[] additional_inputs=[]) -> any",
         "torch.ops.higher_order.associative_scan",
-        "All results of combining slices of tensors from the first on.");
+        "All results of combining slices of tensors from the first on.",
+        .rounds = slices);
 CONTROL(wrap_with_set_grad_enabled, wrap,
         "wrap_with_set_grad_enabled(bool enabled, any wrapped, "
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_set_grad_enabled",
-        "Call a graph; there are no gradients to switch.");
+        "Call a graph; there are no gradients to switch.", );
 CONTROL(wrap_with_autocast, wrap,
         "wrap_with_autocast(str device_type, ScalarType? dtype, bool enabled, "
         "bool? cache_enabled, any wrapped, any[*] operands=[]) -> any",
         "torch.ops.higher_order.wrap_with_autocast",
-        "Call a graph, autocast being off.");
+        "Call a graph, autocast being off.", );
 CONTROL(invoke_subgraph, wrap,
         "invoke_subgraph(any subgraph, any identifier, "
         "any[*] operands=[]) -> any",
         "torch.ops.higher_order.invoke_subgraph",
-        "Call a graph that stands in several places.");
+        "Call a graph that stands in several places.", );

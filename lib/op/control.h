@@ -8,11 +8,22 @@
 
 #include "op/op_impl.h"
 
+CFX_PARAMS(cfx_control_params, PRED, TRUE_FN, FALSE_FN, OPERANDS, COND_FN,
+           BODY_FN, CARRIED_INPUTS, ADDITIONAL_INPUTS, F, XS, POS_ARGS,
+           COMBINE_FN, INIT, ENABLED, WRAPPED, DEVICE_TYPE, DTYPE,
+           CACHE_ENABLED, SUBGRAPH, IDENTIFIER);
+
 /* One such call, in the scope that it is made in. */
 typedef struct control {
     cfx_scope *s;
     cfx_call *call;
 } control;
+
+/* The list that parameter k is. */
+CFX_INLINE const cfx_seq *list_of(const control *c, int k)
+{
+    return cfx_call_value(c->call, k).u.seq;
+}
 
 typedef cfx_status control_run(control *c, cfx_value *out);
 

@@ -14,7 +14,7 @@ static cfx_status items_of(control *c, int k, cfx_value v, uint32_t least,
     if (!cfx_value_is_seq(v) || v.u.seq->len < least)
         return cfx_call_fail(c->call, CFX_EINVAL, "%s should return a tuple of"
                              " at least %u elements",
-                             c->call->schema->params[k].name, least);
+                             cfx_call__param_name(c->call, k), least);
     *items = v.u.seq->item;
     *n = v.u.seq->len;
     return CFX_OK;
@@ -96,9 +96,9 @@ static cfx_status any_round(control *c, control_row *row, uint32_t n)
     cfx_value result = CFX_NOTHING;
     cfx_status st = forget_numbers(c, row, n);
     if (!st)
-        st = cfx_control__call(c, 1, row->v, row->n, &result);
+        st = cfx_control__call(c, BODY_FN, row->v, row->n, &result);
     if (!st)
-        st = items_of(c, 1, result, n, &items, &count);
+        st = items_of(c, BODY_FN, result, n, &items, &count);
     if (!st)
         st = check_count(c, count, n);
     for (uint32_t i = 0; !st && i < n; i++) {
@@ -140,7 +140,7 @@ static cfx_status next_round(control *c, control_row *row, uint32_t n,
     *more = false;
     cfx_status st = cfx_context_check(c->s->ctx, c->call->err);
     if (!st)
-        st = cfx_control__call(c, 0, row->v, row->n, &result);
+        st = cfx_control__call(c, COND_FN, row->v, row->n, &result);
     if (st)
         return st;
     st = cfx_control__truth(c, result, "what cond_fn returns", &known, &go);
@@ -151,10 +151,10 @@ static cfx_status next_round(control *c, control_row *row, uint32_t n,
         return any_round(c, row, n);
     if (st || !go)
         return st;
-    st = cfx_control__call(c, 1, row->v, row->n, &result);
+    st = cfx_control__call(c, BODY_FN, row->v, row->n, &result);
     if (st)
         return st;
-    st = items_of(c, 1, result, n, &items, &count);
+    st = items_of(c, BODY_FN, result, n, &items, &count);
     if (!st)
         st = check_count(c, count, n);
     if (!st)
@@ -166,11 +166,11 @@ static cfx_status next_round(control *c, control_row *row, uint32_t n,
 
 cfx_status cfx_control__while_loop(control *c, cfx_value *out)
 {
-    const cfx_seq *carried = c->call->in[2].u.seq;
+    const cfx_seq *carried = list_of(c, CARRIED_INPUTS);
     uint32_t n = carried->len;
     control_row row = {.n = 0};
     bool more = true;
-    cfx_status st = fill_row(c, &row, carried, c->call->in[3].u.seq);
+    cfx_status st = fill_row(c, &row, carried, list_of(c, ADDITIONAL_INPUTS));
     for (uint64_t i = 0; !st && more; i++)
         st = next_round(c, &row, n, i, &more);
     if (!st)
@@ -348,10 +348,10 @@ static cfx_status map_round(sweep *w, int64_t i, bool *more)
     if (!st)
         st = take_slices(w, i, 0);
     if (!st)
-        st = cfx_control__call(w->c, 0, w->args.v, w->args.n, &result);
+        st = cfx_control__call(w->c, F, w->args.v, w->args.n, &result);
     if (st)
         return st;
-    st = items_of(w->c, 0, result, 0, &items, &n);
+    st = items_of(w->c, F, result, 0, &items, &n);
     if (!st)
         st = gather(w, i, items, n);
     *more = !st && !is_symbolic(items, n);
@@ -370,11 +370,11 @@ static void release(sweep *w)
 
 cfx_status cfx_control__map(control *c, cfx_value *out)
 {
-    sweep w = {.c = c, .xs = c->call->in[1].u.seq};
+    sweep w = {.c = c, .xs = list_of(c, XS)};
     bool more = true;
     cfx_status st = check_slices(&w, "mapped xs");
     if (!st)
-        st = fill_row(c, &w.args, w.xs, c->call->in[2].u.seq);
+        st = fill_row(c, &w.args, w.xs, list_of(c, POS_ARGS));
     for (int64_t i = 0; !st && more; i++)
         st = map_round(&w, i, &more);
     if (!st)
@@ -398,10 +398,10 @@ static cfx_status scan_round(sweep *w, int64_t i, uint32_t n, bool both,
     if (!st)
         st = take_slices(w, i, n);
     if (!st)
-        st = cfx_control__call(c, 0, w->args.v, w->args.n, &result);
+        st = cfx_control__call(c, COMBINE_FN, w->args.v, w->args.n, &result);
     if (st)
         return st;
-    st = items_of(c, 0, result, n, &items, &count);
+    st = items_of(c, COMBINE_FN, result, n, &items, &count);
     bool symbolic = !st && is_symbolic(items, count);
     for (uint32_t k = 0; symbolic && !st && k < n; k++) {
         cfx_value v = CFX_NOTHING;
@@ -438,14 +438,14 @@ static cfx_status scan_args(sweep *w, const cfx_seq *init,
 
 cfx_status cfx_control__scan(control *c, cfx_value *out)
 {
-    const cfx_seq *init = c->call->in[1].u.seq;
-    sweep w = {.c = c, .xs = c->call->in[2].u.seq};
+    const cfx_seq *init = list_of(c, INIT);
+    sweep w = {.c = c, .xs = list_of(c, XS)};
     control_row all = {.n = 0};
     uint32_t n = init->len;
     bool more = true;
     cfx_status st = check_slices(&w, "xs");
     if (!st)
-        st = scan_args(&w, init, c->call->in[3].u.seq);
+        st = scan_args(&w, init, list_of(c, ADDITIONAL_INPUTS));
     for (int64_t i = 0; !st && more; i++)
         st = scan_round(&w, i, n, false, &more);
     if (!st)
@@ -473,12 +473,12 @@ static cfx_status first_slices(sweep *w, uint32_t n)
 
 cfx_status cfx_control__associative_scan(control *c, cfx_value *out)
 {
-    const cfx_seq *xs = c->call->in[1].u.seq;
+    const cfx_seq *xs = list_of(c, XS);
     sweep w = {.c = c, .xs = xs};
     uint32_t n = xs->len;
     cfx_status st = check_slices(&w, "xs");
     if (!st)
-        st = scan_args(&w, xs, c->call->in[2].u.seq);
+        st = scan_args(&w, xs, list_of(c, ADDITIONAL_INPUTS));
     if (!st)
         st = first_slices(&w, n);
     bool more = !st && !cfx_dim_is(w.rounds, 1);

@@ -15,11 +15,15 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 #include "op/view.h"
 
 enum { MAX_SPATIAL = CFX_CONV_MAX_SPATIAL };
 
-/* The arguments, which stand in different places in the schemas. */
+CFX_PARAMS(params, INPUT, WEIGHT, BIAS, STRIDE, PADDING, OUTPUT_PADDING,
+           GROUPS, DILATION);
+
+/* The state of a call: its arguments as they were read. */
 struct conv {
     const cfx_tensor *x, *w, *b;
     int spatial;
@@ -33,11 +37,11 @@ enum { TRANSPOSED = 8 };
 /* Padding "same" needs dilation * (k - 1) in all, the odd one behind. */
 static cfx_status read_padding(const cfx_call *call, struct conv *c)
 {
-    const char *word = cfx_call_str(call, 4);
+    const char *word = cfx_call_str(call, PADDING);
     for (int i = 0; i < c->spatial; i++)
         c->pad[i] = cfx_dim_int(0);
     if (!word) {
-        cfx_infer_spatial(call, 4, c->spatial, c->pad);
+        cfx_infer_spatial(call, PADDING, c->spatial, c->pad);
         return CFX_OK;
     }
     c->same = !strcmp(word, "same");
@@ -59,14 +63,13 @@ static cfx_status read_padding(const cfx_call *call, struct conv *c)
 
 static cfx_status read_conv(const cfx_call *call, struct conv *c)
 {
-    memset(c, 0, sizeof(*c));
-    c->x = cfx_call_tensor(call, 0);
-    c->w = cfx_call_tensor(call, 1);
-    c->b = cfx_call_tensor(call, 2);
+    static const int lists[] = {STRIDE, PADDING, OUTPUT_PADDING, DILATION};
+    c->x = cfx_call_tensor(call, INPUT);
+    c->w = cfx_call_tensor(call, WEIGHT);
+    c->b = cfx_call_tensor(call, BIAS);
     c->spatial = call->op->code & 7;
     c->transposed = call->op->code & TRANSPOSED;
     c->batched = c->x->rank == c->spatial + 2;
-    int dilation = c->transposed ? 7 : 5, groups = 6;
     if (c->w->rank != c->spatial + 2 ||
         (!c->batched && c->x->rank != c->spatial + 1))
         return cfx_call_fail(call, CFX_ESHAPE, "Expected %dD (unbatched) or "
@@ -74,16 +77,15 @@ static cfx_status read_conv(const cfx_call *call, struct conv *c)
                              "input of rank %d and weight of rank %d",
                              c->spatial + 1, c->spatial + 2, c->spatial + 2,
                              c->x->rank, c->w->rank);
-    for (int k = 3; k < call->schema->nparams; k++)
-        if (cfx_call_len(call, k) > c->spatial)
+    for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++)
+        if (cfx_call_len(call, lists[i]) > c->spatial)
             return cfx_call_fail(call, CFX_EINVAL, "%s needs %d numbers, not "
-                                 "%d", call->schema->params[k].name,
-                                 c->spatial, cfx_call_len(call, k));
-    cfx_infer_spatial(call, 3, c->spatial, c->stride);
-    cfx_infer_spatial(call, dilation, c->spatial, c->dilation);
-    if (c->transposed)
-        cfx_infer_spatial(call, 5, c->spatial, c->more);
-    c->groups = cfx_value_dim(call->in[groups]);
+                                 "%d", cfx_call__param_name(call, lists[i]),
+                                 c->spatial, cfx_call_len(call, lists[i]));
+    cfx_infer_spatial(call, STRIDE, c->spatial, c->stride);
+    cfx_infer_spatial(call, DILATION, c->spatial, c->dilation);
+    cfx_infer_spatial(call, OUTPUT_PADDING, c->spatial, c->more);
+    c->groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     return read_padding(call, c);
 }
 
@@ -343,19 +345,19 @@ static cfx_status give(cfx_call *call, const struct conv *c,
 
 static cfx_status conv_infer(cfx_call *call)
 {
-    struct conv c;
+    struct conv *c = call->state;
     cfx_dim shape[MAX_SPATIAL + 2];
-    cfx_status st = read_conv(call, &c);
+    cfx_status st = read_conv(call, c);
     if (!st)
-        st = check_numbers(call, &c);
+        st = check_numbers(call, c);
     if (!st)
-        st = check_channels(call, &c);
+        st = check_channels(call, c);
     if (!st)
-        st = out_shape(call, &c, shape);
-    return st ? st : give(call, &c, shape);
+        st = out_shape(call, c, shape);
+    return st ? st : give(call, c, shape);
 }
 
-static void plan(const cfx_call *call, const struct conv *c, cfx_conv *k);
+static void plan(const cfx_call *call, cfx_conv *k);
 
 static bool is_known(const cfx_tensor *t)
 {
@@ -368,17 +370,16 @@ static bool is_known(const cfx_tensor *t)
 /* What the kernel says of shapes that are numbers. */
 static const char *algorithm(const cfx_call *call)
 {
-    struct conv c;
+    const struct conv *c = call->state;
     cfx_conv k;
-    if (!is_known(cfx_call_tensor(call, 0)) ||
-        !is_known(cfx_call_tensor(call, 1)) || !is_known(call->out[0]) ||
-        read_conv(call, &c) || c.transposed || !cfx_dim_is_int(c.groups))
+    if (!is_known(c->x) || !is_known(c->w) || !is_known(call->out[0]) ||
+        c->transposed || !cfx_dim_is_int(c->groups))
         return NULL;
-    for (int i = 0; i < c.spatial; i++)
-        if (!cfx_dim_is_int(c.stride[i]) || !cfx_dim_is_int(c.pad[i]) ||
-            !cfx_dim_is_int(c.dilation[i]))
+    for (int i = 0; i < c->spatial; i++)
+        if (!cfx_dim_is_int(c->stride[i]) || !cfx_dim_is_int(c->pad[i]) ||
+            !cfx_dim_is_int(c->dilation[i]))
             return NULL;
-    plan(call, &c, &k);
+    plan(call, &k);
     return cfx_conv_algorithm(&k);
 }
 
@@ -386,40 +387,37 @@ static const char *algorithm(const cfx_call *call)
 static cfx_dim bytes_read(const cfx_call *call)
 {
     cfx_cost_axis axis[MAX_SPATIAL];
-    struct conv c;
-    if (read_conv(call, &c))
-        return CFX_DIM_BAD;
-    for (int i = 0; i < c.spatial; i++) {
-        int at = c.x->rank - c.spatial + i;
-        axis[i] = (cfx_cost_axis){c.x->shape[at], call->out[0]->shape[at],
-                                  c.w->shape[i + 2], c.stride[i], c.pad[i],
-                                  c.dilation[i]};
+    const struct conv *c = call->state;
+    for (int i = 0; i < c->spatial; i++) {
+        int at = c->x->rank - c->spatial + i;
+        axis[i] = (cfx_cost_axis){c->x->shape[at], call->out[0]->shape[at],
+                                  c->w->shape[i + 2], c->stride[i], c->pad[i],
+                                  c->dilation[i]};
     }
-    cfx_dim n = cfx_cost_windows(call, c.x, axis, c.spatial);
-    n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c.w));
-    return c.b ? cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c.b)) : n;
+    cfx_dim n = cfx_cost_windows(call, c->x, axis, c->spatial);
+    n = cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c->w));
+    return c->b ? cfx_dim_add(call->env, n, cfx_cost_bytes_of(call, c->b)) : n;
 }
 
 static void conv_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, 1);
-    bool transposed = call->op->code & TRANSPOSED;
+    const struct conv *c = call->state;
     cfx_dim y = cfx_cost_numel(call, call->out[0]);
-    cost->macs = transposed ? cfx_cost_numel(call, cfx_call_tensor(call, 0))
-                            : y;
-    for (int i = 1; i < w->rank; i++)
-        cost->macs = cfx_dim_mul(call->env, cost->macs, w->shape[i]);
-    if (cfx_call_has(call, 2))
+    cost->macs = c->transposed ? cfx_cost_numel(call, c->x) : y;
+    for (int i = 1; i < c->w->rank; i++)
+        cost->macs = cfx_dim_mul(call->env, cost->macs, c->w->shape[i]);
+    if (c->b)
         cost->ops = y;
     cost->algorithm = algorithm(call);
-    if (!transposed)
+    if (!c->transposed)
         cost->bytes_read = bytes_read(call);
 }
 
 /* ---- Running ---- */
 
-static void plan(const cfx_call *call, const struct conv *c, cfx_conv *k)
+static void plan(const cfx_call *call, cfx_conv *k)
 {
+    const struct conv *c = call->state;
     const cfx_tensor *y = call->out[0];
     *k = (cfx_conv){
         .dtype = (cfx_dtype)c->x->dtype,
@@ -442,29 +440,25 @@ static void plan(const cfx_call *call, const struct conv *c, cfx_conv *k)
 
 static size_t conv_workspace(const cfx_call *call)
 {
-    struct conv c;
+    const struct conv *c = call->state;
     cfx_conv k;
-    if (read_conv(call, &c))
-        return 0;
-    plan(call, &c, &k);
-    return c.transposed ? cfx_conv_transpose_workspace(call->ctx, &k)
-                        : cfx_conv_workspace(call->ctx, &k);
+    plan(call, &k);
+    return c->transposed ? cfx_conv_transpose_workspace(call->ctx, &k)
+                         : cfx_conv_workspace(call->ctx, &k);
 }
 
 /* The kernels are row-major: the call has copies of what is not. */
 static cfx_status conv_run(cfx_call *call)
 {
-    struct conv c;
+    const struct conv *c = call->state;
+    const cfx_tensor *bias = cfx_call_tensor(call, BIAS);
     cfx_conv k;
-    cfx_status st = read_conv(call, &c);
-    if (st)
-        return st;
-    plan(call, &c, &k);
-    k.x = c.x->data;
-    k.w = c.w->data;
-    k.bias = c.b ? c.b->data : NULL;
+    plan(call, &k);
+    k.x = cfx_call_tensor(call, INPUT)->data;
+    k.w = cfx_call_tensor(call, WEIGHT)->data;
+    k.bias = bias ? bias->data : NULL;
     k.y = call->out[0]->data;
-    if (c.transposed)
+    if (c->transposed)
         cfx_conv_transpose_run(call->ctx, &k, call->work);
     else
         cfx_conv_run(call->ctx, &k, call->work);
@@ -479,10 +473,12 @@ static cfx_status conv_run(cfx_call *call)
         .schema = "conv" #n "d.padding(Tensor input, Tensor weight, Tensor? "\
                   "bias=None, SymInt[" #n "] stride=1, str padding='valid', "\
                   "SymInt[" #n "] dilation=1, SymInt groups=1) -> Tensor",   \
+        .params = params,                                                    \
         .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "      \
                    "aten.conv" #n "d.padding",                               \
         .doc = "A convolution with padding given by a word.",                \
         .code = n,                                                           \
+        .state_size = sizeof(struct conv),                                   \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
@@ -495,10 +491,12 @@ static cfx_status conv_run(cfx_call *call)
                   "bias=None, SymInt[" #n "] stride=1, SymInt[" #n "] "      \
                   "padding=0, SymInt[" #n "] dilation=1, SymInt groups=1) "  \
                   "-> Tensor",                                               \
+        .params = params,                                                    \
         .aliases = "torch.conv" #n "d torch.nn.functional.conv" #n "d "      \
                    "aten.conv" #n "d.default",                               \
         .doc = "A convolution over " #n " spatial axes.",                    \
         .code = n,                                                           \
+        .state_size = sizeof(struct conv),                                   \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \
@@ -512,12 +510,14 @@ static cfx_status conv_run(cfx_call *call)
                   "Tensor? bias=None, SymInt[" #n "] stride=1, SymInt[" #n   \
                   "] padding=0, SymInt[" #n "] output_padding=0, SymInt "    \
                   "groups=1, SymInt[" #n "] dilation=1) -> Tensor",          \
+        .params = params,                                                    \
         .aliases = "torch.conv_transpose" #n "d "                            \
                    "torch.nn.functional.conv_transpose" #n "d "              \
                    "aten.conv_transpose" #n "d.default "                     \
                    "aten.conv_transpose" #n "d.input",                       \
         .doc = "The transpose of a convolution over " #n " axes.",           \
         .code = n | TRANSPOSED,                                              \
+        .state_size = sizeof(struct conv),                                   \
         .infer = conv_infer,                                                 \
         .cost = conv_cost,                                                   \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                               \

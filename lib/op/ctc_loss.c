@@ -19,8 +19,10 @@
 #include "op/loss.h"
 #include "op/op_impl.h"
 
-enum { LOG_PROBS, TARGETS, INPUT_LENGTHS, TARGET_LENGTHS, BLANK, REDUCTION,
-       ZERO_INFINITY };
+/* The state of a call. */
+struct ctc {
+    cfx_reduction how;
+};
 
 static bool is_batched(const cfx_call *call)
 {
@@ -48,22 +50,22 @@ static cfx_status read_reduction(cfx_call *call, cfx_reduction *out)
 /* A list or a tensor of a length for each sample. */
 static cfx_status check_lengths(cfx_call *call, int k)
 {
-    cfx_value v = call->in[k];
+    cfx_value v = cfx_call_value(call, k);
     const cfx_tensor *t = cfx_call_tensor(call, k);
     cfx_dim n = cfx_dim_int(1);
     if (t && cfx_dtype_is_float((cfx_dtype)t->dtype))
         return cfx_call_fail(call, CFX_EDTYPE, "%s must be integral",
-                             call->schema->params[k].name);
+                             cfx_call__param_name(call, k));
     if (t)
         n = cfx_infer_numel(call->env, t->rank, t->shape);
     else if (cfx_value_is_seq(v))
         n = cfx_dim_int(cfx_call_len(call, k));
     else if (v.kind != CFX_INT)
         return cfx_call_fail(call, CFX_EINVAL, "%s must be integers",
-                             call->schema->params[k].name);
+                             cfx_call__param_name(call, k));
     if (!cfx_dim_eq(call->env, n, batch(call)))
         return cfx_call_fail(call, CFX_ESHAPE, "%s must be of size batch_size",
-                             call->schema->params[k].name);
+                             cfx_call__param_name(call, k));
     return CFX_OK;
 }
 
@@ -91,18 +93,18 @@ static cfx_status check_tensors(cfx_call *call)
 
 static cfx_status ctc_infer(cfx_call *call)
 {
-    cfx_reduction how;
+    struct ctc *c = call->state;
     cfx_status st = check_tensors(call);
     if (!st)
         st = check_lengths(call, INPUT_LENGTHS);
     if (!st)
         st = check_lengths(call, TARGET_LENGTHS);
     if (!st)
-        st = read_reduction(call, &how);
+        st = read_reduction(call, &c->how);
     if (st)
         return st;
     cfx_dim n = batch(call);
-    int rank = how == CFX_REDUCE_NONE && is_batched(call);
+    int rank = c->how == CFX_REDUCE_NONE && is_batched(call);
     const cfx_tensor *x = cfx_call_tensor(call, LOG_PROBS);
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, &n);
 }
@@ -135,8 +137,8 @@ static int64_t length_at(const cfx_call *call, int k, int64_t i)
 {
     const cfx_tensor *t = cfx_call_tensor(call, k);
     if (!t)
-        return cfx_value_is_seq(call->in[k])
-                   ? cfx_call_item(call, k, (int)i).u.i : call->in[k].u.i;
+        return cfx_call_len(call, k) ? cfx_call_item(call, k, (int)i).u.i
+                                     : cfx_call_int(call, k);
     cfx_dtype type = (cfx_dtype)t->dtype;
     int64_t at = 0;
     for (int axis = t->rank - 1; axis >= 0; axis--) {
@@ -277,17 +279,14 @@ static cfx_status ctc_run(cfx_call *call)
     struct sample p = {.x = cfx_call_tensor(call, LOG_PROBS),
                        .y = cfx_call_tensor(call, TARGETS),
                        .blank = cfx_call_int(call, BLANK)};
-    cfx_reduction how = CFX_REDUCE_NONE;
+    const struct ctc *c = call->state;
     size_t states = 2 * (size_t)cfx_dim_value(p.y->shape[p.y->rank - 1]) + 1;
-    cfx_status st = read_reduction(call, &how);
-    if (st)
-        return st;
     double *work = cfx_calloc(call->ctx, 2 * states, sizeof(*work));
     if (!work)
         return cfx_no_memory(call->err);
     p.alpha = work;
     p.next = work + states;
-    st = each_sample(call, &p, how);
+    cfx_status st = each_sample(call, &p, c->how);
     cfx_free(call->ctx, work, 2 * states * sizeof(*work));
     return st;
 }
@@ -298,6 +297,7 @@ static cfx_status ctc_run(cfx_call *call)
 const cfx_op cfx_op__ctc_loss = {
     .schema = "ctc_loss(" LENGTHS("any") CFX_LOSS_REDUCTION ", bool "
               "zero_infinity=False) -> Tensor",
+    .params = cfx_loss_params,
     .aliases = "torch.nn.functional.ctc_loss",
     .variants = (const cfx_variant[]){
         {"aten.ctc_loss.IntList(" LENGTHS("int[]") "int reduction=1, bool "
@@ -306,6 +306,7 @@ const cfx_op cfx_op__ctc_loss = {
          "zero_infinity=False) -> Tensor", NULL},
         {NULL, NULL}},
     .doc = "The negative log-probability of labels over all alignments.",
+    .state_size = sizeof(struct ctc),
     .infer = ctc_infer,
     .cost = ctc_cost,
     .run = ctc_run,

@@ -85,7 +85,7 @@ static cfx_status map_to_cpu(cfx_call *call, const char *name)
 
 cfx_status cfx_call__take_device(cfx_call *call, int k)
 {
-    cfx_value v = call->in[k];
+    cfx_value v = cfx_call_value(call, k);
     cfx_device_label device;
     if (cfx_value_is_none(v))
         return CFX_OK;

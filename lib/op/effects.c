@@ -9,24 +9,15 @@
  * that is a node may turn out to be true. */
 static bool is_at_rest(const cfx_call *call)
 {
-    for (int k = 0; k < call->schema->nparams; k++) {
-        const char *name = call->schema->params[k].name;
-        if (call->in[k].kind == CFX_BOOL_VALUE && !call->in[k].u.i &&
-            (!strcmp(name, "training") || !strcmp(name, "train") ||
-             !strcmp(name, "use_input_stats")))
-            return true;
-    }
-    return false;
+    int k = call->schema->training;
+    return k >= 0 && call->in[k].kind == CFX_BOOL_VALUE && !call->in[k].u.i;
 }
 
 /* The same for random numbers: may anything be dropped? */
 static bool drops_nothing(const cfx_call *call)
 {
-    for (int k = 0; k < call->schema->nparams; k++)
-        if (call->in[k].kind == CFX_FLOAT && call->in[k].u.f == 0 &&
-            !strcmp(call->schema->params[k].name, "dropout_p"))
-            return true;
-    return false;
+    int k = call->schema->dropout_p;
+    return k >= 0 && call->in[k].kind == CFX_FLOAT && call->in[k].u.f == 0;
 }
 
 cfx_effects cfx_call_effects(const cfx_call *call)

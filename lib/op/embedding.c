@@ -15,7 +15,14 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-enum { WEIGHT, INDICES };
+CFX_PARAMS(params, SELF, INPUT, WEIGHT, INDICES, OFFSETS, PADDING_IDX,
+           SCALE_GRAD_BY_FREQ, SPARSE, MODE, PER_SAMPLE_WEIGHTS,
+           INCLUDE_LAST_OFFSET, MAX_NORM, NORM_TYPE);
+
+/* The parameters of torch.nn.functional.embedding and embedding_bag, by their
+ * places. */
+enum { F_INPUT, F_WEIGHT, F_PADDING, F_MAX_NORM, F_NORM_TYPE };
+enum { F_OFFSETS = 2, F_MODE = 6, F_EACH = 8, F_LAST, F_BAG_PADDING };
 
 static cfx_status check_table(cfx_call *call, const cfx_tensor *w,
                               const cfx_tensor *index)
@@ -105,21 +112,19 @@ static cfx_status check_padding(cfx_call *call, cfx_value weight, cfx_value v)
 static cfx_status functional_lower(cfx_call *call, const cfx_value *in,
                                    cfx_value *out)
 {
-    cfx_status st = need_max_norm(call, in[3], false);
+    cfx_status st = need_max_norm(call, in[F_MAX_NORM], false);
     if (!st)
-        st = check_padding(call, in[1], in[2]);
-    out[WEIGHT] = in[1];
-    out[INDICES] = in[0];
+        st = check_padding(call, in[F_WEIGHT], in[F_PADDING]);
+    out[cfx_call_place(call, WEIGHT)] = in[F_WEIGHT];
+    out[cfx_call_place(call, INDICES)] = in[F_INPUT];
     return st;
 }
 
 /* ---- max_norm ---- */
 
-enum { MAX_NORM = 2, NORM_TYPE };
-
 static cfx_status renorm_infer(cfx_call *call)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    const cfx_tensor *w = cfx_call_tensor(call, SELF);
     cfx_status st = check_table(call, w, cfx_call_tensor(call, INDICES));
     if (!st)
         st = cfx_infer_need_float(call, (cfx_dtype)w->dtype);
@@ -193,7 +198,7 @@ static cfx_status shorten_rows(cfx_call *call, const cfx_tensor *w,
 
 static cfx_status renorm_run(cfx_call *call)
 {
-    cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, WEIGHT),
+    cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
     return st ? st : shorten_rows(call, call->out[0],
                                   cfx_call_tensor(call, INDICES),
@@ -204,6 +209,7 @@ static cfx_status renorm_run(cfx_call *call)
 const cfx_op cfx_op__embedding_renorm = {
     .schema = "embedding_renorm(Tensor self, Tensor indices, float max_norm, "
               "float norm_type) -> Tensor",
+    .params = params,
     .aliases = "aten.embedding_renorm.default",
     .inplace_aliases = "torch.embedding_renorm_ aten.embedding_renorm_.default",
     .doc = "A table, of which some rows are made no longer than a norm.",
@@ -232,13 +238,13 @@ static cfx_status max_norm_run(cfx_call *call)
 static cfx_status max_norm_lower(cfx_call *call, const cfx_value *in,
                                  cfx_value *out)
 {
-    cfx_status st = need_max_norm(call, in[3], true);
+    cfx_status st = need_max_norm(call, in[F_MAX_NORM], true);
     if (!st)
-        st = check_padding(call, in[1], in[2]);
-    out[WEIGHT] = in[1];
-    out[INDICES] = in[0];
-    out[MAX_NORM] = in[3];
-    out[NORM_TYPE] = in[4];
+        st = check_padding(call, in[F_WEIGHT], in[F_PADDING]);
+    out[cfx_call_place(call, WEIGHT)] = in[F_WEIGHT];
+    out[cfx_call_place(call, INDICES)] = in[F_INPUT];
+    out[cfx_call_place(call, MAX_NORM)] = in[F_MAX_NORM];
+    out[cfx_call_place(call, NORM_TYPE)] = in[F_NORM_TYPE];
     return st;
 }
 
@@ -250,6 +256,7 @@ static cfx_status max_norm_lower(cfx_call *call, const cfx_value *in,
 static const cfx_op embedding_max_norm = {
     .schema = "embedding.max_norm(Tensor(a!) weight, Tensor indices, float "
               "max_norm, float norm_type=2.0) -> Tensor",
+    .params = params,
     .variants = (const cfx_variant[]){{EMBEDDING, max_norm_lower},
                                       {NULL, NULL}},
     .doc = "Rows of a table, which are made no longer than a norm first.",
@@ -262,6 +269,7 @@ const cfx_op cfx_op__embedding = {
     .schema = "embedding(Tensor weight, Tensor indices, SymInt "
               "padding_idx=-1, bool scale_grad_by_freq=False, bool "
               "sparse=False) -> Tensor",
+    .params = params,
     .aliases = "torch.embedding aten.embedding.default",
     .variants = (const cfx_variant[]){
         {EMBEDDING, functional_lower},
@@ -277,7 +285,7 @@ const cfx_op cfx_op__embedding = {
 
 enum { SUM, MEAN, MAX };
 
-/* Both operators on bags have these. */
+/* The state of a call. */
 struct bags {
     const cfx_tensor *w, *index, *offsets, *each;
     int mode;          /* -1: none of the above */
@@ -286,13 +294,6 @@ struct bags {
     int64_t padding;   /* a row that is passed over, if pads */
     bool more;         /* there are further results */
 };
-
-enum { OFFSETS = 2 };
-/* Where torch.nn.functional's operator has the others, and where ATen's. */
-enum { INPUT, TABLE };
-enum { MODE = 3, SAMPLE_WEIGHTS, LAST_OFFSET, PADDING, B_MAX_NORM,
-       B_NORM_TYPE };
-enum { A_MODE = 4, A_WEIGHTS = 6, A_LAST, A_PADDING };
 
 static int mode_named(const char *name)
 {
@@ -303,26 +304,27 @@ static int mode_named(const char *name)
     return -1;
 }
 
-static struct bags bags_of(const cfx_call *call)
+/* torch.nn.functional's operator calls the indices input, and modes by names;
+ * ATen's gives more results. */
+static void read_bags(const cfx_call *call, struct bags *b)
 {
     bool more = call->op->code;
-    struct bags b = {
-        .w = cfx_call_tensor(call, more ? WEIGHT : TABLE),
+    int64_t mode = cfx_call_int(call, MODE);
+    *b = (struct bags){
+        .w = cfx_call_tensor(call, WEIGHT),
         .index = cfx_call_tensor(call, more ? INDICES : INPUT),
         .offsets = cfx_call_tensor(call, OFFSETS),
+        .each = cfx_call_tensor(call, PER_SAMPLE_WEIGHTS),
         .more = more,
     };
-    int pad = b.more ? A_PADDING : PADDING;
-    b.each = cfx_call_tensor(call, b.more ? A_WEIGHTS : SAMPLE_WEIGHTS);
-    b.last = cfx_call_bool(call, b.more ? A_LAST : LAST_OFFSET) && b.offsets;
-    b.pads = cfx_call_has(call, pad) &&
-             (!b.more || cfx_call_int(call, pad) >= 0);
-    b.padding = b.pads ? cfx_call_int(call, pad) : -1;
-    b.mode = mode_named(b.more ? "" : cfx_call_str(call, MODE));
-    if (b.more && cfx_call_int(call, A_MODE) >= SUM &&
-        cfx_call_int(call, A_MODE) <= MAX)
-        b.mode = (int)cfx_call_int(call, A_MODE);
-    return b;
+    b->last = cfx_call_bool(call, INCLUDE_LAST_OFFSET) && b->offsets;
+    b->pads = cfx_call_has(call, PADDING_IDX) &&
+              (!more || cfx_call_int(call, PADDING_IDX) >= 0);
+    b->padding = b->pads ? cfx_call_int(call, PADDING_IDX) : -1;
+    if (more)
+        b->mode = mode >= SUM && mode <= MAX ? (int)mode : -1;
+    else
+        b->mode = mode_named(cfx_call_str(call, MODE));
 }
 
 static cfx_status check_index(cfx_call *call, const struct bags *b)
@@ -388,40 +390,41 @@ static cfx_status further_results(cfx_call *call, const struct bags *b,
 
 static cfx_status bag_infer(cfx_call *call)
 {
-    struct bags b = bags_of(call);
-    cfx_status st = check_table(call, b.w, b.index);
+    struct bags *b = call->state;
+    read_bags(call, b);
+    cfx_status st = check_table(call, b->w, b->index);
     if (!st)
-        st = check_bags(call, &b);
+        st = check_bags(call, b);
     if (st)
         return st;
-    cfx_dim shape[] = {b.offsets ? b.offsets->shape[0] : b.index->shape[0],
-                       b.w->shape[1]};
-    if (b.last) {
+    cfx_dim shape[] = {b->offsets ? b->offsets->shape[0] : b->index->shape[0],
+                       b->w->shape[1]};
+    if (b->last) {
         if (cfx_dim_is(shape[0], 0))
             return cfx_call_fail(call, CFX_EINVAL, "include_last_offset: "
                                  "number of offsets should be at least 1");
         shape[0] = cfx_dim_sub(call->env, shape[0], cfx_dim_int(1));
     }
-    st = cfx_call_out(call, (cfx_dtype)b.w->dtype, 2, shape);
-    return !st && b.more ? further_results(call, &b, shape[0]) : st;
+    st = cfx_call_out(call, (cfx_dtype)b->w->dtype, 2, shape);
+    return !st && b->more ? further_results(call, b, shape[0]) : st;
 }
 
 /* Of each bag a sum of n - 1 rows; a product for each element that is weighed,
  * a division for each mean. */
 static void bag_cost(const cfx_call *call, cfx_cost *cost)
 {
-    struct bags b = bags_of(call);
-    cfx_dim taken = cfx_dim_mul(call->env, cfx_cost_numel(call, b.index),
-                                b.w->shape[1]);
+    const struct bags *b = call->state;
+    cfx_dim taken = cfx_dim_mul(call->env, cfx_cost_numel(call, b->index),
+                                b->w->shape[1]);
     cfx_dim out = cfx_cost_numel(call, call->out[0]);
-    bool mean = b.mode != MAX && b.mode != SUM;
-    const cfx_tensor *read[] = {b.index, b.offsets, b.each};
-    if (b.mode != MAX)
-        cost->ops = cfx_cost_linear(call, 1 + (b.each != NULL), taken, mean - 1,
-                                 out);
+    bool mean = b->mode == MEAN;
+    const cfx_tensor *read[] = {b->index, b->offsets, b->each};
+    if (b->mode != MAX)
+        cost->ops = cfx_cost_linear(call, 1 + (b->each != NULL), taken,
+                                    mean - 1, out);
     if (mean)
         cost->transcendental = out;
-    cost->bytes_read = cfx_cost_sized(call, taken, b.w);
+    cost->bytes_read = cfx_cost_sized(call, taken, b->w);
     for (int i = 0; i < 3; i++)
         if (read[i])
             cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read,
@@ -549,7 +552,8 @@ static void find_results(cfx_call *call, struct filling *f)
 
 static cfx_status bag_run(cfx_call *call)
 {
-    struct filling f = {.b = bags_of(call), .sum = call->work};
+    const struct bags *b = call->state;
+    struct filling f = {.b = *b, .sum = call->work};
     cfx_tensor *w = cfx_loop_contiguous(call, f.b.w), *weights = NULL;
     cfx_tensor *index = w ? cfx_loop_contiguous(call, f.b.index) : NULL;
     cfx_status st = index ? CFX_OK : CFX_ENOMEM;
@@ -574,33 +578,31 @@ static cfx_status bag_run(cfx_call *call)
     return st;
 }
 
-enum { F_MAX_NORM = 3, F_NORM_TYPE, F_BY_FREQ, F_MODE, F_SPARSE, F_EACH,
-       F_LAST, F_PAD };
-
-static void lower_bag(const cfx_value *in, cfx_value *out)
+static void lower_bag(const cfx_call *call, const cfx_value *in,
+                      cfx_value *out)
 {
-    out[INPUT] = in[INPUT];
-    out[TABLE] = in[TABLE];
-    out[OFFSETS] = in[OFFSETS];
-    out[MODE] = in[F_MODE];
-    out[SAMPLE_WEIGHTS] = in[F_EACH];
-    out[LAST_OFFSET] = in[F_LAST];
-    out[PADDING] = in[F_PAD];
+    out[cfx_call_place(call, INPUT)] = in[F_INPUT];
+    out[cfx_call_place(call, WEIGHT)] = in[F_WEIGHT];
+    out[cfx_call_place(call, OFFSETS)] = in[F_OFFSETS];
+    out[cfx_call_place(call, MODE)] = in[F_MODE];
+    out[cfx_call_place(call, PER_SAMPLE_WEIGHTS)] = in[F_EACH];
+    out[cfx_call_place(call, INCLUDE_LAST_OFFSET)] = in[F_LAST];
+    out[cfx_call_place(call, PADDING_IDX)] = in[F_BAG_PADDING];
 }
 
 static cfx_status bag_lower(cfx_call *call, const cfx_value *in,
                             cfx_value *out)
 {
-    lower_bag(in, out);
+    lower_bag(call, in, out);
     return need_max_norm(call, in[F_MAX_NORM], false);
 }
 
 static cfx_status bag_max_norm_lower(cfx_call *call, const cfx_value *in,
                                      cfx_value *out)
 {
-    lower_bag(in, out);
-    out[B_MAX_NORM] = in[F_MAX_NORM];
-    out[B_NORM_TYPE] = in[F_NORM_TYPE];
+    lower_bag(call, in, out);
+    out[cfx_call_place(call, MAX_NORM)] = in[F_MAX_NORM];
+    out[cfx_call_place(call, NORM_TYPE)] = in[F_NORM_TYPE];
     return need_max_norm(call, in[F_MAX_NORM], true);
 }
 
@@ -613,16 +615,16 @@ static cfx_status bag_max_norm_lower(cfx_call *call, const cfx_value *in,
 
 static cfx_status bag_max_norm_infer(cfx_call *call)
 {
-    cfx_status st = cfx_infer_written(call, cfx_call_tensor(call, TABLE));
+    cfx_status st = cfx_infer_written(call, cfx_call_tensor(call, WEIGHT));
     return st ? st : bag_infer(call);
 }
 
 static cfx_status bag_max_norm_run(cfx_call *call)
 {
-    cfx_status st = shorten_rows(call, cfx_call_tensor(call, TABLE),
+    cfx_status st = shorten_rows(call, cfx_call_tensor(call, WEIGHT),
                                  cfx_call_tensor(call, INPUT),
-                                 cfx_call_double(call, B_MAX_NORM),
-                                 cfx_call_double(call, B_NORM_TYPE));
+                                 cfx_call_double(call, MAX_NORM),
+                                 cfx_call_double(call, NORM_TYPE));
     return st ? st : bag_run(call);
 }
 
@@ -632,9 +634,11 @@ static const cfx_op bag_max_norm = {
               "per_sample_weights=None, bool include_last_offset=False, int? "
               "padding_idx=None, *, float max_norm, float norm_type=2.0) -> "
               "Tensor",
+    .params = params,
     .variants = (const cfx_variant[]){{BAG, bag_max_norm_lower}, {NULL, NULL}},
     .doc = "Rows of a table, which are made no longer than a norm first, added "
            "up in bags.",
+    .state_size = sizeof(struct bags),
     .infer = bag_max_norm_infer,
     .cost = bag_cost,
     .workspace = bag_workspace,
@@ -646,8 +650,10 @@ const cfx_op cfx_op__embedding_bag = {
               "offsets=None, str mode='mean', Tensor? "
               "per_sample_weights=None, bool include_last_offset=False, int? "
               "padding_idx=None) -> Tensor",
+    .params = params,
     .variants = (const cfx_variant[]){{BAG, bag_lower}, {NULL, NULL}},
     .doc = "Rows of a table by their numbers, added up in bags.",
+    .state_size = sizeof(struct bags),
     .infer = bag_infer,
     .cost = bag_cost,
     .workspace = bag_workspace,
@@ -655,19 +661,20 @@ const cfx_op cfx_op__embedding_bag = {
     .next = &bag_max_norm,
 };
 
-/* Here None says that no row is passed over, and a negative number counts from
- * the last row. */
+/* The parameters are the operator's; but None says that no row is passed over,
+ * and a negative number counts from the last row. */
 static cfx_status bags_lower(cfx_call *call, const cfx_value *in,
                              cfx_value *out)
 {
-    const cfx_tensor *w = in[WEIGHT].u.tensor;
-    cfx_value pad = in[A_PADDING];
-    memcpy(out, in, (A_PADDING + 1) * sizeof(*out));
+    int at = cfx_call_place(call, PADDING_IDX);
+    cfx_value weight = in[cfx_call_place(call, WEIGHT)], pad = in[at];
+    const cfx_tensor *w = weight.u.tensor;
+    memcpy(out, in, (size_t)call->schema->nparams * sizeof(*out));
     if (cfx_value_is_none(pad)) {
-        out[A_PADDING] = cfx_int(-1);
+        out[at] = cfx_int(-1);
         return CFX_OK;
     }
-    if (in[WEIGHT].kind != CFX_TENSOR || w->rank < 1 ||
+    if (weight.kind != CFX_TENSOR || w->rank < 1 ||
         !cfx_dim_is_int(w->shape[0]))
         return pad.u.i >= 0 ? CFX_OK
                : cfx_call_fail(call, CFX_EUNSUPPORTED, "a negative padding_idx "
@@ -678,7 +685,7 @@ static cfx_status bags_lower(cfx_call *call, const cfx_value *in,
                              "number of embeddings, -%lld through %lld, but "
                              "got %lld", (long long)rows, (long long)rows - 1,
                              (long long)pad.u.i);
-    out[A_PADDING] = cfx_int(pad.u.i < 0 ? pad.u.i + rows : pad.u.i);
+    out[at] = cfx_int(pad.u.i < 0 ? pad.u.i + rows : pad.u.i);
     return CFX_OK;
 }
 
@@ -693,6 +700,7 @@ const cfx_op cfx_op__embedding_bags = {
               "Tensor? per_sample_weights=None, bool "
               "include_last_offset=False, int padding_idx=-1) "
               "-> (Tensor, Tensor, Tensor, Tensor)",
+    .params = params,
     .aliases = "torch.embedding_bag torch._embedding_bag "
                "aten._embedding_bag.default "
                "aten._embedding_bag_forward_only.default "
@@ -703,6 +711,7 @@ const cfx_op cfx_op__embedding_bags = {
         {NULL, NULL}},
     .doc = "Rows of a table added up in bags, and what the bags are made of.",
     .code = 1,
+    .state_size = sizeof(struct bags),
     .infer = bag_infer,
     .cost = bag_cost,
     .workspace = bag_workspace,

@@ -14,6 +14,28 @@
 
 enum { MAX, MIN, ARG = 2 };
 
+CFX_PARAMS(params, SELF, OTHER, DIM, KEEPDIM, DTYPE, K, LARGEST, SORTED,
+           DESCENDING, STABLE);
+
+/* The state of a call that goes along one axis. */
+struct along {
+    int axis;
+};
+
+static cfx_status read_axis(cfx_call *call)
+{
+    struct along *a = call->state;
+    return cfx_call_axis(call, cfx_call_int(call, DIM),
+                         cfx_call_tensor(call, SELF)->rank, &a->axis);
+}
+
+/* A row-major tensor of the call's shape as rows along the axis. */
+static cfx_axis_split split(const cfx_call *call, const cfx_tensor *t)
+{
+    const struct along *a = call->state;
+    return cfx_loop_split(t, a->axis);
+}
+
 static cfx_status check_extent(cfx_call *call, const cfx_tensor *x, int axis)
 {
     if (x->rank && cfx_dim_is(x->shape[axis], 0))
@@ -26,7 +48,7 @@ static cfx_status check_extent(cfx_call *call, const cfx_tensor *x, int axis)
 
 static cfx_status all_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     for (int i = 0; i < x->rank; i++)
         if (cfx_dim_is(x->shape[i], 0))
             return cfx_call_fail(call, CFX_ESHAPE, "Expected reduction dim to "
@@ -36,7 +58,7 @@ static cfx_status all_infer(cfx_call *call)
 
 static cfx_status all_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     int64_t shape[CFX_MAX_RANK];
     cfx_iter it;
     cfx_loop_shape(shape, x);
@@ -52,19 +74,16 @@ static cfx_status all_run(cfx_call *call)
 
 /* ---- Along an axis, with places ---- */
 
-enum { DIM = 1, KEEPDIM = 2 };
-
 static cfx_status dim_shape(cfx_call *call, int *rank, cfx_dim *shape)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int axis;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
-                                  &axis);
+    const struct along *a = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_status st = read_axis(call);
     if (!st)
-        st = check_extent(call, x, axis);
+        st = check_extent(call, x, a->axis);
     if (!st)
-        *rank = cfx_infer_reduced(x, 1u << axis, cfx_call_bool(call, KEEPDIM),
-                                  shape);
+        *rank = cfx_infer_reduced(x, 1u << a->axis,
+                                  cfx_call_bool(call, KEEPDIM), shape);
     return st;
 }
 
@@ -74,21 +93,19 @@ static cfx_status dim_infer(cfx_call *call)
     int rank;
     cfx_status st = dim_shape(call, &rank, shape);
     if (!st)
-        st = cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype,
+        st = cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, SELF)->dtype,
                           rank, shape);
     return st ? st : cfx_call_out(call, CFX_I64, rank, shape);
 }
 
 static cfx_status dim_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_tensor *in = cfx_loop_contiguous(call, x);
     bool arg = call->op->code & ARG;
-    int axis;
     if (!in)
         return CFX_ENOMEM;
-    cfx_call_axis(call, cfx_call_int(call, DIM), x->rank, &axis);
-    cfx_axis_split s = cfx_loop_split(in, axis);
+    cfx_axis_split s = split(call, in);
     cfx_kernel_argmax(call->ctx, (cfx_dtype)x->dtype, call->op->code & MIN,
                call->out[arg ? 0 : 1]->data, arg ? NULL : call->out[0]->data,
                in->data, s.outer, s.n, s.inner);
@@ -105,8 +122,8 @@ static cfx_status dim_run(cfx_call *call)
     {                                                                         \
         cfx_iter it;                                                          \
         cfx_loop_out(&it, call->out[0]);                                      \
-        cfx_loop_in(&it, cfx_call_tensor(call, 0));                           \
-        cfx_loop_in(&it, cfx_call_tensor(call, 1));                           \
+        cfx_loop_in(&it, cfx_call_tensor(call, SELF));                           \
+        cfx_loop_in(&it, cfx_call_tensor(call, OTHER));                       \
         cfx_pointwise(call->ctx, code_ == MAX ? CFX_PW_MAXIMUM                \
                                               : CFX_PW_MINIMUM,               \
                       (cfx_dtype)call->out[0]->dtype, &it, NULL);             \
@@ -114,6 +131,7 @@ static cfx_status dim_run(cfx_call *call)
     }                                                                         \
     static const cfx_op name##_other = {                                      \
         .schema = #name ".other(Tensor self, Tensor other) -> Tensor",        \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".other",   \
         .doc = doc_ " of each pair.",                                         \
         .flags = CFX_OP_POINTWISE | CFX_OP_COMMUTES,                          \
@@ -123,15 +141,18 @@ static cfx_status dim_run(cfx_call *call)
     static const cfx_op name##_dim = {                                        \
         .schema = #name ".dim(Tensor self, int dim, bool keepdim=False) -> "  \
                   "(Tensor values, Tensor indices)",                          \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
         .doc = doc_ " along an axis, and where it is.",                       \
         .code = code_,                                                        \
+        .state_size = sizeof(struct along),                                   \
         .infer = dim_infer,                                                   \
         .run = dim_run,                                                       \
         .next = &name##_other,                                                \
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_ " of all.",                                               \
         .code = code_,                                                        \
@@ -148,7 +169,7 @@ EXTREME(min, MIN, "The smallest element")
 /* dim=None takes the tensor as one row. */
 static cfx_status arg_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK];
     int rank = 0;
     if (x->dtype == CFX_BOOL)
@@ -170,7 +191,7 @@ static cfx_status arg_run(cfx_call *call)
 {
     if (cfx_call_has(call, DIM))
         return dim_run(call);
-    cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     if (!in)
         return CFX_ENOMEM;
     cfx_kernel_argmax(call->ctx, (cfx_dtype)in->dtype, call->op->code & MIN,
@@ -183,9 +204,11 @@ static cfx_status arg_run(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, int? dim=None, bool keepdim=False) "   \
                   "-> Tensor",                                                \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .code = code_ | ARG,                                                  \
+        .state_size = sizeof(struct along),                                   \
         .infer = arg_infer,                                                   \
         .run = arg_run,                                                       \
     };
@@ -197,20 +220,19 @@ ARG_EXTREME(argmin, MIN, "Where the smallest element is.")
 
 static cfx_status scan_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dtype own = cfx_dtype_is_float((cfx_dtype)x->dtype)
                         ? (cfx_dtype)x->dtype : CFX_I64;
-    int axis;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
-    return st ? st : cfx_call_out(call, cfx_call_dtype(call, 2, own), x->rank,
-                                  x->shape);
+    cfx_status st = read_axis(call);
+    return st ? st : cfx_call_out(call, cfx_call_dtype(call, DTYPE, own),
+                                  x->rank, x->shape);
 }
 
 static void scan_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *y = call->out[0];
-    int64_t axis = cfx_call_int(call, 1);
-    uint32_t mask = y->rank ? 1u << (axis < 0 ? axis + y->rank : axis) : 0;
+    const struct along *a = call->state;
+    uint32_t mask = y->rank ? 1u << a->axis : 0;
     cost->ops = cfx_cost_linear(call, 1, cfx_cost_numel(call, y), -1,
                              cfx_cost_rows(call, y, mask));
 }
@@ -218,13 +240,11 @@ static void scan_cost(const cfx_call *call, cfx_cost *cost)
 static cfx_status scan_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    cfx_tensor *in = cfx_loop_contiguous_as(call, cfx_call_tensor(call, 0),
+    cfx_tensor *in = cfx_loop_contiguous_as(call, cfx_call_tensor(call, SELF),
                                             (cfx_dtype)y->dtype);
-    int axis;
     if (!in)
         return CFX_ENOMEM;
-    cfx_call_axis(call, cfx_call_int(call, 1), y->rank, &axis);
-    cfx_axis_split s = cfx_loop_split(in, axis);
+    cfx_axis_split s = split(call, in);
     cfx_cumulate(call->ctx, (cfx_scan)call->op->code, (cfx_dtype)y->dtype,
                  y->data, NULL, in->data, s.outer, s.n, s.inner);
     cfx_tensor_unref(in);
@@ -235,10 +255,12 @@ static cfx_status scan_run(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, int dim, *, ScalarType? dtype=None) "  \
                   "-> Tensor",                                                \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE,                                              \
         .code = code_,                                                        \
+        .state_size = sizeof(struct along),                                   \
         .infer = scan_infer,                                                  \
         .cost = scan_cost,                                                    \
         .run = scan_run,                                                      \
@@ -249,36 +271,31 @@ SCAN(cumprod, CFX_SCAN_PROD, "Running products along an axis.")
 
 /* ---- topk and sort ---- */
 
-enum { K = 1, TOPK_DIM, LARGEST, SORTED };
-
 static cfx_status topk_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim shape[CFX_MAX_RANK], k = cfx_value_dim(call->in[K]);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const struct along *a = call->state;
+    cfx_dim shape[CFX_MAX_RANK], k = cfx_value_dim(cfx_call_value(call, K));
     cfx_dim zero = cfx_dim_int(0);
-    int axis;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), x->rank,
-                                  &axis);
+    cfx_status st = read_axis(call);
     if (!st && x->dtype == CFX_BOOL)
         st = cfx_infer_refuse(call, CFX_BOOL);
     if (st)
         return st;
-    cfx_dim n = x->rank ? x->shape[axis] : cfx_dim_int(1);
+    cfx_dim n = x->rank ? x->shape[a->axis] : cfx_dim_int(1);
     if (!cfx_dim_le(call->env, zero, k) || !cfx_dim_le(call->env, k, n))
         return cfx_call_fail(call, CFX_EINVAL,
                              "selected index k out of range");
     for (int i = 0; i < x->rank; i++)
-        shape[i] = i == axis ? k : x->shape[i];
+        shape[i] = i == a->axis ? k : x->shape[i];
     st = cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, shape);
     return st ? st : cfx_call_out(call, CFX_I64, x->rank, shape);
 }
 
 static size_t topk_workspace(const cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int axis;
-    cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), x->rank, &axis);
-    cfx_axis_split s = cfx_loop_split(x, axis);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_axis_split s = split(call, x);
     return cfx_topk_work(call->ctx, (cfx_dtype)x->dtype, s.outer, s.n,
                          s.inner, cfx_call_int(call, K));
 }
@@ -286,12 +303,10 @@ static size_t topk_workspace(const cfx_call *call)
 /* sorted=False leaves the order open: sorted is one of them. */
 static cfx_status topk_run(cfx_call *call)
 {
-    cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
-    int axis;
+    cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     if (!in)
         return CFX_ENOMEM;
-    cfx_call_axis(call, cfx_call_int(call, TOPK_DIM), in->rank, &axis);
-    cfx_axis_split s = cfx_loop_split(in, axis);
+    cfx_axis_split s = split(call, in);
     cfx_kernel_topk(call->ctx, (cfx_dtype)in->dtype,
                     cfx_call_bool(call, LARGEST), call->out[0]->data,
                     call->out[1]->data, in->data, s.outer, s.n, s.inner,
@@ -303,21 +318,19 @@ static cfx_status topk_run(cfx_call *call)
 const cfx_op cfx_op__topk = {
     .schema = "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, "
               "bool sorted=True) -> (Tensor values, Tensor indices)",
+    .params = params,
     .aliases = "torch.topk Tensor.topk aten.topk.default",
     .doc = "The k largest (or smallest) elements along an axis.",
+    .state_size = sizeof(struct along),
     .infer = topk_infer,
     .workspace = topk_workspace,
     .run = topk_run,
 };
 
-enum { SORT_DIM = 1, DESCENDING };
-
 static cfx_status sort_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int axis;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, SORT_DIM), x->rank,
-                                  &axis);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_status st = read_axis(call);
     if (!st && call->schema->nreturns == 2)
         st = cfx_infer_like(call, x, (cfx_dtype)x->dtype);
     return st ? st : cfx_infer_like(call, x, CFX_I64);
@@ -325,10 +338,8 @@ static cfx_status sort_infer(cfx_call *call)
 
 static size_t sort_workspace(const cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int axis;
-    cfx_call_axis(call, cfx_call_int(call, SORT_DIM), x->rank, &axis);
-    cfx_axis_split s = cfx_loop_split(x, axis);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_axis_split s = split(call, x);
     return cfx_sort_work(call->ctx, (cfx_dtype)x->dtype, s.outer, s.n,
                          s.inner);
 }
@@ -348,15 +359,13 @@ static cfx_status row_major_twin(cfx_call *call, cfx_tensor *y,
 
 static cfx_status sort_run(cfx_call *call)
 {
-    cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    cfx_tensor *in = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     cfx_tensor *made[2] = {NULL};
     cfx_status st = in ? CFX_OK : CFX_ENOMEM;
-    int axis;
     for (int i = 0; i < call->nout && !st; i++)
         st = row_major_twin(call, call->out[i], &made[i]);
     if (!st) {
-        cfx_call_axis(call, cfx_call_int(call, SORT_DIM), in->rank, &axis);
-        cfx_axis_split s = cfx_loop_split(in, axis);
+        cfx_axis_split s = split(call, in);
         cfx_kernel_sort(call->ctx, (cfx_dtype)in->dtype,
                  cfx_call_bool(call, DESCENDING),
                  call->nout == 2 ? made[0]->data : NULL,
@@ -376,8 +385,10 @@ static cfx_status sort_run(cfx_call *call)
 static const cfx_op sort_stable = {
     .schema = "sort.stable(Tensor self, int dim=-1, bool descending=False, *, "
               "bool? stable=False) -> (Tensor values, Tensor indices)",
+    .params = params,
     .aliases = "torch.sort Tensor.sort aten.sort.stable",
     .doc = "The elements in order along an axis, and where they were.",
+    .state_size = sizeof(struct along),
     .infer = sort_infer,
     .workspace = sort_workspace,
     .run = sort_run,
@@ -386,8 +397,10 @@ static const cfx_op sort_stable = {
 const cfx_op cfx_op__sort = {
     .schema = "sort(Tensor self, int dim=-1, bool descending=False) -> "
               "(Tensor values, Tensor indices)",
+    .params = params,
     .aliases = "torch.sort Tensor.sort aten.sort.default",
     .doc = "The elements in order along an axis, and where they were.",
+    .state_size = sizeof(struct along),
     .infer = sort_infer,
     .workspace = sort_workspace,
     .run = sort_run,
@@ -397,8 +410,10 @@ const cfx_op cfx_op__sort = {
 const cfx_op cfx_op__argsort = {
     .schema = "argsort(Tensor self, int dim=-1, bool descending=False, bool "
               "stable=False) -> Tensor",
+    .params = params,
     .aliases = "torch.argsort Tensor.argsort aten.argsort.default",
     .doc = "Where the elements in order along an axis are.",
+    .state_size = sizeof(struct along),
     .infer = sort_infer,
     .workspace = sort_workspace,
     .run = sort_run,

@@ -16,6 +16,8 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
+CFX_PARAMS(params, SELF, DIM, INDEX, INDICES, SPARSE_GRAD, NUM_CLASSES);
+
 static bool is_index(const cfx_tensor *t)
 {
     return t->dtype == CFX_I64 || t->dtype == CFX_I32;
@@ -51,12 +53,13 @@ static void taken_cost(const cfx_call *call, const cfx_tensor *index,
 
 static cfx_status index_select_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *index = cfx_call_tensor(call, 2);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     cfx_dim shape[CFX_MAX_RANK];
     cfx_dim one = cfx_dim_int(1);
     int axis;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &axis);
     if (!st)
         st = need_index(call, index);
     if (st)
@@ -75,7 +78,7 @@ static cfx_status index_select_infer(cfx_call *call)
 
 static void index_select_cost(const cfx_call *call, cfx_cost *cost)
 {
-    taken_cost(call, cfx_call_tensor(call, 2), cost);
+    taken_cost(call, cfx_call_tensor(call, INDEX), cost);
 }
 
 /* Rows of x(outer, n, inner) at the places of an index. */
@@ -101,17 +104,18 @@ static cfx_status take_rows(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status index_select_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int64_t dim = cfx_call_int(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int64_t dim = cfx_call_int(call, DIM);
     int axis = (int)(dim < 0 && x->rank ? dim + x->rank : dim);
     if (!x->rank)
         axis = 0;
-    return take_rows(call, x, cfx_call_tensor(call, 2),
+    return take_rows(call, x, cfx_call_tensor(call, INDEX),
                      cfx_loop_split(x, axis), axis);
 }
 
 const cfx_op cfx_op__index_select = {
     .schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    .params = params,
     .aliases = "torch.index_select Tensor.index_select "
                "aten.index_select.default",
     .doc = "Elements of an axis at the places of an index.",
@@ -141,11 +145,12 @@ static cfx_status check_within(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status gather_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *index = cfx_call_tensor(call, 2);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     int axis, have = x->rank ? x->rank : 1;
     int want = index->rank ? index->rank : 1;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &axis);
     if (!st && !cfx_infer_is_empty(index)) {
         st = need_index(call, index);
         if (!st && have != want)
@@ -160,12 +165,13 @@ static cfx_status gather_infer(cfx_call *call)
 
 static void gather_cost(const cfx_call *call, cfx_cost *cost)
 {
-    taken_cost(call, cfx_call_tensor(call, 2), cost);
+    taken_cost(call, cfx_call_tensor(call, INDEX), cost);
 }
 
 static void take_cost(const cfx_call *call, cfx_cost *cost)
 {
-    taken_cost(call, cfx_call_tensor(call, 1), cost);
+    int k = cfx_call_place(call, INDEX) < 0 ? INDICES : INDEX;
+    taken_cost(call, cfx_call_tensor(call, k), cost);
 }
 
 static cfx_status gather_along(cfx_call *call, const cfx_tensor *x, int axis,
@@ -197,14 +203,15 @@ static int axis_at(const cfx_call *call, int k, int rank)
 
 static cfx_status gather_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    return gather_along(call, x, axis_at(call, 1, x->rank),
-                        cfx_call_tensor(call, 2));
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    return gather_along(call, x, axis_at(call, DIM, x->rank),
+                        cfx_call_tensor(call, INDEX));
 }
 
 const cfx_op cfx_op__gather = {
     .schema = "gather(Tensor self, int dim, Tensor index, *, bool "
               "sparse_grad=False) -> Tensor",
+    .params = params,
     .aliases = "torch.gather Tensor.gather aten.gather.default",
     .doc = "Elements along an axis at the places of an index.",
     .infer = gather_infer,
@@ -218,8 +225,8 @@ const cfx_op cfx_op__gather = {
 static cfx_status along_shapes(cfx_call *call, int axis, cfx_dim *x_shape,
                                cfx_dim *index_shape)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *index = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDICES);
     cfx_dim one = cfx_dim_int(1), joined[CFX_MAX_RANK];
     int rank = x->rank;
     for (int i = 0; i < rank; i++) {
@@ -280,21 +287,22 @@ static cfx_status take_all_infer(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status take_along_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *index = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDICES);
     cfx_dim xs[CFX_MAX_RANK], is[CFX_MAX_RANK];
     int axis;
     if (!is_index(index) || index->dtype != CFX_I64)
         return cfx_call_fail(call, CFX_EDTYPE, "dtype of indices should be "
                              "Long but got %s", cfx_dtypes[index->dtype].name);
-    if (!cfx_call_has(call, 2))
+    if (!cfx_call_has(call, DIM))
         return take_all_infer(call, x, index);
     if (x->rank != index->rank)
         return cfx_call_fail(call, CFX_ESHAPE, "input and indices should have "
                              "the same number of dimensions, but got %d "
                              "dimensions for input, and %d dimensions for "
                              "indices", x->rank, index->rank);
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 2), x->rank, &axis);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &axis);
     if (!st)
         st = along_shapes(call, axis, xs, is);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, is);
@@ -327,12 +335,12 @@ static cfx_status wrap_places(cfx_call *call, cfx_tensor **places, int64_t n)
 
 static cfx_status take_along_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *index = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDICES);
     cfx_dim xs[CFX_MAX_RANK], is[CFX_MAX_RANK];
     cfx_tensor *from = NULL, *places = NULL;
-    bool whole = !cfx_call_has(call, 2);
-    int axis = whole ? 0 : axis_at(call, 2, x->rank);
+    bool whole = !cfx_call_has(call, DIM);
+    int axis = whole ? 0 : axis_at(call, DIM, x->rank);
     cfx_status st = whole ? CFX_OK : along_shapes(call, axis, xs, is);
     if (!st)
         st = whole ? flat_view(call, x, &from) : expand_to(call, x, xs, &from);
@@ -352,6 +360,7 @@ static cfx_status take_along_run(cfx_call *call)
 const cfx_op cfx_op__take_along_dim = {
     .schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.take_along_dim Tensor.take_along_dim "
                "aten.take_along_dim.default",
     .doc = "Elements along an axis, or of all, at the places of an index.",
@@ -364,8 +373,8 @@ const cfx_op cfx_op__take_along_dim = {
 
 static cfx_status take_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *index = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     if (index->dtype != CFX_I64)
         return cfx_call_fail(call, CFX_EDTYPE, "Expected a long tensor for "
                              "index, but got %s",
@@ -381,8 +390,8 @@ static cfx_status take_infer(cfx_call *call)
 static cfx_status take_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    const cfx_tensor *index = cfx_call_tensor(call, 1);
-    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     cfx_indexing ix = {.rank = y->rank, .value = y->data, .count = 1};
     int64_t bad = 0;
     cfx_status st = CFX_OK;
@@ -406,6 +415,7 @@ static cfx_status take_run(cfx_call *call)
 
 const cfx_op cfx_op__take = {
     .schema = "take(Tensor self, Tensor index) -> Tensor",
+    .params = params,
     .aliases = "torch.take Tensor.take aten.take.default",
     .doc = "Elements at the places of an index, counted over all axes.",
     .infer = take_infer,
@@ -439,7 +449,7 @@ static cfx_status count_classes(cfx_call *call, const cfx_tensor *index,
 
 static cfx_status one_hot_out(cfx_call *call, cfx_dim classes)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK];
     if (x->rank == CFX_MAX_RANK)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d",
@@ -452,8 +462,8 @@ static cfx_status one_hot_out(cfx_call *call, cfx_dim classes)
 
 static cfx_status one_hot_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int64_t given = cfx_call_int(call, 1), least = 0;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int64_t given = cfx_call_int(call, NUM_CLASSES), least = 0;
     cfx_dim classes = cfx_dim_int(given);
     cfx_status st = CFX_OK;
     if (x->dtype != CFX_I64)
@@ -477,7 +487,7 @@ static cfx_status one_hot_infer(cfx_call *call)
 static cfx_status one_hot_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     int64_t bad = 0;
     cfx_status st = CFX_OK;
     if (!x)
@@ -494,6 +504,7 @@ static cfx_status one_hot_run(cfx_call *call)
 
 const cfx_op cfx_op__one_hot = {
     .schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor",
+    .params = params,
     .aliases = "torch.nn.functional.one_hot aten.one_hot.default",
     .doc = "1 at the place of each number along a new last axis, else 0.",
     .infer = one_hot_infer,

@@ -45,6 +45,11 @@ static int combine(int higher, int lower)
     return (int)cfx_dtype_promote((cfx_dtype)higher, (cfx_dtype)lower);
 }
 
+static const cfx_tensor *tensor_at(const cfx_call *call, int i)
+{
+    return call->in[i].kind == CFX_TENSOR ? call->in[i].u.tensor : NULL;
+}
+
 cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
 {
     int dim = -1, zero = -1, number = -1;
@@ -309,7 +314,7 @@ static const cfx_tensor *common_rows(const cfx_call *call, int from, int to)
     const cfx_tensor *first = NULL;
     bool numbers = false;
     for (int k = from; k < to; k++) {
-        const cfx_tensor *t = cfx_call_tensor(call, k);
+        const cfx_tensor *t = tensor_at(call, k);
         if (!t) {
             numbers |= cfx_infer_is_number(call->in[k]);
             continue;
@@ -321,8 +326,7 @@ static const cfx_tensor *common_rows(const cfx_call *call, int from, int to)
             first = t;
     }
     for (int k = from; k < to && numbers; k++)
-        if (cfx_call_tensor(call, k) &&
-            !is_regular(call->env, cfx_call_tensor(call, k)))
+        if (tensor_at(call, k) && !is_regular(call->env, tensor_at(call, k)))
             return NULL;
     return first;
 }
@@ -361,7 +365,7 @@ cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
     cfx_status st = CFX_OK;
     o.n = o.rank = 0;
     for (int k = from; k < to && o.n < 8 && !st; k++) {
-        cfx_tensor *t = cfx_call_tensor(call, k);
+        const cfx_tensor *t = tensor_at(call, k);
         numbers |= cfx_infer_is_number(call->in[k]);
         if (!t)
             continue;
@@ -386,14 +390,11 @@ cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,
 cfx_status cfx_infer_axes(const cfx_call *call, int k, int rank,
                           uint32_t *mask)
 {
-    int n = cfx_call_len(call, k), axis;
-    int64_t only = call->in[k].kind == CFX_INT ? call->in[k].u.i : 0;
-    if (call->in[k].kind == CFX_INT)
-        n = 1;
+    cfx_value v = cfx_call_value(call, k);
+    int n = v.kind == CFX_INT ? 1 : cfx_call_len(call, k), axis;
     *mask = n ? 0 : (1u << rank) - 1;
     for (int i = 0; i < n; i++) {
-        int64_t given = cfx_value_is_seq(call->in[k])
-                            ? cfx_call_item(call, k, i).u.i : only;
+        int64_t given = v.kind == CFX_INT ? v.u.i : v.u.seq->item[i].u.i;
         cfx_status st = cfx_call_axis(call, given, rank, &axis);
         if (st)
             return st;

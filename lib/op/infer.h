@@ -1,6 +1,9 @@
 /*
  * infer.h -- rules that many operators share: broadcasting, type promotion,
  * the strides of results. Not installed.
+ *
+ * Arguments `from`..`to` (not included) are counted in the schema's order; a
+ * parameter `k` is one of the operator's list.
  */
 #ifndef CFX_INFER_H
 #define CFX_INFER_H
@@ -9,8 +12,8 @@
 
 /* ---- Types ---- */
 
-/* torch.result_type over the tensor and number arguments `from`..`to` (not
- * included) of a call: tensors with axes outrank those without, which outrank
+/* torch.result_type over the tensor and number arguments `from`..`to` of a
+ * call: tensors with axes outrank those without, which outrank
  * numbers of the same category. */
 cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to);
 /* The same, where the result is a float32 if it would be an integer. */

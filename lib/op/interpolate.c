@@ -22,7 +22,11 @@
 
 enum { MAX = CFX_RESAMPLE_MAX_SPATIAL };
 
-/* The arguments, which stand in different places in the schemas. */
+CFX_PARAMS(params, INPUT, SIZE, SCALE_FACTOR, MODE, ALIGN_CORNERS,
+           RECOMPUTE_SCALE_FACTOR, ANTIALIAS, OUTPUT_SIZE, SCALE_FACTORS,
+           SCALES, SCALES_D, SCALES_H, SCALES_W);
+
+/* The state of a call: its arguments as they were read. */
 struct resize {
     const cfx_tensor *x;
     int spatial, mode;
@@ -34,8 +38,8 @@ struct resize {
 enum { AREA = CFX_RESAMPLE_CUBIC + 1 };
 
 /* cfx_op.code: 0 for the function of torch.nn.functional, else the axes, the
- * mode and the form of the arguments. */
-enum { AXES = 3, MODE_SHIFT = 2, VEC = 32, ALIGN = 64, ANTIALIAS = 128 };
+ * mode, and whether there is a filter against aliasing. */
+enum { AXES = 3, MODE_SHIFT = 2, FILTERED = 32 };
 #define CODE(axes, mode) ((axes) | (mode) << MODE_SHIFT)
 
 struct mode_name { const char *name; int mode, spatial; };
@@ -52,7 +56,7 @@ static const struct mode_name mode_names[] = {
 
 static cfx_status read_mode(const cfx_call *call, struct resize *r)
 {
-    const char *mode = cfx_call_str(call, 3);
+    const char *mode = cfx_call_str(call, MODE);
     const struct mode_name *m = NULL;
     for (size_t i = 0; i < sizeof(mode_names) / sizeof(*mode_names); i++)
         if (!strcmp(mode_names[i].name, mode))
@@ -65,12 +69,11 @@ static cfx_status read_mode(const cfx_call *call, struct resize *r)
         return cfx_call_fail(call, CFX_EINVAL, "mode '%s' does not take input "
                              "of rank %d", mode, r->x->rank);
     r->mode = m->mode;
-    if (!m->spatial && cfx_call_has(call, 4))
+    if (!m->spatial && cfx_call_has(call, ALIGN_CORNERS))
         return cfx_call_fail(call, CFX_EINVAL, "align_corners option can only "
                              "be set with the interpolating modes: linear | "
                              "bilinear | bicubic | trilinear");
-    r->align = cfx_call_has(call, 4) && cfx_call_bool(call, 4);
-    r->antialias = cfx_call_bool(call, 6);
+    r->antialias = cfx_call_bool(call, ANTIALIAS);
     if (r->antialias && (r->spatial != 2 || !m->spatial))
         return cfx_call_fail(call, CFX_EINVAL, "Anti-alias option is only "
                              "supported for bilinear and bicubic modes");
@@ -79,10 +82,10 @@ static cfx_status read_mode(const cfx_call *call, struct resize *r)
 
 static cfx_status read_functional(const cfx_call *call, struct resize *r)
 {
-    bool recompute = cfx_call_has(call, 5) && cfx_call_bool(call, 5);
+    bool recompute = cfx_call_bool(call, RECOMPUTE_SCALE_FACTOR);
     r->spatial = r->x->rank - 2;
-    r->size = call->in[1];
-    r->scale = call->in[2];
+    r->size = cfx_call_value(call, SIZE);
+    r->scale = cfx_call_value(call, SCALE_FACTOR);
     r->keep_scale = !cfx_value_is_none(r->scale) && !recompute;
     if (recompute && !cfx_value_is_none(r->size))
         return cfx_call_fail(call, CFX_EINVAL, "recompute_scale_factor is not "
@@ -92,18 +95,16 @@ static cfx_status read_functional(const cfx_call *call, struct resize *r)
 
 static cfx_status read_aten(const cfx_call *call, struct resize *r)
 {
-    int code = call->op->code, k = 2;
+    int code = call->op->code;
     r->spatial = code & AXES;
     r->mode = code >> MODE_SHIFT & 7;
-    r->antialias = code & ANTIALIAS;
+    r->antialias = code & FILTERED;
     r->keep_scale = true;
-    r->size = call->in[1];
-    if (code & ALIGN)
-        r->align = cfx_call_bool(call, k++);
-    if (code & VEC)
-        r->scale = call->in[k];
-    for (int i = 0; i < r->spatial && !(code & VEC); i++)
-        r->one_scale[i] = call->in[k + i];
+    r->size = cfx_call_value(call, OUTPUT_SIZE);
+    r->scale = cfx_call_value(call, SCALE_FACTORS);
+    for (int i = 0; i < r->spatial; i++)
+        r->one_scale[i] = cfx_call_value(
+            call, r->spatial == 1 ? SCALES : SCALES_W - r->spatial + 1 + i);
     if (r->x->rank != r->spatial + 2)
         return cfx_call_fail(call, CFX_ESHAPE, "It is expected input_size "
                              "equals to %d, but got size %d", r->spatial + 2,
@@ -124,8 +125,8 @@ static cfx_status check_list(const cfx_call *call, const struct resize *r,
 
 static cfx_status read_resize(const cfx_call *call, struct resize *r)
 {
-    *r = (struct resize){.x = cfx_call_tensor(call, 0)};
-    r->size = r->scale = cfx_none();
+    r->x = cfx_call_tensor(call, INPUT);
+    r->align = cfx_call_bool(call, ALIGN_CORNERS);
     cfx_status st = call->op->code ? read_aten(call, r)
                                    : read_functional(call, r);
     bool size = !cfx_value_is_none(r->size);
@@ -237,16 +238,16 @@ static cfx_status out_shape(cfx_call *call, const struct resize *r,
 
 static cfx_status interpolate_infer(cfx_call *call)
 {
-    struct resize r;
+    struct resize *r = call->state;
     cfx_dim shape[MAX + 2];
-    cfx_status st = read_resize(call, &r);
+    cfx_status st = read_resize(call, r);
     if (!st)
-        st = out_shape(call, &r, shape);
+        st = out_shape(call, r, shape);
     if (st)
         return st;
-    bool last = (r.spatial == 2 || (r.mode == AREA) == (r.spatial == 1)) &&
-                cfx_view_is_last(call->env, r.x);
-    return cfx_view_out_format(call, (cfx_dtype)r.x->dtype, r.x->rank, shape,
+    bool last = (r->spatial == 2 || (r->mode == AREA) == (r->spatial == 1)) &&
+                cfx_view_is_last(call->env, r->x);
+    return cfx_view_out_format(call, (cfx_dtype)r->x->dtype, r->x->rank, shape,
                                last);
 }
 
@@ -267,23 +268,21 @@ static void count_neighbours(const cfx_call *call, cfx_cost *cost,
 
 static void interpolate_cost(const cfx_call *call, cfx_cost *cost)
 {
-    struct resize r;
-    if (read_resize(call, &r))
-        return;
-    if (r.mode == AREA)
-        cost->ops = cfx_cost_numel(call, r.x);
-    else if (r.mode == CFX_RESAMPLE_LINEAR)
-        count_neighbours(call, cost, &r, 1 << r.spatial);
+    const struct resize *r = call->state;
+    if (r->mode == AREA)
+        cost->ops = cfx_cost_numel(call, r->x);
+    else if (r->mode == CFX_RESAMPLE_LINEAR)
+        count_neighbours(call, cost, r, 1 << r->spatial);
     else
-        count_neighbours(call, cost, &r, r.mode == CFX_RESAMPLE_CUBIC ? 16
+        count_neighbours(call, cost, r, r->mode == CFX_RESAMPLE_CUBIC ? 16
                                                                       : 1);
 }
 
 /* ---- Running ---- */
 
-static void plan(const cfx_call *call, const struct resize *r,
-                 cfx_resample *k)
+static void plan(const cfx_call *call, cfx_resample *k)
 {
+    const struct resize *r = call->state;
     *k = (cfx_resample){
         .dtype = (cfx_dtype)r->x->dtype,
         .mode = r->mode == AREA ? CFX_RESAMPLE_NEAREST
@@ -307,11 +306,11 @@ static void plan(const cfx_call *call, const struct resize *r,
 
 static size_t interpolate_workspace(const cfx_call *call)
 {
-    struct resize r;
+    const struct resize *r = call->state;
     cfx_resample k;
-    if (read_resize(call, &r) || r.mode == AREA)
+    if (r->mode == AREA)
         return 0;
-    plan(call, &r, &k);
+    plan(call, &k);
     return cfx_resample_workspace(call->ctx, &k);
 }
 
@@ -326,19 +325,19 @@ static void average(cfx_call *call, const cfx_resample *k)
 
 static cfx_status interpolate_run(cfx_call *call)
 {
-    struct resize r;
+    const struct resize *r = call->state;
     cfx_resample k;
     cfx_tensor *made = NULL, *y = call->out[0];
-    cfx_status st = read_resize(call, &r);
-    cfx_tensor *x = st ? NULL : cfx_loop_contiguous(call, r.x);
+    cfx_tensor *x = cfx_loop_contiguous(call, r->x);
+    cfx_status st = CFX_OK;
     if (!x)
-        return st ? st : CFX_ENOMEM;
+        return CFX_ENOMEM;
     if (!cfx_tensor_is_contiguous(y))
         st = cfx_loop_twin(call, y, &made);
-    plan(call, &r, &k);
+    plan(call, &k);
     k.x = x->data;
     k.y = made ? made->data : y->data;
-    if (!st && r.mode == AREA)
+    if (!st && r->mode == AREA)
         average(call, &k);
     else if (!st)
         cfx_resample_run(call->ctx, &k, call->work);
@@ -352,6 +351,8 @@ static cfx_status interpolate_run(cfx_call *call)
 /* ---- Descriptors ---- */
 
 #define RULES                                                                 \
+    .params = params,                                                         \
+    .state_size = sizeof(struct resize),                                      \
     .infer = interpolate_infer,                                               \
     .cost = interpolate_cost,                                                 \
     .workspace = interpolate_workspace,                                       \
@@ -375,7 +376,7 @@ const cfx_op cfx_op__interpolate = {
                   ", float[]? scale_factors) -> Tensor",                      \
         .aliases = "torch.nn.functional." #name " aten." #name ".vec",        \
         .doc = "An image of another size, or scaled.",                        \
-        .code = CODE(axes, mode) | VEC | (flags),                             \
+        .code = CODE(axes, mode) | (flags),                             \
         RULES,                                                                \
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
@@ -403,13 +404,13 @@ UPSAMPLE(_upsample_nearest_exact2d, 2, CFX_RESAMPLE_NEAREST_EXACT, 0, "",
          SCALES_2)
 UPSAMPLE(_upsample_nearest_exact3d, 3, CFX_RESAMPLE_NEAREST_EXACT, 0, "",
          SCALES_3)
-UPSAMPLE(upsample_linear1d, 1, CFX_RESAMPLE_LINEAR, ALIGN, CORNERS, SCALES_1)
-UPSAMPLE(upsample_bilinear2d, 2, CFX_RESAMPLE_LINEAR, ALIGN, CORNERS,
+UPSAMPLE(upsample_linear1d, 1, CFX_RESAMPLE_LINEAR, 0, CORNERS, SCALES_1)
+UPSAMPLE(upsample_bilinear2d, 2, CFX_RESAMPLE_LINEAR, 0, CORNERS,
          SCALES_2)
-UPSAMPLE(upsample_trilinear3d, 3, CFX_RESAMPLE_LINEAR, ALIGN, CORNERS,
+UPSAMPLE(upsample_trilinear3d, 3, CFX_RESAMPLE_LINEAR, 0, CORNERS,
          SCALES_3)
-UPSAMPLE(upsample_bicubic2d, 2, CFX_RESAMPLE_CUBIC, ALIGN, CORNERS, SCALES_2)
-UPSAMPLE(_upsample_bilinear2d_aa, 2, CFX_RESAMPLE_LINEAR, ALIGN | ANTIALIAS,
+UPSAMPLE(upsample_bicubic2d, 2, CFX_RESAMPLE_CUBIC, 0, CORNERS, SCALES_2)
+UPSAMPLE(_upsample_bilinear2d_aa, 2, CFX_RESAMPLE_LINEAR, FILTERED,
          CORNERS, SCALES_2)
-UPSAMPLE(_upsample_bicubic2d_aa, 2, CFX_RESAMPLE_CUBIC, ALIGN | ANTIALIAS,
+UPSAMPLE(_upsample_bicubic2d_aa, 2, CFX_RESAMPLE_CUBIC, FILTERED,
          CORNERS, SCALES_2)

@@ -14,29 +14,33 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 #include "op/view.h"
+
+CFX_PARAMS(params, INPUT, NORMALIZED_SHAPE, NUM_GROUPS, WEIGHT, BIAS, EPS,
+           CUDNN_ENABLE, CUDNN_ENABLED);
 
 /* As many as there are rows of the last axes. */
 static cfx_dim rows_normalized(const cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    return cfx_infer_numel(call->env, x->rank - cfx_call_len(call, 1),
-                           x->shape);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    int n = cfx_call_len(call, NORMALIZED_SHAPE);
+    return cfx_infer_numel(call->env, x->rank - n, x->shape);
 }
 
 static void norm_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_cost_normalize(call, cost, rows_normalized(call),
-                       cfx_call_has(call, 2), cfx_call_has(call, 3));
+                       cfx_call_has(call, WEIGHT), cfx_call_has(call, BIAS));
 }
 
 static void group_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim groups = cfx_dim_mul(call->env, x->shape[0],
-                                 cfx_value_dim(call->in[1]));
-    cfx_cost_normalize(call, cost, groups, cfx_call_has(call, 2),
-                       cfx_call_has(call, 3));
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    cfx_dim each = cfx_value_dim(cfx_call_value(call, NUM_GROUPS));
+    cfx_dim groups = cfx_dim_mul(call->env, x->shape[0], each);
+    cfx_cost_normalize(call, cost, groups, cfx_call_has(call, WEIGHT),
+                       cfx_call_has(call, BIAS));
 }
 
 /* Of a row of n: n squares, a sum of n - 1, a division, eps, a root, its
@@ -44,17 +48,16 @@ static void group_cost(const cfx_call *call, cfx_cost *cost)
 static void rms_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_dim rows = rows_normalized(call);
-    cost->ops = cfx_cost_linear(call, 3 + cfx_call_has(call, 2),
+    cost->ops = cfx_cost_linear(call, 3 + cfx_call_has(call, WEIGHT),
                              cfx_cost_numel(call, call->out[0]), 3, rows);
     cost->transcendental = cfx_dim_mul(call->env, rows, cfx_dim_int(3));
 }
 
-/* The list of parameter 1 must end the input's shape, and be that of the
- * tensors given as weight and bias. */
-static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int weight,
-                              int last)
+/* normalized_shape must end the input's shape, and be that of the tensors from
+ * weight to `last`. */
+static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int last)
 {
-    int n = cfx_call_len(call, 1);
+    int n = cfx_call_len(call, NORMALIZED_SHAPE);
     char have[128];
     cfx_tensor_format_type(x, have, sizeof(have));
     if (n < 1 || n > x->rank)
@@ -62,20 +65,20 @@ static cfx_status check_shape(cfx_call *call, const cfx_tensor *x, int weight,
                              "be at least 1-dimensional and at most the "
                              "input's, but got %d for %s", n, have);
     for (int i = 0; i < n; i++)
-        if (!cfx_dim_eq(call->env, cfx_call_dim(call, 1, i),
+        if (!cfx_dim_eq(call->env, cfx_call_dim(call, NORMALIZED_SHAPE, i),
                         x->shape[x->rank - n + i]))
             return cfx_call_fail(call, CFX_ESHAPE, "normalized_shape does not "
                                  "end the shape of the input, %s", have);
-    for (int k = weight; k <= last; k++) {
+    for (int k = WEIGHT; k <= last; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         bool same = !t || t->rank == n;
         for (int i = 0; t && same && i < n; i++)
             same = cfx_dim_eq(call->env, t->shape[i],
-                              cfx_call_dim(call, 1, i));
+                              cfx_call_dim(call, NORMALIZED_SHAPE, i));
         if (!same)
             return cfx_call_fail(call, CFX_ESHAPE, "Expected %s to be of same "
                                  "shape as normalized_shape",
-                                 call->schema->params[k].name);
+                                 cfx_call__param_name(call, k));
     }
     return CFX_OK;
 }
@@ -91,7 +94,7 @@ static void release(struct arrays *a)
 
 static cfx_status fetch(cfx_call *call, struct arrays *a, const int *param)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     *a = (struct arrays){{NULL}};
     for (int i = 0; i < 3; i++) {
         const cfx_tensor *t = param[i] < 0 ? NULL
@@ -111,10 +114,10 @@ static const void *data(const cfx_tensor *t) { return t ? t->data : NULL; }
 
 static cfx_status layer_norm_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (!st)
-        st = check_shape(call, x, 2, 3);
+        st = check_shape(call, x, BIAS);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
                                   x->shape);
 }
@@ -122,8 +125,8 @@ static cfx_status layer_norm_infer(cfx_call *call)
 /* Elements of a normalized row, and how many rows there are. */
 static void rows_of(const cfx_call *call, int64_t *outer, int64_t *n)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int inner = cfx_call_len(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    int inner = cfx_call_len(call, NORMALIZED_SHAPE);
     *outer = *n = 1;
     for (int i = 0; i < x->rank; i++)
         *(i < x->rank - inner ? outer : n) *= cfx_tensor_size(x, i);
@@ -132,7 +135,7 @@ static void rows_of(const cfx_call *call, int64_t *outer, int64_t *n)
 static cfx_status run_layer_norm(cfx_call *call, double eps, void *mean,
                                  void *rstd)
 {
-    static const int param[] = {0, 2, 3};
+    static const int param[] = {INPUT, WEIGHT, BIAS};
     struct arrays a;
     int64_t outer, n;
     if (fetch(call, &a, param))
@@ -147,13 +150,14 @@ static cfx_status run_layer_norm(cfx_call *call, double eps, void *mean,
 
 static cfx_status layer_norm_run(cfx_call *call)
 {
-    return run_layer_norm(call, cfx_call_double(call, 4), NULL, NULL);
+    return run_layer_norm(call, cfx_call_double(call, EPS), NULL, NULL);
 }
 
 const cfx_op cfx_op__layer_norm = {
     .schema = "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
               "weight=None, Tensor? bias=None, float eps=1e-05, bool "
               "cudnn_enable=True) -> Tensor",
+    .params = params,
     .aliases = "torch.layer_norm torch.nn.functional.layer_norm "
                "aten.layer_norm.default",
     .doc = "Normalize over the last axes.",
@@ -165,10 +169,10 @@ const cfx_op cfx_op__layer_norm = {
 
 static cfx_status native_layer_norm_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     cfx_dim shape[CFX_MAX_RANK];
     cfx_status st = layer_norm_infer(call);
-    int n = cfx_call_len(call, 1);
+    int n = cfx_call_len(call, NORMALIZED_SHAPE);
     for (int i = 0; i < x->rank; i++)
         shape[i] = i < x->rank - n ? x->shape[i] : cfx_dim_int(1);
     for (int i = 0; i < 2 && !st; i++)
@@ -178,7 +182,7 @@ static cfx_status native_layer_norm_infer(cfx_call *call)
 
 static cfx_status native_layer_norm_run(cfx_call *call)
 {
-    return run_layer_norm(call, cfx_call_double(call, 4), call->out[1]->data,
+    return run_layer_norm(call, cfx_call_double(call, EPS), call->out[1]->data,
                           call->out[2]->data);
 }
 
@@ -186,6 +190,7 @@ const cfx_op cfx_op__native_layer_norm = {
     .schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, "
               "Tensor? weight, Tensor? bias, float eps) -> (Tensor, Tensor, "
               "Tensor)",
+    .params = params,
     .aliases = "torch.native_layer_norm aten.native_layer_norm.default",
     .doc = "layer_norm, with the means and reciprocal deviations of rows.",
     .infer = native_layer_norm_infer,
@@ -198,12 +203,13 @@ const cfx_op cfx_op__native_layer_norm = {
 static cfx_status rms_norm_out(cfx_call *call, const cfx_tensor *x)
 {
     cfx_call product = *call;
-    cfx_value in[] = {call->in[0], cfx_num(1)};
+    cfx_value in[] = {cfx_call_value(call, INPUT), cfx_num(1)};
     bool rows = false, last = x->rank > 3 && cfx_view_is_last(call->env, x);
     unsigned flags = last ? CFX_TENSOR_CHANNELS_LAST |
                                 CFX_TENSOR_CHANNELS_LAST_3D
                           : CFX_TENSOR_CONTIGUOUS;
-    for (int i = x->rank - cfx_call_len(call, 1); i < x->rank; i++)
+    int n = cfx_call_len(call, NORMALIZED_SHAPE);
+    for (int i = x->rank - n; i < x->rank; i++)
         rows |= !cfx_dim_is(x->shape[i], 1);
     product.meta = true;
     product.in = in;
@@ -223,10 +229,10 @@ static cfx_status rms_norm_out(cfx_call *call, const cfx_tensor *x)
 
 static cfx_status rms_norm_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (!st)
-        st = check_shape(call, x, 2, 2);
+        st = check_shape(call, x, WEIGHT);
     if (st)
         return st;
     return rms_norm_out(call, x);
@@ -235,14 +241,14 @@ static cfx_status rms_norm_infer(cfx_call *call)
 /* eps=None is the distance of 1 from the next number. */
 static double rms_eps(const cfx_call *call)
 {
-    if (cfx_call_has(call, 3))
-        return cfx_call_double(call, 3);
+    if (cfx_call_has(call, EPS))
+        return cfx_call_double(call, EPS);
     return call->out[0]->dtype == CFX_F64 ? DBL_EPSILON : FLT_EPSILON;
 }
 
 static cfx_status rms_norm_run(cfx_call *call)
 {
-    static const int param[] = {0, 2, -1};
+    static const int param[] = {INPUT, WEIGHT, -1};
     struct arrays a;
     int64_t outer, n;
     if (fetch(call, &a, param))
@@ -258,6 +264,7 @@ static cfx_status rms_norm_run(cfx_call *call)
 const cfx_op cfx_op__rms_norm = {
     .schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? "
               "weight=None, float? eps=None) -> Tensor",
+    .params = params,
     .aliases = "torch.rms_norm torch.nn.functional.rms_norm "
                "aten.rms_norm.default",
     .doc = "Divide by the root of the mean square over the last axes.",
@@ -269,24 +276,23 @@ const cfx_op cfx_op__rms_norm = {
 
 /* ---- group_norm ---- */
 
-static cfx_status check_channels(cfx_call *call, const cfx_tensor *x,
-                                 int weight)
+static cfx_status check_channels(cfx_call *call, const cfx_tensor *x)
 {
-    for (int k = weight; k < weight + 2; k++) {
+    for (int k = WEIGHT; k <= BIAS; k++) {
         const cfx_tensor *t = cfx_call_tensor(call, k);
         if (t && (t->rank != 1 ||
                   !cfx_dim_eq(call->env, t->shape[0], x->shape[1])))
             return cfx_call_fail(call, CFX_ESHAPE, "Expected %s to be a "
                                  "vector of size equal to the number of "
-                                 "channels", call->schema->params[k].name);
+                                 "channels", cfx_call__param_name(call, k));
     }
     return CFX_OK;
 }
 
 static cfx_status group_norm_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim groups = cfx_value_dim(call->in[1]);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    cfx_dim groups = cfx_value_dim(cfx_call_value(call, NUM_GROUPS));
     char text[64];
     cfx_status st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);
     if (st)
@@ -303,16 +309,16 @@ static cfx_status group_norm_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_ESHAPE, "Expected number of channels "
                              "in input to be divisible by num_groups, %s",
                              text);
-    st = check_channels(call, x, 2);
+    st = check_channels(call, x);
     return st ? st : cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank,
                                          x->shape, x->rank > 3 &&
                                          cfx_view_is_last(call->env, x));
 }
 
-static cfx_status run_groups(cfx_call *call, int64_t groups, const int *param,
-                             double eps)
+static cfx_status run_groups(cfx_call *call, int64_t groups, double eps)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    static const int param[] = {INPUT, WEIGHT, BIAS};
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT), *y = call->out[0];
     struct arrays a;
     int64_t inner = 1;
     if (fetch(call, &a, param))
@@ -329,15 +335,15 @@ static cfx_status run_groups(cfx_call *call, int64_t groups, const int *param,
 
 static cfx_status group_norm_run(cfx_call *call)
 {
-    static const int param[] = {0, 2, 3};
-    return run_groups(call, cfx_call_int(call, 1), param,
-                      cfx_call_double(call, 4));
+    return run_groups(call, cfx_call_int(call, NUM_GROUPS),
+                      cfx_call_double(call, EPS));
 }
 
 const cfx_op cfx_op__group_norm = {
     .schema = "group_norm(Tensor input, SymInt num_groups, Tensor? "
               "weight=None, Tensor? bias=None, float eps=1e-05, bool "
               "cudnn_enabled=True) -> Tensor",
+    .params = params,
     .aliases = "torch.group_norm torch.nn.functional.group_norm "
                "aten.group_norm.default",
     .doc = "Normalize over groups of channels.",

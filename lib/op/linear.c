@@ -9,6 +9,8 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
+CFX_PARAMS(params, INPUT, WEIGHT, BIAS);
+
 static cfx_status check(cfx_call *call, const cfx_tensor *x,
                         const cfx_tensor *w, const cfx_tensor *b)
 {
@@ -42,10 +44,10 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status linear_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *w = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     cfx_dim shape[CFX_MAX_RANK];
-    cfx_status st = check(call, x, w, cfx_call_tensor(call, 2));
+    cfx_status st = check(call, x, w, cfx_call_tensor(call, BIAS));
     if (st)
         return st;
     for (int i = 0; i < x->rank - 1; i++)
@@ -58,17 +60,17 @@ static cfx_status linear_infer(cfx_call *call)
 
 static void linear_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, 1);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     cfx_dim n = cfx_cost_numel(call, call->out[0]);
     cost->macs = cfx_dim_mul(call->env, n, w->shape[w->rank - 1]);
-    if (cfx_call_has(call, 2))
+    if (cfx_call_has(call, BIAS))
         cost->ops = n;
 }
 
 static cfx_gemm product(const cfx_call *call, const void *x, const void *w,
                         const void *b)
 {
-    const cfx_tensor *weight = cfx_call_tensor(call, 1);
+    const cfx_tensor *weight = cfx_call_tensor(call, WEIGHT);
     int64_t k = cfx_tensor_size(weight, weight->rank - 1);
     int64_t n = weight->rank == 2 ? cfx_tensor_size(weight, 0) : 1;
     const cfx_tensor *y = call->out[0];
@@ -90,7 +92,7 @@ static size_t linear_workspace(const cfx_call *call)
 /* Without gaps, one element for each output feature; NULL: no memory. */
 static cfx_tensor *whole_bias(cfx_call *call, const cfx_tensor *b)
 {
-    const cfx_dim n = cfx_call_tensor(call, 1)->shape[0];
+    const cfx_dim n = cfx_call_tensor(call, WEIGHT)->shape[0];
     const cfx_dim stride = cfx_dim_int(0);
     cfx_tensor *wide;
     if (b->rank)
@@ -104,9 +106,9 @@ static cfx_tensor *whole_bias(cfx_call *call, const cfx_tensor *b)
 
 static cfx_status linear_run(cfx_call *call)
 {
-    const cfx_tensor *w = cfx_call_tensor(call, 1);
-    const cfx_tensor *b = cfx_call_tensor(call, 2);
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
+    const cfx_tensor *b = cfx_call_tensor(call, BIAS);
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
     cfx_tensor *bias = NULL;
     if (b && !(bias = whole_bias(call, b)))
         return CFX_ENOMEM;
@@ -119,6 +121,7 @@ static cfx_status linear_run(cfx_call *call)
 const cfx_op cfx_op__linear = {
     .schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.nn.functional.linear torch._C._nn.linear "
                "aten.linear.default",
     .doc = "input times the transposed weight, plus bias.",

@@ -12,20 +12,12 @@
 #include "op/infer.h"
 #include "op/op_impl.h"
 
-#define ARG(name) cfx_loss_arg(call, name)
-
 /* ---- What all losses share ---- */
-
-cfx_value cfx_loss_arg(const cfx_call *call, const char *name)
-{
-    int k = cfx_param_find(call->schema, name, strlen(name));
-    return k < 0 ? cfx_none() : call->in[k];
-}
 
 /* size_average and reduce, where either is given, outrank the reduction. */
 static bool old_reduction(const cfx_call *call, cfx_reduction *out)
 {
-    cfx_value average = ARG("size_average"), reduce = ARG("reduce");
+    cfx_value average = ARG(SIZE_AVERAGE), reduce = ARG(REDUCE);
     if (cfx_value_is_none(average) && cfx_value_is_none(reduce))
         return false;
     bool averages = cfx_value_is_none(average) || average.u.i;
@@ -38,7 +30,7 @@ static bool old_reduction(const cfx_call *call, cfx_reduction *out)
 cfx_reduction cfx_loss_reduction(cfx_scope *s, const cfx_call *call)
 {
     static const char *const words[] = {"none", "mean", "sum"};
-    cfx_value v = ARG("reduction");
+    cfx_value v = ARG(REDUCTION);
     cfx_reduction out = CFX_REDUCE_NONE;
     if (old_reduction(call, &out))
         return out;
@@ -113,10 +105,10 @@ cfx_status cfx_loss_require(cfx_call *call, cfx_composite *claim,
 /* With weights the mean is the weighted one. */
 static cfx_value weighted(cfx_scope *s, const cfx_call *call, cfx_value loss)
 {
-    cfx_value weight = ARG("weight");
+    cfx_value weight = ARG(WEIGHT);
     if (cfx_value_is_none(weight))
         return cfx_loss_reduced(s, call, loss);
-    cfx_loss_same_shape(s, weight, call->in[0],
+    cfx_loss_same_shape(s, weight, ARG(INPUT),
                         "Weights and input must have the same size.");
     loss = TORCH("mul", loss, weight);
     if (cfx_loss_reduction(s, call) == CFX_REDUCE_NONE)
@@ -129,7 +121,7 @@ static cfx_value weighted(cfx_scope *s, const cfx_call *call, cfx_value loss)
 
 static cfx_value distance(cfx_scope *s, const cfx_call *call)
 {
-    return TORCH("abs", TORCH("sub", call->in[0], call->in[1]));
+    return TORCH("abs", TORCH("sub", ARG(INPUT), ARG(TARGET)));
 }
 
 /* The distance in float32 where the result has the type `narrow`, which ATen
@@ -140,8 +132,8 @@ static cfx_value wide_distance(cfx_scope *s, const cfx_call *call,
     *type = cfx_infer_type(call, 0, 2);
     if (*type != narrow)
         return distance(s, call);
-    cfx_value x = cfx_loss_as(s, call->in[0], CFX_F32);
-    cfx_value y = cfx_loss_as(s, call->in[1], CFX_F32);
+    cfx_value x = cfx_loss_as(s, ARG(INPUT), CFX_F32);
+    cfx_value y = cfx_loss_as(s, ARG(TARGET), CFX_F32);
     return TORCH("abs", TORCH("sub", x, y));
 }
 
@@ -158,7 +150,7 @@ static cfx_value l1_loss_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value mse_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value d = TORCH("sub", call->in[0], call->in[1]);
+    cfx_value d = TORCH("sub", ARG(INPUT), ARG(TARGET));
     return weighted(s, call, TORCH("mul", d, d));
 }
 
@@ -173,7 +165,7 @@ static cfx_value pieces(cfx_scope *s, cfx_value d, cfx_value bound, bool closed,
 static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dtype type;
-    cfx_value beta = ARG("beta"), d = wide_distance(s, call, CFX_BF16, &type);
+    cfx_value beta = ARG(BETA), d = wide_distance(s, call, CFX_BF16, &type);
     double b = cfx_value_number(beta);
     if (b < 0)
         return cfx_scope_fail(s, CFX_EINVAL, "smooth_l1_loss does not support "
@@ -191,7 +183,7 @@ static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
 static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_dtype type;
-    cfx_value delta = ARG("delta"), w = ARG("weight");
+    cfx_value delta = ARG(DELTA), w = ARG(WEIGHT);
     cfx_value d = wide_distance(s, call, CFX_F16, &type);
     double b = cfx_value_number(delta);
     if (!(b > 0))
@@ -202,7 +194,7 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value loss = pieces(s, d, delta, true, half, far);
     loss = rounded(s, loss, CFX_F16, type);
     if (!cfx_value_is_none(w)) {
-        cfx_loss_same_shape(s, w, call->in[0],
+        cfx_loss_same_shape(s, w, ARG(INPUT),
                             "Weights and input must have the same size.");
         loss = TORCH("mul", loss, w);
     }
@@ -233,14 +225,14 @@ CFX_LOSS(huber_loss, PAIR CFX_LOSS_REDUCTION ", float delta=1.0, Tensor? "
 static cfx_value times_weight(cfx_scope *s, const cfx_call *call,
                               cfx_value loss)
 {
-    cfx_value weight = ARG("weight");
+    cfx_value weight = ARG(WEIGHT);
     return cfx_value_is_none(weight) ? loss : TORCH("mul", loss, weight);
 }
 
 /* Logarithms are at least -100. */
 static cfx_value bce_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1], floor = cfx_int(-100);
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), floor = cfx_int(-100);
     cfx_loss_same_shape(s, x, y, "the target size differs from the input "
                         "size; they must be the same");
     cfx_value log0 = TORCH("clamp_min", TORCH("log1p", TORCH("neg", x)),
@@ -256,8 +248,8 @@ CFX_COMPOSITE(bce)
 
 static cfx_status bce_checked_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    if (x->dtype != cfx_call_tensor(call, 1)->dtype)
+    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    if (x->dtype != cfx_call_tensor(call, TARGET)->dtype)
         return cfx_call_fail(call, CFX_EDTYPE, "input and target must have "
                              "the same dtype");
     return bce_infer(call);
@@ -266,7 +258,7 @@ static cfx_status bce_checked_infer(cfx_call *call)
 /* All elements must be probabilities. */
 static cfx_value in_range(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0];
+    cfx_value x = ARG(INPUT);
     return TORCH("all", TORCH("logical_and", TORCH("ge", x, cfx_int(0)),
                               TORCH("le", x, cfx_int(1))));
 }
@@ -281,6 +273,7 @@ static cfx_status bce_checked_run(cfx_call *call)
 const cfx_op cfx_op__binary_cross_entropy = {
     .schema = "binary_cross_entropy(" PAIR "Tensor? weight=None, " CFX_LOSS_OLD
               CFX_LOSS_REDUCTION ") -> Tensor",
+    .params = cfx_loss_params,
     .aliases = "torch.nn.functional.binary_cross_entropy",
     .variants = CFX_LOSS_ATEN(binary_cross_entropy, SELF
                               "Tensor? weight=None, int reduction=1"),
@@ -293,7 +286,7 @@ const cfx_op cfx_op__binary_cross_entropy = {
 static cfx_value binary_cross_entropy_with_logits_build(cfx_scope *s,
                                                         const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1], pos = ARG("pos_weight");
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), pos = ARG(POS_WEIGHT);
     cfx_loss_same_shape(s, x, y, "the target size must be the same as the "
                         "input size");
     cfx_value log_p = CFX_CALL(s, "torch.nn.functional.logsigmoid", x);
@@ -315,7 +308,7 @@ CFX_LOSS(binary_cross_entropy_with_logits, PAIR "Tensor? weight=None, "
 /* "batchmean" is the sum, or what the older names say, over the batch. */
 static cfx_value batch_mean(cfx_scope *s, const cfx_call *call, cfx_value loss)
 {
-    cfx_value x = call->in[0];
+    cfx_value x = ARG(INPUT);
     cfx_reduction how = CFX_REDUCE_SUM;
     old_reduction(call, &how);
     loss = reduced(s, how, loss);
@@ -324,8 +317,8 @@ static cfx_value batch_mean(cfx_scope *s, const cfx_call *call, cfx_value loss)
 
 static cfx_value kl_div_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1], how = ARG("reduction"), loss;
-    if (ARG("log_target").u.i)
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), how = ARG(REDUCTION), loss;
+    if (ARG(LOG_TARGET).u.i)
         loss = TORCH("mul", TORCH("exp", y), TORCH("sub", y, x));
     else
         loss = TORCH("sub", TORCH("xlogy", y, y), TORCH("mul", y, x));
@@ -341,14 +334,14 @@ CFX_LOSS(kl_div, PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION
 
 static cfx_value poisson_nll_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1], loss;
-    if (ARG("log_input").u.i) {
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), loss;
+    if (ARG(LOG_INPUT).u.i) {
         loss = TORCH("sub", TORCH("exp", x), TORCH("mul", y, x));
     } else {
-        cfx_value log = TORCH("log", TORCH("add", x, ARG("eps")));
+        cfx_value log = TORCH("log", TORCH("add", x, ARG(EPS)));
         loss = TORCH("sub", x, TORCH("mul", y, log));
     }
-    if (ARG("full").u.i) {
+    if (ARG(FULL).u.i) {
         const double tau = 6.283185307179586;
         cfx_value log = TORCH("log", TORCH("mul", y, cfx_num(tau)));
         cfx_value stirling = TORCH("mul", y, TORCH("log", y));
@@ -395,16 +388,16 @@ static cfx_value variance(cfx_scope *s, cfx_value x, cfx_value var)
 
 static cfx_value gaussian_nll_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1];
-    cfx_value var = variance(s, x, ARG("var"));
+    cfx_value x = ARG(INPUT), y = ARG(TARGET);
+    cfx_value var = variance(s, x, ARG(VAR));
     if (cfx_scope_failed(s))
         return cfx_none();
-    var = TORCH("clamp_min", var, ARG("eps"));
+    var = TORCH("clamp_min", var, ARG(EPS));
     cfx_value d = TORCH("sub", x, y);
     d = TORCH("div", TORCH("mul", d, d), var);
     cfx_value loss = TORCH("add", TORCH("log", var), d);
     loss = TORCH("mul", loss, cfx_num(0.5));
-    if (ARG("full").u.i)
+    if (ARG(FULL).u.i)
         loss = TORCH("add", loss, cfx_num(0.5 * log(6.283185307179586)));
     return cfx_loss_reduced(s, call, loss);
 }
@@ -414,13 +407,13 @@ CFX_COMPOSITE(gaussian_nll_loss)
 static cfx_value no_variance_negative(cfx_scope *s, const cfx_call *call)
 {
     return TORCH("all", TORCH("logical_not",
-                              TORCH("lt", ARG("var"), cfx_int(0))));
+                              TORCH("lt", ARG(VAR), cfx_int(0))));
 }
 
 static cfx_status gaussian_nll_loss_checked_run(cfx_call *call)
 {
     cfx_status st = CFX_OK;
-    if (call->in[2].kind == CFX_TENSOR)
+    if (ARG(VAR).kind == CFX_TENSOR)
         st = cfx_loss_require(call, no_variance_negative, "var has negative "
                               "entry/entries");
     return st ? st : gaussian_nll_loss_run(call);
@@ -429,6 +422,7 @@ static cfx_status gaussian_nll_loss_checked_run(cfx_call *call)
 const cfx_op cfx_op__gaussian_nll_loss = {
     .schema = "gaussian_nll_loss(" PAIR "any var, bool full=False, float "
               "eps=1e-06, " CFX_LOSS_REDUCTION ") -> Tensor",
+    .params = cfx_loss_params,
     .aliases = "torch.nn.functional.gaussian_nll_loss",
     .doc = "The negative log likelihood of a normal distribution.",
     .infer = gaussian_nll_loss_infer,

@@ -12,8 +12,14 @@
 /* Call a function of torch in the scope `s`. */
 #define TORCH(name, ...) CFX_CALL(s, "torch." name, __VA_ARGS__)
 
-/* The argument of a name. */
-cfx_value cfx_loss_arg(const cfx_call *call, const char *name);
+CFX_PARAMS(cfx_loss_params, INPUT, INPUT1, INPUT2, ANCHOR, POSITIVE, NEGATIVE,
+           LOG_PROBS, TARGET, TARGETS, INPUT_LENGTHS, TARGET_LENGTHS, BLANK,
+           ZERO_INFINITY, WEIGHT, POS_WEIGHT, IGNORE_INDEX, LABEL_SMOOTHING,
+           SIZE_AVERAGE, REDUCE, REDUCTION, BETA, DELTA, MARGIN, P, SWAP, VAR,
+           EPS, FULL, LOG_INPUT, LOG_TARGET);
+
+/* The argument of a parameter. */
+#define ARG(k) cfx_call_value(call, k)
 
 typedef enum cfx_reduction {
     CFX_REDUCE_NONE, CFX_REDUCE_MEAN, CFX_REDUCE_SUM /* ATen's numbers */
@@ -49,10 +55,11 @@ void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,
 #define CFX_LOSS_OLD "bool? size_average=None, bool? reduce=None, "
 #define CFX_LOSS_REDUCTION "any reduction='mean'"
 
-#define CFX_LOSS(name, params, variants_, doc_)                        \
+#define CFX_LOSS(name, list, variants_, doc_)                          \
     CFX_COMPOSITE(name)                                                \
     const cfx_op cfx_op__##name = {                                    \
-        .schema = #name "(" params ") -> Tensor",                      \
+        .schema = #name "(" list ") -> Tensor",                        \
+        .params = cfx_loss_params,                                     \
         .aliases = "torch.nn.functional." #name,                       \
         .variants = variants_,                                         \
         .doc = doc_,                                                   \
@@ -63,9 +70,9 @@ void cfx_loss_same_shape(cfx_scope *s, cfx_value a, cfx_value b,
 
 /* Signatures with numbers for reductions: ATen's; ATen's and torch's, which
  * differ in the default, with the parameters before and after it. */
-#define CFX_LOSS_ATEN(name, params)                                    \
+#define CFX_LOSS_ATEN(name, list)                                      \
     (const cfx_variant[]){                                             \
-        {"aten." #name ".default(" params ") -> Tensor", NULL},        \
+        {"aten." #name ".default(" list ") -> Tensor", NULL},          \
         {NULL, NULL}}
 #define CFX_LOSS_FORMS(name, aten, torch)                              \
     (const cfx_variant[]){                                             \

@@ -10,8 +10,6 @@
 #include "op/infer.h"
 #include "op/op_impl.h"
 
-#define ARG(name) cfx_loss_arg(call, name)
-
 static cfx_value at_least_zero(cfx_scope *s, cfx_value v)
 {
     return TORCH("clamp_min", v, cfx_int(0));
@@ -27,14 +25,14 @@ static cfx_value where_or_zero(cfx_scope *s, cfx_value condition, cfx_value v)
 
 static cfx_value soft_margin_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value z = TORCH("mul", TORCH("neg", call->in[1]), call->in[0]);
+    cfx_value z = TORCH("mul", TORCH("neg", ARG(TARGET)), ARG(INPUT));
     return cfx_loss_reduced(s, call, TORCH("log1p", TORCH("exp", z)));
 }
 
 static cfx_value hinge_embedding_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1];
-    cfx_value below = at_least_zero(s, TORCH("rsub", x, ARG("margin")));
+    cfx_value x = ARG(INPUT), y = ARG(TARGET);
+    cfx_value below = at_least_zero(s, TORCH("rsub", x, ARG(MARGIN)));
     cfx_value a = where_or_zero(s, TORCH("ne", y, cfx_int(1)), below);
     cfx_value b = where_or_zero(s, TORCH("ne", y, cfx_int(-1)), x);
     return cfx_loss_reduced(s, call, TORCH("add", a, b));
@@ -42,13 +40,13 @@ static cfx_value hinge_embedding_loss_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value margin_ranking_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value y = call->in[2];
-    int rank = call->in[0].u.tensor->rank;
-    if (call->in[1].u.tensor->rank != rank || y.u.tensor->rank != rank)
+    cfx_value y = ARG(TARGET);
+    int rank = ARG(INPUT1).u.tensor->rank;
+    if (ARG(INPUT2).u.tensor->rank != rank || y.u.tensor->rank != rank)
         return cfx_scope_fail(s, CFX_ESHAPE, "margin_ranking_loss: all input "
                               "tensors should have the same dimension");
-    cfx_value d = TORCH("sub", call->in[0], call->in[1]);
-    d = TORCH("add", TORCH("mul", TORCH("neg", y), d), ARG("margin"));
+    cfx_value d = TORCH("sub", ARG(INPUT1), ARG(INPUT2));
+    d = TORCH("add", TORCH("mul", TORCH("neg", y), d), ARG(MARGIN));
     return cfx_loss_reduced(s, call, at_least_zero(s, d));
 }
 
@@ -78,7 +76,7 @@ static cfx_value squares(cfx_scope *s, cfx_value x, cfx_value axis)
 
 static cfx_value cosine_embedding_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value a = call->in[0], b = call->in[1], y = call->in[2];
+    cfx_value a = ARG(INPUT1), b = ARG(INPUT2), y = ARG(TARGET);
     int rank = y.u.tensor->rank;
     if (rank > 1)
         return cfx_scope_fail(s, CFX_ESHAPE, "0D or 1D target tensor "
@@ -93,7 +91,7 @@ static cfx_value cosine_embedding_loss_build(cfx_scope *s, const cfx_call *call)
                                            squares(s, b, axis)));
     cfx_value cosine = TORCH("div", TORCH("sum", TORCH("mul", a, b), axis),
                              length);
-    cfx_value apart = at_least_zero(s, TORCH("sub", cosine, ARG("margin")));
+    cfx_value apart = at_least_zero(s, TORCH("sub", cosine, ARG(MARGIN)));
     cfx_value like = where_or_zero(s, TORCH("eq", y, cfx_int(1)),
                                    TORCH("rsub", cosine, cfx_int(1)));
     cfx_value unlike = where_or_zero(s, TORCH("eq", y, cfx_int(-1)), apart);
@@ -102,8 +100,9 @@ static cfx_value cosine_embedding_loss_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value triplet_margin_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value anchor = call->in[0], like = call->in[1], unlike = call->in[2];
-    cfx_value p = ARG("p"), eps = ARG("eps");
+    cfx_value anchor = ARG(ANCHOR);
+    cfx_value like = ARG(POSITIVE), unlike = ARG(NEGATIVE);
+    cfx_value p = ARG(P), eps = ARG(EPS);
     int rank = anchor.u.tensor->rank;
     if (like.u.tensor->rank != rank || unlike.u.tensor->rank != rank)
         return cfx_scope_fail(s, CFX_ESHAPE, "The anchor, positive, and "
@@ -113,10 +112,10 @@ static cfx_value triplet_margin_loss_build(cfx_scope *s, const cfx_call *call)
                               like.u.tensor->rank, unlike.u.tensor->rank);
     cfx_value near = TORCH("pairwise_distance", anchor, like, p, eps);
     cfx_value far = TORCH("pairwise_distance", anchor, unlike, p, eps);
-    if (ARG("swap").u.i)
+    if (ARG(SWAP).u.i)
         far = TORCH("minimum", far,
                     TORCH("pairwise_distance", like, unlike, p, eps));
-    cfx_value d = TORCH("sub", TORCH("add", near, ARG("margin")), far);
+    cfx_value d = TORCH("sub", TORCH("add", near, ARG(MARGIN)), far);
     return cfx_loss_reduced(s, call, at_least_zero(s, d));
 }
 
@@ -156,8 +155,8 @@ static cfx_value per_sample(cfx_scope *s, const cfx_call *call, cfx_value loss,
 
 static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1], weight = ARG("weight");
-    double p = cfx_value_number(ARG("p"));
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), weight = ARG(WEIGHT);
+    double p = cfx_value_number(ARG(P));
     int rank = x.u.tensor->rank;
     if (p != 1 && p != 2)
         return cfx_scope_fail(s, CFX_EINVAL, "multi_margin_loss: Invalid p, "
@@ -180,7 +179,7 @@ static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value classes = cfx_size(s, x, 1);
     cfx_value column = TORCH("unsqueeze", y, cfx_int(1));
     cfx_value own = TORCH("gather", x, cfx_int(1), column);
-    cfx_value z = TORCH("add", TORCH("rsub", own, ARG("margin")), x);
+    cfx_value z = TORCH("add", TORCH("rsub", own, ARG(MARGIN)), x);
     z = at_least_zero(s, z);
     if (p == 2)
         z = TORCH("mul", z, z);
@@ -189,14 +188,14 @@ static cfx_value multi_margin_loss_build(cfx_scope *s, const cfx_call *call)
                                   TORCH("index_select", weight, cfx_int(0), y),
                                   cfx_int(1)));
     z = TORCH("scatter", z, cfx_int(1), column, cfx_int(0));
-    return per_sample(s, call, z, classes, !call->in[1].u.tensor->rank);
+    return per_sample(s, call, z, classes, !ARG(TARGET).u.tensor->rank);
 }
 
 /* A sample's classes end at the first -1. */
 static cfx_value multilabel_margin_loss_build(cfx_scope *s,
                                               const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1];
+    cfx_value x = ARG(INPUT), y = ARG(TARGET);
     if (x.u.tensor->rank > 2)
         return cfx_scope_fail(s, CFX_ESHAPE, "multilabel_margin_loss: "
                               "Expected input of shape (N, C) or (C)");
@@ -222,13 +221,13 @@ static cfx_value multilabel_margin_loss_build(cfx_scope *s,
     d = TORCH("mul", d, TORCH("unsqueeze", mask, cfx_int(2)));
     d = TORCH("mul", d, TORCH("unsqueeze", cfx_loss_as(s, other, type), one));
     return per_sample(s, call, TORCH("sum", d, cfx_tuple(s, one)), classes,
-                      call->in[0].u.tensor->rank < 2);
+                      ARG(INPUT).u.tensor->rank < 2);
 }
 
 static cfx_value multilabel_soft_margin_loss_build(cfx_scope *s,
                                                    const cfx_call *call)
 {
-    cfx_value x = call->in[0], y = call->in[1], weight = ARG("weight");
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), weight = ARG(WEIGHT);
     const char *log = "torch.nn.functional.logsigmoid";
     cfx_value loss = TORCH("mul", y, CFX_CALL(s, log, x));
     cfx_value not_y = TORCH("rsub", y, cfx_int(1));
@@ -254,9 +253,9 @@ CFX_COMPOSITE(multilabel_margin_loss)
 
 static cfx_value labels_in_range(cfx_scope *s, const cfx_call *call)
 {
-    const cfx_tensor *x = call->in[0].u.tensor;
-    cfx_value y = call->in[1];
-    cfx_value classes = x->rank ? cfx_size(s, call->in[0], -1) : cfx_int(1);
+    const cfx_tensor *x = ARG(INPUT).u.tensor;
+    cfx_value y = ARG(TARGET);
+    cfx_value classes = x->rank ? cfx_size(s, ARG(INPUT), -1) : cfx_int(1);
     return TORCH("all", TORCH("logical_and", TORCH("ge", y, cfx_int(-1)),
                               TORCH("lt", y, classes)));
 }
@@ -271,6 +270,7 @@ static cfx_status multilabel_margin_loss_checked_run(cfx_call *call)
 const cfx_op cfx_op__multilabel_margin_loss = {
     .schema = "multilabel_margin_loss(" PAIR CFX_LOSS_OLD CFX_LOSS_REDUCTION
               ") -> Tensor",
+    .params = cfx_loss_params,
     .aliases = "torch.nn.functional.multilabel_margin_loss",
     .variants = CFX_LOSS_ATEN(multilabel_margin_loss, SELF "int reduction=1"),
     .doc = "What each right class lacks of 1 over each wrong one.",

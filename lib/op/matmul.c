@@ -14,6 +14,10 @@
 
 
 
+CFX_PARAMS(params, SELF, OTHER, TENSOR, VEC, MAT, MAT1, MAT2, BATCH1, BATCH2,
+           BETA, ALPHA);
+
+/* The state of a call. */
 struct factors {
     const cfx_tensor *a, *b, *c;
     bool row, column;        /* a, b is a vector */
@@ -33,11 +37,12 @@ static cfx_status mismatch(const cfx_call *call, const cfx_tensor *a,
                          "multiplied (%s and %s)", s, t);
 }
 
-static cfx_status read_factors(const cfx_call *call, int at, struct factors *f)
+/* The factors are the arguments `at` and the next, in the schema's order. */
+static cfx_status read_factors(const cfx_call *call, int at)
 {
-    *f = (struct factors){.a = cfx_call_tensor(call, at),
-                          .b = cfx_call_tensor(call, at + 1)};
-    const cfx_tensor *a = f->a, *b = f->b;
+    struct factors *f = call->state;
+    const cfx_tensor *a = f->a = call->in[at].u.tensor;
+    const cfx_tensor *b = f->b = call->in[at + 1].u.tensor;
     if (!a->rank || !b->rank)
         return cfx_call_fail(call, CFX_ESHAPE, "both arguments need to be at "
                              "least 1D, but they are %dD and %dD", a->rank,
@@ -72,8 +77,8 @@ static cfx_status read_factors(const cfx_call *call, int at, struct factors *f)
 
 static cfx_status check_ranks(cfx_call *call, int at, int a, int b)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, at);
-    const cfx_tensor *y = cfx_call_tensor(call, at + 1);
+    const cfx_tensor *x = call->in[at].u.tensor;
+    const cfx_tensor *y = call->in[at + 1].u.tensor;
     if (x->rank == a && y->rank == b)
         return CFX_OK;
     return cfx_call_fail(call, CFX_ESHAPE, "expected tensors of rank %d and "
@@ -85,28 +90,23 @@ static cfx_status check_ranks(cfx_call *call, int at, int a, int b)
 
 static cfx_status matmul_infer(cfx_call *call)
 {
-    struct factors f;
+    const struct factors *f = call->state;
     int a = call->op->code >> 4 & 15, b = call->op->code & 15;
     cfx_status st = a ? check_ranks(call, 0, a, b) : CFX_OK;
     if (!st)
-        st = read_factors(call, 0, &f);
+        st = read_factors(call, 0);
     if (!st && a == 3 &&
-        !cfx_dim_eq(call->env, f.a->shape[0], f.b->shape[0]))
-        st = mismatch(call, f.a, f.b);
-    return st ? st : cfx_call_out(call, (cfx_dtype)f.a->dtype, f.rank,
-                                  f.shape);
-}
-
-static void count(const cfx_call *call, int at, cfx_cost *cost)
-{
-    const cfx_tensor *a = cfx_call_tensor(call, at);
-    cfx_dim n = cfx_cost_numel(call, call->out[0]);
-    cost->macs = cfx_dim_mul(call->env, n, a->shape[a->rank - 1]);
+        !cfx_dim_eq(call->env, f->a->shape[0], f->b->shape[0]))
+        st = mismatch(call, f->a, f->b);
+    return st ? st : cfx_call_out(call, (cfx_dtype)f->a->dtype, f->rank,
+                                  f->shape);
 }
 
 static void matmul_cost(const cfx_call *call, cfx_cost *cost)
 {
-    count(call, 0, cost);
+    const struct factors *f = call->state;
+    cfx_dim n = cfx_cost_numel(call, call->out[0]);
+    cost->macs = cfx_dim_mul(call->env, n, f->k);
 }
 
 /* ---- Running ---- */
@@ -154,46 +154,31 @@ static void plan(const struct factors *f, const cfx_tensor *y,
     }
 }
 
-static size_t workspace_at(const cfx_call *call, int at)
-{
-    struct factors f;
-    struct strides s;
-    cfx_gemm g;
-    if (read_factors(call, at, &f))
-        return 0;
-    plan(&f, call->out[0], &s, &g);
-    return cfx_gemm_workspace(call->ctx, &g);
-}
-
 static size_t matmul_workspace(const cfx_call *call)
 {
-    return workspace_at(call, 0);
-}
-
-static cfx_status run_at(cfx_call *call, int at)
-{
-    struct factors f;
     struct strides s;
     cfx_gemm g;
-    cfx_status st = read_factors(call, at, &f);
-    if (st)
-        return st;
-    plan(&f, call->out[0], &s, &g);
-    cfx_gemm_run(call->ctx, &g, call->work);
-    return CFX_OK;
+    plan(call->state, call->out[0], &s, &g);
+    return cfx_gemm_workspace(call->ctx, &g);
 }
 
 static cfx_status matmul_run(cfx_call *call)
 {
-    return run_at(call, 0);
+    struct strides s;
+    cfx_gemm g;
+    plan(call->state, call->out[0], &s, &g);
+    cfx_gemm_run(call->ctx, &g, call->work);
+    return CFX_OK;
 }
 
-#define MATMUL(name, params, ranks, aliases_, doc_)                           \
+#define MATMUL(name, list, ranks, aliases_, doc_)                             \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(" params ") -> Tensor",                             \
+        .schema = #name "(" list ") -> Tensor",                               \
+        .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .code = ranks,                                                        \
+        .state_size = sizeof(struct factors),                                 \
         .infer = matmul_infer,                                                \
         .cost = matmul_cost,                                                  \
         .workspace = matmul_workspace,                                        \
@@ -218,65 +203,59 @@ MATMUL(dot, "Tensor self, Tensor tensor", RANKS(1, 1),
 
 /* ---- beta * self + alpha * a b ---- */
 
-enum { SELF, MAT1, MAT2, BETA, ALPHA };
-
 static cfx_status addmm_infer(cfx_call *call)
 {
-    struct factors f;
+    const struct factors *f = call->state;
     const cfx_tensor *c = cfx_call_tensor(call, SELF);
     int a = call->op->code >> 4 & 15, b = call->op->code & 15;
-    cfx_status st = check_ranks(call, MAT1, a, b);
+    cfx_status st = check_ranks(call, 1, a, b);
     if (!st)
-        st = read_factors(call, MAT1, &f);
+        st = read_factors(call, 1);
     if (st)
         return st;
-    if (a == 3 && !cfx_dim_eq(call->env, f.a->shape[0], f.b->shape[0]))
+    if (a == 3 && !cfx_dim_eq(call->env, f->a->shape[0], f->b->shape[0]))
         return cfx_call_fail(call, CFX_ESHAPE, "the batches of batch1 and "
                              "batch2 are not of one size");
-    if (c->dtype != f.a->dtype)
+    if (c->dtype != f->a->dtype)
         return cfx_call_fail(call, CFX_EDTYPE, "self and mat2 must have the "
                              "same dtype, but got %s and %s",
                              cfx_dtypes[c->dtype].name,
-                             cfx_dtypes[f.a->dtype].name);
+                             cfx_dtypes[f->a->dtype].name);
     cfx_dim shape[CFX_MAX_RANK];
-    int rank = f.rank;
+    int rank = f->rank;
     for (int i = 0; i < rank; i++)
-        shape[i] = f.shape[i];
+        shape[i] = f->shape[i];
     st = cfx_infer_broadcast(call, &rank, shape, c->rank, c->shape);
-    for (int i = 0; !st && i < f.rank; i++)
-        if (rank != f.rank || !cfx_dim_eq(call->env, shape[i], f.shape[i]))
+    for (int i = 0; !st && i < f->rank; i++)
+        if (rank != f->rank || !cfx_dim_eq(call->env, shape[i], f->shape[i]))
             return cfx_call_fail(call, CFX_ESHAPE, "self does not broadcast "
                                  "to the product");
     if (!st)
-        st = cfx_list_check_whole(call, BETA, ALPHA + 1, (cfx_dtype)c->dtype);
-    return st ? st : cfx_call_out(call, (cfx_dtype)f.a->dtype, f.rank,
-                                  f.shape);
+        st = cfx_list_check_whole(call, 3, 5, (cfx_dtype)c->dtype);
+    return st ? st : cfx_call_out(call, (cfx_dtype)f->a->dtype, f->rank,
+                                  f->shape);
 }
 
 static void addmm_cost(const cfx_call *call, cfx_cost *cost)
 {
-    double alpha = cfx_value_number(call->in[ALPHA]);
-    double beta = cfx_value_number(call->in[BETA]);
+    const struct factors *f = call->state;
+    double alpha = cfx_call_double(call, ALPHA);
+    double beta = cfx_call_double(call, BETA);
     int steps = (alpha != 1) + (beta != 0) + (beta != 0 && beta != 1);
-    count(call, MAT1, cost);
+    matmul_cost(call, cost);
     cost->ops = cfx_dim_mul(call->env, cfx_cost_numel(call, call->out[0]),
                             cfx_dim_int(steps));
     if (beta != 0)
         return;
     cost->bytes_read = cfx_dim_add(
-        call->env, cfx_cost_bytes_of(call, cfx_call_tensor(call, MAT1)),
-        cfx_cost_bytes_of(call, cfx_call_tensor(call, MAT2)));
-}
-
-static size_t addmm_workspace(const cfx_call *call)
-{
-    return workspace_at(call, MAT1);
+        call->env, cfx_cost_bytes_of(call, f->a),
+        cfx_cost_bytes_of(call, f->b));
 }
 
 /* A factor of integers has no fraction. */
 static cfx_value factor(const cfx_call *call, int k)
 {
-    cfx_value v = call->in[k];
+    cfx_value v = cfx_call_value(call, k);
     bool whole = !cfx_dtype_is_float((cfx_dtype)call->out[0]->dtype);
     return whole && v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
 }
@@ -287,7 +266,7 @@ static cfx_status addmm_run(cfx_call *call)
     const cfx_tensor *y = call->out[0];
     cfx_dtype type = (cfx_dtype)y->dtype;
     cfx_value alpha = factor(call, ALPHA), beta = factor(call, BETA);
-    cfx_status st = run_at(call, MAT1);
+    cfx_status st = matmul_run(call);
     if (st)
         return st;
     cfx_iter it;
@@ -311,13 +290,15 @@ static cfx_status addmm_run(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, Tensor " one ", Tensor " two ", *, "   \
                   "Scalar beta=1, Scalar alpha=1) -> Tensor",                 \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE,                                              \
         .code = ranks,                                                        \
+        .state_size = sizeof(struct factors),                                 \
         .infer = addmm_infer,                                                 \
         .cost = addmm_cost,                                                   \
-        .workspace = addmm_workspace,                                         \
+        .workspace = matmul_workspace,                                        \
         .run = addmm_run,                                                     \
     };
 

@@ -19,6 +19,15 @@ cfx_status cfx_schema__read(cfx_schema **out, cfx_arena *arena,
 /* A parameter's place in a schema, or -1. */
 int cfx_param_find(const cfx_schema *schema, const char *name, size_t len);
 
+/* The place of the parameter that a keyword argument is for, by synonyms too;
+ * or -1. */
+int cfx_param__named(const cfx_schema *schema, const char *name);
+
+/* Find the places of the names in an operator's list of parameters. Fails with
+ * CFX_EINVAL for a parameter that is not in the list. */
+cfx_status cfx_schema__place(cfx_schema *schema, cfx_arena *arena,
+                             const char *params, cfx_error *err);
+
 /* A short name of a parameter's type for messages ("Tensor", "int"). */
 void cfx_param__type_name(const cfx_param *p, char *buf, size_t size);
 
@@ -56,6 +65,18 @@ bool cfx_target__misses_out(const cfx_target *t, const cfx_value *kwargs,
  * that name (py_add), the first that calls have ("operator.add"). */
 const char *cfx_op__shown_name(const cfx_op *op, const cfx_schema *schema,
                                char *buf, size_t size);
+
+/* What a schema calls a parameter that it has. */
+CFX_INLINE const char *cfx_call__param_name(const cfx_call *call, int k)
+{
+    return call->schema->params[cfx_call_place(call, k)].name;
+}
+
+/* The tensor that the first argument is, or NULL. */
+CFX_INLINE cfx_tensor *cfx_call__first(const cfx_call *call)
+{
+    return call->in[0].kind == CFX_TENSOR ? call->in[0].u.tensor : NULL;
+}
 
 /* Does the call label its results with devices? */
 CFX_INLINE bool cfx_call__is_labelled(const cfx_call *call)

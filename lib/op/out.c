@@ -98,6 +98,7 @@ const cfx_out_op *cfx_out__new(cfx_arena *arena, const cfx_op *op,
         return NULL;
     *o = (cfx_out_op){.op = *op, .of = op, .schema = schema};
     o->op.schema = text;
+    o->op.params = NULL;
     o->op.inplace_aliases = NULL;
     o->op.variants = NULL;
     o->op.next = NULL;
@@ -111,7 +112,7 @@ const cfx_out_op *cfx_out__new(cfx_arena *arena, const cfx_op *op,
 cfx_tensor *cfx_call__target(const cfx_call *call, int i)
 {
     if (!call->into)
-        return call->inplace && !i ? cfx_call_tensor(call, 0) : NULL;
+        return call->inplace && !i ? call->in[0].u.tensor : NULL;
     if (call->into->kind == CFX_TENSOR)
         return i ? NULL : call->into->u.tensor;
     return (uint32_t)i < call->into->u.seq->len

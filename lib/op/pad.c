@@ -12,50 +12,52 @@
 #include "op/loop.h"
 #include "op/view.h"
 
-enum { INPUT, PAD, MODE, VALUE };
+CFX_PARAMS(params, SELF, PAD, PADDING, MODE, VALUE);
 
-/* Bits of cfx_op.code: which arguments the schema has. */
+/* The state of a call. */
+struct padding {
+    cfx_pad_mode mode;
+    const cfx_seq *pad; /* in front and behind, from the last axis on */
+};
+
+/* cfx_op.code: the mode, where it is no argument. */
 enum { ANY_MODE, CONSTANT, REFLECT, REPLICATE };
 
 static const char *const mode_names[] = {"constant", "reflect", "replicate",
                                          "circular"};
 
-static cfx_status read_mode(cfx_call *call, cfx_pad_mode *mode)
+static cfx_status read_padding(cfx_call *call, struct padding *p)
 {
+    bool listed = cfx_call_place(call, PAD) >= 0;
+    p->pad = cfx_call_value(call, listed ? PAD : PADDING).u.seq;
     if (call->op->code != ANY_MODE) {
-        *mode = (cfx_pad_mode)(call->op->code - CONSTANT);
+        p->mode = (cfx_pad_mode)(call->op->code - CONSTANT);
         return CFX_OK;
     }
     for (int i = 0; i < 4; i++)
         if (!strcmp(cfx_call_str(call, MODE), mode_names[i])) {
-            *mode = (cfx_pad_mode)i;
+            p->mode = (cfx_pad_mode)i;
             return CFX_OK;
         }
     return cfx_call_fail(call, CFX_EINVAL, "Unrecognised padding mode %s",
                          cfx_call_str(call, MODE));
 }
 
-/* The value's place, which only schemas with a constant have; else -1. */
-static int value_at(const cfx_call *call)
-{
-    return call->op->code == ANY_MODE ? VALUE
-           : call->op->code == CONSTANT ? 2 : -1;
-}
-
 /* In front of and behind an axis. */
 static void margins(const cfx_call *call, int rank, int axis, cfx_dim *before,
                     cfx_dim *after)
 {
-    int k = 2 * (rank - 1 - axis);
-    bool there = k < cfx_call_len(call, PAD);
-    *before = there ? cfx_call_dim(call, PAD, k) : cfx_dim_int(0);
-    *after = there ? cfx_call_dim(call, PAD, k + 1) : cfx_dim_int(0);
+    const struct padding *p = call->state;
+    uint32_t k = 2 * (uint32_t)(rank - 1 - axis);
+    bool there = k < p->pad->len;
+    *before = there ? cfx_value_dim(p->pad->item[k]) : cfx_dim_int(0);
+    *after = there ? cfx_value_dim(p->pad->item[k + 1]) : cfx_dim_int(0);
 }
 
-static cfx_status check_counts(cfx_call *call, const cfx_tensor *x,
-                               cfx_pad_mode mode)
+static cfx_status check_counts(cfx_call *call, const cfx_tensor *x)
 {
-    int n = cfx_call_len(call, PAD), at = value_at(call);
+    const struct padding *p = call->state;
+    int n = (int)p->pad->len;
     if (n % 2)
         return cfx_call_fail(call, CFX_EINVAL,
                              "Padding length must be divisible by 2");
@@ -64,11 +66,11 @@ static cfx_status check_counts(cfx_call *call, const cfx_tensor *x,
                              "than or equal to two times the input dimension "
                              "but got padding length %d and input of "
                              "dimension %d", n, x->rank);
-    if (mode == CFX_PAD_CONSTANT)
+    if (p->mode == CFX_PAD_CONSTANT)
         return CFX_OK;
-    if (at >= 0 && cfx_call_has(call, at) && cfx_call_double(call, at) != 0)
+    if (cfx_call_has(call, VALUE) && cfx_call_double(call, VALUE) != 0)
         return cfx_call_fail(call, CFX_EINVAL, "Padding mode \"%s\" doesn't "
-                             "take in value argument", mode_names[mode]);
+                             "take in value argument", mode_names[p->mode]);
     if (n < 2 || n > 6 || (x->rank != n / 2 + 1 && x->rank != n / 2 + 2))
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "Only 2D, 3D, 4D, 5D "
                              "padding with non-constant padding are supported "
@@ -138,10 +140,11 @@ static cfx_status check_cut(cfx_call *call, int axis, cfx_dim extent,
 }
 
 static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
-                            cfx_pad_mode mode, cfx_dim *shape)
+                            cfx_dim *shape)
 {
-    bool constant = mode == CFX_PAD_CONSTANT;
-    int first = x->rank - cfx_call_len(call, PAD) / 2;
+    const struct padding *p = call->state;
+    bool constant = p->mode == CFX_PAD_CONSTANT;
+    int first = x->rank - (int)p->pad->len / 2;
     if (!constant && is_empty(x, first ? first - 1 : 0))
         return cfx_call_fail(call, CFX_ESHAPE, "Expected input with possibly "
                              "0 batch size and other non-zero dimensions");
@@ -150,7 +153,7 @@ static cfx_status pad_shape(cfx_call *call, const cfx_tensor *x,
         margins(call, x->rank, i, &before, &after);
         cfx_status st = constant ? check_cut(call, i, x->shape[i], before,
                                              after)
-                                 : check_axis(call, mode, i, x->shape[i],
+                                 : check_axis(call, p->mode, i, x->shape[i],
                                               before, after);
         if (st)
             return st;
@@ -196,14 +199,15 @@ static cfx_status out_cut(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status pad_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
+    struct padding *p = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK];
-    cfx_pad_mode mode;
-    cfx_status st = read_mode(call, &mode);
+    cfx_status st = read_padding(call, p);
+    cfx_pad_mode mode = p->mode;
     if (!st)
-        st = check_counts(call, x, mode);
+        st = check_counts(call, x);
     if (!st)
-        st = pad_shape(call, x, mode, shape);
+        st = pad_shape(call, x, shape);
     if (st)
         return st;
     if (x->dtype == CFX_BOOL && (mode == CFX_PAD_REFLECT ||
@@ -223,9 +227,8 @@ static cfx_status pad_infer(cfx_call *call)
 
 static void set_value(const cfx_call *call, cfx_dtype type, void *place)
 {
-    int at = value_at(call);
-    cfx_value v = at >= 0 && cfx_call_has(call, at) ? call->in[at]
-                                                    : cfx_int(0);
+    cfx_value v = cfx_call_has(call, VALUE) ? cfx_call_value(call, VALUE)
+                                            : cfx_int(0);
     if (v.kind == CFX_FLOAT || cfx_dtype_is_float(type))
         cfx_element_set_double(type, place, cfx_value_number(v));
     else
@@ -250,20 +253,21 @@ static void plan(const cfx_call *call, const cfx_tensor *x, bool last,
 
 static cfx_status pad_run(cfx_call *call)
 {
-    cfx_tensor *from = cfx_call_tensor(call, INPUT);
+    const struct padding *own = call->state;
+    cfx_tensor *from = cfx_call_tensor(call, SELF);
     cfx_tensor *y = call->out[0], *made = NULL;
     int64_t in[CFX_MAX_RANK], out[CFX_MAX_RANK], before[CFX_MAX_RANK];
     uint64_t value = 0;
     bool last = cfx_view_both_last(from, y);
     cfx_pad p = {.size = cfx_dtype_size((cfx_dtype)y->dtype), .rank = y->rank,
-                 .in = in, .out = out, .before = before, .value = &value};
+                 .in = in, .out = out, .before = before, .value = &value,
+                 .mode = own->mode};
     cfx_tensor *x = last ? cfx_tensor_ref(from)
                          : cfx_loop_contiguous(call, from);
     cfx_status st = x ? CFX_OK : CFX_ENOMEM;
     if (!st && !last && !cfx_tensor_is_contiguous(y))
         st = cfx_loop_twin(call, y, &made);
     if (!st) {
-        read_mode(call, &p.mode);
         set_value(call, (cfx_dtype)y->dtype, &value);
         plan(call, x, last, in, out, before);
         p.x = x->data;
@@ -288,10 +292,12 @@ static const cfx_variant pad_variants[] = {
 const cfx_op cfx_op__pad = {
     .schema = "pad(Tensor self, SymInt[] pad, str mode='constant', Scalar? "
               "value=None) -> Tensor",
+    .params = params,
     .aliases = "aten.pad.default",
     .variants = pad_variants,
     .doc = "A tensor with a margin.",
     .code = ANY_MODE,
+    .state_size = sizeof(struct padding),
     .infer = pad_infer,
     .run = pad_run,
 };
@@ -299,9 +305,11 @@ const cfx_op cfx_op__pad = {
 const cfx_op cfx_op__constant_pad_nd = {
     .schema = "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> "
               "Tensor",
+    .params = params,
     .aliases = "torch.constant_pad_nd aten.constant_pad_nd.default",
     .doc = "A tensor with a margin of one number.",
     .code = CONSTANT,
+    .state_size = sizeof(struct padding),
     .infer = pad_infer,
     .run = pad_run,
 };
@@ -310,20 +318,24 @@ const cfx_op cfx_op__constant_pad_nd = {
     const cfx_op cfx_op__reflection_pad##n##d = {                             \
         .schema = "reflection_pad" #n "d(Tensor self, SymInt[" #twice         \
                   "] padding) -> Tensor",                                     \
+        .params = params,                                                     \
         .aliases = "torch.nn.functional.reflection_pad" #n "d "               \
                    "aten.reflection_pad" #n "d.default",                      \
         .doc = "A tensor with a margin that mirrors it.",                     \
         .code = REFLECT,                                                      \
+        .state_size = sizeof(struct padding),                                 \
         .infer = pad_infer,                                                   \
         .run = pad_run,                                                       \
     };                                                                        \
     const cfx_op cfx_op__replication_pad##n##d = {                            \
         .schema = "replication_pad" #n "d(Tensor self, SymInt[" #twice        \
                   "] padding) -> Tensor",                                     \
+        .params = params,                                                     \
         .aliases = "torch.nn.functional.replication_pad" #n "d "              \
                    "aten.replication_pad" #n "d.default",                     \
         .doc = "A tensor with a margin of its outermost elements.",           \
         .code = REPLICATE,                                                    \
+        .state_size = sizeof(struct padding),                                 \
         .infer = pad_infer,                                                   \
         .run = pad_run,                                                       \
     };

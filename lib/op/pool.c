@@ -12,40 +12,42 @@
 #include "op/cost.h"
 #include "op/infer.h"
 #include "op/loop.h"
+#include "op/op_impl.h"
 #include "op/view.h"
 
 enum { MAX_SPATIAL = CFX_POOL_MAX_SPATIAL };
 
-/* Where the schemas have their arguments. */
-enum { INPUT, KERNEL, STRIDE, PADDING };
-enum { MAX_DILATION = 4, MAX_CEIL = 5 };
-enum { AVG_CEIL = 4, AVG_COUNT = 5, AVG_DIVISOR = 6 };
+CFX_PARAMS(params, SELF, KERNEL_SIZE, STRIDE, PADDING, DILATION, CEIL_MODE,
+           COUNT_INCLUDE_PAD, DIVISOR_OVERRIDE, OUTPUT_SIZE);
 
 /* Bits of cfx_op.code, beside the number of spatial axes. */
 enum { AVERAGE = 8, ADAPTIVE = 16, INDICES = 32 };
 
+/* The state of a call with windows: its arguments as they were read. */
 struct pool {
     const cfx_tensor *x;
     int spatial;
     cfx_dim kernel[MAX_SPATIAL], stride[MAX_SPATIAL], pad[MAX_SPATIAL];
     cfx_dim dilation[MAX_SPATIAL];
-    bool ceil;
+    bool ceil, count_padding;
+    int64_t divisor; /* 0: the elements of the window */
 };
 
 static void read_pool(const cfx_call *call, struct pool *p)
 {
-    *p = (struct pool){.x = cfx_call_tensor(call, INPUT),
-                       .spatial = call->op->code & 7};
+    p->x = cfx_call_tensor(call, SELF);
+    p->spatial = call->op->code & 7;
     for (int i = 0; i < p->spatial; i++)
         p->dilation[i] = cfx_dim_int(1);
-    cfx_infer_spatial(call, KERNEL, p->spatial, p->kernel);
-    cfx_infer_spatial(call, cfx_call_len(call, STRIDE) ? STRIDE : KERNEL,
+    cfx_infer_spatial(call, KERNEL_SIZE, p->spatial, p->kernel);
+    cfx_infer_spatial(call, cfx_call_len(call, STRIDE) ? STRIDE : KERNEL_SIZE,
                       p->spatial, p->stride);
     cfx_infer_spatial(call, PADDING, p->spatial, p->pad);
-    bool average = call->op->code & AVERAGE;
-    if (!average)
-        cfx_infer_spatial(call, MAX_DILATION, p->spatial, p->dilation);
-    p->ceil = cfx_call_bool(call, average ? AVG_CEIL : MAX_CEIL);
+    cfx_infer_spatial(call, DILATION, p->spatial, p->dilation);
+    p->ceil = cfx_call_bool(call, CEIL_MODE);
+    p->count_padding = cfx_call_bool(call, COUNT_INCLUDE_PAD);
+    if (cfx_call_has(call, DIVISOR_OVERRIDE))
+        p->divisor = cfx_call_int(call, DIVISOR_OVERRIDE);
 }
 
 /* Which types ATen's kernels have. */
@@ -79,10 +81,10 @@ static cfx_status check_rank(cfx_call *call, const cfx_tensor *x, int spatial)
 static cfx_status check_numbers(cfx_call *call, const struct pool *p)
 {
     cfx_dim one = cfx_dim_int(1), zero = cfx_dim_int(0);
-    for (int k = KERNEL; k < call->schema->nparams; k++)
+    for (int k = KERNEL_SIZE; k <= DILATION; k++)
         if (cfx_call_len(call, k) > p->spatial)
             return cfx_call_fail(call, CFX_EINVAL, "%s needs %d numbers, not "
-                                 "%d", call->schema->params[k].name,
+                                 "%d", cfx_call__param_name(call, k),
                                  p->spatial, cfx_call_len(call, k));
     for (int i = 0; i < p->spatial; i++) {
         if (!cfx_dim_le(call->env, one, p->kernel[i]))
@@ -155,28 +157,21 @@ static cfx_status give(cfx_call *call, const cfx_tensor *x,
     return st;
 }
 
-static bool has_divisor(const cfx_call *call)
-{
-    return call->op->code & AVERAGE && (call->op->code & 7) > 1 &&
-           cfx_call_has(call, AVG_DIVISOR);
-}
-
 static cfx_status pool_infer(cfx_call *call)
 {
-    struct pool p;
+    struct pool *p = call->state;
     cfx_dim shape[CFX_MAX_RANK];
-    read_pool(call, &p);
-    cfx_status st = check_rank(call, p.x, p.spatial);
+    read_pool(call, p);
+    cfx_status st = check_rank(call, p->x, p->spatial);
     if (!st)
-        st = check_numbers(call, &p);
-    if (!st && has_divisor(call) &&
-        cfx_call_int(call, AVG_DIVISOR) == 0)
+        st = check_numbers(call, p);
+    if (!st && cfx_call_has(call, DIVISOR_OVERRIDE) && !p->divisor)
         st = cfx_call_fail(call, CFX_EINVAL, "divisor must be not zero");
-    for (int i = 0; i < p.x->rank; i++)
-        shape[i] = p.x->shape[i];
-    for (int i = 0; i < p.spatial && !st; i++) {
-        int at = p.x->rank - p.spatial + i;
-        shape[at] = out_extent(call->env, &p, i);
+    for (int i = 0; i < p->x->rank; i++)
+        shape[i] = p->x->shape[i];
+    for (int i = 0; i < p->spatial && !st; i++) {
+        int at = p->x->rank - p->spatial + i;
+        shape[at] = out_extent(call->env, p, i);
         if (!cfx_dim_le(call->env, cfx_dim_int(1), shape[at])) {
             char s[64];
             cfx_dim_format(shape[at], s, sizeof(s));
@@ -184,32 +179,30 @@ static cfx_status pool_infer(cfx_call *call)
                                "axis %d would have %s elements", at, s);
         }
     }
-    return st ? st : give(call, p.x, shape);
+    return st ? st : give(call, p->x, shape);
 }
 
 /* Of the input what windows see. */
 static void window_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_cost_axis axis[MAX_SPATIAL];
-    struct pool p;
-    read_pool(call, &p);
-    for (int i = 0; i < p.spatial; i++) {
-        int at = p.x->rank - p.spatial + i;
-        axis[i] = (cfx_cost_axis){p.x->shape[at], call->out[0]->shape[at],
-                                  p.kernel[i], p.stride[i], p.pad[i],
-                                  p.dilation[i]};
+    const struct pool *p = call->state;
+    for (int i = 0; i < p->spatial; i++) {
+        int at = p->x->rank - p->spatial + i;
+        axis[i] = (cfx_cost_axis){p->x->shape[at], call->out[0]->shape[at],
+                                  p->kernel[i], p->stride[i], p->pad[i],
+                                  p->dilation[i]};
     }
-    cost->bytes_read = cfx_cost_windows(call, p.x, axis, p.spatial);
+    cost->bytes_read = cfx_cost_windows(call, p->x, axis, p->spatial);
 }
 
 static void average_cost(const cfx_call *call, cfx_cost *cost)
 {
-    struct pool p;
+    const struct pool *p = call->state;
     cfx_dim n = cfx_cost_numel(call, call->out[0]), window = cfx_dim_int(1);
     window_cost(call, cost);
-    read_pool(call, &p);
-    for (int i = 0; i < p.spatial; i++)
-        window = cfx_dim_mul(call->env, window, p.kernel[i]);
+    for (int i = 0; i < p->spatial; i++)
+        window = cfx_dim_mul(call->env, window, p->kernel[i]);
     cost->ops = cfx_dim_mul(call->env, n, window);
     cost->transcendental = n;
 }
@@ -232,18 +225,15 @@ static void plan(const cfx_call *call, const cfx_tensor *x, cfx_pool *k)
 
 static void plan_windows(const cfx_call *call, cfx_pool *k)
 {
-    struct pool p;
-    read_pool(call, &p);
-    for (int i = 0; i < p.spatial; i++) {
-        k->kernel[i] = cfx_dim_value(p.kernel[i]);
-        k->stride[i] = cfx_dim_value(p.stride[i]);
-        k->pad[i] = cfx_dim_value(p.pad[i]);
-        k->dilation[i] = cfx_dim_value(p.dilation[i]);
+    const struct pool *p = call->state;
+    for (int i = 0; i < p->spatial; i++) {
+        k->kernel[i] = cfx_dim_value(p->kernel[i]);
+        k->stride[i] = cfx_dim_value(p->stride[i]);
+        k->pad[i] = cfx_dim_value(p->pad[i]);
+        k->dilation[i] = cfx_dim_value(p->dilation[i]);
     }
-    if (call->op->code & AVERAGE) {
-        k->count_include_pad = cfx_call_bool(call, AVG_COUNT);
-        k->divisor = has_divisor(call) ? cfx_call_int(call, AVG_DIVISOR) : 0;
-    }
+    k->count_include_pad = p->count_padding;
+    k->divisor = p->divisor;
 }
 
 static void compute(cfx_call *call, cfx_pool *k)
@@ -262,7 +252,7 @@ static void compute(cfx_call *call, cfx_pool *k)
 static cfx_status pool_run(cfx_call *call)
 {
     cfx_pool k;
-    plan(call, cfx_call_tensor(call, INPUT), &k);
+    plan(call, cfx_call_tensor(call, SELF), &k);
     if (call->nout > 1)
         k.indices = call->out[1]->data;
     compute(call, &k);
@@ -273,8 +263,8 @@ static cfx_status pool_run(cfx_call *call)
 
 static cfx_status adaptive_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, INPUT);
-    int spatial = call->op->code & 7, len = cfx_call_len(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int spatial = call->op->code & 7, len = cfx_call_len(call, OUTPUT_SIZE);
     cfx_dim shape[CFX_MAX_RANK];
     cfx_status st = check_rank(call, x, spatial);
     if (!st && len != spatial)
@@ -283,7 +273,7 @@ static cfx_status adaptive_infer(cfx_call *call)
     for (int i = 0; i < x->rank; i++)
         shape[i] = x->shape[i];
     for (int i = 0; i < spatial && !st; i++) {
-        cfx_value v = cfx_call_item(call, 1, i);
+        cfx_value v = cfx_call_item(call, OUTPUT_SIZE, i);
         int at = x->rank - spatial + i;
         if (v.kind != CFX_NONE)
             shape[at] = cfx_value_dim(v);
@@ -297,7 +287,7 @@ static cfx_status adaptive_infer(cfx_call *call)
 /* Every element of the input is in one window or more; counted once. */
 static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cost->ops = cfx_cost_numel(call, cfx_call_tensor(call, INPUT));
+    cost->ops = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
     cost->transcendental = cfx_cost_numel(call, call->out[0]);
 }
 
@@ -336,11 +326,13 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__max_pool##n##d_with_indices = {                      \
         .schema = "max_pool" #n "d_with_indices" MAX_ARGS(n, "self")          \
                   " -> (Tensor, Tensor)",                                     \
+        .params = params,                                                     \
         .aliases = "torch.max_pool" #n "d_with_indices "                      \
                    "aten.max_pool" #n "d_with_indices.default",               \
         .variants = max_pool##n##d_pair,                                      \
         .doc = "The maximum of each window, and where it lies.",              \
         .code = n | INDICES,                                                  \
+        .state_size = sizeof(struct pool),                                    \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
                  CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
@@ -351,10 +343,12 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
         {F_MAX(n, "d", "False"), NULL}, {NULL, NULL}};                        \
     const cfx_op cfx_op__max_pool##n##d = {                                   \
         .schema = "max_pool" #n "d" MAX_ARGS(n, "self") " -> Tensor",         \
+        .params = params,                                                     \
         .aliases = "torch.max_pool" #n "d aten.max_pool" #n "d.default",      \
         .variants = max_pool##n##d_variants,                                  \
         .doc = "The maximum of each window.",                                 \
         .code = n,                                                            \
+        .state_size = sizeof(struct pool),                                    \
         .infer = pool_infer,                                                  \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
                  CFX_OP_COPIES_FROM_CONTIGUOUS,                               \
@@ -366,11 +360,13 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
                   "SymInt[" #n "]? stride=None, SymInt[" #n "] padding=0, "   \
                   "bool ceil_mode=False, bool count_include_pad=True"         \
                   DIVISOR_##n ") -> Tensor",                                  \
+        .params = params,                                                     \
         .aliases = "torch.avg_pool" #n "d torch.nn.functional.avg_pool" #n    \
                    "d torch._C._nn.avg_pool" #n "d aten.avg_pool" #n          \
                    "d.default",                                               \
         .doc = "The mean of each window.",                                    \
         .code = n | AVERAGE,                                                  \
+        .state_size = sizeof(struct pool),                                    \
         .infer = pool_infer,                                                  \
         .cost = average_cost,                                                 \
         .flags = CFX_OP_COPIES_TO_CONTIGUOUS |                                \
@@ -380,6 +376,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__adaptive_avg_pool##n##d = {                          \
         .schema = "adaptive_avg_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> Tensor",                                 \
+        .params = params,                                                     \
         .aliases = "torch.adaptive_avg_pool" #n "d "                          \
                    "torch.nn.functional.adaptive_avg_pool" #n "d "            \
                    "torch._C._nn.adaptive_avg_pool" #n "d "                   \
@@ -398,6 +395,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__adaptive_max_pool##n##d_values = {                   \
         .schema = "adaptive_max_pool" #n "d_values(Tensor self, SymInt?[" #n  \
                   "] output_size) -> Tensor",                                 \
+        .params = params,                                                     \
         .variants = adaptive_max_pool##n##d_one,                              \
         .doc = "The maxima of windows that cover the input evenly.",          \
         .code = n | ADAPTIVE,                                                 \
@@ -411,6 +409,7 @@ static void adaptive_cost(const cfx_call *call, cfx_cost *cost)
     const cfx_op cfx_op__adaptive_max_pool##n##d = {                          \
         .schema = "adaptive_max_pool" #n "d(Tensor self, SymInt?[" #n         \
                   "] output_size) -> (Tensor, Tensor)",                       \
+        .params = params,                                                     \
         .aliases = "torch.adaptive_max_pool" #n "d "                          \
                    "aten.adaptive_max_pool" #n "d.default",                   \
         .variants = adaptive_max_pool##n##d_pair,                             \

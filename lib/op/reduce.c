@@ -19,40 +19,26 @@
  * logsumexp makes them. */
 enum { SAME, SUM, FLOAT, BOOL, COUNT, TO_FLOAT, TYPES = 7 };
 
-/* Bits of code beside a cfx_red: the rule of types, and where the schemas have
- * their arguments. */
+/* cfx_op.code: a cfx_red and the rule of types. */
 #define CODE(red, types) ((red) | (types) << 8)
 #define RED_OF(code) ((cfx_red)((code) & 255))
 #define TYPES_OF(code) ((code) >> 8 & TYPES)
 
-/* Parameters, by name: where a schema lacks one, -1. */
-static int param(const cfx_call *call, const char *name)
-{
-    return cfx_param_find(call->schema, name, strlen(name));
-}
+CFX_PARAMS(params, SELF, DIM, KEEPDIM, DTYPE, UNBIASED, CORRECTION, ORD, P);
 
-static bool keeps_dims(const cfx_call *call)
-{
-    int k = param(call, "keepdim");
-    return k >= 0 && cfx_call_bool(call, k);
-}
-
-static cfx_status axes_of(cfx_call *call, uint32_t *mask)
-{
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int k = param(call, "dim");
-    if (k >= 0)
-        return cfx_infer_axes(call, k, x->rank, mask);
-    *mask = (1u << x->rank) - 1;
-    return CFX_OK;
-}
+/* The state of a call. */
+struct reduction {
+    uint32_t mask;  /* the axes that are reduced */
+    bool keep;
+    double number;  /* of variances their correction, of norms their order */
+};
 
 static cfx_status type_of(cfx_call *call, cfx_dtype *type)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int k = param(call, "dtype"), rule = TYPES_OF(call->op->code);
-    bool given = k >= 0 && cfx_call_has(call, k);
-    *type = given ? cfx_call_dtype(call, k, CFX_F32) : (cfx_dtype)x->dtype;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int rule = TYPES_OF(call->op->code);
+    bool given = cfx_call_has(call, DTYPE);
+    *type = cfx_call_dtype(call, DTYPE, (cfx_dtype)x->dtype);
     if (rule == BOOL)
         *type = x->dtype == CFX_U8 ? CFX_U8 : CFX_BOOL;
     else if (rule == COUNT || (rule == SUM && !given &&
@@ -71,7 +57,7 @@ static cfx_status type_of(cfx_call *call, cfx_dtype *type)
 /* Extremes of nothing are refused. */
 static cfx_status check_empty(cfx_call *call, uint32_t mask)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_red red = RED_OF(call->op->code);
     if (red != CFX_RED_MAX && red != CFX_RED_MIN)
         return CFX_OK;
@@ -84,24 +70,25 @@ static cfx_status check_empty(cfx_call *call, uint32_t mask)
 
 static cfx_status reduce_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    struct reduction *r = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK];
-    uint32_t mask;
     cfx_dtype type;
-    cfx_status st = axes_of(call, &mask);
+    r->keep = cfx_call_bool(call, KEEPDIM);
+    cfx_status st = cfx_infer_axes(call, DIM, x->rank, &r->mask);
     if (!st)
         st = type_of(call, &type);
     if (!st)
-        st = check_empty(call, mask);
+        st = check_empty(call, r->mask);
     if (st)
         return st;
-    int rank = cfx_infer_reduced(x, mask, keeps_dims(call), shape);
+    int rank = cfx_infer_reduced(x, r->mask, r->keep, shape);
     return cfx_call_out(call, type, rank, shape);
 }
 
 static cfx_dim added(const cfx_call *call)
 {
-    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
     return cfx_dim_sub(call->env, n, cfx_cost_numel(call, call->out[0]));
 }
 
@@ -121,7 +108,7 @@ static void mean_cost(const cfx_call *call, cfx_cost *cost)
 static void var_cost(const cfx_call *call, cfx_cost *cost)
 {
     bool root = RED_OF(call->op->code) == CFX_RED_STD;
-    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
     cfx_dim groups = cfx_cost_numel(call, call->out[0]);
     cost->ops = cfx_cost_linear(call, 4, n, root, groups);
     cost->transcendental = cfx_dim_mul(call->env, groups,
@@ -131,7 +118,7 @@ static void var_cost(const cfx_call *call, cfx_cost *cost)
 /* n differences to the largest, n exp, a sum of n - 1, a logarithm, a sum. */
 static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
     cfx_dim groups = cfx_cost_numel(call, call->out[0]);
     cost->ops = cfx_cost_linear(call, 3, n, 1, groups);
     cost->transcendental = cfx_dim_add(call->env, n, groups);
@@ -141,18 +128,18 @@ static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
 
 /* The iterator over the input, whose output stands still along the reduced
  * axes. */
-static void begin(cfx_call *call, uint32_t mask, cfx_iter *it)
+static void begin(cfx_call *call, cfx_iter *it)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    const struct reduction *r = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     int64_t shape[CFX_MAX_RANK];
-    bool keep = keeps_dims(call);
     cfx_loop_shape(shape, x);
     cfx_iter_begin(it, x->rank, shape);
     int64_t *stride = cfx_iter_add(it, y->data, (cfx_dtype)y->dtype);
     for (int i = 0, at = 0; i < x->rank; i++) {
-        bool gone = mask >> i & 1;
+        bool gone = r->mask >> i & 1;
         stride[i] = gone ? 0 : cfx_tensor_stride(y, at);
-        at += !gone || keep;
+        at += !gone || r->keep;
     }
     cfx_loop_in(it, x);
 }
@@ -162,31 +149,32 @@ static cfx_dtype compute_type(const cfx_call *call)
 {
     int rule = TYPES_OF(call->op->code);
     const cfx_tensor *of = rule == BOOL || rule == COUNT
-                               ? cfx_call_tensor(call, 0) : call->out[0];
+                               ? cfx_call_tensor(call, SELF) : call->out[0];
     return (cfx_dtype)of->dtype;
 }
 
-static cfx_status run_with(cfx_call *call, cfx_red red, double number)
+static cfx_status run_as(cfx_call *call, cfx_red red)
 {
+    const struct reduction *r = call->state;
     cfx_iter it;
-    uint32_t mask;
-    axes_of(call, &mask);
-    begin(call, mask, &it);
-    cfx_reduce(call->ctx, red, compute_type(call), &it, number);
+    begin(call, &it);
+    cfx_reduce(call->ctx, red, compute_type(call), &it, r->number);
     return CFX_OK;
 }
 
 static cfx_status reduce_run(cfx_call *call)
 {
-    return run_with(call, RED_OF(call->op->code), 0);
+    return run_as(call, RED_OF(call->op->code));
 }
 
 #define REDUCE(symbol, schema_, red, types, aliases_, cost_, doc_, next_)     \
     const cfx_op symbol = {                                                   \
         .schema = schema_,                                                    \
+        .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .code = CODE(CFX_RED_##red, types),                                   \
+        .state_size = sizeof(struct reduction),                               \
         .infer = reduce_infer,                                                \
         .cost = cost_,                                                        \
         .run = reduce_run,                                                    \
@@ -259,50 +247,53 @@ REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
 
 /* ---- Variances ---- */
 
-static double correction_of(const cfx_call *call)
+static cfx_status var_infer(cfx_call *call)
 {
-    int k = param(call, "correction");
-    if (k >= 0)
-        return cfx_call_has(call, k) ? cfx_call_double(call, k) : 1;
-    return cfx_call_bool(call, param(call, "unbiased"));
-}
-
-static cfx_status var_run(cfx_call *call)
-{
-    return run_with(call, RED_OF(call->op->code), correction_of(call));
+    struct reduction *r = call->state;
+    bool biased = cfx_call_has(call, UNBIASED) &&
+                  !cfx_call_bool(call, UNBIASED);
+    r->number = cfx_call_has(call, CORRECTION)
+                    ? cfx_call_double(call, CORRECTION) : !biased;
+    return reduce_infer(call);
 }
 
 #define VARIANCE(name, red, doc_)                                             \
     static const cfx_op name##_dim = {                                        \
         .schema = #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, " \
                   "bool keepdim=False) -> Tensor",                            \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
         .doc = doc_,                                                          \
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
-        .infer = reduce_infer,                                                \
+        .state_size = sizeof(struct reduction),                               \
+        .infer = var_infer,                                                   \
         .cost = var_cost,                                                     \
-        .run = var_run,                                                       \
+        .run = reduce_run,                                                    \
     };                                                                        \
     static const cfx_op name##_correction = {                                 \
         .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
                   "Scalar? correction=None, bool keepdim=False) -> Tensor",   \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name             \
                    ".correction",                                             \
         .doc = doc_,                                                          \
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
-        .infer = reduce_infer,                                                \
+        .state_size = sizeof(struct reduction),                               \
+        .infer = var_infer,                                                   \
         .cost = var_cost,                                                     \
-        .run = var_run,                                                       \
+        .run = reduce_run,                                                    \
         .next = &name##_dim,                                                  \
     };                                                                        \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, bool unbiased=True) -> Tensor",        \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .code = CODE(CFX_RED_##red, FLOAT),                                   \
-        .infer = reduce_infer,                                                \
+        .state_size = sizeof(struct reduction),                               \
+        .infer = var_infer,                                                   \
         .cost = var_cost,                                                     \
-        .run = var_run,                                                       \
+        .run = reduce_run,                                                    \
         .next = &name##_correction,                                           \
     };
 
@@ -311,22 +302,22 @@ VARIANCE(std, STD, "The standard deviation.")
 
 /* ---- Norms ---- */
 
+/* Called ord or p; a word is that of the Frobenius norm. */
 static double order_of(const cfx_call *call)
 {
-    int k = param(call, "ord");
-    if (k < 0)
-        k = param(call, "p");
-    return call->in[k].kind != CFX_STR && cfx_call_has(call, k)
-               ? cfx_call_double(call, k) : 2;
+    cfx_value ord = cfx_call_value(call, cfx_call_has(call, ORD) ? ORD : P);
+    return ord.kind == CFX_STR || ord.kind == CFX_NONE ? 2
+                                                       : cfx_value_number(ord);
 }
 
 /* A step for each element (a square, an absolute value), of other orders two,
  * of which one is a power; a sum of n - 1, and a root where there is one. */
 static void norm_cost(const cfx_call *call, cfx_cost *cost)
 {
-    double p = order_of(call);
+    const struct reduction *r = call->state;
+    double p = r->number;
     bool power = p != 0 && p != 1 && p != 2 && !isinf(p);
-    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
     cfx_dim groups = cfx_cost_numel(call, call->out[0]);
     bool root = power || p == 2;
     if (isinf(p)) {
@@ -340,23 +331,22 @@ static void norm_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status norm_run(cfx_call *call)
 {
-    double p = order_of(call);
+    const struct reduction *r = call->state;
+    double p = r->number;
     cfx_red red = p == 1 ? CFX_RED_NORM1 : p == 2 ? CFX_RED_NORM2
                   : p == INFINITY ? CFX_RED_NORMINF
                   : p == -INFINITY ? CFX_RED_NORMNINF : CFX_RED_NORM;
-    return run_with(call, red, p);
+    return run_as(call, red);
 }
 
 /* The least and the greatest of nothing are not defined. */
-static cfx_status check_identity(cfx_call *call, int k)
+static cfx_status check_identity(cfx_call *call, double p)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     uint32_t mask;
-    double p = call->in[k].kind == CFX_STR || !cfx_call_has(call, k)
-                   ? 2 : cfx_call_double(call, k);
     if (!(p < 0 || p == INFINITY))
         return CFX_OK;
-    cfx_status st = cfx_infer_axes(call, param(call, "dim"), x->rank, &mask);
+    cfx_status st = cfx_infer_axes(call, DIM, x->rank, &mask);
     for (int i = 0; i < x->rank && !st; i++)
         if (mask >> i & 1 && !cfx_dim_ne(call->env, x->shape[i],
                                          cfx_dim_int(0)))
@@ -368,8 +358,9 @@ static cfx_status check_identity(cfx_call *call, int k)
 
 static cfx_status norm_infer(cfx_call *call)
 {
-    int k = param(call, "p");
-    cfx_status st = check_identity(call, k < 0 ? param(call, "ord") : k);
+    struct reduction *r = call->state;
+    r->number = order_of(call);
+    cfx_status st = check_identity(call, r->number);
     return st ? st : reduce_infer(call);
 }
 
@@ -377,10 +368,12 @@ const cfx_op cfx_op__linalg_vector_norm = {
     .schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? "
               "dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
               "Tensor",
+    .params = params,
     .aliases = "torch.linalg.vector_norm torch._C._linalg.linalg_vector_norm "
                "aten.linalg_vector_norm.default",
     .doc = "The p-norm of a tensor taken as a vector.",
     .code = CODE(CFX_RED_NORM, FLOAT),
+    .state_size = sizeof(struct reduction),
     .infer = norm_infer,
     .cost = norm_cost,
     .run = norm_run,
@@ -389,18 +382,21 @@ const cfx_op cfx_op__linalg_vector_norm = {
 /* All words but 'fro' are norms of matrices, by default of all axes. */
 static bool is_of_matrix(const cfx_call *call)
 {
-    return call->in[1].kind == CFX_STR && strcmp(cfx_call_str(call, 1), "fro");
+    const char *word = cfx_call_str(call, P);
+    return word && strcmp(word, "fro");
 }
 
 static cfx_value matrix_norm_build(cfx_scope *s, const cfx_call *call)
 {
-    int rank = cfx_call_tensor(call, 0)->rank;
+    int rank = cfx_call_tensor(call, SELF)->rank;
     cfx_value axis[CFX_MAX_RANK];
-    cfx_value args[] = {call->in[0], call->in[1], call->in[2], call->in[3]};
-    cfx_value dtype[] = {cfx_str(s, "dtype"), call->in[4]};
+    cfx_value args[] = {cfx_call_value(call, SELF), cfx_call_value(call, P),
+                        cfx_call_value(call, DIM),
+                        cfx_call_value(call, KEEPDIM)};
+    cfx_value dtype[] = {cfx_str(s, "dtype"), cfx_call_value(call, DTYPE)};
     for (int i = 0; i < rank; i++)
         axis[i] = cfx_int(i);
-    if (!cfx_call_has(call, 2))
+    if (!cfx_call_has(call, DIM))
         args[2] = cfx_list_of(s, CFX_TUPLE, (size_t)rank, axis);
     return cfx_call_function(s, "torch.linalg.matrix_norm", args, 4, dtype, 1);
 }
@@ -428,10 +424,12 @@ static cfx_status any_norm_run(cfx_call *call)
 const cfx_op cfx_op__norm = {
     .schema = "norm(Tensor self, any p='fro', int[1]? dim=None, bool "
               "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    .params = params,
     .aliases = "torch.norm torch.functional.norm Tensor.norm "
                "aten.norm.ScalarOpt_dim",
     .doc = "The p-norm along axes; by default the Frobenius norm.",
     .code = CODE(CFX_RED_NORM, FLOAT),
+    .state_size = sizeof(struct reduction),
     .infer = any_norm_infer,
     .cost = any_norm_cost,
     .run = any_norm_run,

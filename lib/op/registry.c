@@ -22,12 +22,19 @@ typedef struct known_op {
     const cfx_schema *schema;
 } known_op;
 
+/* The schema of an operator that names its parameters. */
+typedef struct placed {
+    const cfx_op *op;
+    cfx_schema schema;
+} placed;
+
 typedef struct registry {
     cfx_context *ctx;
     cfx_mutex lock;
     cfx_arena arena;
     cfx_map names;      /* to the first cfx_target of a chain */
     cfx_map schemas;    /* by the text of the schema: cfx_schema */
+    cfx_map placed;     /* by the address of an operator: placed */
     cfx_map outs;       /* by the address of an operator: its cfx_out_op */
     const cfx_op **ops; /* heads of chains, in order */
     size_t nops, cap;
@@ -163,6 +170,7 @@ static void registry_free(cfx_context *ctx, void *p)
         return;
     cfx_map_release(&r->names);
     cfx_map_release(&r->schemas);
+    cfx_map_release(&r->placed);
     cfx_map_release(&r->outs);
     cfx_arena_release(&r->arena);
     cfx_free(ctx, r->ops, r->cap * sizeof(*r->ops));
@@ -184,6 +192,7 @@ static void *registry_make(cfx_context *ctx)
     cfx_arena_init(&r->arena, ctx);
     cfx_map_init(&r->names, ctx);
     cfx_map_init(&r->schemas, ctx);
+    cfx_map_init(&r->placed, ctx);
     cfx_map_init(&r->outs, ctx);
     for (size_t i = 0; cfx_ops__builtin[i]; i++)
         if (add_op(r, cfx_ops__builtin[i], NULL)) {
@@ -220,12 +229,39 @@ static cfx_status schema_of(registry *r, const char *text, bool full_name,
     return CFX_OK;
 }
 
+/* The schema of an operator, with the places of its list of parameters. */
+static cfx_status op_schema(registry *r, const cfx_op *op,
+                            const cfx_schema **out, cfx_error *err)
+{
+    cfx_map_entry *e = cfx_map_get(&r->placed, (const char *)&op, sizeof(op));
+    if (e) {
+        *out = &((const placed *)e->v.p)->schema;
+        return CFX_OK;
+    }
+    cfx_status st = schema_of(r, op->schema, false,
+                              op->flags & CFX_OP_NUMBERS, out, err);
+    if (st || !op->params)
+        return st;
+    placed *p = cfx_arena_alloc(&r->arena, sizeof(*p));
+    if (!p)
+        return cfx_no_memory(err);
+    *p = (placed){op, **out};
+    st = cfx_schema__place(&p->schema, &r->arena, op->params, err);
+    if (st)
+        return st;
+    e = cfx_map_put(&r->placed, (const char *)&p->op, sizeof(p->op), NULL);
+    if (!e)
+        return cfx_no_memory(err);
+    e->v.p = p;
+    *out = &p->schema;
+    return CFX_OK;
+}
+
 static cfx_status read_signatures(registry *r, cfx_target *t,
                                   const cfx_schema **variant, cfx_error *err)
 {
     bool numbers = t->op->flags & CFX_OP_NUMBERS;
-    cfx_status st = schema_of(r, t->op->schema, false, numbers, &t->schema,
-                              err);
+    cfx_status st = op_schema(r, t->op, &t->schema, err);
     *variant = t->schema;
     if (!st && t->how)
         st = schema_of(r, t->how->schema, true, numbers, variant, err);
@@ -477,8 +513,7 @@ static cfx_status add_user_op(registry *r, const cfx_op *op, cfx_error *err)
     for (const cfx_op *o = op; o; o = o->next) {
         cfx_status st = cfx_check_abi(&o->abi, sizeof(*o), "cfx_op", err);
         if (!st)
-            st = schema_of(r, o->schema, false, o->flags & CFX_OP_NUMBERS, &s,
-                           err);
+            st = op_schema(r, o, &s, err);
         for (const cfx_variant *v = o->variants; !st && v && v->schema; v++)
             st = schema_of(r, v->schema, true, o->flags & CFX_OP_NUMBERS, &s,
                            err);
@@ -591,7 +626,7 @@ const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op)
             return k->schema;
     }
     cfx_mutex_lock(&r->lock);
-    if (schema_of(r, op->schema, false, op->flags & CFX_OP_NUMBERS, &s, NULL))
+    if (op_schema(r, op, &s, NULL))
         s = NULL;
     if (s)
         remember(r, op, s);

@@ -17,10 +17,11 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-/* lstm(input, hx, params, ...); hx is a list for an LSTM. */
-enum { INPUT, HX, PARAMS, BIASES, LAYERS, DROPOUT, TRAIN, BIDIRECTIONAL,
-       BATCH_FIRST };
+/* hx is a list for an LSTM. */
+CFX_PARAMS(params, INPUT, HX, PARAMS, HAS_BIASES, NUM_LAYERS, DROPOUT, TRAIN,
+           BIDIRECTIONAL, BATCH_FIRST);
 
+/* The state of a call. */
 struct rnn {
     const cfx_tensor *x;
     bool lstm, batched, first, biases, proj;
@@ -43,13 +44,13 @@ static int gates_of(int mode)
 static cfx_status read_rnn(const cfx_call *call, struct rnn *r)
 {
     int n = cfx_call_len(call, PARAMS);
-    *r = (struct rnn){.x = cfx_call_tensor(call, INPUT)};
+    r->x = cfx_call_tensor(call, INPUT);
     r->lstm = call->op->code == CFX_RNN_LSTM;
     r->batched = r->x->rank == 3;
     r->first = r->batched && cfx_call_bool(call, BATCH_FIRST);
-    r->biases = cfx_call_bool(call, BIASES);
+    r->biases = cfx_call_bool(call, HAS_BIASES);
     r->directions = cfx_call_bool(call, BIDIRECTIONAL) ? 2 : 1;
-    r->layers = (int)cfx_call_int(call, LAYERS);
+    r->layers = (int)cfx_call_int(call, NUM_LAYERS);
     if (r->x->rank != 2 && r->x->rank != 3)
         return cfx_call_fail(call, CFX_ESHAPE, "Expected input to be 2D or "
                              "3D, got %dD instead", r->x->rank);
@@ -127,8 +128,8 @@ static cfx_status check_weights(cfx_call *call, const struct rnn *r)
 /* The states: h, and c of an LSTM. */
 static const cfx_tensor *state(const cfx_call *call, int i)
 {
-    return cfx_value_is_seq(call->in[HX]) ? cfx_call_item(call, HX, i).u.tensor
-                                          : cfx_call_tensor(call, HX);
+    return cfx_call_len(call, HX) ? cfx_call_item(call, HX, i).u.tensor
+                                  : cfx_call_tensor(call, HX);
 }
 
 static int state_shape(const struct rnn *r, int i, cfx_dim *shape)
@@ -143,41 +144,41 @@ static int state_shape(const struct rnn *r, int i, cfx_dim *shape)
 
 static cfx_status rnn_infer(cfx_call *call)
 {
-    struct rnn r;
+    struct rnn *r = call->state;
     cfx_dim shape[3];
-    cfx_status st = read_rnn(call, &r);
-    if (!st && r.x->dtype != CFX_F32 && r.x->dtype != CFX_F64)
-        st = cfx_infer_refuse(call, (cfx_dtype)r.x->dtype);
-    if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r.time))
+    cfx_status st = read_rnn(call, r);
+    if (!st && r->x->dtype != CFX_F32 && r->x->dtype != CFX_F64)
+        st = cfx_infer_refuse(call, (cfx_dtype)r->x->dtype);
+    if (!st && !cfx_dim_le(call->env, cfx_dim_int(1), r->time))
         st = cfx_call_fail(call, CFX_ESHAPE, "Expected sequence length to be "
                            "larger than 0 in RNN");
-    if (!st && r.lstm && cfx_call_len(call, HX) != 2)
+    if (!st && r->lstm && cfx_call_len(call, HX) != 2)
         st = cfx_call_fail(call, CFX_EINVAL,
                            "lstm expects two hidden states");
     if (!st)
-        st = check_weights(call, &r);
-    for (int i = 0; i <= r.lstm && !st; i++)
-        st = check(call, &r, state(call, i), state_shape(&r, i, shape), shape,
+        st = check_weights(call, r);
+    for (int i = 0; i <= r->lstm && !st; i++)
+        st = check(call, r, state(call, i), state_shape(r, i, shape), shape,
                    "a hidden state");
     if (st)
         return st;
-    for (int i = 0; i < r.x->rank; i++)
-        shape[i] = r.x->shape[i];
-    shape[r.x->rank - 1] = cfx_dim_mul(call->env, r.out,
-                                       cfx_dim_int(r.directions));
+    for (int i = 0; i < r->x->rank; i++)
+        shape[i] = r->x->shape[i];
+    shape[r->x->rank - 1] = cfx_dim_mul(call->env, r->out,
+                                       cfx_dim_int(r->directions));
     cfx_dim stride[3];
-    cfx_strides_of(call->env, CFX_CONTIGUOUS_FORMAT, r.x->rank, shape,
+    cfx_strides_of(call->env, CFX_CONTIGUOUS_FORMAT, r->x->rank, shape,
                    stride);
     /* Time is outermost in memory also where the batch comes first. */
-    if (r.first) {
+    if (r->first) {
         stride[0] = shape[2];
         stride[1] = cfx_dim_mul(call->env, shape[0], shape[2]);
     }
-    st = cfx_call_out_strided(call, (cfx_dtype)r.x->dtype, r.x->rank, shape,
+    st = cfx_call_out_strided(call, (cfx_dtype)r->x->dtype, r->x->rank, shape,
                               stride);
-    for (int i = 0; i <= r.lstm && !st; i++) {
-        int rank = state_shape(&r, i, shape);
-        st = cfx_call_out(call, (cfx_dtype)r.x->dtype, rank, shape);
+    for (int i = 0; i <= r->lstm && !st; i++) {
+        int rank = state_shape(r, i, shape);
+        st = cfx_call_out(call, (cfx_dtype)r->x->dtype, rank, shape);
     }
     return st;
 }
@@ -203,12 +204,10 @@ static struct steps steps_of(int mode, bool biases)
 
 static void rnn_cost(const cfx_call *call, cfx_cost *cost)
 {
-    struct rnn r;
+    const struct rnn *r = call->state;
     cfx_shape_env *env = call->env;
-    if (read_rnn(call, &r))
-        return;
-    cfx_dim steps = cfx_dim_mul(env, r.time, r.batch);
-    int n = r.layers * r.directions * r.each;
+    cfx_dim steps = cfx_dim_mul(env, r->time, r->batch);
+    int n = r->layers * r->directions * r->each;
     for (int i = 0; i < n; i++) {
         const cfx_tensor *w = cfx_call_item(call, PARAMS, i).u.tensor;
         if (w->rank == 2)
@@ -217,9 +216,9 @@ static void rnn_cost(const cfx_call *call, cfx_cost *cost)
                 cfx_dim_mul(env, steps, cfx_cost_numel(call, w)));
     }
     cfx_dim states = cfx_dim_mul(
-        env, cfx_dim_mul(env, steps, r.hidden),
-        cfx_dim_int(r.layers * r.directions));
-    struct steps k = steps_of(call->op->code, r.biases);
+        env, cfx_dim_mul(env, steps, r->hidden),
+        cfx_dim_int(r->layers * r->directions));
+    struct steps k = steps_of(call->op->code, r->biases);
     cost->ops = cfx_dim_mul(env, states, cfx_dim_int(k.ops));
     cost->transcendental = cfx_dim_mul(env, states,
                                        cfx_dim_int(k.transcendental));
@@ -245,15 +244,13 @@ static void plan(const cfx_call *call, const struct rnn *r, int layer,
 
 static size_t rnn_workspace(const cfx_call *call)
 {
-    struct rnn r;
+    const struct rnn *r = call->state;
     size_t most = 0;
-    if (read_rnn(call, &r))
-        return 0;
     /* Of both orders that the input of a layer may have: time or the batch
      * outermost. */
-    for (int i = 0; i < 2 * (r.layers < 2 ? 1 : 2); i++) {
+    for (int i = 0; i < 2 * (r->layers < 2 ? 1 : 2); i++) {
         cfx_rnn k;
-        plan(call, &r, i / 2, &k);
+        plan(call, r, i / 2, &k);
         k.x_stride[0] = k.input * (i % 2 ? 1 : k.batch);
         k.x_stride[1] = k.input * (i % 2 ? k.time : 1);
         size_t n = cfx_rnn_workspace(call->ctx, &k);
@@ -346,16 +343,16 @@ static cfx_status run_layers(cfx_call *call, const struct rnn *r,
 
 static cfx_status rnn_run(cfx_call *call)
 {
-    struct rnn r;
+    const struct rnn *r = call->state;
     cfx_tensor *h0[2] = {NULL}, *x = NULL;
-    cfx_status st = read_rnn(call, &r);
-    if (!st && !(x = cfx_loop_contiguous(call, r.x)))
+    cfx_status st = CFX_OK;
+    if (!(x = cfx_loop_contiguous(call, r->x)))
         st = CFX_ENOMEM;
-    for (int i = 0; i <= r.lstm && !st; i++)
+    for (int i = 0; i <= r->lstm && !st; i++)
         if (!(h0[i] = cfx_loop_contiguous(call, state(call, i))))
             st = CFX_ENOMEM;
     if (!st)
-        st = run_layers(call, &r, x, h0);
+        st = run_layers(call, r, x, h0);
     cfx_tensor_unref(x);
     cfx_tensor_unref(h0[0]);
     cfx_tensor_unref(h0[1]);
@@ -370,9 +367,11 @@ static cfx_status rnn_run(cfx_call *call)
                   "params, bool has_biases, int num_layers, float dropout, "  \
                   "bool train, bool bidirectional, bool batch_first) -> "     \
                   returns,                                                    \
+        .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".input",                    \
         .doc = doc_,                                                          \
         .code = mode,                                                         \
+        .state_size = sizeof(struct rnn),                                     \
         .infer = rnn_infer,                                                   \
         .cost = rnn_cost,                                                     \
         .workspace = rnn_workspace,                                           \

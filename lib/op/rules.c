@@ -4,12 +4,13 @@
 #include "op/rules.h"
 
 #include "op/list.h"
+#include "op/op_impl.h"
 
 /* ---- infer ---- */
 
 static cfx_dtype own_type(const cfx_call *call)
 {
-    return (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    return (cfx_dtype)cfx_call__first(call)->dtype;
 }
 
 cfx_status cfx_unary_same(cfx_call *call)
@@ -19,7 +20,7 @@ cfx_status cfx_unary_same(cfx_call *call)
 
 cfx_status cfx_unary_like(cfx_call *call)
 {
-    return cfx_infer_like(call, cfx_call_tensor(call, 0), own_type(call));
+    return cfx_infer_like(call, cfx_call__first(call), own_type(call));
 }
 
 cfx_status cfx_unary_only_float(cfx_call *call)
@@ -83,9 +84,10 @@ cfx_status cfx_binary_bool(cfx_call *call)
     return cfx_infer_pointwise(call, 0, 2, CFX_BOOL);
 }
 
-cfx_status cfx_binary_alpha(cfx_call *call, cfx_dtype type, bool subtract)
+cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
+                            bool subtract)
 {
-    cfx_value alpha = call->in[2];
+    cfx_value alpha = cfx_call_value(call, k);
     if (cfx_dtype_is_float(type))
         return CFX_OK;
     if (alpha.kind == CFX_FLOAT)

@@ -33,9 +33,10 @@ cfx_status cfx_binary_only_float(cfx_call *call);
 cfx_status cfx_binary_float(cfx_call *call);
 cfx_status cfx_binary_bool(cfx_call *call);
 
-/* Refuse a factor, argument 2, that integers do not have; it is negated where
+/* Refuse a factor, parameter k, that integers do not have; it is negated where
  * it is subtracted. */
-cfx_status cfx_binary_alpha(cfx_call *call, cfx_dtype type, bool subtract);
+cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
+                            bool subtract);
 
 /* ---- cost: cfx_cost_STEPS_TRANSCENDENTAL ---- */
 

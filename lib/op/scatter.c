@@ -18,7 +18,15 @@
 #include "op/loop.h"
 #include "op/view.h"
 
-enum { SELF, DIM, INDEX, SRC };
+CFX_PARAMS(params, SELF, DIM, INDEX, SRC, VALUE, SOURCE, REDUCE,
+           INCLUDE_SELF, ALPHA, ACCUMULATE);
+
+/* What is written, whatever it is called. */
+static int source(const cfx_call *call)
+{
+    return cfx_call_place(call, SRC) >= 0 ? SRC
+           : cfx_call_place(call, SOURCE) >= 0 ? SOURCE : VALUE;
+}
 
 static int axis_of(const cfx_call *call)
 {
@@ -32,7 +40,7 @@ static int axis_of(const cfx_call *call)
 enum reduction { SET, ADD, MUL, MEAN, AMAX, AMIN, UNKNOWN };
 
 /* Who takes which names: scatter, scatter_reduce, index_reduce. */
-enum { BASIC = 1, REDUCE = 2, INDEXED = 4 };
+enum { BASIC = 1, WHOLE = 2, INDEXED = 4 };
 
 static enum reduction reduction_named(const char *name, unsigned user)
 {
@@ -41,10 +49,10 @@ static enum reduction reduction_named(const char *name, unsigned user)
         enum reduction what;
         unsigned users;
     } list[] = {
-        {"add", ADD, BASIC}, {"multiply", MUL, BASIC}, {"sum", ADD, REDUCE},
-        {"prod", MUL, REDUCE | INDEXED}, {"mean", MEAN, REDUCE | INDEXED},
-        {"amax", AMAX, REDUCE | INDEXED}, {"amin", AMIN, REDUCE | INDEXED},
-        {"max", AMAX, REDUCE}, {"min", AMIN, REDUCE},
+        {"add", ADD, BASIC}, {"multiply", MUL, BASIC}, {"sum", ADD, WHOLE},
+        {"prod", MUL, WHOLE | INDEXED}, {"mean", MEAN, WHOLE | INDEXED},
+        {"amax", AMAX, WHOLE | INDEXED}, {"amin", AMIN, WHOLE | INDEXED},
+        {"max", AMAX, WHOLE}, {"min", AMIN, WHOLE},
     };
     for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++)
         if (list[i].users & user && !strcmp(list[i].name, name))
@@ -224,49 +232,51 @@ static cfx_status check_index(cfx_call *call, const cfx_tensor *src)
     return CFX_OK;
 }
 
-/* The parameter that names the reduction, where there is one. */
-static int reduce_param(const cfx_call *call)
-{
-    for (int k = SRC + 1; k < call->schema->nparams; k++)
-        if (!strcmp(call->schema->params[k].name, "reduce"))
-            return k;
-    return -1;
-}
-
 /* The code of an operator is the reduction, or who names it. */
 enum { NAMED = 16 };
 
-static enum reduction reduction_of(const cfx_call *call)
+/* The state of a call. */
+struct scatter {
+    enum reduction what;
+    bool include_self;
+};
+
+static void read_scatter(const cfx_call *call, struct scatter *s)
 {
-    int k = reduce_param(call), code = call->op->code;
-    return k < 0 ? (enum reduction)code
-                 : reduction_named(cfx_call_str(call, k),
-                                   (unsigned)(code & ~NAMED));
+    const char *word = cfx_call_str(call, REDUCE);
+    int code = call->op->code;
+    s->what = word ? reduction_named(word, (unsigned)(code & ~NAMED))
+                   : (enum reduction)code;
+    s->include_self = cfx_call_place(call, INCLUDE_SELF) < 0 ||
+                      cfx_call_bool(call, INCLUDE_SELF);
 }
 
 static cfx_status unknown_reduction(cfx_call *call)
 {
     return cfx_call_fail(call, CFX_EINVAL, "reduce argument must be one of %s, "
                          "got %s", call->op->code & BASIC ? "add, multiply"
-                         : call->op->code & REDUCE
+                         : call->op->code & WHOLE
                              ? "sum, prod, mean, amax or amin"
                              : "prod, mean, amax or amin",
-                         cfx_call_str(call, reduce_param(call)));
+                         cfx_call_str(call, REDUCE));
 }
 
 static cfx_status scatter_infer(cfx_call *call)
 {
+    struct scatter *s = call->state;
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *src = cfx_call_tensor(call, SRC);
     cfx_status st = CFX_OK;
-    if (reduction_of(call) == UNKNOWN)
+    read_scatter(call, s);
+    if (s->what == UNKNOWN)
         return unknown_reduction(call);
-    if (reduction_of(call) == MEAN && x->dtype == CFX_BOOL)
+    if (s->what == MEAN && x->dtype == CFX_BOOL)
         return cfx_infer_refuse(call, CFX_BOOL);
     if (src)
         st = check_type(call, x, src);
     else
-        st = cfx_list_check_number(call, call->in[SRC], (cfx_dtype)x->dtype);
+        st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
+                                   (cfx_dtype)x->dtype);
     if (!st)
         st = check_index(call, src);
     return st ? st : cfx_call_out(call, (cfx_dtype)x->dtype, x->rank,
@@ -277,17 +287,18 @@ static cfx_status scatter_infer(cfx_call *call)
  * touches only them. */
 static void count_set(const cfx_call *call, cfx_cost *cost, cfx_dim n)
 {
+    const struct scatter *s = call->state;
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     cfx_dim bytes = cfx_cost_sized(call, n, x);
-    bool combines = reduction_of(call) != SET;
+    bool combines = s->what != SET;
     if (combines)
         cost->ops = n;
     if (!call->inplace)
         return;
     cost->bytes_written = bytes;
     cost->bytes_read = cfx_cost_bytes_of(call, index);
-    if (cfx_call_tensor(call, SRC))
+    if (cfx_call_tensor(call, source(call)))
         cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read, bytes);
     if (combines)
         cost->bytes_read = cfx_dim_add(call->env, cost->bytes_read, bytes);
@@ -307,12 +318,10 @@ static void steps_of(int64_t *step, const cfx_tensor *t)
 
 static cfx_status scatter_run(cfx_call *call)
 {
+    const struct scatter *s = call->state;
     const cfx_tensor *src = cfx_call_tensor(call, SRC);
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
-    int self = call->schema->nparams - 1;
-    bool include = strcmp(call->schema->params[self].name, "include_self") ||
-                   cfx_call_bool(call, self);
-    struct plan p = {.y = call->out[0], .what = reduction_of(call),
+    struct plan p = {.y = call->out[0], .what = s->what,
                      .rank = rank_of(index), .axis = axis_of(call),
                      .index = index, .shape = {1}};
     char number[16];
@@ -327,23 +336,25 @@ static cfx_status scatter_run(cfx_call *call)
         p.src = src->data;
         steps_of(p.src_step, src);
     } else {
-        cfx_value v = call->in[SRC];
+        cfx_value v = cfx_call_value(call, VALUE);
         if (v.kind == CFX_FLOAT)
             cfx_element_set_double((cfx_dtype)p.y->dtype, number, v.u.f);
         else
             cfx_element_set_int((cfx_dtype)p.y->dtype, number, v.u.i);
         p.src = number;
     }
-    return reduce_plan(call, &p, include);
+    return reduce_plan(call, &p, s->include_self);
 }
 
 #define SCATTER(symbol, schema_, aliases_, code_, doc_, next_)                \
     symbol = {                                                                \
         .schema = schema_,                                                    \
+        .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE,                                              \
         .code = code_,                                                        \
+        .state_size = sizeof(struct scatter),                                 \
         .infer = scatter_infer,                                               \
         .cost = scatter_cost,                                                 \
         .run = scatter_run,                                                   \
@@ -378,7 +389,7 @@ SCATTER(const cfx_op cfx_op__scatter_reduce,
         "scatter_reduce.two" HEAD "Tensor src, str reduce, *, bool "
         "include_self=True) -> Tensor",
         "torch.scatter_reduce Tensor.scatter_reduce aten.scatter_reduce.two",
-        NAMED | REDUCE, "A copy with elements joined by a reduction at the "
+        NAMED | WHOLE, "A copy with elements joined by a reduction at the "
         "places of an index.", NULL)
 
 /* ---- index_add, index_copy, index_reduce ---- */
@@ -397,11 +408,13 @@ static cfx_status same_but_axis(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status index_infer(cfx_call *call)
 {
+    struct scatter *s = call->state;
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
-    const cfx_tensor *src = cfx_call_tensor(call, SRC);
+    const cfx_tensor *src = cfx_call_tensor(call, SOURCE);
     bool any_int = call->op->code != SET;
     int axis;
+    read_scatter(call, s);
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
                                   &axis);
     if (!st)
@@ -415,10 +428,10 @@ static cfx_status index_infer(cfx_call *call)
     if (index->rank > 1)
         return cfx_call_fail(call, CFX_ESHAPE, "Index is supposed to be a "
                              "vector, but got dim: %d", index->rank);
-    if (reduction_of(call) == UNKNOWN)
+    if (s->what == UNKNOWN)
         return unknown_reduction(call);
     if (x->dtype == CFX_BOOL && call->op->code & NAMED &&
-        (reduction_of(call) == MEAN || !cfx_call_bool(call, SRC + 2)))
+        (s->what == MEAN || !s->include_self))
         return cfx_infer_refuse(call, CFX_BOOL);
     if (!cfx_dim_eq(call->env, extent_of(index, 0), extent_of(src, axis <
                     rank_of(src) ? axis : 0)))
@@ -456,18 +469,18 @@ static cfx_status scaled(cfx_call *call, const cfx_tensor *src, cfx_value by,
 /* The index runs along the axis only. */
 static cfx_status index_run(cfx_call *call)
 {
+    const struct scatter *s = call->state;
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
-    enum reduction what = reduction_of(call);
-    bool add = call->op->code == ADD, reduce = call->op->code & NAMED;
+    cfx_value by = cfx_call_has(call, ALPHA) ? cfx_call_value(call, ALPHA)
+                                             : cfx_int(1);
     cfx_tensor *src = NULL;
     cfx_status st = cfx_tensor_copy(call->out[0], cfx_call_tensor(call, SELF),
                                     call->err);
     if (!st)
-        st = scaled(call, cfx_call_tensor(call, SRC), add ? call->in[SRC + 1]
-                                                          : cfx_int(1), &src);
+        st = scaled(call, cfx_call_tensor(call, SOURCE), by, &src);
     if (st)
         return st;
-    struct plan p = {.y = call->out[0], .what = what, .rank = rank_of(src),
+    struct plan p = {.y = call->out[0], .what = s->what, .rank = rank_of(src),
                      .axis = axis_of(call), .src = src->data, .index = index,
                      .shape = {1}};
     cfx_loop_shape(p.shape, src);
@@ -475,26 +488,28 @@ static cfx_status index_run(cfx_call *call)
     steps_of(p.src_step, src);
     p.index_step[p.axis] = index->rank && cfx_tensor_size(index, 0) > 1
                                ? cfx_tensor_stride(index, 0) : 0;
-    st = reduce_plan(call, &p, !reduce || cfx_call_bool(call, SRC + 2));
+    st = reduce_plan(call, &p, s->include_self);
     cfx_tensor_unref(src);
     return st;
 }
 
 static void rows_cost(const cfx_call *call, cfx_cost *cost)
 {
-    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SRC));
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SOURCE));
     count_set(call, cost, n);
-    if (call->op->code == ADD && cfx_value_number(call->in[SRC + 1]) != 1)
+    if (cfx_call_has(call, ALPHA) && cfx_call_double(call, ALPHA) != 1)
         cost->ops = cfx_dim_add(call->env, cost->ops, n);
 }
 
-#define BY_ROWS(name, params, code_, doc_)                                    \
+#define BY_ROWS(name, extra, code_, doc_)                                     \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name HEAD "Tensor source" params ") -> Tensor",            \
+        .schema = #name HEAD "Tensor source" extra ") -> Tensor",             \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE,                                              \
         .code = code_,                                                        \
+        .state_size = sizeof(struct scatter),                                 \
         .infer = index_infer,                                                 \
         .cost = rows_cost,                                                    \
         .run = index_run,                                                     \
@@ -513,7 +528,7 @@ static cfx_status index_fill_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
     const cfx_tensor *index = cfx_call_tensor(call, INDEX);
-    const cfx_tensor *v = cfx_call_tensor(call, SRC);
+    const cfx_tensor *v = cfx_call_tensor(call, VALUE);
     int axis;
     cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
                                   &axis);
@@ -547,7 +562,8 @@ static cfx_status index_fill_run(cfx_call *call)
                                     call->err);
     if (st)
         return st;
-    cfx_list_write_number((cfx_dtype)y->dtype, number, call->in[SRC]);
+    cfx_list_write_number((cfx_dtype)y->dtype, number,
+                          cfx_call_value(call, VALUE));
     cfx_loop_shape(ix.shape, y);
     steps_of(ix.base_stride, y);
     ix.index[0].data = index->data;
@@ -577,6 +593,7 @@ static void index_fill_cost(const cfx_call *call, cfx_cost *cost)
 
 const cfx_op cfx_op__index_fill = {
     .schema = "index_fill.int_Scalar" HEAD "Tensor value) -> Tensor",
+    .params = params,
     .aliases = "torch.index_fill Tensor.index_fill aten.index_fill.int_Scalar "
                "aten.index_fill.int_Tensor",
     .doc = "A copy with one number in the rows that an index names.",
@@ -591,10 +608,10 @@ const cfx_op cfx_op__index_fill = {
 /* The tensor is seen as one axis; negative places count from its end. */
 static cfx_value put_build(cfx_scope *s, const cfx_call *call)
 {
-    enum { SELF_, INDEX_, SOURCE, ACCUMULATE };
-    const cfx_value *in = call->in;
-    const cfx_tensor *x = in[SELF_].u.tensor, *v = in[SOURCE].u.tensor;
-    const cfx_tensor *index = in[INDEX_].u.tensor;
+    cfx_value self = cfx_call_value(call, SELF);
+    cfx_value from = cfx_call_value(call, SOURCE);
+    const cfx_tensor *x = self.u.tensor, *v = from.u.tensor;
+    const cfx_tensor *index = cfx_call_tensor(call, INDEX);
     cfx_value shape[CFX_MAX_RANK], flat = cfx_tuple(s, cfx_int(-1));
     if (index->dtype != CFX_I64)
         return cfx_scope_fail(s, CFX_EDTYPE, "put_(): Expected a long tensor "
@@ -611,13 +628,14 @@ static cfx_value put_build(cfx_scope *s, const cfx_call *call)
                               "index to have the same number of elements");
     for (int i = 0; i < x->rank; i++)
         shape[i] = cfx_value_of_dim(x->shape[i]);
-    cfx_value places = cfx_list(s, CFX_CALL(s, "torch.reshape", in[INDEX_],
+    cfx_value places = cfx_list(s, CFX_CALL(s, "torch.reshape",
+                                            cfx_call_value(call, INDEX),
                                             flat));
     cfx_value y = CFX_CALL(s, "torch.index_put",
-                           CFX_CALL(s, "torch.reshape", in[SELF_], flat),
+                           CFX_CALL(s, "torch.reshape", self, flat),
                            places,
-                           CFX_CALL(s, "torch.reshape", in[SOURCE], flat),
-                           in[ACCUMULATE]);
+                           CFX_CALL(s, "torch.reshape", from, flat),
+                           cfx_call_value(call, ACCUMULATE));
     return CFX_CALL(s, "torch.reshape", y,
                     cfx_list_of(s, CFX_TUPLE, (size_t)x->rank, shape));
 }
@@ -627,6 +645,7 @@ CFX_COMPOSITE(put)
 const cfx_op cfx_op__put = {
     .schema = "put(Tensor self, Tensor index, Tensor source, bool "
               "accumulate=False) -> Tensor",
+    .params = params,
     .aliases = "torch.put Tensor.put aten.put.default",
     .doc = "A copy with elements of another tensor at places of all.",
     .flags = CFX_OP_INPLACE,

@@ -277,6 +277,20 @@ static cfx_status read_param(struct reader *r, cfx_param *p)
     return spread_default(r, p);
 }
 
+/* The place of the first parameter with one of the names, or -1. */
+static int place_of_any(const cfx_param *list, int n, const char *names)
+{
+    for (int k = 0; k < n; k++) {
+        size_t len = strlen(list[k].name), word;
+        for (const char *p = names; *p; p += word, p += strspn(p, " ")) {
+            word = strcspn(p, " ");
+            if (word == len && !memcmp(p, list[k].name, len))
+                return k;
+        }
+    }
+    return -1;
+}
+
 static cfx_status read_params(struct reader *r, cfx_schema *s)
 {
     cfx_param list[CFX_MAX_PARAMS] = {{0}};
@@ -302,6 +316,9 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
     }
     if (s->npositional < 0)
         s->npositional = s->nparams;
+    s->training = place_of_any(list, s->nparams, "training train "
+                               "use_input_stats");
+    s->dropout_p = place_of_any(list, s->nparams, "dropout_p");
     size_t bytes = (size_t)s->nparams * sizeof(*list);
     cfx_param *p = cfx_arena_alloc(r->arena, bytes + 1);
     if (!p)
@@ -403,6 +420,64 @@ int cfx_param_find(const cfx_schema *schema, const char *name, size_t len)
             return k;
     }
     return -1;
+}
+
+/* ---- Names for rules ---- */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
+/* The next name of "SELF, DIM" in lower case; NULL after the last. */
+static const char *next_name(const char *at, char *buf, size_t size)
+{
+    size_t n = 0;
+    at += strspn(at, ", \n");
+    for (; is_word(*at); at++)
+        if (n + 1 < size)
+            buf[n++] = lower(*at);
+    buf[n] = '\0';
+    return n ? at : NULL;
+}
+
+/* The parameter that has a name but for capitals, or that a keyword of that name
+ * is for; or -1. */
+static int find_lower(const cfx_schema *s, const char *name)
+{
+    for (int k = 0; k < s->nparams; k++) {
+        const char *param = s->params[k].name;
+        size_t n = 0;
+        while (param[n] && lower(param[n]) == name[n])
+            n++;
+        if (!param[n] && !name[n])
+            return k;
+    }
+    return cfx_param__named(s, name);
+}
+
+cfx_status cfx_schema__place(cfx_schema *s, cfx_arena *arena,
+                             const char *params, cfx_error *err)
+{
+    char name[64];
+    uint32_t found = 0;
+    int n = 0;
+    int8_t *place = cfx_arena_alloc(arena, strlen(params) + 1);
+    if (!place)
+        return cfx_no_memory(err);
+    for (const char *at = params; (at = next_name(at, name, sizeof(name)));) {
+        place[n] = (int8_t)find_lower(s, name);
+        if (place[n] >= 0)
+            found |= 1u << place[n];
+        n++;
+    }
+    for (int k = 0; k < s->nparams; k++)
+        if (!(found >> k & 1))
+            return cfx_fail(err, CFX_EINVAL, "schema '%s': parameter '%s' is "
+                            "not in the operator's list of parameters (%s)",
+                            s->text, s->params[k].name, params);
+    s->place = place;
+    return CFX_OK;
 }
 
 void cfx_param__type_name(const cfx_param *p, char *buf, size_t size)

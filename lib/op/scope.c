@@ -242,6 +242,7 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     call.work_size = 0;
     call.work_ctx = NULL;
     call.into = NULL;
+    call.state = NULL;
     cfx_status st = CFX_UNLIKELY(t->op->call_graphs)
                         ? s->hook.call_higher_order(s, &call, out)
                         : s->hook.call_op(s, &call, out);

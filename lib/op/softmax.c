@@ -13,18 +13,20 @@
 
 enum { SOFTMAX, LOG_SOFTMAX };
 
-static cfx_dtype result_type(const cfx_call *call)
-{
-    return cfx_call_dtype(call, 2,
-                          (cfx_dtype)cfx_call_tensor(call, 0)->dtype);
-}
+CFX_PARAMS(params, SELF, DIM, DTYPE, HALF_TO_FLOAT);
+
+/* The state of a call. */
+struct softmax {
+    int axis;
+};
 
 static cfx_status softmax_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dtype type = result_type(call);
-    int axis;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
+    struct softmax *s = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_dtype type = cfx_call_dtype(call, DTYPE, (cfx_dtype)x->dtype);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &s->axis);
     if (st)
         return st;
     if (!cfx_dtype_is_float(type))
@@ -36,8 +38,8 @@ static void softmax_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *y = call->out[0];
     bool log_ = call->op->code == LOG_SOFTMAX;
-    int64_t axis = cfx_call_int(call, 1);
-    uint32_t mask = y->rank ? 1u << (axis < 0 ? axis + y->rank : axis) : 0;
+    const struct softmax *s = call->state;
+    uint32_t mask = y->rank ? 1u << s->axis : 0;
     cfx_dim n = cfx_cost_numel(call, y), rows = cfx_cost_rows(call, y, mask);
     cost->ops = cfx_cost_linear(call, 4, n, log_ ? 0 : -1, rows);
     cost->transcendental = cfx_cost_linear(call, log_ ? 1 : 2, n, log_, rows);
@@ -45,13 +47,12 @@ static void softmax_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status softmax_run(cfx_call *call)
 {
-    int axis;
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    const struct softmax *own = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     cfx_tensor *in = cfx_loop_contiguous_as(call, x, (cfx_dtype)y->dtype);
     if (!in)
         return CFX_ENOMEM;
-    cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
-    cfx_axis_split s = cfx_loop_split(y, axis);
+    cfx_axis_split s = cfx_loop_split(y, own->axis);
     (call->op->code == LOG_SOFTMAX ? cfx_kernel_log_softmax
                                    : cfx_kernel_softmax)(
         call->ctx, (cfx_dtype)y->dtype, y->data, in->data, s.outer, s.n,
@@ -64,14 +65,15 @@ static cfx_status softmax_run(cfx_call *call)
 static cfx_status lower_functional(cfx_call *call, const cfx_value *in,
                                    cfx_value *out)
 {
-    (void)call;
-    out[0] = in[0];
-    out[1] = in[1];
-    out[2] = in[3];
-    if (in[1].kind != CFX_INT && in[0].kind == CFX_TENSOR) {
-        int rank = in[0].u.tensor->rank;
-        out[1] = cfx_int(rank == 0 || rank == 1 || rank == 3 ? 0 : 1);
+    enum { F_INPUT, F_DIM, F_STACKLEVEL, F_DTYPE };
+    cfx_value dim = in[F_DIM];
+    if (dim.kind != CFX_INT && in[F_INPUT].kind == CFX_TENSOR) {
+        int rank = in[F_INPUT].u.tensor->rank;
+        dim = cfx_int(rank == 0 || rank == 1 || rank == 3 ? 0 : 1);
     }
+    out[cfx_call_place(call, SELF)] = in[F_INPUT];
+    out[cfx_call_place(call, DIM)] = dim;
+    out[cfx_call_place(call, DTYPE)] = in[F_DTYPE];
     return CFX_OK;
 }
 
@@ -85,11 +87,13 @@ static cfx_status lower_functional(cfx_call *call, const cfx_value *in,
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name ".int(Tensor self, int dim, ScalarType? dtype=None) " \
                   "-> Tensor",                                                \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".int "     \
                    "aten.special_" #name ".default",                          \
         .variants = name##_variants,                                          \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
+        .state_size = sizeof(struct softmax),                                 \
         .infer = softmax_infer,                                               \
         .cost = softmax_cost,                                                 \
         .run = softmax_run,                                                   \
@@ -99,29 +103,25 @@ SOFTMAX_OP(softmax, SOFTMAX, "exp(x) divided by its sum along an axis.")
 SOFTMAX_OP(log_softmax, LOG_SOFTMAX, "The logarithm of softmax.")
 
 /* What softmax is decomposed to. */
+static cfx_status aten_infer(cfx_call *call)
+{
+    cfx_status st = softmax_infer(call);
+    if (!st && cfx_call_bool(call, HALF_TO_FLOAT))
+        st = cfx_call_fail(call, CFX_EUNSUPPORTED,
+                           "half_to_float is not supported");
+    return st;
+}
+
 #define ATEN_SOFTMAX(name, public_, code_)                                    \
-    static cfx_status name##_infer(cfx_call *call)                            \
-    {                                                                         \
-        const cfx_tensor *x = cfx_call_tensor(call, 0);                       \
-        int axis;                                                             \
-        cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank,   \
-                                      &axis);                                 \
-        if (!st)                                                              \
-            st = cfx_infer_need_float(call, (cfx_dtype)x->dtype);             \
-        if (st)                                                               \
-            return st;                                                        \
-        if (cfx_call_bool(call, 2))                                           \
-            return cfx_call_fail(call, CFX_EUNSUPPORTED,                      \
-                                 "half_to_float is not supported");           \
-        return cfx_call_out(call, (cfx_dtype)x->dtype, x->rank, x->shape);    \
-    }                                                                         \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, int dim, bool half_to_float) -> "      \
                   "Tensor",                                                   \
+        .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".default",                  \
         .doc = "ATen's own " public_ ".",                                     \
         .code = code_,                                                        \
-        .infer = name##_infer,                                                \
+        .state_size = sizeof(struct softmax),                                 \
+        .infer = aten_infer,                                                  \
         .cost = softmax_cost,                                                 \
         .run = softmax_run,                                                   \
     };

@@ -12,9 +12,11 @@
 #include "op/rules.h"
 
 /* It is the power 2, an integer, and so of bools one too. */
+CFX_PARAMS(params, SELF, DECIMALS);
+
 static cfx_status square_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
     return cfx_infer_pointwise(call, 0, 1, own == CFX_BOOL ? CFX_I64 : own);
 }
 
@@ -22,7 +24,7 @@ static cfx_status square_infer(cfx_call *call)
  * argument's. Integers are their own floor. */
 static cfx_status unary_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     cfx_pw code = (cfx_pw)call->op->code;
     cfx_dtype type = (cfx_dtype)(cfx_pointwise_is_bool(code) ? x->dtype
                                                              : y->dtype);
@@ -38,6 +40,7 @@ static cfx_status unary_run(cfx_call *call)
 #define UNARY(name, code_, infer_, cost_, doc_)                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
@@ -87,6 +90,7 @@ UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
 #define UNARY_ALSO(name, code_, infer_, cost_, aliases_, inplace_, doc_) \
     const cfx_op cfx_op__##name = {                                      \
         .schema = #name "(Tensor self) -> Tensor",                       \
+        .params = params,                                                \
         .aliases = aliases_,                                             \
         .inplace_aliases = inplace_,                                     \
         .doc = doc_,                                                     \
@@ -164,11 +168,11 @@ UNARY_ALSO(erfc, ERFC, cfx_unary_float, cfx_cost_1_1,
 static cfx_status round_decimals_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    int64_t n = cfx_call_int(call, 1);
+    int64_t n = cfx_call_int(call, DECIMALS);
     double param[] = {pow(10, fabs((double)n)), n < 0};
     cfx_iter it;
     cfx_loop_out(&it, y);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    cfx_loop_in(&it, cfx_call_tensor(call, SELF));
     cfx_pointwise(call->ctx, CFX_PW_ROUND_DECIMALS, (cfx_dtype)y->dtype, &it,
                   param);
     return CFX_OK;
@@ -176,6 +180,7 @@ static cfx_status round_decimals_run(cfx_call *call)
 
 static const cfx_op round_decimals = {
     .schema = "round.decimals(Tensor self, *, int decimals) -> Tensor",
+    .params = params,
     .aliases = "torch.round Tensor.round aten.round.decimals",
     .doc = "Round to so many decimals, ties to even.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
@@ -186,6 +191,7 @@ static const cfx_op round_decimals = {
 
 const cfx_op cfx_op__round = {
     .schema = "round(Tensor self) -> Tensor",
+    .params = params,
     .aliases = "torch.round Tensor.round aten.round.default",
     .doc = "Round to the nearest, ties to even.",
     .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,

@@ -10,6 +10,7 @@
 
 #include "kernel/pointwise.h"
 #include "op/infer.h"
+#include "op/op_impl.h"
 
 void cfx_view_begin(cfx_view *v, const cfx_tensor *t)
 {
@@ -368,8 +369,8 @@ bool cfx_view_is_dense(const cfx_tensor *x, cfx_memory_format format)
 cfx_memory_format cfx_view_format_arg(const cfx_call *call, int k,
                                       cfx_memory_format otherwise)
 {
-    return call->in[k].kind == CFX_MEMORY_FORMAT ? call->in[k].u.format
-                                                 : otherwise;
+    cfx_value v = cfx_call_value(call, k);
+    return v.kind == CFX_MEMORY_FORMAT ? v.u.format : otherwise;
 }
 
 cfx_status cfx_view_check_format(cfx_call *call, cfx_memory_format format,
@@ -399,7 +400,7 @@ cfx_status cfx_view_out_in_format(cfx_call *call, cfx_dtype dtype,
 cfx_status cfx_view_out_like(cfx_call *call, cfx_dtype dtype,
                              cfx_memory_format format)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call__first(call);
     return format == CFX_PRESERVE_FORMAT
                ? cfx_infer_like(call, x, dtype)
                : cfx_view_out_in_format(call, dtype, format, x->rank,
