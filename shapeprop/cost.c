@@ -130,11 +130,6 @@ static void add_call(struct cfx_cost_self *self, const cfx_call *call,
     }
 }
 
-static bool is_cond(const cfx_call *call)
-{
-    return !strcmp(call->schema->name, "cond");
-}
-
 /*
  * Calls within graphs are seen one by one; what they add up to is gathered
  * apart. How often: cond takes one branch, the dearer one is counted; map and
@@ -155,7 +150,7 @@ static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
     self->sum = around;
     if (st)
         return st;
-    if (is_cond(call))
+    if (cfx_call_is(call, "cond"))
         combine(env, &frame.sum[0], &frame.sum[1], cfx_dim_max);
     cfx_value xs = cfx_cost__slices(call);
     if (xs.kind == CFX_TENSOR && xs.u.tensor->rank) {
@@ -175,7 +170,8 @@ static cfx_status cost_call_graph(cfx_scope *s, cfx_module *m,
     struct cfx_cost_self *self = scope_downcast(s);
     cfx_cost_frame *frame = self->frame;
     if (frame) {
-        self->sum = &frame->sum[is_cond(frame->call) && frame->ngraphs++];
+        self->sum = &frame->sum[cfx_call_is(frame->call, "cond") &&
+                                  frame->ngraphs++];
         self->frame = NULL;
     }
     cfx_status st = CFX_SCOPE_SUPER(&cost_scope_class, call_graph)(

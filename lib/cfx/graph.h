@@ -32,6 +32,7 @@ typedef enum cfx_opcode {
 
 typedef struct cfx_graph cfx_graph;
 typedef struct cfx_node cfx_node;
+struct cfx_call;
 struct cfx_module;
 
 /* One use of a node by another; private but for the iterators below. Of the
@@ -76,6 +77,22 @@ CFX_INLINE bool cfx_node_is_call(const cfx_node *n)
     return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
            n->op == CFX_CALL_MODULE;
 }
+
+/*
+ * Is the node a call of an operator, as function or method, whatever spelling
+ * of torch, operator or ATen it has? `name` is the operator's in ATen ("relu",
+ * "add", "conv2d"), or any of its names ("torch.relu", "operator.add",
+ * "aten.relu.default"). The spelling that writes is another: "relu_". Of a name
+ * with several operators (operator.add of tensors, of numbers, of lists) any
+ * will do. A target that is not registered has its own name alone. A module is
+ * not an operator: false.
+ *
+ *     if (cfx_node_is(n, "relu")) ...
+ */
+CFX_API bool cfx_node_is(const cfx_node *n, const char *name);
+/* The same of the call that a hook of an interpreter or a scope is given; its
+ * target may be another than its node's. */
+CFX_API bool cfx_call_is(const struct cfx_call *call, const char *name);
 
 /* ---- Graph ---- */
 
