@@ -25,12 +25,10 @@ static cfx_status decompose(cfx_interp *it, cfx_value x, cfx_value *out)
     return cfx_scope_status(s, it->err);
 }
 
-/* torch.relu, torch.nn.functional.relu */
 static cfx_status relu_function(cfx_interp *it, const cfx_call *call,
                                 cfx_value *out)
 {
-    const char *dot = strrchr(call->target.u.str->text, '.');
-    if (dot && !strcmp(dot, ".relu"))
+    if (cfx_call_is(call, "relu"))
         return decompose(it, call->args[0], out);
     return CFX_SUPER(&relu_class, call_function)(it, call, out);
 }

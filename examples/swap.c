@@ -27,7 +27,7 @@ static cfx_status swap_function(cfx_interp *it, const cfx_call *call,
 {
     struct swap *self = (struct swap *)it;
     cfx_call other = *call;
-    if (!strcmp(call->target.u.str->text, self->from))
+    if (cfx_call_is(call, self->from))
         other.target = self->to;
     return CFX_SUPER(&swap_class, call_function)(it, &other, out);
 }

@@ -24,7 +24,7 @@ static cfx_status swap_function(cfx_interp *it, const cfx_call *call,
                                 cfx_value *out)
 {
     cfx_call other = *call;
-    if (!strcmp(call->target.u.str->text, "operator.add"))
+    if (cfx_call_is(call, "add"))
         other.target = ((struct swap *)it)->mul;
     return CFX_SUPER(&swap_class, call_function)(it, &other, out);
 }

@@ -590,11 +590,9 @@ cfx_status cfx_print_c(cfx_sink to, const cfx_module *gm,
     cfx_arena_init(&c.arena, c.ctx);
     cfx_buf_init(&c.buf, c.ctx);
     cfx_map_init(&c.taken, c.ctx);
-    cfx_map_init(&c.functions, c.ctx);
-    cfx_map_init(&c.overloads, c.ctx);
+    cfx_map_init(&c.heads, c.ctx);
     put_file(&c, gm);
-    cfx_map_release(&c.overloads);
-    cfx_map_release(&c.functions);
+    cfx_map_release(&c.heads);
     cfx_map_release(&c.taken);
     cfx_buf_release(&c.buf);
     cfx_arena_release(&c.arena);

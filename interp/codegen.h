@@ -28,9 +28,9 @@ typedef struct cgen {
     cgen_unit *unit;           /* children before their parents */
     size_t nunits;
     cfx_map taken;             /* prefixes of units */
-    /* Operators' C functions: a name of cfx/ops.h, and of a descriptor (by
-     * its address) its place among the overloads of its operator, from 1. */
-    cfx_map functions, overloads;
+    /* Of a descriptor, by its address: the place of its operator's first
+     * overload in ops.def. */
+    cfx_map heads;
 
     /* Of the function being written. */
     const cfx_graph *graph;

@@ -4,11 +4,14 @@
  * Traced, the C text must give the node's own spelling. The function of
  * cfx/ops.h does where the tracer spells it so (cfx_op_spelling), required
  * arguments are positional and the others keywords in the schema's order, and
- * just one overload binds; all other calls are made by name.
+ * just one overload binds, which is also the one that the function chooses; all
+ * other calls are made by name.
  */
 #define CFX_NO_PLACES
 #include "interp/codegen.h"
 #include "op/c_names.h"
+#include "op/op_impl.h"
+#include "op/overload.h"
 
 /* ---- Which functions there are ---- */
 
@@ -23,52 +26,78 @@ static const cfx_op *const heads[] = {
 
 enum { NHEADS = sizeof(heads) / sizeof(heads[0]) };
 
-/* The names that each operator's first overload has: no other gets them. */
-static bool note_names(cgen *c, const cfx_op *op)
-{
-    char name[128];
-    const cfx_schema *s = cfx_op_schema(c->ctx, op);
-    for (int inplace = 0; s && inplace < 2; inplace++) {
-        cfx_c_function_name(name, sizeof(name), s, true, inplace);
-        size_t n = strlen(name);
-        char *key = cfx_arena_strdup(&c->arena, name, n);
-        if (!key || !cfx_map_put(&c->functions, key, n, NULL))
-            return false;
-    }
-    return s;
-}
-
 bool cgen_find_functions(cgen *c)
 {
-    for (int i = 0; i < NHEADS; i++) {
-        uint64_t place = 1;
-        if (!note_names(c, heads[i]))
-            return false;
-        for (const cfx_op *op = heads[i]; op; op = op->next, place++) {
+    for (int i = 0; i < NHEADS; i++)
+        for (const cfx_op *op = heads[i]; op; op = op->next) {
             const cfx_op **key = cfx_arena_alloc(&c->arena, sizeof(key));
             if (!key)
                 return false;
             *key = op;
-            cfx_map_entry *e = cfx_map_put(&c->overloads, (const char *)key,
+            cfx_map_entry *e = cfx_map_put(&c->heads, (const char *)key,
                                            sizeof(op), NULL);
             if (!e)
                 return false;
-            e->v.u = place;
+            e->v.u = (uint64_t)i;
         }
-    }
     return true;
 }
 
-/* The C function of an overload into `name`; false if it has none. */
-static bool function_of(const cgen *c, const cfx_target *t, char *name,
-                        size_t size)
+/* ---- Its arguments ---- */
+
+/* A call by the function of an operator. */
+typedef struct function_call {
+    const cfx_op *head;      /* its first overload */
+    const cfx_param *param[CFX_MAX_UNION];
+    int nparams;
+    uint8_t place[CFX_MAX_PARAMS]; /* of the overload that is meant */
+    cfx_value arg[CFX_MAX_UNION];
+} function_call;
+
+/* Find the function of an overload; false if it has none. */
+static bool find_function(function_call *f, const cgen *c, const cfx_target *t)
 {
-    const cfx_map_entry *e = cfx_map_get(&c->overloads, (const char *)&t->op,
+    const cfx_map_entry *e = cfx_map_get(&c->heads, (const char *)&t->op,
                                          sizeof(t->op));
     if (!e || (t->inplace && !(t->op->flags & CFX_OP_INPLACE)))
         return false;
-    cfx_c_function_name(name, size, t->schema, e->v.u == 1, t->inplace);
-    return e->v.u == 1 || !cfx_map_get(&c->functions, name, strlen(name));
+    *f = (function_call){.head = heads[e->v.u]};
+    f->nparams = cfx_op__union(c->ctx, f->head, f->param);
+    if (f->nparams < 0)
+        return false;
+    cfx_op__places(t->schema, f->param, f->nparams, f->place);
+    return true;
+}
+
+/* Give it the node's arguments, which stand as is_laid_out_so wants. */
+static void take_arguments(function_call *f, const cfx_schema *s,
+                           const cfx_node *n)
+{
+    for (uint32_t i = 0; i < n->nargs; i++)
+        f->arg[f->place[i]] = n->args[i];
+    for (uint32_t i = 0; i < n->nkwargs; i++) {
+        const cfx_string *name = n->kwargs[2 * i].u.str;
+        int k = cfx_param_find(s, name->text, name->len);
+        f->arg[f->place[k]] = n->kwargs[2 * i + 1];
+    }
+}
+
+/* Do the arguments choose this overload? */
+static bool chooses(const function_call *f, const cgen *c, const cfx_target *t)
+{
+    uint8_t all[CFX_MAX_UNION * 8];
+    cfx_value in[CFX_MAX_PARAMS];
+    const cfx_op *nearest;
+    size_t n = 0;
+    for (const cfx_op *op = f->head; op; op = op->next) {
+        const cfx_schema *s = cfx_op_schema(c->ctx, op);
+        if (!s || n + CFX_MAX_PARAMS > sizeof(all))
+            return false;
+        cfx_op__places(s, f->param, f->nparams, all + n);
+        n += (size_t)s->nparams;
+    }
+    return cfx_op__overload(c->ctx, f->head, all, f->arg, f->nparams,
+                            t->inplace, in, &nearest) == t->op;
 }
 
 /* ---- Does it record the same? ---- */
@@ -128,24 +157,41 @@ static bool is_laid_out_so(const cfx_schema *s, const cfx_node *n)
     return true;
 }
 
+/* Those in their places first, the others by name. */
+static void put_arguments(cgen *c, const function_call *f, const cfx_node *n)
+{
+    uint32_t i = 0;
+    for (; i < n->nargs && f->place[i] == i; i++) {
+        cfx_out_puts(c->out, ", ");
+        cgen_value(c, n->args[i]);
+    }
+    for (; i < n->nargs + n->nkwargs; i++) {
+        const char *name = i < n->nargs
+                               ? f->param[f->place[i]]->name
+                               : n->kwargs[2 * (i - n->nargs)].u.str->text;
+        cfx_out_puts(c->out, ", .");
+        cfx_out_puts(c->out, cfx_c_param_name(name));
+        cfx_out_puts(c->out, " = ");
+        cgen_value(c, i < n->nargs ? n->args[i]
+                                   : n->kwargs[2 * (i - n->nargs) + 1]);
+    }
+}
+
 static bool put_function(cgen *c, const cfx_node *n)
 {
     char name[128];
+    function_call f;
     const cfx_target *t = n->nargs || n->nkwargs ? sole_target(c, n) : NULL;
     if (!t || t->how || t->variant != t->schema || !is_spelled_so(t, n) ||
-        !is_laid_out_so(t->schema, n) ||
-        !function_of(c, t, name, sizeof(name)))
+        !is_laid_out_so(t->schema, n) || !find_function(&f, c, t))
         return false;
+    take_arguments(&f, t->schema, n);
+    if (!chooses(&f, c, t))
+        return false;
+    cfx_c_function_name(name, sizeof(name), t->schema, t->inplace);
     cfx_out_puts(c->out, name);
-    cfx_out_puts(c->out, "(s, ");
-    cgen_values(c, n->args, n->nargs);
-    for (uint32_t i = 0; i < n->nkwargs; i++) {
-        cfx_out_puts(c->out, n->nargs || i ? ", ." : ".");
-        cfx_out_puts(c->out,
-                     cfx_c_param_name(n->kwargs[2 * i].u.str->text));
-        cfx_out_puts(c->out, " = ");
-        cgen_value(c, n->kwargs[2 * i + 1]);
-    }
+    cfx_out_puts(c->out, "(s");
+    put_arguments(c, &f, n);
     cfx_out_putc(c->out, ')');
     return true;
 }

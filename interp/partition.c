@@ -350,10 +350,15 @@ static bool is_one_of(const cfx_node *n, const char *const *names)
     return false;
 }
 
+static bool is_item(const cfx_node *n)
+{
+    return n->op == CFX_CALL_FUNCTION && cfx_node_is(n, "getitem");
+}
+
 static bool only_items(const cfx_node *n)
 {
     for (const cfx_use *u = n->first_user; u; u = u->next)
-        if (!is_named(u->user, "operator.getitem"))
+        if (!is_item(u->user))
             return false;
     return true;
 }
@@ -415,7 +420,7 @@ static cfx_status move_items(proposal *s, uint32_t *moves, uint32_t *nmoves)
 static bool counts(const proposal *s, const cfx_node *n)
 {
     return n->op != CFX_PLACEHOLDER && n->op != CFX_GET_ATTR &&
-           n->op != CFX_OUTPUT && !is_named(n, "operator.getitem") &&
+           n->op != CFX_OUTPUT && !is_item(n) &&
            !is_named(n, "torch.ops.aten.view") &&
            !is_one_of(n, s->o.non_compute);
 }

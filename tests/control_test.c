@@ -386,7 +386,7 @@ END_TEST
 /* Refuses additions, but does not return that. */
 static cfx_status quiet_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    if (!strcmp(call->schema->name, "add"))
+    if (cfx_call_is(call, "add"))
         cfx_scope_fail(s, CFX_EUSER, "additions are refused");
     return cfx_call_eager(call, out);
 }

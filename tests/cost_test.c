@@ -327,7 +327,7 @@ static cfx_status dear_call(cfx_cost_prop *it, cfx_call *call, cfx_cost *cost,
 {
     cfx_status st = CFX_COST_SUPER(&dear_class, call_cost)(it, call, cost,
                                                            out);
-    if (!strcmp(call->schema->name, "add"))
+    if (cfx_call_is(call, "add"))
         cost->ops = cfx_dim_mul(call->env, cost->ops, cfx_dim_int(10));
     return st;
 }

@@ -695,7 +695,7 @@ END_TEST
 static bool is_add(void *user, const cfx_node *n)
 {
     ++*(int *)user;
-    return !strcmp(n->target.u.str->text, "operator.add");
+    return cfx_node_is(n, "add");
 }
 
 START_TEST(dce_impure_custom)

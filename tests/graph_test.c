@@ -266,6 +266,57 @@ END_TEST
 
 /* ---- Uses ---- */
 
+/* What the context has read of the operators is not the graph's. */
+static void free_graph_and_keep_operators(void)
+{
+    cfx_graph_free(g);
+    g = NULL;
+    held_before = cfx_context_memory(ctx);
+}
+
+static cfx_node *of(cfx_opcode op, const char *target)
+{
+    cfx_node *n = cfx_graph_create_node(g, op, target, NULL, 0, NULL, 0, NULL,
+                                        NULL, &err);
+    ck_assert_ptr_nonnull(n);
+    return n;
+}
+
+START_TEST(calls_are_of_an_operator_in_every_spelling)
+{
+    static const char *const relus[] = {
+        "torch.relu", "torch.nn.functional.relu", "torch.ops.aten.relu.default",
+    };
+    for (size_t i = 0; i < sizeof(relus) / sizeof(*relus); i++) {
+        const cfx_node *n = of(CFX_CALL_FUNCTION, relus[i]);
+        ck_assert(cfx_node_is(n, "relu") && cfx_node_is(n, "torch.relu"));
+        ck_assert(cfx_node_is(n, "torch.nn.functional.relu"));
+        ck_assert(!cfx_node_is(n, "relu_") && !cfx_node_is(n, "relu6"));
+        ck_assert(!cfx_node_is(n, "no_such") && !cfx_node_is(n, ""));
+    }
+    ck_assert(cfx_node_is(of(CFX_CALL_METHOD, "relu"), "relu"));
+    ck_assert(!cfx_node_is(of(CFX_CALL_METHOD, "relu_"), "relu"));
+    ck_assert(cfx_node_is(of(CFX_CALL_METHOD, "relu_"), "relu_"));
+    ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "_operator.add"), "add"));
+    ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "torch.concat"), "cat"));
+    ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "torch.cat"), "concat"));
+    ck_assert(cfx_node_is(of(CFX_CALL_FUNCTION, "torch.ops.aten.max.dim"),
+                          "max"));
+    ck_assert(!cfx_node_is(of(CFX_CALL_FUNCTION, "torch.mul"), "add"));
+    free_graph_and_keep_operators();
+}
+END_TEST
+
+START_TEST(what_is_not_registered_has_its_own_name_alone)
+{
+    const cfx_node *n = of(CFX_CALL_FUNCTION, "mine.relu");
+    ck_assert(cfx_node_is(n, "mine.relu") && !cfx_node_is(n, "relu"));
+    ck_assert(!cfx_node_is(of(CFX_CALL_MODULE, "relu"), "relu"));
+    ck_assert(!cfx_node_is(of(CFX_PLACEHOLDER, "relu"), "relu"));
+    free_graph_and_keep_operators();
+}
+END_TEST
+
 START_TEST(users_are_counted_once_and_in_order)
 {
     cfx_node *x = input("x"), *y = input("y");
@@ -533,6 +584,8 @@ static void add_tests(TCase *c)
     tcase_add_test(c, nodes_move_before_and_after_others);
     tcase_add_test(c, walks_go_on_where_nodes_are_erased_or_inserted);
     tcase_add_test(c, walks_from_erased_nodes_find_what_is_left);
+    tcase_add_test(c, calls_are_of_an_operator_in_every_spelling);
+    tcase_add_test(c, what_is_not_registered_has_its_own_name_alone);
     tcase_add_test(c, users_are_counted_once_and_in_order);
     tcase_add_test(c, inputs_are_distinct_and_in_order_of_args_then_kwargs);
     tcase_add_test(c, users_move_to_the_end_as_in_torch);

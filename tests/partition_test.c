@@ -129,7 +129,7 @@ END_TEST
 static bool is_add(void *user, const cfx_node *n)
 {
     (void)user;
-    return !strcmp(n->target.u.str->text, "operator.add");
+    return cfx_node_is(n, "add");
 }
 
 static bool is_call(void *user, const cfx_node *n)

@@ -56,8 +56,8 @@ FN(given_arguments)
 {
     (void)user;
     cfx_value y = cfx_clamp(s, in[0], .max = cfx_num(1));
-    y = cfx_sum_dim_intlist(s, y, cfx_tuple(s, cfx_int(1)),
-                            .keepdim = cfx_bool(true));
+    y = cfx_sum(s, y, .dim = cfx_tuple(s, cfx_int(1)),
+                .keepdim = cfx_bool(true));
     y = cfx_view(s, y, cfx_list(s, cfx_int(-1)));
     return cfx_gelu(s, y);
 }
@@ -74,12 +74,52 @@ START_TEST(what_is_given_is_recorded_and_nothing_else)
 }
 END_TEST
 
+FN(overloads)
+{
+    (void)user;
+    cfx_value y = cfx_max(s, in[0]);
+    y = cfx_add(s, y, cfx_max(s, in[0], .other = y));
+    y = cfx_nth(s, cfx_max(s, y, .dim = cfx_int(1)), 0);
+    y = cfx_squeeze(s, y, .dim = cfx_int(0));
+    return cfx_scatter(s, y, cfx_int(0), in[0], .value = cfx_int(1),
+                       .reduce = cfx_str(s, "add"));
+}
+
+START_TEST(arguments_choose_the_overload)
+{
+    assert_ok(trace(overloads, "x"));
+    assert_code("    max_1 = torch.max(x)\n"
+                "    max_2 = torch.max(x, max_1)\n"
+                "    add = torch.add(max_1, max_2);  max_1 = max_2 = None\n"
+                "    max_3 = torch.max(add, 1);  add = None\n"
+                "    getitem = max_3[0];  max_3 = None\n"
+                "    squeeze = torch.squeeze(getitem, 0);  getitem = None\n"
+                "    scatter = torch.scatter(squeeze, 0, x, 1, "
+                "reduce = 'add');  squeeze = x = None\n"
+                "    return scatter\n");
+}
+END_TEST
+
+FN(no_overload)
+{
+    (void)user;
+    return cfx_max(s, in[0], .dim = cfx_int(1), .other = in[0]);
+}
+
+START_TEST(arguments_that_no_overload_takes_are_refused)
+{
+    ck_assert_int_eq(trace(no_overload, "x"), CFX_EINVAL);
+    ck_assert_msg(strstr(err.text, "max(): no signature takes the arguments "
+                         "self, dim, other together"), "%s", err.text);
+}
+END_TEST
+
 FN(in_place)
 {
     (void)user;
-    cfx_relu_(s, in[0]);
-    cfx_add_(s, in[0], cfx_int(1));
-    return cfx_dropout_(s, in[0], .training = cfx_bool(false));
+    cfx_relu_inplace(s, in[0]);
+    cfx_add_inplace(s, in[0], cfx_int(1));
+    return cfx_dropout_inplace(s, in[0], .training = cfx_bool(false));
 }
 
 START_TEST(in_place_functions_are_methods_that_write)
@@ -537,7 +577,7 @@ END_TEST
 FN(writes)
 {
     (void)user;
-    return cfx_add_(s, cfx_relu(s, in[0]), cfx_int(1));
+    return cfx_add_inplace(s, cfx_relu(s, in[0]), cfx_int(1));
 }
 
 START_TEST(throw_out_variant)
@@ -720,6 +760,8 @@ static void fill(TCase *t)
 {
     tcase_add_test(t, trace_function);
     tcase_add_test(t, what_is_given_is_recorded_and_nothing_else);
+    tcase_add_test(t, arguments_choose_the_overload);
+    tcase_add_test(t, arguments_that_no_overload_takes_are_refused);
     tcase_add_test(t, in_place_functions_are_methods_that_write);
     tcase_add_test(t, calls_by_name_keep_their_spelling);
     tcase_add_test(t, fx_operators);

@@ -108,7 +108,7 @@ static cfx_status swap_function(cfx_interp *it, const cfx_call *call,
     struct swap *self = (struct swap *)it;
     cfx_call other = *call;
     self->seen++;
-    if (!strcmp(call->target.u.str->text, "operator.add"))
+    if (cfx_call_is(call, "add"))
         other.target = self->mul;
     return CFX_SUPER(&swap_class, call_function)(it, &other, out);
 }

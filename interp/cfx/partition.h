@@ -4,7 +4,7 @@
  *
  *     static bool is_add(void *user, const cfx_node *n)
  *     {
- *         return !strcmp(n->target.u.str->text, "operator.add");
+ *         return cfx_node_is(n, "add");
  *     }
  *     ...
  *     cfx_partitions parts = {0};

@@ -9,7 +9,7 @@
  *                                     cfx_value *out)
  *     {
  *         cfx_call other = *call;
- *         if (!strcmp(call->target.u.str->text, "operator.add"))
+ *         if (cfx_call_is(call, "add"))
  *             other.target = ((struct swap *)it)->mul;
  *         return CFX_SUPER(&swap_class, call_function)(it, &other, out);
  *     }

@@ -63,13 +63,17 @@ bool cfx_path_uses__once(const path_uses *u, const char *path)
 
 /* ---- Arguments ---- */
 
+const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n)
+{
+    const char *name = n->target.u.str->text;
+    return n->op == CFX_CALL_FUNCTION ? cfx_find_function(p->ctx, name)
+           : n->op == CFX_CALL_METHOD ? cfx_find_method(p->ctx, name)
+                                      : NULL;
+}
+
 const cfx_schema *cfx_pass__schema(cfx_pass_call *p, const cfx_node *n)
 {
-    const cfx_target *t = NULL;
-    if (n->op == CFX_CALL_FUNCTION)
-        t = cfx_find_function(p->ctx, n->target.u.str->text);
-    else if (n->op == CFX_CALL_METHOD)
-        t = cfx_find_method(p->ctx, n->target.u.str->text);
+    const cfx_target *t = cfx_pass__target(p, n);
     return !t ? NULL : t->variant ? t->variant : t->schema;
 }
 
@@ -113,17 +117,14 @@ cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
                   : remove_kwarg(p, n, name);
 }
 
-const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n,
-                                   const char **type)
+const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n)
 {
     if (n->op != CFX_CALL_MODULE)
         return NULL;
     const cfx_module *m = cfx_module_at(p->gm, n->target.u.str->text);
     /* Parameters that are computed from others are not the module's own. */
-    if (!m || m->graph || !m->schema || cfx_module__is_parametrized(m))
-        return NULL;
-    *type = m->schema->name;
-    return m;
+    return !m || m->graph || !m->schema || cfx_module__is_parametrized(m)
+               ? NULL : m;
 }
 
 /* Can a parameter's numbers be had: is it a get_attr, or None? */
@@ -135,21 +136,56 @@ static bool is_attr(cfx_value v)
 
 /* ---- Layers ---- */
 
-static layer_kind kind_of(const char *name)
+extern const cfx_op cfx_op__linear, cfx_op__conv1d, cfx_op__conv2d,
+    cfx_op__conv3d, cfx_op__conv_transpose1d, cfx_op__conv_transpose2d,
+    cfx_op__conv_transpose3d, cfx_op__convolution, cfx_op__batch_norm;
+extern const cfx_module_type cfx_module__Linear, cfx_module__Conv1d,
+    cfx_module__Conv2d, cfx_module__Conv3d, cfx_module__ConvTranspose1d,
+    cfx_module__ConvTranspose2d, cfx_module__ConvTranspose3d,
+    cfx_module__BatchNorm1d, cfx_module__BatchNorm2d, cfx_module__BatchNorm3d;
+
+/* The operators and module types, and over how many axes they go; 0: any. */
+static const struct layer_type {
+    layer_kind kind;
+    int axes;
+    const cfx_op *op;
+    const cfx_module_type *type;
+} layer_types[] = {
+    {LAYER_LINEAR, 0, &cfx_op__linear, &cfx_module__Linear},
+    {LAYER_CONV, 1, &cfx_op__conv1d, &cfx_module__Conv1d},
+    {LAYER_CONV, 2, &cfx_op__conv2d, &cfx_module__Conv2d},
+    {LAYER_CONV, 3, &cfx_op__conv3d, &cfx_module__Conv3d},
+    {LAYER_CONV, 0, &cfx_op__convolution, NULL},
+    {LAYER_CONV_TRANSPOSE, 1, &cfx_op__conv_transpose1d,
+     &cfx_module__ConvTranspose1d},
+    {LAYER_CONV_TRANSPOSE, 2, &cfx_op__conv_transpose2d,
+     &cfx_module__ConvTranspose2d},
+    {LAYER_CONV_TRANSPOSE, 3, &cfx_op__conv_transpose3d,
+     &cfx_module__ConvTranspose3d},
+    {LAYER_NORM, 0, &cfx_op__batch_norm, NULL},
+    {LAYER_NORM, 1, NULL, &cfx_module__BatchNorm1d},
+    {LAYER_NORM, 2, NULL, &cfx_module__BatchNorm2d},
+    {LAYER_NORM, 3, NULL, &cfx_module__BatchNorm3d},
+};
+
+/* What a module, or a function, is; NULL: none of these. */
+static const struct layer_type *type_of(const cfx_module *m, const cfx_op *op)
 {
-    if (!strcmp(name, "Linear") || !strcmp(name, "linear"))
-        return LAYER_LINEAR;
-    if (strncmp(name, "Conv", 4) && strncmp(name, "conv", 4))
-        return LAYER_NONE;
-    name += 4;
-    if (!strcmp(name, "olution"))
-        return LAYER_CONV;
-    bool transposed = !strncmp(name, "Transpose", 9) ||
-                      !strncmp(name, "_transpose", 10);
-    if (transposed)
-        name += *name == '_' ? 10 : 9;
-    return *name < '1' || *name > '3' || strcmp(name + 1, "d") ? LAYER_NONE
-           : transposed ? LAYER_CONV_TRANSPOSE : LAYER_CONV;
+    for (size_t i = 0; i < sizeof(layer_types) / sizeof(*layer_types); i++)
+        if (m ? cfx_module_type_of(m) == layer_types[i].type
+              : op && cfx_op__has_overload(layer_types[i].op, op))
+            return &layer_types[i];
+    return NULL;
+}
+
+static const struct layer_type *type_of_call(cfx_pass_call *p,
+                                             const cfx_node *n,
+                                             const cfx_module **m)
+{
+    const cfx_target *t = n->op == CFX_CALL_FUNCTION ? cfx_pass__target(p, n)
+                                                     : NULL;
+    *m = cfx_pass__module(p, n);
+    return type_of(*m, t ? t->op : NULL);
 }
 
 /* aten.convolution tells in an argument whether it is transposed. */
@@ -172,20 +208,16 @@ static bool find_function(layer *l)
 
 bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n)
 {
-    const char *name = NULL;
     *l = (layer){.n = n, .groups = 1};
-    l->module = cfx_pass__module(p, n, &name);
-    if (!l->module && n->op == CFX_CALL_FUNCTION) {
-        l->schema = cfx_pass__schema(p, n);
-        name = l->schema ? l->schema->name : NULL;
-        const char *dot = name ? strrchr(name, '.') : NULL;
-        name = dot ? dot + 1 : name;
-    }
-    l->kind = name ? kind_of(name) : LAYER_NONE;
-    if (!l->kind)
+    const struct layer_type *type = type_of_call(p, n, &l->module);
+    if (!type || type->kind == LAYER_NORM)
         return false;
-    if (!l->module)
+    l->kind = type->kind;
+    l->axes = type->axes;
+    if (!l->module) {
+        l->schema = cfx_pass__schema(p, n);
         return find_function(l);
+    }
     l->training = cfx_module_training(l->module);
     if (l->kind != LAYER_LINEAR)
         l->groups = cfx_attr_int(l->module, "groups");
@@ -244,23 +276,19 @@ static bool find_norm_function(norm *b)
 
 bool cfx_norm__find(norm *b, cfx_pass_call *p, cfx_node *n)
 {
-    const char *name = NULL;
     *b = (norm){.n = n};
-    b->module = cfx_pass__module(p, n, &name);
-    if (b->module) {
-        b->training = cfx_module_training(b->module);
-        b->running = cfx_attr_bool(b->module, "track_running_stats");
-        b->eps = cfx_attr_double(b->module, "eps");
-        return !strncmp(name, "BatchNorm", 9);
+    const struct layer_type *type = type_of_call(p, n, &b->module);
+    if (!type || type->kind != LAYER_NORM)
+        return false;
+    b->axes = type->axes;
+    if (!b->module) {
+        b->schema = cfx_pass__schema(p, n);
+        return find_norm_function(b);
     }
-    if (n->op != CFX_CALL_FUNCTION)
-        return false;
-    b->schema = cfx_pass__schema(p, n);
-    if (!b->schema)
-        return false;
-    const char *dot = strrchr(b->schema->name, '.');
-    return !strcmp(dot ? dot + 1 : b->schema->name, "batch_norm") &&
-           find_norm_function(b);
+    b->training = cfx_module_training(b->module);
+    b->running = cfx_attr_bool(b->module, "track_running_stats");
+    b->eps = cfx_attr_double(b->module, "eps");
+    return true;
 }
 
 cfx_status cfx_norm__load(norm *b, cfx_pass_call *p)

@@ -12,13 +12,14 @@
 #include "base/util.h"
 
 typedef enum layer_kind {
-    LAYER_NONE, LAYER_LINEAR, LAYER_CONV, LAYER_CONV_TRANSPOSE
+    LAYER_NONE, LAYER_LINEAR, LAYER_CONV, LAYER_CONV_TRANSPOSE, LAYER_NORM
 } layer_kind;
 
 /* `weight` and `bias` are there once it is loaded; a bias may be NULL. */
 typedef struct layer {
     cfx_node *n;
     layer_kind kind;
+    int axes;                  /* over how many it goes; 0: any */
     const cfx_module *module;  /* NULL: a function */
     const cfx_schema *schema;  /* of the function, as it is spelled */
     int64_t groups;
@@ -28,6 +29,7 @@ typedef struct layer {
 
 typedef struct norm {
     cfx_node *n;
+    int axes;                  /* as of a layer */
     const cfx_module *module;
     const cfx_schema *schema;
     bool training;
@@ -49,7 +51,9 @@ void cfx_path_uses__release(path_uses *u);
 /* Is a module named once, and nothing above or below it? */
 bool cfx_path_uses__once(const path_uses *u, const char *path);
 
-/* The signature that a function is spelled by, or NULL. */
+/* What a function or method stands for, or NULL. */
+const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n);
+/* The signature that it is spelled by, or NULL. */
 const cfx_schema *cfx_pass__schema(cfx_pass_call *p, const cfx_node *n);
 /* The argument that a parameter takes; absent where it is not given. */
 cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
@@ -58,9 +62,8 @@ cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
 cfx_status cfx_pass__set_arg(cfx_pass_call *p, cfx_node *n,
                              const cfx_schema *schema, const char *name,
                              cfx_value v);
-/* The module that a node calls, or NULL; its type's name in *type. */
-const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n,
-                                   const char **type);
+/* The module that a node calls, or NULL. */
+const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n);
 
 /* Is n a layer, or a batch norm, whose parameters can be had? */
 bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n);

@@ -125,7 +125,7 @@ static cfx_status annotate_getitem_run(cfx_pass_call *p)
          n = cfx_node_next(n))
         if (n->op == CFX_CALL_FUNCTION && n->nargs == 2 &&
             n->args[0].kind == CFX_NODE &&
-            !strcmp(n->target.u.str->text, "operator.getitem"))
+            cfx_node_is(n, "getitem"))
             st = annotate(p, n, &text);
     cfx_buf_release(&text);
     return st;

@@ -207,11 +207,13 @@ static cfx_kinds of_item(const cfx_graph_kinds *k, const cfx_bound *b)
     return CFX_ANY_KIND;
 }
 
+extern const cfx_op cfx_op__getitem;
+
 static cfx_status add_result(void *user, const cfx_target *t,
                              const cfx_bound *b)
 {
     struct results *r = user;
-    cfx_kinds one = !strcmp(t->schema->name, "getitem")
+    cfx_kinds one = t->op == &cfx_op__getitem
                         ? of_item(r->k, b)
                         : cfx_schema__result(t->schema);
     r->all.self |= one.self;

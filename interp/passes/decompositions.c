@@ -115,7 +115,7 @@ static cfx_value batch_norm(cfx_scope *s, const cfx_value *in)
     if (in[5].kind != CFX_BOOL_VALUE || in[5].u.i ||
         cfx_value_is_none(in[3]) || cfx_value_is_none(in[4]))
         return cfx_none();
-    return cfx_nth(s, cfx__native_batch_norm_legit_no_training(
+    return cfx_nth(s, cfx_aten_native_batch_norm_legit_no_training(
                           s, in[0], in[1], in[2], in[3], in[4], in[6], in[7]),
                    0);
 }
@@ -137,9 +137,9 @@ static cfx_value rms_norm(cfx_scope *s, const cfx_value *in)
     uint32_t n = in[1].u.seq->len;
     for (uint32_t i = 0; i < n; i++)
         dim[i] = cfx_int((int64_t)i - n);
-    cfx_value mean = cfx_mean_dim(s, cfx_mul(s, in[0], in[0]),
-                                  cfx_list_of(s, CFX_LIST, n, dim),
-                                  .keepdim = cfx_bool(true));
+    cfx_value mean = cfx_mean(s, cfx_mul(s, in[0], in[0]),
+                              .dim = cfx_list_of(s, CFX_LIST, n, dim),
+                              .keepdim = cfx_bool(true));
     cfx_value y = cfx_mul(s, in[0],
                           cfx_rsqrt(s, cfx_add(s, mean, in[3])));
     return cfx_value_is_none(in[2]) ? y : cfx_mul(s, y, in[2]);
@@ -150,14 +150,14 @@ static cfx_value softmax(cfx_scope *s, const cfx_value *in)
 {
     if (!cfx_value_is_none(in[2]))
         return cfx_none();
-    return cfx__softmax(s, in[0], in[1], cfx_bool(false));
+    return cfx_aten_softmax(s, in[0], in[1], cfx_bool(false));
 }
 
 static cfx_value log_softmax(cfx_scope *s, const cfx_value *in)
 {
     if (!cfx_value_is_none(in[2]))
         return cfx_none();
-    return cfx__log_softmax(s, in[0], in[1], cfx_bool(false));
+    return cfx_aten_log_softmax(s, in[0], in[1], cfx_bool(false));
 }
 
 /* p, train: in evaluation it gives what it got. */

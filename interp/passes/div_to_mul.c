@@ -55,11 +55,10 @@ static bool may_give_tensor(cfx_pass_call *p, const cfx_node *n)
                               : cfx_find_function(p->ctx, name);
     for (; t; t = t->next) {
         const char *arrow = strstr(t->schema->text, "-> ");
-        if ((arrow && !strncmp(arrow + 3, "Tensor", 6)) ||
-            !strcmp(t->schema->name, "getitem"))
+        if (arrow && !strncmp(arrow + 3, "Tensor", 6))
             return true;
     }
-    return false;
+    return cfx_node_is(n, "getitem");
 }
 
 static bool input_is_tensor(const bool *is_tensor, const cfx_node *n)

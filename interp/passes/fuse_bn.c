@@ -157,13 +157,11 @@ static cfx_node *input_of(const cfx_node *n)
     return v.kind == CFX_NODE ? v.u.node : NULL;
 }
 
-/* The n of BatchNormNd and ConvNd must agree; of functions any will do. */
+/* The n of BatchNormNd and ConvNd must agree; functions of norms, and linear
+ * layers, take any. */
 static bool same_space(const layer *l, const norm *b)
 {
-    if (!l->module || !b->module || l->kind == LAYER_LINEAR)
-        return true;
-    const char *conv = cfx_module_schema(l->module)->name;
-    return conv[strlen(conv) - 2] == cfx_module_schema(b->module)->name[9];
+    return !l->module || !l->axes || !b->axes || l->axes == b->axes;
 }
 
 /* ---- The passes ---- */

@@ -65,14 +65,13 @@ static const char *last_atom(const char *path)
 
 /* ---- Whose strides matter ---- */
 
-static bool looks_at_strides(const merger *m, const cfx_node *n)
+static bool looks_at_strides(const cfx_node *n)
 {
     static const char *const names[] = {"view", "view_as", "view_dtype",
                                         "as_strided", "sym_stride",
                                         "is_contiguous"};
-    const cfx_schema *schema = cfx_pass__schema(m->p, n);
-    for (size_t i = 0; schema && i < sizeof(names) / sizeof(*names); i++)
-        if (!strcmp(schema->name, names[i]))
+    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+        if (cfx_node_is(n, names[i]))
             return true;
     return false;
 }
@@ -82,7 +81,7 @@ static bool splits_last_axis(const merger *m, const cfx_node *n)
 {
     layer l;
     if (n->nargs < 2 || n->args[0].kind != CFX_NODE || n->nkwargs ||
-        strcmp(cfx_pass__schema(m->p, n)->name, "view") ||
+        !cfx_node_is(n, "view") ||
         !cfx_layer__find(&l, m->p, n->args[0].u.node) || !l.module ||
         l.kind != LAYER_LINEAR)
         return false;
@@ -113,7 +112,7 @@ static cfx_status find_looks(merger *m)
     memset(m->looked_at, 0, n * sizeof(*m->looked_at));
     for (const cfx_node *at = cfx_graph_first(m->p->graph); at;
          at = cfx_node_next(at))
-        if (at->ninputs && looks_at_strides(m, at) && !splits_last_axis(m, at))
+        if (at->ninputs && looks_at_strides(at) && !splits_last_axis(m, at))
             m->looked_at[cfx_aliases__set(&m->aliases,
                                           cfx_node_input(at, 0))] = true;
     return CFX_OK;
@@ -447,7 +446,7 @@ typedef struct slices {
 static bool is_slice(const cfx_node *n, int64_t *begin, int64_t *end)
 {
     if (n->op != CFX_CALL_FUNCTION || n->nargs != 2 || n->nkwargs ||
-        strcmp(n->target.u.str->text, "operator.getitem") ||
+        !cfx_node_is(n, "getitem") ||
         n->args[1].kind != CFX_TUPLE || n->args[1].u.seq->len != 2)
         return false;
     const cfx_value *index = n->args[1].u.seq->item;

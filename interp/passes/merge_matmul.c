@@ -45,17 +45,9 @@ typedef struct merger {
 
 static bool is_product(const cfx_node *n)
 {
-    static const char *const names[] = {
-        "torch.matmul", "operator.matmul", "_operator.matmul", "torch.mm",
-        "torch.ops.aten.mm.default", "torch.ops.aten.matmul.default",
-    };
-    if (n->op != CFX_CALL_FUNCTION || n->nargs != 2 || n->nkwargs ||
-        n->args[0].kind != CFX_NODE || n->args[1].kind != CFX_NODE)
-        return false;
-    for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-        if (!strcmp(n->target.u.str->text, names[i]))
-            return true;
-    return false;
+    return n->op == CFX_CALL_FUNCTION && n->nargs == 2 && !n->nkwargs &&
+           n->args[0].kind == CFX_NODE && n->args[1].kind == CFX_NODE &&
+           (cfx_node_is(n, "matmul") || cfx_node_is(n, "mm"));
 }
 
 /* What a node is, as far as it is known; NULL: not at all. */

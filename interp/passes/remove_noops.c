@@ -14,6 +14,7 @@
 
 #include "interp/carve.h"
 #include "interp/passes/binding.h"
+#include "op/op_impl.h"
 
 /* One without axes; of 1 to 5, one for each axis that is long. */
 enum { NSAMPLES = 1 + 1 + 2 + 3 + 4 + 5 };
@@ -204,16 +205,35 @@ static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
 
 /* ---- The passes ---- */
 
+extern const cfx_op cfx_op__dropout, cfx_op__dropout1d, cfx_op__dropout2d,
+    cfx_op__dropout3d, cfx_op__alpha_dropout, cfx_op__feature_alpha_dropout,
+    cfx_op__native_dropout;
+extern const cfx_module_type cfx_module__Dropout, cfx_module__Dropout1d,
+    cfx_module__Dropout2d, cfx_module__Dropout3d, cfx_module__AlphaDropout,
+    cfx_module__FeatureAlphaDropout;
+
+static const struct dropout {
+    const cfx_op *op;
+    const cfx_module_type *type;
+} dropouts[] = {
+    {&cfx_op__dropout, &cfx_module__Dropout},
+    {&cfx_op__dropout1d, &cfx_module__Dropout1d},
+    {&cfx_op__dropout2d, &cfx_module__Dropout2d},
+    {&cfx_op__dropout3d, &cfx_module__Dropout3d},
+    {&cfx_op__alpha_dropout, &cfx_module__AlphaDropout},
+    {&cfx_op__feature_alpha_dropout, &cfx_module__FeatureAlphaDropout},
+    {&cfx_op__native_dropout, NULL},
+};
+
 static bool is_dropout(cfx_pass_call *p, const cfx_node *n)
 {
-    const char *name = NULL, *dot;
-    if (!cfx_pass__module(p, n, &name)) {
-        const cfx_schema *schema = cfx_pass__schema(p, n);
-        name = schema ? schema->name : "";
-    }
-    dot = strrchr(name, '.');
-    name = dot ? dot + 1 : name;
-    return strstr(name, "ropout") != NULL;
+    const cfx_module *m = cfx_pass__module(p, n);
+    const cfx_target *t = cfx_pass__target(p, n);
+    for (size_t i = 0; i < sizeof(dropouts) / sizeof(*dropouts); i++)
+        if ((m && cfx_module_type_of(m) == dropouts[i].type) ||
+            (t && cfx_op__has_overload(dropouts[i].op, t->op)))
+            return true;
+    return false;
 }
 
 static cfx_status remove_at(trial *t, cfx_node *n)

@@ -11,7 +11,7 @@
 static cfx_value item_of(const cfx_node *user, const cfx_node *n, cfx_value v)
 {
     if (!cfx_value_is_seq(v) || user->op != CFX_CALL_FUNCTION ||
-        strcmp(user->target.u.str->text, "operator.getitem") ||
+        !cfx_node_is(user, "getitem") ||
         user->nargs != 2 || user->args[0].kind != CFX_NODE ||
         user->args[0].u.node != n || user->args[1].kind != CFX_INT)
         return CFX_NOTHING;

@@ -35,7 +35,7 @@
  * A table of another layout is refused when it is registered. The version grows
  * with every change that programs compiled before it would not survive.
  */
-#define CFX_ABI_VERSION 2
+#define CFX_ABI_VERSION 3
 #define CFX_ABI(type) {sizeof(type), CFX_ABI_VERSION}
 typedef struct cfx_abi {
     unsigned size, version;
@@ -46,9 +46,6 @@ typedef struct cfx_abi {
 #define CFX_PRINTF(fmt, args) __attribute__((format(printf, fmt, args)))
 #define CFX_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CFX_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define CFX_PREFETCH(p) __builtin_prefetch(p)
-/* From here on the compiler knows nothing of x, a variable. */
-#define CFX_OPAQUE(x) __asm__ volatile("" : "+r"(x))
 #define CFX_UNUSED __attribute__((unused))
 #define CFX_INLINE static inline __attribute__((unused))
 #else
@@ -56,8 +53,6 @@ typedef struct cfx_abi {
 #define CFX_PRINTF(fmt, args)
 #define CFX_LIKELY(x) (x)
 #define CFX_UNLIKELY(x) (x)
-#define CFX_PREFETCH(p) ((void)(p))
-#define CFX_OPAQUE(x) ((void)(x))
 #define CFX_UNUSED
 #define CFX_INLINE static inline
 #endif

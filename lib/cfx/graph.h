@@ -32,6 +32,7 @@ typedef enum cfx_opcode {
 
 typedef struct cfx_graph cfx_graph;
 typedef struct cfx_node cfx_node;
+struct cfx_call;
 struct cfx_module;
 
 /* One use of a node by another; private but for the iterators below. Of the
@@ -42,14 +43,15 @@ typedef struct cfx_use {
 } cfx_use;
 
 /*
- * Read it freely; write it through functions only. What a walk needs comes
- * first, in one cache line; the links to the nodes before and behind are
- * elsewhere. Pointers to arguments are good until the node is edited.
+ * Read it freely; write it through functions only. Pointers to arguments are
+ * good until the node is edited. Walk with cfx_node_next and cfx_node_prev:
+ * `next` and `prev` may lead to erased nodes.
  */
 struct cfx_node {
     uint32_t id;             /* below cfx_graph_ids(), unique in the graph */
     uint8_t op;              /* cfx_opcode */
     bool erased;
+    cfx_node *next, *prev;   /* private */
     uint64_t order;          /* label: smaller comes earlier */
     cfx_graph *graph;
     const char *name;
@@ -65,28 +67,6 @@ struct cfx_node {
     uint32_t slot, room;     /* private */
 };
 
-/*
- * Private: nodes lie in blocks, aligned to their size, which begin with the
- * links of their nodes, so that a walk reads these alone. They are addresses
- * of nodes, NULL at the ends, with a bit for "this node is erased".
- */
-typedef struct cfx_node_links {
-    uintptr_t next, prev;
-} cfx_node_links;
-
-enum {
-    CFX_NODE_BLOCK = 2048,
-    CFX_NODE_ERASED = 1,
-    CFX_NODE_AHEAD = 8 * CFX_NODE_BLOCK /* how far a walk looks ahead */
-};
-
-CFX_INLINE cfx_node_links *cfx_node_links_of(const cfx_node *n)
-{
-    enum { RATIO = sizeof(cfx_node) / sizeof(cfx_node_links) };
-    uintptr_t at = (uintptr_t)n, place = at % CFX_NODE_BLOCK;
-    return (cfx_node_links *)(at - place + place / RATIO);
-}
-
 CFX_BEGIN_DECLS
 
 CFX_API extern const char *const cfx_opcode_names[CFX_NOPCODES];
@@ -97,6 +77,22 @@ CFX_INLINE bool cfx_node_is_call(const cfx_node *n)
     return n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD ||
            n->op == CFX_CALL_MODULE;
 }
+
+/*
+ * Is the node a call of an operator, as function or method, whatever spelling
+ * of torch, operator or ATen it has? `name` is the operator's in ATen ("relu",
+ * "add", "conv2d"), or any of its names ("torch.relu", "operator.add",
+ * "aten.relu.default"). The spelling that writes is another: "relu_". Of a name
+ * with several operators (operator.add of tensors, of numbers, of lists) any
+ * will do. A target that is not registered has its own name alone. A module is
+ * not an operator: false.
+ *
+ *     if (cfx_node_is(n, "relu")) ...
+ */
+CFX_API bool cfx_node_is(const cfx_node *n, const char *name);
+/* The same of the call that a hook of an interpreter or a scope is given; its
+ * target may be another than its node's. */
+CFX_API bool cfx_call_is(const struct cfx_call *call, const char *name);
 
 /* ---- Graph ---- */
 
@@ -113,46 +109,28 @@ CFX_API void cfx_graph_set_owning_module(cfx_graph *g, struct cfx_module *m);
 CFX_API size_t cfx_graph_len(const cfx_graph *g);
 CFX_API uint32_t cfx_graph_ids(const cfx_graph *g);
 
-/* First and last, then onwards; NULL at the end. A node may be erased, and
+/*
+ * First and last, then onwards; NULL at the end. A node may be erased, and
  * others inserted, while one walks: an erased node keeps its links, and leads
- * to the neighbours it had, wherever these have been moved since. */
+ * to the neighbours it had, wherever these have been moved since.
+ *
+ *     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
+ */
 CFX_API cfx_node *cfx_graph_first(const cfx_graph *g);
 CFX_API cfx_node *cfx_graph_last(const cfx_graph *g);
-CFX_API cfx_node *cfx_node_next_(const cfx_node *n);
-CFX_API cfx_node *cfx_node_prev_(const cfx_node *n);
-
-/*
- * Private: where a walk goes on from n, told `next` by its links. Most nodes
- * lie where they come in the list, `step` places on: where that is so, the
- * address is made from n's own, since a walk must not wait for one load after
- * another.
- */
-CFX_INLINE cfx_node *cfx_node_towards(const cfx_node *n, uintptr_t next,
-                                      intptr_t step)
-{
-    uintptr_t guess = (uintptr_t)n + (uintptr_t)(step * (intptr_t)sizeof(*n));
-    uintptr_t same = guess;
-    CFX_OPAQUE(same); /* else compilers find that `next` would do */
-    if (CFX_UNLIKELY(next != guess))
-        return (cfx_node *)next;
-    CFX_OPAQUE(same);
-    return (cfx_node *)same;
-}
-
 CFX_INLINE cfx_node *cfx_node_next(const cfx_node *n)
 {
-    const cfx_node_links *at = cfx_node_links_of(n);
-    CFX_PREFETCH((const void *)((uintptr_t)at + CFX_NODE_AHEAD));
-    return CFX_UNLIKELY(at->next & CFX_NODE_ERASED)
-               ? cfx_node_next_(n) : cfx_node_towards(n, at->next, 1);
+    cfx_node *next = n->next;
+    while (next && next->erased)
+        next = next->next;
+    return next;
 }
-
 CFX_INLINE cfx_node *cfx_node_prev(const cfx_node *n)
 {
-    const cfx_node_links *at = cfx_node_links_of(n);
-    CFX_PREFETCH((const void *)((uintptr_t)at - CFX_NODE_AHEAD));
-    return CFX_UNLIKELY(at->prev & CFX_NODE_ERASED)
-               ? cfx_node_prev_(n) : cfx_node_towards(n, at->prev, -1);
+    cfx_node *prev = n->prev;
+    while (prev && prev->erased)
+        prev = prev->prev;
+    return prev;
 }
 
 /* The output node, or NULL. */

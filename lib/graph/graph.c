@@ -14,55 +14,41 @@ const char *const cfx_opcode_names[CFX_NOPCODES] = {
     [CFX_OUTPUT] = "output",
 };
 
-/* ---- Nodes lie in rows of blocks, each twice as long as the last ---- */
+/* ---- Nodes lie in blocks, each twice as long as the last ---- */
 
 enum {
-    PLACES = CFX_NODE_BLOCK / sizeof(cfx_node),
-    /* Where the links of all places would be there are no nodes. */
-    FIRST = (PLACES * sizeof(cfx_node_links) + sizeof(cfx_node) - 1) /
-            sizeof(cfx_node),
-    PER_BLOCK = PLACES - FIRST,
-    LONGEST_ROW = 1024 * 1024 / CFX_NODE_BLOCK
+    FIRST_BLOCK = 15,
+    LONGEST_BLOCK = 8192
 };
 
-/* Stands at the start of a row, where the links of no nodes would be. */
 struct cfx_node_block {
-    cfx_node_block *next;    /* the row before */
-    uint32_t used, blocks;   /* how many nodes, of how many blocks */
+    cfx_node_block *next;    /* the block before */
+    uint32_t used, room;
+    cfx_node node[];
 };
 
-static_assert(sizeof(cfx_node) % sizeof(cfx_node_links) == 0 &&
-              sizeof(cfx_node_block) <= FIRST * sizeof(cfx_node_links) &&
-              (sizeof(void *) != 8 || sizeof(cfx_node) == 128),
-              "links are found from the place of a node in its block");
-
-static cfx_node *node_at(const cfx_node_block *row, uint32_t i)
+static size_t block_size(uint32_t room)
 {
-    char *block = (char *)(uintptr_t)row +
-                  (size_t)(i / PER_BLOCK) * CFX_NODE_BLOCK;
-    return (cfx_node *)(void *)block + FIRST + i % PER_BLOCK;
-}
-
-static size_t row_size(uint32_t blocks)
-{
-    return (size_t)blocks * CFX_NODE_BLOCK;
+    return sizeof(cfx_node_block) + room * sizeof(cfx_node);
 }
 
 /* Memory for a node: the same again until it is taken. */
 static cfx_node *next_node(cfx_graph *g)
 {
-    cfx_node_block *row = g->blocks;
-    if (!row || row->used == row->blocks * PER_BLOCK) {
-        uint32_t blocks = !row ? 1 : 2 * row->blocks;
-        if (blocks > LONGEST_ROW)
-            blocks = LONGEST_ROW;
-        row = cfx_aligned_alloc(g->ctx, row_size(blocks), CFX_NODE_BLOCK);
-        if (!row)
+    cfx_node_block *block = g->blocks;
+    if (!block || block->used == block->room) {
+        uint32_t room = !block ? FIRST_BLOCK : 2 * block->room;
+        if (room > LONGEST_BLOCK)
+            room = LONGEST_BLOCK;
+        block = cfx_alloc(g->ctx, block_size(room));
+        if (!block)
             return NULL;
-        *row = (cfx_node_block){.next = g->blocks, .blocks = blocks};
-        g->blocks = row;
+        block->next = g->blocks;
+        block->used = 0;
+        block->room = room;
+        g->blocks = block;
     }
-    return node_at(row, row->used);
+    return &block->node[block->used];
 }
 
 static void take_node(cfx_graph *g)
@@ -91,7 +77,7 @@ static void drop_counted(cfx_graph *g)
 {
     for (cfx_node_block *b = g->blocks; b; b = b->next)
         for (uint32_t i = 0; i < b->used && g->store.counted; i++) {
-            cfx_node *n = node_at(b, i);
+            cfx_node *n = &b->node[i];
             cfx_store_drop_array(&g->store, n->args, n->nargs);
             cfx_store_drop_array(&g->store, n->kwargs,
                                  2 * (size_t)n->nkwargs);
@@ -105,10 +91,9 @@ void cfx_graph_free(cfx_graph *g)
         return;
     drop_counted(g);
     while (g->blocks) {
-        cfx_node_block *row = g->blocks;
-        g->blocks = row->next;
-        cfx_aligned_free(g->ctx, row, row_size(row->blocks),
-                         CFX_NODE_BLOCK);
+        cfx_node_block *block = g->blocks;
+        g->blocks = block->next;
+        cfx_free(g->ctx, block, block_size(block->room));
     }
     cfx_graph__free_hooks(g);
     cfx_free(g->ctx, g->seen, g->seen_room * sizeof(*g->seen));
@@ -148,34 +133,12 @@ uint32_t cfx_graph_ids(const cfx_graph *g)
 
 cfx_node *cfx_graph_first(const cfx_graph *g)
 {
-    return (cfx_node *)g->ends.next;
+    return g->first;
 }
 
 cfx_node *cfx_graph_last(const cfx_graph *g)
 {
-    return (cfx_node *)g->ends.prev;
-}
-
-/* The links of an erased node lead to where it was; if what is there was
- * erased too, that was later, and its links lead on. */
-cfx_node *cfx_node_next_(const cfx_node *n)
-{
-    uintptr_t at;
-    do {
-        at = cfx_node_links_of(n)->next & ~(uintptr_t)CFX_NODE_ERASED;
-        n = (const cfx_node *)at;
-    } while (n && n->erased);
-    return (cfx_node *)at;
-}
-
-cfx_node *cfx_node_prev_(const cfx_node *n)
-{
-    uintptr_t at;
-    do {
-        at = cfx_node_links_of(n)->prev & ~(uintptr_t)CFX_NODE_ERASED;
-        n = (const cfx_node *)at;
-    } while (n && n->erased);
-    return (cfx_node *)at;
+    return g->last;
 }
 
 cfx_node *cfx_graph_output_node(const cfx_graph *g)
@@ -221,8 +184,8 @@ static void link_at_point(cfx_graph *g, cfx_node *n)
 {
     cfx_insert_point *at = &g->point;
     if (at->node && at->node->erased)
-        at->node = at->after ? cfx_node_prev_(at->node)
-                             : cfx_node_next_(at->node);
+        at->node = at->after ? cfx_node_prev(at->node)
+                             : cfx_node_next(at->node);
     cfx_graph__link(n, at->node, at->after);
 }
 

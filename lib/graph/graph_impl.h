@@ -1,7 +1,6 @@
 /*
  * graph_impl.h -- what the files of this folder share. Not installed.
  *
- * A graph is a list of nodes; `ends` has the first as next, the last as prev.
  * Nodes lie in blocks and are never freed one by one. Everything that a node
  * points to is in the store, but its name, which belongs to the namespace.
  *
@@ -25,11 +24,11 @@ typedef struct cfx_hooks cfx_hooks;
 struct cfx_graph {
     cfx_context *ctx;
     struct cfx_module *owner;
-    cfx_node_links ends;
+    cfx_node *first, *last;
     size_t len;
     uint32_t ids;
     cfx_insert_point point;
-    cfx_node_block *blocks;  /* rows of them, the newest first */
+    cfx_node_block *blocks;  /* the newest first */
     cfx_names names;         /* with each its node, or NULL */
     cfx_store store;
     cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
@@ -67,8 +66,6 @@ cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
 void cfx_graph__link(cfx_node *n, cfx_node *at, bool after);
 /* Take n out of the list. It keeps its links. */
 void cfx_graph__unlink(cfx_node *n);
-/* That was for good. */
-void cfx_graph__mark_erased(cfx_node *n);
 
 /* ---- args.c ---- */
 

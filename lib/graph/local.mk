@@ -30,4 +30,5 @@ libcfx_all_la_SOURCES += \
 	%reldir%/store.c \
 	%reldir%/store.h \
 	%reldir%/submodules.c \
+	%reldir%/target.c \
 	%reldir%/uses.c

@@ -460,7 +460,7 @@ cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n, cfx_error *err)
     }
     cfx_graph__tell(CFX_ERASED, n);
     cfx_graph__unlink(n);
-    cfx_graph__mark_erased(n);
+    n->erased = true;
     g->len--;
     *cfx_names_user(n->name) = NULL;
     cfx_node__drop_args(n);

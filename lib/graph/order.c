@@ -22,16 +22,6 @@
 #define END_STEP ((uint64_t)1 << 32)
 #define STEP ((uint64_t)1 << 10)
 
-static cfx_node *next_of(const cfx_node *n)
-{
-    return (cfx_node *)cfx_node_links_of(n)->next;
-}
-
-static cfx_node *prev_of(const cfx_node *n)
-{
-    return (cfx_node *)cfx_node_links_of(n)->prev;
-}
-
 static uint64_t least(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
@@ -42,7 +32,7 @@ static void spread(cfx_node *first, uint64_t count, uint64_t low,
                    uint64_t size)
 {
     uint64_t gap = size / count, label = low + gap / 2;
-    for (; count--; first = next_of(first), label += gap)
+    for (; count--; first = first->next, label += gap)
         first->order = label;
 }
 
@@ -51,17 +41,17 @@ static void relabel(cfx_node *n)
 {
     const double shrink = 2 / 1.4;
     cfx_node *first = n, *last = n;
-    uint64_t at = (prev_of(n) ? prev_of(n) : next_of(n))->order;
+    uint64_t at = (n->prev ? n->prev : n->next)->order;
     uint64_t count = 1, low = 0, size = 2;
     double limit = shrink;
     for (int bits = 1; bits < 64; bits++, size *= 2, limit *= shrink) {
         cfx_node *beside;
         low = at & ~(size - 1);
-        while ((beside = prev_of(first)) && beside->order >= low) {
+        while ((beside = first->prev) && beside->order >= low) {
             first = beside;
             count++;
         }
-        while ((beside = next_of(last)) && beside->order - low < size) {
+        while ((beside = last->next) && beside->order - low < size) {
             last = beside;
             count++;
         }
@@ -74,7 +64,7 @@ static void relabel(cfx_node *n)
 /* Give n, which is in the list, a label between those of its neighbours. */
 static void label(cfx_node *n, bool after)
 {
-    const cfx_node *prev = prev_of(n), *next = next_of(n);
+    const cfx_node *prev = n->prev, *next = n->next;
     uint64_t low = prev ? prev->order : 0;
     uint64_t high = next ? next->order : UINT64_MAX;
     uint64_t half = (high - low) / 2;
@@ -92,35 +82,30 @@ static void label(cfx_node *n, bool after)
         n->order = low + least(half, STEP);
 }
 
-/* The links that say what comes behind n, or, for NULL, first; before n, or
- * last. */
-static cfx_node_links *links_of(cfx_graph *g, uintptr_t n)
+/* The link that leads forwards past `prev`, and backwards past `next`; NULL
+ * stands for the ends of the graph. */
+static cfx_node **link_behind(cfx_graph *g, cfx_node *prev)
 {
-    return n ? cfx_node_links_of((const cfx_node *)n) : &g->ends;
+    return prev ? &prev->next : &g->first;
+}
+
+static cfx_node **link_before(cfx_graph *g, cfx_node *next)
+{
+    return next ? &next->prev : &g->last;
 }
 
 void cfx_graph__link(cfx_node *n, cfx_node *at, bool after)
 {
     cfx_graph *g = n->graph;
-    cfx_node_links *links = cfx_node_links_of(n);
-    links->prev = after ? (uintptr_t)at : links_of(g, (uintptr_t)at)->prev;
-    links->next = after ? links_of(g, (uintptr_t)at)->next : (uintptr_t)at;
-    links_of(g, links->prev)->next = (uintptr_t)n;
-    links_of(g, links->next)->prev = (uintptr_t)n;
+    n->prev = after ? at : *link_before(g, at);
+    n->next = after ? *link_behind(g, at) : at;
+    *link_behind(g, n->prev) = n;
+    *link_before(g, n->next) = n;
     label(n, after);
 }
 
 void cfx_graph__unlink(cfx_node *n)
 {
-    const cfx_node_links *links = cfx_node_links_of(n);
-    links_of(n->graph, links->prev)->next = links->next;
-    links_of(n->graph, links->next)->prev = links->prev;
-}
-
-void cfx_graph__mark_erased(cfx_node *n)
-{
-    cfx_node_links *links = cfx_node_links_of(n);
-    links->prev |= CFX_NODE_ERASED;
-    links->next |= CFX_NODE_ERASED;
-    n->erased = true;
+    *link_behind(n->graph, n->prev) = n->next;
+    *link_before(n->graph, n->next) = n->prev;
 }

@@ -26,19 +26,19 @@
 #define A(name) cfx_attr(self, name)
 
 ACTIVATION(ReLU, "(bool inplace=False)", "?inplace", cfx_relu(s, in[0]),
-           cfx_relu_(s, in[0]), "max(x, 0).")
+           cfx_relu_inplace(s, in[0]), "max(x, 0).")
 ACTIVATION(ReLU6, "(bool inplace=False)", "?inplace", cfx_relu6(s, in[0]),
-           cfx_relu6_(s, in[0]), "min(max(x, 0), 6).")
+           cfx_relu6_inplace(s, in[0]), "min(max(x, 0), 6).")
 ACTIVATION(SiLU, "(bool inplace=False)", "?inplace", cfx_silu(s, in[0]),
-           cfx_silu_(s, in[0]), "x * sigmoid(x).")
+           cfx_silu_inplace(s, in[0]), "x * sigmoid(x).")
 ACTIVATION(Mish, "(bool inplace=False)", "?inplace", cfx_mish(s, in[0]),
-           cfx_mish_(s, in[0]), "x * tanh(softplus(x)).")
+           cfx_mish_inplace(s, in[0]), "x * tanh(softplus(x)).")
 /* These two do not print the argument. */
 ACTIVATION(Hardswish, "(bool inplace=False)", "",
-           cfx_hardswish(s, in[0]), cfx_hardswish_(s, in[0]),
+           cfx_hardswish(s, in[0]), cfx_hardswish_inplace(s, in[0]),
            "x * clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(Hardsigmoid, "(bool inplace=False)", "",
-           cfx_hardsigmoid(s, in[0]), cfx_hardsigmoid_(s, in[0]),
+           cfx_hardsigmoid(s, in[0]), cfx_hardsigmoid_inplace(s, in[0]),
            "clamp(x + 3, 0, 6) / 6.")
 ACTIVATION(Sigmoid, "()", "", cfx_sigmoid(s, in[0]), cfx_none(),
            "1 / (1 + exp(-x)).")
@@ -50,30 +50,31 @@ ACTIVATION(GELU, "(str approximate='none')", "approximate",
 ACTIVATION(LeakyReLU, "(Scalar negative_slope=0.01, bool inplace=False)",
            "negative_slope ?inplace",
            cfx_leaky_relu(s, in[0], .negative_slope = A("negative_slope")),
-           cfx_leaky_relu_(s, in[0], .negative_slope = A("negative_slope")),
+           cfx_leaky_relu_inplace(s, in[0],
+                                  .negative_slope = A("negative_slope")),
            "x, or negative_slope * x where x is negative.")
 ACTIVATION(ELU, "(Scalar alpha=1.0, bool inplace=False)", "alpha ?inplace",
            cfx_elu(s, in[0], .alpha = A("alpha")),
-           cfx_elu_(s, in[0], .alpha = A("alpha")),
+           cfx_elu_inplace(s, in[0], .alpha = A("alpha")),
            "x, or alpha * (exp(x) - 1) where x is negative.")
 
 ACTIVATION(CELU, "(Scalar alpha=1.0, bool inplace=False)", "alpha ?inplace",
            cfx_celu(s, in[0], .alpha = A("alpha")),
-           cfx_celu_(s, in[0], .alpha = A("alpha")),
+           cfx_celu_inplace(s, in[0], .alpha = A("alpha")),
            "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
 ACTIVATION(SELU, "(bool inplace=False)", "?inplace", cfx_selu(s, in[0]),
-           cfx_selu_(s, in[0]), "The scaled exponential linear unit.")
+           cfx_selu_inplace(s, in[0]), "The scaled exponential linear unit.")
 ACTIVATION(Hardtanh, "(Scalar min_val=-1.0, Scalar max_val=1.0, bool "
            "inplace=False)", "min_val max_val ?inplace",
            cfx_hardtanh(s, in[0], .min_val = A("min_val"),
                         .max_val = A("max_val")),
-           cfx_hardtanh_(s, in[0], .min_val = A("min_val"),
-                         .max_val = A("max_val")),
+           cfx_hardtanh_inplace(s, in[0], .min_val = A("min_val"),
+                                .max_val = A("max_val")),
            "x, kept between two numbers.")
 ACTIVATION(Threshold, "(Scalar threshold, Scalar value, bool inplace=False)",
            "threshold value ?inplace",
            cfx_threshold(s, in[0], A("threshold"), A("value")),
-           cfx_threshold_(s, in[0], A("threshold"), A("value")),
+           cfx_threshold_inplace(s, in[0], A("threshold"), A("value")),
            "x where it is above the threshold, else the value.")
 ACTIVATION(Softplus, "(Scalar beta=1.0, Scalar threshold=20.0)",
            "beta threshold",
@@ -102,8 +103,8 @@ ACTIVATION(RReLU, "(Scalar lower=0.125, Scalar upper=0.3333333333333333, bool "
            "inplace=False)", "lower upper ?inplace",
            cfx_rrelu(s, in[0], .lower = A("lower"), .upper = A("upper"),
                      .training = TRAINING),
-           cfx_rrelu_(s, in[0], .lower = A("lower"), .upper = A("upper"),
-                      .training = TRAINING),
+           cfx_rrelu_inplace(s, in[0], .lower = A("lower"),
+                             .upper = A("upper"), .training = TRAINING),
            "x, or x times the mean of lower and upper where it is negative.")
 
 /* ---- With a parameter ---- */

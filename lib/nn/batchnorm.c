@@ -11,7 +11,7 @@ static cfx_value count_batch(cfx_scope *s, cfx_module *self)
 {
     cfx_value n = cfx_param_of(s, self, "num_batches_tracked");
     cfx_value momentum = cfx_attr(self, "momentum");
-    n = cfx_add_(s, n, cfx_int(1));
+    n = cfx_add_inplace(s, n, cfx_int(1));
     if (!cfx_value_is_none(momentum))
         return momentum;
     return cfx_number_truediv(s, cfx_num(1), cfx_item(s, n));

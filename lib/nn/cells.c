@@ -37,7 +37,7 @@ static cfx_value batched(cfx_scope *s, cfx_value x, bool vector)
 
 static cfx_value unbatched(cfx_scope *s, cfx_value x, bool vector)
 {
-    return vector ? cfx_squeeze_dim(s, x, cfx_int(0)) : x;
+    return vector ? cfx_squeeze(s, x, .dim = cfx_int(0)) : x;
 }
 
 /* False, after failing the scope, unless x is a vector or a matrix. */

@@ -105,11 +105,6 @@ static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
                 s, padded(s, self, in[0]), P("weight"), .bias = P("bias"),   \
                 .stride = A("stride"), .dilation = A("dilation"),            \
                 .groups = A("groups"));                                      \
-        if (A("padding").kind == CFX_STR)                                    \
-            return cfx_conv##n##d_padding(                                   \
-                s, in[0], P("weight"), .bias = P("bias"),                    \
-                .stride = A("stride"), .padding = A("padding"),              \
-                .dilation = A("dilation"), .groups = A("groups"));           \
         return cfx_conv##n##d(s, in[0], P("weight"), .bias = P("bias"),      \
                               .stride = A("stride"),                         \
                               .padding = A("padding"),                       \

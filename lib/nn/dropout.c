@@ -11,7 +11,7 @@
         cfx_value p = cfx_attr(self, "p");                                    \
         cfx_value train = cfx_bool(cfx_module_training(self));                \
         if (cfx_attr_bool(self, "inplace"))                                   \
-            return cfx_##op##_(s, in[0], .p = p, .training = train);          \
+            return cfx_##op##_inplace(s, in[0], .p = p, .training = train);   \
         return cfx_##op(s, in[0], .p = p, .training = train);                 \
     }                                                                         \
     const cfx_module_type cfx_module__##type = {                              \

@@ -26,7 +26,7 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
                           .running_var = P("running_var"),
                           .use_input_stats = cfx_bool(own),
                           .momentum = A("momentum"), .eps = A("eps"));
-    return batched ? x : cfx_squeeze_dim(s, x, cfx_int(0));
+    return batched ? x : cfx_squeeze(s, x, .dim = cfx_int(0));
 }
 
 #define INSTANCE_NORM(n)                                                      \

@@ -136,7 +136,7 @@ static cfx_value WeightNorm_forward(cfx_scope *s, cfx_module *self,
         if (!cfx_dim_is(g->shape[i], 1) ||
             (cfx_dim_is(v->shape[i], 1) && cfx_dim_is(g->shape[dim], 1)))
             dim = i;
-    return cfx__weight_norm(s, in[1], in[0], .dim = cfx_int(dim));
+    return cfx_aten_weight_norm(s, in[1], in[0], .dim = cfx_int(dim));
 }
 
 const cfx_module_type cfx_module___WeightNorm = {

@@ -11,20 +11,18 @@
 
 #include <cfx/op.h>
 
-/* cfx_add; of a further overload cfx_max_dim; of the one that writes cfx_add_.
- */
+/* cfx_add; of the spelling that writes cfx_add_inplace, of ATen's _softmax
+ * cfx_aten_softmax: names must not differ by an underscore alone. */
 CFX_INLINE void cfx_c_function_name(char *buf, size_t size,
-                                    const cfx_schema *s, bool head,
-                                    bool inplace)
+                                    const cfx_schema *s, bool inplace)
 {
-    int n = snprintf(buf, size, "cfx_%s%s%s%s", s->name,
-                     head || !*s->overload ? "" : "_",
-                     head ? "" : s->overload, inplace ? "_" : "");
+    int n = snprintf(buf, size, "cfx_%s%s%s", *s->name == '_' ? "aten" : "",
+                     s->name, inplace ? "_inplace" : "");
     for (int i = 4; i < n && (size_t)i < size; i++)
         buf[i] = (char)tolower((unsigned char)buf[i]);
 }
 
-/* Those that stand in order; others are named. */
+/* How many parameters stand in order; others are named. */
 CFX_INLINE int cfx_c_required(const cfx_schema *s)
 {
     int n = 0;

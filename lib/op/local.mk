@@ -1,7 +1,8 @@
 libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
 	%reldir%/schema.c %reldir%/bind.c %reldir%/registry.c \
 	%reldir%/call.c %reldir%/device.c %reldir%/scope.c %reldir%/scope_impl.h \
-	%reldir%/spell.c %reldir%/out.c \
+	%reldir%/spell.c %reldir%/out.c %reldir%/overload.c \
+	%reldir%/overload.h \
 	%reldir%/cost.c %reldir%/cost.h \
 	%reldir%/infer.c %reldir%/infer.h %reldir%/loop.c %reldir%/loop.h \
 	%reldir%/rules.c %reldir%/rules.h

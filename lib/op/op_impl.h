@@ -41,6 +41,9 @@ cfx_status cfx_target__find(const cfx_target **out, cfx_context *ctx,
 /* The rule that counts calls of an operator, or NULL. */
 cfx_cost_rule *cfx_op__cost(cfx_context *ctx, const cfx_op *op);
 
+/* Is it the operator's first overload, or one behind it? */
+bool cfx_op__has_overload(const cfx_op *op, const cfx_op *overload);
+
 /* ---- Binding ---- */
 
 /* Check that bound values fit their parameters, where nodes stood at binding

@@ -49,9 +49,9 @@ typedef struct registry {
     size_t ncosts, costs_cap;
 } registry;
 
-static bool of_chain(const cfx_op *op, const cfx_op *member)
+bool cfx_op__has_overload(const cfx_op *op, const cfx_op *overload)
 {
-    while (op && op != member)
+    while (op && op != overload)
         op = op->next;
     return op;
 }
@@ -72,7 +72,8 @@ static cfx_status add_target(registry *r, const char *name, size_t len,
     t.name = e->key;
     t.method = !strncmp(name, "Tensor.", 7);
     cfx_target *head = e->v.p, *last = NULL;
-    for (cfx_target *at = head; at && (!r->user || of_chain(r->user, at->op));
+    for (cfx_target *at = head;
+         at && (!r->user || cfx_op__has_overload(r->user, at->op));
          at = (cfx_target *)at->next)
         last = at;
     t.next = last ? last->next : head;

@@ -26,7 +26,7 @@
  *     {
  *         cfx_status st =
  *             CFX_COST_SUPER(&my_class, call_cost)(p, call, cost, out);
- *         if (!strcmp(call->schema->name, "my_op"))
+ *         if (cfx_call_is(call, "my_op"))
  *             cost->ops = ...;
  *         return st;
  *     }
