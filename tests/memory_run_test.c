@@ -4,12 +4,13 @@
 #include <pthread.h>
 
 #include "memory_test.h"
+#include "unit.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
 
-START_TEST(runs_in_the_arena_give_the_same)
+TEST_CASE(runs_in_the_arena_give_the_same)
 {
     static const char *const bodies[] = {
         chain,
@@ -43,9 +44,8 @@ START_TEST(runs_in_the_arena_give_the_same)
         cfx_value_unref(x);
     }
 }
-END_TEST
 
-START_TEST(other_sizes_run_outside_of_the_arena)
+TEST_CASE(other_sizes_run_outside_of_the_arena)
 {
     graph(chain);
     plan_for(10, 100);
@@ -55,9 +55,8 @@ START_TEST(other_sizes_run_outside_of_the_arena)
         cfx_value_unref(x);
     }
 }
-END_TEST
 
-START_TEST(data_that_tell_sizes_run)
+TEST_CASE(data_that_tell_sizes_run)
 {
     cfx_value x = floats(10, 100);
     graph(X CALL("n", "torch.nonzero", "(%x,)")
@@ -68,10 +67,9 @@ START_TEST(data_that_tell_sizes_run)
     runs_as_elsewhere(x);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* Values that stay keep their memory: others go elsewhere. */
-START_TEST(values_that_are_held_are_not_overwritten)
+TEST_CASE(values_that_are_held_are_not_overwritten)
 {
     static const char *const names[] = {"a", "b", "c", "d"};
     arena a;
@@ -111,9 +109,8 @@ START_TEST(values_that_are_held_are_not_overwritten)
     cfx_interp_release(&plain);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(a_run_that_fails_harms_no_other)
+TEST_CASE(a_run_that_fails_harms_no_other)
 {
     arena a;
     cfx_value x = floats(10, 100), bad = floats(10, 50), out;
@@ -134,11 +131,10 @@ START_TEST(a_run_that_fails_harms_no_other)
     cfx_value_unref(x);
     cfx_value_unref(bad);
 }
-END_TEST
 
 /* Neither more nor less than a call takes is planned for it: row-major copies
  * where the operator's flags say so, of the weight of linear none. */
-START_TEST(all_that_is_planned_is_taken)
+TEST_CASE(all_that_is_planned_is_taken)
 {
     static const char *const bodies[] = {
         METHOD("t", "t", "(%y,)")
@@ -190,7 +186,6 @@ START_TEST(all_that_is_planned_is_taken)
     }
     cfx_value_unref(x);
 }
-END_TEST
 
 /* ---- Graphs in graphs ---- */
 
@@ -242,7 +237,7 @@ static void family(const char *body)
     parse(text);
 }
 
-START_TEST(graphs_that_are_called_are_planned)
+TEST_CASE(graphs_that_are_called_are_planned)
 {
     cfx_value x = floats(10, 100);
     family(NODE("p", "call_module", "f", "(%x,)")
@@ -256,7 +251,6 @@ START_TEST(graphs_that_are_called_are_planned)
     ck_assert_uint_eq(runs_as_elsewhere(x), 0);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* Whoever gets what leaves control flow knows the context it is of. */
 static void result_is_of_the_context(cfx_value x)
@@ -273,7 +267,7 @@ static void result_is_of_the_context(cfx_value x)
 }
 
 /* Only the data tell which branch it is, and how often it goes round. */
-START_TEST(control_flow_runs)
+TEST_CASE(control_flow_runs)
 {
     static const char *const bodies[] = {
         "    %f : [num_users=1] = get_attr[target=f]\n"
@@ -302,7 +296,6 @@ START_TEST(control_flow_runs)
         cfx_value_unref(x);
     }
 }
-END_TEST
 
 /* ---- Threads, lack of memory, sanitizers ---- */
 
@@ -337,7 +330,7 @@ static void run_two(void)
 }
 
 /* The allocator of these tests is for one thread. */
-START_TEST(two_threads_run_over_one_plan)
+TEST_CASE(two_threads_run_over_one_plan)
 {
     cfx_context *counted = ctx;
     ck_assert_int_eq(cfx_context_new(&ctx, NULL, &err), 0);
@@ -350,7 +343,6 @@ START_TEST(two_threads_run_over_one_plan)
     cfx_context_free(ctx);
     ctx = counted;
 }
-END_TEST
 
 /* All of it, with no more than n allocations. */
 static cfx_status work(long n, cfx_value x)
@@ -374,7 +366,7 @@ static cfx_status work(long n, cfx_value x)
     return st;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST_CASE(every_allocation_may_fail)
 {
     cfx_options o = {.size = sizeof(o), .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
@@ -398,10 +390,9 @@ START_TEST(every_allocation_may_fail)
     cfx_context_free(ctx);
     ctx = around;
 }
-END_TEST
 
 #if defined(__SANITIZE_ADDRESS__)
-START_TEST(memory_in_the_arena_is_watched)
+TEST_CASE(memory_in_the_arena_is_watched)
 {
     arena a;
     const cfx_node *n;
@@ -427,7 +418,6 @@ START_TEST(memory_in_the_arena_is_watched)
     close_arena(&a);
     cfx_value_unref(x);
 }
-END_TEST
 #endif
 
 static void fill(TCase *t)
@@ -447,7 +437,4 @@ static void fill(TCase *t)
 #endif
 }
 
-int main(void)
-{
-    return run_suite("memory_run", fill);
-}
+TEST_SUITE(memory_run, .setup = setup, .teardown = teardown)

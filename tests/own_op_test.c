@@ -8,6 +8,8 @@
 #include <cfx/op.h>
 #include <cfx/scope.h>
 
+#include "unit.h"
+
 /* ---- factor * x + offset, in two signatures ---- */
 
 CFX_PARAMS(params, SELF, FACTOR, OFFSET, TIMES);
@@ -123,7 +125,7 @@ static float result_of(const char *text, int64_t n, float each)
     return out;
 }
 
-START_TEST(parameters_are_read_by_names)
+TEST_CASE(parameters_are_read_by_names)
 {
     register_affine();
     ck_assert(result_of(GRAPH "(args = (%x, 2.0), kwargs = {})\n    return %y",
@@ -131,17 +133,15 @@ START_TEST(parameters_are_read_by_names)
     ck_assert(result_of(GRAPH "(args = (%x,), kwargs = {offset: 1.0, factor: "
                         "3.0})\n    return %y", 3, 1) == 4.0f);
 }
-END_TEST
 
-START_TEST(an_overload_may_have_them_in_another_order)
+TEST_CASE(an_overload_may_have_them_in_another_order)
 {
     register_affine();
     ck_assert(result_of(GRAPH "(args = (2, 1.0, %x), kwargs = {})\n    return "
                         "%y", 3, 1) == 3.0f);
 }
-END_TEST
 
-START_TEST(state_is_of_one_call)
+TEST_CASE(state_is_of_one_call)
 {
     cfx_interp it = {0};
 
@@ -154,9 +154,8 @@ START_TEST(state_is_of_one_call)
     ck_assert_int_eq(inferred, 5);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(costs_see_the_state)
+TEST_CASE(costs_see_the_state)
 {
     cfx_cost_prop p = {0};
     cfx_value x;
@@ -173,7 +172,6 @@ START_TEST(costs_see_the_state)
     cfx_value_unref(x);
     cfx_cost_prop_release(&p);
 }
-END_TEST
 
 /* ---- A state that is too large for the stack ---- */
 
@@ -202,15 +200,14 @@ static const cfx_op large = {
     .run = large_run,
 };
 
-START_TEST(a_state_may_be_large)
+TEST_CASE(a_state_may_be_large)
 {
     ck_assert_int_eq(cfx_register_op(ctx, &large, &err), CFX_OK);
     ck_assert(result_of(GRAPH "(args = (%x,), kwargs = {})\n    return %y", 1,
                         1) == 14.0f);
 }
-END_TEST
 
-START_TEST(a_parameter_that_the_list_lacks_is_refused)
+TEST_CASE(a_parameter_that_the_list_lacks_is_refused)
 {
     const cfx_op wrong = AFFINE("affine(Tensor self, float faktor) -> Tensor",
                                 NULL);
@@ -221,9 +218,8 @@ START_TEST(a_parameter_that_the_list_lacks_is_refused)
                      "list of parameters (SELF, FACTOR, OFFSET, TIMES)");
     ck_assert_ptr_null(cfx_find_function(ctx, "my.affine"));
 }
-END_TEST
 
-START_TEST(operators_of_one_signature_have_their_own_lists)
+TEST_CASE(operators_of_one_signature_have_their_own_lists)
 {
     const cfx_op same = {
         .abi = CFX_ABI(cfx_op),
@@ -245,31 +241,5 @@ START_TEST(operators_of_one_signature_have_their_own_lists)
     ck_assert_int_eq(b->place[4], 0);
     ck_assert_ptr_eq(b, cfx_op_schema(ctx, &same));
 }
-END_TEST
 
-static Suite *own_op_suite(void)
-{
-    Suite *s = suite_create("own_op");
-    TCase *t = tcase_create("parameters and state");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, parameters_are_read_by_names);
-    tcase_add_test(t, an_overload_may_have_them_in_another_order);
-    tcase_add_test(t, state_is_of_one_call);
-    tcase_add_test(t, costs_see_the_state);
-    tcase_add_test(t, a_state_may_be_large);
-    tcase_add_test(t, a_parameter_that_the_list_lacks_is_refused);
-    tcase_add_test(t, operators_of_one_signature_have_their_own_lists);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(own_op_suite());
-
-    srunner_run_all(r, CK_ENV);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(own_op, .setup = setup, .teardown = teardown)
