@@ -278,21 +278,4 @@ TEST_CASE(a_plan_is_printed)
     free(text);
 }
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, a_chain_takes_two_blocks);
-    tcase_add_test(t, views_and_results_in_place_are_aliases);
-    tcase_add_test(t, values_lie_in_blocks);
-    tcase_add_test(t, results_that_are_computed_apart_are_scratch);
-    tcase_add_test(t, inputs_that_come_out_take_nothing);
-    tcase_add_test(t, what_a_view_holds_leaves_with_it);
-    tcase_add_test(t, sizes_that_only_data_tell_are_not_planned);
-    tcase_add_test(t, symbols_give_expressions_and_no_arena);
-    tcase_add_test(t, blocks_that_are_too_large_have_no_arena);
-    tcase_add_test(t, empty_tensors_have_no_bytes_but_a_place);
-    tcase_add_test(t, errors_are_those_of_the_walk);
-    tcase_add_test(t, the_checker_finds_what_overlaps);
-    tcase_add_test(t, a_plan_is_printed);
-}
-
 TEST_SUITE(memory_plan, .setup = setup, .teardown = teardown)
