@@ -420,21 +420,4 @@ TEST_CASE(memory_in_the_arena_is_watched)
 }
 #endif
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, runs_in_the_arena_give_the_same);
-    tcase_add_test(t, other_sizes_run_outside_of_the_arena);
-    tcase_add_test(t, data_that_tell_sizes_run);
-    tcase_add_test(t, values_that_are_held_are_not_overwritten);
-    tcase_add_test(t, a_run_that_fails_harms_no_other);
-    tcase_add_test(t, all_that_is_planned_is_taken);
-    tcase_add_test(t, graphs_that_are_called_are_planned);
-    tcase_add_test(t, control_flow_runs);
-    tcase_add_test(t, two_threads_run_over_one_plan);
-    tcase_add_test(t, every_allocation_may_fail);
-#if defined(__SANITIZE_ADDRESS__)
-    tcase_add_test(t, memory_in_the_arena_is_watched);
-#endif
-}
-
 TEST_SUITE(memory_run, .setup = setup, .teardown = teardown)

@@ -727,38 +727,4 @@ TEST_CASE(every_operator_is_found_under_its_spelling)
         }
 }
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, trace_function);
-    tcase_add_test(t, what_is_given_is_recorded_and_nothing_else);
-    tcase_add_test(t, arguments_choose_the_overload);
-    tcase_add_test(t, arguments_that_no_overload_takes_are_refused);
-    tcase_add_test(t, in_place_functions_are_methods_that_write);
-    tcase_add_test(t, calls_by_name_keep_their_spelling);
-    tcase_add_test(t, fx_operators);
-    tcase_add_test(t, extents_of_proxies_are_recorded);
-    tcase_add_test(t, getitem);
-    tcase_add_test(t, args_kwargs);
-    tcase_add_test(t, defaults_are_literals);
-    tcase_add_test(t, tensor_constant);
-    tcase_add_test(t, calls_without_proxies_are_computed);
-    tcase_add_test(t, random_numbers_are_not_baked_in);
-    tcase_add_test(t, trace_fn_constant);
-    tcase_add_test(t, control_flow_tracing);
-    tcase_add_test(t, unpack_list_better_error);
-    tcase_add_test(t, unpack);
-    tcase_add_test(t, eager_code_asks_freely);
-    tcase_add_test(t, symbolic_trace_assert);
-    tcase_add_test(t, tracers_are_not_mixed);
-    tcase_add_test(t, trace_dict_proxy_keys);
-    tcase_add_test(t, trace_return_namedtuple);
-    tcase_add_test(t, throw_out_variant);
-    tcase_add_test(t, arguments_that_do_not_fit_are_told_at_once);
-    tcase_add_test(t, partial_trace);
-    tcase_add_test(t, concrete_arg_none_assert);
-    tcase_add_test(t, varargs_concrete);
-    tcase_add_test(t, pytree_concrete);
-    tcase_add_test(t, every_operator_is_found_under_its_spelling);
-}
-
 TEST_SUITE(tracer, .setup = setup, .teardown = teardown, .timeout = 60)
