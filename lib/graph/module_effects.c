@@ -111,10 +111,10 @@ static cfx_status track_value(void *user, cfx_value v)
 
 /* ---- Calls ---- */
 
-/* Note what a call with these effects does; argument k has bit k. Gives the set
- * that its result is in, or NO_SET. */
+/* Note what a call with these effects does; argument k has bit k, and those
+ * from `last` on have one. Gives the set that its result is in, or NO_SET. */
 static uint32_t note_call(recorder *r, const cfx_effects *e,
-                          const cfx_value *arg, size_t n)
+                          const cfx_value *arg, size_t n, uint32_t last)
 {
     flagging written = {r, CFX_ALIAS_WRITTEN};
     joining viewed = {r, NO_SET};
@@ -125,9 +125,10 @@ static uint32_t note_call(recorder *r, const cfx_effects *e,
     if (e->state_views)
         viewed.in = STATE;
     for (size_t k = 0; k < n; k++) {
-        if (e->writes >> (k < 31 ? k : 31) & 1)
+        uint32_t bit = k < last ? (uint32_t)k : last;
+        if (e->writes >> bit & 1)
             cfx_value_visit(arg[k], flag_value, &written);
-        if (e->views >> (k < 31 ? k : 31) & 1)
+        if (e->views >> bit & 1)
             cfx_value_visit(arg[k], join_value, &viewed);
     }
     return viewed.in;
@@ -149,7 +150,8 @@ static cfx_status record(cfx_scope *s, cfx_call *call, cfx_op_hook *hook,
 {
     recorder *r = (recorder *)s;
     cfx_effects e = cfx_call_effects(call);
-    uint32_t in = note_call(r, &e, call->in, (size_t)call->schema->nparams);
+    uint32_t in = note_call(r, &e, call->in, (size_t)call->schema->nparams,
+                            CFX_MAX_PARAMS);
     cfx_status st = hook(s, call, out);
     return st ? st : track_result(r, out, in);
 }
@@ -207,8 +209,10 @@ static cfx_status record_call_graph(cfx_scope *s, cfx_module *m,
     cfx_status st = cfx_module__effects_at(m, &e, r->depth, &s->error);
     if (st)
         return st;
+    uint32_t rest = cfx_graph__rest(m->graph);
     uint32_t set = note_call(r, &e, c ? c->args : in,
-                             c ? c->nargs : count_placeholders(m->graph));
+                             c ? c->nargs : count_placeholders(m->graph),
+                             rest < 31 ? rest : 31);
     *out = new_tensor(r, "r", 0, r->types->first);
     return out->kind ? track_result(r, out, set) : s->error.code;
 }
