@@ -15,7 +15,7 @@ extern const cfx_effects cfx_graph__worst;
 cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
                                 int depth, cfx_error *err);
 
-/* What a call of a module does, by its parameters, or, of a GraphModule, by its
+/* Tell what a call of a module does, by its parameters; of a GraphModule, by its
  * placeholders. It is found once. Fails with CFX_ENOMEM, CFX_ELIMIT,
  * CFX_ECANCEL. */
 cfx_status cfx_module__effects_at(cfx_module *m, cfx_effects *out, int depth,
