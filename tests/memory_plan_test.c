@@ -68,7 +68,7 @@ START_TEST(views_and_results_in_place_are_aliases)
 }
 END_TEST
 
-/* The blocks that a node's value lies in, as "0:24 1:48": so many bytes of it. */
+/* The blocks that a node's value lies in, as "0:24 1:48": so many bytes. */
 static const char *parts(const char *name)
 {
     static char text[256];
