@@ -67,7 +67,7 @@ TEST_CASE(views_and_results_in_place_are_aliases)
     ck_assert_int_eq(cfx_memory_plan_arena(plan), 4032);
 }
 
-/* The blocks that a node's value lies in, as "0:24 1:48": so many bytes of it. */
+/* The blocks that a node's value lies in, as "0:24 1:48": so many bytes. */
 static const char *parts(const char *name)
 {
     static char text[256];

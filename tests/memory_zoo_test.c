@@ -13,6 +13,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "graph/aliases.h"
+#include "shapeprop/memory_impl.h"
 #include "tests/memory_check.h"
 #include "program.h"
 #include "tests/zoo.h"
@@ -98,6 +100,35 @@ static size_t metas(cfx_value *in, cfx_context *ctx, const zoo_model *m,
     return n;
 }
 
+/* Values that share a block for these shapes may share memory for any. */
+static void check_aliases(const zoo_model *m, const char *name,
+                          const cfx_memory_plan *plan)
+{
+    const cfx_graph *g = cfx_graph_module_graph(m->gm);
+    const cfx_node **first = calloc(cfx_memory_plan_len(plan) + 1,
+                                    sizeof(cfx_node *));
+    cfx_aliases a = {0};
+    int shared = 0;
+    bool ok = first && !cfx_aliases__init(&a, g, NULL);
+    claim(ok, name, "no aliases");
+    for (cfx_node *n = ok ? cfx_graph_first(g) : NULL; n;
+         n = cfx_node_next(n)) {
+        size_t count;
+        const cfx_memory_part *part = cfx_memory__parts(plan, n, &count);
+        for (size_t i = 0; i < count; i++) {
+            const cfx_node **in = &first[part[i].block];
+            shared += *in != NULL;
+            *in = *in ? *in : n;
+            claim(cfx_aliases__set(&a, *in) == cfx_aliases__set(&a, n), name,
+                  "%s and %s share block %u", (*in)->name, n->name,
+                  part[i].block);
+        }
+    }
+    claim(shared, name, "no values share memory");
+    cfx_aliases__release(&a);
+    free(first);
+}
+
 static void check_at(const zoo_model *m, const char *name, cfx_context *ctx,
                      int batch, int size)
 {
@@ -116,6 +147,7 @@ static void check_at(const zoo_model *m, const char *name, cfx_context *ctx,
     claim(cfx_memory_plan_arena(plan) == c.most, name, "at %d x %d: an arena "
           "of %lld bytes, the largest live set has %lld", batch, size,
           (long long)cfx_memory_plan_arena(plan), c.most);
+    check_aliases(m, name, plan);
     cfx_memory_plan_free(plan);
 }
 

@@ -149,9 +149,9 @@ static cfx_status join_group(merger *m, uint32_t i, const layer *l)
     const char *path = l->n->target.u.str->text, *name = last_atom(path);
     const cfx_tensor *w = cfx_module_state(l->module, "weight")->tensor;
     bool added;
-    uint32_t x = l->n->args[0].u.node->id;
-    int len = snprintf(key, sizeof(key), "%u %u %d %d %.*s", x,
-                       m->writes[cfx_alias_sets__find(&m->aliases.sets, x)], w->dtype,
+    const cfx_node *x = l->n->args[0].u.node;
+    int len = snprintf(key, sizeof(key), "%u %u %d %d %.*s", x->id,
+                       m->writes[cfx_aliases__set(&m->aliases, x)], w->dtype,
                        l->training, (int)(name - path), path);
     cfx_map_entry *e = cfx_map_put(&m->groups, key, (size_t)len, &added);
     if (!e)

@@ -179,33 +179,46 @@ static void set_inputs(const cfx_node *n, const cfx_value *in, int nparams,
     }
 }
 
-/* The number of the placeholder of that name, or one beyond the last. */
-static uint32_t placeholder_of(const cfx_graph *g, const char *name)
+/* The number of the placeholder of that name, or of one that begins so; else
+ * one beyond the last. */
+static uint32_t placeholder_of(const cfx_graph *g, const char *name,
+                               const char *prefix)
 {
     uint32_t k = 0;
     for (cfx_node *p = NULL;
-         (p = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, p)); k++)
-        if (!strcmp(p->target.u.str->text, name))
+         (p = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, p)); k++) {
+        const char *target = p->target.u.str->text;
+        if (!strcmp(target, name) ||
+            !strncmp(target, prefix, strlen(prefix)))
             break;
+    }
     return k;
 }
 
-/* A GraphModule has no schema: parameter k is the k-th placeholder. Of many
- * keywords each is taken for any: nobody calls with more than a few. */
+uint32_t cfx_graph__rest(const cfx_graph *g)
+{
+    return placeholder_of(g, "", "*");
+}
+
+/* A GraphModule has no schema: parameter k is the k-th placeholder. `*args`
+ * takes all arguments that are left, `**kwargs` such keywords. Of many keywords
+ * each is taken for any: nobody calls with more than a few. */
 static void set_graph_inputs(const cfx_node *n, const cfx_graph *g,
                              cfx_effects *e)
 {
+    uint32_t rest = n->nargs ? cfx_graph__rest(g) : 0;
     for (uint32_t i = 0; i < n->nargs; i++) {
         uint32_t found = inputs_in(n, n->args[i]);
-        e->input_writes |= e->writes & bit_of(i) ? found : 0;
-        e->input_views |= e->views & bit_of(i) ? found : 0;
+        uint32_t bit = bit_of(i < rest ? i : rest);
+        e->input_writes |= e->writes & bit ? found : 0;
+        e->input_views |= e->views & bit ? found : 0;
     }
     for (uint32_t i = 0; i < n->nkwargs; i++) {
         uint32_t found = inputs_in(n, n->kwargs[2 * i + 1]);
         uint32_t bits = n->nkwargs > 16
                             ? UINT32_MAX
                             : bit_of(placeholder_of(
-                                  g, n->kwargs[2 * i].u.str->text));
+                                  g, n->kwargs[2 * i].u.str->text, "**"));
         e->input_writes |= e->writes & bits ? found : 0;
         e->input_views |= e->views & bits ? found : 0;
     }

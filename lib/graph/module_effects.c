@@ -71,73 +71,66 @@ static cfx_status track(recorder *r, cfx_tensor *t, uint32_t in)
     return CFX_OK;
 }
 
-/* Flags for all tensors in a value. */
-typedef struct flagging {
+/* Visits of the tensors in a value. */
+typedef struct visit {
     recorder *r;
-    uint32_t flags;
-} flagging;
+    uint32_t flags;          /* to be set */
+    uint32_t in;             /* their set; NO_SET: none was found yet */
+} visit;
 
 static cfx_status flag_value(void *user, cfx_value v)
 {
-    const flagging *f = user;
-    const tracked *t = v.kind == CFX_TENSOR ? find(f->r, v.u.tensor) : NULL;
+    const visit *at = user;
+    const tracked *t = v.kind == CFX_TENSOR ? find(at->r, v.u.tensor) : NULL;
     if (t)
-        *cfx_alias_sets__flags(&f->r->sets, t->in) |= f->flags;
+        *cfx_alias_sets__flags(&at->r->sets, t->in) |= at->flags;
     return CFX_OK;
 }
 
-/* One set of all tensors in values. */
-typedef struct joining {
-    recorder *r;
-    uint32_t in;             /* NO_SET: there was none yet */
-} joining;
-
 static cfx_status join_value(void *user, cfx_value v)
 {
-    joining *j = user;
-    const tracked *t = v.kind == CFX_TENSOR ? find(j->r, v.u.tensor) : NULL;
-    if (t && j->in != NO_SET)
-        cfx_alias_sets__join(&j->r->sets, t->in, j->in);
+    visit *at = user;
+    const tracked *t = v.kind == CFX_TENSOR ? find(at->r, v.u.tensor) : NULL;
+    if (t && at->in != NO_SET)
+        cfx_alias_sets__join(&at->r->sets, t->in, at->in);
     else if (t)
-        j->in = t->in;
+        at->in = t->in;
     return CFX_OK;
 }
 
 static cfx_status track_value(void *user, cfx_value v)
 {
-    const joining *j = user;
-    return v.kind == CFX_TENSOR ? track(j->r, v.u.tensor, j->in) : CFX_OK;
+    const visit *at = user;
+    return v.kind == CFX_TENSOR ? track(at->r, v.u.tensor, at->in) : CFX_OK;
 }
 
 /* ---- Calls ---- */
 
-/* Note what a call with these effects does; argument k has bit k. Gives the set
- * that its result is in, or NO_SET. */
+/* Note what a call with these effects does; argument k has bit k, and those
+ * from `last` on have one. Gives the set that its result is in, or NO_SET. */
 static uint32_t note_call(recorder *r, const cfx_effects *e,
-                          const cfx_value *arg, size_t n)
+                          const cfx_value *arg, size_t n, uint32_t last)
 {
-    flagging written = {r, CFX_ALIAS_WRITTEN};
-    joining viewed = {r, NO_SET};
+    visit at = {r, CFX_ALIAS_WRITTEN, e->state_views ? STATE : NO_SET};
     r->e.random |= e->random;
     r->e.effect |= e->effect;
     if (e->state_writes)
         *cfx_alias_sets__flags(&r->sets, STATE) |= CFX_ALIAS_WRITTEN;
-    if (e->state_views)
-        viewed.in = STATE;
     for (size_t k = 0; k < n; k++) {
-        if (e->writes >> (k < 31 ? k : 31) & 1)
-            cfx_value_visit(arg[k], flag_value, &written);
-        if (e->views >> (k < 31 ? k : 31) & 1)
-            cfx_value_visit(arg[k], join_value, &viewed);
+        uint32_t bit = k < last ? (uint32_t)k : last;
+        if (e->writes >> bit & 1)
+            cfx_value_visit(arg[k], flag_value, &at);
+        if (e->views >> bit & 1)
+            cfx_value_visit(arg[k], join_value, &at);
     }
-    return viewed.in;
+    return at.in;
 }
 
 /* Give up a result that cannot be tracked. */
 static cfx_status track_result(recorder *r, cfx_value *out, uint32_t in)
 {
-    joining j = {r, in};
-    if (in == NO_SET || !cfx_value_visit(*out, track_value, &j))
+    visit at = {r, 0, in};
+    if (in == NO_SET || !cfx_value_visit(*out, track_value, &at))
         return CFX_OK;
     cfx_value_unref(*out);
     *out = cfx_none();
@@ -149,7 +142,8 @@ static cfx_status record(cfx_scope *s, cfx_call *call, cfx_op_hook *hook,
 {
     recorder *r = (recorder *)s;
     cfx_effects e = cfx_call_effects(call);
-    uint32_t in = note_call(r, &e, call->in, (size_t)call->schema->nparams);
+    uint32_t in = note_call(r, &e, call->in, (size_t)call->schema->nparams,
+                            CFX_MAX_PARAMS);
     cfx_status st = hook(s, call, out);
     return st ? st : track_result(r, out, in);
 }
@@ -207,8 +201,10 @@ static cfx_status record_call_graph(cfx_scope *s, cfx_module *m,
     cfx_status st = cfx_module__effects_at(m, &e, r->depth, &s->error);
     if (st)
         return st;
+    uint32_t rest = cfx_graph__rest(m->graph);
     uint32_t set = note_call(r, &e, c ? c->args : in,
-                             c ? c->nargs : count_placeholders(m->graph));
+                             c ? c->nargs : count_placeholders(m->graph),
+                             rest < 31 ? rest : 31);
     *out = new_tensor(r, "r", 0, r->types->first);
     return out->kind ? track_result(r, out, set) : s->error.code;
 }
@@ -320,7 +316,7 @@ static void add_undecided(cfx_effects *e, const cfx_module *m)
     }
 }
 
-/* What the sets tell when the forward has run. */
+/* Once the forward has run, the sets tell what it did. */
 static void read_sets(recorder *r, const cfx_module *m)
 {
     uint32_t state = *cfx_alias_sets__flags(&r->sets, STATE);
@@ -357,7 +353,7 @@ static cfx_status run(recorder *r, cfx_module *m)
                     : cfx_module_call(s, m, NULL, in, n, NULL, 0, &out);
     if (st)
         return st;
-    flagging returned = {r, CFX_ALIAS_RETURNED};
+    visit returned = {r, CFX_ALIAS_RETURNED, NO_SET};
     cfx_value_visit(out, flag_value, &returned);
     cfx_value_unref(out);
     read_sets(r, m);

@@ -15,15 +15,19 @@ extern const cfx_effects cfx_graph__worst;
 cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
                                 int depth, cfx_error *err);
 
-/* What a call of a module does, by its parameters, or, of a GraphModule, by its
- * placeholders. It is found once. Fails with CFX_ENOMEM, CFX_ELIMIT,
+/* Tell what a call of a module does, by its parameters; of a GraphModule, by
+ * its placeholders. It is found once. Fails with CFX_ENOMEM, CFX_ELIMIT,
  * CFX_ECANCEL. */
 cfx_status cfx_module__effects_at(cfx_module *m, cfx_effects *out, int depth,
                                   cfx_error *err);
 
-/* The same of a module with a forward, found anew; the worst where the forward
- * could not be run. */
+/* As cfx_module__effects_at of a module with a forward, found anew; the worst
+ * where the forward could not be run. */
 cfx_status cfx_forward__effects(cfx_module *m, cfx_effects *out, int depth,
                                 cfx_error *err);
+
+/* The number of the placeholder that takes all arguments from there on,
+ * `*args`; one beyond the last if there is none. */
+uint32_t cfx_graph__rest(const cfx_graph *g);
 
 #endif
