@@ -3,7 +3,6 @@
  * is made from.
  */
 #define _GNU_SOURCE 1
-#include <check.h>
 #include <float.h>
 #include <limits.h>
 #include <locale.h>
@@ -15,6 +14,7 @@
 
 #include "base/context.h"
 #include "base/util.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -61,7 +61,7 @@ static cfx_options counted(counter *c)
 
 /* ---- Errors ---- */
 
-START_TEST(error_keeps_the_first_text)
+TEST_CASE(error_keeps_the_first_text)
 {
     cfx_error e = {0};
     ck_assert_int_eq(cfx_fail(&e, CFX_ESHAPE, "rank %d", 3), CFX_ESHAPE);
@@ -70,9 +70,8 @@ START_TEST(error_keeps_the_first_text)
     ck_assert_str_eq(e.text, "rank 3");
     ck_assert_int_eq(cfx_fail(NULL, CFX_EIO, "nobody listens"), CFX_EIO);
 }
-END_TEST
 
-START_TEST(error_is_passed_on_with_all_that_it_tells)
+TEST_CASE(error_is_passed_on_with_all_that_it_tells)
 {
     cfx_error cause = {0}, e = {0};
     cfx_fail(&cause, CFX_EWEIGHT, "missing weight: %s", "w");
@@ -89,9 +88,8 @@ START_TEST(error_is_passed_on_with_all_that_it_tells)
     ck_assert(!e.located);
     ck_assert_int_eq(cfx_fail_from(NULL, &cause), CFX_EWEIGHT);
 }
-END_TEST
 
-START_TEST(error_gets_places_in_front)
+TEST_CASE(error_gets_places_in_front)
 {
     cfx_error e = {0};
     cfx_fail(&e, CFX_EPARSE, "no digit");
@@ -100,9 +98,8 @@ START_TEST(error_gets_places_in_front)
     ck_assert_str_eq(e.text, "cfx: m.fx:12: no digit");
     ck_assert_int_ne(cfx_fail_at(NULL, "x"), CFX_OK);
 }
-END_TEST
 
-START_TEST(error_is_cut_between_characters)
+TEST_CASE(error_is_cut_between_characters)
 {
     static char text[3 * CFX_ERROR_TEXT];
     for (size_t shift = 0; shift < 4; shift++) {
@@ -119,17 +116,15 @@ START_TEST(error_is_cut_between_characters)
         ck_assert_uint_lt(strlen(e.text), CFX_ERROR_TEXT);
     }
 }
-END_TEST
 
-START_TEST(error_is_one_harmless_line)
+TEST_CASE(error_is_one_harmless_line)
 {
     cfx_error e = {0};
     cfx_fail(&e, CFX_EINVAL, "name 'a\nb\x1B[31m'");
     ck_assert_str_eq(e.text, "name 'a b?[31m'");
 }
-END_TEST
 
-START_TEST(status_has_a_name)
+TEST_CASE(status_has_a_name)
 {
     ck_assert_str_eq(cfx_status_name(CFX_OK), "CFX_OK");
     ck_assert_str_eq(cfx_status_name(CFX_ESHAPE), "CFX_ESHAPE");
@@ -139,9 +134,8 @@ START_TEST(status_has_a_name)
     ck_assert_str_eq(cfx_status_name((cfx_status)-99), "CFX_E?");
     ck_assert_str_eq(cfx_status_name((cfx_status)99), "CFX_E?");
 }
-END_TEST
 
-START_TEST(the_version_is_that_of_the_header)
+TEST_CASE(the_version_is_that_of_the_header)
 {
     char text[32];
     snprintf(text, sizeof(text), "%d.%d.%d", CFX_VERSION_MAJOR,
@@ -150,11 +144,10 @@ START_TEST(the_version_is_that_of_the_header)
     ck_assert_str_eq(cfx_version(), CFX_VERSION);
     ck_assert_int_eq(cfx_version_number(), CFX_VERSION_NUMBER);
 }
-END_TEST
 
 /* ---- Options ---- */
 
-START_TEST(context_refuses_options_that_make_no_sense)
+TEST_CASE(context_refuses_options_that_make_no_sense)
 {
     const cfx_options cases[] = {
         {.size = 0}, {.size = sizeof(cfx_options), .threads = -1},
@@ -172,9 +165,8 @@ START_TEST(context_refuses_options_that_make_no_sense)
         ck_assert(e.text[0]);
     }
 }
-END_TEST
 
-START_TEST(context_reads_longer_and_shorter_options)
+TEST_CASE(context_reads_longer_and_shorter_options)
 {
     struct { cfx_options o; char more[64]; } longer = {
         .o = {.size = sizeof(longer), .threads = 1}};
@@ -190,7 +182,6 @@ START_TEST(context_reads_longer_and_shorter_options)
     ck_assert_int_eq(cfx_context_threads(c), 3);
     cfx_context_free(c);
 }
-END_TEST
 
 static cfx_status new_with_env(const char *name, const char *value,
                                cfx_context **c)
@@ -203,7 +194,7 @@ static cfx_status new_with_env(const char *name, const char *value,
     return st;
 }
 
-START_TEST(context_listens_to_the_environment)
+TEST_CASE(context_listens_to_the_environment)
 {
     cfx_context *c;
     ck_assert_int_eq(new_with_env("CFX_CPU", "plain", &c), CFX_OK);
@@ -219,9 +210,8 @@ START_TEST(context_listens_to_the_environment)
     ck_assert_int_eq(new_with_env("CFX_THREADS", "many", &c), CFX_EINVAL);
     ck_assert_int_eq(new_with_env("CFX_THREADS", "0", &c), CFX_EINVAL);
 }
-END_TEST
 
-START_TEST(context_takes_the_best_processor_level)
+TEST_CASE(context_takes_the_best_processor_level)
 {
     ck_assert(cfx_cpu_has(cfx_context_cpu(ctx)));
     for (int i = (int)cfx_context_cpu(ctx) + 1; i <= CFX_CPU_AVX512; i++)
@@ -229,9 +219,8 @@ START_TEST(context_takes_the_best_processor_level)
     ck_assert_str_eq(cfx_cpu_name(CFX_CPU_AVX2), "avx2");
     ck_assert_str_eq(cfx_cpu_name((cfx_cpu)99), "?");
 }
-END_TEST
 
-START_TEST(context_survives_any_allocation_that_fails)
+TEST_CASE(context_survives_any_allocation_that_fails)
 {
     counter c = {0};
     cfx_options o = counted(&c);
@@ -249,20 +238,18 @@ START_TEST(context_survives_any_allocation_that_fails)
     } while (st);
     ck_assert_int_gt(c.fail_at, 1);
 }
-END_TEST
 
 /* ---- Stopping, messages, random numbers ---- */
 
-START_TEST(check_tells_that_work_was_cancelled)
+TEST_CASE(check_tells_that_work_was_cancelled)
 {
     ck_assert_int_eq(cfx_context_check(ctx, &err), CFX_OK);
     cfx_context_cancel(ctx);
     ck_assert_int_eq(cfx_context_check(ctx, &err), CFX_ECANCEL);
     ck_assert_str_eq(err.text, "cancelled");
 }
-END_TEST
 
-START_TEST(check_tells_that_time_is_up)
+TEST_CASE(check_tells_that_time_is_up)
 {
     cfx_options o = {.size = sizeof(o), .timeout = 0.02};
     cfx_context *c;
@@ -275,14 +262,13 @@ START_TEST(check_tells_that_time_is_up)
     ck_assert_ptr_nonnull(strstr(err.text, "0.02 s"));
     cfx_context_free(c);
 }
-END_TEST
 
 static void keep_message(void *user, cfx_level level, const char *text)
 {
     snprintf(user, 64, "%d %s", (int)level, text);
 }
 
-START_TEST(message_reaches_the_callback_as_one_line)
+TEST_CASE(message_reaches_the_callback_as_one_line)
 {
     char got[64] = "";
     cfx_options o = {.size = sizeof(o), .message = keep_message,
@@ -294,9 +280,8 @@ START_TEST(message_reaches_the_callback_as_one_line)
     cfx_context_free(c);
     cfx_message(ctx, CFX_NOTE, "nobody listens");
 }
-END_TEST
 
-START_TEST(random_is_one_sequence_however_it_is_taken)
+TEST_CASE(random_is_one_sequence_however_it_is_taken)
 {
     uint64_t all[100];
     cfx_context_seed(ctx, 42);
@@ -314,9 +299,8 @@ START_TEST(random_is_one_sequence_however_it_is_taken)
     r = cfx_context_random(ctx, 1);
     ck_assert_uint_ne(cfx_random_bits(r.key, 0), all[0]);
 }
-END_TEST
 
-START_TEST(random_uniform_is_uniform)
+TEST_CASE(random_uniform_is_uniform)
 {
     double sum = 0;
     int low = 0;
@@ -329,7 +313,6 @@ START_TEST(random_uniform_is_uniform)
     ck_assert_double_eq_tol(sum / 100000, 0.5, 0.005);
     ck_assert_int_lt(abs(low - 10000), 300);
 }
-END_TEST
 
 /* ---- Slots ---- */
 
@@ -353,7 +336,7 @@ static void *make_nothing(cfx_context *c)
     return NULL;
 }
 
-START_TEST(slot_is_made_once_and_freed_with_the_context)
+TEST_CASE(slot_is_made_once_and_freed_with_the_context)
 {
     static const cfx_slot none = {make_nothing, free_slot};
     static const cfx_slot first = {make_slot, free_slot};
@@ -372,11 +355,10 @@ START_TEST(slot_is_made_once_and_freed_with_the_context)
     cfx_context_free(c);
     ck_assert_int_eq(slots_freed, 2);
 }
-END_TEST
 
 /* ---- Text ---- */
 
-START_TEST(buf_adds_text_of_all_kinds)
+TEST_CASE(buf_adds_text_of_all_kinds)
 {
     cfx_buf b;
     cfx_buf_init(&b, ctx);
@@ -395,9 +377,8 @@ START_TEST(buf_adds_text_of_all_kinds)
     ck_assert_str_eq(b.s, "!");
     cfx_buf_release(&b);
 }
-END_TEST
 
-START_TEST(buf_grows_to_any_length)
+TEST_CASE(buf_grows_to_any_length)
 {
     cfx_buf b;
     cfx_buf_init(&b, ctx);
@@ -414,9 +395,8 @@ START_TEST(buf_grows_to_any_length)
     free(big);
     cfx_buf_release(&b);
 }
-END_TEST
 
-START_TEST(buf_stays_failed_without_memory)
+TEST_CASE(buf_stays_failed_without_memory)
 {
     counter c = {.fail_at = 1000};
     cfx_options o = counted(&c);
@@ -436,11 +416,10 @@ START_TEST(buf_stays_failed_without_memory)
     cfx_context_free(small);
     ck_assert_int_eq(c.held, 0);
 }
-END_TEST
 
 /* ---- Numbers ---- */
 
-START_TEST(float_is_written_as_python_writes_it)
+TEST_CASE(float_is_written_as_python_writes_it)
 {
     static const struct { double v; const char *text; } cases[] = {
         {0.0, "0.0"}, {-0.0, "-0.0"}, {1, "1.0"}, {-3, "-3.0"}, {0.1, "0.1"},
@@ -464,9 +443,8 @@ START_TEST(float_is_written_as_python_writes_it)
     }
     cfx_buf_release(&b);
 }
-END_TEST
 
-START_TEST(float_reads_back_and_has_no_digit_too_many)
+TEST_CASE(float_reads_back_and_has_no_digit_too_many)
 {
     cfx_buf b;
     cfx_buf_init(&b, ctx);
@@ -491,9 +469,8 @@ START_TEST(float_reads_back_and_has_no_digit_too_many)
     }
     cfx_buf_release(&b);
 }
-END_TEST
 
-START_TEST(numbers_do_not_depend_on_the_locale)
+TEST_CASE(numbers_do_not_depend_on_the_locale)
 {
     static const char *const locales[] = {"de_DE.UTF-8", "de_DE",
                                           "fr_FR.UTF-8"};
@@ -512,9 +489,8 @@ START_TEST(numbers_do_not_depend_on_the_locale)
     cfx_buf_release(&b);
     setlocale(LC_ALL, "C");
 }
-END_TEST
 
-START_TEST(sizes_are_checked)
+TEST_CASE(sizes_are_checked)
 {
     size_t v;
     ck_assert(cfx_mul_size(&v, 1 << 20, 1 << 20) && v == (size_t)1 << 40);
@@ -522,11 +498,10 @@ START_TEST(sizes_are_checked)
     ck_assert(cfx_add_size(&v, SIZE_MAX - 1, 1) && v == SIZE_MAX);
     ck_assert(!cfx_add_size(&v, SIZE_MAX, 1));
 }
-END_TEST
 
 /* ---- Arrays ---- */
 
-START_TEST(arrays_grow_in_few_steps_and_keep_their_elements)
+TEST_CASE(arrays_grow_in_few_steps_and_keep_their_elements)
 {
     counter c = {.fail_at = LONG_MAX};
     cfx_options o = counted(&c);
@@ -551,9 +526,8 @@ START_TEST(arrays_grow_in_few_steps_and_keep_their_elements)
     ck_assert_uint_eq(cfx_context_memory(own), 0);
     cfx_context_free(own);
 }
-END_TEST
 
-START_TEST(an_array_that_cannot_grow_stays_as_it_is)
+TEST_CASE(an_array_that_cannot_grow_stays_as_it_is)
 {
     counter c = {.fail_at = LONG_MAX};
     cfx_options o = counted(&c);
@@ -577,14 +551,13 @@ START_TEST(an_array_that_cannot_grow_stays_as_it_is)
     cfx_free(own, item, cap * sizeof(*item));
     cfx_context_free(own);
 }
-END_TEST
 
 /* ---- Maps ---- */
 
 enum { KEYS = 3000 };
 static char key[KEYS][12];
 
-START_TEST(map_finds_what_was_put_and_not_removed)
+TEST_CASE(map_finds_what_was_put_and_not_removed)
 {
     cfx_map m;
     bool in[KEYS] = {0}, added;
@@ -620,9 +593,8 @@ START_TEST(map_finds_what_was_put_and_not_removed)
         ck_assert(!cfx_map_get(&m, key[i], strlen(key[i])) == !in[i]);
     cfx_map_release(&m);
 }
-END_TEST
 
-START_TEST(map_compares_lengths_and_bytes)
+TEST_CASE(map_compares_lengths_and_bytes)
 {
     cfx_map m;
     cfx_map_init(&m, ctx);
@@ -635,9 +607,8 @@ START_TEST(map_compares_lengths_and_bytes)
     ck_assert_ptr_null(cfx_map_get(&m, "a\0c", 3));
     cfx_map_release(&m);
 }
-END_TEST
 
-START_TEST(map_is_unchanged_when_it_cannot_grow)
+TEST_CASE(map_is_unchanged_when_it_cannot_grow)
 {
     counter c = {.fail_at = 1000};
     cfx_options o = counted(&c);
@@ -660,12 +631,11 @@ START_TEST(map_is_unchanged_when_it_cannot_grow)
     cfx_context_free(small);
     ck_assert_int_eq(c.held, 0);
 }
-END_TEST
 
 /* ---- Arenas ---- */
 
 /* The allocator of a caller promises 64 bytes only. */
-START_TEST(aligned_memory_is_aligned_whatever_gives_it)
+TEST_CASE(aligned_memory_is_aligned_whatever_gives_it)
 {
     counter c = {.fail_at = LONG_MAX};
     cfx_options options[] = {{.size = sizeof(cfx_options)}, counted(&c)};
@@ -692,9 +662,8 @@ START_TEST(aligned_memory_is_aligned_whatever_gives_it)
     }
     ck_assert_int_eq(c.held, 0);
 }
-END_TEST
 
-START_TEST(arena_pieces_are_aligned_and_apart)
+TEST_CASE(arena_pieces_are_aligned_and_apart)
 {
     cfx_arena a;
     unsigned char *p[500];
@@ -717,55 +686,5 @@ START_TEST(arena_pieces_are_aligned_and_apart)
     cfx_arena_release(&a);
     cfx_arena_release(&a);
 }
-END_TEST
 
-static Suite *base_suite(void)
-{
-    Suite *s = suite_create("base");
-    TCase *t = tcase_create("base");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 60);
-    tcase_add_test(t, error_keeps_the_first_text);
-    tcase_add_test(t, error_is_passed_on_with_all_that_it_tells);
-    tcase_add_test(t, error_gets_places_in_front);
-    tcase_add_test(t, error_is_cut_between_characters);
-    tcase_add_test(t, error_is_one_harmless_line);
-    tcase_add_test(t, status_has_a_name);
-    tcase_add_test(t, the_version_is_that_of_the_header);
-    tcase_add_test(t, context_refuses_options_that_make_no_sense);
-    tcase_add_test(t, context_reads_longer_and_shorter_options);
-    tcase_add_test(t, context_listens_to_the_environment);
-    tcase_add_test(t, context_takes_the_best_processor_level);
-    tcase_add_test(t, context_survives_any_allocation_that_fails);
-    tcase_add_test(t, check_tells_that_work_was_cancelled);
-    tcase_add_test(t, check_tells_that_time_is_up);
-    tcase_add_test(t, message_reaches_the_callback_as_one_line);
-    tcase_add_test(t, random_is_one_sequence_however_it_is_taken);
-    tcase_add_test(t, random_uniform_is_uniform);
-    tcase_add_test(t, slot_is_made_once_and_freed_with_the_context);
-    tcase_add_test(t, buf_adds_text_of_all_kinds);
-    tcase_add_test(t, buf_grows_to_any_length);
-    tcase_add_test(t, buf_stays_failed_without_memory);
-    tcase_add_test(t, float_is_written_as_python_writes_it);
-    tcase_add_test(t, float_reads_back_and_has_no_digit_too_many);
-    tcase_add_test(t, numbers_do_not_depend_on_the_locale);
-    tcase_add_test(t, sizes_are_checked);
-    tcase_add_test(t, arrays_grow_in_few_steps_and_keep_their_elements);
-    tcase_add_test(t, an_array_that_cannot_grow_stays_as_it_is);
-    tcase_add_test(t, map_finds_what_was_put_and_not_removed);
-    tcase_add_test(t, map_compares_lengths_and_bytes);
-    tcase_add_test(t, map_is_unchanged_when_it_cannot_grow);
-    tcase_add_test(t, aligned_memory_is_aligned_whatever_gives_it);
-    tcase_add_test(t, arena_pieces_are_aligned_and_apart);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(base_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(base, .setup = setup, .teardown = teardown, .timeout = 60)

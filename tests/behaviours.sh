@@ -10,13 +10,14 @@ cd "$srcdir/tests" || exit 99
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
+tests='s/^TEST_[CE]A[SC][EH](\([a-z_A-Z0-9]*\)[,)].*/\1/p'
 # Names, and names with the file that has them.
 {
     for f in ./*.c; do
-        sed -n 's/^ *START_TEST(\([a-z_A-Z0-9]*\)).*/\1/p' "$f" |
+        sed -n "$tests" "$f" |
             sed "s/\$/ ${f##*/}/;s/\.c\$//"
     done
-    sed -n 's/^ *START_TEST(\([a-z_A-Z0-9]*\)).*/\1/p' ./*.c
+    sed -n "$tests" ./*.c
     for f in ./*.c ./*.sh golden/code/*.txt golden/text/*.txt oracle/*.py; do
         f=${f##*/}
         echo "${f%.*}"

@@ -4,7 +4,6 @@
  * golden/code has what PyTorch wrote of each (tests/oracle/code_golden.py).
  */
 #define _POSIX_C_SOURCE 200809L
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "counted.h"
 #include "format/print.h"
 #include "sections.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -210,7 +210,7 @@ static void check_file(const char *name)
     free(text);
 }
 
-START_TEST(every_option_gives_what_pytorch_prints)
+TEST_CASE(every_option_gives_what_pytorch_prints)
 {
     DIR *dir = opendir(data_path("golden/code"));
     int count = 0;
@@ -223,7 +223,6 @@ START_TEST(every_option_gives_what_pytorch_prints)
     closedir(dir);
     ck_assert_int_gt(count, 40);
 }
-END_TEST
 
 static const char model[] =
     "# cfx 1\nNet()\n\ngraph():\n"
@@ -234,7 +233,7 @@ static const char model[] =
     "(%relu,), kwargs = {})\n"
     "    return (%neg,)\n";
 
-START_TEST(each_failed_allocation_is_told)
+TEST_CASE(each_failed_allocation_is_told)
 {
     cfx_module *gm = parse(model, strlen(model));
     for (int i = 0; i < NFORMS; i++)
@@ -253,9 +252,8 @@ START_TEST(each_failed_allocation_is_told)
         }
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(a_sink_may_refuse)
+TEST_CASE(a_sink_may_refuse)
 {
     cfx_module *gm = parse(model, strlen(model));
     for (int i = 0; i < NFORMS; i++) {
@@ -268,7 +266,6 @@ START_TEST(a_sink_may_refuse)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
 static cfx_status fail_transform(void *user, const cfx_code_line *line,
                                  size_t n, cfx_code_body *to,
@@ -280,7 +277,7 @@ static cfx_status fail_transform(void *user, const cfx_code_line *line,
     return cfx_fail(error, CFX_EUSER, "%s", (const char *)user);
 }
 
-START_TEST(a_transform_may_refuse)
+TEST_CASE(a_transform_may_refuse)
 {
     cfx_module *gm = parse(model, strlen(model));
     char words[] = "not today";
@@ -297,10 +294,9 @@ START_TEST(a_transform_may_refuse)
     cfx_buf_release(&b);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* torch.fx's lineno_map, in classes one below the other. */
-START_TEST(lines_are_counted_through_classes)
+TEST_CASE(lines_are_counted_through_classes)
 {
     static const char text[] =
         "# cfx 1\nNet(\n  (child): Inner()\n)\n\ngraph():\n"
@@ -324,23 +320,5 @@ START_TEST(lines_are_counted_through_classes)
     cfx_buf_release(&b);
     cfx_module_unref(gm);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("code");
-    TCase *c = tcase_create("code");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 600);
-    tcase_add_test(c, every_option_gives_what_pytorch_prints);
-    tcase_add_test(c, each_failed_allocation_is_told);
-    tcase_add_test(c, a_sink_may_refuse);
-    tcase_add_test(c, a_transform_may_refuse);
-    tcase_add_test(c, lines_are_counted_through_classes);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(code, .setup = setup, .teardown = teardown, .timeout = 600)

@@ -5,7 +5,6 @@
  * their C text as they were.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "counted.h"
 #include "format/print.h"
 #include "sections.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -133,7 +133,7 @@ static void check_file(const char *name)
     free(text);
 }
 
-START_TEST(odd_graphs_come_back_from_their_c)
+TEST_CASE(odd_graphs_come_back_from_their_c)
 {
     DIR *dir = opendir(data_path("golden/code"));
     int count = 0;
@@ -147,7 +147,6 @@ START_TEST(odd_graphs_come_back_from_their_c)
     ck_assert_int_gt(count, 35);
     ck_assert_int_gt(back, 20);
 }
-END_TEST
 
 static const char names[] =
     "# cfx 1\nNet()\n\ngraph():\n"
@@ -177,7 +176,7 @@ static const char names[] =
     "(args = (%cfx_relu,), kwargs = {})\n"
     "    return {'out': (%__x, [1, (2, 'th\"ree?\?/')])}\n";
 
-START_TEST(names_that_c_knows_are_changed_and_kept)
+TEST_CASE(names_that_c_knows_are_changed_and_kept)
 {
     cfx_module *gm = parsed(ctx, names);
     cfx_buf b;
@@ -197,7 +196,6 @@ START_TEST(names_that_c_knows_are_changed_and_kept)
     check_back("names", gm);
     cfx_module_unref(gm);
 }
-END_TEST
 
 static const char defaults[] =
     "# cfx 1\nNet()\n\ngraph():\n"
@@ -211,7 +209,7 @@ static const char defaults[] =
     "(args = (%x, %scale), kwargs = {})\n"
     "    return (%mul, %word, %pair, %_rest)\n";
 
-START_TEST(defaults_are_taken_when_nothing_is_given)
+TEST_CASE(defaults_are_taken_when_nothing_is_given)
 {
     cfx_module *gm = parsed(ctx, defaults);
     compiled_file f;
@@ -241,7 +239,6 @@ START_TEST(defaults_are_taken_when_nothing_is_given)
     compile_release(&f);
     cfx_module_unref(gm);
 }
-END_TEST
 
 static const char nested[] =
     "# cfx 1\n"
@@ -279,7 +276,7 @@ static const char nested[] =
     "(args = (%mul, %bias), kwargs = {})\n"
     "    return %add\n";
 
-START_TEST(graphs_within_modules_are_built_too)
+TEST_CASE(graphs_within_modules_are_built_too)
 {
     cfx_module *gm = parsed(ctx, nested), *built = NULL;
     compiled_file f;
@@ -302,7 +299,6 @@ START_TEST(graphs_within_modules_are_built_too)
     compile_release(&f);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- recompile ---- */
 
@@ -338,7 +334,7 @@ static const char twice[] =
     "(args = (%x, %x), kwargs = {})\n"
     "    return %add\n";
 
-START_TEST(recompiled_modules_run_what_was_compiled)
+TEST_CASE(recompiled_modules_run_what_was_compiled)
 {
     cfx_module *gm = parsed(ctx, twice);
     cfx_value x = one_float(3), y;
@@ -367,9 +363,8 @@ START_TEST(recompiled_modules_run_what_was_compiled)
     cfx_value_unref(x);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(a_missing_compiler_is_an_error)
+TEST_CASE(a_missing_compiler_is_an_error)
 {
     cfx_module *gm = parsed(ctx, twice);
     cfx_compile_options how = {.size = sizeof(how),
@@ -384,9 +379,8 @@ START_TEST(a_missing_compiler_is_an_error)
     ck_assert_ptr_null(cfx_graph_module_compiled(gm));
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(temporary_files_are_removed)
+TEST_CASE(temporary_files_are_removed)
 {
     char dir[] = "/tmp/cfx-test-XXXXXX", keep[64];
     cfx_module *gm = parsed(ctx, twice);
@@ -404,11 +398,10 @@ START_TEST(temporary_files_are_removed)
     ck_assert_int_eq(rmdir(dir), 0);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Failures ---- */
 
-START_TEST(what_has_no_c_text_is_refused)
+TEST_CASE(what_has_no_c_text_is_refused)
 {
     cfx_module *gm = parsed(ctx, twice);
     cfx_node *add = cfx_graph_find(cfx_graph_module_graph(gm), "add");
@@ -423,11 +416,10 @@ START_TEST(what_has_no_c_text_is_refused)
     cfx_value_unref(x);
     cfx_module_unref(gm);
 }
-END_TEST
 
 static const char *const texts[] = {names, defaults, nested};
 
-START_TEST(each_failed_allocation_is_told)
+TEST_EACH(each_failed_allocation_is_told, 3)
 {
     cfx_module *gm = parsed(ctx, texts[_i]);
     for (long n = 0;; n = n < 100 ? n + 1 : n + 7) {
@@ -445,9 +437,8 @@ START_TEST(each_failed_allocation_is_told)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(each_failed_allocation_of_compiled_code_is_told)
+TEST_CASE(each_failed_allocation_of_compiled_code_is_told)
 {
     cfx_module *gm = parsed(ctx, nested), *m, *traced;
     compiled_file f;
@@ -469,9 +460,8 @@ START_TEST(each_failed_allocation_of_compiled_code_is_told)
     compile_release(&f);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(a_sink_may_refuse)
+TEST_CASE(a_sink_may_refuse)
 {
     cfx_module *gm = parsed(ctx, names);
     for (int n = 0; n < 2; n++) {
@@ -481,29 +471,5 @@ START_TEST(a_sink_may_refuse)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("codegen");
-    TCase *c = tcase_create("codegen");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 600);
-    tcase_add_test(c, odd_graphs_come_back_from_their_c);
-    tcase_add_test(c, names_that_c_knows_are_changed_and_kept);
-    tcase_add_test(c, defaults_are_taken_when_nothing_is_given);
-    tcase_add_test(c, graphs_within_modules_are_built_too);
-    tcase_add_test(c, recompiled_modules_run_what_was_compiled);
-    tcase_add_test(c, a_missing_compiler_is_an_error);
-    tcase_add_test(c, temporary_files_are_removed);
-    tcase_add_test(c, what_has_no_c_text_is_refused);
-    tcase_add_loop_test(c, each_failed_allocation_is_told, 0, 3);
-    tcase_add_test(c, each_failed_allocation_of_compiled_code_is_told);
-    tcase_add_test(c, a_sink_may_refuse);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(codegen, .setup = setup, .teardown = teardown, .timeout = 600)

@@ -3,7 +3,6 @@
  * text, their code, their results and the types that are known before, against
  * PyTorch's. tests/oracle/control.py wrote the golden, and tells its form.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,8 @@
 #include <cfx/graph_module.h>
 #include <cfx/interp.h>
 #include <cfx/text.h>
+
+#include "unit.h"
 
 enum { MAX_VALUES = 8 };
 
@@ -33,7 +34,7 @@ static void teardown(void)
     cfx_context_free(ctx);
 }
 
-static char *read_golden(void)
+static bool read_golden(void)
 {
     char path[512];
     const char *src = getenv("srcdir");
@@ -47,7 +48,8 @@ static char *read_golden(void)
         text[n] = '\0';
         fclose(f);
     }
-    return text;
+    golden = text;
+    return text != NULL;
 }
 
 /* ---- Lines of the golden ---- */
@@ -287,31 +289,27 @@ static void check_program(const char *at)
     ck_assert(!*at || begins(at, "== "));
 }
 
-START_TEST(exported_programs_give_what_pytorch_gives)
+/* How many programs the golden has. */
+static int count_programs(void)
+{
+    int n = 0;
+    for (const char *at = golden; at && (at = strstr(at, "== ")); at += 3)
+        n++;
+    return n;
+}
+
+TEST_EACH(exported_programs_give_what_pytorch_gives, count_programs())
 {
     const char *at = golden;
     for (int i = 0; i < _i; i++)
         at = strstr(at, "\n== ") + 1;
     check_program(strchr(at, '\n') + 1);
 }
-END_TEST
 
-int main(void)
+TEST_CASE(the_golden_has_programs)
 {
-    int n = 0;
-    Suite *s = suite_create("control_golden");
-    TCase *t = tcase_create("programs");
-    tcase_set_timeout(t, 60);
-    golden = read_golden();
-    for (const char *at = golden; at && (at = strstr(at, "== ")); at += 3)
-        n++;
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_loop_test(t, exported_programs_give_what_pytorch_gives, 0, n);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    free(golden);
-    return failed || !n ? EXIT_FAILURE : EXIT_SUCCESS;
+    ck_assert_int_gt(count_programs(), 0);
 }
+
+TEST_SUITE(control_golden, .ready = read_golden, .setup = setup,
+           .teardown = teardown, .timeout = 60)

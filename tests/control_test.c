@@ -4,6 +4,7 @@
 #include <cfx/tracer.h>
 
 #include "tests/control_test.h"
+#include "unit.h"
 
 /* ---- GraphModules called by GraphModules ---- */
 
@@ -45,16 +46,15 @@ static const char nested[] =
     "(%v, %k), kwargs = {})\n"
     "    return %mul\n";
 
-START_TEST(graph_modules_are_called_by_others)
+TEST_CASE(graph_modules_are_called_by_others)
 {
     cfx_value x = floats(2, 1);
     model(nested);
     ck_assert_float_eq(run(&x, 1), 30);
 }
-END_TEST
 
 /* text.h promises it of the superset. */
-START_TEST(graphs_of_children_are_written_and_read)
+TEST_CASE(graphs_of_children_are_written_and_read)
 {
     char *text = NULL;
     size_t len;
@@ -65,10 +65,9 @@ START_TEST(graphs_of_children_are_written_and_read)
     ck_assert_str_eq(text, nested);
     free(text);
 }
-END_TEST
 
 /* PyTorch's own text has no such thing: a script may add it. */
-START_TEST(graphs_of_children_may_follow_the_text_of_torch)
+TEST_CASE(graphs_of_children_may_follow_the_text_of_torch)
 {
     static const char text[] =
         "Net(\n"
@@ -96,18 +95,16 @@ START_TEST(graphs_of_children_may_follow_the_text_of_torch)
     model(text);
     ck_assert_float_eq(run(&x, 1), 7);
 }
-END_TEST
 
-START_TEST(graphs_of_children_lint)
+TEST_CASE(graphs_of_children_lint)
 {
     model(nested);
     for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
         ck_assert_msg(!cfx_graph_lint(cfx_graph_module_graph(m), &err), "%s",
                       err.text);
 }
-END_TEST
 
-START_TEST(nested_interpreters_serve_many_runs)
+TEST_CASE(nested_interpreters_serve_many_runs)
 {
     cfx_interp it = {0};
     cfx_value x = floats(2, 1), out;
@@ -125,9 +122,8 @@ START_TEST(nested_interpreters_serve_many_runs)
     cfx_interp_release(&it);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(errors_tell_the_submodule)
+TEST_CASE(errors_tell_the_submodule)
 {
     static const char before[] =
         "# cfx 1\n"
@@ -164,10 +160,9 @@ START_TEST(errors_tell_the_submodule)
     model(text);
     fails(CFX_ESHAPE, "args = (%x, 5), kwargs = {}) in submodule a.inner");
 }
-END_TEST
 
 /* PyTorch's text of a graph that torch.export made under no_grad. */
-START_TEST(graphs_that_the_text_lacks_are_asked_for)
+TEST_CASE(graphs_that_the_text_lacks_are_asked_for)
 {
     static const char text[] =
         "GraphModule(\n"
@@ -198,7 +193,6 @@ START_TEST(graphs_that_the_text_lacks_are_asked_for)
     cfx_value x = floats(2, 1);
     ck_assert_float_eq(run(&x, 1), 2);
 }
-END_TEST
 
 /* The arguments of the call, one line of a graph around a child `f` with
  * placeholders `x`, and what `params` adds. */
@@ -229,7 +223,7 @@ static const char second[] =
     "    %add : [num_users=1] = call_function[target=operator.add](args = "
     "(%x, %y), kwargs = {})\n";
 
-START_TEST(children_bind_keywords_and_defaults)
+TEST_CASE(children_bind_keywords_and_defaults)
 {
     static const struct { const char *args; float y; } cases[] = {
         {"(args = (%x,), kwargs = {})", 4},
@@ -243,9 +237,8 @@ START_TEST(children_bind_keywords_and_defaults)
         ck_assert_float_eq(run(&x, 1), cases[i].y);
     }
 }
-END_TEST
 
-START_TEST(children_refuse_arguments_they_do_not_take)
+TEST_CASE(children_refuse_arguments_they_do_not_take)
 {
     static const struct { const char *args, *text; } cases[] = {
         {"(args = (%x, 1, 2), kwargs = {})",
@@ -264,9 +257,8 @@ START_TEST(children_refuse_arguments_they_do_not_take)
         fails(CFX_EINVAL, cases[i].text);
     }
 }
-END_TEST
 
-START_TEST(children_take_the_rest)
+TEST_CASE(children_take_the_rest)
 {
     cfx_value x = floats(2, 1);
     call_child("(args = (%x, 5, 6), kwargs = {k: 7})",
@@ -282,7 +274,6 @@ START_TEST(children_take_the_rest)
                "(args = (%mul, %k), kwargs = {})\n", "%add");
     ck_assert_float_eq(run(&x, 1), 13);
 }
-END_TEST
 
 /* ---- From C, in scopes of all classes ---- */
 
@@ -323,16 +314,15 @@ static const char twice[] =
     "(%x, %x), kwargs = {})\n"
     "    return %add\n";
 
-START_TEST(forwards_in_c_call_graphs)
+TEST_CASE(forwards_in_c_call_graphs)
 {
     cfx_value x = floats(2, 1);
     ck_assert_int_eq(cfx_register_module_type(ctx, &Twice, &err), 0);
     model(twice);
     ck_assert_float_eq(run(&x, 1), 4);
 }
-END_TEST
 
-START_TEST(graphs_are_called_where_nothing_runs)
+TEST_CASE(graphs_are_called_where_nothing_runs)
 {
     const cfx_scope_class *classes[] = {&cfx_eager_class, &cfx_meta_class};
     ck_assert_int_eq(cfx_register_module_type(ctx, &Twice, &err), 0);
@@ -352,7 +342,6 @@ START_TEST(graphs_are_called_where_nothing_runs)
         cfx_value_unref(x);
     }
 }
-END_TEST
 
 static cfx_status stop_call_module(cfx_scope *s, cfx_module *m,
                                    const char *path, const cfx_value *in,
@@ -367,7 +356,7 @@ static cfx_status stop_call_module(cfx_scope *s, cfx_module *m,
     return cfx_module_forward(s, m, in, out);
 }
 
-START_TEST(classes_of_scopes_may_stop_at_graphs)
+TEST_CASE(classes_of_scopes_may_stop_at_graphs)
 {
     cfx_scope_class stop = cfx_eager_class;
     cfx_scope s;
@@ -381,7 +370,6 @@ START_TEST(classes_of_scopes_may_stop_at_graphs)
     cfx_scope_release(&s);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* Refuses additions, but does not return that. */
 static cfx_status quiet_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
@@ -391,7 +379,7 @@ static cfx_status quiet_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
     return cfx_call_eager(call, out);
 }
 
-START_TEST(failures_that_only_the_scope_knows_tell_the_submodule)
+TEST_CASE(failures_that_only_the_scope_knows_tell_the_submodule)
 {
     cfx_scope_class quiet = cfx_eager_class;
     cfx_scope s;
@@ -411,7 +399,6 @@ START_TEST(failures_that_only_the_scope_knows_tell_the_submodule)
     cfx_scope_release(&s);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* Trace the model anew in its place; its nodes, "op:target" in a row. */
 static const char *retrace(const cfx_trace_options *o)
@@ -439,7 +426,7 @@ static bool is_graph(void *user, const cfx_module *m, const char *path)
 }
 
 /* torch.fx's test: a GraphModule is traced through, or is one node. */
-START_TEST(tracing_graphmodules_as_leaf_submodules)
+TEST_CASE(tracing_graphmodules_as_leaf_submodules)
 {
     cfx_trace_options leaf = {.size = sizeof(leaf), .is_leaf = is_graph};
     cfx_value x = floats(2, 1);
@@ -453,10 +440,9 @@ START_TEST(tracing_graphmodules_as_leaf_submodules)
     x = floats(2, 1);
     ck_assert_float_eq(run(&x, 1), 30);
 }
-END_TEST
 
 /* A forward in C that calls a graph, and a graph that is an argument. */
-START_TEST(graphs_are_traced_where_c_calls_them)
+TEST_CASE(graphs_are_traced_where_c_calls_them)
 {
     cfx_value x = floats(2, 1);
     ck_assert_int_eq(cfx_register_module_type(ctx, &Twice, &err), 0);
@@ -483,7 +469,6 @@ START_TEST(graphs_are_traced_where_c_calls_them)
     x = floats(2, 1);
     ck_assert_float_eq(run(&x, 1), -1);
 }
-END_TEST
 
 /* ---- Depth ---- */
 
@@ -512,7 +497,7 @@ static void tower(size_t n)
     gm = m;
 }
 
-START_TEST(nesting_has_a_limit)
+TEST_CASE(nesting_has_a_limit)
 {
     cfx_value x = floats(2, 1);
     tower(257);
@@ -521,7 +506,6 @@ START_TEST(nesting_has_a_limit)
     fails(CFX_EGRAPH, "GraphModules call each other to a depth of more than "
           "256; While executing %f : ");
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -537,7 +521,7 @@ static void chain(char *to, size_t size, int n)
                                i ? "v" : "x", i);
 }
 
-START_TEST(values_of_children_end_with_their_last_use)
+TEST_CASE(values_of_children_end_with_their_last_use)
 {
     char body[4096];
     cfx_interp it = {0};
@@ -553,7 +537,6 @@ START_TEST(values_of_children_end_with_their_last_use)
     cfx_interp_release(&it);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* ---- Ways to run ---- */
 
@@ -573,7 +556,7 @@ static void ready(cfx_interp *it, const cfx_interp_options *o)
                   "%s", err.text);
 }
 
-START_TEST(boxed_run_takes_one_value_a_placeholder)
+TEST_CASE(boxed_run_takes_one_value_a_placeholder)
 {
     static const char *const texts[] = {
         "Interpreter.boxed_run expected 2 arguments for placeholders but "
@@ -604,10 +587,9 @@ START_TEST(boxed_run_takes_one_value_a_placeholder)
     err = (cfx_error){0};
     cfx_interp_release(&it);
 }
-END_TEST
 
 /* The input ends with its last use, although the caller had it. */
-START_TEST(boxed_inputs_end_with_their_last_use)
+TEST_CASE(boxed_inputs_end_with_their_last_use)
 {
     cfx_interp it = {0};
     cfx_value in[2] = {floats(1 << 20, 1), cfx_int(1)}, out;
@@ -619,9 +601,8 @@ START_TEST(boxed_inputs_end_with_their_last_use)
     cfx_value_unref(out);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(interpreter_star_star_kwargs)
+TEST_CASE(interpreter_star_star_kwargs)
 {
     static const char text[] =
         "graph():\n"
@@ -650,9 +631,8 @@ START_TEST(interpreter_star_star_kwargs)
     cfx_value_unref(pair[0]);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(interpreter_other_graph)
+TEST_CASE(interpreter_other_graph)
 {
     cfx_interp it = {0};
     cfx_graph *g;
@@ -671,10 +651,9 @@ START_TEST(interpreter_other_graph)
     cfx_graph_free(g);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* torch.fx's Interpreter.fetch_attr: a path may name what is in a child. */
-START_TEST(fetch)
+TEST_CASE(fetch)
 {
     static const char text[] =
         "# cfx 1\n"
@@ -702,7 +681,6 @@ START_TEST(fetch)
     cfx_interp_release(&it);
     cfx_scope_release(&s);
 }
-END_TEST
 
 static size_t told[2], times;
 
@@ -714,7 +692,7 @@ static void tell(void *user, size_t done, size_t total)
     ck_assert_uint_eq(done, ++times);
 }
 
-START_TEST(progress_is_told_after_each_node)
+TEST_CASE(progress_is_told_after_each_node)
 {
     cfx_interp it = {0};
     cfx_value x = floats(2, 1), out;
@@ -729,9 +707,8 @@ START_TEST(progress_is_told_after_each_node)
     cfx_interp_release(&it);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(runs_may_stop_after_each_node)
+TEST_CASE(runs_may_stop_after_each_node)
 {
     static const char *const names[] = {"x", "y", "add", "neg", "output"};
     cfx_interp it = {0};
@@ -761,48 +738,5 @@ START_TEST(runs_may_stop_after_each_node)
     cfx_interp_release(&it);
     cfx_value_unref(x);
 }
-END_TEST
 
-static Suite *suite(void)
-{
-    Suite *s = suite_create("control");
-    TCase *t = tcase_create("control");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, graph_modules_are_called_by_others);
-    tcase_add_test(t, graphs_of_children_are_written_and_read);
-    tcase_add_test(t, graphs_of_children_may_follow_the_text_of_torch);
-    tcase_add_test(t, graphs_of_children_lint);
-    tcase_add_test(t, nested_interpreters_serve_many_runs);
-    tcase_add_test(t, errors_tell_the_submodule);
-    tcase_add_test(t, graphs_that_the_text_lacks_are_asked_for);
-    tcase_add_test(t, children_bind_keywords_and_defaults);
-    tcase_add_test(t, children_refuse_arguments_they_do_not_take);
-    tcase_add_test(t, children_take_the_rest);
-    tcase_add_test(t, forwards_in_c_call_graphs);
-    tcase_add_test(t, graphs_are_called_where_nothing_runs);
-    tcase_add_test(t, classes_of_scopes_may_stop_at_graphs);
-    tcase_add_test(t, failures_that_only_the_scope_knows_tell_the_submodule);
-    tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
-    tcase_add_test(t, graphs_are_traced_where_c_calls_them);
-    tcase_add_test(t, nesting_has_a_limit);
-    tcase_add_test(t, values_of_children_end_with_their_last_use);
-    tcase_add_test(t, boxed_run_takes_one_value_a_placeholder);
-    tcase_add_test(t, boxed_inputs_end_with_their_last_use);
-    tcase_add_test(t, interpreter_star_star_kwargs);
-    tcase_add_test(t, interpreter_other_graph);
-    tcase_add_test(t, fetch);
-    tcase_add_test(t, progress_is_told_after_each_node);
-    tcase_add_test(t, runs_may_stop_after_each_node);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(suite());
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(control, .setup = setup, .teardown = teardown, .timeout = 60)

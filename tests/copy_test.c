@@ -5,10 +5,11 @@
 #include "tensor_test.h"
 
 #include "tensor/dlpack.h"
+#include "unit.h"
 
 /* ---- Copies ---- */
 
-START_TEST(copy_moves_any_layout_to_any_other)
+TEST_CASE(copy_moves_any_layout_to_any_other)
 {
     static const int64_t shapes[][4] = {
         {1, 1, 1, 1}, {2, 3, 4, 5}, {7, 1, 17, 33}, {16, 16, 1, 1},
@@ -31,9 +32,8 @@ START_TEST(copy_moves_any_layout_to_any_other)
             cfx_tensor_unref(b);
         }
 }
-END_TEST
 
-START_TEST(copy_is_the_same_on_threads)
+TEST_CASE(copy_is_the_same_on_threads)
 {
     static const int64_t shape[] = {200, 3, 301};
 
@@ -48,9 +48,8 @@ START_TEST(copy_is_the_same_on_threads)
         cfx_tensor_unref(b);
     }
 }
-END_TEST
 
-START_TEST(copy_leaves_gaps_untouched)
+TEST_CASE(copy_leaves_gaps_untouched)
 {
     cfx_tensor *a = new_tensor(CFX_F32, "4,4"), *b = new_tensor(CFX_F32, "8,8");
 
@@ -67,9 +66,8 @@ START_TEST(copy_leaves_gaps_untouched)
     cfx_tensor_unref(a);
     cfx_tensor_unref(b);
 }
-END_TEST
 
-START_TEST(copy_repeats_an_axis_of_stride_0)
+TEST_CASE(copy_repeats_an_axis_of_stride_0)
 {
     cfx_tensor *a = new_tensor(CFX_F32, "3");
     cfx_tensor *b = new_tensor(CFX_F32, "4,3,50");
@@ -82,9 +80,8 @@ START_TEST(copy_repeats_an_axis_of_stride_0)
     cfx_tensor_unref(a);
     cfx_tensor_unref(b);
 }
-END_TEST
 
-START_TEST(copy_reads_and_writes_unaligned_memory)
+TEST_CASE(copy_reads_and_writes_unaligned_memory)
 {
     static _Alignas(8) char from[8 * 40 + 1], to[8 * 40 + 1];
     int64_t shape[] = {40};
@@ -104,9 +101,8 @@ START_TEST(copy_reads_and_writes_unaligned_memory)
             cfx_tensor_unref(y);
         }
 }
-END_TEST
 
-START_TEST(copy_rejects_shapes_that_differ_and_metas)
+TEST_CASE(copy_rejects_shapes_that_differ_and_metas)
 {
     cfx_tensor *a = new_tensor(CFX_F32, "2,3"), *b = new_tensor(CFX_I64, "3,2");
     cfx_tensor *c = new_meta("2,3", "3,1"), *d = new_tensor(CFX_F32, "6");
@@ -123,9 +119,8 @@ START_TEST(copy_rejects_shapes_that_differ_and_metas)
     cfx_tensor_unref(c);
     cfx_tensor_unref(d);
 }
-END_TEST
 
-START_TEST(contiguous_copies_only_what_is_not)
+TEST_CASE(contiguous_copies_only_what_is_not)
 {
     cfx_tensor *a = new_tensor(CFX_F32, "2,3"), *t, *same, *rows;
 
@@ -148,7 +143,6 @@ START_TEST(contiguous_copies_only_what_is_not)
     cfx_tensor_unref(rows);
     cfx_tensor_unref(a);
 }
-END_TEST
 
 /* ---- Printing ---- */
 
@@ -226,7 +220,7 @@ static void assert_prints(const cfx_tensor *t, const char *text)
     cfx_free(ctx, s, size);
 }
 
-START_TEST(print_agrees_with_pytorch)
+TEST_CASE(print_agrees_with_pytorch)
 {
     static char memory[1 << 17];
     FILE *f = open_golden("print.txt");
@@ -251,9 +245,8 @@ START_TEST(print_agrees_with_pytorch)
     fclose(f);
     ck_assert_int_ge(n, 90);
 }
-END_TEST
 
-START_TEST(format_type_cuts_like_snprintf)
+TEST_CASE(format_type_cuts_like_snprintf)
 {
     cfx_tensor *t = new_tensor(CFX_BF16, "2,33");
     char text[20];
@@ -268,11 +261,10 @@ START_TEST(format_type_cuts_like_snprintf)
     }
     cfx_tensor_unref(t);
 }
-END_TEST
 
 /* ---- DLPack ---- */
 
-START_TEST(dlpack_goes_out_and_comes_back)
+TEST_CASE(dlpack_goes_out_and_comes_back)
 {
     cfx_tensor *a = new_tensor(CFX_I16, "4,5"), *back;
     struct DLManagedTensor *managed;
@@ -292,7 +284,6 @@ START_TEST(dlpack_goes_out_and_comes_back)
     ck_assert_int_eq(((int16_t *)back->data)[5], 11);
     cfx_tensor_unref(back);
 }
-END_TEST
 
 static void dl_delete(DLManagedTensor *self)
 {
@@ -300,7 +291,7 @@ static void dl_delete(DLManagedTensor *self)
     self->deleter = NULL;
 }
 
-START_TEST(dlpack_takes_row_major_without_strides_and_offsets)
+TEST_CASE(dlpack_takes_row_major_without_strides_and_offsets)
 {
     float memory[10] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     int64_t shape[] = {2, 3};
@@ -320,9 +311,8 @@ START_TEST(dlpack_takes_row_major_without_strides_and_offsets)
     cfx_tensor_unref(t);
     ck_assert_int_eq(released, 1);
 }
-END_TEST
 
-START_TEST(dlpack_gives_back_what_it_rejects)
+TEST_CASE(dlpack_gives_back_what_it_rejects)
 {
     float memory[4];
     int64_t shape[] = {2, 2}, bad[] = {2, -2}, back[] = {-1, 1};
@@ -368,7 +358,6 @@ START_TEST(dlpack_gives_back_what_it_rejects)
                  "a meta tensor has nothing to share");
     cfx_tensor_unref(t);
 }
-END_TEST
 
 /* ---- Lack of memory ---- */
 
@@ -415,7 +404,7 @@ out:
     return status;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST_CASE(every_allocation_may_fail)
 {
     int failures = 0;
 
@@ -440,25 +429,5 @@ START_TEST(every_allocation_may_fail)
     }
     ck_assert_int_gt(failures, 2);
 }
-END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        copy_moves_any_layout_to_any_other,
-        copy_is_the_same_on_threads,
-        copy_leaves_gaps_untouched,
-        copy_repeats_an_axis_of_stride_0,
-        copy_reads_and_writes_unaligned_memory,
-        copy_rejects_shapes_that_differ_and_metas,
-        contiguous_copies_only_what_is_not,
-        print_agrees_with_pytorch,
-        format_type_cuts_like_snprintf,
-        dlpack_goes_out_and_comes_back,
-        dlpack_takes_row_major_without_strides_and_offsets,
-        dlpack_gives_back_what_it_rejects,
-        every_allocation_may_fail,
-    };
-
-    return run_tests("copy", tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE(copy, .setup = setup, .teardown = teardown, .timeout = 120)

@@ -22,9 +22,10 @@
 #include "op/cost.h"
 #include "op/rules.h"
 #include "tests/case.h"
+#include "program.h"
 #include "tests/zoo.h"
 
-#define MARK "<!-- From here on written by tests/cost_rules_test --write. -->"
+#define MARK "<!-- From here on written by tests/case_tests cost_rules --write. -->"
 
 enum { MAX_RULES = 512, CELL = 512 };
 
@@ -266,7 +267,7 @@ static bool write_file(const char *path, const char *head, size_t nhead,
     return f && !fclose(f) && ok;
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(cost_rules)
 {
     size_t len;
     char *text = argc > 1 ? zoo_read(argv[1], &len) : NULL;
@@ -274,7 +275,7 @@ int main(int argc, char **argv)
     cfx_buf b;
 
     if (!mark || cfx_context_new(&ctx, NULL, NULL)) {
-        fprintf(stderr, "usage: cost_rules_test COSTS.md [--write]\n");
+        fprintf(stderr, "usage: cost_rules COSTS.md [--write]\n");
         return 2;
     }
     mark += strlen(MARK "\n");

@@ -3,6 +3,7 @@
  * what subclasses change.
  */
 #include "cost_test.h"
+#include "unit.h"
 
 static cfx_cost_prop p;
 
@@ -47,7 +48,7 @@ static void assert_macs(const char *name, const char *macs)
 
 /* ---- Counts ---- */
 
-START_TEST(the_cost_of_a_node_is_that_of_its_calls)
+TEST_CASE(the_cost_of_a_node_is_that_of_its_calls)
 {
     model(small_net);
     count("f32[1,3,8,8]");
@@ -67,9 +68,8 @@ START_TEST(the_cost_of_a_node_is_that_of_its_calls)
     ck_assert_int_eq(row("fc")->value.kind, CFX_TENSOR);
     done();
 }
-END_TEST
 
-START_TEST(counts_of_symbols_are_expressions)
+TEST_CASE(counts_of_symbols_are_expressions)
 {
     model(small_net);
     count("f32[N,3,H,H]");
@@ -78,9 +78,8 @@ START_TEST(counts_of_symbols_are_expressions)
     assert_dim(cfx_cost_flops(env, &row("fc")->cost), "45*N");
     done();
 }
-END_TEST
 
-START_TEST(totals_add_up)
+TEST_CASE(totals_add_up)
 {
     cfx_cost_sum t;
     model(small_net);
@@ -93,9 +92,8 @@ START_TEST(totals_add_up)
     ck_assert_uint_eq(t.nodes, 7);
     done();
 }
-END_TEST
 
-START_TEST(a_walk_may_be_made_again)
+TEST_CASE(a_walk_may_be_made_again)
 {
     cfx_value x = shape("f32[2,3,8,8]");
     model(small_net);
@@ -106,9 +104,8 @@ START_TEST(a_walk_may_be_made_again)
     cfx_value_unref(x);
     done();
 }
-END_TEST
 
-START_TEST(errors_tell_the_node)
+TEST_CASE(errors_tell_the_node)
 {
     cfx_value x = shape("f32[1,4,8,8]");
     model(small_net);
@@ -120,9 +117,8 @@ START_TEST(errors_tell_the_node)
     cfx_value_unref(x);
     done();
 }
-END_TEST
 
-START_TEST(convolutions_name_another_algorithm)
+TEST_CASE(convolutions_name_another_algorithm)
 {
     model("Net(\n"
           "  (wide): Conv2d(64, 64, kernel_size=(3, 3), stride=(1, 1), "
@@ -144,9 +140,8 @@ START_TEST(convolutions_name_another_algorithm)
     ck_assert_ptr_eq(row("wide")->algorithm, NULL);
     done();
 }
-END_TEST
 
-START_TEST(what_is_known_by_value_costs_the_same)
+TEST_CASE(what_is_known_by_value_costs_the_same)
 {
     model("graph():\n"
           "    %x : [num_users=2] = placeholder[target=x]\n"
@@ -163,7 +158,6 @@ START_TEST(what_is_known_by_value_costs_the_same)
     assert_dim(row("add")->cost.bytes_written, "48");
     done();
 }
-END_TEST
 
 /* ---- Graphs in graphs ---- */
 
@@ -189,7 +183,7 @@ static void nested(const char *body)
     model(text);
 }
 
-START_TEST(what_a_called_graph_does_is_the_calls)
+TEST_CASE(what_a_called_graph_does_is_the_calls)
 {
     cfx_cost_sum t;
     nested("    %f : [num_users=1] = call_module[target=f](args = (%x,), "
@@ -203,9 +197,8 @@ START_TEST(what_a_called_graph_does_is_the_calls)
     assert_dim(t.parameters, "756"); /* with g's, which nothing reads */
     done();
 }
-END_TEST
 
-START_TEST(of_cond_the_dearer_branch_counts)
+TEST_CASE(of_cond_the_dearer_branch_counts)
 {
     nested("    %p : [num_users=1] = call_function[target=torch.any](args = "
            "(%x,), kwargs = {})\n"
@@ -218,9 +211,8 @@ START_TEST(of_cond_the_dearer_branch_counts)
     assert_macs("c", "7200");
     done();
 }
-END_TEST
 
-START_TEST(of_map_each_round_counts)
+TEST_CASE(of_map_each_round_counts)
 {
     nested("    %f : [num_users=1] = get_attr[target=f]\n"
            "    %m : [num_users=1] = call_function[target="
@@ -230,7 +222,6 @@ START_TEST(of_map_each_round_counts)
     assert_macs("m", "360*N");
     done();
 }
-END_TEST
 
 /* ---- Groups ---- */
 
@@ -243,7 +234,7 @@ static const cfx_cost_group *group(const cfx_cost_groups *g, const char *key)
     return NULL;
 }
 
-START_TEST(modules_have_what_is_below_them)
+TEST_CASE(modules_have_what_is_below_them)
 {
     cfx_cost_groups g;
     model(small_net);
@@ -262,9 +253,8 @@ START_TEST(modules_have_what_is_below_them)
     cfx_cost_groups_release(&g);
     done();
 }
-END_TEST
 
-START_TEST(operators_have_their_nodes)
+TEST_CASE(operators_have_their_nodes)
 {
     cfx_cost_groups g;
     model(small_net);
@@ -279,9 +269,8 @@ START_TEST(operators_have_their_nodes)
     cfx_cost_groups_release(&g);
     done();
 }
-END_TEST
 
-START_TEST(shared_parameters_count_once_in_sums)
+TEST_CASE(shared_parameters_count_once_in_sums)
 {
     cfx_cost_groups g;
     cfx_cost_sum t;
@@ -306,7 +295,6 @@ START_TEST(shared_parameters_count_once_in_sums)
     cfx_cost_groups_release(&g);
     done();
 }
-END_TEST
 
 /* ---- Subclasses ---- */
 
@@ -364,7 +352,7 @@ static const cfx_interp_class plain_class = {
     .super = &dear_class.base,
 };
 
-START_TEST(a_subclass_has_the_last_word)
+TEST_CASE(a_subclass_has_the_last_word)
 {
     model(small_net);
     count_by(&dear_class, "f32[1,3,8,8]");
@@ -373,9 +361,8 @@ START_TEST(a_subclass_has_the_last_word)
     assert_macs("x", "1");
     done();
 }
-END_TEST
 
-START_TEST(a_subclass_of_a_subclass_chains_up)
+TEST_CASE(a_subclass_of_a_subclass_chains_up)
 {
     model(small_net);
     count_by(&dearer_class, "f32[1,3,8,8]");
@@ -384,9 +371,8 @@ START_TEST(a_subclass_of_a_subclass_chains_up)
     assert_macs("a_conv", "6913");
     done();
 }
-END_TEST
 
-START_TEST(a_plain_class_inherits)
+TEST_CASE(a_plain_class_inherits)
 {
     model(small_net);
     count_by((const cfx_cost_prop_class *)(const void *)&plain_class,
@@ -394,7 +380,6 @@ START_TEST(a_plain_class_inherits)
     assert_dim(row("add")->cost.ops, "2560");
     done();
 }
-END_TEST
 
 /* ---- Lack of memory ---- */
 
@@ -422,7 +407,7 @@ static cfx_status count_and_sum(const char *text)
     return st;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST_CASE(every_allocation_may_fail)
 {
     cfx_status st = CFX_ENOMEM;
     model(small_net);
@@ -438,41 +423,5 @@ START_TEST(every_allocation_may_fail)
     }
     ck_assert_int_eq(st, CFX_OK);
 }
-END_TEST
 
-static Suite *cost_suite(void)
-{
-    Suite *s = suite_create("cost");
-    TCase *t = tcase_create("counts");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, the_cost_of_a_node_is_that_of_its_calls);
-    tcase_add_test(t, counts_of_symbols_are_expressions);
-    tcase_add_test(t, totals_add_up);
-    tcase_add_test(t, a_walk_may_be_made_again);
-    tcase_add_test(t, errors_tell_the_node);
-    tcase_add_test(t, convolutions_name_another_algorithm);
-    tcase_add_test(t, what_is_known_by_value_costs_the_same);
-    tcase_add_test(t, what_a_called_graph_does_is_the_calls);
-    tcase_add_test(t, of_cond_the_dearer_branch_counts);
-    tcase_add_test(t, of_map_each_round_counts);
-    tcase_add_test(t, modules_have_what_is_below_them);
-    tcase_add_test(t, operators_have_their_nodes);
-    tcase_add_test(t, shared_parameters_count_once_in_sums);
-    tcase_add_test(t, a_subclass_has_the_last_word);
-    tcase_add_test(t, a_subclass_of_a_subclass_chains_up);
-    tcase_add_test(t, a_plain_class_inherits);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(cost_suite());
-
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(cost, .setup = setup, .teardown = teardown)

@@ -13,6 +13,7 @@
 
 #include <cfx/interp.h>
 
+#include "program.h"
 #include "tests/zoo.h"
 
 struct counting_scope {
@@ -109,10 +110,10 @@ static int check_all(const char *zoo, const char *golden)
     return failed || passed < 42;
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(costs_zoo)
 {
     if (argc < 3) {
-        fprintf(stderr, "usage: costs_zoo_test ZOO GOLDEN [NAME]...\n");
+        fprintf(stderr, "usage: costs_zoo ZOO GOLDEN [NAME]...\n");
         return 2;
     }
     if (argc == 3)

@@ -5,6 +5,7 @@
 #include <cfx/scope.h>
 
 #include "tests/golden_text.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_shape_env *env;
@@ -80,7 +81,7 @@ static void device_of(cfx_value v, char *buf, size_t size)
         cfx_device_format(v.u.tensor->device, buf, size);
 }
 
-START_TEST(results_are_where_fake_tensors_are)
+TEST_CASE(results_are_where_fake_tensors_are)
 {
     char *text = golden_read("devices.tsv"), *line = strchr(text, '\n') + 1;
     int lines = 0;
@@ -109,9 +110,8 @@ START_TEST(results_are_where_fake_tensors_are)
     ck_assert_int_eq(lines, 65);
     free(text);
 }
-END_TEST
 
-START_TEST(tensors_that_say_nothing_go_with_any)
+TEST_CASE(tensors_that_say_nothing_go_with_any)
 {
     char name[32];
     device_of(call_text("torch.add", "(f32[N,3], f32[3]cuda:1)", "{}"), name,
@@ -120,9 +120,8 @@ START_TEST(tensors_that_say_nothing_go_with_any)
     cfx_value x = call_text("torch.add", "(f32[N,3], f32[3])", "{}");
     ck_assert_int_eq(x.u.tensor->device, 0);
 }
-END_TEST
 
-START_TEST(attributes_tell_the_device)
+TEST_CASE(attributes_tell_the_device)
 {
     cfx_value x = shape("f32[2,3]cuda:1");
     cfx_value args[] = {x, cfx_str(&scope, "device")};
@@ -139,9 +138,8 @@ START_TEST(attributes_tell_the_device)
     v = cfx_call_method(&scope, "get_device", &x, 1, NULL, 0);
     ck_assert_int_eq(v.u.i, 1);
 }
-END_TEST
 
-START_TEST(names_are_read_and_written)
+TEST_CASE(names_are_read_and_written)
 {
     static const char *const names[][2] = {
         {"cpu", "cpu"}, {"cpu:0", "cpu"}, {"cuda", "cuda:0"},
@@ -160,11 +158,10 @@ START_TEST(names_are_read_and_written)
     for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++)
         ck_assert_msg(!cfx_device_parse(&d, wrong[i]), "%s", wrong[i]);
 }
-END_TEST
 
 static const char *zeros = "{'size': (2,), 'device': 'cuda:0'}";
 
-START_TEST(runs_are_on_the_cpu_and_say_so_once)
+TEST_CASE(runs_are_on_the_cpu_and_say_so_once)
 {
     use_numbers();
     for (int i = 0; i < 3; i++) {
@@ -179,9 +176,8 @@ START_TEST(runs_are_on_the_cpu_and_say_so_once)
     ck_assert_str_eq(note, "the graph asks for device 'cuda:0'; all is "
                      "computed on the CPU");
 }
-END_TEST
 
-START_TEST(strict_runs_refuse_other_devices)
+TEST_CASE(strict_runs_refuse_other_devices)
 {
     use_numbers();
     cfx_context_set_strict_devices(ctx, true);
@@ -190,9 +186,8 @@ START_TEST(strict_runs_refuse_other_devices)
                                  "'cuda:0', only 'cpu'"));
     ck_assert_int_eq(notes, 0);
 }
-END_TEST
 
-START_TEST(what_is_no_device_or_has_no_numbers_is_refused)
+TEST_CASE(what_is_no_device_or_has_no_numbers_is_refused)
 {
     use_numbers();
     call_text("torch.zeros", "()", "{'size': (2,), 'device': 'gpu'}");
@@ -201,24 +196,5 @@ START_TEST(what_is_no_device_or_has_no_numbers_is_refused)
     call_text("torch.zeros", "()", "{'size': (2,), 'device': 'meta'}");
     ck_assert_ptr_nonnull(strstr(scope.error.text, "have no numbers"));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("device");
-    TCase *t = tcase_create("device");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, results_are_where_fake_tensors_are);
-    tcase_add_test(t, tensors_that_say_nothing_go_with_any);
-    tcase_add_test(t, attributes_tell_the_device);
-    tcase_add_test(t, names_are_read_and_written);
-    tcase_add_test(t, runs_are_on_the_cpu_and_say_so_once);
-    tcase_add_test(t, strict_runs_refuse_other_devices);
-    tcase_add_test(t, what_is_no_device_or_has_no_numbers_is_refused);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(device, .setup = setup, .teardown = teardown)

@@ -8,6 +8,8 @@
 
 #include <cfx/dim.h>
 
+#include "unit.h"
+
 static cfx_context *ctx;
 static cfx_shape_env *env;
 
@@ -35,7 +37,7 @@ static void assert_bounds(cfx_dim d, int64_t min, int64_t max)
     ck_assert_int_eq(hi, max);
 }
 
-START_TEST(a_limit_reaches_what_the_symbol_equals)
+TEST_CASE(a_limit_reaches_what_the_symbol_equals)
 {
     cfx_dim n = sym("N"), m = sym("M");
     ck_assert(cfx_dim_eq(env, n, m));
@@ -45,9 +47,8 @@ START_TEST(a_limit_reaches_what_the_symbol_equals)
     ck_assert_int_eq(cfx_dim_limit(env, m, 1, 3, NULL), CFX_EINVAL);
     assert_bounds(m, 10, 20);
 }
-END_TEST
 
-START_TEST(a_limit_keeps_to_the_multiples)
+TEST_CASE(a_limit_keeps_to_the_multiples)
 {
     cfx_dim n = sym("N");
     ck_assert(cfx_dim_eq(env, mod(n, 8), num(0)));
@@ -57,9 +58,8 @@ START_TEST(a_limit_keeps_to_the_multiples)
     ck_assert_int_eq(cfx_dim_limit(env, n, 17, 31, NULL), CFX_OK);
     ck_assert(cfx_dim_is(cfx_dim_simplify(env, n), 24));
 }
-END_TEST
 
-START_TEST(no_multiple_within_the_range_is_no_guard)
+TEST_CASE(no_multiple_within_the_range_is_no_guard)
 {
     cfx_dim n = sym("N");
     ck_assert_int_eq(cfx_dim_limit(env, n, 1001, 1500, NULL), CFX_OK);
@@ -67,9 +67,8 @@ START_TEST(no_multiple_within_the_range_is_no_guard)
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
     assert_bounds(n, 1001, 1500);
 }
-END_TEST
 
-START_TEST(limits_beyond_what_an_extent_can_be)
+TEST_CASE(limits_beyond_what_an_extent_can_be)
 {
     cfx_dim n = sym("N");
     ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "X", INT64_MAX - 1)));
@@ -79,10 +78,9 @@ START_TEST(limits_beyond_what_an_extent_can_be)
                      CFX_OK);
     assert_bounds(n, 1, CFX_DIM_NO_MAX);
 }
-END_TEST
 
 /* What is known of symbols moves while more is found out about them. */
-START_TEST(simplifying_may_ask_of_new_symbols)
+TEST_CASE(simplifying_may_ask_of_new_symbols)
 {
     for (int more = 0; more < 20; more++) {
         char name[16];
@@ -101,22 +99,5 @@ START_TEST(simplifying_may_ask_of_new_symbols)
         ck_assert(!cfx_dim_is_bad(cfx_dim_simplify(env, z)));
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("dim_limit");
-    TCase *c = tcase_create("dim_limit");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, a_limit_reaches_what_the_symbol_equals);
-    tcase_add_test(c, a_limit_keeps_to_the_multiples);
-    tcase_add_test(c, no_multiple_within_the_range_is_no_guard);
-    tcase_add_test(c, limits_beyond_what_an_extent_can_be);
-    tcase_add_test(c, simplifying_may_ask_of_new_symbols);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(dim_limit, .setup = setup, .teardown = teardown)

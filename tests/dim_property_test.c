@@ -5,7 +5,6 @@
  * $CFX_DIM_CASES is how many, if not what takes a few seconds; how many were
  * compared is printed.
  */
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 #include <cfx/dim.h>
 
 #include "base/env.h"
+#include "unit.h"
 
 enum { SYMBOLS = 3, NODES = 9, CASES = 1000000, AT_EACH = 8 };
 
@@ -188,7 +188,7 @@ static int64_t eval(cfx_dim d, int64_t *at)
 
 /* ---- Properties ---- */
 
-START_TEST(value_of_what_was_simplified_is_that_of_what_was_written)
+TEST_CASE(value_of_what_was_simplified_is_that_of_what_was_written)
 {
     rng r = {2026, 0};
     node t[NODES];
@@ -212,9 +212,8 @@ START_TEST(value_of_what_was_simplified_is_that_of_what_was_written)
     }
     printf("%ld values compared\n", compared);
 }
-END_TEST
 
-START_TEST(text_and_turned_operands_give_the_same_word)
+TEST_CASE(text_and_turned_operands_give_the_same_word)
 {
     rng r = {7, 0};
     node t[NODES];
@@ -236,9 +235,8 @@ START_TEST(text_and_turned_operands_give_the_same_word)
     }
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
 }
-END_TEST
 
-START_TEST(sums_and_products_in_any_order_are_the_same_word)
+TEST_CASE(sums_and_products_in_any_order_are_the_same_word)
 {
     rng r = {11, 0};
     node t[NODES];
@@ -262,9 +260,8 @@ START_TEST(sums_and_products_in_any_order_are_the_same_word)
         ck_assert(cfx_dim_same(left, right));
     }
 }
-END_TEST
 
-START_TEST(no_proof_is_refuted_by_values)
+TEST_CASE(no_proof_is_refuted_by_values)
 {
     rng r = {23, 0};
     node t[2][NODES];
@@ -296,7 +293,6 @@ START_TEST(no_proof_is_refuted_by_values)
     printf("%ld of %ld questions proved\n", proofs, 2 * of);
     ck_assert_int_gt(proofs, of / 10);
 }
-END_TEST
 
 static bool number_of(void *user, const char *name, cfx_dim *v)
 {
@@ -313,7 +309,7 @@ static bool shifted_of(void *user, const char *name, cfx_dim *v)
     return name[0] == 'N';
 }
 
-START_TEST(substitution_commutes_with_evaluation)
+TEST_CASE(substitution_commutes_with_evaluation)
 {
     rng r = {31, 0};
     node t[NODES];
@@ -340,11 +336,10 @@ START_TEST(substitution_commutes_with_evaluation)
     }
     ck_assert_int_gt(compared, of / 10);
 }
-END_TEST
 
 /* With divisions by integers only, the miss of an equality is a mistake: d is
  * compared with itself taken apart. */
-START_TEST(rounding_by_integers_is_decided)
+TEST_CASE(rounding_by_integers_is_decided)
 {
     rng r = {41, 0};
     long of = cases(CASES) / 1000;
@@ -375,9 +370,8 @@ START_TEST(rounding_by_integers_is_decided)
     }
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
 }
-END_TEST
 
-START_TEST(random_texts_are_read_or_refused)
+TEST_CASE(random_texts_are_read_or_refused)
 {
     static const char *const token[] = {
         "H", "N", "W", "u0", "1", "2", "3", "7", "0", "2305843009213693952",
@@ -411,10 +405,9 @@ START_TEST(random_texts_are_read_or_refused)
     }
     ck_assert_int_gt(read, of / 50);
 }
-END_TEST
 
 /* Factors near the limit overflow into CFX_DIM_BAD and nothing else. */
-START_TEST(huge_factors_are_exact_or_bad)
+TEST_CASE(huge_factors_are_exact_or_bad)
 {
     rng r = {53, 0};
     long of = cases(CASES) / 100;
@@ -441,7 +434,6 @@ START_TEST(huge_factors_are_exact_or_bad)
         (void)cfx_dim_eval(&v, d, value_of, at, NULL);
     }
 }
-END_TEST
 
 /* ---- With guards ---- */
 
@@ -461,7 +453,7 @@ static void assert_true(cfx_dim *d, const int64_t *v, bool which)
     }
 }
 
-START_TEST(no_answer_contradicts_values_that_satisfy_all_guards)
+TEST_CASE(no_answer_contradicts_values_that_satisfy_all_guards)
 {
     rng r = {555, 0};
     node t[2][NODES];
@@ -494,7 +486,6 @@ START_TEST(no_answer_contradicts_values_that_satisfy_all_guards)
         }
     }
 }
-END_TEST
 
 /* ---- Threads ---- */
 
@@ -510,7 +501,7 @@ static void *build_many(void *arg)
     return NULL;
 }
 
-START_TEST(threads_make_the_same_words)
+TEST_CASE(threads_make_the_same_words)
 {
     static cfx_dim out[THREADS][WORDS];
     pthread_t thread[THREADS];
@@ -521,29 +512,5 @@ START_TEST(threads_make_the_same_words)
     for (int i = 1; i < THREADS; i++)
         ck_assert(!memcmp(out[0], out[i], sizeof(out[0])));
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("extents at random");
-    TCase *t = tcase_create("extents at random");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 3600);
-    tcase_add_test(t,
-                   value_of_what_was_simplified_is_that_of_what_was_written);
-    tcase_add_test(t, text_and_turned_operands_give_the_same_word);
-    tcase_add_test(t, sums_and_products_in_any_order_are_the_same_word);
-    tcase_add_test(t, no_proof_is_refuted_by_values);
-    tcase_add_test(t, substitution_commutes_with_evaluation);
-    tcase_add_test(t, rounding_by_integers_is_decided);
-    tcase_add_test(t, random_texts_are_read_or_refused);
-    tcase_add_test(t, huge_factors_are_exact_or_bad);
-    tcase_add_test(t, no_answer_contradicts_values_that_satisfy_all_guards);
-    tcase_add_test(t, threads_make_the_same_words);
-    suite_add_tcase(s, t);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(dim_property, .setup = setup, .teardown = teardown, .timeout = 3600)

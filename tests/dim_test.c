@@ -3,13 +3,13 @@
  * are compared with plain arithmetic in dim_property_test.
  */
 #define _GNU_SOURCE 1
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <cfx/dim.h>
 
 #include "base/env.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_shape_env *env;
@@ -73,7 +73,7 @@ static bool value_of(void *user, const char *name, int64_t *v)
 
 /* ---- Integers ---- */
 
-START_TEST(integers_need_no_environment)
+TEST_CASE(integers_need_no_environment)
 {
     cfx_dim a = cfx_dim_int(-7), b = cfx_dim_int(2);
     ck_assert(cfx_dim_is(cfx_dim_add(NULL, a, b), -5));
@@ -89,9 +89,8 @@ START_TEST(integers_need_no_environment)
     ck_assert(cfx_dim_eq(NULL, b, b) && cfx_dim_ne(NULL, a, b));
     ck_assert(!cfx_dim_eq(NULL, a, b) && !cfx_dim_lt(NULL, a, a));
 }
-END_TEST
 
-START_TEST(integers_that_overflow_are_bad)
+TEST_CASE(integers_that_overflow_are_bad)
 {
     cfx_dim most = cfx_dim_int(CFX_DIM_MAX), two = cfx_dim_int(2);
     ck_assert(cfx_dim_is_bad(cfx_dim_int(CFX_DIM_MAX + 1)));
@@ -102,9 +101,8 @@ START_TEST(integers_that_overflow_are_bad)
     ck_assert(cfx_dim_is_bad(cfx_dim_mod(NULL, two, cfx_dim_int(0))));
     ck_assert(cfx_dim_is(cfx_dim_neg(NULL, most), -CFX_DIM_MAX));
 }
-END_TEST
 
-START_TEST(bad_spreads_and_satisfies_nothing)
+TEST_CASE(bad_spreads_and_satisfies_nothing)
 {
     cfx_dim bad = CFX_DIM_BAD, n = parse("N");
     ck_assert(cfx_dim_is_bad(cfx_dim_add(env, n, bad)));
@@ -119,11 +117,10 @@ START_TEST(bad_spreads_and_satisfies_nothing)
     cfx_dim_format(bad, buf, sizeof(buf));
     ck_assert_str_eq(buf, "?");
 }
-END_TEST
 
 /* ---- Canonical forms ---- */
 
-START_TEST(expression_prints_as_a_person_writes_it)
+TEST_CASE(expression_prints_as_a_person_writes_it)
 {
     static const char *const cases[][2] = {
         {"1 + N*2", "2*N + 1"}, {"M+N", "M + N"}, {"N+M", "M + N"},
@@ -140,9 +137,8 @@ START_TEST(expression_prints_as_a_person_writes_it)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_prints(cases[i][0], cases[i][1]);
 }
-END_TEST
 
-START_TEST(equal_expressions_are_the_same_word)
+TEST_CASE(equal_expressions_are_the_same_word)
 {
     static const char *const cases[][2] = {
         {"N + M - N", "M"}, {"(N + 1)*(N - 1)", "N*N - 1"},
@@ -182,9 +178,8 @@ START_TEST(equal_expressions_are_the_same_word)
         ck_assert_msg(cfx_dim_same(parse(cases[i][0]), parse(cases[i][1])),
                       "%s, %s", cases[i][0], cases[i][1]);
 }
-END_TEST
 
-START_TEST(text_puts_back_what_was_taken_out)
+TEST_CASE(text_puts_back_what_was_taken_out)
 {
     static const char *const cases[][2] = {
         {"(H + 1)//2", "(H + 1)//2"}, {"(H - 1)//2", "(H - 1)//2"},
@@ -200,9 +195,8 @@ START_TEST(text_puts_back_what_was_taken_out)
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
         assert_prints(cases[i][0], cases[i][1]);
 }
-END_TEST
 
-START_TEST(spellings_of_exported_programs_are_read)
+TEST_CASE(spellings_of_exported_programs_are_read)
 {
     static const char *const cases[][2] = {
         {"FloorDiv(s0, 2)", "s0//2"}, {"Mod(s0, 4)", "s0 % 4"},
@@ -237,9 +231,8 @@ START_TEST(spellings_of_exported_programs_are_read)
     assert_malformed("Pow(s0, s0)", "power");
     assert_malformed("1/2", "not whole");
 }
-END_TEST
 
-START_TEST(a_quotient_that_has_to_be_whole_is_a_guard)
+TEST_CASE(a_quotient_that_has_to_be_whole_is_a_guard)
 {
     assert_prints("N/2", "N/2");
     assert_guard("N % 2 == 0");
@@ -262,9 +255,8 @@ START_TEST(a_quotient_that_has_to_be_whole_is_a_guard)
     odd[0] = 3;
     ck_assert_int_eq(cfx_dim_eval(&v, half, value_of, odd, NULL), CFX_EINVAL);
 }
-END_TEST
 
-START_TEST(rounding_and_cases_are_seen_through)
+TEST_CASE(rounding_and_cases_are_seen_through)
 {
     static const char *const equal[][2] = {
         {"N//2 + (N + 1)//2", "N"}, {"2*(N//2) + N % 2", "N"},
@@ -281,9 +273,8 @@ START_TEST(rounding_and_cases_are_seen_through)
     ck_assert(!cfx_dim_lt(env, parse("N"), parse("(N + 1)//2")));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
 }
-END_TEST
 
-START_TEST(convolutions_of_a_resnet_stay_short)
+TEST_CASE(convolutions_of_a_resnet_stay_short)
 {
     assert_prints("(H + 2*3 - 7)//2 + 1", "(H + 1)//2");
     cfx_dim h = parse("H");
@@ -300,9 +291,8 @@ START_TEST(convolutions_of_a_resnet_stay_short)
     ck_assert(cfx_dim_same(h, cfx_dim_ceildiv(env, parse("H"),
                                               cfx_dim_int(32))));
 }
-END_TEST
 
-START_TEST(range_decides_divisions_of_bounded_symbols)
+TEST_CASE(range_decides_divisions_of_bounded_symbols)
 {
     ck_assert(cfx_dim_le(env, parse("K"), cfx_dim_int(3)));
     assert_prints("K//4", "0");
@@ -310,9 +300,8 @@ START_TEST(range_decides_divisions_of_bounded_symbols)
     assert_prints("min(K, 3)", "K");
     assert_prints("max(K, 3)", "3");
 }
-END_TEST
 
-START_TEST(unbacked_symbols_may_be_zero)
+TEST_CASE(unbacked_symbols_may_be_zero)
 {
     cfx_dim u = cfx_dim_unbacked(env), v = cfx_dim_unbacked(env);
     char buf[16];
@@ -327,20 +316,18 @@ START_TEST(unbacked_symbols_may_be_zero)
     cfx_dim_format(cfx_dim_unbacked(env), buf, sizeof(buf));
     ck_assert_str_eq(buf, "u3");
 }
-END_TEST
 
-START_TEST(symbol_needs_a_name)
+TEST_CASE(symbol_needs_a_name)
 {
     ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "", 1)));
     ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "2x", 1)));
     ck_assert(cfx_dim_is_bad(cfx_dim_symbol(env, "a b", 1)));
     ck_assert(cfx_dim_same(cfx_dim_symbol(env, "_x9", 1), parse("_x9")));
 }
-END_TEST
 
 /* ---- Text ---- */
 
-START_TEST(parse_tells_where_a_text_is_malformed)
+TEST_CASE(parse_tells_where_a_text_is_malformed)
 {
     assert_malformed("", "it ends at character 1");
     assert_malformed("N +", "it ends at character 4");
@@ -356,9 +343,8 @@ START_TEST(parse_tells_where_a_text_is_malformed)
     assert_malformed("N//(M - M)", "zero");
     assert_malformed("4611686018427387904*N", "too large");
 }
-END_TEST
 
-START_TEST(parse_is_not_made_to_recurse_without_end)
+TEST_CASE(parse_is_not_made_to_recurse_without_end)
 {
     enum { N = 200000 };
     char *text = malloc(N + 2);
@@ -376,9 +362,8 @@ START_TEST(parse_is_not_made_to_recurse_without_end)
     (void)cfx_dim_parse(&d, env, text, NULL);
     free(text);
 }
-END_TEST
 
-START_TEST(expressions_are_bounded)
+TEST_CASE(expressions_are_bounded)
 {
     /* Each holds the one before twice: as a tree it is 2^100 large. */
     cfx_dim d = parse("N");
@@ -396,9 +381,8 @@ START_TEST(expressions_are_bounded)
         d = cfx_dim_mul(env, d, d);
     ck_assert(cfx_dim_is_bad(d));
 }
-END_TEST
 
-START_TEST(format_cuts_like_snprintf)
+TEST_CASE(format_cuts_like_snprintf)
 {
     char buf[8];
     cfx_dim d = parse("2*Batch + 1");
@@ -408,11 +392,10 @@ START_TEST(format_cuts_like_snprintf)
     ck_assert_uint_eq(cfx_dim_format(d, buf, 1), 11);
     ck_assert_str_eq(buf, "");
 }
-END_TEST
 
 /* ---- Values ---- */
 
-START_TEST(eval_gives_values_and_errors)
+TEST_CASE(eval_gives_values_and_errors)
 {
     int64_t values[8] = {10, 20, 3, 0}, v;
     ck_assert_int_eq(cfx_dim_eval(&v, parse("A*B - C//2 + A % C"), value_of,
@@ -435,11 +418,10 @@ START_TEST(eval_gives_values_and_errors)
                      CFX_OK);
     ck_assert_int_eq(v, 5);
 }
-END_TEST
 
 /* ---- Questions ---- */
 
-START_TEST(what_follows_needs_no_guard)
+TEST_CASE(what_follows_needs_no_guard)
 {
     static const char *const le[][2] = {
         {"1", "N"}, {"N", "N + 1"}, {"N", "2*N"}, {"N", "N*N"},
@@ -463,9 +445,8 @@ START_TEST(what_follows_needs_no_guard)
     ck_assert(!cfx_dim_lt(env, parse("N"), parse("1")));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
 }
-END_TEST
 
-START_TEST(without_an_environment_only_forms_decide)
+TEST_CASE(without_an_environment_only_forms_decide)
 {
     cfx_dim n = parse("N"), m = parse("M");
     ck_assert(cfx_dim_eq(NULL, n, n) && !cfx_dim_eq(NULL, n, m));
@@ -473,9 +454,8 @@ START_TEST(without_an_environment_only_forms_decide)
     ck_assert(!cfx_dim_le(NULL, n, m) && !cfx_dim_le(NULL, m, n));
     ck_assert(!cfx_dim_ne(NULL, n, m));
 }
-END_TEST
 
-START_TEST(guard_is_recorded_once)
+TEST_CASE(guard_is_recorded_once)
 {
     ck_assert(!cfx_dim_known_eq(env, parse("N"), parse("M")));
     ck_assert(cfx_dim_eq(env, parse("N"), parse("M")));
@@ -487,9 +467,8 @@ START_TEST(guard_is_recorded_once)
     ck_assert(!cfx_dim_ne(env, parse("M"), parse("N")));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
 }
-END_TEST
 
-START_TEST(guard_prints_what_was_asked)
+TEST_CASE(guard_prints_what_was_asked)
 {
     cfx_dim_eq(env, cfx_dim_int(224), parse("H"));
     assert_guard("H == 224");
@@ -505,9 +484,8 @@ START_TEST(guard_prints_what_was_asked)
     assert_guard("R + 1 == S");
     ck_assert_uint_eq(cfx_shape_env_guards(env), 6);
 }
-END_TEST
 
-START_TEST(guards_are_used_later)
+TEST_CASE(guards_are_used_later)
 {
     ck_assert(cfx_dim_eq(env, parse("H"), cfx_dim_int(224)));
     ck_assert(!cfx_dim_eq(env, parse("H"), cfx_dim_int(225)));
@@ -524,9 +502,8 @@ START_TEST(guards_are_used_later)
     ck_assert(!cfx_dim_eq(env, parse("P*Q"), cfx_dim_int(13)));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 5);
 }
-END_TEST
 
-START_TEST(guard_keeps_the_range_of_what_it_replaces)
+TEST_CASE(guard_keeps_the_range_of_what_it_replaces)
 {
     cfx_dim u = cfx_dim_unbacked(env);
     ck_assert(cfx_dim_eq(env, u, parse("N - 5")));
@@ -534,9 +511,8 @@ START_TEST(guard_keeps_the_range_of_what_it_replaces)
     ck_assert(cfx_dim_known_le(env, cfx_dim_int(5), parse("N")));
     ck_assert(!cfx_dim_eq(env, parse("M + 3"), cfx_dim_int(2)));
 }
-END_TEST
 
-START_TEST(what_contradicts_a_guard_is_refused)
+TEST_CASE(what_contradicts_a_guard_is_refused)
 {
     ck_assert(cfx_dim_le(env, cfx_dim_int(5), parse("N")));
     ck_assert(!cfx_dim_eq(env, parse("N"), cfx_dim_int(3)));
@@ -556,9 +532,8 @@ START_TEST(what_contradicts_a_guard_is_refused)
     ck_assert(cfx_dim_known_le(env, cfx_dim_int(224), parse("H")));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 8);
 }
-END_TEST
 
-START_TEST(a_guard_has_one_text)
+TEST_CASE(a_guard_has_one_text)
 {
     ck_assert(cfx_dim_lt(env, cfx_dim_int(1), parse("N")));
     assert_guard("N >= 2");
@@ -571,9 +546,8 @@ START_TEST(a_guard_has_one_text)
     ck_assert(cfx_dim_le(env, cfx_dim_int(2), parse("N")));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 4);
 }
-END_TEST
 
-START_TEST(after_a_guard_a_symbol_is_its_value)
+TEST_CASE(after_a_guard_a_symbol_is_its_value)
 {
     char buf[32];
     ck_assert(cfx_dim_eq(env, parse("H"), cfx_dim_int(224)));
@@ -584,9 +558,8 @@ START_TEST(after_a_guard_a_symbol_is_its_value)
     ck_assert_str_eq(buf, "H + 1");
     ck_assert(!cfx_dim_le(env, parse("H"), cfx_dim_int(223)));
 }
-END_TEST
 
-START_TEST(symbols_tell_their_ranges)
+TEST_CASE(symbols_tell_their_ranges)
 {
     cfx_symbol s;
     int64_t lo, hi;
@@ -615,7 +588,6 @@ START_TEST(symbols_tell_their_ranges)
     ck_assert_str_eq(cfx_dim_symbol_name(u), "u0");
     ck_assert_ptr_null(cfx_dim_symbol_name(cfx_dim_add(env, n, u)));
 }
-END_TEST
 
 static bool replacement(void *user, const char *name, cfx_dim *v)
 {
@@ -623,7 +595,7 @@ static bool replacement(void *user, const char *name, cfx_dim *v)
     return !strcmp(name, "N");
 }
 
-START_TEST(substitution_simplifies_what_comes_out)
+TEST_CASE(substitution_simplifies_what_comes_out)
 {
     cfx_dim by = parse("2*M"), out[2];
     cfx_dim d = cfx_dim_subst(env, parse("N % 2 + N//2 + K"), replacement,
@@ -638,9 +610,8 @@ START_TEST(substitution_simplifies_what_comes_out)
     ck_assert(cfx_dim_same(out[1], parse("N")));
     ck_assert_uint_eq(cfx_dim_free_symbols(cfx_dim_int(3), out, 2), 0);
 }
-END_TEST
 
-START_TEST(very_many_guards_take_linear_time)
+TEST_CASE(very_many_guards_take_linear_time)
 {
     enum { N = 4000 };
     cfx_dim before = cfx_dim_unbacked(env), first = before;
@@ -660,7 +631,6 @@ START_TEST(very_many_guards_take_linear_time)
     ck_assert(cfx_dim_le(env, cfx_dim_int(0), first));
     ck_assert_uint_eq(cfx_shape_env_guards(env), N);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -719,7 +689,7 @@ static bool work(cfx_context *c)
     return ok;
 }
 
-START_TEST(any_allocation_may_fail)
+TEST_CASE(any_allocation_may_fail)
 {
     counter c = {0};
     cfx_options o = {.size = sizeof(o), .threads = 1,
@@ -736,54 +706,5 @@ START_TEST(any_allocation_may_fail)
     }
     ck_assert_int_gt(c.fail_at, 10);
 }
-END_TEST
 
-static Suite *dim_suite(void)
-{
-    Suite *s = suite_create("dim");
-    TCase *t = tcase_create("dim");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 600);
-    tcase_add_test(t, integers_need_no_environment);
-    tcase_add_test(t, integers_that_overflow_are_bad);
-    tcase_add_test(t, bad_spreads_and_satisfies_nothing);
-    tcase_add_test(t, expression_prints_as_a_person_writes_it);
-    tcase_add_test(t, equal_expressions_are_the_same_word);
-    tcase_add_test(t, text_puts_back_what_was_taken_out);
-    tcase_add_test(t, spellings_of_exported_programs_are_read);
-    tcase_add_test(t, a_quotient_that_has_to_be_whole_is_a_guard);
-    tcase_add_test(t, rounding_and_cases_are_seen_through);
-    tcase_add_test(t, what_contradicts_a_guard_is_refused);
-    tcase_add_test(t, a_guard_has_one_text);
-    tcase_add_test(t, after_a_guard_a_symbol_is_its_value);
-    tcase_add_test(t, symbols_tell_their_ranges);
-    tcase_add_test(t, substitution_simplifies_what_comes_out);
-    tcase_add_test(t, convolutions_of_a_resnet_stay_short);
-    tcase_add_test(t, range_decides_divisions_of_bounded_symbols);
-    tcase_add_test(t, unbacked_symbols_may_be_zero);
-    tcase_add_test(t, symbol_needs_a_name);
-    tcase_add_test(t, parse_tells_where_a_text_is_malformed);
-    tcase_add_test(t, parse_is_not_made_to_recurse_without_end);
-    tcase_add_test(t, expressions_are_bounded);
-    tcase_add_test(t, format_cuts_like_snprintf);
-    tcase_add_test(t, eval_gives_values_and_errors);
-    tcase_add_test(t, what_follows_needs_no_guard);
-    tcase_add_test(t, without_an_environment_only_forms_decide);
-    tcase_add_test(t, guard_is_recorded_once);
-    tcase_add_test(t, guard_prints_what_was_asked);
-    tcase_add_test(t, guards_are_used_later);
-    tcase_add_test(t, guard_keeps_the_range_of_what_it_replaces);
-    tcase_add_test(t, very_many_guards_take_linear_time);
-    tcase_add_test(t, any_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(dim_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(dim, .setup = setup, .teardown = teardown, .timeout = 600)

@@ -2,10 +2,11 @@
  * dtype_test -- data types: their names, how they mix, and what numbers become.
  */
 #include "tensor_test.h"
+#include "unit.h"
 
 /* ---- Data types ---- */
 
-START_TEST(dtype_is_found_by_each_of_its_names)
+TEST_CASE(dtype_is_found_by_each_of_its_names)
 {
     static const struct { const char *name; cfx_dtype dtype; } cases[] = {
         {"float32", CFX_F32}, {"f32", CFX_F32}, {"torch.float32", CFX_F32},
@@ -26,9 +27,8 @@ START_TEST(dtype_is_found_by_each_of_its_names)
     ck_assert(!cfx_dtype_parse(&t, "torch."));
     ck_assert(!cfx_dtype_parse(&t, "torch.torch.int"));
 }
-END_TEST
 
-START_TEST(promotion_agrees_with_pytorch_for_all_pairs)
+TEST_CASE(promotion_agrees_with_pytorch_for_all_pairs)
 {
     FILE *f = open_golden("promote.txt");
     char a[32], b[32], both[32];
@@ -44,7 +44,6 @@ START_TEST(promotion_agrees_with_pytorch_for_all_pairs)
     fclose(f);
     ck_assert_int_eq(n, CFX_NDTYPES * CFX_NDTYPES);
 }
-END_TEST
 
 /* By arithmetic: a half is an integer times a power of two. */
 static double half_value(unsigned h)
@@ -57,7 +56,7 @@ static double half_value(unsigned h)
     return h & 0x8000 ? -x : x;
 }
 
-START_TEST(every_half_survives_float)
+TEST_CASE(every_half_survives_float)
 {
     for (unsigned h = 0; h < 65536; h++) {
         float f = cfx_f16_to_f32((uint16_t)h);
@@ -70,9 +69,8 @@ START_TEST(every_half_survives_float)
         ck_assert_uint_eq(cfx_f32_to_f16(f), h);
     }
 }
-END_TEST
 
-START_TEST(floats_between_halves_round_to_nearest_even)
+TEST_CASE(floats_between_halves_round_to_nearest_even)
 {
     for (unsigned h = 0; h < 0x7bff; h++) {
         float low = cfx_f16_to_f32((uint16_t)h);
@@ -89,9 +87,8 @@ START_TEST(floats_between_halves_round_to_nearest_even)
     ck_assert_uint_eq(cfx_f32_to_f16(1e30f), 0x7c00);
     ck_assert_uint_eq(cfx_f32_to_f16(1e-30f), 0);
 }
-END_TEST
 
-START_TEST(every_bfloat_survives_float)
+TEST_CASE(every_bfloat_survives_float)
 {
     for (unsigned h = 0; h < 65536; h++) {
         float f = cfx_bf16_to_f32((uint16_t)h);
@@ -104,7 +101,6 @@ START_TEST(every_bfloat_survives_float)
     ck_assert_uint_eq(cfx_f32_to_bf16(1.01171875f), 0x3f82);
     ck_assert_uint_eq(cfx_f32_to_bf16(3.4e38f), 0x7f80);
 }
-END_TEST
 
 static void set_number(cfx_dtype dtype, void *p, const char *text)
 {
@@ -116,7 +112,7 @@ static void set_number(cfx_dtype dtype, void *p, const char *text)
 
 /* By single elements and by copies, whose loops are others; in one row that is
  * contiguous, and in one that is not. */
-START_TEST(conversion_agrees_with_pytorch_for_all_pairs)
+TEST_CASE(conversion_agrees_with_pytorch_for_all_pairs)
 {
     FILE *f = open_golden("convert.txt");
     char a[32], x[64], b[32], y[64];
@@ -160,18 +156,5 @@ START_TEST(conversion_agrees_with_pytorch_for_all_pairs)
     fclose(f);
     ck_assert_int_gt(n, 3000);
 }
-END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        dtype_is_found_by_each_of_its_names,
-        promotion_agrees_with_pytorch_for_all_pairs,
-        every_half_survives_float,
-        floats_between_halves_round_to_nearest_even,
-        every_bfloat_survives_float,
-        conversion_agrees_with_pytorch_for_all_pairs,
-    };
-
-    return run_tests("dtype", tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE(dtype, .setup = setup, .teardown = teardown, .timeout = 120)

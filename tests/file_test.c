@@ -8,6 +8,7 @@
 
 #include "file_test.h"
 #include "format/json.h"
+#include "unit.h"
 
 /* ---- safetensors ---- */
 
@@ -31,7 +32,7 @@ static const char good[] =
     "\"none\":{\"dtype\":\"I64\",\"shape\":[0,7],\"data_offsets\":[8,8]},"
     "\"b\":{\"dtype\":\"I16\",\"shape\":[],\"data_offsets\":[8,10]}}";
 
-START_TEST(safetensors_gives_back_what_was_written)
+TEST_CASE(safetensors_gives_back_what_was_written)
 {
     cfx_context *ctx = make_context();
     const int64_t shape[] = {2, 3};
@@ -68,9 +69,8 @@ START_TEST(safetensors_gives_back_what_was_written)
         cfx_tensor_unref(item[t].tensor);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(safetensors_files_have_the_reference_order_and_padding)
+TEST_CASE(safetensors_files_have_the_reference_order_and_padding)
 {
     cfx_context *ctx = make_context();
     const int64_t one[] = {1};
@@ -100,9 +100,8 @@ START_TEST(safetensors_files_have_the_reference_order_and_padding)
         cfx_tensor_unref(item[i].tensor);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(safetensors_of_odd_places_are_copied)
+TEST_CASE(safetensors_of_odd_places_are_copied)
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512];
@@ -129,9 +128,8 @@ START_TEST(safetensors_of_odd_places_are_copied)
     }
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(safetensors_outlive_their_list_and_are_private)
+TEST_CASE(safetensors_outlive_their_list_and_are_private)
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512], after[512];
@@ -151,7 +149,6 @@ START_TEST(safetensors_outlive_their_list_and_are_private)
     ck_assert_mem_eq(bytes, after, n);
     free_context(ctx);
 }
-END_TEST
 
 #define T(dtype, shape, offsets) \
     "{\"dtype\":" dtype ",\"shape\":" shape ",\"data_offsets\":" offsets "}"
@@ -206,7 +203,7 @@ static const struct {
     {"{\"__metadata__\":{\"a\":1}}", 0, "'a', which is no string"},
 };
 
-START_TEST(safetensors_refuse_bad_headers)
+TEST_EACH(safetensors_refuse_bad_headers, COUNT(bad_headers))
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[1024];
@@ -226,9 +223,8 @@ START_TEST(safetensors_refuse_bad_headers)
     }
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(safetensors_refuse_headers_that_cannot_be)
+TEST_CASE(safetensors_refuse_headers_that_cannot_be)
 {
     cfx_context *ctx = make_context();
     cfx_tensors all;
@@ -258,9 +254,8 @@ START_TEST(safetensors_refuse_headers_that_cannot_be)
     free(bytes);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(safetensors_refuse_every_truncation_and_survive_any_byte)
+TEST_CASE(safetensors_refuse_every_truncation_and_survive_any_byte)
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512], broken[512];
@@ -285,9 +280,8 @@ START_TEST(safetensors_refuse_every_truncation_and_survive_any_byte)
     }
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(safetensors_give_back_all_when_memory_is_lacking)
+TEST_CASE(safetensors_give_back_all_when_memory_is_lacking)
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512];
@@ -313,7 +307,6 @@ START_TEST(safetensors_give_back_all_when_memory_is_lacking)
     cfx_tensors_release(&all);
     free_context(ctx);
 }
-END_TEST
 
 /* ---- JSON ---- */
 
@@ -347,7 +340,7 @@ static size_t held_by_malloc(void)
 }
 
 /* What jansson takes is no more than the bound, and is given back. */
-START_TEST(json_is_charged_for_at_least_what_it_takes)
+TEST_CASE(json_is_charged_for_at_least_what_it_takes)
 {
     static const char *const texts[][3] = {
         {"{", "\"layer.#.weight\":{\"dtype\":\"F32\",\"shape\":[10,20],"
@@ -382,9 +375,8 @@ START_TEST(json_is_charged_for_at_least_what_it_takes)
     }
     cfx_context_free(ctx);
 }
-END_TEST
 
-START_TEST(json_beyond_a_limit_is_refused_before_it_is_parsed)
+TEST_CASE(json_beyond_a_limit_is_refused_before_it_is_parsed)
 {
     const cfx_options o = {.size = sizeof(o), .max_memory = 1 << 20};
     char *text = repeat("[", "{}", 10000, "]");
@@ -412,11 +404,10 @@ START_TEST(json_beyond_a_limit_is_refused_before_it_is_parsed)
     free(text);
     free(huge);
 }
-END_TEST
 
 /* ---- npy ---- */
 
-START_TEST(npy_gives_back_what_was_written)
+TEST_CASE(npy_gives_back_what_was_written)
 {
     cfx_context *ctx = make_context();
     const int64_t shape[] = {3, 1, 2};
@@ -453,7 +444,6 @@ START_TEST(npy_gives_back_what_was_written)
     }
     free_context(ctx);
 }
-END_TEST
 
 static const struct {
     int version;
@@ -472,7 +462,7 @@ static const struct {
     {1, DICT("'>u1'", "False", "(2, 3)") "   \n", "\1\2\3\4\5\6", 1, 6},
 };
 
-START_TEST(npy_reads_what_numpy_may_write)
+TEST_EACH(npy_reads_what_numpy_may_write, COUNT(good_npys))
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512];
@@ -495,7 +485,6 @@ START_TEST(npy_reads_what_numpy_may_write)
     cfx_tensor_unref(t);
     free_context(ctx);
 }
-END_TEST
 
 static const struct {
     int version;
@@ -532,7 +521,7 @@ static const struct {
     {1, "()", 2, "no dict"},
 };
 
-START_TEST(npy_refuses_bad_headers)
+TEST_EACH(npy_refuses_bad_headers, COUNT(bad_npys))
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512];
@@ -548,9 +537,8 @@ START_TEST(npy_refuses_bad_headers)
     assert_text(&err, path, bad_npys[_i].words);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(npy_refuses_every_truncation_and_survives_any_byte)
+TEST_CASE(npy_refuses_every_truncation_and_survives_any_byte)
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512], broken[512];
@@ -575,9 +563,8 @@ START_TEST(npy_refuses_every_truncation_and_survives_any_byte)
     }
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(npy_gives_back_all_when_memory_is_lacking)
+TEST_CASE(npy_gives_back_all_when_memory_is_lacking)
 {
     cfx_context *ctx = make_context();
     const int64_t shape[] = {2, 3};
@@ -602,7 +589,6 @@ START_TEST(npy_gives_back_all_when_memory_is_lacking)
     cfx_tensor_unref(t);
     free_context(ctx);
 }
-END_TEST
 
 /* ---- Files that appear when they are complete ---- */
 
@@ -614,7 +600,7 @@ static void assert_content(const char *path, const char *text)
     ck_assert_str_eq((const char *)bytes, text);
 }
 
-START_TEST(outfiles_replace_only_when_committed)
+TEST_CASE(outfiles_replace_only_when_committed)
 {
     cfx_context *ctx = make_context();
     cfx_outfile f;
@@ -640,9 +626,8 @@ START_TEST(outfiles_replace_only_when_committed)
     unlink(link);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(outfiles_tell_what_the_system_refuses)
+TEST_CASE(outfiles_tell_what_the_system_refuses)
 {
     cfx_context *ctx = make_context();
     cfx_outfile f;
@@ -661,35 +646,6 @@ START_TEST(outfiles_tell_what_the_system_refuses)
     }
     free_context(ctx);
 }
-END_TEST
 
-/* ---- The program ---- */
-
-int main(void)
-{
-    Suite *s = suite_create("file");
-    TCase *c = tcase_create("file");
-
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, safetensors_gives_back_what_was_written);
-    tcase_add_test(c, safetensors_files_have_the_reference_order_and_padding);
-    tcase_add_test(c, safetensors_of_odd_places_are_copied);
-    tcase_add_test(c, safetensors_outlive_their_list_and_are_private);
-    tcase_add_loop_test(c, safetensors_refuse_bad_headers, 0,
-                        COUNT(bad_headers));
-    tcase_add_test(c, safetensors_refuse_headers_that_cannot_be);
-    tcase_add_test(c, safetensors_refuse_every_truncation_and_survive_any_byte);
-    tcase_add_test(c, safetensors_give_back_all_when_memory_is_lacking);
-    tcase_add_test(c, json_is_charged_for_at_least_what_it_takes);
-    tcase_add_test(c, json_beyond_a_limit_is_refused_before_it_is_parsed);
-    tcase_add_test(c, npy_gives_back_what_was_written);
-    tcase_add_loop_test(c, npy_reads_what_numpy_may_write, 0,
-                        COUNT(good_npys));
-    tcase_add_loop_test(c, npy_refuses_bad_headers, 0, COUNT(bad_npys));
-    tcase_add_test(c, npy_refuses_every_truncation_and_survives_any_byte);
-    tcase_add_test(c, npy_gives_back_all_when_memory_is_lacking);
-    tcase_add_test(c, outfiles_replace_only_when_committed);
-    tcase_add_test(c, outfiles_tell_what_the_system_refuses);
-    suite_add_tcase(s, c);
-    return run_in_place(s);
-}
+TEST_SUITE(file, .setup_once = make_place, .teardown_once = remove_place,
+           .timeout = 120)

@@ -154,21 +154,20 @@ CFX_UNUSED static size_t make_npy(unsigned char *out, int version,
 #define DICT(descr, order, shape) \
     "{'descr': " descr ", 'fortran_order': " order ", 'shape': " shape ", }\n"
 
-/* Make the place, run the suite, remove the place; an exit status. */
-CFX_UNUSED static int run_in_place(Suite *s)
+/* Fixtures that run once: the folder that files are written to. */
+CFX_INLINE void make_place(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    snprintf(place, sizeof(place), "%s/cfx-file-test-XXXXXX",
+             tmp ? tmp : "/tmp");
+    ck_assert_ptr_nonnull(mkdtemp(place));
+}
+
+CFX_INLINE void remove_place(void)
 {
     char command[300];
-
-    snprintf(place, sizeof(place), "%s/cfx-file-test-XXXXXX",
-             getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
-    if (!mkdtemp(place))
-        return 99;
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
     snprintf(command, sizeof(command), "rm -rf '%s'", place);
-    return system(command) ? 99 : failed != 0;
+    ck_assert_int_eq(system(command), 0);
 }
 
 #define COUNT(a) ((int)(sizeof(a) / sizeof(*(a))))

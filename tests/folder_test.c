@@ -3,7 +3,6 @@
  * compared by folder.sh, and run by oracle/folder.py.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 #include "counted.h"
 #include "format/print.h"
 #include "sections.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_module *gm;
@@ -85,7 +85,7 @@ static cfx_value own_forward(cfx_scope *s, cfx_module *self,
 #define assert_has(text, part) \
     ck_assert_msg(strstr(text, part), "no '%s' in:\n%s", part, text)
 
-START_TEST(classes_have_the_names_they_are_given)
+TEST_CASE(classes_have_the_names_they_are_given)
 {
     assert_has(text_of(NULL, false), "\nclass Net(torch.nn.Module):\n");
     assert_has(text_of("A_1", false), "\nclass A_1(torch.nn.Module):\n");
@@ -95,9 +95,8 @@ START_TEST(classes_have_the_names_they_are_given)
     ck_assert_str_eq(text_of("None", false), "'None' cannot name a class");
     ck_assert_str_eq(text_of("torch", false), "'torch' cannot name a class");
 }
-END_TEST
 
-START_TEST(classes_that_would_have_one_name_get_two)
+TEST_CASE(classes_that_would_have_one_name_get_two)
 {
     parse("# cfx 1\nNet(\n"
           "  (a_b): Module(\n    (c): Part()\n  )\n"
@@ -112,9 +111,8 @@ START_TEST(classes_that_would_have_one_name_get_two)
     assert_has(text_of(NULL, false), "add_module('b_c', Net_a_b_c_1())");
     assert_has(text_of(NULL, false), "\nclass Net_a_b_c_1(");
 }
-END_TEST
 
-START_TEST(a_class_whose_name_is_none_is_called_fx_module)
+TEST_CASE(a_class_whose_name_is_none_is_called_fx_module)
 {
     parse("graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
           "    return %x\n");
@@ -126,9 +124,8 @@ START_TEST(a_class_whose_name_is_none_is_called_fx_module)
                                                &err), CFX_OK);
     assert_has(text_of(NULL, false), "\nclass FxModule(torch.nn.Module):\n");
 }
-END_TEST
 
-START_TEST(children_may_be_called_module)
+TEST_CASE(children_may_be_called_module)
 {
     cfx_buf b;
     cfx_buf_init(&b, ctx);
@@ -138,9 +135,8 @@ START_TEST(children_may_be_called_module)
     ck_assert_ptr_nonnull(cfx_graph_module_graph(cfx_module_at(gm, "0.part")));
     cfx_buf_release(&b);
 }
-END_TEST
 
-START_TEST(a_child_becomes_a_root)
+TEST_CASE(a_child_becomes_a_root)
 {
     cfx_module *whole = gm;
     cfx_tensors state;
@@ -160,9 +156,8 @@ START_TEST(a_child_becomes_a_root)
     remove_folder(around);
     gm = whole;
 }
-END_TEST
 
-START_TEST(module_types_of_programs_are_refused)
+TEST_CASE(module_types_of_programs_are_refused)
 {
     static const cfx_module_type own = {
         .abi = CFX_ABI(cfx_module_type),
@@ -177,9 +172,8 @@ START_TEST(module_types_of_programs_are_refused)
     ck_assert_str_eq(text_of(NULL, false),
                      "own: PyTorch has no module type Own");
 }
-END_TEST
 
-START_TEST(guards_of_exported_programs_are_a_class_here)
+TEST_CASE(guards_of_exported_programs_are_a_class_here)
 {
     parse("Net(\n  (_guards_fn): GuardsFn()\n)\n\n"
           "graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
@@ -188,19 +182,17 @@ START_TEST(guards_of_exported_programs_are_a_class_here)
     assert_has(text_of(NULL, false), "\nclass GuardsFn(torch.nn.Module):\n");
     assert_has(text_of(NULL, false), "add_module('_guards_fn', GuardsFn())");
 }
-END_TEST
 
-START_TEST(modules_without_a_graph_are_refused)
+TEST_CASE(modules_without_a_graph_are_refused)
 {
     cfx_module *whole = gm;
     gm = cfx_module_at(gm, "seq");
     ck_assert_str_eq(text_of(NULL, false), "Sequential has no graph");
     gm = whole;
 }
-END_TEST
 
 /* Whatever is missing, the folder around is empty afterwards: rmdir tells. */
-START_TEST(every_lack_of_memory_leaves_nothing)
+TEST_CASE(every_lack_of_memory_leaves_nothing)
 {
     char around[] = "/tmp/cfx-folder-XXXXXX", path[64];
     cfx_status st = CFX_ENOMEM;
@@ -222,27 +214,5 @@ START_TEST(every_lack_of_memory_leaves_nothing)
     remove_folder(path);
     ck_assert_int_eq(rmdir(around), 0);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("folder");
-    TCase *t = tcase_create("folder");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, classes_have_the_names_they_are_given);
-    tcase_add_test(t, classes_that_would_have_one_name_get_two);
-    tcase_add_test(t, a_class_whose_name_is_none_is_called_fx_module);
-    tcase_add_test(t, children_may_be_called_module);
-    tcase_add_test(t, a_child_becomes_a_root);
-    tcase_add_test(t, module_types_of_programs_are_refused);
-    tcase_add_test(t, guards_of_exported_programs_are_a_class_here);
-    tcase_add_test(t, modules_without_a_graph_are_refused);
-    tcase_add_test(t, every_lack_of_memory_leaves_nothing);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(folder, .setup = setup, .teardown = teardown, .timeout = 60)

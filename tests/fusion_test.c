@@ -9,6 +9,7 @@
 
 #include <cfx/partition.h>
 
+#include "unit.h"
 #include "zoo.h"
 
 /* ---- Running ---- */
@@ -151,7 +152,7 @@ static const char *const convs[][2] = {
     {"ConvTranspose3d(4, 6, kernel_size=(1, 2, 3), stride=(1, 1, 1))", "3"},
 };
 
-START_TEST(conv_bn_fusion)
+TEST_EACH(conv_bn_fusion, sizeof(convs) / sizeof(*convs))
 {
     char text[2048];
     const char *n = convs[_i][1];
@@ -172,9 +173,8 @@ START_TEST(conv_bn_fusion)
     apply("fuse_conv_bn");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
-START_TEST(conv_bn_fusion_not_running_state)
+TEST_CASE(conv_bn_fusion_not_running_state)
 {
     random_model(NET(
         "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
@@ -187,7 +187,6 @@ START_TEST(conv_bn_fusion_not_running_state)
     ck_assert_uint_eq(changed, 0);
     assert_nodes("x conv bn output");
 }
-END_TEST
 
 static void change_type(const char *module, const char *name, cfx_dtype type)
 {
@@ -204,7 +203,7 @@ static void change_type(const char *module, const char *name, cfx_dtype type)
 }
 
 /* A norm of floats behind a convolution of halves. */
-START_TEST(conv_bn_fusion_mixed_dtype)
+TEST_CASE(conv_bn_fusion_mixed_dtype)
 {
     random_model(NET(
         "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1), "
@@ -219,9 +218,8 @@ START_TEST(conv_bn_fusion_mixed_dtype)
                      CFX_BF16);
     ck_assert_int_eq(cfx_module_state(conv, "bias")->tensor->dtype, CFX_BF16);
 }
-END_TEST
 
-START_TEST(conv_bn_fusion_is_only_for_eval)
+TEST_CASE(conv_bn_fusion_is_only_for_eval)
 {
     random_model(NET(
         "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
@@ -233,9 +231,8 @@ START_TEST(conv_bn_fusion_is_only_for_eval)
     assert_failed(CFX_EINVAL, "bn: Fusion only for eval!");
     assert_nodes("x conv bn output");
 }
-END_TEST
 
-START_TEST(conv_bn_fusion_leaves_a_result_that_others_use)
+TEST_CASE(conv_bn_fusion_leaves_a_result_that_others_use)
 {
     random_model(NET(
         "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
@@ -248,10 +245,9 @@ START_TEST(conv_bn_fusion_leaves_a_result_that_others_use)
     apply_same("fuse_conv_bn", 0);
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
 /* One convolution, called twice, with a norm of its own behind each. */
-START_TEST(conv_bn_fusion_keeps_what_is_shared)
+TEST_CASE(conv_bn_fusion_keeps_what_is_shared)
 {
     random_model(NET(
         "  (conv): Conv2d(3, 3, kernel_size=(1, 1), stride=(1, 1))\n"
@@ -271,9 +267,8 @@ START_TEST(conv_bn_fusion_keeps_what_is_shared)
     ck_assert_float_eq(*(const float *)old->data, first);
     cfx_tensor_unref(old);
 }
-END_TEST
 
-START_TEST(conv_bn_fusion_of_functions)
+TEST_EACH(conv_bn_fusion_of_functions, 6)
 {
     static const char *const functions[] = {
         "torch.conv2d](args = (%x, %w, %b, 2, (1, 1)), kwargs = {groups: 1})",
@@ -312,9 +307,8 @@ START_TEST(conv_bn_fusion_of_functions)
     ck_assert_ptr_null(cfx_graph_find(g, "bn"));
     ck_assert_ptr_null(cfx_graph_find(g, "mean"));
 }
-END_TEST
 
-START_TEST(conv_bn_fusion_asks_for_weights)
+TEST_CASE(conv_bn_fusion_asks_for_weights)
 {
     static const char text[] = NET(
         "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
@@ -325,7 +319,6 @@ START_TEST(conv_bn_fusion_asks_for_weights)
                      CFX_EWEIGHT);
     assert_failed(CFX_EWEIGHT, "missing weight: conv.weight");
 }
-END_TEST
 
 /* ---- linear and bn ---- */
 
@@ -334,7 +327,7 @@ static const char *const linear_orders[] = {
     CALL("bn", "bn", "x") CALL("fc", "fc", "bn") "    return fc\n",
 };
 
-START_TEST(linear_bn_fusion_in_both_orders)
+TEST_EACH(linear_bn_fusion_in_both_orders, 4)
 {
     char text[2048];
     snprintf(text, sizeof(text), "%s%s",
@@ -350,9 +343,8 @@ START_TEST(linear_bn_fusion_in_both_orders)
     apply("fuse_conv_bn");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
-START_TEST(linear_bn_fusion_wants_as_many_features)
+TEST_CASE(linear_bn_fusion_wants_as_many_features)
 {
     random_model(NET("  (fc): Linear(in_features=5, out_features=4, "
                      "bias=True)\n  (bn): " BN(1, 3))
@@ -362,11 +354,10 @@ START_TEST(linear_bn_fusion_wants_as_many_features)
     apply_same("fuse_linear_bn", 0);
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
 /* ---- No-ops ---- */
 
-START_TEST(noops_are_what_never_changes_anything)
+TEST_CASE(noops_are_what_never_changes_anything)
 {
     random_model(NET("  (drop): Dropout(p=0.5, inplace=False)\n"
                      "  (id): Identity()\n"
@@ -391,9 +382,8 @@ START_TEST(noops_are_what_never_changes_anything)
     assert_nodes("x contiguous to clone relu relu_1 output");
     ck_assert_ptr_null(cfx_module_child(gm, "drop"));
 }
-END_TEST
 
-START_TEST(noops_are_found_by_known_shapes)
+TEST_CASE(noops_are_found_by_known_shapes)
 {
     model("graph():\n" X
           "    %contiguous : [num_users=1] = call_method[target=contiguous]("
@@ -424,7 +414,6 @@ START_TEST(noops_are_found_by_known_shapes)
     apply_same("remove_noops", 0);
     assert_nodes("x view_1 copy relu output");
 }
-END_TEST
 
 /* ---- Optimum: the same outputs, and the same text after the reverse ---- */
 
@@ -460,7 +449,7 @@ static const char attention[] = NET(
     CALL("att_v", "att.v", "x") CALL("out", "out", "x")
     "    return (att_q, relu, att_v, out)\n";
 
-START_TEST(merge_linears_and_back)
+TEST_CASE(merge_linears_and_back)
 {
     random_model(attention);
     FEED(CFX_F32, 2, 3, 4);
@@ -475,9 +464,8 @@ START_TEST(merge_linears_and_back)
                      "att.q-k-v-merged");
     ck_assert_ptr_null(cfx_module_at(gm, "att.k"));
 }
-END_TEST
 
-START_TEST(merge_linears_leaves_layers_that_are_shared)
+TEST_CASE(merge_linears_leaves_layers_that_are_shared)
 {
     random_model(NET(LINEAR("a", 4, 4, True) LINEAR("b", 4, 4, True))
                  "    %x : [num_users=2] = placeholder[target=x]\n"
@@ -487,9 +475,8 @@ START_TEST(merge_linears_leaves_layers_that_are_shared)
     apply_same("merge_linears", 0);
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
-START_TEST(fuse_bias_in_linear_and_back)
+TEST_CASE(fuse_bias_in_linear_and_back)
 {
     random_model(attention);
     FEED(CFX_F32, 2, 3, 4);
@@ -497,9 +484,8 @@ START_TEST(fuse_bias_in_linear_and_back)
                    "x pad att_q relu pad_1 att_v pad_2 out output", 1e-6);
     ck_assert(cfx_attr_bool(cfx_module_child(gm, "out"), "bias"));
 }
-END_TEST
 
-START_TEST(div_to_mul_and_back)
+TEST_CASE(div_to_mul_and_back)
 {
     model("graph():\n    %x : [num_users=3] = placeholder[target=x]\n"
           "    %a : [num_users=1] = call_function[target=operator.truediv]("
@@ -532,7 +518,6 @@ START_TEST(div_to_mul_and_back)
     assert_graph(was);
     free(was);
 }
-END_TEST
 
 /* ---- merge_matmuls ---- */
 
@@ -553,7 +538,7 @@ static const char matmuls[] =
     MATMUL("m4", "c", "w_2") MATMUL("m5", "m3", "v")
     "    return (m2, m3, m4, m5)\n";
 
-START_TEST(merge_matmuls)
+TEST_CASE(merge_matmuls)
 {
     random_model(matmuls);
     FEED(CFX_F32, 2, 4);
@@ -569,9 +554,8 @@ START_TEST(merge_matmuls)
     apply("merge_matmul(assume=True)");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
-START_TEST(merge_matmuls_knows_shapes)
+TEST_CASE(merge_matmuls_knows_shapes)
 {
     random_model("Net()\n\nstate:\n    w: f32[4, 3]\n\ngraph():\n"
                  INPUT("a") INPUT("b") ATTR("w", "w") MATMUL("m1", "a", "w")
@@ -583,10 +567,9 @@ START_TEST(merge_matmuls_knows_shapes)
     apply_same("merge_matmul", 1e-5);
     assert_nodes("a b w cat matmul split getitem getitem_1 output");
 }
-END_TEST
 
 /* Each of two pairs could be merged, but not both: a1 -> b1, b2 -> a2. */
-START_TEST(merge_matmuls_makes_no_cycle)
+TEST_CASE(merge_matmuls_makes_no_cycle)
 {
     random_model("Net()\n\nstate:\n    a: f32[3, 3]\n    b: f32[3, 3]\n\n"
                  "graph():\n" INPUT("x") INPUT("y") ATTR("a", "a")
@@ -598,7 +581,6 @@ START_TEST(merge_matmuls_makes_no_cycle)
     apply_same("merge_matmul(assume=True)", 1e-5);
     ck_assert_uint_gt(changed, 0);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -626,7 +608,7 @@ static bool apply_failing(void)
     return !st;
 }
 
-START_TEST(passes_survive_lack_of_memory)
+TEST_EACH(passes_survive_lack_of_memory, 8)
 {
     static const char *const passes[] = {
         "fuse_conv_bn", "remove_noops", "merge_linears", "fuse_bias_in_linear",
@@ -635,11 +617,10 @@ START_TEST(passes_survive_lack_of_memory)
     failing = passes[_i];
     fail_each_allocation(apply_failing);
 }
-END_TEST
 
 /* ---- split ---- */
 
-START_TEST(split_is_a_pass_too)
+TEST_CASE(split_is_a_pass_too)
 {
     random_model(small_net);
     apply("split(parts=3)");
@@ -651,7 +632,6 @@ START_TEST(split_is_a_pass_too)
                      CFX_EINVAL);
     err = (cfx_error){0};
 }
-END_TEST
 
 /* ---- The zoo ---- */
 
@@ -689,23 +669,21 @@ static void open_zoo(const char *name)
     zoo_close(&m);
 }
 
-START_TEST(models_of_the_zoo_are_fused_whole)
+TEST_EACH(models_of_the_zoo_are_fused_whole, sizeof(models) / sizeof(*models))
 {
     open_zoo(models[_i]);
     apply_same("fuse_conv_bn", 1e-4);
     ck_assert_uint_eq(batch_norms(), 0);
     apply_same("remove_noops", 0);
 }
-END_TEST
 
-START_TEST(subgraph_trivial_resnet)
+TEST_CASE(subgraph_trivial_resnet)
 {
     open_zoo("resnet18");
     apply_same("split(parts=4)", 0);
     ck_assert_uint_eq(cfx_module_nchildren(gm), 4);
     ck_assert_ptr_nonnull(cfx_module_at(gm, "submod_0.layer1_0_conv1"));
 }
-END_TEST
 
 static bool not_pooling(void *user, const cfx_node *n)
 {
@@ -714,7 +692,7 @@ static bool not_pooling(void *user, const cfx_node *n)
            !strstr(n->name, "pool");
 }
 
-START_TEST(a_fused_model_gives_what_it_gave)
+TEST_CASE(a_fused_model_gives_what_it_gave)
 {
     open_zoo("resnet18");
     cfx_partitions p;
@@ -730,44 +708,5 @@ START_TEST(a_fused_model_gives_what_it_gave)
     cfx_value_unref(after);
     cfx_partitions_release(&p);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("fusion");
-    TCase *c = tcase_create("fusion");
-    tcase_add_checked_fixture(c, setup, end);
-    tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, conv_bn_fusion, 0,
-                        sizeof(convs) / sizeof(*convs));
-    tcase_add_test(c, conv_bn_fusion_not_running_state);
-    tcase_add_test(c, conv_bn_fusion_mixed_dtype);
-    tcase_add_test(c, conv_bn_fusion_is_only_for_eval);
-    tcase_add_test(c, conv_bn_fusion_leaves_a_result_that_others_use);
-    tcase_add_test(c, conv_bn_fusion_keeps_what_is_shared);
-    tcase_add_loop_test(c, conv_bn_fusion_of_functions, 0, 6);
-    tcase_add_test(c, conv_bn_fusion_asks_for_weights);
-    tcase_add_loop_test(c, linear_bn_fusion_in_both_orders, 0, 4);
-    tcase_add_test(c, linear_bn_fusion_wants_as_many_features);
-    tcase_add_test(c, noops_are_what_never_changes_anything);
-    tcase_add_test(c, noops_are_found_by_known_shapes);
-    tcase_add_loop_test(c, passes_survive_lack_of_memory, 0, 8);
-    tcase_add_test(c, merge_linears_and_back);
-    tcase_add_test(c, merge_linears_leaves_layers_that_are_shared);
-    tcase_add_test(c, fuse_bias_in_linear_and_back);
-    tcase_add_test(c, div_to_mul_and_back);
-    tcase_add_test(c, merge_matmuls);
-    tcase_add_test(c, merge_matmuls_knows_shapes);
-    tcase_add_test(c, merge_matmuls_makes_no_cycle);
-    tcase_add_test(c, split_is_a_pass_too);
-    tcase_add_loop_test(c, models_of_the_zoo_are_fused_whole, 0,
-                        sizeof(models) / sizeof(*models));
-    tcase_add_test(c, subgraph_trivial_resnet);
-    tcase_add_test(c, a_fused_model_gives_what_it_gave);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(fusion, .setup = setup, .teardown = end, .timeout = 120)

@@ -2,10 +2,11 @@
  * graph_edit_test -- graphs inserted in graphs, hooks, comparison, provenance.
  */
 #include "graph_test.h"
+#include "unit.h"
 
 /* ---- Finding ---- */
 
-START_TEST(nodes_are_found_by_opcode_and_target)
+TEST_CASE(nodes_are_found_by_opcode_and_target)
 {
     cfx_node *x = input("x"), *y = input("y"), *n = NULL;
     cfx_node *a = call("torch.relu", x, NULL), *b = call("torch.add", a, y,
@@ -28,11 +29,10 @@ START_TEST(nodes_are_found_by_opcode_and_target)
     assert_ok(cfx_graph_erase_node(g, a, &err));
     ck_assert_ptr_eq(cfx_graph_find_nodes(g, function, "torch.relu", a), c);
 }
-END_TEST
 
 /* ---- Maps ---- */
 
-START_TEST(maps_hold_values_by_node)
+TEST_CASE(maps_hold_values_by_node)
 {
     cfx_node_map map;
     cfx_graph *other;
@@ -70,7 +70,6 @@ START_TEST(maps_hold_values_by_node)
     cfx_node_map_release(&map);
     cfx_graph_free(other);
 }
-END_TEST
 
 /* ---- Insertion ---- */
 
@@ -101,7 +100,7 @@ static cfx_graph *new_part(void)
     return h;
 }
 
-START_TEST(inline_graph)
+TEST_CASE(inline_graph)
 {
     cfx_graph *h = new_part();
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
@@ -131,9 +130,8 @@ START_TEST(inline_graph)
     check_graph(g);
     assert_ok(cfx_graph_lint(g, &err));
 }
-END_TEST
 
-START_TEST(graphs_are_inserted_in_order_wherever_that_is)
+TEST_CASE(graphs_are_inserted_in_order_wherever_that_is)
 {
     cfx_graph *h = new_part();
     cfx_node *x = input("x"), *y = input("y");
@@ -152,9 +150,8 @@ START_TEST(graphs_are_inserted_in_order_wherever_that_is)
     cfx_graph_free(h);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(an_output_need_not_be_the_last_to_be_copied)
+TEST_CASE(an_output_need_not_be_the_last_to_be_copied)
 {
     cfx_graph *h = new_part();
     cfx_value out;
@@ -167,9 +164,8 @@ START_TEST(an_output_need_not_be_the_last_to_be_copied)
     cfx_graph_free(h);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(copy_no_remap)
+TEST_CASE(copy_no_remap)
 {
     cfx_graph *h = new_part();
     cfx_node *x = cfx_graph_node_copy(g, cfx_graph_find(h, "p"), NULL, NULL,
@@ -195,9 +191,8 @@ START_TEST(copy_no_remap)
     cfx_node_map_release(&map);
     cfx_graph_free(h);
 }
-END_TEST
 
-START_TEST(insertions_that_fail_change_nothing)
+TEST_CASE(insertions_that_fail_change_nothing)
 {
     cfx_graph *h = new_part();
     cfx_node *x = input("x");
@@ -218,7 +213,6 @@ START_TEST(insertions_that_fail_change_nothing)
     cfx_graph_free(h);
     check_graph(g);
 }
-END_TEST
 
 /* ---- Hooks ---- */
 
@@ -278,7 +272,7 @@ static void remove_self(void *data, cfx_node *n)
         told[0] = '\0';                                                       \
     } while (0)
 
-START_TEST(node_hooks_are_told)
+TEST_CASE(node_hooks_are_told)
 {
     told[0] = '\0';
     cfx_node *x = input("x");
@@ -314,7 +308,6 @@ START_TEST(node_hooks_are_told)
     input("b");
     assert_told("a C a C b");
 }
-END_TEST
 
 /* ---- Uses ---- */
 
@@ -330,7 +323,7 @@ static bool is_not_b(void *data, cfx_node *user)
     return strcmp(user->name, "b") != 0;
 }
 
-START_TEST(replace_uses)
+TEST_CASE(replace_uses)
 {
     told[0] = '\0';
     cfx_node *x = input("x"), *y = input("y");
@@ -369,7 +362,6 @@ START_TEST(replace_uses)
     assert_users(a, "b a c");
     check_graph(g);
 }
-END_TEST
 
 /* ---- Comparison ---- */
 
@@ -380,7 +372,7 @@ static bool equal(const cfx_graph *a, const cfx_graph *b)
     return same;
 }
 
-START_TEST(graphs_are_equal_whatever_their_names)
+TEST_CASE(graphs_are_equal_whatever_their_names)
 {
     cfx_graph *a = new_part(), *b = new_part(), *c;
     assert_ok(cfx_graph_copy(&c, b, &err));
@@ -418,9 +410,8 @@ START_TEST(graphs_are_equal_whatever_their_names)
     cfx_graph_free(b);
     cfx_graph_free(c);
 }
-END_TEST
 
-START_TEST(copies_have_the_ids_of_what_they_copy)
+TEST_CASE(copies_have_the_ids_of_what_they_copy)
 {
     cfx_graph *c;
     cfx_node *x = input("x"), *gone = call("torch.a", x, NULL);
@@ -436,7 +427,6 @@ START_TEST(copies_have_the_ids_of_what_they_copy)
     check_graph(c);
     cfx_graph_free(c);
 }
-END_TEST
 
 /* ---- Provenance ---- */
 
@@ -450,7 +440,7 @@ static const char *from_node(const cfx_node *n)
     return text;
 }
 
-START_TEST(provenance_is_inherited)
+TEST_CASE(provenance_is_inherited)
 {
     cfx_node *x = input("x"), *conv = call("conv", x, NULL);
     cfx_node *bn = call("bn", conv, NULL), *both = call("both", x, NULL);
@@ -475,7 +465,6 @@ START_TEST(provenance_is_inherited)
     cfx_value_unref(a);
     cfx_value_unref(b);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -517,35 +506,9 @@ static bool do_all(void)
     return !err.code;
 }
 
-START_TEST(edits_of_whole_graphs_survive_lack_of_memory)
+TEST_CASE(edits_of_whole_graphs_survive_lack_of_memory)
 {
     fail_each_allocation(do_all);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("graph_edit");
-    TCase *c = tcase_create("graph_edit");
-    tcase_set_timeout(c, 60);
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, nodes_are_found_by_opcode_and_target);
-    tcase_add_test(c, maps_hold_values_by_node);
-    tcase_add_test(c, inline_graph);
-    tcase_add_test(c, graphs_are_inserted_in_order_wherever_that_is);
-    tcase_add_test(c, an_output_need_not_be_the_last_to_be_copied);
-    tcase_add_test(c, copy_no_remap);
-    tcase_add_test(c, insertions_that_fail_change_nothing);
-    tcase_add_test(c, node_hooks_are_told);
-    tcase_add_test(c, replace_uses);
-    tcase_add_test(c, graphs_are_equal_whatever_their_names);
-    tcase_add_test(c, copies_have_the_ids_of_what_they_copy);
-    tcase_add_test(c, provenance_is_inherited);
-    tcase_add_test(c, edits_of_whole_graphs_survive_lack_of_memory);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(graph_edit, .setup = setup, .teardown = teardown, .timeout = 60)

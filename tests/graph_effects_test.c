@@ -7,6 +7,7 @@
 #include <cfx/graph_module.h>
 
 #include "graph/effects_seen.h"
+#include "unit.h"
 
 /* ---- Short ways ---- */
 
@@ -107,7 +108,7 @@ static cfx_node *call_module(cfx_graph *of, const char *path, cfx_node *x)
 
 /* ---- Calls of operators ---- */
 
-START_TEST(effects_follow_the_schema_of_the_bound_call)
+TEST_CASE(effects_follow_the_schema_of_the_bound_call)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_effects e = effects_of(call("torch.relu", x, NULL));
@@ -130,7 +131,6 @@ START_TEST(effects_follow_the_schema_of_the_bound_call)
     e = effects_of(call("torch._assert", y, x, NULL));
     ck_assert(e.effect && !e.writes);
 }
-END_TEST
 
 static cfx_node *call_out(const char *target, cfx_node *x, cfx_value out)
 {
@@ -141,7 +141,7 @@ static cfx_node *call_out(const char *target, cfx_node *x, cfx_value out)
     return n;
 }
 
-START_TEST(effects_of_out_are_to_write_to_it)
+TEST_CASE(effects_of_out_are_to_write_to_it)
 {
     cfx_node *x = input("x"), *z = input("z"), *i = input("i");
     cfx_value both[] = {node(z), node(i)};
@@ -161,9 +161,8 @@ START_TEST(effects_of_out_are_to_write_to_it)
     ck_assert_uint_eq(e.input_writes & 6, 6);
     cfx_value_unref(list);
 }
-END_TEST
 
-START_TEST(effects_of_training_end_with_it)
+TEST_CASE(effects_of_training_end_with_it)
 {
     cfx_node *x = input("x"), *m = input("m"), *v = input("v");
     const char *dropout = "torch.nn.functional.dropout";
@@ -176,9 +175,8 @@ START_TEST(effects_of_training_end_with_it)
     assert_ok(cfx_node_update_kwarg(n, "training", node(x), &err));
     ck_assert_uint_eq(effects_of(n).input_writes, 6);
 }
-END_TEST
 
-START_TEST(effects_of_unknown_functions_are_as_in_torch)
+TEST_CASE(effects_of_unknown_functions_are_as_in_torch)
 {
     cfx_node *x = input("x");
     cfx_effects e = effects_of(call("my.function", x, NULL));
@@ -189,7 +187,6 @@ START_TEST(effects_of_unknown_functions_are_as_in_torch)
     /* This fits no signature: running it would fail. */
     ck_assert(is_impure(call("torch.relu", x, x, x, NULL)));
 }
-END_TEST
 
 static cfx_value any_value(uint64_t *state, const cfx_value *node)
 {
@@ -202,7 +199,7 @@ static cfx_value any_value(uint64_t *state, const cfx_value *node)
     return values[d % (sizeof(values) / sizeof(*values))];
 }
 
-START_TEST(effects_of_random_calls_are_those_of_calls_like_them)
+TEST_CASE(effects_of_random_calls_are_those_of_calls_like_them)
 {
     static const char *const targets[] = {
         "torch.relu", "operator.add", "operator.iadd", "operator.setitem",
@@ -240,11 +237,10 @@ START_TEST(effects_of_random_calls_are_those_of_calls_like_them)
     }
     check_seen();
 }
-END_TEST
 
 /* ---- Modules ---- */
 
-START_TEST(effects_of_modules_follow_from_their_forward)
+TEST_CASE(effects_of_modules_follow_from_their_forward)
 {
     cfx_node *x = input("x");
     cfx_module *root = new_root();
@@ -280,7 +276,6 @@ START_TEST(effects_of_modules_follow_from_their_forward)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
-END_TEST
 
 /* A GraphModule that gives relu of its second input, in place if wanted. */
 static cfx_module *new_graph_module(const char *relu)
@@ -298,7 +293,7 @@ static cfx_module *new_graph_module(const char *relu)
     return gm;
 }
 
-START_TEST(effects_of_attention_are_those_of_its_dropout)
+TEST_CASE(effects_of_attention_are_those_of_its_dropout)
 {
     cfx_node *x = input("x");
     cfx_value args[] = {node(x), node(x), node(x)};
@@ -320,11 +315,10 @@ START_TEST(effects_of_attention_are_those_of_its_dropout)
         cfx_module_unref(root);
     }
 }
-END_TEST
 
 /* Whatever has to be assumed of a module is assumed of none of these, called
  * with their defaults. */
-START_TEST(effects_of_most_modules_are_found)
+TEST_CASE(effects_of_most_modules_are_found)
 {
     static const char *const pure[] = {
         "AdaptiveAvgPool2d", "AvgPool2d", "Conv2d", "Conv1d", "Linear",
@@ -353,10 +347,9 @@ START_TEST(effects_of_most_modules_are_found)
         cfx_module_unref(root);
     }
 }
-END_TEST
 
 /* A module of halves takes halves. */
-START_TEST(effects_of_modules_do_not_depend_on_the_type_of_weights)
+TEST_CASE(effects_of_modules_do_not_depend_on_the_type_of_weights)
 {
     static const cfx_dtype types[] = {CFX_F16, CFX_BF16, CFX_F64};
     cfx_dim shape[] = {cfx_dim_int(3), cfx_dim_int(3)};
@@ -375,7 +368,6 @@ START_TEST(effects_of_modules_do_not_depend_on_the_type_of_weights)
         cfx_module_unref(root);
     }
 }
-END_TEST
 
 static cfx_module *new_graph_module_of_one(const char *relu)
 {
@@ -389,7 +381,7 @@ static cfx_module *new_graph_module_of_one(const char *relu)
     return gm;
 }
 
-START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
+TEST_CASE(effects_of_a_graph_module_are_those_of_its_graph)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_module *root = new_root();
@@ -408,9 +400,8 @@ START_TEST(effects_of_a_graph_module_are_those_of_its_graph)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
-END_TEST
 
-START_TEST(effects_are_found_anew_for_a_new_owner)
+TEST_CASE(effects_are_found_anew_for_a_new_owner)
 {
     cfx_node *x = input("x");
     cfx_module *root = new_root();
@@ -427,9 +418,8 @@ START_TEST(effects_are_found_anew_for_a_new_owner)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
-END_TEST
 
-START_TEST(effects_of_calls_are_those_of_graphs_they_are_given)
+TEST_CASE(effects_of_calls_are_those_of_graphs_they_are_given)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_module *root = new_root();
@@ -460,10 +450,9 @@ START_TEST(effects_of_calls_are_those_of_graphs_they_are_given)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
-END_TEST
 
 /* Each level calls the next twice: without a memory that is 2^40 walks. */
-START_TEST(effects_of_nested_graphs_are_found_once)
+TEST_CASE(effects_of_nested_graphs_are_found_once)
 {
     enum { LEVELS = 40 };
     cfx_module *gm = new_graph_module("relu_");
@@ -496,7 +485,6 @@ START_TEST(effects_of_nested_graphs_are_found_once)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
-END_TEST
 
 /* ---- Dead code ---- */
 
@@ -508,7 +496,7 @@ static size_t erase_dead(const cfx_dce_options *o)
     return n;
 }
 
-START_TEST(dce_simple)
+TEST_CASE(dce_simple)
 {
     cfx_module *root = new_root();
     add(root, "attr", new_module("ReLU", -1, NULL, false));
@@ -521,9 +509,8 @@ START_TEST(dce_simple)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
-END_TEST
 
-START_TEST(dce_dead_getattr)
+TEST_CASE(dce_dead_getattr)
 {
     cfx_node *x = input("x");
     cfx_node *attr = cfx_graph_get_attr(g, "attr_1", &err);
@@ -532,9 +519,8 @@ START_TEST(dce_dead_getattr)
     ck_assert_uint_eq(erase_dead(NULL), 3);
     assert_nodes("x neg output");
 }
-END_TEST
 
-START_TEST(dce_dead_placeholder)
+TEST_CASE(dce_dead_placeholder)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
@@ -546,9 +532,8 @@ START_TEST(dce_dead_placeholder)
     ck_assert_uint_eq(erase_dead(NULL), 1);
     assert_nodes("x y neg output");
 }
-END_TEST
 
-START_TEST(dce_keep_module_with_side_effects)
+TEST_CASE(dce_keep_module_with_side_effects)
 {
     cfx_module *root = new_root();
     add(root, "bn", new_module("BatchNorm1d", 3, NULL, false));
@@ -567,27 +552,24 @@ START_TEST(dce_keep_module_with_side_effects)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(root);
 }
-END_TEST
 
-START_TEST(dce_keep_torch_assert)
+TEST_CASE(dce_keep_torch_assert)
 {
     cfx_node *x = input("x"), *holds = call("torch.all", x, NULL);
     call("torch._assert", holds, x, NULL);
     cfx_graph_output(g, node(call("torch.neg", x, NULL)), &err);
     ck_assert_uint_eq(erase_dead(NULL), 0);
 }
-END_TEST
 
-START_TEST(dce_impure_nodes_args)
+TEST_CASE(dce_impure_nodes_args)
 {
     cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
     call("aten.add_.Tensor", y, x, NULL);
     cfx_graph_output(g, node(y), &err);
     ck_assert_uint_eq(erase_dead(NULL), 0);
 }
-END_TEST
 
-START_TEST(dce_impure_kwargs)
+TEST_CASE(dce_impure_kwargs)
 {
     cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
     cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), node(y)};
@@ -604,7 +586,6 @@ START_TEST(dce_impure_kwargs)
     ck_assert_uint_eq(erase_dead(NULL), 1);
     assert_nodes("x neg add_out add output");
 }
-END_TEST
 
 static bool is_add(void *user, const cfx_node *n)
 {
@@ -612,7 +593,7 @@ static bool is_add(void *user, const cfx_node *n)
     return !strcmp(n->target.u.str->text, "operator.add");
 }
 
-START_TEST(dce_impure_custom)
+TEST_CASE(dce_impure_custom)
 {
     int asked = 0;
     cfx_node *x = input("x");
@@ -629,9 +610,8 @@ START_TEST(dce_impure_custom)
     ck_assert_int_eq(asked, 4);
     assert_nodes("x add output");
 }
-END_TEST
 
-START_TEST(dce_needs_a_sorted_graph)
+TEST_CASE(dce_needs_a_sorted_graph)
 {
     cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
     cfx_node *z = call("torch.abs", y, NULL);
@@ -643,9 +623,8 @@ START_TEST(dce_needs_a_sorted_graph)
                   "it has been defined!");
     assert_nodes("x abs_1 neg output");
 }
-END_TEST
 
-START_TEST(dce_of_a_million_nodes_takes_one_sweep)
+TEST_CASE(dce_of_a_million_nodes_takes_one_sweep)
 {
     enum { MANY = 1000000 };
     cfx_node *x = input("x"), *n = x;
@@ -656,9 +635,8 @@ START_TEST(dce_of_a_million_nodes_takes_one_sweep)
     assert_ok(cfx_graph_eliminate_dead_code(g, NULL, &erased, &err));
     ck_assert_uint_eq(erased, MANY);
 }
-END_TEST
 
-START_TEST(dce_dead_chain)
+TEST_CASE(dce_dead_chain)
 {
     cfx_node *x = input("x");
     input("unused");
@@ -669,9 +647,8 @@ START_TEST(dce_dead_chain)
     assert_nodes("x unused relu output");
     ck_assert_uint_eq(erase_dead(NULL), 0);
 }
-END_TEST
 
-START_TEST(dce_keeps_what_has_effects)
+TEST_CASE(dce_keeps_what_has_effects)
 {
     cfx_node *x = input("x");
     method("relu_", x);
@@ -685,43 +662,5 @@ START_TEST(dce_keeps_what_has_effects)
     ck_assert_uint_eq(erase_dead(&o), 1);
     assert_nodes("x relu_ _assert output");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("graph_effects");
-    TCase *c = tcase_create("graph_effects");
-    tcase_add_checked_fixture(c, setup, end);
-    tcase_set_timeout(c, 60);
-    tcase_add_test(c, effects_follow_the_schema_of_the_bound_call);
-    tcase_add_test(c, effects_of_out_are_to_write_to_it);
-    tcase_add_test(c, effects_of_training_end_with_it);
-    tcase_add_test(c, effects_of_unknown_functions_are_as_in_torch);
-    tcase_add_test(c, effects_of_random_calls_are_those_of_calls_like_them);
-    tcase_add_test(c, effects_of_modules_follow_from_their_forward);
-    tcase_add_test(c, effects_of_a_graph_module_are_those_of_its_graph);
-    tcase_add_test(c, effects_are_found_anew_for_a_new_owner);
-    tcase_add_test(c, effects_of_attention_are_those_of_its_dropout);
-    tcase_add_test(c, effects_of_most_modules_are_found);
-    tcase_add_test(c, effects_of_modules_do_not_depend_on_the_type_of_weights);
-    tcase_add_test(c, effects_of_calls_are_those_of_graphs_they_are_given);
-    tcase_add_test(c, effects_of_nested_graphs_are_found_once);
-    tcase_add_test(c, dce_simple);
-    tcase_add_test(c, dce_dead_getattr);
-    tcase_add_test(c, dce_dead_placeholder);
-    tcase_add_test(c, dce_keep_module_with_side_effects);
-    tcase_add_test(c, dce_keep_torch_assert);
-    tcase_add_test(c, dce_impure_nodes_args);
-    tcase_add_test(c, dce_impure_kwargs);
-    tcase_add_test(c, dce_impure_custom);
-    tcase_add_test(c, dce_needs_a_sorted_graph);
-    tcase_add_test(c, dce_of_a_million_nodes_takes_one_sweep);
-    tcase_add_test(c, dce_dead_chain);
-    tcase_add_test(c, dce_keeps_what_has_effects);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(graph_effects, .setup = setup, .teardown = end, .timeout = 60)

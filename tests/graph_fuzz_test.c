@@ -4,6 +4,7 @@
  * must change neither.
  */
 #include "graph_test.h"
+#include "unit.h"
 
 enum { NODES = 24, ARGS = 4, ITEMS = 3, STEPS = 2000, SEEDS = 40 };
 
@@ -647,7 +648,7 @@ static cfx_status edit(void)
     return len ? edits[dice(sizeof(edits) / sizeof(*edits))]() : create_one();
 }
 
-START_TEST(edits_do_to_a_graph_what_they_do_to_a_model)
+TEST_EACH(edits_do_to_a_graph_what_they_do_to_a_model, SEEDS)
 {
     state = (uint64_t)_i;
     len = alive = 0;
@@ -661,20 +662,6 @@ START_TEST(edits_do_to_a_graph_what_they_do_to_a_model)
             compare();
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("graph_fuzz");
-    TCase *c = tcase_create("graph_fuzz");
-    tcase_add_checked_fixture(c, setup_registry, teardown);
-    tcase_set_timeout(c, 60);
-    tcase_add_loop_test(c, edits_do_to_a_graph_what_they_do_to_a_model, 0,
-                        SEEDS);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(graph_fuzz, .setup = setup_registry, .teardown = teardown,
+           .timeout = 60)

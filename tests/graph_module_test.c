@@ -6,6 +6,8 @@
 #include <cfx/graph_module.h>
 #include <cfx/text.h>
 
+#include "unit.h"
+
 /* Registries stay with the context: what it holds is not compared. */
 static void end(void)
 {
@@ -111,7 +113,7 @@ static const char *tree(const cfx_module *m)
 
 /* ---- Construction: the trees are those that torch makes ---- */
 
-START_TEST(construct_root_dict)
+TEST_CASE(construct_root_dict)
 {
     cfx_node *x = input("x");
     cfx_node *a = call_module(g, "sub.lin", x);
@@ -147,7 +149,6 @@ START_TEST(construct_root_dict)
     cfx_module_unref(lin);
     cfx_tensor_unref(t);
 }
-END_TEST
 
 /* Sequential 0: Linear, 1: ReLU, 2: Sequential(ReLU), and state of its own. */
 static cfx_module *new_root(void)
@@ -165,7 +166,7 @@ static cfx_module *new_root(void)
     return r;
 }
 
-START_TEST(graph_module_init_buffer_param_copied_mod_init)
+TEST_CASE(graph_module_init_buffer_param_copied_mod_init)
 {
     cfx_module *r = new_root(), *gm;
     cfx_node *x = input("x");
@@ -195,9 +196,8 @@ START_TEST(graph_module_init_buffer_param_copied_mod_init)
     assert_failed(CFX_ENAME, "Node referenced nonexistent target nope.a");
     cfx_module_unref(r);
 }
-END_TEST
 
-START_TEST(constructed_modules_may_be_named_after_what_is_in_them)
+TEST_CASE(constructed_modules_may_be_named_after_what_is_in_them)
 {
     cfx_module *r = new_root(), *gm;
     cfx_node *x = input("x");
@@ -212,11 +212,10 @@ START_TEST(constructed_modules_may_be_named_after_what_is_in_them)
     cfx_module_unref(gm);
     cfx_module_unref(r);
 }
-END_TEST
 
 /* ---- The tree ---- */
 
-START_TEST(submodule_manipulation_API)
+TEST_CASE(submodule_manipulation_API)
 {
     cfx_module *m = container("Net");
     add(m, "net_b", container("Module"));
@@ -253,7 +252,6 @@ START_TEST(submodule_manipulation_API)
                 "net_c=ReLU))");
     cfx_module_unref(m);
 }
-END_TEST
 
 static void refuses(cfx_module *m, const char *name, cfx_module *child)
 {
@@ -262,7 +260,7 @@ static void refuses(cfx_module *m, const char *name, cfx_module *child)
                      CFX_EINVAL);
 }
 
-START_TEST(modules_have_one_parent)
+TEST_CASE(modules_have_one_parent)
 {
     cfx_module *root = container("Net"), *a = plain("ReLU");
     add(root, "a", a);
@@ -276,9 +274,8 @@ START_TEST(modules_have_one_parent)
     ck_assert_uint_eq(cfx_module_nchildren(root), 1);
     cfx_module_unref(root);
 }
-END_TEST
 
-START_TEST(references_keep_a_module_and_what_is_below)
+TEST_CASE(references_keep_a_module_and_what_is_below)
 {
     cfx_module *root = container("Net"), *a = container("A");
     cfx_module *kept = cfx_module_ref(a);
@@ -293,9 +290,8 @@ START_TEST(references_keep_a_module_and_what_is_below)
     ck_assert_str_eq(cfx_module_class_name(kept), "Linear");
     cfx_module_unref(kept);
 }
-END_TEST
 
-START_TEST(delete_all_unused_submodules)
+TEST_CASE(delete_all_unused_submodules)
 {
     cfx_module *r = new_root();
     cfx_node *x = input("x");
@@ -316,9 +312,8 @@ START_TEST(delete_all_unused_submodules)
     ck_assert_uint_eq(cfx_graph_module_delete_all_unused_submodules(gm), 0);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(delete_unused_submodules_leaf)
+TEST_CASE(delete_unused_submodules_leaf)
 {
     cfx_module *r = container("Model");
     cfx_node *x = input("x");
@@ -330,9 +325,8 @@ START_TEST(delete_unused_submodules_leaf)
     ck_assert_ptr_nonnull(cfx_module_at(gm, "submod.linear"));
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(modules_may_have_much_state)
+TEST_CASE(modules_may_have_much_state)
 {
     enum { MANY = 20000 };
     cfx_module *m = container("Net"), *copy;
@@ -356,7 +350,6 @@ START_TEST(modules_may_have_much_state)
     cfx_module_unref(copy);
     cfx_module_unref(m);
 }
-END_TEST
 
 static bool set_many(void)
 {
@@ -376,14 +369,13 @@ static bool set_many(void)
     return !err.code;
 }
 
-START_TEST(state_that_lacks_memory_is_not_there)
+TEST_CASE(state_that_lacks_memory_is_not_there)
 {
     fail_each_allocation(set_many);
 }
-END_TEST
 
 /* Paths may be longer than any buffer. */
-START_TEST(targets_may_be_long)
+TEST_CASE(targets_may_be_long)
 {
     enum { LEVELS = 200 };
     static char path[LEVELS * 10 + 8];
@@ -405,7 +397,6 @@ START_TEST(targets_may_be_long)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(m);
 }
-END_TEST
 
 /* ---- Copies ---- */
 
@@ -422,7 +413,7 @@ static cfx_module *nested(void)
     return graph_module(r);
 }
 
-START_TEST(deepcopy_with_submods_params)
+TEST_CASE(deepcopy_with_submods_params)
 {
     cfx_module *gm = nested(), *copy;
     char was[4096];
@@ -450,9 +441,8 @@ START_TEST(deepcopy_with_submods_params)
     assert_ok(cfx_graph_lint(cfx_graph_module_graph(copy), &err));
     cfx_module_unref(copy);
 }
-END_TEST
 
-START_TEST(module_deepcopy_edit_nodes)
+TEST_CASE(module_deepcopy_edit_nodes)
 {
     cfx_module *gm = nested(), *copy;
     assert_ok(cfx_module_copy(&copy, gm, &err));
@@ -468,9 +458,8 @@ START_TEST(module_deepcopy_edit_nodes)
     cfx_module_unref(copy);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(copies_of_deep_trees_do_not_recurse)
+TEST_CASE(copies_of_deep_trees_do_not_recurse)
 {
     enum { DEPTH = 100000 };
     cfx_module *root = container("M"), *at = root, *copy;
@@ -487,7 +476,6 @@ START_TEST(copies_of_deep_trees_do_not_recurse)
     cfx_module_unref(copy);
     cfx_module_unref(root);
 }
-END_TEST
 
 /* ---- Text and back ---- */
 
@@ -538,7 +526,7 @@ static void assert_same(const cfx_module *a, const cfx_module *b)
     }
 }
 
-START_TEST(pickle_graphmodule)
+TEST_CASE(pickle_graphmodule)
 {
     cfx_module *gm = nested(), *back;
     cfx_graph *h = cfx_graph_module_graph(gm);
@@ -564,9 +552,8 @@ START_TEST(pickle_graphmodule)
     cfx_module_unref(back);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(preserve_unused_attr_after_unpickle)
+TEST_CASE(preserve_unused_attr_after_unpickle)
 {
     cfx_node *x = input("x");
     cfx_graph_output(g, node(x), &err);
@@ -577,11 +564,10 @@ START_TEST(preserve_unused_attr_after_unpickle)
     cfx_module_unref(back);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Targets ---- */
 
-START_TEST(missing_targets_are_warned_of)
+TEST_CASE(missing_targets_are_warned_of)
 {
     cfx_module *r = new_root();
     cfx_graph_set_owning_module(g, r);
@@ -602,11 +588,10 @@ START_TEST(missing_targets_are_warned_of)
     cfx_graph_set_owning_module(g, NULL);
     cfx_module_unref(r);
 }
-END_TEST
 
 /* ---- Dead code ---- */
 
-START_TEST(dce_goes_into_children_once)
+TEST_CASE(dce_goes_into_children_once)
 {
     cfx_module *r = container("Net");
     cfx_node *x = input("x");
@@ -634,7 +619,6 @@ START_TEST(dce_goes_into_children_once)
         cfx_module_at(gm, "unnamed"))), 3);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -671,41 +655,9 @@ static bool make_all(void)
     return !err.code;
 }
 
-START_TEST(modules_survive_lack_of_memory)
+TEST_CASE(modules_survive_lack_of_memory)
 {
     fail_each_allocation(make_all);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("graph_module");
-    TCase *c = tcase_create("graph_module");
-    tcase_add_checked_fixture(c, setup, end);
-    tcase_set_timeout(c, 60);
-    tcase_add_test(c, construct_root_dict);
-    tcase_add_test(c, graph_module_init_buffer_param_copied_mod_init);
-    tcase_add_test(c, constructed_modules_may_be_named_after_what_is_in_them);
-    tcase_add_test(c, submodule_manipulation_API);
-    tcase_add_test(c, modules_have_one_parent);
-    tcase_add_test(c, references_keep_a_module_and_what_is_below);
-    tcase_add_test(c, delete_all_unused_submodules);
-    tcase_add_test(c, delete_unused_submodules_leaf);
-    tcase_add_test(c, modules_may_have_much_state);
-    tcase_add_test(c, state_that_lacks_memory_is_not_there);
-    tcase_add_test(c, targets_may_be_long);
-    tcase_add_test(c, deepcopy_with_submods_params);
-    tcase_add_test(c, module_deepcopy_edit_nodes);
-    tcase_add_test(c, copies_of_deep_trees_do_not_recurse);
-    tcase_add_test(c, pickle_graphmodule);
-    tcase_add_test(c, preserve_unused_attr_after_unpickle);
-    tcase_add_test(c, missing_targets_are_warned_of);
-    tcase_add_test(c, dce_goes_into_children_once);
-    tcase_add_test(c, modules_survive_lack_of_memory);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(graph_module, .setup = setup, .teardown = end, .timeout = 60)

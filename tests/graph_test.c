@@ -2,10 +2,11 @@
  * graph_test -- nodes and graphs behave as those of torch.fx.
  */
 #include "graph_test.h"
+#include "unit.h"
 
 /* ---- Making nodes ---- */
 
-START_TEST(nodes_hold_what_they_were_given)
+TEST_CASE(nodes_hold_what_they_were_given)
 {
     cfx_node *x = input("x");
     cfx_value key = str("alpha"), list_items[] = {node(x), cfx_int(3)};
@@ -33,9 +34,8 @@ START_TEST(nodes_hold_what_they_were_given)
     assert_inputs(n, "x");
     check_graph(g);
 }
-END_TEST
 
-START_TEST(outputs_are_last_and_found)
+TEST_CASE(outputs_are_last_and_found)
 {
     ck_assert_ptr_null(cfx_graph_output_node(g));
     cfx_node *x = input("x");
@@ -45,9 +45,8 @@ START_TEST(outputs_are_last_and_found)
     ck_assert_str_eq(o->name, "output");
     ck_assert_str_eq(o->target.u.str->text, "output");
 }
-END_TEST
 
-START_TEST(nodes_of_other_graphs_are_refused)
+TEST_CASE(nodes_of_other_graphs_are_refused)
 {
     cfx_graph *other;
     assert_ok(cfx_graph_new(&other, ctx, &err));
@@ -67,9 +66,8 @@ START_TEST(nodes_of_other_graphs_are_refused)
     cfx_graph_free(other);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(nodes_refuse_what_has_no_meaning)
+TEST_CASE(nodes_refuse_what_has_no_meaning)
 {
     cfx_node *x = input("x");
     cfx_value absent = CFX_NOTHING, pair[] = {node(x), cfx_int(1)};
@@ -101,9 +99,8 @@ START_TEST(nodes_refuse_what_has_no_meaning)
     assert_nodes("x");
     check_graph(g);
 }
-END_TEST
 
-START_TEST(keywords_are_distinct_also_when_many)
+TEST_CASE(keywords_are_distinct_also_when_many)
 {
     enum { MANY = 1000 };
     static cfx_value kwargs[2 * MANY];
@@ -123,9 +120,8 @@ START_TEST(keywords_are_distinct_also_when_many)
     for (int i = 0; i < MANY; i++)
         cfx_value_unref(kwargs[2 * i]);
 }
-END_TEST
 
-START_TEST(values_may_nest_as_deep_as_is_accepted_anywhere)
+TEST_CASE(values_may_nest_as_deep_as_is_accepted_anywhere)
 {
     cfx_value v = cfx_int(1), too_deep;
     for (int depth = 1; depth <= CFX_MAX_DEPTH; depth++) {
@@ -145,11 +141,10 @@ START_TEST(values_may_nest_as_deep_as_is_accepted_anywhere)
     free(seq);
     cfx_value_unref(v);
 }
-END_TEST
 
 /* ---- Order ---- */
 
-START_TEST(nodes_come_in_order_before_a_point_reversed_after_it)
+TEST_CASE(nodes_come_in_order_before_a_point_reversed_after_it)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_insert_point old = cfx_graph_inserting_before(g, y);
@@ -170,9 +165,8 @@ START_TEST(nodes_come_in_order_before_a_point_reversed_after_it)
     assert_nodes("zeroth first x d c a b y e last more");
     check_graph(g);
 }
-END_TEST
 
-START_TEST(insert_points_outlive_their_node)
+TEST_CASE(insert_points_outlive_their_node)
 {
     cfx_node *a = call("a", NULL), *b = call("b", NULL), *c = call("c", NULL);
     call("d", NULL);
@@ -194,9 +188,8 @@ START_TEST(insert_points_outlive_their_node)
     assert_nodes("was_after_a was_after_c was_before_b d z");
     check_graph(g);
 }
-END_TEST
 
-START_TEST(nodes_move_before_and_after_others)
+TEST_CASE(nodes_move_before_and_after_others)
 {
     cfx_node *a = call("a", NULL), *b = call("b", NULL), *c = call("c", NULL);
     assert_ok(cfx_node_prepend(a, c, &err));
@@ -214,9 +207,8 @@ START_TEST(nodes_move_before_and_after_others)
     ck_assert(cfx_node_before(a, c) && !cfx_node_before(c, b));
     check_graph(g);
 }
-END_TEST
 
-START_TEST(walks_go_on_where_nodes_are_erased_or_inserted)
+TEST_CASE(walks_go_on_where_nodes_are_erased_or_inserted)
 {
     for (int i = 0; i < 10; i++)
         call("n", NULL);
@@ -241,10 +233,9 @@ START_TEST(walks_go_on_where_nodes_are_erased_or_inserted)
         assert_ok(cfx_graph_erase_node(g, n, &err));
     ck_assert_uint_eq(cfx_graph_len(g), 0);
 }
-END_TEST
 
 /* Many blocks of nodes: every erased one leads to those that are left. */
-START_TEST(walks_from_erased_nodes_find_what_is_left)
+TEST_CASE(walks_from_erased_nodes_find_what_is_left)
 {
     enum { N = 3000 };
     cfx_node *n[N];
@@ -262,11 +253,10 @@ START_TEST(walks_from_erased_nodes_find_what_is_left)
     ck_assert_ptr_eq(cfx_graph_first(g), n[0]);
     ck_assert_ptr_eq(cfx_graph_last(g), n[N - 100]);
 }
-END_TEST
 
 /* ---- Uses ---- */
 
-START_TEST(users_are_counted_once_and_in_order)
+TEST_CASE(users_are_counted_once_and_in_order)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_node *twice = call("add", x, x, NULL);
@@ -278,9 +268,8 @@ START_TEST(users_are_counted_once_and_in_order)
     ck_assert_uint_eq(x->nusers, 3);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(inputs_are_distinct_and_in_order_of_args_then_kwargs)
+TEST_CASE(inputs_are_distinct_and_in_order_of_args_then_kwargs)
 {
     cfx_node *a = input("a"), *b = input("b"), *c = input("c"),
              *d = input("d");
@@ -308,10 +297,9 @@ START_TEST(inputs_are_distinct_and_in_order_of_args_then_kwargs)
     assert_inputs(n, "b d");
     check_graph(g);
 }
-END_TEST
 
 /* The expected orders are torch's, for the same edits. */
-START_TEST(users_move_to_the_end_as_in_torch)
+TEST_CASE(users_move_to_the_end_as_in_torch)
 {
     cfx_node *a = input("a"), *b = input("b"), *c = input("c");
     cfx_node *y = call("torch.add", a, b, NULL);
@@ -335,14 +323,13 @@ START_TEST(users_move_to_the_end_as_in_torch)
     assert_inputs(y, "b");
     check_graph(g);
 }
-END_TEST
 
 static bool is_not(void *data, cfx_node *user)
 {
     return user != data;
 }
 
-START_TEST(uses_are_replaced_where_wanted)
+TEST_CASE(uses_are_replaced_where_wanted)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_node *a = call("a", x, x, NULL), *b = call("b", y, x, NULL);
@@ -362,9 +349,8 @@ START_TEST(uses_are_replaced_where_wanted)
     assert_ok(cfx_node_replace_all_uses_with(y, y, NULL, NULL, &err));
     assert_users(y, "a b");
 }
-END_TEST
 
-START_TEST(arguments_are_edited_one_by_one)
+TEST_CASE(arguments_are_edited_one_by_one)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_node *n = call("f", x, NULL);
@@ -394,9 +380,8 @@ START_TEST(arguments_are_edited_one_by_one)
     ck_assert_uint_eq(n->nkwargs, 0);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(arguments_may_be_set_from_the_node_itself)
+TEST_CASE(arguments_may_be_set_from_the_node_itself)
 {
     cfx_node *x = input("x"), *n = call("f", x, x, NULL);
     cfx_value text = str("a text of some length");
@@ -417,11 +402,10 @@ START_TEST(arguments_may_be_set_from_the_node_itself)
     assert_failed(CFX_EINVAL, "a call_method needs a target");
     check_graph(g);
 }
-END_TEST
 
 /* ---- Erasing ---- */
 
-START_TEST(nodes_with_users_are_not_erased)
+TEST_CASE(nodes_with_users_are_not_erased)
 {
     cfx_node *x = input("x");
     call("sub", x, NULL);
@@ -438,9 +422,8 @@ START_TEST(nodes_with_users_are_not_erased)
     ck_assert_ptr_nonnull(strstr(err.text, ", ...}!"));
     check_graph(g);
 }
-END_TEST
 
-START_TEST(erased_nodes_stay_readable_and_are_refused)
+TEST_CASE(erased_nodes_stay_readable_and_are_refused)
 {
     cfx_node *x = input("x"), *y = call("neg", x, NULL);
     assert_ok(cfx_node_set_meta(y, "tag", cfx_int(5), &err));
@@ -464,11 +447,10 @@ START_TEST(erased_nodes_stay_readable_and_are_refused)
     assert_failed(CFX_EGRAPH, "Node 'neg' was erased from its Graph");
     check_graph(g);
 }
-END_TEST
 
 /* ---- Meta and tensors ---- */
 
-START_TEST(meta_is_kept_by_key)
+TEST_CASE(meta_is_kept_by_key)
 {
     cfx_node *x = input("x");
     cfx_value text = str("trace");
@@ -491,9 +473,8 @@ START_TEST(meta_is_kept_by_key)
     ck_assert_int_eq(cfx_node_set_meta(x, "n", node(x), &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "meta of Node 'x' cannot hold Node 'x'");
 }
-END_TEST
 
-START_TEST(tensors_are_shared_until_the_graph_lets_go)
+TEST_CASE(tensors_are_shared_until_the_graph_lets_go)
 {
     cfx_tensor *t = new_meta();
     cfx_value v = cfx_value_of_tensor(t), list = cfx_list_new(ctx, 1, &v);
@@ -516,46 +497,5 @@ START_TEST(tensors_are_shared_until_the_graph_lets_go)
     ck_assert_int_eq(t->refs, 1);
     cfx_tensor_unref(t);
 }
-END_TEST
 
-/* ---- The program ---- */
-
-static void add_tests(TCase *c)
-{
-    tcase_add_test(c, nodes_hold_what_they_were_given);
-    tcase_add_test(c, outputs_are_last_and_found);
-    tcase_add_test(c, nodes_of_other_graphs_are_refused);
-    tcase_add_test(c, nodes_refuse_what_has_no_meaning);
-    tcase_add_test(c, keywords_are_distinct_also_when_many);
-    tcase_add_test(c, values_may_nest_as_deep_as_is_accepted_anywhere);
-    tcase_add_test(c, nodes_come_in_order_before_a_point_reversed_after_it);
-    tcase_add_test(c, insert_points_outlive_their_node);
-    tcase_add_test(c, nodes_move_before_and_after_others);
-    tcase_add_test(c, walks_go_on_where_nodes_are_erased_or_inserted);
-    tcase_add_test(c, walks_from_erased_nodes_find_what_is_left);
-    tcase_add_test(c, users_are_counted_once_and_in_order);
-    tcase_add_test(c, inputs_are_distinct_and_in_order_of_args_then_kwargs);
-    tcase_add_test(c, users_move_to_the_end_as_in_torch);
-    tcase_add_test(c, uses_are_replaced_where_wanted);
-    tcase_add_test(c, arguments_are_edited_one_by_one);
-    tcase_add_test(c, arguments_may_be_set_from_the_node_itself);
-    tcase_add_test(c, nodes_with_users_are_not_erased);
-    tcase_add_test(c, erased_nodes_stay_readable_and_are_refused);
-    tcase_add_test(c, meta_is_kept_by_key);
-    tcase_add_test(c, tensors_are_shared_until_the_graph_lets_go);
-}
-
-int main(void)
-{
-    Suite *s = suite_create("graph");
-    TCase *c = tcase_create("graph");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 120);
-    add_tests(c);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(graph, .setup = setup, .teardown = teardown, .timeout = 120)

@@ -7,6 +7,8 @@
 #include <cfx/graph_module.h>
 #include <cfx/text.h>
 
+#include "unit.h"
+
 /* Registries stay with the context: what it holds is not compared. */
 static void end(void)
 {
@@ -60,7 +62,7 @@ static cfx_node *create(cfx_opcode op, const char *target, const char *name,
 
 /* ---- 1 to 8: nodes ---- */
 
-START_TEST(graph_unique_names_manual)
+TEST_CASE(graph_unique_names_manual)
 {
     cfx_node *a = input("x");
     cfx_node *b = create(CFX_CALL_MODULE, "linear_mod", "foo_1_1", a, NULL);
@@ -77,9 +79,8 @@ START_TEST(graph_unique_names_manual)
     assert_nodes("x foo_1_1 foo_1 add output foo_2");
     check_graph(g);
 }
-END_TEST
 
-START_TEST(remove_uses)
+TEST_CASE(remove_uses)
 {
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
     cfx_node *neg = call("torch.neg", relu, NULL);
@@ -88,7 +89,6 @@ START_TEST(remove_uses)
     assert_users(relu, "");
     ck_assert_uint_eq(neg->ninputs, 0);
 }
-END_TEST
 
 static bool is_not_neg(void *user, const cfx_node *n)
 {
@@ -96,7 +96,7 @@ static bool is_not_neg(void *user, const cfx_node *n)
     return strcmp(n->target.u.str->text, "torch.neg") != 0;
 }
 
-START_TEST(remove_uses_with_custom_filter)
+TEST_CASE(remove_uses_with_custom_filter)
 {
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
     call("torch.neg", relu, NULL);
@@ -105,9 +105,8 @@ START_TEST(remove_uses_with_custom_filter)
     assert_users(relu, "");
     assert_nodes("x relu");
 }
-END_TEST
 
-START_TEST(replace_input)
+TEST_CASE(replace_input)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_node *b = call("torch.add", x, x, NULL);
@@ -120,9 +119,8 @@ START_TEST(replace_input)
                  "(args = (%y, %y), kwargs = {})\n"
                  "    return add");
 }
-END_TEST
 
-START_TEST(find_uses)
+TEST_CASE(find_uses)
 {
     cfx_node *x = input("x");
     call("torch.relu", x, NULL);
@@ -132,9 +130,8 @@ START_TEST(find_uses)
     assert_users(x, "relu neg add");
     assert_users(y, "output");
 }
-END_TEST
 
-START_TEST(reassign_args_kwargs_uses)
+TEST_CASE(reassign_args_kwargs_uses)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_node *z = call("operator.add", x, y, NULL);
@@ -150,9 +147,8 @@ START_TEST(reassign_args_kwargs_uses)
     cfx_value_unref(kwargs[0]);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(update_args_api)
+TEST_CASE(update_args_api)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_node *b = create(CFX_CALL_MODULE, "mod", NULL, x, NULL);
@@ -162,9 +158,8 @@ START_TEST(update_args_api)
     ck_assert_int_eq(cfx_node_update_arg(b, 1, node(y), &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "Node 'mod' has 1 arguments");
 }
-END_TEST
 
-START_TEST(update_kwargs_api)
+TEST_CASE(update_kwargs_api)
 {
     cfx_node *x = input("x"), *y = input("y");
     cfx_node *b = create(CFX_CALL_FUNCTION, "torch.relu", NULL, NULL, NULL);
@@ -174,9 +169,8 @@ START_TEST(update_kwargs_api)
     assert_users(y, "relu");
     ck_assert_uint_eq(b->nkwargs, 1);
 }
-END_TEST
 
-START_TEST(insert_arg)
+TEST_CASE(insert_arg)
 {
     cfx_node *x = input("x");
     cfx_node *b = create(CFX_CALL_FUNCTION, "torch.f", NULL, x, NULL);
@@ -189,11 +183,10 @@ START_TEST(insert_arg)
     assert_failed(CFX_EINVAL, "insert_args index must be between 0 and "
                   "len(self.args), got 4");
 }
-END_TEST
 
 /* ---- 9 to 18: graphs ---- */
 
-START_TEST(insertion_point)
+TEST_CASE(insertion_point)
 {
     cfx_node *x = input("x"), *b = create(CFX_CALL_MODULE, "linear_mod", NULL,
                                           x, NULL);
@@ -205,9 +198,8 @@ START_TEST(insertion_point)
     assert_nodes("x neg linear_mod output");
     assert_ok(cfx_graph_lint(g, &err));
 }
-END_TEST
 
-START_TEST(multi_insert_point)
+TEST_CASE(multi_insert_point)
 {
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
     cfx_insert_point was = cfx_graph_inserting_before(g, relu);
@@ -217,9 +209,8 @@ START_TEST(multi_insert_point)
     call("torch.abs", x, NULL);
     assert_nodes("x neg tanh relu abs_1");
 }
-END_TEST
 
-START_TEST(move_before)
+TEST_CASE(move_before)
 {
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
     cfx_node *neg = call("torch.neg", x, NULL);
@@ -227,9 +218,8 @@ START_TEST(move_before)
     assert_nodes("x neg relu");
     check_graph(g);
 }
-END_TEST
 
-START_TEST(prepend_self)
+TEST_CASE(prepend_self)
 {
     cfx_node *x = input("x"), *y = input("y");
     last_message[0] = '\0';
@@ -240,9 +230,8 @@ START_TEST(prepend_self)
     assert_nodes("x y");
     check_graph(g);
 }
-END_TEST
 
-START_TEST(erase_node_error)
+TEST_CASE(erase_node_error)
 {
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
     cfx_graph_output(g, node(relu), &err);
@@ -250,9 +239,8 @@ START_TEST(erase_node_error)
     assert_failed(CFX_EGRAPH, "Tried to erase Node relu but it still had 1 "
                   "users in the graph: {output: None}!");
 }
-END_TEST
 
-START_TEST(copy_it)
+TEST_CASE(copy_it)
 {
     cfx_graph *copy;
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
@@ -269,9 +257,8 @@ START_TEST(copy_it)
     ck_assert_str_eq(names_in_order(copy), names_in_order(g));
     cfx_graph_free(copy);
 }
-END_TEST
 
-START_TEST(wrong_topo)
+TEST_CASE(wrong_topo)
 {
     cfx_node *x = input("x");
     cfx_node *b = create(CFX_CALL_MODULE, "foo", NULL, x, NULL);
@@ -284,9 +271,8 @@ START_TEST(wrong_topo)
                   " has been defined! Please check that Nodes in the graph are"
                   " topologically ordered");
 }
-END_TEST
 
-START_TEST(all_input_nodes)
+TEST_CASE(all_input_nodes)
 {
     cfx_node *x = input("x");
     cfx_node *b = create(CFX_CALL_MODULE, "linear_mod", NULL, x, NULL);
@@ -299,9 +285,8 @@ START_TEST(all_input_nodes)
     assert_inputs(cfx_graph_find(g, "output"), "unsqueeze");
     assert_inputs(x, "");
 }
-END_TEST
 
-START_TEST(deepcopy_recursion_depth)
+TEST_CASE(deepcopy_recursion_depth)
 {
     enum { DEPTH = 100000 };
     cfx_graph *copy;
@@ -318,9 +303,8 @@ START_TEST(deepcopy_recursion_depth)
     must(!n && !m);
     cfx_graph_free(copy);
 }
-END_TEST
 
-START_TEST(node_tagging)
+TEST_CASE(node_tagging)
 {
     cfx_graph *copy;
     for (int i = 0; i < 3; i++)
@@ -332,9 +316,8 @@ START_TEST(node_tagging)
     ck_assert_int_eq(i, 3);
     cfx_graph_free(copy);
 }
-END_TEST
 
-START_TEST(regular_and_default_args)
+TEST_CASE(regular_and_default_args)
 {
     cfx_value three = cfx_int(3);
     cfx_node *x = input("x");
@@ -345,18 +328,16 @@ START_TEST(regular_and_default_args)
     ck_assert_str_eq(text, "\n\n\ndef forward(self, x, y : int = 3):\n"
                      "    add = x + y;  x = y = None\n    return add\n    ");
 }
-END_TEST
 
-START_TEST(string_literal_return)
+TEST_CASE(string_literal_return)
 {
     cfx_value v = str("foo");
     ck_assert_ptr_nonnull(cfx_graph_output(g, v, &err));
     cfx_value_unref(v);
     assert_graph("graph():\n    return foo");
 }
-END_TEST
 
-START_TEST(return_tuple)
+TEST_CASE(return_tuple)
 {
     cfx_node *x = input("x");
     cfx_value items[] = {node(x), node(x)};
@@ -366,7 +347,6 @@ START_TEST(return_tuple)
     assert_graph("graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
                  "    return (x, x)");
 }
-END_TEST
 
 /* What torch.fx gives for the same calls, but that it knows no methods, and
  * has 1 for (1,). */
@@ -388,7 +368,7 @@ static void assert_normalized(const cfx_node *n, const char *expected)
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(normalized_arguments)
+TEST_CASE(normalized_arguments)
 {
     cfx_node *x = input("x");
     assert_normalized(x, " ");
@@ -413,7 +393,6 @@ START_TEST(normalized_arguments)
                       "'dtype': None}");
     cfx_value_unref(key);
 }
-END_TEST
 
 static bool normalize_one(void)
 {
@@ -426,13 +405,12 @@ static bool normalize_one(void)
     return !st;
 }
 
-START_TEST(normalized_arguments_survive_lack_of_memory)
+TEST_CASE(normalized_arguments_survive_lack_of_memory)
 {
     call("torch.nn.functional.max_pool2d", input("x"), input("k"), NULL);
     assert_ok(cfx_node_update_arg(cfx_graph_last(g), 1, cfx_int(2), &err));
     fail_each_allocation(normalize_one);
 }
-END_TEST
 
 /* ---- Differences ---- */
 
@@ -447,7 +425,7 @@ static void assert_diff(const cfx_graph *a, const cfx_graph *b,
     ck_assert_str_eq(text, expected);
 }
 
-START_TEST(graph_diff_tells_what_changed)
+TEST_CASE(graph_diff_tells_what_changed)
 {
     cfx_graph *was;
     cfx_node *x = input("x"), *relu = call("torch.relu", x, NULL);
@@ -475,9 +453,8 @@ START_TEST(graph_diff_tells_what_changed)
                 "(args = (%relu, %tanh), kwargs = {})\n");
     cfx_graph_free(was);
 }
-END_TEST
 
-START_TEST(graph_diff_of_many_nodes_takes_no_quadratic_time)
+TEST_CASE(graph_diff_of_many_nodes_takes_no_quadratic_time)
 {
     enum { MANY = 50000 };
     cfx_graph *was;
@@ -495,7 +472,6 @@ START_TEST(graph_diff_of_many_nodes_takes_no_quadratic_time)
     ck_assert_uint_eq(n, 2 * (MANY - 1));
     cfx_graph_free(was);
 }
-END_TEST
 
 static bool diff_two(void)
 {
@@ -512,49 +488,9 @@ static bool diff_two(void)
     return !st;
 }
 
-START_TEST(graph_diff_survives_lack_of_memory)
+TEST_CASE(graph_diff_survives_lack_of_memory)
 {
     fail_each_allocation(diff_two);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("graph_torch");
-    TCase *c = tcase_create("graph_torch");
-    tcase_add_checked_fixture(c, setup, end);
-    tcase_set_timeout(c, 60);
-    tcase_add_test(c, graph_unique_names_manual);
-    tcase_add_test(c, remove_uses);
-    tcase_add_test(c, remove_uses_with_custom_filter);
-    tcase_add_test(c, replace_input);
-    tcase_add_test(c, find_uses);
-    tcase_add_test(c, reassign_args_kwargs_uses);
-    tcase_add_test(c, update_args_api);
-    tcase_add_test(c, update_kwargs_api);
-    tcase_add_test(c, insert_arg);
-    tcase_add_test(c, insertion_point);
-    tcase_add_test(c, multi_insert_point);
-    tcase_add_test(c, move_before);
-    tcase_add_test(c, prepend_self);
-    tcase_add_test(c, erase_node_error);
-    tcase_add_test(c, copy_it);
-    tcase_add_test(c, wrong_topo);
-    tcase_add_test(c, all_input_nodes);
-    tcase_add_test(c, deepcopy_recursion_depth);
-    tcase_add_test(c, node_tagging);
-    tcase_add_test(c, regular_and_default_args);
-    tcase_add_test(c, string_literal_return);
-    tcase_add_test(c, return_tuple);
-    tcase_add_test(c, normalized_arguments);
-    tcase_add_test(c, normalized_arguments_survive_lack_of_memory);
-    tcase_add_test(c, graph_diff_tells_what_changed);
-    tcase_add_test(c, graph_diff_of_many_nodes_takes_no_quadratic_time);
-    tcase_add_test(c, graph_diff_survives_lack_of_memory);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(graph_torch, .setup = setup, .teardown = end, .timeout = 60)

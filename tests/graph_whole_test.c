@@ -5,9 +5,11 @@
 
 #include <cfx/module.h>
 
+#include "unit.h"
+
 /* ---- Memory ---- */
 
-START_TEST(edits_reuse_the_memory_of_what_they_replace)
+TEST_CASE(edits_reuse_the_memory_of_what_they_replace)
 {
     cfx_node *x = input("x"), *y = input("y"), *n = call("f", x, NULL);
     size_t used_before = 0;
@@ -34,9 +36,8 @@ START_TEST(edits_reuse_the_memory_of_what_they_replace)
     ck_assert_uint_eq(cfx_context_memory(ctx), used_before);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(failures_leave_no_memory_behind)
+TEST_CASE(failures_leave_no_memory_behind)
 {
     cfx_node *x = input("x");
     cfx_value text = str("some text"), items[] = {text, node(x)};
@@ -61,7 +62,6 @@ START_TEST(failures_leave_no_memory_behind)
     cfx_value_unref(text);
     check_graph(g);
 }
-END_TEST
 
 static cfx_node *same(void *user, cfx_node *n)
 {
@@ -112,15 +112,14 @@ static bool edit_all(void)
     return !err.code;
 }
 
-START_TEST(edits_that_lack_memory_leave_the_graph_well_formed)
+TEST_CASE(edits_that_lack_memory_leave_the_graph_well_formed)
 {
     fail_each_allocation(edit_all);
 }
-END_TEST
 
 /* ---- Copies ---- */
 
-START_TEST(copies_are_equal_and_independent)
+TEST_CASE(copies_are_equal_and_independent)
 {
     cfx_node *x = input("x"), *y = call("f", x, x, NULL);
     call("gone", y, NULL);
@@ -147,9 +146,8 @@ START_TEST(copies_are_equal_and_independent)
     assert_users(x, "renamed_7");
     cfx_graph_free(copy);
 }
-END_TEST
 
-START_TEST(copies_need_nodes_to_be_defined_before_use)
+TEST_CASE(copies_need_nodes_to_be_defined_before_use)
 {
     cfx_node *x = input("x"), *y = call("f", x, NULL);
     assert_ok(cfx_node_append(y, x, &err));
@@ -158,7 +156,6 @@ START_TEST(copies_need_nodes_to_be_defined_before_use)
     assert_failed(CFX_EGRAPH, "Argument 'x' of Node 'f' was used before it "
                   "has been defined!");
 }
-END_TEST
 
 static cfx_node *lookup(void *user, cfx_node *n)
 {
@@ -172,7 +169,7 @@ static cfx_node *make(void *user, cfx_node *n)
     return found ? found : cfx_graph_node_copy(user, n, make, user, &err);
 }
 
-START_TEST(nodes_are_copied_with_their_inputs_translated)
+TEST_CASE(nodes_are_copied_with_their_inputs_translated)
 {
     cfx_node *x = input("x"), *y = call("f", x, NULL);
     cfx_node *z = call("h", y, x, NULL);
@@ -185,11 +182,10 @@ START_TEST(nodes_are_copied_with_their_inputs_translated)
     check_graph(other);
     cfx_graph_free(other);
 }
-END_TEST
 
 /* ---- Lint ---- */
 
-START_TEST(lint_reports_use_before_definition)
+TEST_CASE(lint_reports_use_before_definition)
 {
     cfx_node *x = input("x"), *y = call("f", x, NULL);
     assert_ok(cfx_graph_lint(g, &err));
@@ -198,7 +194,6 @@ START_TEST(lint_reports_use_before_definition)
     assert_failed(CFX_EGRAPH, "Argument 'x' of Node 'f' was used before it "
                   "has been defined!");
 }
-END_TEST
 
 /* A root with a child `block`, which has a child `fc` and a tensor `scale`. */
 static cfx_module *make_modules(void)
@@ -237,7 +232,8 @@ static const struct {
      "nonexistent attribute  of block.fc"},
 };
 
-START_TEST(lint_follows_targets_in_the_owning_module)
+TEST_EACH(lint_follows_targets_in_the_owning_module,
+          sizeof(places) / sizeof(*places))
 {
     cfx_module *root = make_modules();
     ck_assert_ptr_nonnull(cfx_graph_create_node(g, places[_i].op,
@@ -254,12 +250,11 @@ START_TEST(lint_follows_targets_in_the_owning_module)
         ck_assert_str_eq(err.text, places[_i].message);
     cfx_module_unref(root);
 }
-END_TEST
 
 /* ---- Size ---- */
 
 /* Labels must stay in order wherever nodes go, also where gaps are used up. */
-START_TEST(order_holds_for_any_pattern_of_insertions)
+TEST_EACH(order_holds_for_any_pattern_of_insertions, 7)
 {
     enum { MANY = 50000 };
     cfx_node *o = cfx_graph_output(g, cfx_none(), &err), *at = o;
@@ -285,9 +280,8 @@ START_TEST(order_holds_for_any_pattern_of_insertions)
     }
     check_graph(g);
 }
-END_TEST
 
-START_TEST(order_holds_when_the_ends_are_used_up)
+TEST_CASE(order_holds_when_the_ends_are_used_up)
 {
     cfx_node *a = call("a", NULL), *b = call("b", NULL), *c = call("c", NULL);
     c->order = UINT64_MAX - 1;
@@ -301,9 +295,8 @@ START_TEST(order_holds_when_the_ends_are_used_up)
         call("f", NULL);
     check_graph(g);
 }
-END_TEST
 
-START_TEST(graphs_of_a_million_nodes_are_ordinary)
+TEST_CASE(graphs_of_a_million_nodes_are_ordinary)
 {
     enum { MANY = 1000000 };
     cfx_node *a = input("a"), *b = input("b"), *first = a;
@@ -331,10 +324,9 @@ START_TEST(graphs_of_a_million_nodes_are_ordinary)
     assert_nodes("a x b output");
     check_graph(g);
 }
-END_TEST
 
 /* One node with many inputs is no more to be afraid of. */
-START_TEST(nodes_may_have_a_hundred_thousand_inputs)
+TEST_CASE(nodes_may_have_a_hundred_thousand_inputs)
 {
     enum { MANY = 100000 };
     static cfx_value args[MANY];
@@ -351,38 +343,5 @@ START_TEST(nodes_may_have_a_hundred_thousand_inputs)
     ck_assert_uint_eq(x->nusers, MANY + 1);
     assert_ok(cfx_graph_lint(g, &err));
 }
-END_TEST
 
-/* ---- The program ---- */
-
-static void add_tests(TCase *c)
-{
-    tcase_add_test(c, edits_reuse_the_memory_of_what_they_replace);
-    tcase_add_test(c, failures_leave_no_memory_behind);
-    tcase_add_test(c, edits_that_lack_memory_leave_the_graph_well_formed);
-    tcase_add_test(c, copies_are_equal_and_independent);
-    tcase_add_test(c, copies_need_nodes_to_be_defined_before_use);
-    tcase_add_test(c, nodes_are_copied_with_their_inputs_translated);
-    tcase_add_test(c, lint_reports_use_before_definition);
-    tcase_add_loop_test(c, lint_follows_targets_in_the_owning_module, 0,
-                        sizeof(places) / sizeof(*places));
-    tcase_add_loop_test(c, order_holds_for_any_pattern_of_insertions, 0, 7);
-    tcase_add_test(c, order_holds_when_the_ends_are_used_up);
-    tcase_add_test(c, graphs_of_a_million_nodes_are_ordinary);
-    tcase_add_test(c, nodes_may_have_a_hundred_thousand_inputs);
-}
-
-int main(void)
-{
-    Suite *s = suite_create("graph_whole");
-    TCase *c = tcase_create("graph_whole");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 120);
-    add_tests(c);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(graph_whole, .setup = setup, .teardown = teardown, .timeout = 120)

@@ -3,6 +3,7 @@
  * map and scan, their errors and their types.
  */
 #include "tests/control_test.h"
+#include "unit.h"
 
 /* ---- Operators whose arguments are graphs ---- */
 
@@ -61,7 +62,7 @@ static const char *first_of(const char *name, const char *args)
 static const char of_cond[] = "(%p, %f, %g, (%x,))";
 static const char of_while[] = "(%f, %g, (%x,), ())";
 
-START_TEST(cond_takes_the_branch_that_pred_tells)
+TEST_CASE(cond_takes_the_branch_that_pred_tells)
 {
     program(first_of("cond", of_cond), body_of("operator.add", "(%x, 1)"),
             body_of("operator.mul", "(%x, 10)"));
@@ -71,9 +72,8 @@ START_TEST(cond_takes_the_branch_that_pred_tells)
         ck_assert_float_eq(run(in, 2), i > 1 ? 3 : 20);
     }
 }
-END_TEST
 
-START_TEST(cond_refuses_what_is_no_truth)
+TEST_CASE(cond_refuses_what_is_no_truth)
 {
     cfx_interp it = {0};
     cfx_value x = floats(2, 1), out;
@@ -94,9 +94,8 @@ START_TEST(cond_refuses_what_is_no_truth)
     cfx_interp_release(&it);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(operators_of_graphs_refuse_other_arguments)
+TEST_CASE(operators_of_graphs_refuse_other_arguments)
 {
     program(first_of("cond", "(%p, %x, %g, (%x,))"), body_of("operator.add",
             "(%x, 1)"), body_of("operator.mul", "(%x, 10)"));
@@ -109,15 +108,13 @@ START_TEST(operators_of_graphs_refuse_other_arguments)
             body_of("operator.add", "(%x, 1)"), "    return None\n");
     fails(CFX_EUNSUPPORTED, "autocast is only supported where it is off");
 }
-END_TEST
 
-START_TEST(errors_in_branches_tell_their_graph)
+TEST_CASE(errors_in_branches_tell_their_graph)
 {
     program(first_of("cond", of_cond), body_of("torch.cat", "(%x,)"),
             body_of("operator.mul", "(%x, 10)"));
     fails(CFX_EINVAL, "(args = (%x,), kwargs = {}) in submodule f");
 }
-END_TEST
 
 /* ---- In meta scopes ---- */
 
@@ -173,7 +170,7 @@ static const char *propagate(const char *x, const char *p)
     return text;
 }
 
-START_TEST(cond_has_the_type_of_both_branches)
+TEST_CASE(cond_has_the_type_of_both_branches)
 {
     program(first_of("cond", of_cond), body_of("operator.add", "(%x, 1)"),
             body_of("operator.mul", "(%x, 10)"));
@@ -192,9 +189,8 @@ START_TEST(cond_has_the_type_of_both_branches)
     ck_assert_str_eq(propagate("f32[2]", "f32[2]"), "cond: Expected pred to be"
                      " bool or single-element tensor, but got f32[2]");
 }
-END_TEST
 
-START_TEST(while_loop_keeps_the_types_it_carries)
+TEST_CASE(while_loop_keeps_the_types_it_carries)
 {
     char test[256];
     snprintf(test, sizeof(test), "%s    %%s : [num_users=1] = call_method["
@@ -208,9 +204,8 @@ START_TEST(while_loop_keeps_the_types_it_carries)
     ck_assert_str_eq(propagate("f32[4,3]", "f32[]"), "while_loop: body_fn "
                      "gives f32[8, 3], carried_inputs[0] gives f32[4, 3]");
 }
-END_TEST
 
-START_TEST(map_and_scan_stack_as_many_as_there_are)
+TEST_CASE(map_and_scan_stack_as_many_as_there_are)
 {
     const char *none = "    return None\n";
     program(first_of("map_impl", "(%f, [%x], [])"),
@@ -226,11 +221,10 @@ START_TEST(map_and_scan_stack_as_many_as_there_are)
                      "dimensions of mapped xs must be consistent. Got "
                      "f32[2, 3] and f32[3]");
 }
-END_TEST
 
 /* ---- Loops ---- */
 
-START_TEST(loops_over_known_numbers_are_unrolled_but_not_for_ever)
+TEST_CASE(loops_over_known_numbers_are_unrolled_but_not_for_ever)
 {
     char text[1024];
     const char *body =
@@ -251,11 +245,10 @@ START_TEST(loops_over_known_numbers_are_unrolled_but_not_for_ever)
                          i ? "SymInt" : "int");
     }
 }
-END_TEST
 
 static cfx_value counted[2];
 
-START_TEST(endless_loops_end_with_the_time)
+TEST_CASE(endless_loops_end_with_the_time)
 {
     cfx_options o = {.size = sizeof(o), .timeout = 0.05};
     cfx_context *usual = ctx;
@@ -280,10 +273,9 @@ START_TEST(endless_loops_end_with_the_time)
     ctx = usual;
     err = (cfx_error){0};
 }
-END_TEST
 
 /* Products of all rows so far; PyTorch's own way there is another. */
-START_TEST(associative_scan_combines_from_the_first_on)
+TEST_CASE(associative_scan_combines_from_the_first_on)
 {
     int64_t shape[] = {4, 1};
     float rows[] = {2, 3, 5, 7};
@@ -308,33 +300,5 @@ START_TEST(associative_scan_combines_from_the_first_on)
     cfx_value_unref(x);
     cfx_interp_release(&it);
 }
-END_TEST
 
-static Suite *suite(void)
-{
-    Suite *s = suite_create("higher_order");
-    TCase *t = tcase_create("higher_order");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, cond_takes_the_branch_that_pred_tells);
-    tcase_add_test(t, cond_refuses_what_is_no_truth);
-    tcase_add_test(t, operators_of_graphs_refuse_other_arguments);
-    tcase_add_test(t, errors_in_branches_tell_their_graph);
-    tcase_add_test(t, cond_has_the_type_of_both_branches);
-    tcase_add_test(t, while_loop_keeps_the_types_it_carries);
-    tcase_add_test(t, map_and_scan_stack_as_many_as_there_are);
-    tcase_add_test(t, loops_over_known_numbers_are_unrolled_but_not_for_ever);
-    tcase_add_test(t, endless_loops_end_with_the_time);
-    tcase_add_test(t, associative_scan_combines_from_the_first_on);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(suite());
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(higher_order, .setup = setup, .teardown = teardown, .timeout = 60)

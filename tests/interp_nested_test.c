@@ -2,6 +2,7 @@
  * interp_nested_test -- runs within runs, and errors of hooks.
  */
 #include "interp_test.h"
+#include "unit.h"
 
 enum { WANT_NOTHING, WANT_RUN, WANT_STEPS, WANT_UNENDED, WANT_BARE, WANT_SAVED,
        WANT_FORGOTTEN, WANT_QUOTED, WANT_PASSED_ON };
@@ -96,7 +97,7 @@ static void end_within(struct within *w)
     cfx_interp_release(&w->base);
 }
 
-START_TEST(a_hook_may_run_its_own_interpreter)
+TEST_CASE(a_hook_may_run_its_own_interpreter)
 {
     for (int want = WANT_RUN; want <= WANT_UNENDED; want++) {
         struct within w, plain;
@@ -118,9 +119,8 @@ START_TEST(a_hook_may_run_its_own_interpreter)
         end_within(&plain);
     }
 }
-END_TEST
 
-START_TEST(runs_within_runs_end_somewhere)
+TEST_CASE(runs_within_runs_end_somewhere)
 {
     struct within w;
     begin_within(&w, WANT_RUN);
@@ -136,9 +136,8 @@ START_TEST(runs_within_runs_end_somewhere)
     cfx_value_unref(x);
     end_within(&w);
 }
-END_TEST
 
-START_TEST(a_run_goes_on_after_one_within_it_failed)
+TEST_CASE(a_run_goes_on_after_one_within_it_failed)
 {
     struct within w;
     begin_within(&w, WANT_SAVED);
@@ -153,9 +152,8 @@ START_TEST(a_run_goes_on_after_one_within_it_failed)
     cfx_value_unref(x);
     end_within(&w);
 }
-END_TEST
 
-START_TEST(a_bare_status_of_a_hook_is_given_a_sentence)
+TEST_CASE(a_bare_status_of_a_hook_is_given_a_sentence)
 {
     struct within w;
     begin_within(&w, WANT_BARE);
@@ -167,10 +165,9 @@ START_TEST(a_bare_status_of_a_hook_is_given_a_sentence)
     cfx_value_unref(x);
     end_within(&w);
 }
-END_TEST
 
 /* Whether a node is named is no matter of the words that a hook uses. */
-START_TEST(a_text_that_speaks_of_executing_is_given_its_node_too)
+TEST_CASE(a_text_that_speaks_of_executing_is_given_its_node_too)
 {
     struct within w;
     begin_within(&w, WANT_QUOTED);
@@ -181,9 +178,8 @@ START_TEST(a_text_that_speaks_of_executing_is_given_its_node_too)
     cfx_value_unref(x);
     end_within(&w);
 }
-END_TEST
 
-START_TEST(an_error_that_is_passed_on_keeps_its_node)
+TEST_CASE(an_error_that_is_passed_on_keeps_its_node)
 {
     static const char place[] = "; While executing %x";
     struct within w;
@@ -198,7 +194,6 @@ START_TEST(an_error_that_is_passed_on_keeps_its_node)
     cfx_value_unref(x);
     end_within(&w);
 }
-END_TEST
 
 static cfx_status bare_infer(cfx_call *call)
 {
@@ -213,7 +208,7 @@ static const cfx_op bare_op = {
     .infer = bare_infer,
 };
 
-START_TEST(a_bare_status_of_an_operator_is_given_a_sentence)
+TEST_CASE(a_bare_status_of_an_operator_is_given_a_sentence)
 {
     cfx_interp it = {0};
     ck_assert_int_eq(cfx_register_op(ctx, &bare_op, &err), CFX_OK);
@@ -230,9 +225,8 @@ START_TEST(a_bare_status_of_an_operator_is_given_a_sentence)
     cfx_value_unref(x);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(an_error_that_only_the_scope_knows_ends_the_run)
+TEST_CASE(an_error_that_only_the_scope_knows_ends_the_run)
 {
     struct within w;
     begin_within(&w, WANT_FORGOTTEN);
@@ -244,9 +238,8 @@ START_TEST(an_error_that_only_the_scope_knows_ends_the_run)
     cfx_value_unref(x);
     end_within(&w);
 }
-END_TEST
 
-START_TEST(a_run_starts_without_the_last_error)
+TEST_CASE(a_run_starts_without_the_last_error)
 {
     cfx_interp it = {0};
     model(chain);
@@ -264,27 +257,5 @@ START_TEST(a_run_starts_without_the_last_error)
     cfx_value_unref(x);
     cfx_interp_release(&it);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("interp_nested");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_hook_may_run_its_own_interpreter);
-    tcase_add_test(t, runs_within_runs_end_somewhere);
-    tcase_add_test(t, a_run_goes_on_after_one_within_it_failed);
-    tcase_add_test(t, a_bare_status_of_a_hook_is_given_a_sentence);
-    tcase_add_test(t, a_text_that_speaks_of_executing_is_given_its_node_too);
-    tcase_add_test(t, an_error_that_is_passed_on_keeps_its_node);
-    tcase_add_test(t, a_bare_status_of_an_operator_is_given_a_sentence);
-    tcase_add_test(t, an_error_that_only_the_scope_knows_ends_the_run);
-    tcase_add_test(t, a_run_starts_without_the_last_error);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(interp_nested, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -8,10 +8,11 @@
 #include <cfx/trace.h>
 
 #include "interp_test.h"
+#include "unit.h"
 
 /* ---- Arguments ---- */
 
-START_TEST(interpreter_default_args)
+TEST_CASE(interpreter_default_args)
 {
     cfx_interp it = {0};
     model(chain);
@@ -28,9 +29,8 @@ START_TEST(interpreter_default_args)
     cfx_value_unref(in[0]);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(interpreter_star_args)
+TEST_CASE(interpreter_star_args)
 {
     cfx_interp it = {0};
     model("graph():\n"
@@ -49,9 +49,8 @@ START_TEST(interpreter_star_args)
     cfx_value_unref(out);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(signatures_follow_the_values_of_each_run)
+TEST_CASE(signatures_follow_the_values_of_each_run)
 {
     cfx_interp it = {0};
     model("graph():\n"
@@ -76,9 +75,8 @@ START_TEST(signatures_follow_the_values_of_each_run)
     cfx_value_unref(t);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(results_outlive_the_interpreter)
+TEST_CASE(results_outlive_the_interpreter)
 {
     cfx_interp it = {0};
     model("graph():\n"
@@ -93,11 +91,10 @@ START_TEST(results_outlive_the_interpreter)
     ck_assert_float_eq(first(a.u.seq->item[1].u.seq->item[0]), 7);
     cfx_value_unref(out);
 }
-END_TEST
 
 /* ---- The environment ---- */
 
-START_TEST(interpreter_partial_eval)
+TEST_CASE(interpreter_partial_eval)
 {
     cfx_interp it = {0};
     model(chain);
@@ -119,7 +116,6 @@ START_TEST(interpreter_partial_eval)
     cfx_value_unref(sum);
     cfx_interp_release(&it);
 }
-END_TEST
 
 struct watch {
     cfx_interp base;
@@ -152,7 +148,7 @@ static cfx_status watch_run_node(cfx_interp *it, const cfx_node *n,
     return st;
 }
 
-START_TEST(values_end_with_their_last_use)
+TEST_CASE(values_end_with_their_last_use)
 {
     struct watch w = {0};
     model(chain);
@@ -165,9 +161,8 @@ START_TEST(values_end_with_their_last_use)
     cfx_value_unref(x);
     cfx_interp_release(&w.base);
 }
-END_TEST
 
-START_TEST(nothing_is_left_behind_the_output)
+TEST_CASE(nothing_is_left_behind_the_output)
 {
     cfx_interp it = {0};
     model("graph():\n"
@@ -188,9 +183,8 @@ START_TEST(nothing_is_left_behind_the_output)
     }
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(kept_values_stay_until_the_next_run)
+TEST_CASE(kept_values_stay_until_the_next_run)
 {
     cfx_interp it = {0};
     cfx_interp_options o = {.size = sizeof(o), .keep_values = true};
@@ -209,7 +203,6 @@ START_TEST(kept_values_stay_until_the_next_run)
     cfx_value_unref(x);
     cfx_interp_release(&it);
 }
-END_TEST
 
 /* ---- Hooks ---- */
 
@@ -261,7 +254,7 @@ static const cfx_interp_class sub_class = {
     .call_method = sub_method,
 };
 
-START_TEST(each_opcode_has_its_hook_and_classes_chain_up)
+TEST_CASE(each_opcode_has_its_hook_and_classes_chain_up)
 {
     struct counts c = {0};
     model("Net(\n"
@@ -293,7 +286,6 @@ START_TEST(each_opcode_has_its_hook_and_classes_chain_up)
     cfx_value_unref(x);
     cfx_interp_release(&c.base);
 }
-END_TEST
 
 /* torch.fx's own example: call another function, with other arguments. */
 struct swap {
@@ -321,7 +313,7 @@ static const cfx_interp_class swap_class = {
     .call_function = swap_function,
 };
 
-START_TEST(hook_may_chain_up_with_another_call)
+TEST_CASE(hook_may_chain_up_with_another_call)
 {
     struct swap s = {.arg = cfx_int(10)};
     model(chain);
@@ -338,7 +330,6 @@ START_TEST(hook_may_chain_up_with_another_call)
     cfx_value_unref(x);
     cfx_interp_release(&s.base);
 }
-END_TEST
 
 static cfx_status ones_for_x(cfx_interp *it, const cfx_node *n,
                              cfx_call *call);
@@ -364,7 +355,7 @@ static cfx_status ones_for_x(cfx_interp *it, const cfx_node *n,
 }
 
 /* Another graph over the same module. */
-START_TEST(interpreter_other_graph)
+TEST_CASE(interpreter_other_graph)
 {
     cfx_interp it = {0};
     cfx_graph *other;
@@ -383,9 +374,8 @@ START_TEST(interpreter_other_graph)
     cfx_interp_release(&it);
     cfx_graph_free(other);
 }
-END_TEST
 
-START_TEST(arguments_may_be_fetched_otherwise)
+TEST_CASE(arguments_may_be_fetched_otherwise)
 {
     cfx_interp it = {0};
     model(chain);
@@ -396,11 +386,10 @@ START_TEST(arguments_may_be_fetched_otherwise)
     cfx_value_unref(x);
     cfx_interp_release(&it);
 }
-END_TEST
 
 /* ---- Errors, and who shares what ---- */
 
-START_TEST(errors_tell_the_node)
+TEST_CASE(errors_tell_the_node)
 {
     cfx_interp it = {0};
     model(chain);
@@ -425,9 +414,8 @@ START_TEST(errors_tell_the_node)
         ck_assert_msg(strstr(err.text, "a.b") != NULL, "%s", err.text);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(output_without_a_value_is_an_error)
+TEST_CASE(output_without_a_value_is_an_error)
 {
     cfx_interp it = {0};
     cfx_value in = floats(1, 1);
@@ -441,9 +429,8 @@ START_TEST(output_without_a_value_is_an_error)
     cfx_value_unref(in);
     cfx_interp_release(&it);
 }
-END_TEST
 
-START_TEST(run_stops_when_it_is_cancelled)
+TEST_CASE(run_stops_when_it_is_cancelled)
 {
     cfx_interp it = {0};
     model(chain);
@@ -454,7 +441,6 @@ START_TEST(run_stops_when_it_is_cancelled)
     cfx_value_unref(x);
     cfx_interp_release(&it);
 }
-END_TEST
 
 static void *run_often(void *arg)
 {
@@ -470,7 +456,7 @@ static void *run_often(void *arg)
     return ok ? arg : NULL;
 }
 
-START_TEST(two_threads_walk_one_graph)
+TEST_CASE(two_threads_walk_one_graph)
 {
     pthread_t thread[2];
     model(chain);
@@ -484,11 +470,10 @@ START_TEST(two_threads_walk_one_graph)
     }
     cfx_value_unref(x);
 }
-END_TEST
 
 /* ---- The classes that are shipped ---- */
 
-START_TEST(check_finite_names_the_first_that_is_not)
+TEST_CASE(check_finite_names_the_first_that_is_not)
 {
     cfx_check_finite c = {0};
     model("graph():\n"
@@ -506,9 +491,8 @@ START_TEST(check_finite_names_the_first_that_is_not)
     cfx_value_unref(bad);
     cfx_interp_release(&c.base);
 }
-END_TEST
 
-START_TEST(trace_tells_a_line_a_node)
+TEST_CASE(trace_tells_a_line_a_node)
 {
     cfx_trace t = {0};
     char *text = NULL;
@@ -528,36 +512,5 @@ START_TEST(trace_tells_a_line_a_node)
     cfx_value_unref(x);
     cfx_interp_release(&t.base);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("interp");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, interpreter_default_args);
-    tcase_add_test(t, interpreter_star_args);
-    tcase_add_test(t, signatures_follow_the_values_of_each_run);
-    tcase_add_test(t, results_outlive_the_interpreter);
-    tcase_add_test(t, interpreter_partial_eval);
-    tcase_add_test(t, values_end_with_their_last_use);
-    tcase_add_test(t, nothing_is_left_behind_the_output);
-    tcase_add_test(t, kept_values_stay_until_the_next_run);
-    tcase_add_test(t, each_opcode_has_its_hook_and_classes_chain_up);
-    tcase_add_test(t, hook_may_chain_up_with_another_call);
-    tcase_add_test(t, interpreter_other_graph);
-    tcase_add_test(t, arguments_may_be_fetched_otherwise);
-    tcase_add_test(t, errors_tell_the_node);
-    tcase_add_test(t, output_without_a_value_is_an_error);
-    tcase_add_test(t, run_stops_when_it_is_cancelled);
-    tcase_add_test(t, two_threads_walk_one_graph);
-    tcase_add_test(t, check_finite_names_the_first_that_is_not);
-    tcase_add_test(t, trace_tells_a_line_a_node);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(interp, .setup = setup, .teardown = teardown, .timeout = 60)

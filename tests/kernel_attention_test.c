@@ -6,6 +6,7 @@
 #include "kernel/rnn.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -160,20 +161,18 @@ static void check_attention(cfx_dtype t, int count, int64_t most)
     }
 }
 
-START_TEST(attention_agrees_with_its_formula)
+TEST_CASE(attention_agrees_with_its_formula)
 {
     check_attention(CFX_F32, 60, 40);
     check_attention(CFX_F64, 30, 40);
     check_attention(CFX_F16, 20, 20);
     check_attention(CFX_BF16, 20, 20);
 }
-END_TEST
 
-START_TEST(attention_of_many_blocks_agrees_with_its_formula)
+TEST_CASE(attention_of_many_blocks_agrees_with_its_formula)
 {
     check_attention(CFX_F32, 8, 400);
 }
-END_TEST
 
 /* ---- Recurrent layers ---- */
 
@@ -298,7 +297,7 @@ static void *weights(dice *d, cfx_dtype t, int64_t n)
     return p;
 }
 
-START_TEST(recurrent_layers_agree_with_their_formulas)
+TEST_CASE(recurrent_layers_agree_with_their_formulas)
 {
     for (int i = 0; i < 80; i++) {
         dice d = {.key = 700 + (uint64_t)i};
@@ -338,26 +337,9 @@ START_TEST(recurrent_layers_agree_with_their_formulas)
             free(p[j]);
     }
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_attention");
-    TCase *t = tcase_create("attention");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, attention_agrees_with_its_formula);
-    tcase_add_test(t, attention_of_many_blocks_agrees_with_its_formula);
-    tcase_add_test(t, recurrent_layers_agree_with_their_formulas);
-    suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_attention, .setup = setup, .teardown = teardown,
+           .timeout = 300)

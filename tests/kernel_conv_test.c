@@ -4,6 +4,7 @@
 #include "kernel/conv.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -191,21 +192,19 @@ static void check_random(cfx_dtype t, int count, bool transposed)
     }
 }
 
-START_TEST(convolutions_of_floats_agree_with_plain_loops)
+TEST_CASE(convolutions_of_floats_agree_with_plain_loops)
 {
     check_random(CFX_F32, 300, false);
     check_random(CFX_F64, 150, false);
 }
-END_TEST
 
-START_TEST(convolutions_of_16_bit_floats_are_summed_in_float)
+TEST_CASE(convolutions_of_16_bit_floats_are_summed_in_float)
 {
     check_random(CFX_F16, 40, false);
     check_random(CFX_BF16, 40, false);
 }
-END_TEST
 
-START_TEST(convolutions_of_integers_wrap_around)
+TEST_CASE(convolutions_of_integers_wrap_around)
 {
     check_random(CFX_U8, 20, false);
     check_random(CFX_I8, 20, false);
@@ -213,9 +212,8 @@ START_TEST(convolutions_of_integers_wrap_around)
     check_random(CFX_I32, 20, false);
     check_random(CFX_I64, 20, false);
 }
-END_TEST
 
-START_TEST(transposed_convolutions_agree_with_plain_loops)
+TEST_CASE(transposed_convolutions_agree_with_plain_loops)
 {
     check_random(CFX_F32, 150, true);
     check_random(CFX_F64, 80, true);
@@ -223,7 +221,6 @@ START_TEST(transposed_convolutions_agree_with_plain_loops)
     check_random(CFX_I32, 20, true);
     check_random(CFX_I8, 10, true);
 }
-END_TEST
 
 /* A square convolution as networks have them, padded by half of the window. */
 static cfx_conv square(int64_t batch, int64_t in, int64_t out, int64_t groups,
@@ -239,7 +236,7 @@ static cfx_conv square(int64_t batch, int64_t in, int64_t out, int64_t groups,
     };
 }
 
-START_TEST(depthwise_windows_of_all_sizes_agree_with_plain_loops)
+TEST_CASE(depthwise_windows_of_all_sizes_agree_with_plain_loops)
 {
     for (int64_t kernel = 1; kernel <= 7; kernel++)
         for (int64_t stride = 1; stride <= 3; stride++)
@@ -253,10 +250,9 @@ START_TEST(depthwise_windows_of_all_sizes_agree_with_plain_loops)
                 check_conv(&d, &c, false, rounding(CFX_F32), what);
             }
 }
-END_TEST
 
 /* Shapes that the fast 3x3 method takes: its numbers are rounded otherwise. */
-START_TEST(fast_3x3_convolutions_are_within_1e_5_of_the_largest)
+TEST_CASE(fast_3x3_convolutions_are_within_1e_5_of_the_largest)
 {
     static const int64_t shapes[][4] = { /* batch, in, out, size */
         {1, 16, 24, 14}, {1, 17, 25, 15}, {3, 20, 30, 9}, {2, 64, 70, 13},
@@ -278,9 +274,8 @@ START_TEST(fast_3x3_convolutions_are_within_1e_5_of_the_largest)
         check_conv(&d, &c, false, 1e-5, what);
     }
 }
-END_TEST
 
-START_TEST(large_convolutions_agree_with_plain_loops)
+TEST_CASE(large_convolutions_agree_with_plain_loops)
 {
     static const int64_t shapes[][7] = {
         /* batch, in, out, groups, size, kernel, stride */
@@ -307,10 +302,9 @@ START_TEST(large_convolutions_agree_with_plain_loops)
         check_conv(&d, &c, false, rounding(CFX_F64), what);
     }
 }
-END_TEST
 
 /* An infinity reaches the outputs whose windows hold it, and no others. */
-START_TEST(infinite_inputs_stay_where_their_windows_are)
+TEST_CASE(infinite_inputs_stay_where_their_windows_are)
 {
     cfx_conv c = square(1, 16, 24, 1, 16, 3, 1);
     dice d = {.key = 4};
@@ -338,31 +332,8 @@ START_TEST(infinite_inputs_stay_where_their_windows_are)
     free(w);
     free(y);
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_conv");
-    TCase *t = tcase_create("conv");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, convolutions_of_floats_agree_with_plain_loops);
-    tcase_add_test(t, convolutions_of_16_bit_floats_are_summed_in_float);
-    tcase_add_test(t, convolutions_of_integers_wrap_around);
-    tcase_add_test(t, transposed_convolutions_agree_with_plain_loops);
-    tcase_add_test(t, depthwise_windows_of_all_sizes_agree_with_plain_loops);
-    tcase_add_test(t, fast_3x3_convolutions_are_within_1e_5_of_the_largest);
-    tcase_add_test(t, large_convolutions_agree_with_plain_loops);
-    tcase_add_test(t, infinite_inputs_stay_where_their_windows_are);
-    suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_conv, .setup = setup, .teardown = teardown, .timeout = 300)

@@ -4,6 +4,7 @@
 #include "kernel/gemm.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -191,21 +192,19 @@ static void check_many(cfx_dtype t, int count, int64_t most)
     }
 }
 
-START_TEST(products_of_floats_agree_with_plain_loops)
+TEST_CASE(products_of_floats_agree_with_plain_loops)
 {
     check_many(CFX_F32, 400, 40);
     check_many(CFX_F64, 200, 40);
 }
-END_TEST
 
-START_TEST(products_of_16_bit_floats_are_summed_in_float)
+TEST_CASE(products_of_16_bit_floats_are_summed_in_float)
 {
     check_many(CFX_F16, 60, 30);
     check_many(CFX_BF16, 60, 30);
 }
-END_TEST
 
-START_TEST(products_of_integers_wrap_around)
+TEST_CASE(products_of_integers_wrap_around)
 {
     static const cfx_dtype types[] = {CFX_U8, CFX_I8, CFX_I16, CFX_I32,
                                       CFX_I64};
@@ -213,10 +212,9 @@ START_TEST(products_of_integers_wrap_around)
     for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
         check_many(types[i], 40, 30);
 }
-END_TEST
 
 /* More than one block of k, chunks of c, and pieces. */
-START_TEST(large_products_agree_with_plain_loops)
+TEST_CASE(large_products_agree_with_plain_loops)
 {
     static const int64_t extents[][3] = {
         {70, 90, 600}, {900, 20, 300}, {20, 900, 300}, {130, 450, 270},
@@ -243,9 +241,8 @@ START_TEST(large_products_agree_with_plain_loops)
         }
     }
 }
-END_TEST
 
-START_TEST(linear_is_a_product_with_the_transposed_weight)
+TEST_CASE(linear_is_a_product_with_the_transposed_weight)
 {
     const float x[] = {1, 2, 3, 4, 5, 6}, w[] = {1, 0, -1, 2, 1, 0};
     const float bias[] = {10, 20}, want[] = {8, 24, 8, 33};
@@ -260,28 +257,8 @@ START_TEST(linear_is_a_product_with_the_transposed_weight)
         free(work);
     }
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_gemm");
-    TCase *t = tcase_create("gemm");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, products_of_floats_agree_with_plain_loops);
-    tcase_add_test(t, products_of_16_bit_floats_are_summed_in_float);
-    tcase_add_test(t, products_of_integers_wrap_around);
-    tcase_add_test(t, large_products_agree_with_plain_loops);
-    tcase_add_test(t, linear_is_a_product_with_the_transposed_weight);
-    suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_gemm, .setup = setup, .teardown = teardown, .timeout = 300)

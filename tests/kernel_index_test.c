@@ -5,6 +5,7 @@
 #include "kernel/index.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -41,7 +42,7 @@ static int64_t index_at(cfx_dtype t, const void *p, int64_t i)
 
 static const cfx_dtype itypes[] = {CFX_I64, CFX_I32};
 
-START_TEST(rows_are_selected)
+TEST_CASE(rows_are_selected)
 {
     dice d = {.key = 1};
 
@@ -67,9 +68,8 @@ START_TEST(rows_are_selected)
         free(index);
     }
 }
-END_TEST
 
-START_TEST(indices_out_of_range_are_told)
+TEST_CASE(indices_out_of_range_are_told)
 {
     float x[12] = {0}, y[12];
     int64_t index[] = {0, 3, -1, 7}, stride[] = {1}, shape[] = {4}, bad = 0;
@@ -100,7 +100,6 @@ START_TEST(indices_out_of_range_are_told)
         ck_assert(cfx_index_get(ctx, 4, &ix, NULL));
     }
 }
-END_TEST
 
 /* Row-major strides of a shape. */
 static int64_t row_major(int rank, const int64_t *shape, int64_t *stride)
@@ -125,7 +124,7 @@ static double scattered(cfx_scatter_op op, double old, double v)
     }
 }
 
-START_TEST(gather_and_scatter_agree_with_plain_loops)
+TEST_CASE(gather_and_scatter_agree_with_plain_loops)
 {
     dice d = {.key = 2};
 
@@ -182,9 +181,8 @@ START_TEST(gather_and_scatter_agree_with_plain_loops)
         free(want);
     }
 }
-END_TEST
 
-START_TEST(several_indices_count_from_the_end_and_broadcast)
+TEST_CASE(several_indices_count_from_the_end_and_broadcast)
 {
     /* y = x[i, :, j] of x(5, 40, 7), i (3, 1) and j (1, 4): y is (3, 4, 40). */
     enum { A = 5, B = 40, C = 7, P = 3, Q = 4 };
@@ -229,9 +227,8 @@ START_TEST(several_indices_count_from_the_end_and_broadcast)
         free(z);
     }
 }
-END_TEST
 
-START_TEST(triangles_agree_with_plain_loops)
+TEST_CASE(triangles_agree_with_plain_loops)
 {
     dice d = {.key = 4};
 
@@ -254,9 +251,8 @@ START_TEST(triangles_agree_with_plain_loops)
         free(y);
     }
 }
-END_TEST
 
-START_TEST(masks_pick_out_in_order)
+TEST_CASE(masks_pick_out_in_order)
 {
     dice d = {.key = 5};
 
@@ -300,9 +296,8 @@ START_TEST(masks_pick_out_in_order)
         free(at);
     }
 }
-END_TEST
 
-START_TEST(one_hot_sets_one_of_each_row)
+TEST_CASE(one_hot_sets_one_of_each_row)
 {
     int32_t index[] = {2, 0, 1, 3};
     int64_t y[16], bad = 0;
@@ -313,7 +308,6 @@ START_TEST(one_hot_sets_one_of_each_row)
     ck_assert(!cfx_kernel_one_hot(all.ctx[0], y, CFX_I32, index, 4, 3, &bad));
     ck_assert_int_eq(bad, 3);
 }
-END_TEST
 
 /* ---- Order ---- */
 
@@ -371,7 +365,7 @@ static void assert_order(cfx_dtype t, bool descending, const void *x,
     free(seen);
 }
 
-START_TEST(sorting_is_stable_with_nan_last)
+TEST_CASE(sorting_is_stable_with_nan_last)
 {
     dice d = {.key = 6};
 
@@ -403,9 +397,8 @@ START_TEST(sorting_is_stable_with_nan_last)
         free(work);
     }
 }
-END_TEST
 
-START_TEST(topk_takes_the_first_of_the_largest)
+TEST_CASE(topk_takes_the_first_of_the_largest)
 {
     dice d = {.key = 7};
 
@@ -438,9 +431,8 @@ START_TEST(topk_takes_the_first_of_the_largest)
         free(work);
     }
 }
-END_TEST
 
-START_TEST(searches_find_where_a_value_would_go)
+TEST_CASE(searches_find_where_a_value_would_go)
 {
     dice d = {.key = 8};
 
@@ -470,34 +462,9 @@ START_TEST(searches_find_where_a_value_would_go)
         free(work);
     }
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_index");
-    TCase *t = tcase_create("index");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_unchecked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, rows_are_selected);
-    tcase_add_test(t, indices_out_of_range_are_told);
-    tcase_add_test(t, gather_and_scatter_agree_with_plain_loops);
-    tcase_add_test(t, several_indices_count_from_the_end_and_broadcast);
-    tcase_add_test(t, triangles_agree_with_plain_loops);
-    tcase_add_test(t, masks_pick_out_in_order);
-    tcase_add_test(t, one_hot_sets_one_of_each_row);
-    tcase_add_test(t, sorting_is_stable_with_nan_last);
-    tcase_add_test(t, topk_takes_the_first_of_the_largest);
-    tcase_add_test(t, searches_find_where_a_value_would_go);
-    suite_add_tcase(s, t);
-    srunner_set_fork_status(r, CK_NOFORK);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_index, .setup_once = setup, .teardown_once = teardown,
+           .timeout = 300)

@@ -5,6 +5,7 @@
 #include "kernel/norm.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -55,7 +56,7 @@ static double *as_doubles(cfx_dtype t, const void *x, int64_t n)
     return d;
 }
 
-START_TEST(softmax_along_any_axis_agrees_with_plain_loops)
+TEST_CASE(softmax_along_any_axis_agrees_with_plain_loops)
 {
     dice d = {.key = 1};
 
@@ -90,9 +91,8 @@ START_TEST(softmax_along_any_axis_agrees_with_plain_loops)
         free(want);
     }
 }
-END_TEST
 
-START_TEST(softmax_of_extreme_rows_is_that_of_pytorch)
+TEST_CASE(softmax_of_extreme_rows_is_that_of_pytorch)
 {
     float x[] = {INFINITY, 0, -INFINITY, -INFINITY, NAN, 0, 1e30f, -1e30f};
     float y[8];
@@ -104,7 +104,6 @@ START_TEST(softmax_of_extreme_rows_is_that_of_pytorch)
         ck_assert(y[6] == 1 && y[7] == 0);
     }
 }
-END_TEST
 
 /* ---- Normalization ---- */
 
@@ -122,7 +121,7 @@ static void moments(const double *x, int64_t n, double *mean, double *var)
         *var += (x[i] - *mean) * (x[i] - *mean) / (double)n;
 }
 
-START_TEST(layer_and_rms_norm_agree_with_plain_loops)
+TEST_CASE(layer_and_rms_norm_agree_with_plain_loops)
 {
     dice d = {.key = 3};
 
@@ -179,9 +178,8 @@ START_TEST(layer_and_rms_norm_agree_with_plain_loops)
         free(want);
     }
 }
-END_TEST
 
-START_TEST(group_norm_agrees_with_plain_loops)
+TEST_CASE(group_norm_agrees_with_plain_loops)
 {
     dice d = {.key = 4};
 
@@ -217,9 +215,8 @@ START_TEST(group_norm_agrees_with_plain_loops)
         free(want);
     }
 }
-END_TEST
 
-START_TEST(batch_norm_agrees_with_plain_loops_in_both_layouts)
+TEST_CASE(batch_norm_agrees_with_plain_loops_in_both_layouts)
 {
     dice d = {.key = 5};
 
@@ -264,9 +261,8 @@ START_TEST(batch_norm_agrees_with_plain_loops_in_both_layouts)
         free(want);
     }
 }
-END_TEST
 
-START_TEST(channel_stats_agree_with_plain_loops)
+TEST_CASE(channel_stats_agree_with_plain_loops)
 {
     enum { N = 3, C = 20, HW = 77 };
     dice d = {.key = 6};
@@ -292,30 +288,9 @@ START_TEST(channel_stats_agree_with_plain_loops)
             free(x);
         }
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_norm");
-    TCase *t = tcase_create("norm");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_unchecked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, softmax_along_any_axis_agrees_with_plain_loops);
-    tcase_add_test(t, softmax_of_extreme_rows_is_that_of_pytorch);
-    tcase_add_test(t, layer_and_rms_norm_agree_with_plain_loops);
-    tcase_add_test(t, group_norm_agrees_with_plain_loops);
-    tcase_add_test(t, batch_norm_agrees_with_plain_loops_in_both_layouts);
-    tcase_add_test(t, channel_stats_agree_with_plain_loops);
-    suite_add_tcase(s, t);
-    srunner_set_fork_status(r, CK_NOFORK);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_norm, .setup_once = setup, .teardown_once = teardown,
+           .timeout = 300)

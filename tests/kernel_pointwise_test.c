@@ -7,6 +7,7 @@
 #include <float.h>
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -104,7 +105,7 @@ static void check_function(size_t k, float x, float y)
     }
 }
 
-START_TEST(functions_of_float_are_within_ulps_of_the_c_library)
+TEST_CASE(functions_of_float_are_within_ulps_of_the_c_library)
 {
     static const double params[] = {1, 20, 1};
     enum { N = 4099 };
@@ -129,9 +130,8 @@ START_TEST(functions_of_float_are_within_ulps_of_the_c_library)
             }
     }
 }
-END_TEST
 
-START_TEST(sine_and_cosine_of_large_and_subnormal_numbers_are_right)
+TEST_CASE(sine_and_cosine_of_large_and_subnormal_numbers_are_right)
 {
     static const float x[] = {1e10f, 3.4e38f, 4.2e6f, 4194304.0f, 1e-40f,
                               -1e-40f, 0.0f, -0.0f, 22.0f, -22.0f, 3.1415927f};
@@ -150,7 +150,6 @@ START_TEST(sine_and_cosine_of_large_and_subnormal_numbers_are_right)
                                 3 * last_place(cos((double)x[i])));
     }
 }
-END_TEST
 
 /* ---- Every operation and type, at every level ---- */
 
@@ -193,7 +192,7 @@ static void assert_close(cfx_pw op, cfx_dtype t, const void *got,
     }
 }
 
-START_TEST(every_operation_is_the_same_at_every_level)
+TEST_EACH(every_operation_is_the_same_at_every_level, CFX_PW_COUNT)
 {
     static const int64_t sizes[] = {1, 7, 64, 131, 1000};
     static const double params[] = {0.5, 1.25, 0.75};
@@ -235,7 +234,6 @@ START_TEST(every_operation_is_the_same_at_every_level)
         }
     }
 }
-END_TEST
 
 /* ---- What single operations mean ---- */
 
@@ -259,7 +257,7 @@ static int64_t two_int(cfx_pw op, cfx_dtype t, int64_t a, int64_t b)
     return cfx_element_int(t, &y);
 }
 
-START_TEST(nan_comes_through_extremes_but_not_through_fmax)
+TEST_CASE(nan_comes_through_extremes_but_not_through_fmax)
 {
     ck_assert_double_nan(two(CFX_PW_MAXIMUM, NAN, 1));
     ck_assert_double_nan(two(CFX_PW_MAXIMUM, 1, NAN));
@@ -269,9 +267,8 @@ START_TEST(nan_comes_through_extremes_but_not_through_fmax)
     ck_assert_double_eq(two(CFX_PW_FMAX, 1, NAN), 1);
     ck_assert_double_eq(two(CFX_PW_FMIN, 1, NAN), 1);
 }
-END_TEST
 
-START_TEST(division_rounds_as_python_does)
+TEST_CASE(division_rounds_as_python_does)
 {
     ck_assert_double_eq(two(CFX_PW_DIV_FLOOR, -7, 2), -4);
     ck_assert_double_eq(two(CFX_PW_DIV_TRUNC, -7, 2), -3);
@@ -291,9 +288,8 @@ START_TEST(division_rounds_as_python_does)
     ck_assert_int_eq(two_int(CFX_PW_REMAINDER, CFX_I32, INT32_MIN, -1), 0);
     ck_assert_int_eq(two_int(CFX_PW_DIV_TRUNC, CFX_I8, -128, -1), -128);
 }
-END_TEST
 
-START_TEST(integer_division_by_zero_is_told)
+TEST_CASE(integer_division_by_zero_is_told)
 {
     int32_t a[100], b[100], y[100];
     const void *in[] = {a, b};
@@ -313,9 +309,8 @@ START_TEST(integer_division_by_zero_is_told)
         ck_assert_int_eq(y[76], 0);
     }
 }
-END_TEST
 
-START_TEST(integer_powers_and_shifts_stay_within_their_type)
+TEST_CASE(integer_powers_and_shifts_stay_within_their_type)
 {
     ck_assert_int_eq(two_int(CFX_PW_POW, CFX_I32, 3, 4), 81);
     ck_assert_int_eq(two_int(CFX_PW_POW, CFX_I32, 2, -1), 0);
@@ -330,9 +325,8 @@ START_TEST(integer_powers_and_shifts_stay_within_their_type)
     ck_assert_int_eq(two_int(CFX_PW_ADD, CFX_I8, 127, 1), -128);
     ck_assert_int_eq(two_int(CFX_PW_ADD, CFX_BOOL, 1, 1), 1);
 }
-END_TEST
 
-START_TEST(powers_by_a_number_are_powers)
+TEST_CASE(powers_by_a_number_are_powers)
 {
     static const double exponents[] = {0, 1, 2, 3, 0.5, -0.5, -1, -2, 2.5};
     float x[200], y[200];
@@ -356,7 +350,6 @@ START_TEST(powers_by_a_number_are_powers)
             }
         }
 }
-END_TEST
 
 /* ---- Strides, broadcasting, types ---- */
 
@@ -431,7 +424,7 @@ static int64_t random_shape(dice *d, int *rank, int64_t *shape)
     return n;
 }
 
-START_TEST(operands_of_any_strides_and_types_are_added)
+TEST_CASE(operands_of_any_strides_and_types_are_added)
 {
     static const cfx_dtype types[] = {CFX_F32, CFX_F64, CFX_F16, CFX_BF16,
                                       CFX_I64, CFX_I32, CFX_U8};
@@ -465,9 +458,8 @@ START_TEST(operands_of_any_strides_and_types_are_added)
         free(b.memory);
     }
 }
-END_TEST
 
-START_TEST(copies_between_any_strides_and_types_are_exact)
+TEST_CASE(copies_between_any_strides_and_types_are_exact)
 {
     dice d = {.key = 8};
 
@@ -506,9 +498,8 @@ START_TEST(copies_between_any_strides_and_types_are_exact)
         free(x.memory);
     }
 }
-END_TEST
 
-START_TEST(planes_of_any_size_are_transposed)
+TEST_CASE(planes_of_any_size_are_transposed)
 {
     static const cfx_dtype types[] = {CFX_U8, CFX_F16, CFX_F32, CFX_F64};
     dice d = {.key = 9};
@@ -535,9 +526,8 @@ START_TEST(planes_of_any_size_are_transposed)
         free(y);
     }
 }
-END_TEST
 
-START_TEST(an_output_may_be_one_of_the_inputs)
+TEST_CASE(an_output_may_be_one_of_the_inputs)
 {
     for (int c = 0; c < all.count; c++) {
         enum { N = 100003 };
@@ -552,9 +542,8 @@ START_TEST(an_output_may_be_one_of_the_inputs)
         free(x);
     }
 }
-END_TEST
 
-START_TEST(arrays_larger_than_the_caches_are_stored_past_them)
+TEST_CASE(arrays_larger_than_the_caches_are_stored_past_them)
 {
     enum { N = (8 << 20) + 12345 };
     float *x = array_new(CFX_F32, N), *y = array_new(CFX_F32, N + 3);
@@ -579,11 +568,10 @@ START_TEST(arrays_larger_than_the_caches_are_stored_past_them)
     free(x);
     free(y);
 }
-END_TEST
 
 /* ---- Conversions and fills ---- */
 
-START_TEST(every_half_becomes_a_float_and_back)
+TEST_CASE(every_half_becomes_a_float_and_back)
 {
     static const cfx_dtype types[] = {CFX_F16, CFX_BF16};
     static uint16_t h[65536], back[65536];
@@ -616,9 +604,8 @@ START_TEST(every_half_becomes_a_float_and_back)
             }
         }
 }
-END_TEST
 
-START_TEST(floats_are_rounded_to_halves_as_elsewhere)
+TEST_CASE(floats_are_rounded_to_halves_as_elsewhere)
 {
     enum { N = 65536 };
     static float f[N];
@@ -645,9 +632,8 @@ START_TEST(floats_are_rounded_to_halves_as_elsewhere)
             }
     }
 }
-END_TEST
 
-START_TEST(floats_without_a_place_among_integers_are_defined)
+TEST_CASE(floats_without_a_place_among_integers_are_defined)
 {
     static const double x[] = {NAN, INFINITY, -INFINITY, 1e30, -1e30, 2.9,
                                -2.9};
@@ -674,9 +660,8 @@ START_TEST(floats_without_a_place_among_integers_are_defined)
         ck_assert_int_eq(z[6], -2);
     }
 }
-END_TEST
 
-START_TEST(ranges_hit_both_ends)
+TEST_CASE(ranges_hit_both_ends)
 {
     for (int c = 0; c < all.count; c++) {
         double y[1001];
@@ -695,9 +680,8 @@ START_TEST(ranges_hit_both_ends)
         ck_assert_double_eq(y[9], 2.75);
     }
 }
-END_TEST
 
-START_TEST(nothing_is_done_to_empty_tensors)
+TEST_CASE(nothing_is_done_to_empty_tensors)
 {
     int64_t shape[] = {3, 0, 5};
     cfx_iter it;
@@ -711,44 +695,9 @@ START_TEST(nothing_is_done_to_empty_tensors)
     cfx_iter_in(&it, NULL, CFX_F32, 3, shape, NULL);
     cfx_copy(all.ctx[0], &it);
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_pointwise");
-    TCase *t = tcase_create("pointwise");
-    SRunner *r;
-    int failed;
-
-    tcase_set_timeout(t, 300);
-    tcase_add_unchecked_fixture(t, setup, teardown);
-    tcase_add_test(t, functions_of_float_are_within_ulps_of_the_c_library);
-    tcase_add_test(t, sine_and_cosine_of_large_and_subnormal_numbers_are_right);
-    tcase_add_loop_test(t, every_operation_is_the_same_at_every_level, 0,
-                        CFX_PW_COUNT);
-    tcase_add_test(t, nan_comes_through_extremes_but_not_through_fmax);
-    tcase_add_test(t, division_rounds_as_python_does);
-    tcase_add_test(t, integer_division_by_zero_is_told);
-    tcase_add_test(t, integer_powers_and_shifts_stay_within_their_type);
-    tcase_add_test(t, powers_by_a_number_are_powers);
-    tcase_add_test(t, operands_of_any_strides_and_types_are_added);
-    tcase_add_test(t, copies_between_any_strides_and_types_are_exact);
-    tcase_add_test(t, planes_of_any_size_are_transposed);
-    tcase_add_test(t, an_output_may_be_one_of_the_inputs);
-    tcase_add_test(t, arrays_larger_than_the_caches_are_stored_past_them);
-    tcase_add_test(t, every_half_becomes_a_float_and_back);
-    tcase_add_test(t, floats_are_rounded_to_halves_as_elsewhere);
-    tcase_add_test(t, floats_without_a_place_among_integers_are_defined);
-    tcase_add_test(t, ranges_hit_both_ends);
-    tcase_add_test(t, nothing_is_done_to_empty_tensors);
-    suite_add_tcase(s, t);
-    r = srunner_create(s);
-    srunner_set_fork_status(r, CK_NOFORK);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_pointwise, .setup_once = setup, .teardown_once = teardown,
+           .timeout = 300)

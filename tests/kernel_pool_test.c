@@ -4,6 +4,7 @@
 #include "kernel/pool.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -194,16 +195,15 @@ static void check_random(cfx_dtype t, int count)
     }
 }
 
-START_TEST(pools_of_floats_agree_with_plain_loops)
+TEST_CASE(pools_of_floats_agree_with_plain_loops)
 {
     check_random(CFX_F32, 150);
     check_random(CFX_F64, 60);
     check_random(CFX_F16, 30);
     check_random(CFX_BF16, 30);
 }
-END_TEST
 
-START_TEST(pools_of_integers_agree_with_plain_loops)
+TEST_CASE(pools_of_integers_agree_with_plain_loops)
 {
     check_random(CFX_U8, 20);
     check_random(CFX_I8, 20);
@@ -211,10 +211,9 @@ START_TEST(pools_of_integers_agree_with_plain_loops)
     check_random(CFX_I32, 20);
     check_random(CFX_I64, 20);
 }
-END_TEST
 
 /* Wider than the rows that kernels hold at a time. */
-START_TEST(wide_windows_and_rows_agree_with_plain_loops)
+TEST_CASE(wide_windows_and_rows_agree_with_plain_loops)
 {
     for (int i = 0; i < 8; i++) {
         dice d = {.key = 10 + (uint64_t)i};
@@ -232,26 +231,8 @@ START_TEST(wide_windows_and_rows_agree_with_plain_loops)
         free(x);
     }
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_pool");
-    TCase *t = tcase_create("pool");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, pools_of_floats_agree_with_plain_loops);
-    tcase_add_test(t, pools_of_integers_agree_with_plain_loops);
-    tcase_add_test(t, wide_windows_and_rows_agree_with_plain_loops);
-    suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_pool, .setup = setup, .teardown = teardown, .timeout = 300)

@@ -5,6 +5,7 @@
 #include "kernel/reduce.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -150,7 +151,7 @@ static void check_reduction(cfx_context *ctx, const reduction *r, cfx_red op,
     free(y);
 }
 
-START_TEST(reductions_over_any_axes_agree_with_plain_loops)
+TEST_EACH(reductions_over_any_axes_agree_with_plain_loops, CFX_RED_COUNT)
 {
     static const cfx_dtype types[] = {CFX_F32, CFX_F32, CFX_F64, CFX_F16,
                                       CFX_BF16, CFX_I64, CFX_I32, CFX_U8};
@@ -174,7 +175,6 @@ START_TEST(reductions_over_any_axes_agree_with_plain_loops)
         free(x);
     }
 }
-END_TEST
 
 static double reduce_all(cfx_context *ctx, cfx_red op, cfx_dtype t,
                          const void *x, int64_t n, double param)
@@ -190,7 +190,7 @@ static double reduce_all(cfx_context *ctx, cfx_red op, cfx_dtype t,
     return y;
 }
 
-START_TEST(results_do_not_depend_on_the_number_of_threads)
+TEST_CASE(results_do_not_depend_on_the_number_of_threads)
 {
     enum { ROWS = 700, COLS = 1100 };
     int64_t shape[] = {ROWS, COLS};
@@ -217,9 +217,8 @@ START_TEST(results_do_not_depend_on_the_number_of_threads)
             }
     free(x);
 }
-END_TEST
 
-START_TEST(long_sums_of_floats_are_accurate)
+TEST_CASE(long_sums_of_floats_are_accurate)
 {
     enum { N = 5000000 };
     float *x = array_new(CFX_F32, N);
@@ -235,9 +234,8 @@ START_TEST(long_sums_of_floats_are_accurate)
             2e-8);
     free(x);
 }
-END_TEST
 
-START_TEST(variance_far_from_zero_is_accurate)
+TEST_CASE(variance_far_from_zero_is_accurate)
 {
     enum { N = 100000 };
     float *x = array_new(CFX_F32, N);
@@ -255,9 +253,8 @@ START_TEST(variance_far_from_zero_is_accurate)
     }
     free(x);
 }
-END_TEST
 
-START_TEST(nan_and_infinities_come_through)
+TEST_CASE(nan_and_infinities_come_through)
 {
     enum { N = 999 };
     float x[N];
@@ -285,9 +282,8 @@ START_TEST(nan_and_infinities_come_through)
     ck_assert(reduce_all(all.ctx[0], CFX_RED_LOGSUMEXP, CFX_F32, x, N, 0) ==
               -INFINITY);
 }
-END_TEST
 
-START_TEST(the_empty_set_has_its_sums)
+TEST_CASE(the_empty_set_has_its_sums)
 {
     static const struct { cfx_red op; double want; } cases[] = {
         {CFX_RED_SUM, 0}, {CFX_RED_PROD, 1}, {CFX_RED_MEAN, NAN},
@@ -312,9 +308,8 @@ START_TEST(the_empty_set_has_its_sums)
                       (isnan(want[k]) && isnan(y[k])));
     }
 }
-END_TEST
 
-START_TEST(variance_and_mean_come_together)
+TEST_CASE(variance_and_mean_come_together)
 {
     enum { N = 2, C = 70, HW = 49 };
     int64_t shape[] = {N, C, HW};
@@ -345,7 +340,6 @@ START_TEST(variance_and_mean_come_together)
     }
     free(x);
 }
-END_TEST
 
 /* ---- Places of extremes ---- */
 
@@ -356,7 +350,7 @@ static bool is_better(double v, double best, bool smallest)
     return isnan(v) || (smallest ? v < best : v > best);
 }
 
-START_TEST(the_first_extreme_is_found_and_nan_wins)
+TEST_CASE(the_first_extreme_is_found_and_nan_wins)
 {
     dice d = {.key = 11};
 
@@ -396,11 +390,10 @@ START_TEST(the_first_extreme_is_found_and_nan_wins)
         free(x);
     }
 }
-END_TEST
 
 /* ---- Scans ---- */
 
-START_TEST(scans_agree_with_plain_loops)
+TEST_CASE(scans_agree_with_plain_loops)
 {
     static const cfx_dtype types[] = {CFX_F32, CFX_F64, CFX_F16, CFX_I64,
                                       CFX_I32};
@@ -450,34 +443,9 @@ START_TEST(scans_agree_with_plain_loops)
         free(index);
     }
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_reduce");
-    TCase *t = tcase_create("reduce");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_unchecked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, reductions_over_any_axes_agree_with_plain_loops, 0,
-                        CFX_RED_COUNT);
-    tcase_add_test(t, results_do_not_depend_on_the_number_of_threads);
-    tcase_add_test(t, long_sums_of_floats_are_accurate);
-    tcase_add_test(t, variance_far_from_zero_is_accurate);
-    tcase_add_test(t, nan_and_infinities_come_through);
-    tcase_add_test(t, the_empty_set_has_its_sums);
-    tcase_add_test(t, variance_and_mean_come_together);
-    tcase_add_test(t, the_first_extreme_is_found_and_nan_wins);
-    tcase_add_test(t, scans_agree_with_plain_loops);
-    suite_add_tcase(s, t);
-    srunner_set_fork_status(r, CK_NOFORK);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_reduce, .setup_once = setup, .teardown_once = teardown,
+           .timeout = 300)

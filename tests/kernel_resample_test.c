@@ -5,6 +5,7 @@
 #include "kernel/resample.h"
 
 #include "kernel_data.h"
+#include "unit.h"
 
 static contexts all;
 
@@ -32,7 +33,7 @@ static void check_resample(cfx_resample r, const float *x, const float *want,
     }
 }
 
-START_TEST(nearest_takes_the_element_at_or_before_the_place)
+TEST_CASE(nearest_takes_the_element_at_or_before_the_place)
 {
     const float x[] = {0, 1, 2, 3, 4};
 
@@ -46,9 +47,8 @@ START_TEST(nearest_takes_the_element_at_or_before_the_place)
                                   .in = {1, 2}, .out = {2, 4}}, x,
                    (const float[]){0, 0, 1, 1, 0, 0, 1, 1}, 8);
 }
-END_TEST
 
-START_TEST(linear_mixes_neighbours_by_their_distance)
+TEST_CASE(linear_mixes_neighbours_by_their_distance)
 {
     const float x[] = {0, 1, 2, 3};
 
@@ -68,10 +68,9 @@ START_TEST(linear_mixes_neighbours_by_their_distance)
                                   .in = {4}, .out = {2}, .scale = {0.6}}, x,
                    (const float[]){1.0F / 3, 2}, 2);
 }
-END_TEST
 
 /* Weights of 1/2 away: -3/32, 19/32, 19/32, -3/32. */
-START_TEST(cubic_overshoots_between_neighbours)
+TEST_CASE(cubic_overshoots_between_neighbours)
 {
     const float x[] = {0, 0, 0, 1, 1, 1};
 
@@ -81,9 +80,8 @@ START_TEST(cubic_overshoots_between_neighbours)
                    (const float[]){0, 0, 0, -0.09375F, 0, 0.5F, 1, 1.09375F,
                                    1, 1, 1}, 11);
 }
-END_TEST
 
-START_TEST(antialiased_shrinking_is_a_mean_of_what_vanishes)
+TEST_CASE(antialiased_shrinking_is_a_mean_of_what_vanishes)
 {
     const float x[] = {0, 0, 0, 0, 8, 8, 8, 8};
 
@@ -92,10 +90,9 @@ START_TEST(antialiased_shrinking_is_a_mean_of_what_vanishes)
                                   .antialias = true}, x,
                    (const float[]){8 * 4.0F / 28, 8 * 24.0F / 28}, 2);
 }
-END_TEST
 
 /* Every mode keeps a constant image what it is, in every type. */
-START_TEST(constant_images_stay_constant)
+TEST_CASE(constant_images_stay_constant)
 {
     static const cfx_dtype types[] = {CFX_F32, CFX_F64, CFX_F16, CFX_BF16};
 
@@ -134,12 +131,11 @@ START_TEST(constant_images_stay_constant)
         free(work);
     }
 }
-END_TEST
 
 /* ---- Grids ---- */
 
 /* A grid that names every element gives the image back, in every mode. */
-START_TEST(identity_grids_give_the_image_back)
+TEST_CASE(identity_grids_give_the_image_back)
 {
     float x[2 * 12], grid[24], y[24];
 
@@ -163,9 +159,8 @@ START_TEST(identity_grids_give_the_image_back)
             ck_assert_float_eq_tol(y[j], x[j], 1e-4F);
     }
 }
-END_TEST
 
-START_TEST(places_outside_are_padded_as_asked)
+TEST_CASE(places_outside_are_padded_as_asked)
 {
     const float x[] = {1, 2, 3, 4};
     const float far[] = {100, 0, NAN, 0, INFINITY, 0, -1.5F, 0};
@@ -187,7 +182,6 @@ START_TEST(places_outside_are_padded_as_asked)
             ck_assert_float_eq_tol(y[j], want[i][j], 1e-5F);
     }
 }
-END_TEST
 
 /* ---- Padding ---- */
 
@@ -204,7 +198,7 @@ static void check_pad(cfx_pad_mode mode, int64_t before, int64_t out,
     ck_assert_mem_eq(y, want, (size_t)out * 4);
 }
 
-START_TEST(each_mode_pads_one_axis)
+TEST_CASE(each_mode_pads_one_axis)
 {
     check_pad(CFX_PAD_CONSTANT, 2, 8,
               (const int32_t[]){9, 9, 1, 2, 3, 4, 9, 9});
@@ -218,10 +212,9 @@ START_TEST(each_mode_pads_one_axis)
     check_pad(CFX_PAD_CONSTANT, -5, 2, (const int32_t[]){9, 9});
     check_pad(CFX_PAD_CIRCULAR, -1, 4, (const int32_t[]){2, 3, 4, 2});
 }
-END_TEST
 
 /* Constant padding of several axes, of every size of element. */
-START_TEST(constant_padding_surrounds_a_box)
+TEST_CASE(constant_padding_surrounds_a_box)
 {
     for (int i = 0; i < 100; i++) {
         static const cfx_dtype types[] = {CFX_U8, CFX_I16, CFX_F32, CFX_F64};
@@ -262,7 +255,6 @@ START_TEST(constant_padding_surrounds_a_box)
         free(value);
     }
 }
-END_TEST
 
 /* ---- Windows as columns ---- */
 
@@ -275,7 +267,7 @@ static double image_at(const cfx_columns *c, const void *x, int64_t plane,
     return array_at(c->dtype, x, (plane * c->in[0] + i[0]) * c->in[1] + i[1]);
 }
 
-START_TEST(columns_hold_the_windows_and_add_up_to_the_image)
+TEST_CASE(columns_hold_the_windows_and_add_up_to_the_image)
 {
     for (int i = 0; i < 100; i++) {
         dice d = {.key = 90 + (uint64_t)i};
@@ -327,33 +319,9 @@ START_TEST(columns_hold_the_windows_and_add_up_to_the_image)
         free(sum);
     }
 }
-END_TEST
 
 static void setup(void) { contexts_init(&all); }
 static void teardown(void) { contexts_release(&all); }
 
-int main(void)
-{
-    Suite *s = suite_create("kernel_resample");
-    TCase *t = tcase_create("resample");
-    SRunner *r = srunner_create(s);
-    int failed;
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, nearest_takes_the_element_at_or_before_the_place);
-    tcase_add_test(t, linear_mixes_neighbours_by_their_distance);
-    tcase_add_test(t, cubic_overshoots_between_neighbours);
-    tcase_add_test(t, antialiased_shrinking_is_a_mean_of_what_vanishes);
-    tcase_add_test(t, constant_images_stay_constant);
-    tcase_add_test(t, identity_grids_give_the_image_back);
-    tcase_add_test(t, places_outside_are_padded_as_asked);
-    tcase_add_test(t, each_mode_pads_one_axis);
-    tcase_add_test(t, constant_padding_surrounds_a_box);
-    tcase_add_test(t, columns_hold_the_windows_and_add_up_to_the_image);
-    suite_add_tcase(s, t);
-    srunner_run_all(r, CK_NORMAL);
-    failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(kernel_resample, .setup = setup, .teardown = teardown,
+           .timeout = 300)

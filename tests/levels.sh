@@ -4,7 +4,8 @@
 set -eu
 passed=0 failed=0
 add() {
-    out=$("$builddir/tests/opcases_test" "$srcdir"/tests/golden/*.golden) || :
+    out=$("$builddir/tests/case_tests" opcases \
+        "$srcdir"/tests/golden/*.golden) || :
     case $(echo "$out" | tail -1) in
     [1-9]*' passed, 0 failed')
         echo "$*: $(echo "$out" | tail -1)"

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "file_test.h"
+#include "unit.h"
 
 /* ---- Weights from a seed ---- */
 
@@ -131,7 +132,7 @@ static void check_vector(cfx_context *ctx, const char *line)
     cfx_tensor_unref(t);
 }
 
-START_TEST(seeds_give_the_values_of_the_oracle)
+TEST_CASE(seeds_give_the_values_of_the_oracle)
 {
     cfx_context *ctx = make_context();
     char path[512], line[4096];
@@ -147,9 +148,8 @@ START_TEST(seeds_give_the_values_of_the_oracle)
     ck_assert_int_gt(n, 50);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(seeds_give_views_the_values_of_their_place)
+TEST_CASE(seeds_give_views_the_values_of_their_place)
 {
     cfx_context *ctx = make_context();
     const int64_t shape[] = {5, 7};
@@ -174,7 +174,6 @@ START_TEST(seeds_give_views_the_values_of_their_place)
     cfx_tensor_unref(base);
     free_context(ctx);
 }
-END_TEST
 
 /* ---- Models ---- */
 
@@ -236,7 +235,7 @@ static const cfx_tensor *state_of(const cfx_module *gm, const char *path)
     return v.u.tensor;
 }
 
-START_TEST(models_find_their_weights_beside_them)
+TEST_CASE(models_find_their_weights_beside_them)
 {
     cfx_context *ctx = make_context();
     cfx_module *gm;
@@ -260,7 +259,6 @@ START_TEST(models_find_their_weights_beside_them)
     cfx_module_unref(gm);
     free_context(ctx);
 }
-END_TEST
 
 /* All bytes of a file, aligned to 64; free() it. */
 static unsigned char *bytes_of(const char *path, size_t *size)
@@ -285,7 +283,7 @@ static bool lies_in(const cfx_tensor *t, const unsigned char *p, size_t size)
 
 /* torch.export's graphs fetch their state first; what begins with the tree's
  * root anew is buffers. */
-START_TEST(a_buffer_that_is_fetched_again_stays_one)
+TEST_CASE(a_buffer_that_is_fetched_again_stays_one)
 {
     static const char text[] =
         "Net(\n  (a): Module()\n)\n\ngraph():\n"
@@ -311,9 +309,8 @@ START_TEST(a_buffer_that_is_fetched_again_stays_one)
     cfx_tensor_unref(t);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(models_and_weights_are_read_from_memory)
+TEST_CASE(models_and_weights_are_read_from_memory)
 {
     cfx_context *ctx = make_context();
     cfx_module *gm;
@@ -341,9 +338,8 @@ START_TEST(models_and_weights_are_read_from_memory)
     free(data);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(weights_in_memory_are_checked_like_a_file)
+TEST_CASE(weights_in_memory_are_checked_like_a_file)
 {
     cfx_context *ctx = make_context();
     cfx_module *gm;
@@ -374,9 +370,8 @@ START_TEST(weights_in_memory_are_checked_like_a_file)
     free(data);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(bools_in_memory_are_not_written_to)
+TEST_CASE(bools_in_memory_are_not_written_to)
 {
     static const char file_of_bools[] =
         "\x3c\0\0\0\0\0\0\0"
@@ -393,9 +388,8 @@ START_TEST(bools_in_memory_are_not_written_to)
     cfx_tensors_release(&t);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(models_refuse_weights_that_are_not_theirs)
+TEST_CASE(models_refuse_weights_that_are_not_theirs)
 {
     cfx_context *ctx = make_context();
     const char *path = file("w.safetensors");
@@ -425,7 +419,6 @@ START_TEST(models_refuse_weights_that_are_not_theirs)
     assert_text(&err, path, "No such file");
     free_context(ctx);
 }
-END_TEST
 
 static const char constants[] =
     "# cfx 1\n"
@@ -457,7 +450,7 @@ static cfx_status load_constants(cfx_context *ctx, cfx_module **gm,
     return cfx_model_load(gm, ctx, file("c.fx"), NULL, err);
 }
 
-START_TEST(tensors_in_arguments_find_their_numbers)
+TEST_CASE(tensors_in_arguments_find_their_numbers)
 {
     cfx_context *ctx = make_context();
     cfx_module *gm;
@@ -483,7 +476,6 @@ START_TEST(tensors_in_arguments_find_their_numbers)
     unlink(file("c.safetensors"));
     free_context(ctx);
 }
-END_TEST
 
 /* Write an index that says where the tensors are: the first `n` of names in
  * one file, the others in a second one. */
@@ -501,7 +493,7 @@ static void write_index(const char *path, const char *first,
     put(path, text, at);
 }
 
-START_TEST(models_take_weights_from_several_files)
+TEST_CASE(models_take_weights_from_several_files)
 {
     cfx_context *ctx = make_context();
     cfx_module *gm;
@@ -535,9 +527,8 @@ START_TEST(models_take_weights_from_several_files)
                      CFX_EPARSE);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(models_that_are_no_text_are_refused)
+TEST_CASE(models_that_are_no_text_are_refused)
 {
     cfx_context *ctx = make_context();
     cfx_module *gm;
@@ -558,9 +549,8 @@ START_TEST(models_that_are_no_text_are_refused)
     assert_text(&err, path, "");
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(loading_gives_back_all_when_memory_is_lacking)
+TEST_CASE(loading_gives_back_all_when_memory_is_lacking)
 {
     cfx_context *ctx = make_context();
     cfx_module *gm;
@@ -596,26 +586,6 @@ START_TEST(loading_gives_back_all_when_memory_is_lacking)
     free(data);
     free_context(ctx);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("load");
-    TCase *c = tcase_create("load");
-
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, seeds_give_the_values_of_the_oracle);
-    tcase_add_test(c, seeds_give_views_the_values_of_their_place);
-    tcase_add_test(c, models_find_their_weights_beside_them);
-    tcase_add_test(c, a_buffer_that_is_fetched_again_stays_one);
-    tcase_add_test(c, models_and_weights_are_read_from_memory);
-    tcase_add_test(c, weights_in_memory_are_checked_like_a_file);
-    tcase_add_test(c, bools_in_memory_are_not_written_to);
-    tcase_add_test(c, models_refuse_weights_that_are_not_theirs);
-    tcase_add_test(c, tensors_in_arguments_find_their_numbers);
-    tcase_add_test(c, models_take_weights_from_several_files);
-    tcase_add_test(c, models_that_are_no_text_are_refused);
-    tcase_add_test(c, loading_gives_back_all_when_memory_is_lacking);
-    suite_add_tcase(s, c);
-    return run_in_place(s);
-}
+TEST_SUITE(load, .setup_once = make_place, .teardown_once = remove_place,
+           .timeout = 120)

@@ -5,85 +5,112 @@ AM_CPPFLAGS += $(CHECK_CFLAGS)
 LDADD = libcfx_all.la $(CHECK_LIBS)
 
 if HAVE_CHECK
-CHECK_TESTS = tests/base_test tests/pool_test tests/dim_test \
-	tests/dtype_test tests/tensor_test tests/copy_test tests/value_test \
-	tests/graph_test tests/graph_whole_test tests/graph_fuzz_test \
-	tests/names_test tests/text_test tests/file_test tests/load_test \
-	tests/npz_test tests/stop_test tests/kernel_gemm_test tests/kernel_conv_test \
-	tests/kernel_pool_test tests/kernel_pointwise_test \
-	tests/kernel_reduce_test tests/kernel_norm_test \
-	tests/kernel_index_test tests/kernel_resample_test \
-	tests/kernel_attention_test tests/op_shape_test \
-	tests/zoo_text_test tests/memory_test tests/threads_test \
-	tests/symbols_test tests/peak_test tests/interp_test \
-	tests/interp_nested_test \
-	tests/device_test tests/nn_test
-# Generated code and pictures.
-CHECK_TESTS += tests/code_test tests/picture_test
-CHECK_TESTS += tests/codegen_test tests/folder_test
-tests_folder_test_SOURCES = %reldir%/folder_test.c $(SECTION_SOURCES)
-tests_codegen_test_SOURCES = %reldir%/codegen_test.c %reldir%/compile.c \
-	%reldir%/compile.h $(SECTION_SOURCES)
-# Compiled graphs find the library's functions in the program.
+# Suites register themselves (unit.h): a line here is all that a new one needs.
+UNIT_SOURCES = %reldir%/unit.c %reldir%/unit.h
+UNIT_TESTS = tests/unit_base tests/unit_ops tests/unit_graph \
+	tests/unit_format tests/unit_interp tests/unit_rewrite \
+	tests/unit_shape tests/unit_zoo
+
+tests_unit_base_SOURCES = $(UNIT_SOURCES) \
+	%reldir%/base_test.c %reldir%/pool_test.c %reldir%/dim_test.c \
+	%reldir%/dim_property_test.c %reldir%/dim_limit_test.c \
+	%reldir%/dtype_test.c %reldir%/tensor_test.c %reldir%/copy_test.c \
+	%reldir%/value_test.c
+tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
+	%reldir%/kernel_gemm_test.c %reldir%/kernel_conv_test.c \
+	%reldir%/kernel_pool_test.c %reldir%/kernel_pointwise_test.c \
+	%reldir%/kernel_reduce_test.c %reldir%/kernel_norm_test.c \
+	%reldir%/kernel_index_test.c %reldir%/kernel_resample_test.c \
+	%reldir%/kernel_attention_test.c %reldir%/op_shape_test.c \
+	%reldir%/device_test.c %reldir%/nn_test.c %reldir%/stop_test.c
+tests_unit_graph_SOURCES = $(UNIT_SOURCES) \
+	%reldir%/graph_test.c %reldir%/graph_whole_test.c \
+	%reldir%/graph_fuzz_test.c %reldir%/graph_effects_test.c \
+	%reldir%/graph_edit_test.c %reldir%/graph_module_test.c \
+	%reldir%/graph_torch_test.c %reldir%/names_test.c
+tests_unit_format_SOURCES = $(UNIT_SOURCES) $(SECTION_SOURCES) \
+	%reldir%/report_document.c %reldir%/report_document.h \
+	%reldir%/text_test.c %reldir%/file_test.c %reldir%/load_test.c \
+	%reldir%/npz_test.c %reldir%/code_test.c %reldir%/picture_test.c \
+	%reldir%/folder_test.c %reldir%/report_test.c
+tests_unit_interp_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
+	%reldir%/interp_test.c %reldir%/interp_nested_test.c \
+	%reldir%/control_test.c %reldir%/control_golden_test.c \
+	%reldir%/higher_order_test.c %reldir%/scope_class_test.c \
+	%reldir%/minimize_test.c %reldir%/tracer_test.c \
+	%reldir%/tracer_module_test.c %reldir%/tracer_proxy_test.c \
+	%reldir%/transformer_test.c %reldir%/memory_test.c \
+	%reldir%/peak_test.c
+tests_unit_rewrite_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
+	%reldir%/rewrite_graphs.c %reldir%/rewrite_test.h \
+	%reldir%/matcher_test.c %reldir%/matcher_beyond_test.c \
+	%reldir%/matcher_test.h %reldir%/rewriter_test.c \
+	%reldir%/rewriter_beyond_test.c %reldir%/rewriter_test.h \
+	%reldir%/source_matcher_test.c %reldir%/pass_test.c \
+	%reldir%/pass_manager_test.c %reldir%/passes_test.c \
+	%reldir%/passes_rewrite_test.c %reldir%/passes_meaning_test.c \
+	%reldir%/split_test.c %reldir%/partition_test.c \
+	%reldir%/fusion_test.c
+tests_unit_shape_SOURCES = $(UNIT_SOURCES) \
+	%reldir%/shape_prop_test.c %reldir%/shape_prop_test.h \
+	%reldir%/shape_text_test.c %reldir%/shape_types_test.c \
+	%reldir%/own_cost_test.c %reldir%/cost_test.c %reldir%/cost_test.h \
+	%reldir%/roofline_test.c %reldir%/machine_test.c \
+	%reldir%/machine_cached_test.c %reldir%/machine_doubt_test.c \
+	%reldir%/memory_plan_test.c %reldir%/memory_place_test.c \
+	%reldir%/memory_run_test.c %reldir%/memory_check.h \
+	%reldir%/memory_test.h
+tests_unit_zoo_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
+	%reldir%/symbols_test.c %reldir%/zoo_text_test.c
+
+# Compiled graphs find the library's functions in the program; the other has a
+# pthread_create of its own.
+UNIT_TESTS += tests/codegen_test tests/threads_test
+tests_codegen_test_SOURCES = $(UNIT_SOURCES) $(SECTION_SOURCES) \
+	%reldir%/codegen_test.c %reldir%/compile.c %reldir%/compile.h
 tests_codegen_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+tests_threads_test_SOURCES = $(UNIT_SOURCES) %reldir%/threads_test.c
+
+check_PROGRAMS += $(UNIT_TESTS)
+TESTS += $(UNIT_TESTS)
+endif
+TEST_OBJECTS = $(tests_unit_base_OBJECTS) $(tests_unit_ops_OBJECTS) \
+	$(tests_unit_graph_OBJECTS) $(tests_unit_format_OBJECTS) \
+	$(tests_unit_interp_OBJECTS) $(tests_unit_rewrite_OBJECTS) \
+	$(tests_unit_shape_OBJECTS) $(tests_unit_zoo_OBJECTS) \
+	$(tests_codegen_test_OBJECTS) $(tests_threads_test_OBJECTS) \
+	$(tests_codegen_zoo_test_OBJECTS) $(tests_case_tests_OBJECTS) \
+	$(tests_zoo_tests_OBJECTS) $(tests_graph_script_OBJECTS) \
+	$(tests_report_page_OBJECTS) $(tests_fuzz_replay_OBJECTS)
+SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
 check_PROGRAMS += tests/codegen_zoo_test
 tests_codegen_zoo_test_SOURCES = %reldir%/codegen_zoo_test.c \
 	%reldir%/compile.c %reldir%/compile.h $(ZOO_SOURCES)
 tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
-tests_text_test_SOURCES = %reldir%/text_test.c $(SECTION_SOURCES)
-tests_picture_test_SOURCES = %reldir%/picture_test.c $(SECTION_SOURCES)
-tests_code_test_SOURCES = %reldir%/code_test.c $(SECTION_SOURCES)
-tests_symbols_test_SOURCES = %reldir%/symbols_test.c $(ZOO_SOURCES)
-tests_zoo_text_test_SOURCES = %reldir%/zoo_text_test.c $(ZOO_SOURCES)
-check_PROGRAMS += $(CHECK_TESTS)
-TESTS += $(CHECK_TESTS)
-
-# GraphModules as children, graphs as arguments, the minimizer.
-CONTROL_TESTS = tests/control_test tests/control_golden_test \
-	tests/higher_order_test tests/scope_class_test tests/minimize_test
-check_PROGRAMS += $(CONTROL_TESTS)
-TESTS += $(CONTROL_TESTS)
-endif
 
 # Passes.
-if HAVE_CHECK
-PASS_TESTS = tests/pass_test tests/pass_manager_test tests/passes_test \
-	tests/passes_rewrite_test tests/passes_meaning_test
-check_PROGRAMS += $(PASS_TESTS)
-TESTS += $(PASS_TESTS)
-endif
 EXTRA_DIST += %reldir%/pass_test.h %reldir%/behaviours %reldir%/said.sh
 EXTRA_DIST += %reldir%/small_build.sh
-check_PROGRAMS += tests/passes_zoo_test
-tests_passes_zoo_test_SOURCES = %reldir%/passes_zoo_test.c %reldir%/zoo.c \
-	%reldir%/zoo.h
 SHELL_TESTS_OF_PASSES = %reldir%/passes_zoo.sh %reldir%/transform_test.sh
 dist_check_SCRIPTS += $(SHELL_TESTS_OF_PASSES)
 TESTS += $(SHELL_TESTS_OF_PASSES)
 
-# Whole graphs: effects, copies, hooks, the tree below a GraphModule.
-if HAVE_CHECK
-GRAPH_TESTS = tests/graph_effects_test tests/graph_edit_test \
-	tests/graph_module_test tests/graph_torch_test
-check_PROGRAMS += $(GRAPH_TESTS)
-TESTS += $(GRAPH_TESTS)
-endif
-
-# Operators, modules and models against what PyTorch computes.
+# Operators, modules and models against what PyTorch computes. A file more of
+# either kind is one more line: it registers itself (program.h).
+PROGRAM_SOURCES = %reldir%/program.c %reldir%/program.h
 CASE_SOURCES = %reldir%/case.c %reldir%/case_compare.c %reldir%/case.h
 ZOO_SOURCES = %reldir%/zoo.c %reldir%/zoo.h
-check_PROGRAMS += tests/opcases_test tests/opcases_memory_test \
-	tests/registry_test tests/zoo_test tests/same_test
-tests_opcases_test_SOURCES = %reldir%/opcases_test.c $(CASE_SOURCES)
-tests_opcases_memory_test_SOURCES = %reldir%/opcases_memory_test.c \
-	$(CASE_SOURCES)
-tests_registry_test_SOURCES = %reldir%/registry_test.c $(CASE_SOURCES)
-tests_zoo_test_SOURCES = %reldir%/zoo_test.c $(ZOO_SOURCES)
-tests_same_test_SOURCES = %reldir%/same_test.c $(ZOO_SOURCES)
-check_PROGRAMS += tests/opcases_effects_test
-tests_opcases_effects_test_SOURCES = %reldir%/opcases_effects_test.c \
-	$(CASE_SOURCES)
+check_PROGRAMS += tests/case_tests tests/zoo_tests
+tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
+	%reldir%/opcases_test.c %reldir%/opcases_memory_test.c \
+	%reldir%/opcases_effects_test.c %reldir%/registry_test.c \
+	%reldir%/traced_test.c %reldir%/cost_rules_test.c $(ZOO_SOURCES) \
+	%reldir%/shape_walk_test.c %reldir%/walk.c %reldir%/walk.h \
+	%reldir%/mutant.c %reldir%/mutant_text.c %reldir%/mutant.h
+tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
+	%reldir%/zoo_test.c %reldir%/same_test.c %reldir%/costs_zoo_test.c \
+	%reldir%/memory_zoo_test.c %reldir%/memory_check.h \
+	%reldir%/passes_zoo_test.c
 dist_check_SCRIPTS += %reldir%/opcases_effects.sh
 TESTS += %reldir%/opcases_effects.sh
 SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
@@ -122,8 +149,8 @@ EXTRA_DIST += %reldir%/control_test.h %reldir%/counted.h \
 	%reldir%/interp_test.h %reldir%/machine_test.h %reldir%/model_test.h \
 	%reldir%/failing_alloc.h \
 	%reldir%/graph_test.h %reldir%/tensor_test.h \
-	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md %reldir%/oracle %reldir%/cases \
-	%reldir%/golden
+	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md \
+	%reldir%/oracle %reldir%/cases %reldir%/golden
 
 # One line that adds up all programs.
 check-local: check-TESTS
@@ -152,8 +179,8 @@ check-local: check-TESTS
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
 	numbers exports counts devices
 .PHONY: check-pytorch
-check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
-		tests/opcases_test
+check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
+		tests/case_tests
 	@status=0; python=$${PYTHON:-python3}; \
 	oracle=$(srcdir)/%reldir%/oracle; \
 	for part in $${PARTS:-$(CHECK_PYTORCH)}; do \
@@ -164,9 +191,9 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 	graphs) for seed in $${SEEDS:-1}; do \
 		$$python $$oracle/random_graphs.py tests/graph_script \
 			-s $$seed || status=1; done;; \
-	costs) $$python $$oracle/costs.py zoo tests/costs_zoo_test $(MODELS);; \
+	costs) $$python $$oracle/costs.py zoo tests/zoo_tests $(MODELS);; \
 	formats) for seed in $${SEEDS:-1}; do \
-		$$python $$oracle/formats.py tests/opcases_test -s $$seed || \
+		$$python $$oracle/formats.py tests/case_tests -s $$seed || \
 			status=1; done;; \
 	halves) $$python $$oracle/halves.py ./cfx;; \
 	modules) $$python $$oracle/modules.py ./cfx;; \
@@ -183,114 +210,23 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/costs_zoo_test \
 	esac || status=1; done; exit $$status
 
 # Tracing.
-if HAVE_CHECK
-TRACE_TESTS = tests/tracer_test tests/tracer_module_test \
-	tests/tracer_proxy_test tests/transformer_test
-tests_transformer_test_SOURCES = %reldir%/transformer_test.c $(ZOO_SOURCES)
-check_PROGRAMS += $(TRACE_TESTS)
-TESTS += $(TRACE_TESTS)
-endif
-check_PROGRAMS += tests/traced_test
-tests_traced_test_SOURCES = %reldir%/traced_test.c $(CASE_SOURCES)
 dist_check_SCRIPTS += %reldir%/traced.sh
 TESTS += %reldir%/traced.sh
-# Patterns and rewriting.
-if HAVE_CHECK
-REWRITE_TESTS = tests/matcher_test tests/matcher_beyond_test \
-	tests/rewriter_test tests/rewriter_beyond_test \
-	tests/source_matcher_test
-REWRITE_SOURCES = %reldir%/rewrite_graphs.c %reldir%/rewrite_test.h
-tests_matcher_test_SOURCES = %reldir%/matcher_test.c %reldir%/matcher_test.h \
-	$(REWRITE_SOURCES)
-tests_matcher_beyond_test_SOURCES = %reldir%/matcher_beyond_test.c \
-	%reldir%/matcher_test.h $(REWRITE_SOURCES)
-tests_rewriter_test_SOURCES = %reldir%/rewriter_test.c %reldir%/rewriter_test.h \
-	$(REWRITE_SOURCES)
-tests_rewriter_beyond_test_SOURCES = %reldir%/rewriter_beyond_test.c \
-	%reldir%/rewriter_test.h $(REWRITE_SOURCES)
-tests_source_matcher_test_SOURCES = %reldir%/source_matcher_test.c \
-	$(REWRITE_SOURCES)
-check_PROGRAMS += $(REWRITE_TESTS)
-TESTS += $(REWRITE_TESTS)
-endif
-
 # Random edits of graphs, as torch.fx does them.
 check_PROGRAMS += tests/graph_script
 dist_check_SCRIPTS += %reldir%/graph_script.sh
 TESTS += %reldir%/graph_script.sh
 
-# Fusion, splitting and partitioning.
-if HAVE_CHECK
-FUSION_TESTS = tests/split_test tests/partition_test tests/fusion_test
-tests_fusion_test_SOURCES = %reldir%/fusion_test.c $(ZOO_SOURCES)
-check_PROGRAMS += $(FUSION_TESTS)
-TESTS += $(FUSION_TESTS)
-endif
+# What tests share.
 EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h
 
-# Shapes as types.
-if HAVE_CHECK
-check_PROGRAMS += tests/shape_types_test
-TESTS += tests/shape_types_test
-endif
-
-# Shapes without numbers, cost, machine, memory, reports: a block each.
-if HAVE_CHECK
-SHAPE_TESTS =
-# -- extents
-SHAPE_TESTS += tests/dim_property_test tests/dim_limit_test
-
-# -- shapes
-SHAPE_TESTS += tests/shape_prop_test
-
-# -- rules of shapes, operator by operator
-check_PROGRAMS += tests/shape_walk_test
-tests_shape_walk_test_SOURCES = %reldir%/shape_walk_test.c %reldir%/walk.c \
-	%reldir%/walk.h %reldir%/mutant.c %reldir%/mutant_text.c \
-	%reldir%/mutant.h $(CASE_SOURCES)
-WALKS = %reldir%/shape_walk.sh %reldir%/shape_wild.sh
-dist_check_SCRIPTS += $(WALKS)
-TESTS += $(WALKS)
-
-# -- cost
-SHAPE_TESTS += tests/own_cost_test tests/cost_test tests/roofline_test
-tests_cost_test_SOURCES = %reldir%/cost_test.c %reldir%/cost_test.h
-check_PROGRAMS += tests/costs_zoo_test
-tests_costs_zoo_test_SOURCES = %reldir%/costs_zoo_test.c $(ZOO_SOURCES)
-check_PROGRAMS += tests/cost_rules_test
-tests_cost_rules_test_SOURCES = %reldir%/cost_rules_test.c $(CASE_SOURCES) \
-	$(ZOO_SOURCES)
-dist_check_SCRIPTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
-TESTS += %reldir%/costs_zoo.sh %reldir%/cost_rules.sh
-
-# -- machine
-SHAPE_TESTS += tests/machine_test tests/machine_cached_test \
-	tests/machine_doubt_test
-dist_check_SCRIPTS += %reldir%/machine.sh
-TESTS += %reldir%/machine.sh
-
-# -- memory
-check_PROGRAMS += tests/memory_zoo_test
-tests_memory_zoo_test_SOURCES = %reldir%/memory_zoo_test.c \
-	%reldir%/memory_check.h $(ZOO_SOURCES)
-dist_check_SCRIPTS += %reldir%/memory_zoo.sh %reldir%/memory.sh \
-	%reldir%/undecided.sh
-TESTS += %reldir%/memory_zoo.sh %reldir%/memory.sh %reldir%/undecided.sh
-SHAPE_TESTS += tests/memory_plan_test tests/memory_place_test \
-	tests/memory_run_test
-tests_memory_plan_test_SOURCES = %reldir%/memory_plan_test.c \
-	%reldir%/memory_check.h %reldir%/memory_test.h
-tests_memory_run_test_SOURCES = %reldir%/memory_run_test.c \
-	%reldir%/memory_check.h %reldir%/memory_test.h
-
-# -- reports
-SHAPE_TESTS += tests/report_test
-REPORT_SOURCES = %reldir%/report_document.c %reldir%/report_document.h
-tests_report_test_SOURCES = %reldir%/report_test.c $(REPORT_SOURCES) \
-	$(SECTION_SOURCES)
-check_PROGRAMS += $(SHAPE_TESTS)
+# Shapes without numbers: every operator on arguments by chance, costs, what
+# machines can do, memory.
+SHAPE_TESTS = %reldir%/shape_walk.sh %reldir%/shape_wild.sh \
+	%reldir%/costs_zoo.sh %reldir%/cost_rules.sh %reldir%/machine.sh \
+	%reldir%/memory_zoo.sh %reldir%/memory.sh %reldir%/undecided.sh
+dist_check_SCRIPTS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
-endif
 
 # cfx roofline.
 dist_check_SCRIPTS += %reldir%/roofline.sh %reldir%/counts.sh \
@@ -317,5 +253,5 @@ TESTS += %reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
 
 # The table of costs, anew from the rules.
 .PHONY: costs
-costs: tests/cost_rules_test
-	tests/cost_rules_test $(srcdir)/shapeprop/COSTS.md --write
+costs: tests/case_tests
+	tests/case_tests cost_rules $(srcdir)/shapeprop/COSTS.md --write

@@ -4,7 +4,6 @@
 #define _GNU_SOURCE 1
 #include <cfx/machine.h>
 
-#include <check.h>
 #include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <unistd.h>
 
 #include "shapeprop/machine_impl.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error error;
@@ -93,14 +93,13 @@ static size_t files(void)
 #define BEGIN "measuring this machine, which takes some 0.5 seconds"
 #define WHY "there was too little time or memory to pass all caches\n"
 
-START_TEST(without_a_home_nothing_is_said_to_be_kept)
+TEST_CASE(without_a_home_nothing_is_said_to_be_kept)
 {
     ask(0);
     ck_assert_str_eq(said, BEGIN "\n");
 }
-END_TEST
 
-START_TEST(without_a_home_what_is_doubtful_is_not_kept)
+TEST_CASE(without_a_home_what_is_doubtful_is_not_kept)
 {
     is_doubtful = true;
     ask(CFX_MACHINE_KEEP_DOUBTFUL);
@@ -113,9 +112,8 @@ START_TEST(without_a_home_what_is_doubtful_is_not_kept)
                      "!what was measured is doubtful, and not kept: " WHY);
     ck_assert_int_eq(measured, 4);
 }
-END_TEST
 
-START_TEST(a_home_keeps_what_is_sure)
+TEST_CASE(a_home_keeps_what_is_sure)
 {
     setenv("HOME", folder, 1);
     ask(0);
@@ -123,9 +121,8 @@ START_TEST(a_home_keeps_what_is_sure)
     ck_assert_msg(strstr(said, BEGIN " and is kept in "), "%s", said);
     ck_assert_ptr_null(strchr(said, '!'));
 }
-END_TEST
 
-START_TEST(a_home_keeps_what_is_doubtful_where_that_is_asked_for)
+TEST_CASE(a_home_keeps_what_is_doubtful_where_that_is_asked_for)
 {
     is_doubtful = true;
     setenv("HOME", folder, 1);
@@ -140,21 +137,5 @@ START_TEST(a_home_keeps_what_is_doubtful_where_that_is_asked_for)
     ck_assert_msg(strstr(said, "!what was measured is doubtful, and kept: "
                          WHY), "%s", said);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("machine_cached");
-    TCase *t = tcase_create("machine_cached");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, without_a_home_nothing_is_said_to_be_kept);
-    tcase_add_test(t, without_a_home_what_is_doubtful_is_not_kept);
-    tcase_add_test(t, a_home_keeps_what_is_sure);
-    tcase_add_test(t, a_home_keeps_what_is_doubtful_where_that_is_asked_for);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(machine_cached, .setup = setup, .teardown = teardown)

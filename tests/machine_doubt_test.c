@@ -5,6 +5,7 @@
 #include "shapeprop/machine_team.h"
 
 #include "machine_test.h"
+#include "unit.h"
 
 /* ---- Samples, of times that are made up ---- */
 
@@ -21,7 +22,7 @@ static cfx_team *even_pieces(int window)
     return &t;
 }
 
-START_TEST(samples_of_one_piece_take_the_best)
+TEST_CASE(samples_of_one_piece_take_the_best)
 {
     cfx_team *t = even_pieces(1);
 
@@ -31,10 +32,9 @@ START_TEST(samples_of_one_piece_take_the_best)
     ck_assert_double_eq_tol(r.spread, 0.5, 0.001);
     ck_assert(!r.cut);
 }
-END_TEST
 
 /* A cache takes the stores of a piece, and memory gets them later. */
-START_TEST(a_window_counts_what_a_piece_leaves_to_the_next)
+TEST_CASE(a_window_counts_what_a_piece_leaves_to_the_next)
 {
     cfx_team *t = even_pieces(10);
 
@@ -42,9 +42,8 @@ START_TEST(a_window_counts_what_a_piece_leaves_to_the_next)
     t->piece[21].begin -= 90;
     ck_assert_double_eq_tol(cfx_team_judge(t).best, 1e9 * 1000 / 910, 1e6);
 }
-END_TEST
 
-START_TEST(a_pause_is_a_part_of_a_window)
+TEST_CASE(a_pause_is_a_part_of_a_window)
 {
     cfx_team *t = even_pieces(10);
 
@@ -56,9 +55,8 @@ START_TEST(a_pause_is_a_part_of_a_window)
     t->window = 5;
     ck_assert_double_eq_tol(cfx_team_judge(t).best, 1e9, 1e6);
 }
-END_TEST
 
-START_TEST(a_window_that_does_not_end_is_told)
+TEST_CASE(a_window_that_does_not_end_is_told)
 {
     cfx_team *t = even_pieces(PIECES + 1);
     cfx_team_result r = cfx_team_judge(t);
@@ -70,7 +68,6 @@ START_TEST(a_window_that_does_not_end_is_told)
     t->cold = 1;
     ck_assert(cfx_team_judge(t).cut);
 }
-END_TEST
 
 /* ---- Doubts ---- */
 
@@ -118,7 +115,8 @@ static cfx_machine *altered(const char *from, const char *to)
     return described(text);
 }
 
-START_TEST(what_contradicts_itself_is_doubtful)
+TEST_EACH(what_contradicts_itself_is_doubtful,
+          (int)(sizeof(doubts) / sizeof(*doubts)))
 {
     cfx_machine *m = altered(doubts[_i].from, doubts[_i].to);
     char why[CFX_MACHINE_TEXT];
@@ -127,9 +125,8 @@ START_TEST(what_contradicts_itself_is_doubtful)
     ck_assert_str_eq(why, doubts[_i].says);
     cfx_machine_free(m);
 }
-END_TEST
 
-START_TEST(memory_is_not_written_faster_than_all_else)
+TEST_CASE(memory_is_not_written_faster_than_all_else)
 {
     cfx_machine *m = described(sound);
     cfx_machine_level *memory = &m->rates[0].level[2];
@@ -144,9 +141,8 @@ START_TEST(memory_is_not_written_faster_than_all_else)
                           "any reading of it only 55");
     cfx_machine_free(m);
 }
-END_TEST
 
-START_TEST(a_busy_machine_and_a_short_time_are_doubtful)
+TEST_CASE(a_busy_machine_and_a_short_time_are_doubtful)
 {
     cfx_machine *m = described(sound);
     cfx_machine_box *box = (cfx_machine_box *)m;
@@ -163,7 +159,6 @@ START_TEST(a_busy_machine_and_a_short_time_are_doubtful)
     ck_assert_str_eq(why, "other work had 50 % of the processors meanwhile");
     cfx_machine_free(m);
 }
-END_TEST
 
 static int measured, doubtful_until;
 
@@ -180,7 +175,7 @@ static cfx_status pretend(cfx_machine **out, cfx_context *own, double seconds,
     return CFX_OK;
 }
 
-START_TEST(what_is_doubtful_is_measured_again)
+TEST_CASE(what_is_doubtful_is_measured_again)
 {
     static const struct {
         int doubtful_until, measured;
@@ -205,33 +200,5 @@ START_TEST(what_is_doubtful_is_measured_again)
                                                  &error), CFX_ECANCEL);
     ck_assert_ptr_null(m);
 }
-END_TEST
 
-static Suite *machine_doubt_suite(void)
-{
-    Suite *s = suite_create("machine_doubt");
-    TCase *t = tcase_create("samples and doubts");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, samples_of_one_piece_take_the_best);
-    tcase_add_test(t, a_window_counts_what_a_piece_leaves_to_the_next);
-    tcase_add_test(t, a_pause_is_a_part_of_a_window);
-    tcase_add_test(t, a_window_that_does_not_end_is_told);
-    tcase_add_loop_test(t, what_contradicts_itself_is_doubtful, 0,
-                        (int)(sizeof(doubts) / sizeof(*doubts)));
-    tcase_add_test(t, memory_is_not_written_faster_than_all_else);
-    tcase_add_test(t, a_busy_machine_and_a_short_time_are_doubtful);
-    tcase_add_test(t, what_is_doubtful_is_measured_again);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(machine_doubt_suite());
-
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(machine_doubt, .setup = setup, .teardown = teardown)

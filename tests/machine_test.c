@@ -8,6 +8,7 @@
 
 #include "counted.h"
 #include "machine_test.h"
+#include "unit.h"
 
 /* ---- A machine, and what is changed in it ---- */
 
@@ -54,7 +55,7 @@ static char *changed(const char *from, const char *to)
 
 /* ---- Reading ---- */
 
-START_TEST(a_description_is_read)
+TEST_CASE(a_description_is_read)
 {
     cfx_machine *m = described(changed("Pair", "Pair"));
 
@@ -82,7 +83,6 @@ START_TEST(a_description_is_read)
     ck_assert_double_eq(r->level[2].rate[CFX_MACHINE_READ], 12000000000.5);
     cfx_machine_free(m);
 }
-END_TEST
 
 /* What is wrong, in place of what, and what is said of it. */
 static const struct {
@@ -177,7 +177,8 @@ static const struct {
      "0 to 1, or null"},
 };
 
-START_TEST(what_is_wrong_is_told_in_one_line)
+TEST_EACH(what_is_wrong_is_told_in_one_line,
+          (int)(sizeof(wrong) / sizeof(*wrong)))
 {
     const char *text = changed(wrong[_i].from, wrong[_i].to);
     cfx_machine *m;
@@ -191,9 +192,8 @@ START_TEST(what_is_wrong_is_told_in_one_line)
     else
         ck_assert_uint_gt(strlen(error.text), 0);
 }
-END_TEST
 
-START_TEST(every_truncation_is_refused)
+TEST_CASE(every_truncation_is_refused)
 {
     const char *text = changed("Pair", "Pair");
     cfx_machine *m;
@@ -202,9 +202,8 @@ START_TEST(every_truncation_is_refused)
         ck_assert_int_eq(cfx_machine_parse(&m, ctx, text, n, NULL),
                          CFX_EPARSE);
 }
-END_TEST
 
-START_TEST(any_byte_may_change)
+TEST_CASE(any_byte_may_change)
 {
     static char text[sizeof(pair)];
     cfx_machine *m;
@@ -223,9 +222,8 @@ START_TEST(any_byte_may_change)
         text[i] = was;
     }
 }
-END_TEST
 
-START_TEST(other_texts_are_refused)
+TEST_CASE(other_texts_are_refused)
 {
     static const char *const text[] = {"", " ", "null", "[]", "1", "{}",
                                        "{} x"};
@@ -239,10 +237,9 @@ START_TEST(other_texts_are_refused)
     ck_assert_int_eq(cfx_machine_parse(&m, ctx, deep, sizeof(deep), NULL),
                      CFX_EPARSE);
 }
-END_TEST
 
 /* Each entry takes much more memory than the text "0,". */
-START_TEST(lists_of_threads_are_bounded)
+TEST_CASE(lists_of_threads_are_bounded)
 {
     static char text[20000] = "{\"schema\":\"cfx.machine/1\",\"threads\":[0";
     size_t n = strlen(text);
@@ -260,7 +257,6 @@ START_TEST(lists_of_threads_are_bounded)
     ck_assert_str_eq(error.text,
                      "threads has to be a list of 1 to 4096 objects");
 }
-END_TEST
 
 /* ---- Writing ---- */
 
@@ -273,7 +269,7 @@ static void put(const char *path, const char *text)
     ck_assert_int_eq(fclose(f), 0);
 }
 
-START_TEST(what_is_written_is_read_again)
+TEST_CASE(what_is_written_is_read_again)
 {
     cfx_machine *m = described(changed("Pair", "Pair \\u00e9 \\\" \\\\"));
     cfx_machine *again;
@@ -299,9 +295,8 @@ START_TEST(what_is_written_is_read_again)
     cfx_machine_free(m);
     unlink(path);
 }
-END_TEST
 
-START_TEST(errors_of_files_begin_with_the_path)
+TEST_CASE(errors_of_files_begin_with_the_path)
 {
     cfx_machine *m;
 
@@ -321,11 +316,10 @@ START_TEST(errors_of_files_begin_with_the_path)
     ck_assert_str_eq(third.text, "no/such.json: No such file or directory");
     cfx_machine_free(m);
 }
-END_TEST
 
 /* ---- Questions ---- */
 
-START_TEST(rates_are_those_of_the_nearest_number_of_threads)
+TEST_CASE(rates_are_those_of_the_nearest_number_of_threads)
 {
     cfx_machine *m = described(changed("{'threads': 2", "{'threads': 4"));
 
@@ -339,9 +333,8 @@ START_TEST(rates_are_those_of_the_nearest_number_of_threads)
     ck_assert_int_eq(cfx_machine_for(m, 1)->threads, 2);
     cfx_machine_free(m);
 }
-END_TEST
 
-START_TEST(types_without_a_peak_take_that_of_others)
+TEST_CASE(types_without_a_peak_take_that_of_others)
 {
     cfx_machine *m = described(changed("Pair", "Pair"));
     const cfx_machine_rates *one = &m->rates[0], *two = &m->rates[1];
@@ -357,9 +350,8 @@ START_TEST(types_without_a_peak_take_that_of_others)
     ck_assert_double_eq(cfx_machine_peak(two, CFX_U8), 8e11);
     cfx_machine_free(m);
 }
-END_TEST
 
-START_TEST(what_a_level_holds_grows_with_the_threads)
+TEST_CASE(what_a_level_holds_grows_with_the_threads)
 {
     cfx_machine *m = described(changed("Pair", "Pair"));
     const cfx_machine_rates *two = &m->rates[1];
@@ -369,7 +361,6 @@ START_TEST(what_a_level_holds_grows_with_the_threads)
     ck_assert_int_eq(cfx_machine_capacity(two, &two->level[2]), INT64_MAX);
     cfx_machine_free(m);
 }
-END_TEST
 
 /* ---- What comes with cfx ---- */
 
@@ -382,7 +373,7 @@ static const char *source_folder(void)
     return path;
 }
 
-START_TEST(machines_that_come_with_cfx_are_found_by_name)
+TEST_CASE(machines_that_come_with_cfx_are_found_by_name)
 {
     static const char *const name[] = {"raspberry-pi-5", "epyc-9654",
                                        "nvidia-a100"};
@@ -409,7 +400,6 @@ START_TEST(machines_that_come_with_cfx_are_found_by_name)
     ck_assert_int_eq(cfx_machine_find(&m, ctx, "../machines/x", NULL),
                      CFX_EIO);
 }
-END_TEST
 
 /* ---- Measuring ---- */
 
@@ -436,7 +426,7 @@ static void check_measured(const cfx_machine *m)
 }
 
 /* What is measured is also read back: the reader checks it. */
-START_TEST(this_machine_is_measured)
+TEST_CASE(this_machine_is_measured)
 {
     cfx_machine *m, *again;
     char *text = NULL;
@@ -455,9 +445,8 @@ START_TEST(this_machine_is_measured)
     cfx_machine_free(m);
     free(text);
 }
-END_TEST
 
-START_TEST(every_level_of_instructions_is_measured)
+TEST_CASE(every_level_of_instructions_is_measured)
 {
     for (int cpu = CFX_CPU_PLAIN; cpu <= CFX_CPU_AVX512; cpu++) {
         const cfx_options o = {.size = sizeof(o), .cpu = (cfx_cpu)cpu,
@@ -472,9 +461,8 @@ START_TEST(every_level_of_instructions_is_measured)
         cfx_context_free(own);
     }
 }
-END_TEST
 
-START_TEST(measuring_can_be_cancelled_and_limited)
+TEST_CASE(measuring_can_be_cancelled_and_limited)
 {
     const cfx_options small = {.size = sizeof(small), .max_memory = 1 << 20};
     cfx_context *own;
@@ -487,7 +475,6 @@ START_TEST(measuring_can_be_cancelled_and_limited)
     ck_assert_int_eq(cfx_machine_measure(&m, ctx, 0, NULL), CFX_ECANCEL);
     ck_assert_int_eq(cfx_machine_measure(&m, ctx, -1, NULL), CFX_EINVAL);
 }
-END_TEST
 
 /* ---- Faults ---- */
 
@@ -523,52 +510,14 @@ static cfx_status read_pair(cfx_machine **out, cfx_context *poor)
     return cfx_machine_parse(out, poor, text, strlen(text), NULL);
 }
 
-START_TEST(measuring_survives_when_memory_is_lacking)
+TEST_CASE(measuring_survives_when_memory_is_lacking)
 {
     lack_memory(measure_shortly, 300);
 }
-END_TEST
 
-START_TEST(reading_survives_when_memory_is_lacking)
+TEST_CASE(reading_survives_when_memory_is_lacking)
 {
     lack_memory(read_pair, 100);
 }
-END_TEST
 
-static Suite *machine_suite(void)
-{
-    Suite *s = suite_create("machine");
-    TCase *t = tcase_create("descriptions");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_description_is_read);
-    tcase_add_loop_test(t, what_is_wrong_is_told_in_one_line, 0,
-                        (int)(sizeof(wrong) / sizeof(*wrong)));
-    tcase_add_test(t, every_truncation_is_refused);
-    tcase_add_test(t, any_byte_may_change);
-    tcase_add_test(t, other_texts_are_refused);
-    tcase_add_test(t, lists_of_threads_are_bounded);
-    tcase_add_test(t, what_is_written_is_read_again);
-    tcase_add_test(t, errors_of_files_begin_with_the_path);
-    tcase_add_test(t, rates_are_those_of_the_nearest_number_of_threads);
-    tcase_add_test(t, types_without_a_peak_take_that_of_others);
-    tcase_add_test(t, what_a_level_holds_grows_with_the_threads);
-    tcase_add_test(t, machines_that_come_with_cfx_are_found_by_name);
-    tcase_add_test(t, reading_survives_when_memory_is_lacking);
-    tcase_add_test(t, this_machine_is_measured);
-    tcase_add_test(t, every_level_of_instructions_is_measured);
-    tcase_add_test(t, measuring_can_be_cancelled_and_limited);
-    tcase_add_test(t, measuring_survives_when_memory_is_lacking);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(machine_suite());
-
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(machine, .setup = setup, .teardown = teardown)

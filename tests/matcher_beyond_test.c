@@ -4,6 +4,7 @@
  */
 #include "failing_alloc.h"
 #include "matcher_test.h"
+#include "unit.h"
 
 /* ---- Beyond torch.fx ---- */
 
@@ -12,7 +13,7 @@ static size_t meant(const char *in, const char *what)
     return COUNT(in, what, .by_operator = true);
 }
 
-START_TEST(spellings_of_one_operator_are_one_call)
+TEST_CASE(spellings_of_one_operator_are_one_call)
 {
     const char *what = "x y | a = torch.add(x, y) | a";
     ck_assert_uint_eq(meant("x y | a = torch.add(x, y) | a", what), 1);
@@ -33,9 +34,8 @@ START_TEST(spellings_of_one_operator_are_one_call)
     ck_assert_uint_eq(meant("x y | a = torch.sub(x, y) | a", what), 0);
     ck_assert_uint_eq(meant("x y | a = torch.add(y, x) | a", what), 1);
 }
-END_TEST
 
-START_TEST(arguments_match_as_they_are_bound)
+TEST_CASE(arguments_match_as_they_are_bound)
 {
     const char *what = "x w | a = torch.conv2d(x, w, None, 2, 1) | a";
     ck_assert_uint_eq(meant("x w | a = torch.nn.functional.conv2d(x, w,"
@@ -53,14 +53,13 @@ START_TEST(arguments_match_as_they_are_bound)
     ck_assert_uint_eq(meant("x | a = my.f(x, 1) | a",
                             "x | a = my.f(x, 1) | a"), 1);
 }
-END_TEST
 
 static size_t commuted(const char *in, const char *what)
 {
     return COUNT(in, what, .commutative = true);
 }
 
-START_TEST(commuting_arguments_match_in_either_order)
+TEST_CASE(commuting_arguments_match_in_either_order)
 {
     const char *what = "x y | s = torch.sigmoid(x) | m = torch.mul(s, y) | m";
     ck_assert_uint_eq(commuted("x | s = torch.sigmoid(x) | n = torch.neg(x) |"
@@ -93,9 +92,8 @@ START_TEST(commuting_arguments_match_in_either_order)
               " torch.add(p, z) | q", .commutative = true,
               .keep_overlapping = true), 1);
 }
-END_TEST
 
-START_TEST(any_matches_whatever_there_is)
+TEST_CASE(any_matches_whatever_there_is)
 {
     const char *what = "x | k = cfx.any() | a = torch.add(x, k) | a";
     ck_assert_uint_eq(count("x | a = torch.add(x, 1) | a", what, NULL), 1);
@@ -105,9 +103,8 @@ START_TEST(any_matches_whatever_there_is)
     ck_assert_uint_eq(count("x y | a = torch.add(x, y) | b = torch.add(a, y) |"
                             " b", what, NULL), 2);
 }
-END_TEST
 
-START_TEST(one_of_takes_the_first_that_matches)
+TEST_CASE(one_of_takes_the_first_that_matches)
 {
     const char *what =
         "x | r = torch.relu(x) | g = torch.nn.functional.gelu(x) |"
@@ -133,9 +130,8 @@ START_TEST(one_of_takes_the_first_that_matches)
                             " n = torch.neg(t) | (r, n)", what, NULL), 2);
     ck_assert_str_eq(found.item[0].anchor->name, "t");
 }
-END_TEST
 
-START_TEST(optional_nodes_may_be_missing)
+TEST_CASE(optional_nodes_may_be_missing)
 {
     const char *what =
         "x w | c = torch.conv2d(x, w) | r = torch.relu(c) |"
@@ -153,7 +149,6 @@ START_TEST(optional_nodes_may_be_missing)
     ck_assert_uint_eq(count("x w | c = torch.conv2d(x, w) | r = torch.relu(c)"
                             " | r", what, NULL), 1);
 }
-END_TEST
 
 static bool is_even(void *user, cfx_value v)
 {
@@ -167,7 +162,7 @@ static bool has_one_user(void *user, cfx_value v)
     return v.kind == CFX_NODE && v.u.node->nusers == 1;
 }
 
-START_TEST(where_asks_a_predicate)
+TEST_CASE(where_asks_a_predicate)
 {
     int calls = 0;
     const cfx_match_predicate tests[] = {
@@ -189,9 +184,8 @@ START_TEST(where_asks_a_predicate)
     ck_assert_int_eq(cfx_matcher_new(&m, pattern, NULL, &err), CFX_EINVAL);
     ck_assert_str_eq(err.text, "s: there is no predicate 'single'");
 }
-END_TEST
 
-START_TEST(modules_match_by_their_type)
+TEST_CASE(modules_match_by_their_type)
 {
     cfx_module *root, *relu;
     ck_assert_int_eq(cfx_module_new_container(&root, ctx, "M", &err), CFX_OK);
@@ -214,7 +208,6 @@ START_TEST(modules_match_by_their_type)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Patterns that are none ---- */
 
@@ -227,7 +220,7 @@ static void refuses(const char *what, const char *why)
     matcher = NULL;
 }
 
-START_TEST(patterns_must_make_sense)
+TEST_CASE(patterns_must_make_sense)
 {
     refuses("x | a = torch.relu(x) | b = torch.neg(x) | b",
             "with dead code: nothing uses a");
@@ -243,7 +236,6 @@ START_TEST(patterns_must_make_sense)
                      "empty pattern");
     matcher = NULL;
 }
-END_TEST
 
 /* ---- Size ---- */
 
@@ -256,7 +248,7 @@ static cfx_node *call(const char *target, cfx_node *a, cfx_node *b)
 
 /* Pairs of two outputs each, all fed by one node: what has a thousand
  * candidates for each anchor must not try a million. */
-START_TEST(further_anchors_are_looked_for_nearby)
+TEST_CASE(further_anchors_are_looked_for_nearby)
 {
     enum { N = 20000 };
     ck_assert_int_eq(cfx_graph_new(&graph, ctx, &err), CFX_OK);
@@ -273,9 +265,8 @@ START_TEST(further_anchors_are_looked_for_nearby)
     ck_assert_int_eq(cfx_matcher_match(matcher, graph, &found, &err), CFX_OK);
     ck_assert_uint_eq(found.n, N);
 }
-END_TEST
 
-START_TEST(unconnected_anchors_take_what_is_left)
+TEST_CASE(unconnected_anchors_take_what_is_left)
 {
     enum { N = 20000 };
     ck_assert_int_eq(cfx_graph_new(&graph, ctx, &err), CFX_OK);
@@ -289,10 +280,9 @@ START_TEST(unconnected_anchors_take_what_is_left)
     ck_assert_int_eq(cfx_matcher_match(matcher, graph, &found, &err), CFX_OK);
     ck_assert_uint_eq(found.n, N / 2);
 }
-END_TEST
 
 /* A pattern deeper than any stack of calls, in a graph of its like. */
-START_TEST(deep_patterns_match_without_recursion)
+TEST_CASE(deep_patterns_match_without_recursion)
 {
     enum { N = 100000 };
     ck_assert_int_eq(cfx_graph_new(&graph, ctx, &err), CFX_OK);
@@ -306,11 +296,10 @@ START_TEST(deep_patterns_match_without_recursion)
     ck_assert_int_eq(cfx_matcher_match(matcher, graph, &found, &err), CFX_OK);
     ck_assert_uint_eq(found.n, 1);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
-START_TEST(every_lack_of_memory_is_told)
+TEST_CASE(every_lack_of_memory_is_told)
 {
     allowed = -1;
     cfx_options o = {.size = sizeof(o),
@@ -344,23 +333,5 @@ START_TEST(every_lack_of_memory_is_told)
         matcher = NULL;
     }
 }
-END_TEST
 
-int main(void)
-{
-    const suite_test tests[] = {
-        TEST(spellings_of_one_operator_are_one_call),
-        TEST(arguments_match_as_they_are_bound),
-        TEST(commuting_arguments_match_in_either_order),
-        TEST(any_matches_whatever_there_is),
-        TEST(one_of_takes_the_first_that_matches),
-        TEST(optional_nodes_may_be_missing), TEST(where_asks_a_predicate),
-        TEST(modules_match_by_their_type), TEST(patterns_must_make_sense),
-        TEST(further_anchors_are_looked_for_nearby),
-        TEST(unconnected_anchors_take_what_is_left),
-        TEST(deep_patterns_match_without_recursion),
-        TEST(every_lack_of_memory_is_told),
-    };
-    return run_suite("matcher_beyond", setup, teardown, tests,
-                     sizeof(tests) / sizeof(*tests));
-}
+TEST_SUITE(matcher_beyond, .setup = setup, .teardown = teardown, .timeout = 60)

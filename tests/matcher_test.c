@@ -2,6 +2,7 @@
  * matcher_test -- where a pattern occurs, by the rules of torch.fx's matcher.
  */
 #include "matcher_test.h"
+#include "unit.h"
 
 /* ---- torch's tables: match_output and match_placeholder in turn ---- */
 
@@ -17,14 +18,13 @@ static void table(const char *in, const char *what, const int expected[4])
 #define TABLE(in, what, ff, tf, ft, tt)                                      \
     table(in, what, (const int[4]){ff, tf, ft, tt})
 
-START_TEST(single_node_pattern)
+TEST_CASE(single_node_pattern)
 {
     TABLE("x | neg = torch.neg(x) | add = torch.add(neg, neg) | add",
           "a | neg = torch.neg(a) | neg", 1, 0, 1, 0);
 }
-END_TEST
 
-START_TEST(simple_pattern)
+TEST_CASE(simple_pattern)
 {
     TABLE("x w1 w2 | a = torch.cat([w1, w2]) | m1 = a.sum() | b = torch.cat("
           "[w2, w1]) | m2 = b.sum() | c = torch.cat([m1, m2]) | m3 = c.sum() |"
@@ -33,25 +33,22 @@ START_TEST(simple_pattern)
           " i = operator.add(g, h) | i",
           "a b | c = torch.cat([a, b]) | s = c.sum() | s", 3, 0, 2, 0);
 }
-END_TEST
 
-START_TEST(simple_full_graph_matching)
+TEST_CASE(simple_full_graph_matching)
 {
     const char *text = "x | a = torch.neg(x) | b = torch.add(a, a) | b";
     TABLE(text, text, 1, 1, 1, 1);
 }
-END_TEST
 
-START_TEST(diamond_shape_pattern)
+TEST_CASE(diamond_shape_pattern)
 {
     TABLE("x | n = torch.neg(x) | a = n.relu() | l = a.sigmoid() |"
           " r = a.relu() | o = operator.add(l, r) | o",
           "a | b = a.relu() | l = b.sigmoid() | r = b.relu() |"
           " o = operator.add(l, r) | o", 1, 1, 0, 0);
 }
-END_TEST
 
-START_TEST(non_fully_contained_matches)
+TEST_CASE(non_fully_contained_matches)
 {
     TABLE("x w1 w2 b1 b2 | m1 = torch.cat([w1, w2]) | m2 = torch.cat([x, b2])"
           " | t = m2.t() | t0 = torch.addmm(b1, m1, t) | s0 = torch.sum(t0) |"
@@ -60,37 +57,33 @@ START_TEST(non_fully_contained_matches)
           "x w1 w2 b1 b2 | m1 = torch.cat([w1, w2]) | m2 = torch.cat([x, b2])"
           " | t = m2.t() | t0 = torch.addmm(b1, m1, t) | t0", 1, 0, 1, 0);
 }
-END_TEST
 
 static const char chain[] =
     "x | a = torch.sigmoid(x) | b = torch.sigmoid(a) | c = torch.sigmoid(b) |"
     " d = torch.sigmoid(c) | d";
 static const char two[] = "x | a = torch.sigmoid(x) | b = torch.sigmoid(a) | b";
 
-START_TEST(chain_repeated_pattern)
+TEST_CASE(chain_repeated_pattern)
 {
     TABLE(chain, two, 2, 1, 1, 0);
     ck_assert_uint_eq(COUNT(chain, two, .keep_overlapping = true), 3);
 }
-END_TEST
 
-START_TEST(quantization_model)
+TEST_CASE(quantization_model)
 {
     TABLE("x | i = operator.iadd(x, 3) | d = i.dequantize() |"
           " s = torch.sigmoid(d) | t = s.to(torch.float16) | t",
           "x | d = x.dequantize() | s = torch.sigmoid(d) |"
           " t = s.to(torch.float16) | t", 1, 1, 0, 0);
 }
-END_TEST
 
-START_TEST(multiple_outputs_with_dependency)
+TEST_CASE(multiple_outputs_with_dependency)
 {
     TABLE("x | y = x.relu() | z = y.sigmoid() | (z, y)",
           "a | b = a.relu() | c = b.sigmoid() | (b, c)", 1, 0, 1, 0);
 }
-END_TEST
 
-START_TEST(multiple_outputs_without_dependency)
+TEST_CASE(multiple_outputs_without_dependency)
 {
     TABLE("x | a = operator.add(x, 1) | r = a.relu() | z = r.sum() |"
           " y = r.sigmoid() | u = y.sigmoid() | v = z.sum() |"
@@ -98,9 +91,8 @@ START_TEST(multiple_outputs_without_dependency)
           "a | r = a.relu() | b = r.sigmoid() | c = r.sum() | (b, c)",
           1, 0, 0, 0);
 }
-END_TEST
 
-START_TEST(multiple_outputs_multiple_overlapping_matches)
+TEST_CASE(multiple_outputs_multiple_overlapping_matches)
 {
     const char *in =
         "x | a = operator.add(x, 1) | r = a.relu() | z = r.sum() |"
@@ -112,9 +104,8 @@ START_TEST(multiple_outputs_multiple_overlapping_matches)
     ck_assert_uint_eq(COUNT(in, what, .keep_overlapping = true), 4);
     ck_assert_uint_eq(COUNT(in, what, .keep_overlapping = false), 1);
 }
-END_TEST
 
-START_TEST(multiple_outputs_multiple_non_overlapping_matches)
+TEST_CASE(multiple_outputs_multiple_non_overlapping_matches)
 {
     TABLE("x | a = operator.add(x, 1) | r = a.relu() | z = r.sum() |"
           " y = r.sigmoid() | r1 = r.relu() | z1 = r1.sum() |"
@@ -123,26 +114,23 @@ START_TEST(multiple_outputs_multiple_non_overlapping_matches)
           "a | r = a.relu() | b = r.sigmoid() | c = r.sum() | (b, c)",
           1, 0, 0, 0);
 }
-END_TEST
 
-START_TEST(multiple_outputs_identical_anchor)
+TEST_CASE(multiple_outputs_identical_anchor)
 {
     TABLE("x | a = operator.add(x, 1) | r = a.relu() | y = r.sigmoid() |"
           " y1 = r.sigmoid() | (y, y1)",
           "a | r = a.relu() | b = r.sigmoid() | b1 = r.sigmoid() | (b, b1)",
           -1, 1, 0, -1);
 }
-END_TEST
 
-START_TEST(multiple_outputs_horizontal_pattern)
+TEST_CASE(multiple_outputs_horizontal_pattern)
 {
     TABLE("x | a = operator.add(x, 1) | r = a.relu() | s = a.sigmoid() |"
           " (r, s)",
           "a | b = a.relu() | c = a.sigmoid() | (b, c)", 1, 1, 0, 0);
 }
-END_TEST
 
-START_TEST(multi_output_with_invalid_matches)
+TEST_CASE(multi_output_with_invalid_matches)
 {
     TABLE("x | w = torch.rand(3, 3) | r0 = torch.nn.functional.linear(x, w) |"
           " r1 = torch.sigmoid(r0) | r2 = operator.mul(r0, r1) |"
@@ -150,9 +138,8 @@ START_TEST(multi_output_with_invalid_matches)
           "a b c | l = torch.nn.functional.linear(a, b) |"
           " m = operator.mul(l, c) | (l, m)", 0, 0, 0, 0);
 }
-END_TEST
 
-START_TEST(cycles_are_refused_also_where_overlaps_are_kept)
+TEST_CASE(cycles_are_refused_also_where_overlaps_are_kept)
 {
     ck_assert_uint_eq(COUNT("x | a = torch.relu(x) | b = torch.neg(a) |"
                             " c = operator.mul(a, b) | c",
@@ -160,9 +147,8 @@ START_TEST(cycles_are_refused_also_where_overlaps_are_kept)
                             " c = operator.mul(a, y) | (a, c)",
                             .keep_overlapping = true), 0);
 }
-END_TEST
 
-START_TEST(quantization_fp8_pattern)
+TEST_CASE(quantization_fp8_pattern)
 {
     const char *in =
         "x y | s = self._scale_0 | q = torch.ops.fp8.quantize(x, 0, s) |"
@@ -192,9 +178,8 @@ START_TEST(quantization_fp8_pattern)
               what, .size = 0), 1);
     ck_assert_int_eq(cfx_match_named(&found.item[0], "at").kind, CFX_INT);
 }
-END_TEST
 
-START_TEST(no_anchor_found)
+TEST_CASE(no_anchor_found)
 {
     TABLE("x | a = operator.add(x, 1) | a", "a | b = a.relu() | b", 0, 0, 0,
           0);
@@ -203,11 +188,10 @@ START_TEST(no_anchor_found)
           "x | a = torch.relu(x) | b = torch.neg(x) | (a, b)", 0, 0, 0, 0);
     TABLE("x | a = torch.relu(x) | a", "x | 3", 0, -1, 0, -1);
 }
-END_TEST
 
 /* ---- Arguments ---- */
 
-START_TEST(subgraph_matcher_with_list)
+TEST_CASE(subgraph_matcher_with_list)
 {
     ck_assert_uint_eq(
         count("x y | s = builtins.getattr(y, 'shape') |"
@@ -220,9 +204,8 @@ START_TEST(subgraph_matcher_with_list)
     ck_assert_int_eq(z.kind, CFX_INT);
     ck_assert_int_eq(z.u.i, 5);
 }
-END_TEST
 
-START_TEST(subgraph_matcher_with_list_bad)
+TEST_CASE(subgraph_matcher_with_list_bad)
 {
     ck_assert_uint_eq(
         count("x y | i = y.size(0) | j = y.size(1) |"
@@ -232,9 +215,8 @@ START_TEST(subgraph_matcher_with_list_bad)
               " v = torch.ops.aten._reshape_alias_copy.default(x, [b, i, j],"
               " [j]) | v", NULL), 0);
 }
-END_TEST
 
-START_TEST(subgraph_matcher_ignore_literals)
+TEST_CASE(subgraph_matcher_ignore_literals)
 {
     const char *in = "x | a = torch.ops.aten.add.Tensor(x, 1) | a";
     const char *what = "x | a = torch.ops.aten.add.Tensor(x, 2) | a";
@@ -248,9 +230,8 @@ START_TEST(subgraph_matcher_ignore_literals)
                             "x | n = torch.neg(x) | a = torch.add(x, n) | a",
                             .ignore_literals = true), 0);
 }
-END_TEST
 
-START_TEST(variatic_arg_matching)
+TEST_CASE(variatic_arg_matching)
 {
     const char *what =
         "x k s | p = torch.ops.aten.max_pool2d_with_indices.default(x, k, s) |"
@@ -262,9 +243,8 @@ START_TEST(variatic_arg_matching)
         count("x | p = torch.ops.aten.max_pool2d_with_indices.default(x,"
               " [2, 2], stride=[2, 2], padding=[1, 1]) | p", what, NULL), 0);
 }
-END_TEST
 
-START_TEST(literals_match_by_type_and_value)
+TEST_CASE(literals_match_by_type_and_value)
 {
     const char *in = "x | a = torch.add(x, 1) | a";
     ck_assert_uint_eq(count(in, "x | a = torch.add(x, 1) | a", NULL), 1);
@@ -276,18 +256,16 @@ START_TEST(literals_match_by_type_and_value)
     ck_assert_uint_eq(count("x | a = torch.addmm(x, 1, 2) | a",
                             "x y | a = torch.addmm(x, y, y) | a", NULL), 0);
 }
-END_TEST
 
-START_TEST(one_node_stands_for_one)
+TEST_CASE(one_node_stands_for_one)
 {
     ck_assert_uint_eq(count("v | a = torch.add(v, v) | a",
                             "x y | a = torch.add(x, y) | a", NULL), 0);
     ck_assert_uint_eq(count("v w | a = torch.add(v, w) | a",
                             "x | a = torch.add(x, x) | a", NULL), 0);
 }
-END_TEST
 
-START_TEST(keywords_match_in_their_order)
+TEST_CASE(keywords_match_in_their_order)
 {
     const char *in = "x | a = torch.sum(x, dim=1, keepdim=True) | a";
     ck_assert_uint_eq(count(in, "x | a = torch.sum(x, dim=1, keepdim=True) | a",
@@ -297,9 +275,8 @@ START_TEST(keywords_match_in_their_order)
     ck_assert_uint_eq(count(in, "x | a = torch.sum(x, 1, keepdim=True) | a",
                             NULL), 0);
 }
-END_TEST
 
-START_TEST(nodes_in_slices_and_dicts_match)
+TEST_CASE(nodes_in_slices_and_dicts_match)
 {
     ck_assert_uint_eq(
         count("x y | n = y.size(0) | g = operator.getitem(x, slice(None, n,"
@@ -311,9 +288,8 @@ START_TEST(nodes_in_slices_and_dicts_match)
     ck_assert_uint_eq(count("x | g = my.f({'a': x, 'b': 1}) | g",
                             "x | g = my.f({'b': x, 'a': 1}) | g", NULL), 0);
 }
-END_TEST
 
-START_TEST(functions_methods_and_modules_differ)
+TEST_CASE(functions_methods_and_modules_differ)
 {
     const char *in = "x | a = torch.relu(x) | b = a.relu() | c = self.relu(b)"
                      " | c";
@@ -324,9 +300,8 @@ START_TEST(functions_methods_and_modules_differ)
     ck_assert_uint_eq(count(in, "x | a = self.relu(x) | a", NULL), 1);
     ck_assert_str_eq(found.item[0].anchor->name, "c");
 }
-END_TEST
 
-START_TEST(node_names_can_stand_for_equality)
+TEST_CASE(node_names_can_stand_for_equality)
 {
     const char *in = "x | my_relu = torch.relu(x) | b = torch.neg(my_relu) |"
                      " b";
@@ -335,7 +310,6 @@ START_TEST(node_names_can_stand_for_equality)
     ck_assert_uint_eq(COUNT(in, what, .node_name_match = "my_"), 1);
     ck_assert_str_eq(found.item[0].anchor->name, "my_relu");
 }
-END_TEST
 
 /* ---- Attributes and modules ---- */
 
@@ -367,17 +341,16 @@ static size_t count_attributes(bool pattern_buffer)
     return n;
 }
 
-START_TEST(subgraph_matcher_with_attributes)
+TEST_CASE(subgraph_matcher_with_attributes)
 {
     ck_assert_uint_eq(count_attributes(false), 1);
     /* A parameter is no buffer. */
     ck_assert_uint_eq(count_attributes(true), 0);
 }
-END_TEST
 
 /* ---- Names ---- */
 
-START_TEST(split_to_graph_and_name_node_map)
+TEST_CASE(split_to_graph_and_name_node_map)
 {
     ck_assert_uint_eq(
         COUNT("x w | c = torch.conv2d(x, w) | r = torch.relu(c) |"
@@ -390,9 +363,8 @@ START_TEST(split_to_graph_and_name_node_map)
     ck_assert_str_eq(name_of(0, "relu"), "");
     ck_assert_uint_eq(found.item[0].nreturning, 1);
 }
-END_TEST
 
-START_TEST(matcher_with_name_node_map_function)
+TEST_CASE(matcher_with_name_node_map_function)
 {
     /* conv is not returned: its other user is a leak. */
     const char *what =
@@ -408,9 +380,8 @@ START_TEST(matcher_with_name_node_map_function)
                                          .name_node_map = true}, &err),
                      CFX_EINVAL);
 }
-END_TEST
 
-START_TEST(matcher_with_name_node_map_module)
+TEST_CASE(matcher_with_name_node_map_module)
 {
     ck_assert_uint_eq(
         COUNT("x | a = self.linear(x) | r = torch.relu(a) | b = self.other(r)"
@@ -420,9 +391,8 @@ START_TEST(matcher_with_name_node_map_module)
     ck_assert_str_eq(name_of(0, "linear"), "a");
     ck_assert_str_eq(name_of(0, "x"), "x");
 }
-END_TEST
 
-START_TEST(a_match_tells_what_stands_for_what)
+TEST_CASE(a_match_tells_what_stands_for_what)
 {
     ck_assert_uint_eq(
         count("p q | s = torch.add(p, q, alpha=2) | r = torch.relu(s) | r",
@@ -440,37 +410,5 @@ START_TEST(a_match_tells_what_stands_for_what)
     ck_assert_str_eq(m->returning[0].u.node->name, "r");
     ck_assert_int_eq(cfx_match_named(m, "nobody").kind, CFX_ABSENT);
 }
-END_TEST
 
-int main(void)
-{
-    const suite_test tests[] = {
-        TEST(single_node_pattern), TEST(simple_pattern),
-        TEST(simple_full_graph_matching), TEST(diamond_shape_pattern),
-        TEST(non_fully_contained_matches), TEST(chain_repeated_pattern),
-        TEST(quantization_model), TEST(multiple_outputs_with_dependency),
-        TEST(multiple_outputs_without_dependency),
-        TEST(multiple_outputs_multiple_overlapping_matches),
-        TEST(multiple_outputs_multiple_non_overlapping_matches),
-        TEST(multiple_outputs_identical_anchor),
-        TEST(multiple_outputs_horizontal_pattern),
-        TEST(multi_output_with_invalid_matches),
-        TEST(cycles_are_refused_also_where_overlaps_are_kept),
-        TEST(quantization_fp8_pattern), TEST(no_anchor_found),
-        TEST(subgraph_matcher_with_list),
-        TEST(subgraph_matcher_with_list_bad),
-        TEST(subgraph_matcher_ignore_literals), TEST(variatic_arg_matching),
-        TEST(literals_match_by_type_and_value), TEST(one_node_stands_for_one),
-        TEST(keywords_match_in_their_order),
-        TEST(nodes_in_slices_and_dicts_match),
-        TEST(functions_methods_and_modules_differ),
-        TEST(node_names_can_stand_for_equality),
-        TEST(subgraph_matcher_with_attributes),
-        TEST(split_to_graph_and_name_node_map),
-        TEST(matcher_with_name_node_map_function),
-        TEST(matcher_with_name_node_map_module),
-        TEST(a_match_tells_what_stands_for_what),
-    };
-    return run_suite("matcher", setup, teardown, tests,
-                     sizeof(tests) / sizeof(*tests));
-}
+TEST_SUITE(matcher, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -1,12 +1,12 @@
 /*
  * memory_place_test -- offsets of blocks that are no model's.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "counted.h"
 #include "shapeprop/memory_impl.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -81,7 +81,7 @@ static cfx_memory_span span(uint32_t first, uint32_t last, uint32_t units)
                              last};
 }
 
-START_TEST(nothing_takes_nothing)
+TEST_CASE(nothing_takes_nothing)
 {
     cfx_memory_span one = span(0, 0, 3);
     int64_t size;
@@ -89,7 +89,6 @@ START_TEST(nothing_takes_nothing)
     ck_assert_int_eq(size, 0);
     ck_assert_double_eq(placed(&one, 1, 1), 1);
 }
-END_TEST
 
 /* Each lives until the next is made, as in a chain of layers; one in eight
  * lives up to `jump` longer. Gives the worst of some. */
@@ -109,21 +108,19 @@ static double worst_chain(uint32_t jump)
     return worst;
 }
 
-START_TEST(chains_take_their_largest_live_set)
+TEST_CASE(chains_take_their_largest_live_set)
 {
     ck_assert_double_eq(worst_chain(0), 1);
 }
-END_TEST
 
-START_TEST(chains_with_shortcuts_take_little_more)
+TEST_CASE(chains_with_shortcuts_take_little_more)
 {
     for (uint32_t jump = 1; jump < 4; jump++)
         ck_assert_double_le(worst_chain(jump), 1.1);
 }
-END_TEST
 
 /* What was made last ends first, as in graphs that call graphs. */
-START_TEST(stacks_take_their_largest_live_set)
+TEST_CASE(stacks_take_their_largest_live_set)
 {
     cfx_memory_span s[100];
     for (int round = 0; round < 100; round++) {
@@ -140,9 +137,8 @@ START_TEST(stacks_take_their_largest_live_set)
         ck_assert_double_eq(placed(s, n, t), 1);
     }
 }
-END_TEST
 
-START_TEST(random_blocks_never_overlap)
+TEST_CASE(random_blocks_never_overlap)
 {
     cfx_memory_span s[120];
     double worst = 1, sum = 0;
@@ -162,7 +158,6 @@ START_TEST(random_blocks_never_overlap)
     ck_assert_double_le(worst, 1.25);
     ck_assert_double_le(sum / rounds, 1.01);
 }
-END_TEST
 
 /* Of this process: others may be busy. */
 static double seconds(void)
@@ -174,7 +169,7 @@ static double seconds(void)
 
 /* Sorting is all that grows faster than the number of blocks, whether few live
  * at once or all. */
-START_TEST(a_hundred_thousand_blocks_take_no_time)
+TEST_CASE(a_hundred_thousand_blocks_take_no_time)
 {
     uint32_t n = 100000;
     cfx_memory_span *s = malloc(n * sizeof(*s));
@@ -195,9 +190,8 @@ START_TEST(a_hundred_thousand_blocks_take_no_time)
     }
     free(s);
 }
-END_TEST
 
-START_TEST(every_allocation_may_fail)
+TEST_CASE(every_allocation_may_fail)
 {
     cfx_memory_span s[20];
     int64_t size, before = held;
@@ -213,25 +207,5 @@ START_TEST(every_allocation_may_fail)
         ck_assert_int_lt(n, 100);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("memory_place");
-    TCase *t = tcase_create("all");
-    tcase_set_timeout(t, 60); /* processor time is what is limited */
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, nothing_takes_nothing);
-    tcase_add_test(t, chains_take_their_largest_live_set);
-    tcase_add_test(t, chains_with_shortcuts_take_little_more);
-    tcase_add_test(t, stacks_take_their_largest_live_set);
-    tcase_add_test(t, random_blocks_never_overlap);
-    tcase_add_test(t, a_hundred_thousand_blocks_take_no_time);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(memory_place, .setup = setup, .teardown = teardown, .timeout = 60)

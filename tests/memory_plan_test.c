@@ -2,6 +2,7 @@
  * memory_plan_test -- what a plan knows of small graphs.
  */
 #include "memory_test.h"
+#include "unit.h"
 
 static int64_t live(const char *name)
 {
@@ -28,7 +29,7 @@ static int blocks(cfx_block_kind kind)
 
 /* ---- Plans ---- */
 
-START_TEST(a_chain_takes_two_blocks)
+TEST_CASE(a_chain_takes_two_blocks)
 {
     graph(chain);
     plan_for(10, 100);
@@ -45,9 +46,8 @@ START_TEST(a_chain_takes_two_blocks)
         cfx_dim_value(cfx_memory_plan_result_bytes(plan)), 4000);
     ck_assert_int_eq(cfx_dim_value(cfx_memory_plan_input_bytes(plan)), 4000);
 }
-END_TEST
 
-START_TEST(views_and_results_in_place_are_aliases)
+TEST_CASE(views_and_results_in_place_are_aliases)
 {
     graph(X CALL("a", "torch.exp", "(%x,)")
           METHOD("v", "view", "(%a, 100, 10)")
@@ -64,10 +64,9 @@ START_TEST(views_and_results_in_place_are_aliases)
     ck_assert_ptr_eq(block(CFX_BLOCK_RESULT, 0)->until, node("s"));
     ck_assert_int_eq(cfx_memory_plan_arena(plan), 4032);
 }
-END_TEST
 
 /* Where the result cannot be computed into its place, it is computed apart. */
-START_TEST(results_that_are_computed_apart_are_scratch)
+TEST_CASE(results_that_are_computed_apart_are_scratch)
 {
     graph(X CALL("a", "torch.exp", "(%x,)")
           METHOD("t", "transpose", "(%a, 0, 1)")
@@ -85,9 +84,8 @@ START_TEST(results_that_are_computed_apart_are_scratch)
     ck_assert_int_eq(live("v"), 10800);
     ck_assert(block(CFX_BLOCK_RESULT, 1)->leaves);
 }
-END_TEST
 
-START_TEST(inputs_that_come_out_take_nothing)
+TEST_CASE(inputs_that_come_out_take_nothing)
 {
     graph(X METHOD("v", "view", "(%x, -1)") RETURN("(%x, %v)"));
     plan_for(10, 100);
@@ -95,10 +93,9 @@ START_TEST(inputs_that_come_out_take_nothing)
     ck_assert_int_eq(cfx_dim_value(cfx_memory_plan_peak(plan, NULL)), 0);
     ck_assert_int_eq(cfx_dim_value(cfx_memory_plan_result_bytes(plan)), 0);
 }
-END_TEST
 
 /* A block that a part of the result lies in leaves, whoever made it. */
-START_TEST(what_a_view_holds_leaves_with_it)
+TEST_CASE(what_a_view_holds_leaves_with_it)
 {
     graph(X CALL("a", "torch.exp", "(%x,)")
           CALL("s", "torch.split", "(%a, 5)")
@@ -109,9 +106,8 @@ START_TEST(what_a_view_holds_leaves_with_it)
     ck_assert(block(CFX_BLOCK_RESULT, 0)->leaves);
     ck_assert_int_eq(cfx_memory_plan_arena(plan), 4032);
 }
-END_TEST
 
-START_TEST(sizes_that_only_data_tell_are_not_planned)
+TEST_CASE(sizes_that_only_data_tell_are_not_planned)
 {
     graph(X CALL("n", "torch.nonzero", "(%x,)")
           CALL("a", "torch.exp", "(%x,)") CALL("s", "torch.sum", "(%n,)")
@@ -123,9 +119,8 @@ START_TEST(sizes_that_only_data_tell_are_not_planned)
     ck_assert(cfx_memory_plan_is_partial(plan));
     ck_assert_int_gt(cfx_memory_plan_arena(plan), 4000);
 }
-END_TEST
 
-START_TEST(symbols_give_expressions_and_no_arena)
+TEST_CASE(symbols_give_expressions_and_no_arena)
 {
     cfx_shape_env *env;
     cfx_tensor *t;
@@ -153,10 +148,9 @@ START_TEST(symbols_give_expressions_and_no_arena)
     cfx_value_unref(x);
     cfx_shape_env_free(env);
 }
-END_TEST
 
 /* Sums of sizes that no machine has are not wrapped around. */
-START_TEST(blocks_that_are_too_large_have_no_arena)
+TEST_CASE(blocks_that_are_too_large_have_no_arena)
 {
     graph(X CALL("a", "torch.exp", "(%x,)")
           METHOD("e", "expand", "(%a, 72057594037927936, 1)")
@@ -173,9 +167,8 @@ START_TEST(blocks_that_are_too_large_have_no_arena)
                                "than 72057594037927936 bytes together");
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(empty_tensors_have_no_bytes_but_a_place)
+TEST_CASE(empty_tensors_have_no_bytes_but_a_place)
 {
     graph(X METHOD("n", "narrow", "(%x, 0, 0, 0)")
           CALL("a", "torch.exp", "(%n,)") CALL("b", "torch.neg", "(%a,)")
@@ -187,9 +180,8 @@ START_TEST(empty_tensors_have_no_bytes_but_a_place)
     ck_assert_uint_eq(runs_as_elsewhere(x), 0);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(errors_are_those_of_the_walk)
+TEST_CASE(errors_are_those_of_the_walk)
 {
     graph(X CALL("m", "torch.matmul", "(%x, %x)") RETURN("%m"));
     cfx_value x = floats(2, 3);
@@ -199,10 +191,9 @@ START_TEST(errors_are_those_of_the_walk)
     ck_assert_ptr_null(plan);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* A checker that finds nothing is none. */
-START_TEST(the_checker_finds_what_overlaps)
+TEST_CASE(the_checker_finds_what_overlaps)
 {
     graph(chain);
     plan_for(10, 100);
@@ -223,11 +214,10 @@ START_TEST(the_checker_finds_what_overlaps)
                      "12000 bytes live at once, not 8000");
     *b = was;
 }
-END_TEST
 
 /* ---- Text ---- */
 
-START_TEST(a_plan_is_printed)
+TEST_CASE(a_plan_is_printed)
 {
     char *text = NULL;
     size_t len;
@@ -252,25 +242,5 @@ START_TEST(a_plan_is_printed)
         "results:  4000 bytes\n");
     free(text);
 }
-END_TEST
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, a_chain_takes_two_blocks);
-    tcase_add_test(t, views_and_results_in_place_are_aliases);
-    tcase_add_test(t, results_that_are_computed_apart_are_scratch);
-    tcase_add_test(t, inputs_that_come_out_take_nothing);
-    tcase_add_test(t, what_a_view_holds_leaves_with_it);
-    tcase_add_test(t, sizes_that_only_data_tell_are_not_planned);
-    tcase_add_test(t, symbols_give_expressions_and_no_arena);
-    tcase_add_test(t, blocks_that_are_too_large_have_no_arena);
-    tcase_add_test(t, empty_tensors_have_no_bytes_but_a_place);
-    tcase_add_test(t, errors_are_those_of_the_walk);
-    tcase_add_test(t, the_checker_finds_what_overlaps);
-    tcase_add_test(t, a_plan_is_printed);
-}
-
-int main(void)
-{
-    return run_suite("memory_plan", fill);
-}
+TEST_SUITE(memory_plan, .setup = setup, .teardown = teardown)

@@ -4,12 +4,13 @@
 #include <pthread.h>
 
 #include "memory_test.h"
+#include "unit.h"
 
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/asan_interface.h>
 #endif
 
-START_TEST(runs_in_the_arena_give_the_same)
+TEST_CASE(runs_in_the_arena_give_the_same)
 {
     static const char *const bodies[] = {
         chain,
@@ -43,9 +44,8 @@ START_TEST(runs_in_the_arena_give_the_same)
         cfx_value_unref(x);
     }
 }
-END_TEST
 
-START_TEST(other_sizes_run_outside_of_the_arena)
+TEST_CASE(other_sizes_run_outside_of_the_arena)
 {
     graph(chain);
     plan_for(10, 100);
@@ -55,9 +55,8 @@ START_TEST(other_sizes_run_outside_of_the_arena)
         cfx_value_unref(x);
     }
 }
-END_TEST
 
-START_TEST(data_that_tell_sizes_run)
+TEST_CASE(data_that_tell_sizes_run)
 {
     cfx_value x = floats(10, 100);
     graph(X CALL("n", "torch.nonzero", "(%x,)")
@@ -68,10 +67,9 @@ START_TEST(data_that_tell_sizes_run)
     runs_as_elsewhere(x);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* Values that stay keep their memory: others go elsewhere. */
-START_TEST(values_that_are_held_are_not_overwritten)
+TEST_CASE(values_that_are_held_are_not_overwritten)
 {
     static const char *const names[] = {"a", "b", "c", "d"};
     arena a;
@@ -111,9 +109,8 @@ START_TEST(values_that_are_held_are_not_overwritten)
     cfx_interp_release(&plain);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(a_run_that_fails_harms_no_other)
+TEST_CASE(a_run_that_fails_harms_no_other)
 {
     arena a;
     cfx_value x = floats(10, 100), bad = floats(10, 50), out;
@@ -134,7 +131,6 @@ START_TEST(a_run_that_fails_harms_no_other)
     cfx_value_unref(x);
     cfx_value_unref(bad);
 }
-END_TEST
 
 /* ---- Graphs in graphs ---- */
 
@@ -186,7 +182,7 @@ static void family(const char *body)
     parse(text);
 }
 
-START_TEST(graphs_that_are_called_are_planned)
+TEST_CASE(graphs_that_are_called_are_planned)
 {
     cfx_value x = floats(10, 100);
     family(NODE("p", "call_module", "f", "(%x,)")
@@ -200,7 +196,6 @@ START_TEST(graphs_that_are_called_are_planned)
     ck_assert_uint_eq(runs_as_elsewhere(x), 0);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* Whoever gets what leaves control flow knows the context it is of. */
 static void result_is_of_the_context(cfx_value x)
@@ -217,7 +212,7 @@ static void result_is_of_the_context(cfx_value x)
 }
 
 /* Only the data tell which branch it is, and how often it goes round. */
-START_TEST(control_flow_runs)
+TEST_CASE(control_flow_runs)
 {
     static const char *const bodies[] = {
         "    %f : [num_users=1] = get_attr[target=f]\n"
@@ -246,7 +241,6 @@ START_TEST(control_flow_runs)
         cfx_value_unref(x);
     }
 }
-END_TEST
 
 /* ---- Threads, lack of memory, sanitizers ---- */
 
@@ -281,7 +275,7 @@ static void run_two(void)
 }
 
 /* The allocator of these tests is for one thread. */
-START_TEST(two_threads_run_over_one_plan)
+TEST_CASE(two_threads_run_over_one_plan)
 {
     cfx_context *counted = ctx;
     ck_assert_int_eq(cfx_context_new(&ctx, NULL, &err), 0);
@@ -294,7 +288,6 @@ START_TEST(two_threads_run_over_one_plan)
     cfx_context_free(ctx);
     ctx = counted;
 }
-END_TEST
 
 /* All of it, with no more than n allocations. */
 static cfx_status work(long n, cfx_value x)
@@ -318,7 +311,7 @@ static cfx_status work(long n, cfx_value x)
     return st;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST_CASE(every_allocation_may_fail)
 {
     cfx_options o = {.size = sizeof(o), .threads = 1,
                      .allocator = {test_alloc, test_free, NULL}};
@@ -342,10 +335,9 @@ START_TEST(every_allocation_may_fail)
     cfx_context_free(ctx);
     ctx = around;
 }
-END_TEST
 
 #if defined(__SANITIZE_ADDRESS__)
-START_TEST(memory_in_the_arena_is_watched)
+TEST_CASE(memory_in_the_arena_is_watched)
 {
     arena a;
     const cfx_node *n;
@@ -371,26 +363,6 @@ START_TEST(memory_in_the_arena_is_watched)
     close_arena(&a);
     cfx_value_unref(x);
 }
-END_TEST
 #endif
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, runs_in_the_arena_give_the_same);
-    tcase_add_test(t, other_sizes_run_outside_of_the_arena);
-    tcase_add_test(t, data_that_tell_sizes_run);
-    tcase_add_test(t, values_that_are_held_are_not_overwritten);
-    tcase_add_test(t, a_run_that_fails_harms_no_other);
-    tcase_add_test(t, graphs_that_are_called_are_planned);
-    tcase_add_test(t, control_flow_runs);
-    tcase_add_test(t, two_threads_run_over_one_plan);
-    tcase_add_test(t, every_allocation_may_fail);
-#if defined(__SANITIZE_ADDRESS__)
-    tcase_add_test(t, memory_in_the_arena_is_watched);
-#endif
-}
-
-int main(void)
-{
-    return run_suite("memory_run", fill);
-}
+TEST_SUITE(memory_run, .setup = setup, .teardown = teardown)

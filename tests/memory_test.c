@@ -3,7 +3,6 @@
  * allocation fails in turn, for good or just once. Lack of memory is told, and
  * all is given back.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include <cfx/file.h>
 #include <cfx/interp.h>
 #include <cfx/text.h>
+
+#include "unit.h"
 
 static long calls, fails_at = -1, held;
 static size_t failed_size;
@@ -261,31 +262,14 @@ static void fail_each(int task, bool just_once)
     printf("%ld allocations, %ld told\n", total, told);
 }
 
-START_TEST(every_allocation_of_a_model_may_be_the_last)
+TEST_EACH(every_allocation_of_a_model_may_be_the_last, NTASKS)
 {
     fail_each(_i, false);
 }
-END_TEST
 
-START_TEST(every_allocation_of_a_model_may_fail_once)
+TEST_EACH(every_allocation_of_a_model_may_fail_once, NTASKS)
 {
     fail_each(_i, true);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("memory");
-    TCase *c = tcase_create("memory");
-    tcase_set_timeout(c, 600);
-    tcase_add_loop_test(c, every_allocation_of_a_model_may_be_the_last, 0,
-                        NTASKS);
-    tcase_add_loop_test(c, every_allocation_of_a_model_may_fail_once, 0,
-                        NTASKS);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(memory, .timeout = 600)

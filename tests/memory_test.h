@@ -186,20 +186,4 @@ CFX_INLINE uint64_t runs_as_elsewhere(cfx_value x)
     return missed;
 }
 
-/* ---- The suite ---- */
-
-CFX_INLINE int run_suite(const char *name, void (*fill)(TCase *))
-{
-    Suite *s = suite_create(name);
-    TCase *t = tcase_create("all");
-    tcase_add_checked_fixture(t, setup, teardown);
-    fill(t);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
-
 #endif

@@ -8,5 +8,5 @@ models="alexnet mobilenet_v2 mobilenet_v3_small mobilenet_v3_large resnet18
 [ "${CFX_ZOO_MODELS:-small}" = small ] ||
     models=$(cd "$CFX_ZOO" && ls ./*.fx | sed 's|./||; s|\.fx$||')
 # shellcheck disable=SC2086
-exec ${CFX_EMULATOR:-} "$builddir/tests/memory_zoo_test" "$CFX_ZOO" \
+exec ${CFX_EMULATOR:-} "$builddir/tests/zoo_tests" memory_zoo "$CFX_ZOO" \
     "$srcdir/tests/golden/zoo" $models

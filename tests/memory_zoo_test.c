@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "tests/memory_check.h"
+#include "program.h"
 #include "tests/zoo.h"
 
 static const char *models, *digests;
@@ -224,7 +225,7 @@ static void check_run(const char *name)
     claim(!held, name, "%ld bytes were not given back", held);
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(memory_zoo)
 {
     struct dirent *e;
     int n = 0;

@@ -9,6 +9,7 @@
 
 #include "tests/control_test.h"
 #include "tests/failing_alloc.h"
+#include "unit.h"
 
 /* y = ((x + 1) * 2 - 3) / 4, then neg, then x itself again. */
 static const char line_of_six[] =
@@ -39,7 +40,7 @@ static bool differs(cfx_value a, cfx_value b, const cfx_tolerance *t,
     return d->differs;
 }
 
-START_TEST(values_differ_by_more_than_the_tolerance)
+TEST_CASE(values_differ_by_more_than_the_tolerance)
 {
     cfx_difference d;
     cfx_tolerance none = {.given = true}, some = {true, 0.1, 0};
@@ -57,9 +58,8 @@ START_TEST(values_differ_by_more_than_the_tolerance)
     ck_assert(differs(floats(1, INFINITY), floats(1, -INFINITY), &some, &d));
     ck_assert(!differs(floats(0, 1), floats(0, 1), &none, &d));
 }
-END_TEST
 
-START_TEST(values_differ_by_type)
+TEST_CASE(values_differ_by_type)
 {
     cfx_difference d;
     ck_assert(differs(floats(3, 1), floats(2, 1), NULL, &d));
@@ -80,7 +80,6 @@ START_TEST(values_differ_by_type)
     ck_assert(differs(cfx_tuple_new(ctx, 2, two),
                       cfx_tuple_new(ctx, 2, two + 0), NULL, &d) == false);
 }
-END_TEST
 
 /* ---- Side by side ---- */
 
@@ -152,7 +151,7 @@ static void compare(struct wrong *b, cfx_module *other, bool all,
     cfx_value_unref(x);
 }
 
-START_TEST(runs_are_compared_up_to_the_first_difference)
+TEST_CASE(runs_are_compared_up_to_the_first_difference)
 {
     struct wrong w = {.at = "sub"};
     cfx_comparison c;
@@ -170,9 +169,8 @@ START_TEST(runs_are_compared_up_to_the_first_difference)
     compare(&w, gm, false, &c);
     ck_assert(c.ncompared == 8 && !c.ndiffer && !c.first_a);
 }
-END_TEST
 
-START_TEST(runs_do_not_share_what_they_write_to)
+TEST_CASE(runs_do_not_share_what_they_write_to)
 {
     cfx_interp a = {0}, b = {0};
     cfx_comparison c = {.size = sizeof(c)};
@@ -190,11 +188,10 @@ START_TEST(runs_do_not_share_what_they_write_to)
     cfx_interp_release(&b);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* A node that is elsewhere waits for its turn, and in-place operators that
  * come in between do not change it. */
-START_TEST(nodes_are_matched_by_name_wherever_they_are)
+TEST_CASE(nodes_are_matched_by_name_wherever_they_are)
 {
     static const char one[] =
         "graph():\n"
@@ -227,9 +224,8 @@ START_TEST(nodes_are_matched_by_name_wherever_they_are)
     ck_assert_uint_eq(c.ncompared, 4);
     cfx_module_unref(b);
 }
-END_TEST
 
-START_TEST(failures_tell_which_run)
+TEST_CASE(failures_tell_which_run)
 {
     static const char bad[] =
         "graph():\n"
@@ -255,7 +251,6 @@ START_TEST(failures_tell_which_run)
     cfx_module_unref(other);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* ---- Parts ---- */
 
@@ -326,7 +321,7 @@ static const char *found(cfx_minimizer *m)
     return names;
 }
 
-START_TEST(minimizer_visits_node_by_node)
+TEST_CASE(minimizer_visits_node_by_node)
 {
     cfx_minimizer m = minimizer(CFX_SEQUENTIAL);
     ck_assert_str_eq(found(&m), "");
@@ -359,9 +354,8 @@ START_TEST(minimizer_visits_node_by_node)
                                  "sub is not supported\n . Found culprit from "
                                  "run error: sub\n"));
 }
-END_TEST
 
-START_TEST(minimizer_halves_what_differs)
+TEST_CASE(minimizer_halves_what_differs)
 {
     cfx_minimizer m = minimizer(CFX_BINARY);
     ck_assert_str_eq(found(&m), "");
@@ -375,18 +369,16 @@ START_TEST(minimizer_halves_what_differs)
     m.find_all = true;
     ck_assert_str_eq(found(&m), "add neg");
 }
-END_TEST
 
-START_TEST(minimizer_adds_one_node_after_the_other)
+TEST_CASE(minimizer_adds_one_node_after_the_other)
 {
     cfx_minimizer m = minimizer(CFX_ACCUMULATE);
     culprits_of_b = "div neg";
     ck_assert_str_eq(found(&m), "div");
     ck_assert_int_eq(runs, 4);
 }
-END_TEST
 
-START_TEST(minimizer_skips_nodes)
+TEST_CASE(minimizer_skips_nodes)
 {
     static const char *const skip[] = {"sub", "neg"};
     cfx_minimizer m = minimizer(CFX_SKIP);
@@ -398,9 +390,8 @@ START_TEST(minimizer_skips_nodes)
     culprits_of_b = "mul";
     ck_assert_str_eq(found(&m), "add mul");
 }
-END_TEST
 
-START_TEST(minimizer_finds_the_shortest_block)
+TEST_CASE(minimizer_finds_the_shortest_block)
 {
     cfx_minimizer m = minimizer(CFX_BLOCK);
     culprits_of_b = "sub";
@@ -414,7 +405,6 @@ START_TEST(minimizer_finds_the_shortest_block)
     m.find_last = 0;
     ck_assert_str_eq(found(&m), "");
 }
-END_TEST
 
 static bool is_mul(void *user, const cfx_node *n)
 {
@@ -422,7 +412,7 @@ static bool is_mul(void *user, const cfx_node *n)
     return !strcmp(n->name, "mul");
 }
 
-START_TEST(minimizer_runs_what_it_is_told)
+TEST_CASE(minimizer_runs_what_it_is_told)
 {
     cfx_minimizer m = minimizer(CFX_DEFINED);
     m.start = "mul";
@@ -440,9 +430,8 @@ START_TEST(minimizer_runs_what_it_is_told)
     culprits_of_b = "add";
     ck_assert_str_eq(found(&m), "add mul sub");
 }
-END_TEST
 
-START_TEST(minimizer_refuses_what_it_cannot_do)
+TEST_CASE(minimizer_refuses_what_it_cannot_do)
 {
     cfx_minimizer m = minimizer(CFX_SEQUENTIAL);
     cfx_value x[2] = {floats(2, 5), cfx_none()};
@@ -459,7 +448,6 @@ START_TEST(minimizer_refuses_what_it_cannot_do)
     err = (cfx_error){0};
     cfx_value_unref(x[0]);
 }
-END_TEST
 
 /* ---- Without memory ---- */
 
@@ -494,7 +482,7 @@ static cfx_status work(cfx_traversal t)
     return st;
 }
 
-START_TEST(minimizer_gives_all_back_without_memory)
+TEST_CASE(minimizer_gives_all_back_without_memory)
 {
     cfx_traversal traversals[] = {CFX_SEQUENTIAL, CFX_BINARY, CFX_BLOCK};
     for (size_t i = 0; i < 3; i++) {
@@ -510,37 +498,5 @@ START_TEST(minimizer_gives_all_back_without_memory)
         allowed = -1;
     }
 }
-END_TEST
 
-static Suite *suite(void)
-{
-    Suite *s = suite_create("minimize");
-    TCase *t = tcase_create("minimize");
-    tcase_set_timeout(t, 120);
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, values_differ_by_more_than_the_tolerance);
-    tcase_add_test(t, values_differ_by_type);
-    tcase_add_test(t, runs_are_compared_up_to_the_first_difference);
-    tcase_add_test(t, runs_do_not_share_what_they_write_to);
-    tcase_add_test(t, nodes_are_matched_by_name_wherever_they_are);
-    tcase_add_test(t, failures_tell_which_run);
-    tcase_add_test(t, minimizer_visits_node_by_node);
-    tcase_add_test(t, minimizer_halves_what_differs);
-    tcase_add_test(t, minimizer_adds_one_node_after_the_other);
-    tcase_add_test(t, minimizer_skips_nodes);
-    tcase_add_test(t, minimizer_finds_the_shortest_block);
-    tcase_add_test(t, minimizer_runs_what_it_is_told);
-    tcase_add_test(t, minimizer_refuses_what_it_cannot_do);
-    tcase_add_test(t, minimizer_gives_all_back_without_memory);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(suite());
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(minimize, .setup = setup, .teardown = teardown, .timeout = 120)

@@ -2,6 +2,7 @@
  * names_test -- nodes get the names that torch.fx gives them.
  */
 #include "graph_test.h"
+#include "unit.h"
 
 /* ---- torch.fx's own answers ---- */
 
@@ -40,7 +41,7 @@ static void replay(char *const *field, int line)
     }
 }
 
-START_TEST(names_are_those_that_torch_gives)
+TEST_CASE(names_are_those_that_torch_gives)
 {
     const char *dir = getenv("srcdir");
     char path[1024], text[1024];
@@ -62,7 +63,6 @@ START_TEST(names_are_those_that_torch_gives)
     fclose(f);
     ck_assert_int_gt(line, 1000);
 }
-END_TEST
 
 /* ---- Candidates ---- */
 
@@ -88,7 +88,7 @@ static const struct { cfx_opcode op; const char *target, *name; } made[] = {
     {CFX_OUTPUT, "output", "output"},
 };
 
-START_TEST(names_are_made_from_targets)
+TEST_EACH(names_are_made_from_targets, sizeof(made) / sizeof(*made))
 {
     cfx_node *n = cfx_graph_create_node(g, made[_i].op, made[_i].target, NULL,
                                         0, NULL, 0, NULL, NULL, &err);
@@ -96,9 +96,8 @@ START_TEST(names_are_made_from_targets)
     ck_assert_str_eq(n->name, made[_i].name);
     ck_assert_str_eq(n->target.u.str->text, made[_i].target);
 }
-END_TEST
 
-START_TEST(names_that_python_knows_are_avoided)
+TEST_CASE(names_that_python_knows_are_avoided)
 {
     static const char *const words[] = {
         "ArithmeticError", "ZeroDivisionError", "__build_class__", "abs",
@@ -115,7 +114,6 @@ START_TEST(names_that_python_knows_are_avoided)
     ck_assert(!cfx_name_is_illegal("relu"));
     ck_assert(!cfx_name_is_illegal(""));
 }
-END_TEST
 
 static const char *create(cfx_names *names, const char *candidate, bool any)
 {
@@ -125,7 +123,7 @@ static const char *create(cfx_names *names, const char *candidate, bool any)
     return name;
 }
 
-START_TEST(names_may_be_builtins_where_that_is_meant)
+TEST_CASE(names_may_be_builtins_where_that_is_meant)
 {
     cfx_names names;
     cfx_names_init(&names, ctx);
@@ -134,9 +132,8 @@ START_TEST(names_may_be_builtins_where_that_is_meant)
     ck_assert_str_eq(create(&names, "getattr", true), "getattr_2");
     cfx_names_release(&names);
 }
-END_TEST
 
-START_TEST(names_with_endless_numbers_are_names)
+TEST_CASE(names_with_endless_numbers_are_names)
 {
     cfx_names names;
     cfx_names_init(&names, ctx);
@@ -150,11 +147,10 @@ START_TEST(names_with_endless_numbers_are_names)
     ck_assert_str_eq(create(&names, "a", false), "a_1000000000000000000");
     cfx_names_release(&names);
 }
-END_TEST
 
 /* Each pair sets the count back to a number that has the whole run before it,
  * in which a plain search would take two thousand million steps. */
-START_TEST(names_that_set_the_count_back_take_no_quadratic_time)
+TEST_CASE(names_that_set_the_count_back_take_no_quadratic_time)
 {
     enum { RUN = 100000, PAIRS = 20000 };
     cfx_names names;
@@ -172,11 +168,10 @@ START_TEST(names_that_set_the_count_back_take_no_quadratic_time)
     }
     cfx_names_release(&names);
 }
-END_TEST
 
 /* ---- Names of nodes ---- */
 
-START_TEST(names_of_erased_and_renamed_nodes_stay_taken)
+TEST_CASE(names_of_erased_and_renamed_nodes_stay_taken)
 {
     cfx_node *a = input("a");
     assert_ok(cfx_node_rename(a, "b", &err));
@@ -187,9 +182,8 @@ START_TEST(names_of_erased_and_renamed_nodes_stay_taken)
     ck_assert_str_eq(input("a")->name, "a_1");
     ck_assert_str_eq(input("b")->name, "b_1");
 }
-END_TEST
 
-START_TEST(names_do_not_change_when_renamed_to_what_they_are)
+TEST_CASE(names_do_not_change_when_renamed_to_what_they_are)
 {
     cfx_node *a = input("a");
     assert_ok(cfx_node_rename(a, "a", &err));
@@ -198,7 +192,6 @@ START_TEST(names_do_not_change_when_renamed_to_what_they_are)
     assert_ok(cfx_node_rename(a, "x", &err));
     ck_assert_str_eq(a->name, "x_1");
 }
-END_TEST
 
 static bool make_many_names(void)
 {
@@ -216,14 +209,13 @@ static bool make_many_names(void)
     return done;
 }
 
-START_TEST(names_survive_lack_of_memory)
+TEST_CASE(names_survive_lack_of_memory)
 {
     fail_each_allocation(make_many_names);
 }
-END_TEST
 
 /* Numbers that are near stand in an array, those that are far in a map. */
-START_TEST(names_are_found_whatever_their_number)
+TEST_CASE(names_are_found_whatever_their_number)
 {
     static const char *const candidates[] = {
         "a_7", "a_1000", "a", "a_0", "a_00", "a_07", "a_5", "a_8", "a_6",
@@ -253,9 +245,8 @@ START_TEST(names_are_found_whatever_their_number)
     ck_assert_ptr_null(cfx_names_find(&names, "c_1"));
     cfx_names_release(&names);
 }
-END_TEST
 
-START_TEST(names_are_not_lost_where_one_could_not_be_made)
+TEST_CASE(names_are_not_lost_where_one_could_not_be_made)
 {
     cfx_names names;
     cfx_names_init(&names, ctx);
@@ -275,30 +266,5 @@ START_TEST(names_are_not_lost_where_one_could_not_be_made)
     allowed = -1;
     cfx_names_release(&names);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("names");
-    TCase *c = tcase_create("names");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 60);
-    tcase_add_test(c, names_are_those_that_torch_gives);
-    tcase_add_loop_test(c, names_are_made_from_targets, 0,
-                        sizeof(made) / sizeof(*made));
-    tcase_add_test(c, names_that_python_knows_are_avoided);
-    tcase_add_test(c, names_may_be_builtins_where_that_is_meant);
-    tcase_add_test(c, names_with_endless_numbers_are_names);
-    tcase_add_test(c, names_that_set_the_count_back_take_no_quadratic_time);
-    tcase_add_test(c, names_of_erased_and_renamed_nodes_stay_taken);
-    tcase_add_test(c, names_do_not_change_when_renamed_to_what_they_are);
-    tcase_add_test(c, names_survive_lack_of_memory);
-    tcase_add_test(c, names_are_found_whatever_their_number);
-    tcase_add_test(c, names_are_not_lost_where_one_could_not_be_made);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(names, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -2,7 +2,6 @@
  * nn_test -- modules and their types, beside what they compute: state,
  * parametrizations, names.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include <cfx/text.h>
 
 #include "nn/module_impl.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -48,7 +48,7 @@ static void assert_state(const cfx_module *m, const char *name, bool is_buffer,
     ck_assert_int_eq(s->persistent, persistent);
 }
 
-START_TEST(state_of_a_name_is_replaced_and_no_other)
+TEST_CASE(state_of_a_name_is_replaced_and_no_other)
 {
     cfx_module *m = container();
     add_state(m, "a", false, true);
@@ -59,7 +59,6 @@ START_TEST(state_of_a_name_is_replaced_and_no_other)
     assert_state(m, "b", true, true);
     cfx_module_unref(m);
 }
-END_TEST
 
 static char seen[512];
 
@@ -75,7 +74,7 @@ static cfx_status see_call_module(cfx_scope *s, cfx_module *m,
     return CFX_OK;
 }
 
-START_TEST(parametrizations_are_called_by_their_whole_path)
+TEST_CASE(parametrizations_are_called_by_their_whole_path)
 {
     char name[201], want[256];
     cfx_scope_class seeing = cfx_eager_class;
@@ -97,9 +96,8 @@ START_TEST(parametrizations_are_called_by_their_whole_path)
     cfx_scope_release(&s);
     cfx_module_unref(m);
 }
-END_TEST
 
-START_TEST(only_texts_name_parametrized_types)
+TEST_CASE(only_texts_name_parametrized_types)
 {
     static const char text[] =
         "Net(\n"
@@ -129,20 +127,5 @@ START_TEST(only_texts_name_parametrized_types)
     ck_assert_str_eq(cfx_module_class_name(m), "ParametrizedLinear");
     cfx_module_unref(gm);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("nn");
-    TCase *t = tcase_create("nn");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, state_of_a_name_is_replaced_and_no_other);
-    tcase_add_test(t, parametrizations_are_called_by_their_whole_path);
-    tcase_add_test(t, only_texts_name_parametrized_types);
-    suite_add_tcase(s, t);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(nn, .setup = setup, .teardown = teardown)

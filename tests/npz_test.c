@@ -6,6 +6,8 @@
 #ifdef HAVE_LIBZIP
 #include <zip.h>
 
+#include "unit.h"
+
 /* An archive of entries of the same bytes. */
 static void make_npz(const char *path, const char *const *names, int n,
                      const void *data, size_t len, int method)
@@ -30,7 +32,7 @@ static size_t small_npy(unsigned char *bytes)
                     "\1\2\3\4\5\6\7\10\11\12\13\14", 12);
 }
 
-START_TEST(npz_gives_all_arrays_by_name)
+TEST_EACH(npz_gives_all_arrays_by_name, 2)
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512];
@@ -48,7 +50,6 @@ START_TEST(npz_gives_all_arrays_by_name)
     cfx_tensors_release(&all);
     free_context(ctx);
 }
-END_TEST
 
 /* Replace all bytes `from` in a file by `to`, of the same length. */
 static void patch(const char *path, const char *from, const char *to)
@@ -74,7 +75,7 @@ static void assert_npz_fails(cfx_context *ctx, const char *path,
     assert_text(&err, path, words);
 }
 
-START_TEST(npz_refuses_bad_archives)
+TEST_CASE(npz_refuses_bad_archives)
 {
     cfx_context *ctx = make_context();
     const char *const names[] = {"a.npy", "b.npy", "../c.npy", "d.txt"};
@@ -104,7 +105,6 @@ START_TEST(npz_refuses_bad_archives)
     assert_npz_fails(ctx, file("none.npz"), "No such file");
     free_context(ctx);
 }
-END_TEST
 
 /* ---- Directories that lie ---- */
 
@@ -166,7 +166,7 @@ static const struct {
     {{END_OF_ZIP, 0, 20, 2, 0xffff}, {0, 0, 0, 0, 0}, ""},
 };
 
-START_TEST(npz_refuses_directories_that_lie)
+TEST_EACH(npz_refuses_directories_that_lie, COUNT(lies))
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512];
@@ -180,9 +180,8 @@ START_TEST(npz_refuses_directories_that_lie)
     ck_assert_uint_lt(cfx_context_peak_memory(ctx), 1 << 20);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(npz_refuses_names_that_leave_the_archive)
+TEST_CASE(npz_refuses_names_that_leave_the_archive)
 {
     cfx_context *ctx = make_context();
     static const char *const bad[] = {
@@ -203,9 +202,8 @@ START_TEST(npz_refuses_names_that_leave_the_archive)
     assert_npz_fails(ctx, path, "");
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(npz_finds_its_end_behind_a_comment_that_looks_like_one)
+TEST_CASE(npz_finds_its_end_behind_a_comment_that_looks_like_one)
 {
     cfx_context *ctx = make_context();
     static const char fake[] = "PK\5\6\0\0\0\0\1\0\1\0\0\0\0\0"
@@ -227,9 +225,8 @@ START_TEST(npz_finds_its_end_behind_a_comment_that_looks_like_one)
     }
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(npz_refuses_bombs)
+TEST_CASE(npz_refuses_bombs)
 {
     cfx_context *ctx = make_context();
     size_t n = (size_t)48 << 20;
@@ -245,9 +242,8 @@ START_TEST(npz_refuses_bombs)
     free(zeros);
     free_context(ctx);
 }
-END_TEST
 
-START_TEST(npz_survives_truncations_and_any_byte)
+TEST_CASE(npz_survives_truncations_and_any_byte)
 {
     cfx_context *ctx = make_context();
     unsigned char bytes[512], archive[2048], broken[2048];
@@ -271,27 +267,12 @@ START_TEST(npz_survives_truncations_and_any_byte)
     }
     free_context(ctx);
 }
-END_TEST
-
-int main(void)
-{
-    Suite *s = suite_create("npz");
-    TCase *c = tcase_create("npz");
-
-    tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, npz_gives_all_arrays_by_name, 0, 2);
-    tcase_add_test(c, npz_refuses_bad_archives);
-    tcase_add_loop_test(c, npz_refuses_directories_that_lie, 0, COUNT(lies));
-    tcase_add_test(c, npz_refuses_names_that_leave_the_archive);
-    tcase_add_test(c, npz_finds_its_end_behind_a_comment_that_looks_like_one);
-    tcase_add_test(c, npz_refuses_bombs);
-    tcase_add_test(c, npz_survives_truncations_and_any_byte);
-    suite_add_tcase(s, c);
-    return run_in_place(s);
-}
 
 #else
 
 int main(void) { return 77; }
 
 #endif
+
+TEST_SUITE(npz, .setup_once = make_place, .teardown_once = remove_place,
+           .timeout = 120)

@@ -3,7 +3,6 @@
  * index, join and create: symbolic extents, random numbers, views that share
  * memory, refusals.
  */
-#include <check.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,6 +11,7 @@
 #include <cfx/scope.h>
 
 #include "failing_alloc.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_shape_env *env;
@@ -137,7 +137,7 @@ static const float *floats(cfx_value v)
 
 /* ---- Symbols ---- */
 
-START_TEST(numbers_compute_with_symbols)
+TEST_CASE(numbers_compute_with_symbols)
 {
     use_symbols();
     cfx_value n = symbol("N");
@@ -153,9 +153,8 @@ START_TEST(numbers_compute_with_symbols)
     ck_assert(same.kind == CFX_BOOL_VALUE && same.u.i);
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
 }
-END_TEST
 
-START_TEST(a_comparison_that_does_not_follow_is_a_guard)
+TEST_CASE(a_comparison_that_does_not_follow_is_a_guard)
 {
     use_symbols();
     cfx_value v = CALL("operator.eq", symbol("N"), cfx_int(224));
@@ -163,18 +162,16 @@ START_TEST(a_comparison_that_does_not_follow_is_a_guard)
     ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
     ck_assert_str_eq(cfx_shape_env_guard(env, 0), "N == 224");
 }
-END_TEST
 
-START_TEST(a_float_of_a_symbol_is_not_known)
+TEST_CASE(a_float_of_a_symbol_is_not_known)
 {
     use_symbols();
     cfx_value half = CALL("operator.truediv", symbol("N"), cfx_int(2));
     ck_assert_int_eq(half.kind, CFX_FLOAT);
     ck_assert(isnan(half.u.f));
 }
-END_TEST
 
-START_TEST(shape_is_a_tuple_of_symbols)
+TEST_CASE(shape_is_a_tuple_of_symbols)
 {
     use_symbols();
     cfx_value x = meta("N,3");
@@ -184,9 +181,8 @@ START_TEST(shape_is_a_tuple_of_symbols)
     assert_dim(METHOD("numel", x), "3*N");
     assert_dim(METHOD("stride", meta("3,N"), cfx_int(0)), "N");
 }
-END_TEST
 
-START_TEST(joins_add_symbols_up)
+TEST_CASE(joins_add_symbols_up)
 {
     use_symbols();
     cfx_value list = cfx_list(&scope, meta("N,3"), meta("M,3"));
@@ -195,18 +191,16 @@ START_TEST(joins_add_symbols_up)
     assert_shape(CALL("torch.stack", list, cfx_int(1)), "f32[N, 2, 3]");
     ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
 }
-END_TEST
 
-START_TEST(joins_guard_what_must_agree)
+TEST_CASE(joins_guard_what_must_agree)
 {
     use_symbols();
     cfx_value list = cfx_list(&scope, meta("N,3"), meta("M,3"));
     assert_shape(CALL("torch.cat", list, cfx_int(1)), "f32[N, 6]");
     ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
 }
-END_TEST
 
-START_TEST(views_of_symbols)
+TEST_CASE(views_of_symbols)
 {
     use_symbols();
     cfx_value x = meta("N,3,4");
@@ -228,9 +222,8 @@ START_TEST(views_of_symbols)
     assert_shape(METHOD("repeat", meta("N,3"), cfx_int(2), cfx_int(1)),
                  "f32[2*N, 3]");
 }
-END_TEST
 
-START_TEST(items_of_symbolic_tensors)
+TEST_CASE(items_of_symbolic_tensors)
 {
     use_symbols();
     cfx_value none = cfx_none(), x = meta("N,8");
@@ -243,9 +236,8 @@ START_TEST(items_of_symbolic_tensors)
     assert_shape(CALL("operator.getitem", x, meta_as(CFX_I64, "M,2")),
                  "f32[M, 2, 8]");
 }
-END_TEST
 
-START_TEST(sums_of_products_of_symbolic_axes)
+TEST_CASE(sums_of_products_of_symbolic_axes)
 {
     use_symbols();
     cfx_value text = cfx_str(&scope, "bqhd,bkhd->bhqk");
@@ -262,9 +254,8 @@ START_TEST(sums_of_products_of_symbolic_axes)
     assert_shape(CALL("torch.cdist", meta("N,M,3"), meta("N,K,3")),
                  "f32[N, M, K]");
 }
-END_TEST
 
-START_TEST(symbolic_extents_of_what_is_combined)
+TEST_CASE(symbolic_extents_of_what_is_combined)
 {
     use_symbols();
     assert_shape(CALL("torch.cartesian_prod", meta("N"), meta("M")),
@@ -279,9 +270,8 @@ START_TEST(symbolic_extents_of_what_is_combined)
     assert_shape(CALL("torch.nn.functional.lp_pool2d", meta("N,3,8,8"),
                       cfx_num(2), cfx_int(2)), "f32[N, 3, 4, 4]");
 }
-END_TEST
 
-START_TEST(counts_that_the_numbers_tell_are_new_symbols)
+TEST_CASE(counts_that_the_numbers_tell_are_new_symbols)
 {
     use_symbols();
     cfx_value x = meta("N,8"), mask = meta_as(CFX_BOOL, "N,8");
@@ -292,9 +282,8 @@ START_TEST(counts_that_the_numbers_tell_are_new_symbols)
     assert_dim(n, "u3");
     assert_shape(CALL("torch.zeros", n), "f32[u3]");
 }
-END_TEST
 
-START_TEST(created_tensors_take_symbols)
+TEST_CASE(created_tensors_take_symbols)
 {
     use_symbols();
     cfx_value n = symbol("N");
@@ -305,9 +294,8 @@ START_TEST(created_tensors_take_symbols)
     assert_shape(CALL("torch.eye", n), "f32[N, N]");
     assert_shape(CALL("torch.zeros_like", meta("N,2")), "f32[N, 2]");
 }
-END_TEST
 
-START_TEST(parts_of_symbolic_extents)
+TEST_CASE(parts_of_symbolic_extents)
 {
     use_symbols();
     cfx_value two = CALL("torch.chunk", meta("2*N,3"), cfx_int(2));
@@ -317,9 +305,8 @@ START_TEST(parts_of_symbolic_extents)
     CALL("torch.unbind", meta("N"));
     assert_fails("the number of parts depends on");
 }
-END_TEST
 
-START_TEST(parts_of_half_an_extent_are_two_by_a_guard)
+TEST_CASE(parts_of_half_an_extent_are_two_by_a_guard)
 {
     use_symbols();
     cfx_value two = CALL("torch.split", meta("N,3"), symbol("N//2"));
@@ -329,9 +316,8 @@ START_TEST(parts_of_half_an_extent_are_two_by_a_guard)
     ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
     ck_assert_str_eq(cfx_shape_env_guard(env, 0), "2*(N//2) == N");
 }
-END_TEST
 
-START_TEST(without_numbers_nothing_is_asserted)
+TEST_CASE(without_numbers_nothing_is_asserted)
 {
     use_symbols();
     CALL("torch._assert", meta_as(CFX_BOOL, "1"), cfx_str(&scope, "no"));
@@ -339,11 +325,10 @@ START_TEST(without_numbers_nothing_is_asserted)
     METHOD("tolist", meta_as(CFX_BOOL, "2"));
     assert_fails("depends on the numbers");
 }
-END_TEST
 
 /* ---- Views share memory ---- */
 
-START_TEST(views_share_memory_and_setitem_writes_through)
+TEST_CASE(views_share_memory_and_setitem_writes_through)
 {
     cfx_value x = ramp(6);
     cfx_value m = METHOD("view", x, cfx_int(2), cfx_int(3));
@@ -356,9 +341,8 @@ START_TEST(views_share_memory_and_setitem_writes_through)
     METHOD("fill_", part, cfx_int(7));
     ck_assert(floats(x)[3] == 9 && floats(x)[4] == 7 && floats(x)[5] == 7);
 }
-END_TEST
 
-START_TEST(what_changes_nothing_is_the_tensor_itself)
+TEST_CASE(what_changes_nothing_is_the_tensor_itself)
 {
     cfx_value x = ramp(4);
     cfx_value f32 = cfx_value_of_dtype(CFX_F32);
@@ -374,9 +358,8 @@ START_TEST(what_changes_nothing_is_the_tensor_itself)
     ck_assert_ptr_eq(kept.u.tensor, x.u.tensor);
     ck_assert_ptr_ne(METHOD("clone", x).u.tensor->data, x.u.tensor->data);
 }
-END_TEST
 
-START_TEST(writing_from_an_overlapping_view_reads_first)
+TEST_CASE(writing_from_an_overlapping_view_reads_first)
 {
     cfx_value x = ramp(5);
     cfx_value from = CALL("operator.getitem", x, slice(cfx_int(0),
@@ -385,7 +368,6 @@ START_TEST(writing_from_an_overlapping_view_reads_first)
     for (int i = 1; i < 5; i++)
         ck_assert(floats(x)[i] == (float)(i - 1));
 }
-END_TEST
 
 /* ---- Random numbers ---- */
 
@@ -405,7 +387,7 @@ static double mean_of(cfx_value v, double *deviation)
     return sum;
 }
 
-START_TEST(random_numbers_are_distributed_as_asked)
+TEST_CASE(random_numbers_are_distributed_as_asked)
 {
     double dev, mean = mean_of(CALL("torch.rand", cfx_int(MANY)), &dev);
     ck_assert(fabs(mean - 0.5) < 0.01 && fabs(dev - 0.288675) < 0.01);
@@ -424,17 +406,15 @@ START_TEST(random_numbers_are_distributed_as_asked)
     mean = mean_of(y, &dev);
     ck_assert(fabs(mean) < 0.03 && fabs(dev - sqrt(2)) < 0.03);
 }
-END_TEST
 
-START_TEST(uniform_numbers_stay_below_their_end)
+TEST_CASE(uniform_numbers_stay_below_their_end)
 {
     cfx_value y = CALL("torch.rand", cfx_int(MANY));
     for (int i = 0; i < MANY; i++)
         ck_assert(floats(y)[i] >= 0 && floats(y)[i] < 1);
 }
-END_TEST
 
-START_TEST(the_same_seed_gives_the_same_numbers)
+TEST_CASE(the_same_seed_gives_the_same_numbers)
 {
     cfx_context_seed(ctx, 7);
     cfx_value a = CALL("torch.rand", cfx_int(100));
@@ -444,9 +424,8 @@ START_TEST(the_same_seed_gives_the_same_numbers)
     ck_assert(!memcmp(floats(a), floats(c), 400));
     ck_assert(memcmp(floats(a), floats(b), 400));
 }
-END_TEST
 
-START_TEST(a_random_order_holds_each_number_once)
+TEST_CASE(a_random_order_holds_each_number_once)
 {
     bool seen[1000] = {false};
     cfx_value y = CALL("torch.randperm", cfx_int(1000));
@@ -459,9 +438,8 @@ START_TEST(a_random_order_holds_each_number_once)
     }
     ck_assert_int_gt(moved, 900);
 }
-END_TEST
 
-START_TEST(dropout_drops_a_share_and_scales_the_rest)
+TEST_CASE(dropout_drops_a_share_and_scales_the_rest)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(MANY));
     cfx_value y = CALL("torch.nn.functional.dropout", ones, cfx_num(0.25));
@@ -473,9 +451,8 @@ START_TEST(dropout_drops_a_share_and_scales_the_rest)
     }
     ck_assert(abs(dropped - MANY / 4) < 1000);
 }
-END_TEST
 
-START_TEST(dropout_in_place_writes_to_its_argument)
+TEST_CASE(dropout_in_place_writes_to_its_argument)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(1000));
     cfx_value y = CALL("torch.nn.functional.dropout", ones, cfx_num(0.5),
@@ -484,9 +461,8 @@ START_TEST(dropout_in_place_writes_to_its_argument)
     for (int i = 0; i < 1000; i++)
         ck_assert(floats(ones)[i] == 0 || floats(ones)[i] == 2);
 }
-END_TEST
 
-START_TEST(channels_are_dropped_as_one)
+TEST_CASE(channels_are_dropped_as_one)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(8), cfx_int(16), cfx_int(4),
                           cfx_int(4));
@@ -499,9 +475,8 @@ START_TEST(channels_are_dropped_as_one)
     }
     ck_assert(dropped > 30 && dropped < 98);
 }
-END_TEST
 
-START_TEST(alpha_dropout_keeps_mean_and_deviation)
+TEST_CASE(alpha_dropout_keeps_mean_and_deviation)
 {
     double dev;
     cfx_value x = CALL("torch.randn", cfx_int(MANY));
@@ -509,9 +484,8 @@ START_TEST(alpha_dropout_keeps_mean_and_deviation)
                                cfx_num(0.3), cfx_bool(true)), &dev);
     ck_assert(fabs(mean) < 0.03 && fabs(dev - 1) < 0.03);
 }
-END_TEST
 
-START_TEST(stochastic_depth_drops_rows_or_all)
+TEST_CASE(stochastic_depth_drops_rows_or_all)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(200), cfx_int(3));
     cfx_value y = CALL("torchvision.ops.stochastic_depth.stochastic_depth",
@@ -532,9 +506,8 @@ START_TEST(stochastic_depth_drops_rows_or_all)
          cfx_num(0.5), cfx_str(&scope, "column"));
     assert_fails("mode has to be either 'batch' or 'row'");
 }
-END_TEST
 
-START_TEST(bernoulli_follows_its_probabilities)
+TEST_CASE(bernoulli_follows_its_probabilities)
 {
     double dev;
     cfx_value x = CALL("torch.full", cfx_tuple(&scope, cfx_int(MANY)),
@@ -543,11 +516,10 @@ START_TEST(bernoulli_follows_its_probabilities)
     ck_assert(fabs(mean_of(CALL("torch.bernoulli", x, cfx_num(0.7)), &dev) -
                    0.7) < 0.01);
 }
-END_TEST
 
 /* ---- What is open in PyTorch, and what is refused here ---- */
 
-START_TEST(empty_tensors_are_zero)
+TEST_CASE(empty_tensors_are_zero)
 {
     cfx_value y = CALL("torch.empty", cfx_int(50));
     cfx_value z = CALL("torch.empty_strided", ints(2, 3), ints(1, 4));
@@ -555,9 +527,8 @@ START_TEST(empty_tensors_are_zero)
         ck_assert(floats(y)[i] == 0);
     ck_assert(cfx_tensor_stride(z.u.tensor, 1) == 4 && floats(z)[9] == 0);
 }
-END_TEST
 
-START_TEST(ints_beyond_64_bits_are_an_error)
+TEST_CASE(ints_beyond_64_bits_are_an_error)
 {
     CALL("operator.add", cfx_int(INT64_MAX), cfx_int(1));
     assert_fails("does not fit an int of 64 bits");
@@ -581,14 +552,12 @@ START_TEST(ints_beyond_64_bits_are_an_error)
     CALL("builtins.int", cfx_num(1e19));
     assert_fails("does not fit");
 }
-END_TEST
 
-START_TEST(repeating_a_tuple_beyond_memory_is_an_error)
+TEST_CASE(repeating_a_tuple_beyond_memory_is_an_error)
 {
     CALL("operator.mul", ints(1, 2), cfx_int(INT64_MAX));
     assert_fails("are too many");
 }
-END_TEST
 
 /* full([t, t], t), of tensors without axes, after so many allocations. */
 static cfx_status full_of_tensors(long n)
@@ -612,7 +581,7 @@ static cfx_status full_of_tensors(long n)
     return st;
 }
 
-START_TEST(numbers_of_tensors_lack_memory_as_such)
+TEST_CASE(numbers_of_tensors_lack_memory_as_such)
 {
     teardown();
     for (long n = 0; !n || refused; n++) {
@@ -622,7 +591,6 @@ START_TEST(numbers_of_tensors_lack_memory_as_such)
     }
     setup();
 }
-END_TEST
 
 static cfx_value neg_into(cfx_value x, cfx_value out)
 {
@@ -630,7 +598,7 @@ static cfx_value neg_into(cfx_value x, cfx_value out)
     return cfx_call_function(&scope, "torch.neg", &x, 1, kw, 1);
 }
 
-START_TEST(results_resize_no_tensor)
+TEST_CASE(results_resize_no_tensor)
 {
     neg_into(ramp(6), ramp(3));
     assert_fails("an output with one or more elements would be resized since "
@@ -643,59 +611,11 @@ START_TEST(results_resize_no_tensor)
     neg_into(meta("N,4"), meta("3,5"));
     assert_fails("does not match the required output shape");
 }
-END_TEST
 
-START_TEST(assertions_fail_with_their_own_words)
+TEST_CASE(assertions_fail_with_their_own_words)
 {
     CALL("torch._assert", cfx_bool(false), cfx_str(&scope, "Wrong width!"));
     ck_assert_str_eq(scope.error.text, "Wrong width!");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *suite = suite_create("op_shape");
-    TCase *all = tcase_create("all");
-    tcase_set_timeout(all, 60);
-    tcase_add_checked_fixture(all, setup, teardown);
-    tcase_add_test(all, numbers_compute_with_symbols);
-    tcase_add_test(all, a_comparison_that_does_not_follow_is_a_guard);
-    tcase_add_test(all, a_float_of_a_symbol_is_not_known);
-    tcase_add_test(all, shape_is_a_tuple_of_symbols);
-    tcase_add_test(all, joins_add_symbols_up);
-    tcase_add_test(all, joins_guard_what_must_agree);
-    tcase_add_test(all, views_of_symbols);
-    tcase_add_test(all, items_of_symbolic_tensors);
-    tcase_add_test(all, sums_of_products_of_symbolic_axes);
-    tcase_add_test(all, symbolic_extents_of_what_is_combined);
-    tcase_add_test(all, counts_that_the_numbers_tell_are_new_symbols);
-    tcase_add_test(all, created_tensors_take_symbols);
-    tcase_add_test(all, parts_of_symbolic_extents);
-    tcase_add_test(all, parts_of_half_an_extent_are_two_by_a_guard);
-    tcase_add_test(all, without_numbers_nothing_is_asserted);
-    tcase_add_test(all, views_share_memory_and_setitem_writes_through);
-    tcase_add_test(all, what_changes_nothing_is_the_tensor_itself);
-    tcase_add_test(all, writing_from_an_overlapping_view_reads_first);
-    tcase_add_test(all, random_numbers_are_distributed_as_asked);
-    tcase_add_test(all, uniform_numbers_stay_below_their_end);
-    tcase_add_test(all, the_same_seed_gives_the_same_numbers);
-    tcase_add_test(all, a_random_order_holds_each_number_once);
-    tcase_add_test(all, dropout_drops_a_share_and_scales_the_rest);
-    tcase_add_test(all, dropout_in_place_writes_to_its_argument);
-    tcase_add_test(all, channels_are_dropped_as_one);
-    tcase_add_test(all, alpha_dropout_keeps_mean_and_deviation);
-    tcase_add_test(all, stochastic_depth_drops_rows_or_all);
-    tcase_add_test(all, bernoulli_follows_its_probabilities);
-    tcase_add_test(all, empty_tensors_are_zero);
-    tcase_add_test(all, ints_beyond_64_bits_are_an_error);
-    tcase_add_test(all, repeating_a_tuple_beyond_memory_is_an_error);
-    tcase_add_test(all, numbers_of_tensors_lack_memory_as_such);
-    tcase_add_test(all, results_resize_no_tensor);
-    tcase_add_test(all, assertions_fail_with_their_own_words);
-    suite_add_tcase(suite, all);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures != 0;
-}
+TEST_SUITE(op_shape, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -13,6 +13,7 @@
 #include "base/context.h"
 #include "base/util.h"
 #include "tensor/storage.h"
+#include "program.h"
 #include "tests/case.h"
 
 static int passed, failed;
@@ -156,7 +157,7 @@ static void check_line(void *user, const char *path, int line_number,
     cfx_scope_release(&s);
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(opcases_effects)
 {
     const char *only = NULL;
     cfx_context *ctx;

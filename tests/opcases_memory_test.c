@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program.h"
 #include "tests/case.h"
 
 static long allowed = -1; /* allocations until failure; negative: no end */
@@ -96,7 +97,7 @@ static void check_line(void *user, const char *file, int number,
     printf("%s:%d: %.*s\n    %s\n", file, number, (int)len, line, why);
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(opcases_memory)
 {
     struct counts n = {0};
     cfx_error err = {0};

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "program.h"
 #include "tests/case.h"
 
 struct counts {
@@ -93,7 +94,7 @@ static void check_line(void *user, const char *file, int number,
     cfx_scope_release(&s);
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(opcases)
 {
     struct counts n = {0};
     const char *only = NULL;

@@ -1,13 +1,13 @@
 /*
  * own_cost_test -- a program counts calls of operators by rules of its own.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <cfx/scope.h>
 
 #include "failing_alloc.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 
@@ -96,7 +96,7 @@ static void seven(const cfx_call *call, cfx_cost *cost)
     cost->bytes_written = cfx_dim_int(0);
 }
 
-START_TEST(a_rule_takes_the_place_of_the_operators_own)
+TEST_CASE(a_rule_takes_the_place_of_the_operators_own)
 {
     ck_assert_int_eq(macs_of("torch.mm"), 64);
     ck_assert_int_eq(cfx_set_cost(ctx, op_named("torch.mm"), halved, NULL),
@@ -108,9 +108,8 @@ START_TEST(a_rule_takes_the_place_of_the_operators_own)
                      CFX_OK);
     ck_assert_int_eq(macs_of("torch.mm"), 7);
 }
-END_TEST
 
-START_TEST(without_a_rule_it_counts_as_before)
+TEST_CASE(without_a_rule_it_counts_as_before)
 {
     const cfx_op *mm = op_named("torch.mm");
 
@@ -122,9 +121,8 @@ START_TEST(without_a_rule_it_counts_as_before)
     ck_assert_int_eq(macs_of("torch.mm"), 64);
     ck_assert_int_eq(macs_of("torch.add"), 7);
 }
-END_TEST
 
-START_TEST(bytes_that_a_rule_leaves_open_are_those_of_the_tensors)
+TEST_CASE(bytes_that_a_rule_leaves_open_are_those_of_the_tensors)
 {
     ck_assert_int_eq(cfx_set_cost(ctx, op_named("torch.add"), seven, NULL),
                      CFX_OK);
@@ -133,9 +131,8 @@ START_TEST(bytes_that_a_rule_leaves_open_are_those_of_the_tensors)
     ck_assert_int_eq(cfx_dim_value(c.bytes_written), 0);
     ck_assert_int_eq(cfx_dim_value(c.ops), 0);
 }
-END_TEST
 
-START_TEST(composites_count_what_they_call_by_it)
+TEST_CASE(composites_count_what_they_call_by_it)
 {
     ck_assert_int_eq(macs_of("torch.inner"), 64);
     for (size_t i = 0; cfx_op_at(ctx, i); i++) {
@@ -146,9 +143,8 @@ START_TEST(composites_count_what_they_call_by_it)
     }
     ck_assert_int_eq(macs_of("torch.inner"), 32);
 }
-END_TEST
 
-START_TEST(another_context_is_not_concerned)
+TEST_CASE(another_context_is_not_concerned)
 {
     cfx_context *first = ctx, *second;
 
@@ -160,7 +156,6 @@ START_TEST(another_context_is_not_concerned)
     cfx_context_free(second);
     ctx = first;
 }
-END_TEST
 
 /* ---- An operator of the program's own ---- */
 
@@ -184,16 +179,15 @@ static const cfx_op own = {
     .run = own_run,
 };
 
-START_TEST(an_operator_of_ones_own_can_be_given_one)
+TEST_CASE(an_operator_of_ones_own_can_be_given_one)
 {
     ck_assert_int_eq(cfx_register_op(ctx, &own, NULL), CFX_OK);
     ck_assert_int_eq(macs_of("my.own"), 0);
     ck_assert_int_eq(cfx_set_cost(ctx, &own, seven, NULL), CFX_OK);
     ck_assert_int_eq(macs_of("my.own"), 7);
 }
-END_TEST
 
-START_TEST(lack_of_memory_changes_nothing)
+TEST_CASE(lack_of_memory_changes_nothing)
 {
     const cfx_op *mm = op_named("torch.mm");
     cfx_error err = {0};
@@ -208,31 +202,5 @@ START_TEST(lack_of_memory_changes_nothing)
                          CFX_OK);
     ck_assert_int_eq(macs_of("torch.mm"), 64);
 }
-END_TEST
 
-static Suite *own_cost_suite(void)
-{
-    Suite *s = suite_create("own_cost");
-    TCase *t = tcase_create("rules");
-
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, a_rule_takes_the_place_of_the_operators_own);
-    tcase_add_test(t, without_a_rule_it_counts_as_before);
-    tcase_add_test(t, bytes_that_a_rule_leaves_open_are_those_of_the_tensors);
-    tcase_add_test(t, composites_count_what_they_call_by_it);
-    tcase_add_test(t, another_context_is_not_concerned);
-    tcase_add_test(t, an_operator_of_ones_own_can_be_given_one);
-    tcase_add_test(t, lack_of_memory_changes_nothing);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(own_cost_suite());
-
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed != 0;
-}
+TEST_SUITE(own_cost, .setup = setup, .teardown = teardown)

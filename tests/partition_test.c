@@ -10,6 +10,8 @@
 #include <cfx/partition.h>
 #include <cfx/split.h>
 
+#include "unit.h"
+
 static cfx_module *parse(const char *text)
 {
     cfx_module *gm;
@@ -91,7 +93,7 @@ static void propose(golden_text *got, cfx_module *gm, const char *words,
     cfx_partitions_release(&p);
 }
 
-START_TEST(partitioner)
+TEST_CASE(partitioner)
 {
     char *all = golden_read("partition.txt");
     golden_section s = {.next = all}, model, names, want;
@@ -122,7 +124,6 @@ START_TEST(partitioner)
     held_before += cfx_context_memory(ctx) - start;
     free(all);
 }
-END_TEST
 
 /* ---- By hand ---- */
 
@@ -146,7 +147,7 @@ static cfx_module *gm_of_g(void)
     return gm;
 }
 
-START_TEST(partitioner_order_is_the_same_every_time)
+TEST_CASE(partitioner_order_is_the_same_every_time)
 {
     for (int round = 0; round < 3; round++) {
         cfx_node *x = input("x"), *at = x;
@@ -168,7 +169,6 @@ START_TEST(partitioner_order_is_the_same_every_time)
         cfx_module_unref(gm);
     }
 }
-END_TEST
 
 static double seconds(void)
 {
@@ -201,15 +201,14 @@ static double time_chain(int n, int period)
     return end - begin;
 }
 
-START_TEST(partitions_of_long_graphs_take_linear_time)
+TEST_CASE(partitions_of_long_graphs_take_linear_time)
 {
     static const int periods[] = {1, 2, 50};
     for (int i = 0; i < 3; i++)
         ck_assert_double_lt(time_chain(100000, periods[i]), 20);
 }
-END_TEST
 
-START_TEST(fuser_pass_deep_model)
+TEST_CASE(fuser_pass_deep_model)
 {
     cfx_node *at = input("x");
     for (int i = 0; i < 100000; i++)
@@ -228,7 +227,6 @@ START_TEST(fuser_pass_deep_model)
     cfx_partitions_release(&p);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- fuser_util: partitions by their nodes' names ---- */
 
@@ -293,7 +291,7 @@ static void read_list(cfx_partitions *p, cfx_module *gm, const char *text)
     }
 }
 
-START_TEST(fuser_util)
+TEST_EACH(fuser_util, sizeof(lists) / sizeof(*lists))
 {
     cfx_module *gm = parse(test_graph);
     cfx_graph *of = cfx_graph_module_graph(gm);
@@ -320,9 +318,8 @@ START_TEST(fuser_util)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(fuser_util_xfail)
+TEST_CASE(fuser_util_xfail)
 {
     cfx_module *gm = parse(test_graph);
     cfx_partitions p;
@@ -350,11 +347,10 @@ START_TEST(fuser_util_xfail)
     cfx_fused_release(&f);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Support ---- */
 
-START_TEST(support_is_said_by_combining)
+TEST_CASE(support_is_said_by_combining)
 {
     static const char *const names[] = {"add_1", NULL};
     cfx_module *gm = parse(test_graph);
@@ -388,7 +384,6 @@ START_TEST(support_is_said_by_combining)
     ck_assert(!cfx_support_by_rules(&rules, cfx_graph_find(of, "a")));
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -409,11 +404,10 @@ static bool partition_it(void)
     return !st;
 }
 
-START_TEST(partitioning_survives_lack_of_memory)
+TEST_CASE(partitioning_survives_lack_of_memory)
 {
     fail_each_allocation(partition_it);
 }
-END_TEST
 
 static void warm_up(void)
 {
@@ -435,7 +429,7 @@ static bool is_no_method(void *user, const cfx_node *n)
 
 /* What is before a write is not joined with what is behind it, and the call
  * of a partition stands where all of its nodes could. */
-START_TEST(nothing_is_fused_across_a_write)
+TEST_CASE(nothing_is_fused_across_a_write)
 {
     cfx_partitions p;
     cfx_module *gm = parse("graph():\n"
@@ -470,7 +464,6 @@ START_TEST(nothing_is_fused_across_a_write)
     cfx_partitions_release(&p);
     cfx_module_unref(gm);
 }
-END_TEST
 
 static const char writes[] = "graph():\n"
     "    %x : [num_users=3] = placeholder[target=x]\n"
@@ -488,7 +481,7 @@ static int64_t by_name(void *user, const cfx_node *n)
 }
 
 /* No value passes between the three parts. */
-START_TEST(parts_that_write_keep_their_order)
+TEST_CASE(parts_that_write_keep_their_order)
 {
     char order[] = "abw";
     cfx_module *gm = parse(writes), *out;
@@ -502,7 +495,6 @@ START_TEST(parts_that_write_keep_their_order)
     cfx_module_unref(out);
     cfx_module_unref(gm);
 }
-END_TEST
 
 static int64_t but_w(void *user, const cfx_node *n)
 {
@@ -515,7 +507,7 @@ static const char *tag_but_w(void *user, const cfx_node *n)
     return but_w(user, n) ? "w" : "rest";
 }
 
-START_TEST(parts_around_a_write_are_refused)
+TEST_CASE(parts_around_a_write_are_refused)
 {
     static const char *const tags[] = {"rest", "w"};
     cfx_module *gm = parse(writes), *out;
@@ -527,29 +519,5 @@ START_TEST(parts_around_a_write_are_refused)
     assert_failed(CFX_EGRAPH, "Component rest order must be >=");
     cfx_module_unref(gm);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("partition");
-    TCase *c = tcase_create("partition");
-    tcase_add_checked_fixture(c, warm_up, teardown);
-    tcase_add_test(c, nothing_is_fused_across_a_write);
-    tcase_add_test(c, parts_that_write_keep_their_order);
-    tcase_add_test(c, parts_around_a_write_are_refused);
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, partitioner);
-    tcase_add_test(c, partitioner_order_is_the_same_every_time);
-    tcase_add_test(c, partitions_of_long_graphs_take_linear_time);
-    tcase_add_test(c, fuser_pass_deep_model);
-    tcase_add_loop_test(c, fuser_util, 0, sizeof(lists) / sizeof(*lists));
-    tcase_add_test(c, fuser_util_xfail);
-    tcase_add_test(c, support_is_said_by_combining);
-    tcase_add_test(c, partitioning_survives_lack_of_memory);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(partition, .setup = warm_up, .teardown = teardown, .timeout = 120)

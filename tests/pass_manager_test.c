@@ -7,6 +7,7 @@
 #include <cfx/pass_manager.h>
 
 #include "pass_test.h"
+#include "unit.h"
 
 static const char text[] =
     "graph():\n"
@@ -167,7 +168,7 @@ static void assert_list(const char *want)
 
 /* ---- 89: the pass manager ---- */
 
-START_TEST(pass_manager)
+TEST_CASE(pass_manager)
 {
     size_t all;
     manager("a, shrink, dead_code", NULL);
@@ -176,9 +177,8 @@ START_TEST(pass_manager)
     ck_assert_uint_eq(all, 2);
     assert_nodes("x y add output");
 }
-END_TEST
 
-START_TEST(pass_manager_order_by_constraints)
+TEST_CASE(pass_manager_order_by_constraints)
 {
     manager("a, b, c, d", NULL);
     assert_ok(cfx_pass_manager_solve(pm, &err));
@@ -190,11 +190,10 @@ START_TEST(pass_manager_order_by_constraints)
     assert_ok(cfx_pass_manager_run(pm, gm, NULL, &err));
     ck_assert_str_eq(ran, "cdba");
 }
-END_TEST
 
 /* Constraints on passes that are not there are idle; a pass may be there
  * twice. */
-START_TEST(pass_manager_topological_sort)
+TEST_CASE(pass_manager_topological_sort)
 {
     manager("b(x=1), a, b(x=2), a(3)", NULL);
     order("a", "b");
@@ -202,9 +201,8 @@ START_TEST(pass_manager_topological_sort)
     assert_ok(cfx_pass_manager_solve(pm, &err));
     assert_list("a a(3) b(x=1) b(x=2)");
 }
-END_TEST
 
-START_TEST(pass_manager_circular_dependency)
+TEST_CASE(pass_manager_circular_dependency)
 {
     manager("a, b, c", NULL);
     order("a", "b");
@@ -214,7 +212,6 @@ START_TEST(pass_manager_circular_dependency)
                   "following passes: ['a', 'b']");
     ck_assert_str_eq(ran, "");
 }
-END_TEST
 
 static cfx_status has_no_neg(void *user, cfx_module *m, cfx_error *e)
 {
@@ -223,7 +220,7 @@ static cfx_status has_no_neg(void *user, cfx_module *m, cfx_error *e)
                ? cfx_fail(e, CFX_EUSER, "there is a neg") : CFX_OK;
 }
 
-START_TEST(pass_manager_checks)
+TEST_CASE(pass_manager_checks)
 {
     int calls = 0;
     manager("dead_code, a, b", NULL);
@@ -231,9 +228,8 @@ START_TEST(pass_manager_checks)
     assert_ok(cfx_pass_manager_run(pm, gm, NULL, &err));
     ck_assert_int_eq(calls, 3);
 }
-END_TEST
 
-START_TEST(pass_manager_bad_checks)
+TEST_CASE(pass_manager_bad_checks)
 {
     int calls = 0;
     manager("a, b", NULL);
@@ -243,9 +239,8 @@ START_TEST(pass_manager_bad_checks)
                   "after the following passes: []: there is a neg");
     ck_assert_str_eq(ran, "a");
 }
-END_TEST
 
-START_TEST(pass_manager_error)
+TEST_CASE(pass_manager_error)
 {
     manager("a(x=1), b, failing, c", NULL);
     ck_assert_int_eq(cfx_pass_manager_run(pm, gm, NULL, &err),
@@ -255,9 +250,8 @@ START_TEST(pass_manager_error)
                   "'b']: not today");
     ck_assert_str_eq(ran, "ab");
 }
-END_TEST
 
-START_TEST(graphs_are_linted_after_each_pass)
+TEST_CASE(graphs_are_linted_after_each_pass)
 {
     const cfx_pass_manager_options careless = {.size = sizeof(careless),
                                                .no_lint = true};
@@ -270,9 +264,8 @@ START_TEST(graphs_are_linted_after_each_pass)
                   "pass after the following passes: []: Argument 'add' of "
                   "Node 'relu' was used before it has been defined!");
 }
-END_TEST
 
-START_TEST(lists_are_applied_until_nothing_changes)
+TEST_CASE(lists_are_applied_until_nothing_changes)
 {
     const cfx_pass_manager_options o = {.size = sizeof(o), .steps = 5};
     size_t all;
@@ -289,9 +282,8 @@ START_TEST(lists_are_applied_until_nothing_changes)
     ck_assert_str_eq(ran, "sss");
     assert_nodes("x output");
 }
-END_TEST
 
-START_TEST(lists_are_reversed_from_the_end)
+TEST_CASE(lists_are_reversed_from_the_end)
 {
     const cfx_pass_manager_options o = {.size = sizeof(o), .reverse = true};
     manager("a, b, c", &o);
@@ -303,9 +295,8 @@ START_TEST(lists_are_reversed_from_the_end)
                   "pass after the following passes: ['d']: the pass 'shrink' "
                   "is not reversible");
 }
-END_TEST
 
-START_TEST(passes_are_taken_out_and_replaced)
+TEST_CASE(passes_are_taken_out_and_replaced)
 {
     manager("a, b(x=1), c, b", NULL);
     assert_ok(cfx_pass_manager_replace(pm, "b", "d(2)", &err));
@@ -320,7 +311,6 @@ START_TEST(passes_are_taken_out_and_replaced)
     ck_assert_int_eq(cfx_pass_manager_add(pm, "d,,a", &err), CFX_EPARSE);
     assert_failed(CFX_EPARSE, "the name of a pass is missing");
 }
-END_TEST
 
 /* ---- Hooks and snapshots ---- */
 
@@ -353,7 +343,7 @@ static cfx_status after(void *user, cfx_module *m, const cfx_pass_report *r,
     return st;
 }
 
-START_TEST(hooks_see_each_pass_and_the_graph_around_it)
+TEST_CASE(hooks_see_each_pass_and_the_graph_around_it)
 {
     const cfx_pass_manager_options o = {.size = sizeof(o), .before = before,
                                         .after = after};
@@ -366,11 +356,10 @@ START_TEST(hooks_see_each_pass_and_the_graph_around_it)
                      "dead_code: 1 changed, 0 created, 1 erased, 0 replaced; ");
     cfx_graph_free(seen.snapshot);
 }
-END_TEST
 
 /* ---- 90: the observer, and provenance ---- */
 
-START_TEST(graph_transform_observer)
+TEST_CASE(graph_transform_observer)
 {
     cfx_graph_observer o;
     assert_ok(cfx_graph_observer_init(&o, g, &err));
@@ -388,10 +377,9 @@ START_TEST(graph_transform_observer)
     cfx_graph_observer_release(&o);
     assert_ok(cfx_pass_apply(gm, "shrink", false, NULL, &err));
 }
-END_TEST
 
 /* torch.fx's node_source and graph_provenance. */
-START_TEST(new_nodes_inherit_where_their_uses_came_from)
+TEST_CASE(new_nodes_inherit_where_their_uses_came_from)
 {
     cfx_value trace = cfx_str_new(ctx, "model.c:3", 9);
     assert_ok(cfx_node_set_meta(node("add"), "stack_trace", trace, &err));
@@ -405,7 +393,6 @@ START_TEST(new_nodes_inherit_where_their_uses_came_from)
     ck_assert(cfx_value_is_seq(v));
     ck_assert_str_eq(v.u.seq->item[0].u.str->text, "add");
 }
-END_TEST
 
 /* ---- When memory is lacking ---- */
 
@@ -436,37 +423,9 @@ static bool run_in_a_new_context(void)
     return !st;
 }
 
-START_TEST(running_is_clean_when_memory_is_lacking)
+TEST_CASE(running_is_clean_when_memory_is_lacking)
 {
     fail_each_allocation(run_in_a_new_context);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("pass_manager");
-    TCase *tc = tcase_create("pass_manager");
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    tcase_add_checked_fixture(tc, start, stop);
-    tcase_add_test(tc, pass_manager);
-    tcase_add_test(tc, pass_manager_order_by_constraints);
-    tcase_add_test(tc, pass_manager_topological_sort);
-    tcase_add_test(tc, pass_manager_circular_dependency);
-    tcase_add_test(tc, pass_manager_checks);
-    tcase_add_test(tc, pass_manager_bad_checks);
-    tcase_add_test(tc, pass_manager_error);
-    tcase_add_test(tc, graphs_are_linted_after_each_pass);
-    tcase_add_test(tc, lists_are_applied_until_nothing_changes);
-    tcase_add_test(tc, lists_are_reversed_from_the_end);
-    tcase_add_test(tc, passes_are_taken_out_and_replaced);
-    tcase_add_test(tc, hooks_see_each_pass_and_the_graph_around_it);
-    tcase_add_test(tc, graph_transform_observer);
-    tcase_add_test(tc, new_nodes_inherit_where_their_uses_came_from);
-    tcase_add_test(tc, running_is_clean_when_memory_is_lacking);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
-}
+TEST_SUITE(pass_manager, .setup = start, .teardown = stop, .timeout = 60)

@@ -3,6 +3,7 @@
  */
 #define _POSIX_C_SOURCE 200809L
 #include "pass_test.h"
+#include "unit.h"
 
 /* ---- A pass of our own ---- */
 
@@ -64,7 +65,7 @@ static const cfx_pass bare = {
 
 /* ---- The list ---- */
 
-START_TEST(a_bare_status_of_a_pass_is_given_a_sentence)
+TEST_CASE(a_bare_status_of_a_pass_is_given_a_sentence)
 {
     learn();
     assert_ok(cfx_register_pass(ctx, &bare, &err));
@@ -80,9 +81,8 @@ START_TEST(a_bare_status_of_a_pass_is_given_a_sentence)
     assert_ok(cfx_pass_apply(gm, "listen", false, NULL, &err));
     ck_assert_int_eq(err.code, CFX_OK);
 }
-END_TEST
 
-START_TEST(passes_have_a_name_a_doc_and_a_schema_that_reads)
+TEST_CASE(passes_have_a_name_a_doc_and_a_schema_that_reads)
 {
     size_t n = 0;
     for (const cfx_pass *p; (p = cfx_pass_at(ctx, n)); n++) {
@@ -95,9 +95,8 @@ START_TEST(passes_have_a_name_a_doc_and_a_schema_that_reads)
     }
     ck_assert_uint_gt(n, 0);
 }
-END_TEST
 
-START_TEST(passes_of_a_program_are_as_good_as_the_built_in_ones)
+TEST_CASE(passes_of_a_program_are_as_good_as_the_built_in_ones)
 {
     static const cfx_pass better = {
         .abi = CFX_ABI(cfx_pass),
@@ -122,9 +121,8 @@ START_TEST(passes_of_a_program_are_as_good_as_the_built_in_ones)
     ck_assert_ptr_null(cfx_find_pass(ctx, "liste"));
     ck_assert_ptr_null(cfx_find_pass(ctx, "listens"));
 }
-END_TEST
 
-START_TEST(passes_without_a_schema_are_refused)
+TEST_CASE(passes_without_a_schema_are_refused)
 {
     static const cfx_pass none = {.abi = CFX_ABI(cfx_pass), .run = listen_run};
     static const cfx_pass bad = {.abi = CFX_ABI(cfx_pass),
@@ -134,11 +132,10 @@ START_TEST(passes_without_a_schema_are_refused)
     ck_assert_int_eq(cfx_register_pass(ctx, &bad, &err), CFX_EPARSE);
     assert_failed(CFX_EPARSE, "schema 'bad(wrong x)': unknown type");
 }
-END_TEST
 
 /* A table that says nothing, and those of another version and size: they are
  * refused before anything else in them is looked at. */
-START_TEST(tables_of_another_abi_are_refused)
+TEST_CASE(tables_of_another_abi_are_refused)
 {
     const char *const bad = (const char *)(uintptr_t)1;
     const cfx_abi abis[] = {
@@ -158,11 +155,10 @@ START_TEST(tables_of_another_abi_are_refused)
         assert_failed(CFX_EINVAL, "a cfx_pass is of ABI ");
     }
 }
-END_TEST
 
 /* ---- Options ---- */
 
-START_TEST(options_are_bound_by_the_schema)
+TEST_CASE(options_are_bound_by_the_schema)
 {
     learn();
     apply("listen");
@@ -186,9 +182,8 @@ START_TEST(options_are_bound_by_the_schema)
     apply("listen()");
     ck_assert_int_eq(told.calls, 5);
 }
-END_TEST
 
-START_TEST(options_that_do_not_bind_are_refused)
+TEST_CASE(options_that_do_not_bind_are_refused)
 {
     static const struct { const char *text; cfx_status code; const char *why; }
     bad[] = {
@@ -223,9 +218,8 @@ START_TEST(options_that_do_not_bind_are_refused)
     }
     ck_assert_int_eq(told.calls, 0);
 }
-END_TEST
 
-START_TEST(only_reversible_passes_are_reversed)
+TEST_CASE(only_reversible_passes_are_reversed)
 {
     learn();
     assert_ok(cfx_pass_apply(gm, "listen", true, NULL, &err));
@@ -240,9 +234,8 @@ START_TEST(only_reversible_passes_are_reversed)
     assert_failed(CFX_EINVAL, "a Net has no graph");
     cfx_module_unref(plain);
 }
-END_TEST
 
-START_TEST(texts_of_several_passes_are_split_outside_of_brackets)
+TEST_CASE(texts_of_several_passes_are_split_outside_of_brackets)
 {
     static const char *const want[] = {"a", "b(x=[1, 2], y=',)')", "c ( )",
                                        "", "d"};
@@ -257,7 +250,6 @@ START_TEST(texts_of_several_passes_are_split_outside_of_brackets)
     }
     ck_assert_ptr_null(at);
 }
-END_TEST
 
 /* ---- Help for passes ---- */
 
@@ -281,7 +273,7 @@ static cfx_status keep_run(cfx_pass_call *p)
     return CFX_OK;
 }
 
-START_TEST(weights_without_numbers_are_missed_by_name)
+TEST_CASE(weights_without_numbers_are_missed_by_name)
 {
     static const cfx_pass weigh = {
         .abi = CFX_ABI(cfx_pass),
@@ -327,7 +319,6 @@ START_TEST(weights_without_numbers_are_missed_by_name)
     ck_assert(cfx_module_state(gm, "_folded_1")->is_buffer);
     assert_nodes("_folded_1 _folded_0 x fc output");
 }
-END_TEST
 
 /* ---- When memory is lacking ---- */
 
@@ -358,33 +349,9 @@ static bool apply_in_a_new_context(void)
     return !st;
 }
 
-START_TEST(applying_is_clean_when_memory_is_lacking)
+TEST_CASE(applying_is_clean_when_memory_is_lacking)
 {
     fail_each_allocation(apply_in_a_new_context);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("pass");
-    TCase *tc = tcase_create("pass");
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, a_bare_status_of_a_pass_is_given_a_sentence);
-    tcase_add_test(tc, passes_have_a_name_a_doc_and_a_schema_that_reads);
-    tcase_add_test(tc, passes_of_a_program_are_as_good_as_the_built_in_ones);
-    tcase_add_test(tc, passes_without_a_schema_are_refused);
-    tcase_add_test(tc, tables_of_another_abi_are_refused);
-    tcase_add_test(tc, options_are_bound_by_the_schema);
-    tcase_add_test(tc, options_that_do_not_bind_are_refused);
-    tcase_add_test(tc, only_reversible_passes_are_reversed);
-    tcase_add_test(tc, texts_of_several_passes_are_split_outside_of_brackets);
-    tcase_add_test(tc, weights_without_numbers_are_missed_by_name);
-    tcase_add_test(tc, applying_is_clean_when_memory_is_lacking);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
-}
+TEST_SUITE(pass, .setup = setup, .teardown = teardown, .timeout = 60)

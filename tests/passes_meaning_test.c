@@ -6,6 +6,7 @@
 #include <cfx/compare.h>
 
 #include "pass_test.h"
+#include "unit.h"
 
 #define LINEAR(name)                                                          \
     "  (" name "): Linear(in_features=3, out_features=3, bias=True)\n"
@@ -212,7 +213,7 @@ static void check(int i, const char *pass, bool told)
     cfx_value_unref(after);
 }
 
-START_TEST(passes_keep_the_meaning_of_graphs_that_share_memory)
+TEST_EACH(passes_keep_the_meaning_of_graphs_that_share_memory, NMODELS)
 {
     static const char *const more[] = {
         "normalize(tensors=True)", "normalize(to=aten)",
@@ -233,20 +234,5 @@ START_TEST(passes_keep_the_meaning_of_graphs_that_share_memory)
         check(_i, more[k], true);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("passes_meaning");
-    TCase *tc = tcase_create("passes_meaning");
-    suite_add_tcase(s, tc);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_loop_test(tc, passes_keep_the_meaning_of_graphs_that_share_memory,
-                        0, NMODELS);
-    SRunner *runner = srunner_create(s);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(passes_meaning, .setup = setup, .teardown = teardown, .timeout = 60)

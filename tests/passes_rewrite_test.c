@@ -7,6 +7,7 @@
 #include <cfx/ops.h>
 
 #include "pass_test.h"
+#include "unit.h"
 
 #define NET                                                                   \
     "Net(\n"                                                                  \
@@ -24,7 +25,7 @@ static const char *target(const char *name)
 
 /* ---- Inlining ---- */
 
-START_TEST(modules_become_what_their_forward_does)
+TEST_CASE(modules_become_what_their_forward_does)
 {
     model(NET GRAPH IN("x") MOD("y", "fc", "%x,") MOD("z", "act", "%y,")
           MOD("d", "drop", "%z,") OUT("d"));
@@ -46,9 +47,8 @@ START_TEST(modules_become_what_their_forward_does)
     apply("inline_modules");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
-START_TEST(modules_are_inlined_by_type_and_path)
+TEST_CASE(modules_are_inlined_by_type_and_path)
 {
     const char *text = NET GRAPH IN("x") MOD("y", "fc", "%x,")
         MOD("z", "act", "%y,") MOD("n", "norm", "%z,") OUT("n");
@@ -61,11 +61,10 @@ START_TEST(modules_are_inlined_by_type_and_path)
     apply("inline_modules(paths=['nothing'])");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
 /* ---- 90: graph_provenance ---- */
 
-START_TEST(new_nodes_inherit_from_the_module_call)
+TEST_CASE(new_nodes_inherit_from_the_module_call)
 {
     model(NET GRAPH IN("x") MOD("y", "fc", "%x,") OUT("y"));
     cfx_value v = cfx_str_new(ctx, "model.py:3", 10);
@@ -81,11 +80,10 @@ START_TEST(new_nodes_inherit_from_the_module_call)
     ck_assert_str_eq(v.u.seq->item[0].u.str->text, "y");
     ck_assert_str_eq(node("linear")->type->text, "torch.Tensor");
 }
-END_TEST
 
 /* ---- Decompositions ---- */
 
-START_TEST(calls_become_core_operators)
+TEST_CASE(calls_become_core_operators)
 {
     model(GRAPH IN("x") FN("a", "torch.nn.functional.silu", "%x,")
           ME("b", "square", "%a,")
@@ -99,7 +97,6 @@ START_TEST(calls_become_core_operators)
     apply("decompose");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
 /* What comes of a decomposition is decomposed in turn. */
 static cfx_value twice_silu(cfx_scope *s, const cfx_value *in)
@@ -123,7 +120,7 @@ static bool skip_b(void *user, const cfx_node *n)
     return !strcmp(n->name, "b");
 }
 
-START_TEST(tables_of_programs_come_first)
+TEST_CASE(tables_of_programs_come_first)
 {
     static const cfx_decomposition table[] = {
         {"aten.gelu.default", twice_silu},
@@ -142,9 +139,8 @@ START_TEST(tables_of_programs_come_first)
     assert_ok(cfx_decompose(gm, &o, &all, &err));
     assert_nodes("x silu silu_1 b output");
 }
-END_TEST
 
-START_TEST(tables_that_make_no_sense_are_refused)
+TEST_CASE(tables_that_make_no_sense_are_refused)
 {
     static const cfx_decomposition unknown[] = {{"aten.frob.default", mine}};
     static const cfx_decomposition loop[] = {{"aten.relu.default", itself}};
@@ -158,7 +154,6 @@ START_TEST(tables_that_make_no_sense_are_refused)
     assert_failed(CFX_EINVAL, "decompose: torch.relu leads to itself");
     assert_ok(cfx_graph_lint(g, &err));
 }
-END_TEST
 
 static void set_shape(const char *name, int rank, int64_t a, int64_t b)
 {
@@ -170,7 +165,7 @@ static void set_shape(const char *name, int rank, int64_t a, int64_t b)
     cfx_tensor_unref(t);
 }
 
-START_TEST(what_needs_a_rank_waits_for_one)
+TEST_CASE(what_needs_a_rank_waits_for_one)
 {
     const char *text = NET GRAPH IN("x") AT("w", "fc.weight")
         AT("b", "fc.bias") FN("y", "torch.nn.functional.linear", "%x, %w, %b")
@@ -187,10 +182,9 @@ START_TEST(what_needs_a_rank_waits_for_one)
     ck_assert_int_eq(cfx_node_meta(node("addmm"), "tensor_meta").kind,
                      CFX_TENSOR);
 }
-END_TEST
 
 /* A write through a view must be seen. */
-START_TEST(views_that_are_written_to_are_not_decomposed)
+TEST_CASE(views_that_are_written_to_are_not_decomposed)
 {
     model(GRAPH IN("x") FN("v", "torch.flatten", "%x, 1")
           ME("w", "add_", "%v, 1") FN("u", "torch.relu_", "%x,")
@@ -203,10 +197,9 @@ START_TEST(views_that_are_written_to_are_not_decomposed)
     apply("decompose");
     assert_nodes("x sigmoid mul y w output");
 }
-END_TEST
 
 /* A write that only its own result shows is none. */
-START_TEST(writes_that_nobody_sees_become_new_results)
+TEST_CASE(writes_that_nobody_sees_become_new_results)
 {
     model(GRAPH IN("x") FN("a", "torch.neg", "%x,") ME("r", "relu_", "%a,")
           FNK("s", "torch.nn.functional.silu", "%r,", "inplace: True")
@@ -219,7 +212,6 @@ START_TEST(writes_that_nobody_sees_become_new_results)
     apply("decompose");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
 /* ---- One order, one naming ---- */
 
@@ -233,7 +225,7 @@ static char *canonical(const char *text)
     return first;
 }
 
-START_TEST(graphs_that_are_the_same_look_the_same)
+TEST_CASE(graphs_that_are_the_same_look_the_same)
 {
     char *a = canonical(NET GRAPH IN("x") FN("b", "torch.relu", "%x,")
         AT("w", "fc.weight") AT("v", "fc.bias")
@@ -250,10 +242,9 @@ START_TEST(graphs_that_are_the_same_look_the_same)
     free(a);
     free(b);
 }
-END_TEST
 
 /* Calls stay on their side of what writes. */
-START_TEST(canonical_order_respects_effects)
+TEST_CASE(canonical_order_respects_effects)
 {
     model(GRAPH IN("x") FN("n", "torch.neg", "%x,")
           ME("w", "add_", "%x, 1") FN("a", "torch.abs", "%x,")
@@ -262,9 +253,8 @@ START_TEST(canonical_order_respects_effects)
     apply("canonicalize");
     assert_nodes("x neg add_ abs_1 rand_like rand_like_1 ceil output");
 }
-END_TEST
 
-START_TEST(canonical_graphs_keep_meta_and_types)
+TEST_CASE(canonical_graphs_keep_meta_and_types)
 {
     model(GRAPH IN("x") FN("foo", "torch.neg", "%x,") OUT("foo"));
     assert_ok(cfx_node_set_meta(node("foo"), "k", cfx_int(3), &err));
@@ -275,7 +265,6 @@ START_TEST(canonical_graphs_keep_meta_and_types)
     ck_assert_str_eq(node("neg")->type->text, "torch.Tensor");
     ck_assert_ptr_eq(cfx_graph_owning_module(g), gm);
 }
-END_TEST
 
 /* ---- 88: writing in place ---- */
 
@@ -287,7 +276,7 @@ static void shapes(void)
             set_shape(n->name, 2, 2, 3);
 }
 
-START_TEST(reinplace_basic)
+TEST_CASE(reinplace_basic)
 {
     model(GRAPH IN("x") FN("a", "torch.neg", "%x,")
           FN("b", "torch.add", "%a, 1") ME("c", "relu", "%b,") OUT("c"));
@@ -301,10 +290,9 @@ START_TEST(reinplace_basic)
     ck_assert_int_eq(node("b")->op, CFX_CALL_METHOD);
     ck_assert_str_eq(target("c"), "relu_");
 }
-END_TEST
 
 /* A call that says that it is not in place says that it is. */
-START_TEST(reinplace_changes_the_argument_where_there_is_one)
+TEST_CASE(reinplace_changes_the_argument_where_there_is_one)
 {
     model(GRAPH IN("x") ME("a", "cos", "%x,")
           FNK("b", "torch.nn.functional.relu", "%a,", "inplace: False")
@@ -317,9 +305,8 @@ START_TEST(reinplace_changes_the_argument_where_there_is_one)
     ck_assert(node("b")->kwargs[1].u.i == 1);
     ck_assert(node("c")->args[3].u.i == 1);
 }
-END_TEST
 
-START_TEST(reinplace_with_view)
+TEST_CASE(reinplace_with_view)
 {
     model(GRAPH IN("x") FN("a", "torch.neg", "%x,")
           ME("v", "view", "%a, -1") FN("b", "torch.add", "%a, 1")
@@ -329,9 +316,8 @@ START_TEST(reinplace_with_view)
     apply("reinplace");
     ck_assert_str_eq(target("b"), "torch.add");
 }
-END_TEST
 
-START_TEST(reinplace_different_metadata)
+TEST_CASE(reinplace_different_metadata)
 {
     model(GRAPH IN("x") FN("a", "torch.neg", "%x,")
           FN("b", "torch.ge", "%a, 1") FN("c", "torch.add", "%b, 1")
@@ -348,9 +334,8 @@ START_TEST(reinplace_different_metadata)
     ck_assert_str_eq(target("c"), "torch.add");
     ck_assert_str_eq(target("d"), "abs_");
 }
-END_TEST
 
-START_TEST(reinplace_overlapping_memory)
+TEST_CASE(reinplace_overlapping_memory)
 {
     cfx_tensor *t;
     cfx_dim shape[] = {cfx_dim_int(2), cfx_dim_int(3)};
@@ -369,9 +354,8 @@ START_TEST(reinplace_overlapping_memory)
     ck_assert_str_eq(target("c"), "neg_");
     ck_assert_str_eq(target("d"), "torch.add");
 }
-END_TEST
 
-START_TEST(reinplace_index_mutation)
+TEST_CASE(reinplace_index_mutation)
 {
     model(NET GRAPH IN("x") AT("w", "fc.weight")
           FN("a", "torch.add", "%w, 1") FN("b", "torch.add", "%x, 1")
@@ -384,12 +368,11 @@ START_TEST(reinplace_index_mutation)
     ck_assert_str_eq(target("c"), "torch.mul");
     ck_assert_str_eq(target("d"), "add_");
 }
-END_TEST
 
 /* ---- 95: meta_tracer ---- */
 
 /* Shapes follow through what a pass writes. */
-START_TEST(new_nodes_have_the_shapes_of_those_they_replace)
+TEST_CASE(new_nodes_have_the_shapes_of_those_they_replace)
 {
     model(NET GRAPH IN("x") MOD("y", "fc", "%x,") OUT("y"));
     set_shape("x", 2, 4, 3);
@@ -399,37 +382,5 @@ START_TEST(new_nodes_have_the_shapes_of_those_they_replace)
     ck_assert_int_eq(v.kind, CFX_TENSOR);
     ck_assert_int_eq(cfx_tensor_size(v.u.tensor, 0), 4);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("passes_rewrite");
-    TCase *tc = tcase_create("passes_rewrite");
-    tcase_set_timeout(tc, 60);
-    suite_add_tcase(s, tc);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_test(tc, modules_become_what_their_forward_does);
-    tcase_add_test(tc, modules_are_inlined_by_type_and_path);
-    tcase_add_test(tc, new_nodes_inherit_from_the_module_call);
-    tcase_add_test(tc, calls_become_core_operators);
-    tcase_add_test(tc, tables_of_programs_come_first);
-    tcase_add_test(tc, tables_that_make_no_sense_are_refused);
-    tcase_add_test(tc, what_needs_a_rank_waits_for_one);
-    tcase_add_test(tc, writes_that_nobody_sees_become_new_results);
-    tcase_add_test(tc, views_that_are_written_to_are_not_decomposed);
-    tcase_add_test(tc, graphs_that_are_the_same_look_the_same);
-    tcase_add_test(tc, canonical_order_respects_effects);
-    tcase_add_test(tc, canonical_graphs_keep_meta_and_types);
-    tcase_add_test(tc, reinplace_basic);
-    tcase_add_test(tc, reinplace_changes_the_argument_where_there_is_one);
-    tcase_add_test(tc, reinplace_with_view);
-    tcase_add_test(tc, reinplace_different_metadata);
-    tcase_add_test(tc, reinplace_overlapping_memory);
-    tcase_add_test(tc, reinplace_index_mutation);
-    tcase_add_test(tc, new_nodes_have_the_shapes_of_those_they_replace);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
-}
+TEST_SUITE(passes_rewrite, .setup = setup, .teardown = teardown, .timeout = 60)

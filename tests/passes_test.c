@@ -6,6 +6,7 @@
 #include <cfx/fold_constants.h>
 
 #include "pass_test.h"
+#include "unit.h"
 
 static void cse(const char *text, size_t merged)
 {
@@ -18,21 +19,19 @@ static void cse(const char *text, size_t merged)
 
 /* ---- 85: common subexpressions ---- */
 
-START_TEST(cse_nochange)
+TEST_CASE(cse_nochange)
 {
     cse(GRAPH IN("x") FN("a", "operator.add", "%x, 1,")
         FN("b", "operator.add", "%x, %a,") FN("c", "operator.add", "%a, %b,")
         OUT("c"), 0);
 }
-END_TEST
 
-START_TEST(cse_empty)
+TEST_CASE(cse_empty)
 {
     cse(GRAPH IN("x") OUT("None"), 0);
 }
-END_TEST
 
-START_TEST(cse_immutable_list_type)
+TEST_CASE(cse_immutable_list_type)
 {
     cse(GRAPH IN("x") FNK("a", "torch.sum", "%x,", "dim: [1]")
         FNK("b", "torch.sum", "%x,", "dim: [1]")
@@ -40,44 +39,39 @@ START_TEST(cse_immutable_list_type)
         OUT("(a, b, c, d)"), 2);
     assert_nodes("x a c output");
 }
-END_TEST
 
-START_TEST(cse_nested_immutable_list_type)
+TEST_CASE(cse_nested_immutable_list_type)
 {
     cse(GRAPH IN("x") FN("a", "torch.cat", "[%x, %x],")
         FN("b", "torch.cat", "[%x, %x],") FN("c", "torch.cat", "[%x],")
         OUT("(a, b, c)"), 1);
 }
-END_TEST
 
-START_TEST(cse_simple)
+TEST_CASE(cse_simple)
 {
     cse(GRAPH IN("x") ME("a", "cos", "%x,") ME("b", "cos", "%x,")
         FN("c", "operator.add", "%a, %a") FN("d", "operator.add", "%b, %b")
         FN("e", "operator.add", "%c, %d") OUT("e"), 2);
     assert_nodes("x a c e output");
 }
-END_TEST
 
-START_TEST(cse_simple_2)
+TEST_CASE(cse_simple_2)
 {
     cse(GRAPH IN("x") ME("a", "cos", "%x,") ME("b", "sin", "%x,")
         ME("c", "cos", "%x,") ME("d", "sin", "%c,") ME("e", "sin", "%a,")
         OUT("(a, b, c, d, e)"), 2);
     assert_nodes("x a b d output");
 }
-END_TEST
 
-START_TEST(cse_two_args)
+TEST_CASE(cse_two_args)
 {
     cse(GRAPH IN("x") FNK("a", "torch.sum", "%x,", "dim: 1")
         FNK("b", "torch.sum", "%x,", "dim: 1")
         FNK("c", "torch.sum", "%x,", "dim: 0") OUT("(a, b, c)"), 1);
 }
-END_TEST
 
 /* Equal only once defaults are written out. */
-START_TEST(cse_two_args_default)
+TEST_CASE(cse_two_args_default)
 {
     const char *text = GRAPH IN("x")
         FNK("a", "torch.sum", "%x,", "dim: 1, keepdim: False")
@@ -89,26 +83,23 @@ START_TEST(cse_two_args_default)
     apply("common_subexpressions");
     ck_assert_uint_eq(changed, 2);
 }
-END_TEST
 
-START_TEST(cse_multiple_same_ops)
+TEST_CASE(cse_multiple_same_ops)
 {
     cse(GRAPH IN("x") FN("a", "torch.sum", "%x,") FN("b", "torch.sum", "%x,")
         FN("c", "torch.sum", "%x,") FN("d", "torch.sum", "%x,")
         FN("e", "operator.add", "%a, %b") FN("f", "operator.add", "%c, %d")
         OUT("(e, f)"), 4);
 }
-END_TEST
 
-START_TEST(cse_kwarg)
+TEST_CASE(cse_kwarg)
 {
     cse(GRAPH IN("x") FNK("a", "torch.std", "%x,", "dim: 1, keepdim: True")
         FNK("b", "torch.std", "%x,", "keepdim: True, dim: 1")
         OUT("(a, b)"), 1);
 }
-END_TEST
 
-START_TEST(cse_random)
+TEST_CASE(cse_random)
 {
     cse(GRAPH IN("x") FN("a", "torch.rand_like", "%x,")
         FN("b", "torch.rand_like", "%x,") FN("c", "torch.randn", "4,")
@@ -120,9 +111,8 @@ START_TEST(cse_random)
         OUT("(a, b, c, d, e, f, g, h)"), 1);
     assert_nodes("x a b c d e f g output");
 }
-END_TEST
 
-START_TEST(literals_of_different_types_are_different)
+TEST_CASE(literals_of_different_types_are_different)
 {
     cse(GRAPH IN("x") FN("a", "operator.add", "%x, 1")
         FN("b", "operator.add", "%x, 1.0") FN("c", "operator.add", "%x, True")
@@ -130,9 +120,8 @@ START_TEST(literals_of_different_types_are_different)
         FN("f", "operator.mul", "%x, nan") FN("g", "operator.mul", "%x, nan")
         OUT("(a, b, c, d, e, f, g)"), 1);
 }
-END_TEST
 
-START_TEST(modules_attributes_and_methods_are_merged)
+TEST_CASE(modules_attributes_and_methods_are_merged)
 {
     cse("Net(\n  (fc): Linear(in_features=2, out_features=2, bias=True)\n"
         "  (drop): Dropout(p=0.5, inplace=False)\n)\n\n"
@@ -149,10 +138,9 @@ START_TEST(modules_attributes_and_methods_are_merged)
     apply("common_subexpressions");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
 /* x is written to between a and c, and b is written to itself. */
-START_TEST(nothing_is_merged_across_a_write)
+TEST_CASE(nothing_is_merged_across_a_write)
 {
     cse(GRAPH IN("x") IN("y") FN("a", "torch.relu", "%x,")
         FN("p", "torch.neg", "%y,") ME("w", "add_", "%x, 1")
@@ -172,11 +160,10 @@ START_TEST(nothing_is_merged_across_a_write)
         FNK("w", "torch.mul", "%y, 2", "out: %x") FN("b", "torch.relu", "%x,")
         OUT("(a, b, w)"), 0);
 }
-END_TEST
 
 /* ---- 86: dead code; the rest is in the tests of graphs ---- */
 
-START_TEST(dead_code_keeps_what_writes_or_is_random)
+TEST_CASE(dead_code_keeps_what_writes_or_is_random)
 {
     const char *text = GRAPH IN("x") FN("a", "torch.relu", "%x,")
         FN("b", "torch.neg", "%a,") ME("w", "add_", "%x, 1")
@@ -189,7 +176,6 @@ START_TEST(dead_code_keeps_what_writes_or_is_random)
     apply("dead_code(random=True)");
     assert_nodes("x w o output");
 }
-END_TEST
 
 /* ---- 87: constant folding ---- */
 
@@ -229,7 +215,7 @@ static void assert_same(cfx_value a, cfx_value b)
     cfx_value_unref(b);
 }
 
-START_TEST(const_fold_basic_two_attr)
+TEST_CASE(const_fold_basic_two_attr)
 {
     model(folded);
     assert_ok(cfx_module_randomize(gm, 1, &err));
@@ -249,18 +235,16 @@ START_TEST(const_fold_basic_two_attr)
     apply("constant_folding");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
-START_TEST(const_fold_noop)
+TEST_CASE(const_fold_noop)
 {
     model(GRAPH IN("x") FN("a", "torch.relu", "%x,") OUT("a"));
     apply("constant_folding");
     ck_assert_uint_eq(changed, 0);
     assert_nodes("x a output");
 }
-END_TEST
 
-START_TEST(const_fold_module_attr)
+TEST_CASE(const_fold_module_attr)
 {
     model("Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n"
           "  (act): ReLU()\n)\n\n"
@@ -270,9 +254,8 @@ START_TEST(const_fold_module_attr)
     apply("constant_folding");
     assert_nodes("x w _folded_0 y output");
 }
-END_TEST
 
-START_TEST(const_fold_unused_placeholder)
+TEST_CASE(const_fold_unused_placeholder)
 {
     model("Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n"
           ")\n\n" GRAPH IN("x") IN("z") AT("w", "fc.weight")
@@ -281,9 +264,8 @@ START_TEST(const_fold_unused_placeholder)
     apply("constant_folding");
     assert_nodes("x z _folded_0 output");
 }
-END_TEST
 
-START_TEST(const_fold_two_and_three_outputs)
+TEST_CASE(const_fold_two_and_three_outputs)
 {
     model("Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n"
           ")\n\n" GRAPH IN("x") AT("w", "fc.weight")
@@ -293,10 +275,9 @@ START_TEST(const_fold_two_and_three_outputs)
     apply("constant_folding");
     assert_nodes("x _folded_1 _folded_0 y output");
 }
-END_TEST
 
 /* Names and targets; what needs a skipped node stays, too. */
-START_TEST(const_fold_skip_folding)
+TEST_CASE(const_fold_skip_folding)
 {
     model(folded);
     assert_ok(cfx_module_randomize(gm, 1, &err));
@@ -307,9 +288,8 @@ START_TEST(const_fold_skip_folding)
     apply("constant_folding(skip=['operator.mul', 'c'])");
     assert_nodes("x _folded_0 s b c m y output");
 }
-END_TEST
 
-START_TEST(const_fold_retain_node_meta)
+TEST_CASE(const_fold_retain_node_meta)
 {
     model(folded);
     assert_ok(cfx_module_randomize(gm, 1, &err));
@@ -321,9 +301,8 @@ START_TEST(const_fold_retain_node_meta)
     ck_assert_int_eq(v.kind, CFX_STR);
     ck_assert_str_eq(v.u.str->text, "here");
 }
-END_TEST
 
-START_TEST(const_fold_needs_only_the_weights_it_computes_with)
+TEST_CASE(const_fold_needs_only_the_weights_it_computes_with)
 {
     model(folded);
     ck_assert_int_eq(cfx_pass_apply(gm, "constant_folding", false, NULL, &err),
@@ -336,11 +315,10 @@ START_TEST(const_fold_needs_only_the_weights_it_computes_with)
     apply("constant_folding");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
 /* Numbers become literals; lists of tensors that are needed whole stay, with
  * what they are made of. */
-START_TEST(const_fold_makes_literals_of_numbers)
+TEST_CASE(const_fold_makes_literals_of_numbers)
 {
     model("Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n"
           ")\n\n" GRAPH IN("x") AT("w", "fc.weight") ME("n", "size", "%w, 1")
@@ -360,9 +338,8 @@ START_TEST(const_fold_makes_literals_of_numbers)
     apply("constant_folding");
     assert_nodes("x w r s _folded_1 _folded_0 y output");
 }
-END_TEST
 
-START_TEST(const_fold_leaves_what_is_written_random_or_large)
+TEST_CASE(const_fold_leaves_what_is_written_random_or_large)
 {
     model("Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n"
           ")\n\n" GRAPH IN("x") AT("w", "fc.weight")
@@ -374,7 +351,6 @@ START_TEST(const_fold_leaves_what_is_written_random_or_large)
     apply("constant_folding(max_bytes=100)");
     assert_nodes("x w r q a z _folded_0 output");
 }
-END_TEST
 
 static bool skip_adds(void *user, const cfx_node *n)
 {
@@ -382,7 +358,7 @@ static bool skip_adds(void *user, const cfx_node *n)
     return !strcmp(n->target.u.str->text, "operator.add");
 }
 
-START_TEST(const_fold_asks_a_function_what_to_skip)
+TEST_CASE(const_fold_asks_a_function_what_to_skip)
 {
     int calls = 0;
     size_t all;
@@ -394,11 +370,10 @@ START_TEST(const_fold_asks_a_function_what_to_skip)
     ck_assert_int_gt(calls, 3);
     assert_nodes("x constant0 b c m y output");
 }
-END_TEST
 
 /* ---- 91: one spelling ---- */
 
-START_TEST(normalize_args)
+TEST_CASE(normalize_args)
 {
     model(GRAPH IN("x") ME("a", "relu", "%x,") ME("b", "sum", "%a, 1")
           FN("c", "torch.clamp", "%b, 0") ME("v", "view", "%c, 2, -1")
@@ -443,10 +418,9 @@ START_TEST(normalize_args)
                                     &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "normalize: to is 'jax', not 'torch' or 'aten'");
 }
-END_TEST
 
 /* x + 1 may add numbers, unless x is known to be a tensor. */
-START_TEST(normalize_binary_operators)
+TEST_CASE(normalize_binary_operators)
 {
     const char *text = GRAPH IN("x") FN("a", "operator.add", "%x, 1")
         ME("r", "relu", "%x,") FN("b", "operator.mul", "%r, %x")
@@ -465,9 +439,8 @@ START_TEST(normalize_binary_operators)
     ck_assert_str_eq(node("a")->target.u.str->text, "torch.add");
     ck_assert_str_eq(node("e")->target.u.str->text, "operator.add");
 }
-END_TEST
 
-START_TEST(normalize_args_preserve_meta_and_type)
+TEST_CASE(normalize_args_preserve_meta_and_type)
 {
     model(GRAPH IN("x") "    %a : torch.Tensor [num_users=1] = call_method["
           "target=relu](args = (%x,), kwargs = {})\n" OUT("a"));
@@ -477,9 +450,8 @@ START_TEST(normalize_args_preserve_meta_and_type)
     ck_assert_str_eq(node("a")->type->text, "torch.Tensor");
     ck_assert_int_eq(cfx_node_meta(node("a"), "my_key").u.i, 7);
 }
-END_TEST
 
-START_TEST(replace_target_nodes_with)
+TEST_CASE(replace_target_nodes_with)
 {
     model(GRAPH IN("x") FN("a", "operator.add", "%x, %x")
           ME("b", "add", "%a, 1") FN("c", "operator.add", "%b, 1") OUT("c"));
@@ -493,7 +465,6 @@ START_TEST(replace_target_nodes_with)
                                     NULL, &err), CFX_EINVAL);
     assert_failed(CFX_EINVAL, "replace_targets: 'a' is no opcode");
 }
-END_TEST
 
 /* ---- 92: types ---- */
 
@@ -503,7 +474,7 @@ static const char *type_of(const char *name)
     return type ? type->text : "";
 }
 
-START_TEST(annotate_returns_with_schema)
+TEST_CASE(annotate_returns_with_schema)
 {
     model("Net(\n  (fc): Linear(in_features=3, out_features=2, bias=True)\n"
           ")\n\n" GRAPH IN("x") MOD("a", "fc", "%x,") AT("w", "fc.weight")
@@ -527,9 +498,8 @@ START_TEST(annotate_returns_with_schema)
     apply("annotate_returns");
     ck_assert_uint_eq(changed, 0);
 }
-END_TEST
 
-START_TEST(annotate_getitem_node)
+TEST_CASE(annotate_getitem_node)
 {
     static const struct { const char *type; int index; const char *want; }
     cases[] = {
@@ -555,11 +525,10 @@ START_TEST(annotate_getitem_node)
         ck_assert_str_eq(type_of("i"), cases[i].want);
     }
 }
-END_TEST
 
 /* ---- Order ---- */
 
-START_TEST(legalize_moves_only_what_must_move)
+TEST_CASE(legalize_moves_only_what_must_move)
 {
     model(GRAPH IN("x") FN("a", "torch.relu", "%x,") FN("b", "torch.neg",
           "%a,") FN("c", "torch.abs", "%x,") OUT("(b, c)"));
@@ -571,9 +540,8 @@ START_TEST(legalize_moves_only_what_must_move)
     assert_nodes("x a b c output");
     ck_assert_uint_eq(changed, 1);
 }
-END_TEST
 
-START_TEST(legalize_refuses_cycles)
+TEST_CASE(legalize_refuses_cycles)
 {
     model(GRAPH IN("x") FN("a", "torch.relu", "%x,") FN("b", "torch.neg",
           "%a,") OUT("b"));
@@ -584,7 +552,6 @@ START_TEST(legalize_refuses_cycles)
     assert_failed(CFX_EGRAPH, "Input graph has cycles, unable to add [a, b, "
                   "output]");
 }
-END_TEST
 
 /* ---- For all ---- */
 
@@ -626,7 +593,7 @@ static bool apply_to_busy(void)
     return !st;
 }
 
-START_TEST(passes_are_clean_when_memory_is_lacking)
+TEST_CASE(passes_are_clean_when_memory_is_lacking)
 {
     char name[64];
     for (size_t i = 0; cfx_pass_at(ctx, i); i++) {
@@ -642,10 +609,9 @@ START_TEST(passes_are_clean_when_memory_is_lacking)
     pass_text = "normalize(to=aten, tensors=True)";
     fail_each_allocation(apply_to_busy);
 }
-END_TEST
 
 /* Sixty thousand nodes: what is quadratic takes minutes. */
-START_TEST(passes_take_time_in_proportion_to_the_graph)
+TEST_CASE(passes_take_time_in_proportion_to_the_graph)
 {
     enum { N = 60000 };
     for (size_t i = 0; cfx_pass_at(ctx, i); i++) {
@@ -672,54 +638,5 @@ START_TEST(passes_take_time_in_proportion_to_the_graph)
         assert_ok(cfx_graph_lint(g, &err));
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("passes");
-    TCase *tc = tcase_create("passes");
-    suite_add_tcase(s, tc);
-    tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_set_timeout(tc, 60);
-    tcase_add_test(tc, cse_nochange);
-    tcase_add_test(tc, cse_empty);
-    tcase_add_test(tc, cse_immutable_list_type);
-    tcase_add_test(tc, cse_nested_immutable_list_type);
-    tcase_add_test(tc, cse_simple);
-    tcase_add_test(tc, cse_simple_2);
-    tcase_add_test(tc, cse_two_args);
-    tcase_add_test(tc, cse_two_args_default);
-    tcase_add_test(tc, cse_multiple_same_ops);
-    tcase_add_test(tc, cse_kwarg);
-    tcase_add_test(tc, cse_random);
-    tcase_add_test(tc, literals_of_different_types_are_different);
-    tcase_add_test(tc, modules_attributes_and_methods_are_merged);
-    tcase_add_test(tc, nothing_is_merged_across_a_write);
-    tcase_add_test(tc, dead_code_keeps_what_writes_or_is_random);
-    tcase_add_test(tc, const_fold_basic_two_attr);
-    tcase_add_test(tc, const_fold_noop);
-    tcase_add_test(tc, const_fold_module_attr);
-    tcase_add_test(tc, const_fold_unused_placeholder);
-    tcase_add_test(tc, const_fold_two_and_three_outputs);
-    tcase_add_test(tc, const_fold_skip_folding);
-    tcase_add_test(tc, const_fold_retain_node_meta);
-    tcase_add_test(tc, const_fold_needs_only_the_weights_it_computes_with);
-    tcase_add_test(tc, const_fold_makes_literals_of_numbers);
-    tcase_add_test(tc, const_fold_leaves_what_is_written_random_or_large);
-    tcase_add_test(tc, const_fold_asks_a_function_what_to_skip);
-    tcase_add_test(tc, normalize_args);
-    tcase_add_test(tc, normalize_binary_operators);
-    tcase_add_test(tc, normalize_args_preserve_meta_and_type);
-    tcase_add_test(tc, replace_target_nodes_with);
-    tcase_add_test(tc, annotate_returns_with_schema);
-    tcase_add_test(tc, annotate_getitem_node);
-    tcase_add_test(tc, legalize_moves_only_what_must_move);
-    tcase_add_test(tc, legalize_refuses_cycles);
-    tcase_add_test(tc, passes_are_clean_when_memory_is_lacking);
-    tcase_add_test(tc, passes_take_time_in_proportion_to_the_graph);
-    SRunner *sr = srunner_create(s);
-    srunner_run_all(sr, CK_NORMAL);
-    int failed = srunner_ntests_failed(sr);
-    srunner_free(sr);
-    return failed != 0;
-}
+TEST_SUITE(passes, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -10,6 +10,6 @@ case ${1:-}${CFX_ZOO_MODELS:-few} in
 *)  models=$few ;;
 esac
 # shellcheck disable=SC2086
-exec ${CFX_EMULATOR:-} "$builddir/tests/passes_zoo_test" "$CFX_ZOO" \
+exec ${CFX_EMULATOR:-} "$builddir/tests/zoo_tests" passes_zoo "$CFX_ZOO" \
     "$srcdir/tests/golden/zoo" "$srcdir/tests/golden/passes.tsv" \
     "$@" $models

@@ -17,6 +17,7 @@
 #include <cfx/interp.h>
 #include <cfx/pass.h>
 
+#include "program.h"
 #include "tests/zoo.h"
 
 /* A pass may round: then outputs agree less. */
@@ -377,10 +378,10 @@ static bool write_table(const char *path)
     return !fclose(f);
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(passes_zoo)
 {
     if (argc < 5) {
-        fprintf(stderr, "usage: passes_zoo_test MODELS DIGESTS TABLE "
+        fprintf(stderr, "usage: passes_zoo MODELS DIGESTS TABLE "
                 "[--write] NAME...\n");
         return 2;
     }

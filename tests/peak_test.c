@@ -2,7 +2,6 @@
  * peak_test -- what a run holds at its peak: the weights, the largest set of
  * values that are still wanted, and little besides.
  */
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,8 @@
 #include <cfx/interp.h>
 #include <cfx/ops.h>
 #include <cfx/text.h>
+
+#include "unit.h"
 
 #define MIB ((size_t)1 << 20)
 
@@ -163,14 +164,13 @@ static const char *in_zoo(const char *name)
     return path;
 }
 
-START_TEST(a_run_holds_the_weights_and_what_is_still_wanted)
+TEST_EACH(a_run_holds_the_weights_and_what_is_still_wanted, 4)
 {
     static const char *const name[] = {"resnet50", "mobilenet_v2", "vgg11",
                                        "efficientnet_b0"};
     if (getenv("CFX_ZOO"))
         check_model(in_zoo(name[_i]), (int64_t[]){2, 3, 224, 224});
 }
-END_TEST
 
 /* ---- Many layers in one module ---- */
 
@@ -222,7 +222,7 @@ static size_t peak_of_encoder(int layers, bool norm_first,
     return peak;
 }
 
-START_TEST(twelve_layers_in_one_module_hold_one_layers_values)
+TEST_EACH(twelve_layers_in_one_module_hold_one_layers_values, 2)
 {
     static const int64_t shape[] = {8, 512, 128};
     size_t x = 8 * 512 * 128 * sizeof(float);
@@ -236,11 +236,10 @@ START_TEST(twelve_layers_in_one_module_hold_one_layers_values)
      * its activation, which are four times as wide each. */
     ck_assert_uint_le(twelve, (size_t)(_i ? 12 : 11) * x + 2 * MIB);
 }
-END_TEST
 
 /* ---- Values that end early ---- */
 
-START_TEST(dropping_a_value_of_an_outer_frame_does_nothing)
+TEST_CASE(dropping_a_value_of_an_outer_frame_does_nothing)
 {
     cfx_scope s;
     cfx_tensor *t;
@@ -264,23 +263,5 @@ START_TEST(dropping_a_value_of_an_outer_frame_does_nothing)
     ck_assert_int_eq(cfx_scope_status(&s, NULL), CFX_OK);
     cfx_scope_release(&s);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("peak");
-    TCase *c = tcase_create("peak");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, a_run_holds_the_weights_and_what_is_still_wanted, 0,
-                        4);
-    tcase_add_loop_test(c, twelve_layers_in_one_module_hold_one_layers_values,
-                        0, 2);
-    tcase_add_test(c, dropping_a_value_of_an_outer_frame_does_nothing);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(peak, .setup = setup, .teardown = teardown, .timeout = 120)

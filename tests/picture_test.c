@@ -6,7 +6,6 @@
  * is asked by picture.sh.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include "counted.h"
 #include "format/print.h"
 #include "sections.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -226,16 +226,15 @@ static void check_geometry(const cfx_module *gm, size_t edges)
     free(cluster);
 }
 
-START_TEST(boxes_do_not_overlap_and_edges_go_down)
+TEST_CASE(boxes_do_not_overlap_and_edges_go_down)
 {
     cfx_module *gm = parse(model);
     check_geometry(gm, 7);
     ck_assert_ptr_nonnull(strstr(cfx_buf_str(&text), ">block</text>"));
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(random_graphs_are_laid_out)
+TEST_EACH(random_graphs_are_laid_out, 5)
 {
     size_t n = (size_t[]){1, 2, 30, 300, 900}[_i];
     for (uint64_t key = 0; key < 3; key++) {
@@ -244,10 +243,9 @@ START_TEST(random_graphs_are_laid_out)
         cfx_module_unref(gm);
     }
 }
-END_TEST
 
 /* Edges over thousands of layers would be millions of boxes in chains. */
-START_TEST(long_edges_go_beside_all_boxes)
+TEST_CASE(long_edges_go_beside_all_boxes)
 {
     cfx_graph *g;
     cfx_module *gm;
@@ -270,12 +268,11 @@ START_TEST(long_edges_go_beside_all_boxes)
     ck_assert_uint_lt(text.len, 40u << 20);
     cfx_module_unref(gm);
 }
-END_TEST
 
 static const char *const zoo[] = {"resnet18", "inception_v3", "vit_b_32",
                                   "efficientnet_b0"};
 
-START_TEST(models_of_the_zoo_are_laid_out)
+TEST_EACH(models_of_the_zoo_are_laid_out, 4)
 {
     const char *dir = getenv("CFX_ZOO");
     char path[1024];
@@ -292,7 +289,6 @@ START_TEST(models_of_the_zoo_are_laid_out)
     cfx_module_unref(gm);
     free(s);
 }
-END_TEST
 
 /* ---- Dot ---- */
 
@@ -300,7 +296,7 @@ END_TEST
     "shape=record, fillcolor=" fill ", style=\"filled,rounded\", "   \
     "fontcolor=\"#000000\"];\n"
 
-START_TEST(dot_has_the_columns_of_the_drawer)
+TEST_CASE(dot_has_the_columns_of_the_drawer)
 {
     cfx_module *gm = parse(model);
     const char *s = dot(gm, (cfx_picture_options){.no_clusters = true});
@@ -327,9 +323,8 @@ START_TEST(dot_has_the_columns_of_the_drawer)
                       s);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(dot_has_a_cluster_for_each_module)
+TEST_CASE(dot_has_a_cluster_for_each_module)
 {
     cfx_module *gm = parse(model);
     const char *s = dot(gm, (cfx_picture_options){
@@ -348,9 +343,8 @@ START_TEST(dot_has_a_cluster_for_each_module)
     ck_assert_ptr_null(strstr(s, "\"w\""));
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(names_of_nodes_in_arguments_are_a_choice)
+TEST_CASE(names_of_nodes_in_arguments_are_a_choice)
 {
     cfx_module *gm = parse(model);
     const char *s = dot(gm, (cfx_picture_options){
@@ -360,7 +354,6 @@ START_TEST(names_of_nodes_in_arguments_are_a_choice)
     ck_assert_ptr_nonnull(strstr(s, "shape=Mrecord"));
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Failures ---- */
 
@@ -368,7 +361,7 @@ typedef cfx_status print_fn(cfx_sink to, const cfx_module *gm,
                             const cfx_picture_options *how, cfx_error *error);
 static print_fn *const prints[] = {cfx_print_dot, cfx_print_svg};
 
-START_TEST(each_failed_allocation_is_told)
+TEST_EACH(each_failed_allocation_is_told, 2)
 {
     cfx_module *gm = parse(model);
     for (long n = 0;; n++) {
@@ -386,9 +379,8 @@ START_TEST(each_failed_allocation_is_told)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(a_sink_may_refuse)
+TEST_EACH(a_sink_may_refuse, 2)
 {
     cfx_module *gm = parse(model);
     for (int n = 0; n < 2; n++) {
@@ -398,9 +390,8 @@ START_TEST(a_sink_may_refuse)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(a_module_without_a_graph_is_refused)
+TEST_EACH(a_module_without_a_graph_is_refused, 2)
 {
     cfx_module *m;
     ck_assert_int_eq(cfx_module_new_container(&m, ctx, "Net", &err), CFX_OK);
@@ -409,28 +400,5 @@ START_TEST(a_module_without_a_graph_is_refused)
     ck_assert_str_eq(err.text, "Net has no graph");
     cfx_module_unref(m);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("picture");
-    TCase *c = tcase_create("picture");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 600);
-    tcase_add_test(c, boxes_do_not_overlap_and_edges_go_down);
-    tcase_add_loop_test(c, random_graphs_are_laid_out, 0, 5);
-    tcase_add_test(c, long_edges_go_beside_all_boxes);
-    tcase_add_loop_test(c, models_of_the_zoo_are_laid_out, 0, 4);
-    tcase_add_test(c, dot_has_the_columns_of_the_drawer);
-    tcase_add_test(c, dot_has_a_cluster_for_each_module);
-    tcase_add_test(c, names_of_nodes_in_arguments_are_a_choice);
-    tcase_add_loop_test(c, each_failed_allocation_is_told, 0, 2);
-    tcase_add_loop_test(c, a_sink_may_refuse, 0, 2);
-    tcase_add_loop_test(c, a_module_without_a_graph_is_refused, 0, 2);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(picture, .setup = setup, .teardown = teardown, .timeout = 600)

@@ -2,13 +2,13 @@
  * pool_test -- memory that is counted and used again, and threads.
  */
 #define _GNU_SOURCE 1
-#include <check.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 
 #include "base/context.h"
 #include "base/util.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -50,7 +50,7 @@ static void replace_with(int threads)
 
 /* ---- Memory ---- */
 
-START_TEST(memory_is_counted_now_and_at_its_peak)
+TEST_CASE(memory_is_counted_now_and_at_its_peak)
 {
     void *a = cfx_alloc(ctx, 1000), *b = cfx_block_alloc(ctx, 5000);
     ck_assert_uint_eq(cfx_context_memory(ctx), 6000);
@@ -68,9 +68,8 @@ START_TEST(memory_is_counted_now_and_at_its_peak)
     ck_assert_uint_eq(cfx_context_memory(ctx), 0);
     ck_assert_uint_eq(cfx_context_peak_memory(ctx), 7000);
 }
-END_TEST
 
-START_TEST(nothing_can_be_allocated_and_freed)
+TEST_CASE(nothing_can_be_allocated_and_freed)
 {
     void *a = cfx_alloc(ctx, 0), *b = cfx_block_alloc(ctx, 0);
     ck_assert_ptr_nonnull(a);
@@ -81,9 +80,8 @@ START_TEST(nothing_can_be_allocated_and_freed)
     cfx_free(ctx, NULL, 5);
     cfx_block_free(ctx, NULL, 5);
 }
-END_TEST
 
-START_TEST(sizes_beyond_reason_are_refused)
+TEST_CASE(sizes_beyond_reason_are_refused)
 {
     static const size_t sizes[] = {SIZE_MAX, SIZE_MAX - 64, SIZE_MAX / 2,
                                    SIZE_MAX / 2 + 1, (size_t)1 << 60};
@@ -93,10 +91,9 @@ START_TEST(sizes_beyond_reason_are_refused)
     }
     ck_assert_uint_eq(cfx_context_memory(ctx), 0);
 }
-END_TEST
 
 /* A free block is kept whole: how much is kept tells how large it is. */
-START_TEST(class_wastes_at_most_an_eighth)
+TEST_CASE(class_wastes_at_most_an_eighth)
 {
     for (size_t size = 8193; size < (size_t)1 << 22; size += size / 13 + 1) {
         cfx_heap_trim(&ctx->heap);
@@ -112,9 +109,8 @@ START_TEST(class_wastes_at_most_an_eighth)
             ck_assert_uint_lt(got - size, (size_t)2 << 20);
     }
 }
-END_TEST
 
-START_TEST(blocks_are_aligned_and_apart)
+TEST_CASE(blocks_are_aligned_and_apart)
 {
     enum { N = 200 };
     unsigned char *p[N];
@@ -135,9 +131,8 @@ START_TEST(blocks_are_aligned_and_apart)
         }
     }
 }
-END_TEST
 
-START_TEST(block_is_used_again)
+TEST_CASE(block_is_used_again)
 {
     if (ctx->heap.direct)
         return;
@@ -149,9 +144,8 @@ START_TEST(block_is_used_again)
         cfx_block_free(ctx, p, sizes[i] - 1);
     }
 }
-END_TEST
 
-START_TEST(kept_blocks_stay_near_what_was_in_use)
+TEST_CASE(kept_blocks_stay_near_what_was_in_use)
 {
     if (ctx->heap.direct)
         return;
@@ -167,11 +161,10 @@ START_TEST(kept_blocks_stay_near_what_was_in_use)
     cfx_heap_trim(&ctx->heap);
     ck_assert_uint_eq(ctx->heap.kept, 0);
 }
-END_TEST
 
 /* The pieces cut from one stretch of memory, whatever their sizes and the order
  * in which they come back, are that stretch again. */
-START_TEST(spans_join_again)
+TEST_CASE(spans_join_again)
 {
     enum { ALL = 512, N = 64 };
     char *memory = cfx_block_alloc(ctx, ALL * CFX_SPAN), *p[N] = {NULL};
@@ -213,9 +206,8 @@ START_TEST(spans_join_again)
     ck_assert_ptr_null(cfx_spans_cut(&s, &cut));
     cfx_block_free(ctx, memory, ALL * CFX_SPAN);
 }
-END_TEST
 
-START_TEST(memory_ends_at_the_limit)
+TEST_CASE(memory_ends_at_the_limit)
 {
     replace(&(cfx_options){.size = sizeof(cfx_options),
                            .max_memory = 10 << 20});
@@ -232,7 +224,6 @@ START_TEST(memory_ends_at_the_limit)
     ck_assert_uint_eq(ctx->heap.kept, 0);
     cfx_free(ctx, b, 10 << 20);
 }
-END_TEST
 
 static void *churn(void *arg)
 {
@@ -254,7 +245,7 @@ static void *churn(void *arg)
     return NULL;
 }
 
-START_TEST(memory_is_for_many_threads)
+TEST_CASE(memory_is_for_many_threads)
 {
     pthread_t thread[4];
     for (uintptr_t i = 0; i < 4; i++)
@@ -262,7 +253,6 @@ START_TEST(memory_is_for_many_threads)
     for (int i = 0; i < 4; i++)
         pthread_join(thread[i], NULL);
 }
-END_TEST
 
 /* ---- Threads ---- */
 
@@ -310,23 +300,21 @@ static void run_jobs(void)
         }
 }
 
-START_TEST(every_piece_is_done_once)
+TEST_CASE(every_piece_is_done_once)
 {
     run_jobs();
     run_job(10, INT64_MAX);
 }
-END_TEST
 
-START_TEST(every_piece_is_done_once_by_any_number_of_threads)
+TEST_CASE(every_piece_is_done_once_by_any_number_of_threads)
 {
     for (int threads = 1; threads <= 8; threads++) {
         replace_with(threads);
         run_jobs();
     }
 }
-END_TEST
 
-START_TEST(work_is_done_when_threads_cannot_be_made)
+TEST_CASE(work_is_done_when_threads_cannot_be_made)
 {
     for (int limit = 0; limit < 3; limit++) {
         replace_with(4);
@@ -335,9 +323,8 @@ START_TEST(work_is_done_when_threads_cannot_be_made)
         ck_assert_int_eq(atomic_load(&ctx->pool.workers), limit + 1);
     }
 }
-END_TEST
 
-START_TEST(work_is_done_after_the_threads_went_to_sleep)
+TEST_CASE(work_is_done_after_the_threads_went_to_sleep)
 {
     for (int round = 0; round < 20; round++) {
         run_job(100, 1);
@@ -346,7 +333,6 @@ START_TEST(work_is_done_after_the_threads_went_to_sleep)
             ;
     }
 }
-END_TEST
 
 static atomic_int total, misplaced;
 
@@ -364,14 +350,13 @@ static void count_outer(void *arg, int64_t begin, int64_t end, int worker)
         cfx_parallel_for(ctx, 10, 3, count_inner, &worker);
 }
 
-START_TEST(nested_work_stays_on_its_worker)
+TEST_CASE(nested_work_stays_on_its_worker)
 {
     for (int round = 0; round < 50; round++)
         cfx_parallel_for(ctx, 100, 1, count_outer, NULL);
     ck_assert_int_eq(atomic_load(&total), 50 * 100 * 10);
     ck_assert_int_eq(atomic_load(&misplaced), 0);
 }
-END_TEST
 
 static void add_up(void *arg, int64_t begin, int64_t end, int worker)
 {
@@ -392,7 +377,7 @@ static void *use_pool(void *arg)
     return NULL;
 }
 
-START_TEST(several_threads_may_share_a_context)
+TEST_CASE(several_threads_may_share_a_context)
 {
     pthread_t thread[4];
     void *failed;
@@ -403,7 +388,6 @@ START_TEST(several_threads_may_share_a_context)
         ck_assert_ptr_null(failed);
     }
 }
-END_TEST
 
 static void *make_slot(cfx_context *c)
 {
@@ -422,7 +406,7 @@ static void *use_slot(void *arg)
     return cfx_context_slot(ctx, &slot);
 }
 
-START_TEST(threads_that_race_for_a_slot_get_the_same)
+TEST_CASE(threads_that_race_for_a_slot_get_the_same)
 {
     pthread_t thread[4];
     void *got, *mine = NULL;
@@ -436,40 +420,5 @@ START_TEST(threads_that_race_for_a_slot_get_the_same)
     ck_assert_uint_eq(cfx_context_memory(ctx), 8);
     replace_with(1);
 }
-END_TEST
 
-static Suite *pool_suite(void)
-{
-    Suite *s = suite_create("pool");
-    TCase *t = tcase_create("pool");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_set_timeout(t, 300);
-    tcase_add_test(t, memory_is_counted_now_and_at_its_peak);
-    tcase_add_test(t, nothing_can_be_allocated_and_freed);
-    tcase_add_test(t, sizes_beyond_reason_are_refused);
-    tcase_add_test(t, class_wastes_at_most_an_eighth);
-    tcase_add_test(t, blocks_are_aligned_and_apart);
-    tcase_add_test(t, block_is_used_again);
-    tcase_add_test(t, kept_blocks_stay_near_what_was_in_use);
-    tcase_add_test(t, spans_join_again);
-    tcase_add_test(t, memory_ends_at_the_limit);
-    tcase_add_test(t, memory_is_for_many_threads);
-    tcase_add_test(t, every_piece_is_done_once);
-    tcase_add_test(t, every_piece_is_done_once_by_any_number_of_threads);
-    tcase_add_test(t, work_is_done_when_threads_cannot_be_made);
-    tcase_add_test(t, work_is_done_after_the_threads_went_to_sleep);
-    tcase_add_test(t, nested_work_stays_on_its_worker);
-    tcase_add_test(t, several_threads_may_share_a_context);
-    tcase_add_test(t, threads_that_race_for_a_slot_get_the_same);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(pool_suite());
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(pool, .setup = setup, .teardown = teardown, .timeout = 300)

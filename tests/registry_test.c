@@ -14,6 +14,7 @@
 
 #include <cfx/file.h>
 
+#include "program.h"
 #include "tests/case.h"
 
 enum { MAX_SIGNATURES = 4096 };
@@ -567,7 +568,7 @@ static char *read_all(const char *path)
     return text;
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(registry)
 {
     static struct signature known[MAX_SIGNATURES];
     struct walk w = {.known = known};

@@ -5,7 +5,6 @@
  * stands in it, whatever stands in the document.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +13,7 @@
 #include "format/print.h"
 #include "report_document.h"
 #include "sections.h"
+#include "unit.h"
 
 typedef cfx_status print_fn(cfx_sink to, cfx_context *ctx, const char *json,
                             size_t len, cfx_error *err);
@@ -106,7 +106,7 @@ static const char *evil_document(void)
 
 /* ---- The picture ---- */
 
-START_TEST(a_mark_stands_where_its_numbers_say)
+TEST_CASE(a_mark_stands_where_its_numbers_say)
 {
     report_document d;
     const char *json = document(NODE("mm", CONV));
@@ -130,9 +130,8 @@ START_TEST(a_mark_stands_where_its_numbers_say)
     assert_has(s, ">memory 10\u00a0GB/s<");
     assert_has(s, ">m, 2 threads; the area of a mark is its time<");
 }
-END_TEST
 
-START_TEST(equal_levels_are_one_ceiling)
+TEST_CASE(equal_levels_are_one_ceiling)
 {
     const char *s = print(
         report_svg,
@@ -144,9 +143,8 @@ START_TEST(equal_levels_are_one_ceiling)
     assert_has(s, ">L1, L2 50\u00a0GB/s<");
     assert_has(s, ">memory 10\u00a0GB/s<");
 }
-END_TEST
 
-START_TEST(without_times_marks_stand_on_the_roof)
+TEST_CASE(without_times_marks_stand_on_the_roof)
 {
     const char *s = print(report_svg,
                           document(NODE("mm", "\"floor_seconds\": 0.01, "
@@ -154,9 +152,8 @@ START_TEST(without_times_marks_stand_on_the_roof)
     assert_has(s, "at least 10\u00a0ms, 100\u00a0GFLOP/s");
     assert_has(s, "not measured");
 }
-END_TEST
 
-START_TEST(what_cannot_be_drawn_is_counted)
+TEST_CASE(what_cannot_be_drawn_is_counted)
 {
     const char *s = print(report_svg, document(
         NODE("a", CONV) ","
@@ -173,9 +170,8 @@ START_TEST(what_cannot_be_drawn_is_counted)
     assert_has(s, "Not drawn: 1 node without arithmetic, 1 node without "
                   "bytes, 3 nodes whose costs are no numbers.");
 }
-END_TEST
 
-START_TEST(a_picture_of_nothing_says_so)
+TEST_CASE(a_picture_of_nothing_says_so)
 {
     const char *s = print(report_svg,
                           "{\"schema\": \"cfx.roofline/1\", \"nodes\": []}");
@@ -186,9 +182,8 @@ START_TEST(a_picture_of_nothing_says_so)
                        "\"bytes_read\": \"N\", \"bytes_written\": \"N\"}"));
     assert_has(s, "The costs are formulas");
 }
-END_TEST
 
-START_TEST(operators_are_named_as_people_name_them)
+TEST_CASE(operators_are_named_as_people_name_them)
 {
     static const char *const targets[][3] = {
         {"call_function", "torch.nn.functional.linear", "linear"},
@@ -214,9 +209,8 @@ START_TEST(operators_are_named_as_people_name_them)
         assert_has(print(report_svg, document(node)), want);
     }
 }
-END_TEST
 
-START_TEST(operators_beyond_the_eighth_share_a_look)
+TEST_CASE(operators_beyond_the_eighth_share_a_look)
 {
     cfx_buf nodes;
     cfx_buf_init(&nodes, ctx);
@@ -234,9 +228,8 @@ START_TEST(operators_beyond_the_eighth_share_a_look)
     /* Five marks and their legend. */
     ck_assert_uint_eq(count(s, "class=\"mark k7\""), 6);
 }
-END_TEST
 
-START_TEST(numbers_have_three_digits_and_a_prefix)
+TEST_CASE(numbers_have_three_digits_and_a_prefix)
 {
     static const struct { double v; const char *unit, *want; } cases[] = {
         {8.21e9, "FLOP", "8.21\u00a0GFLOP"}, {1e9, "B/s", "1\u00a0GB/s"},
@@ -256,10 +249,9 @@ START_TEST(numbers_have_three_digits_and_a_prefix)
         ck_assert_str_eq(cfx_buf_str(&text), cases[i].want);
     }
 }
-END_TEST
 
 /* All coordinates are numbers that one can draw. */
-START_TEST(all_of_the_range_of_doubles_is_drawn)
+TEST_CASE(all_of_the_range_of_doubles_is_drawn)
 {
     static const char *const values[] = {"1e308", "5e-324", "1e-300", "1",
                                          "12345678901234567890123", "-3"};
@@ -276,7 +268,6 @@ START_TEST(all_of_the_range_of_doubles_is_drawn)
                 ck_assert_ptr_null(strstr(s, "-9223372036854775808"));
             }
 }
-END_TEST
 
 /* ---- The page ---- */
 
@@ -292,7 +283,7 @@ static json_t *document_in(const char *page)
     return json_loadb(begin, (size_t)(end - begin), 0, NULL);
 }
 
-START_TEST(a_page_holds_its_document)
+TEST_CASE(a_page_holds_its_document)
 {
     const char *json = document(NODE("mm", CONV));
     json_t *want = json_loads(json, 0, NULL);
@@ -303,9 +294,8 @@ START_TEST(a_page_holds_its_document)
     json_decref(want);
     assert_has(cfx_buf_str(&text), "<title>\nnet \u2013 roofline\n</title>");
 }
-END_TEST
 
-START_TEST(names_cannot_break_out)
+TEST_CASE(names_cannot_break_out)
 {
     const char *json = evil_document();
     json_t *want = json_loads(json, 0, NULL), *have;
@@ -326,17 +316,15 @@ START_TEST(names_cannot_break_out)
     ck_assert_uint_eq(count(s, "<!--"), 0);
     assert_has(s, "&lt;/script&gt;&lt;script&gt;");
 }
-END_TEST
 
-START_TEST(characters_that_xml_has_not_are_replaced)
+TEST_CASE(characters_that_xml_has_not_are_replaced)
 {
     const char *s = print(report_svg,
                           document(NODE("a\\u0001\\uffff\\u00e9\\n", CONV)));
     assert_has(s, ">a??\u00e9? (mm)");
 }
-END_TEST
 
-START_TEST(a_page_asks_the_network_for_nothing)
+TEST_CASE(a_page_asks_the_network_for_nothing)
 {
     const char *s = print(report_html, document(NODE("mm", CONV)));
     const char *name = "http://www.w3.org/2000/svg";
@@ -348,11 +336,10 @@ START_TEST(a_page_asks_the_network_for_nothing)
     ck_assert_uint_eq(count(s, "innerHTML"), 0);
     ck_assert_uint_eq(count(s, "%%"), 0);
 }
-END_TEST
 
 /* ---- Failures ---- */
 
-START_TEST(a_sink_that_refuses_ends_it)
+TEST_CASE(a_sink_that_refuses_ends_it)
 {
     const char *json = document(NODE("mm", CONV));
     for (int left = 0; left < 2; left++) {
@@ -366,7 +353,6 @@ START_TEST(a_sink_that_refuses_ends_it)
                          CFX_EIO);
     }
 }
-END_TEST
 
 static cfx_status drop(void *user, const char *s, size_t len)
 {
@@ -376,7 +362,7 @@ static cfx_status drop(void *user, const char *s, size_t len)
     return CFX_OK;
 }
 
-START_TEST(lack_of_memory_is_told)
+TEST_CASE(lack_of_memory_is_told)
 {
     print_fn *const both[] = {report_svg, report_html};
     size_t len;
@@ -398,9 +384,8 @@ START_TEST(lack_of_memory_is_told)
     }
     free(json);
 }
-END_TEST
 
-START_TEST(a_whole_model_is_drawn)
+TEST_CASE(a_whole_model_is_drawn)
 {
     size_t len;
     char *json = read_file(data_path("golden/report_resnet50.json"), &len);
@@ -414,33 +399,5 @@ START_TEST(a_whole_model_is_drawn)
     ck_assert_uint_eq(count(cfx_buf_str(&text), "class=\"halo\""), 5);
     free(json);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("report");
-    TCase *c = tcase_create("report");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, a_mark_stands_where_its_numbers_say);
-    tcase_add_test(c, equal_levels_are_one_ceiling);
-    tcase_add_test(c, without_times_marks_stand_on_the_roof);
-    tcase_add_test(c, what_cannot_be_drawn_is_counted);
-    tcase_add_test(c, a_picture_of_nothing_says_so);
-    tcase_add_test(c, operators_are_named_as_people_name_them);
-    tcase_add_test(c, operators_beyond_the_eighth_share_a_look);
-    tcase_add_test(c, numbers_have_three_digits_and_a_prefix);
-    tcase_add_test(c, all_of_the_range_of_doubles_is_drawn);
-    tcase_add_test(c, a_page_holds_its_document);
-    tcase_add_test(c, names_cannot_break_out);
-    tcase_add_test(c, characters_that_xml_has_not_are_replaced);
-    tcase_add_test(c, a_page_asks_the_network_for_nothing);
-    tcase_add_test(c, a_sink_that_refuses_ends_it);
-    tcase_add_test(c, lack_of_memory_is_told);
-    tcase_add_test(c, a_whole_model_is_drawn);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(report, .setup = setup, .teardown = teardown)

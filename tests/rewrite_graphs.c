@@ -182,21 +182,3 @@ char *graph_text(const cfx_graph *g)
                      CFX_OK);
     return t.s;
 }
-
-int run_suite(const char *name, void (*setup)(void), void (*teardown)(void),
-              const suite_test *tests, size_t n)
-{
-    Suite *s = suite_create(name);
-    for (size_t i = 0; i < n; i++) {
-        TCase *c = tcase_create(tests[i].name);
-        tcase_add_checked_fixture(c, setup, teardown);
-        tcase_set_timeout(c, 30);
-        tcase_add_test(c, tests[i].test);
-        suite_add_tcase(s, c);
-    }
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}

@@ -23,14 +23,4 @@ cfx_module *new_module(cfx_context *ctx, cfx_module *root, const char *text);
 /* str(graph), malloc'ed. */
 char *graph_text(const cfx_graph *g);
 
-/* The main of a test program: one case a test; the exit status. */
-typedef struct suite_test {
-    const char *name;
-    const TTest *test;
-} suite_test;
-#define TEST(name) {#name, name}
-
-int run_suite(const char *name, void (*setup)(void), void (*teardown)(void),
-              const suite_test *tests, size_t n);
-
 #endif

@@ -4,11 +4,12 @@
  */
 #include "failing_alloc.h"
 #include "rewriter_test.h"
+#include "unit.h"
 
 /* ---- Where torch.fx is in error ---- */
 
 /* The first output's user stands before the second input. */
-START_TEST(users_are_moved_behind_what_the_copy_needs)
+TEST_CASE(users_are_moved_behind_what_the_copy_needs)
 {
     ck_assert_uint_eq(
         replace("x y | r = torch.relu(x) | u = torch.exp(r) |"
@@ -21,10 +22,9 @@ START_TEST(users_are_moved_behind_what_the_copy_needs)
        " r = operator.getitem(p, 0) | o = operator.getitem(p, 1) |"
        " u = torch.exp(r) | w = torch.sin(u) | c = torch.cat([o, w, v]) | c");
 }
-END_TEST
 
 /* What the copy reads is what the match read. */
-START_TEST(nothing_is_moved_across_a_write_unless_it_is_asked_for)
+TEST_CASE(nothing_is_moved_across_a_write_unless_it_is_asked_for)
 {
     ck_assert_uint_eq(
         replace("x | r = torch.relu(x) | e = torch.exp(x) |"
@@ -59,10 +59,9 @@ START_TEST(nothing_is_moved_across_a_write_unless_it_is_asked_for)
     is("x y | v = torch.Tensor.add_(y, 1) | s = torch.sin(x) |"
        " c = torch.cat([s, v]) | c");
 }
-END_TEST
 
 /* Each match is free of cycles, but not both. */
-START_TEST(matches_that_would_close_a_cycle_together_are_left)
+TEST_CASE(matches_that_would_close_a_cycle_together_are_left)
 {
     const char *what = "a b | r = torch.relu(a) | n = torch.neg(b) | (r, n)";
     size_t n = replace("x y | r1 = torch.relu(x) | r2 = torch.relu(y) |"
@@ -74,9 +73,8 @@ START_TEST(matches_that_would_close_a_cycle_together_are_left)
     ck_assert_int_eq(cfx_graph_lint(graph(), &err), CFX_OK);
     ck_assert_uint_eq(n, 1);
 }
-END_TEST
 
-START_TEST(placeholders_can_be_returned)
+TEST_CASE(placeholders_can_be_returned)
 {
     ck_assert_uint_eq(
         replace("x | r = torch.relu(x) | s = torch.add(r, x) | s",
@@ -89,9 +87,8 @@ START_TEST(placeholders_can_be_returned)
                 "a | e = torch.exp(a) | (e, a)"), 1);
     is("x | e = torch.exp(x) | s = torch.add(e, x) | s");
 }
-END_TEST
 
-START_TEST(later_matches_see_what_earlier_ones_became)
+TEST_CASE(later_matches_see_what_earlier_ones_became)
 {
     ck_assert_uint_eq(
         replace("x y | a = torch.relu(x) | b = torch.relu(y) |"
@@ -100,9 +97,8 @@ START_TEST(later_matches_see_what_earlier_ones_became)
     is("x y | a = torch.relu(x) | b = torch.relu(y) | c = my.meet([a, b]) |"
        " d = my.meet([c, a]) | d");
 }
-END_TEST
 
-START_TEST(what_makes_no_sense_is_refused)
+TEST_CASE(what_makes_no_sense_is_refused)
 {
     const char *in = "x | a = torch.neg(x) | b = operator.add(a, x) | b";
     fails(in, "x | a = torch.neg(x) | a", "x y | a = torch.add(x, y) | a",
@@ -117,9 +113,8 @@ START_TEST(what_makes_no_sense_is_refused)
     ck_assert_int_eq(try_replace(in, "x | a = torch.neg(x) | a", NULL, NULL),
                      CFX_EINVAL);
 }
-END_TEST
 
-START_TEST(new_nodes_inherit_where_they_come_from)
+TEST_CASE(new_nodes_inherit_where_they_come_from)
 {
     gm = new_module(ctx, NULL, "x | a = torch.neg(x) | b = torch.exp(a) | b");
     cfx_value trace = cfx_str_new(ctx, "net.py:7", 8);
@@ -135,9 +130,8 @@ START_TEST(new_nodes_inherit_where_they_come_from)
     ck_assert_int_eq(v.kind, CFX_STR);
     ck_assert_str_eq(v.u.str->text, "net.py:7");
 }
-END_TEST
 
-START_TEST(special_patterns_are_replaced)
+TEST_CASE(special_patterns_are_replaced)
 {
     const cfx_rewrite_options o = {
         .size = sizeof(o),
@@ -154,7 +148,6 @@ START_TEST(special_patterns_are_replaced)
                      " m = operator.mul(x, d) | m", what, with, &o), 1);
     is("x b | f = my.fused(x, b) | f");
 }
-END_TEST
 
 /* ---- What PyTorch makes of random graphs ---- */
 
@@ -243,7 +236,7 @@ static void golden_case(const char *head, char *text)
     cfx_module_unref(with);
 }
 
-START_TEST(random_graphs_come_out_as_in_pytorch)
+TEST_CASE(random_graphs_come_out_as_in_pytorch)
 {
     char *text = read_golden(), *at = text;
     int n = 0;
@@ -262,7 +255,6 @@ START_TEST(random_graphs_come_out_as_in_pytorch)
     ck_assert_int_ge(n, 150);
     free(text);
 }
-END_TEST
 
 /* ---- Size and memory ---- */
 
@@ -275,7 +267,7 @@ static cfx_node *call(cfx_graph *g, const char *target, cfx_node *a,
 
 /* Ten nodes between a match and the next; each output is also used at the
  * very end, so that users are many and far. */
-START_TEST(a_thousand_matches_of_a_large_graph)
+TEST_CASE(a_thousand_matches_of_a_large_graph)
 {
     enum { N = 10000 };
     cfx_graph *g;
@@ -299,9 +291,8 @@ START_TEST(a_thousand_matches_of_a_large_graph)
     ck_assert_uint_eq(replaced.n, N);
     ck_assert_int_eq(cfx_graph_lint(g, &err), CFX_OK);
 }
-END_TEST
 
-START_TEST(every_lack_of_memory_leaves_a_graph_in_order)
+TEST_CASE(every_lack_of_memory_leaves_a_graph_in_order)
 {
     allowed = -1;
     cfx_options o = {.size = sizeof(o),
@@ -339,23 +330,6 @@ START_TEST(every_lack_of_memory_leaves_a_graph_in_order)
     }
     ck_assert_uint_lt(cfx_context_memory(ctx), 4 << 20);
 }
-END_TEST
 
-int main(void)
-{
-    const suite_test tests[] = {
-        TEST(users_are_moved_behind_what_the_copy_needs),
-        TEST(nothing_is_moved_across_a_write_unless_it_is_asked_for),
-        TEST(matches_that_would_close_a_cycle_together_are_left),
-        TEST(placeholders_can_be_returned),
-        TEST(later_matches_see_what_earlier_ones_became),
-        TEST(what_makes_no_sense_is_refused),
-        TEST(new_nodes_inherit_where_they_come_from),
-        TEST(special_patterns_are_replaced),
-        TEST(random_graphs_come_out_as_in_pytorch),
-        TEST(a_thousand_matches_of_a_large_graph),
-        TEST(every_lack_of_memory_leaves_a_graph_in_order),
-    };
-    return run_suite("rewriter_beyond", setup, teardown, tests,
-                     sizeof(tests) / sizeof(*tests));
-}
+TEST_SUITE(rewriter_beyond, .setup = setup, .teardown = teardown,
+           .timeout = 60)

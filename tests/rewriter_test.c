@@ -3,6 +3,7 @@
  * is in error.
  */
 #include "rewriter_test.h"
+#include "unit.h"
 
 /* ---- torch's own tests ---- */
 
@@ -11,7 +12,7 @@ static const char cats[] =
     " d = torch.cat([w1, w2]) | m2 = d.sum() | p = torch.max(m1) |"
     " a = operator.add(x, p) | q = torch.max(m2) | b = operator.add(a, q) | b";
 
-START_TEST(preserves_logic)
+TEST_CASE(preserves_logic)
 {
     const char *what = "w1 w2 | c = torch.cat([w1, w2]) | s = c.sum() | s";
     ck_assert_uint_eq(replace(cats, what, what), 2);
@@ -20,26 +21,23 @@ START_TEST(preserves_logic)
        " a = operator.add(x, p) | d = torch.cat([w1, w2]) | m2 = d.sum() |"
        " q = torch.max(m2) | b = operator.add(a, q) | b");
 }
-END_TEST
 
-START_TEST(with_oneliner_pattern)
+TEST_CASE(with_oneliner_pattern)
 {
     ck_assert_uint_eq(replace("x | a = torch.neg(x) | b = operator.add(a, x) |"
                               " b", "x | a = torch.neg(x) | a",
                               "x | a = torch.relu(x) | a"), 1);
     is("x | a = torch.relu(x) | b = operator.add(a, x) | b");
 }
-END_TEST
 
-START_TEST(with_trivial_replacement)
+TEST_CASE(with_trivial_replacement)
 {
     ck_assert_uint_eq(replace("x | a = torch.neg(x) | b = operator.add(a, x) |"
                               " b", "x | a = torch.neg(x) | a", "x | x"), 1);
     is("x | b = operator.add(x, x) | b");
 }
-END_TEST
 
-START_TEST(single_pattern_match)
+TEST_CASE(single_pattern_match)
 {
     ck_assert_uint_eq(
         replace("x | v = torch.neg(x) | r = torch.relu(v) |"
@@ -48,9 +46,8 @@ START_TEST(single_pattern_match)
                 "x | r = torch.relu(x) | r"), 1);
     is("x | r = torch.relu(x) | a = operator.add(r, x) | a");
 }
-END_TEST
 
-START_TEST(multiple_pattern_match)
+TEST_CASE(multiple_pattern_match)
 {
     ck_assert_uint_eq(replace(cats, "w1 w2 | c = torch.cat([w1, w2]) |"
                               " s = c.sum() | s",
@@ -59,34 +56,30 @@ START_TEST(multiple_pattern_match)
        " a = operator.add(x, p) | d = torch.stack([w1, w2]) |"
        " q = torch.max(d) | b = operator.add(a, q) | b");
 }
-END_TEST
 
-START_TEST(graph_argument_order)
+TEST_CASE(graph_argument_order)
 {
     const char *what = "x y | m = torch.mm(x, y) | m";
     ck_assert_uint_eq(replace("x y | m = torch.mm(x, y) | m", what, what), 1);
     is("x y | m = torch.mm(x, y) | m");
 }
-END_TEST
 
-START_TEST(correct_output_replacement)
+TEST_CASE(correct_output_replacement)
 {
     ck_assert_uint_eq(
         replace("x y | v = torch.neg(y) | n = torch.add(x, v) | n",
                 "x | v = torch.neg(x) | v", "x | r = torch.relu(x) | r"), 1);
     is("x y | v = torch.relu(y) | n = torch.add(x, v) | n");
 }
-END_TEST
 
-START_TEST(pattern_is_entire_graph)
+TEST_CASE(pattern_is_entire_graph)
 {
     const char *whole = "x | a = torch.neg(x) | b = torch.add(a, a) | b";
     ck_assert_uint_eq(replace(whole, whole, "x | a = torch.neg(x) | a"), 1);
     is("x | a = torch.neg(x) | a");
 }
-END_TEST
 
-START_TEST(pattern_output_pattern_node_can_have_users_that_are_not_matched)
+TEST_CASE(pattern_output_pattern_node_can_have_users_that_are_not_matched)
 {
     ck_assert_uint_eq(
         replace("x | y = torch.relu(x) | n = torch.neg(y) |"
@@ -96,9 +89,8 @@ START_TEST(pattern_output_pattern_node_can_have_users_that_are_not_matched)
     is("x | a = torch.sigmoid(x) | b = torch.tanh(a) | s = operator.sub(b, a)"
        " | (a, s)");
 }
-END_TEST
 
-START_TEST(internal_pattern_nodes_cannot_have_users_that_are_not_matched)
+TEST_CASE(internal_pattern_nodes_cannot_have_users_that_are_not_matched)
 {
     const char *in = "x w1 w2 b | m0 = torch.cat([w1, w2]) | m1 ="
                      " torch.cat([w1, w2]) | t = m1.t() | t0 = torch.addmm(b,"
@@ -110,9 +102,8 @@ START_TEST(internal_pattern_nodes_cannot_have_users_that_are_not_matched)
                 "w1 w2 b c | m = torch.cat([w1, w2, b, c]) | m"), 0);
     is(in);
 }
-END_TEST
 
-START_TEST(placeholder_matching)
+TEST_CASE(placeholder_matching)
 {
     ck_assert_uint_eq(
         replace("x | a = operator.iadd(x, 3) | d = a.dequantize() |"
@@ -121,9 +112,8 @@ START_TEST(placeholder_matching)
                 " t = s.to(torch.float16) | t", "x | x"), 1);
     is("x | a = operator.iadd(x, 3) | a");
 }
-END_TEST
 
-START_TEST(replace_consecutive_submodules)
+TEST_CASE(replace_consecutive_submodules)
 {
     ck_assert_uint_eq(
         replace("x | a = torch.sigmoid(x) | b = torch.sigmoid(a) |"
@@ -131,9 +121,8 @@ START_TEST(replace_consecutive_submodules)
                 "x | a = torch.exp(x) | a"), 3);
     is("x | a = torch.exp(x) | b = torch.exp(a) | c = torch.exp(b) | c");
 }
-END_TEST
 
-START_TEST(with_overlapping_matches)
+TEST_CASE(with_overlapping_matches)
 {
     ck_assert_uint_eq(
         replace("x | a = torch.relu(x) | b = torch.relu(a) |"
@@ -142,9 +131,8 @@ START_TEST(with_overlapping_matches)
                 "x | a = torch.neg(x) | a"), 2);
     is("x | a = torch.neg(x) | b = torch.neg(a) | e = torch.relu(b) | e");
 }
-END_TEST
 
-START_TEST(replace_with_multiple_outputs)
+TEST_CASE(replace_with_multiple_outputs)
 {
     ck_assert_uint_eq(
         replace("x | y = torch.sigmoid(x) | z = torch.relu(x) |"
@@ -153,9 +141,8 @@ START_TEST(replace_with_multiple_outputs)
                 "x | a = torch.exp(x) | b = torch.abs(x) | (a, b)"), 1);
     is("x | y = torch.exp(x) | z = torch.abs(x) | a = operator.add(y, z) | a");
 }
-END_TEST
 
-START_TEST(replace_with_duplicated_outputs)
+TEST_CASE(replace_with_duplicated_outputs)
 {
     ck_assert_uint_eq(
         replace("p q | x = operator.sub(p, q) | y = torch.sigmoid(x) |"
@@ -172,9 +159,8 @@ START_TEST(replace_with_duplicated_outputs)
                 "x | y = torch.tanh(x) | z = torch.exp(x) | (y, z)"), 1);
     is("x | y = torch.tanh(x) | z = torch.exp(x) | n = torch.neg(y) | n");
 }
-END_TEST
 
-START_TEST(with_unused_args)
+TEST_CASE(with_unused_args)
 {
     ck_assert_uint_eq(
         replace("x y z | a = operator.add(x, y) | a",
@@ -191,9 +177,8 @@ START_TEST(with_unused_args)
           "x u y | a = operator.sub(x, u) | a", CFX_EINVAL,
           "the replacement uses u");
 }
-END_TEST
 
-START_TEST(call_method)
+TEST_CASE(call_method)
 {
     ck_assert_uint_eq(
         replace("x | d = x.dequantize() | s = d.sigmoid() | t = s.to("
@@ -202,9 +187,8 @@ START_TEST(call_method)
                 "torch.float16) | t", "x | x"), 1);
     is("x | x");
 }
-END_TEST
 
-START_TEST(nodes_with_kwargs)
+TEST_CASE(nodes_with_kwargs)
 {
     ck_assert_uint_eq(
         replace("x w b | l = torch.nn.functional.linear(x, w, bias=b) |"
@@ -217,9 +201,8 @@ START_TEST(nodes_with_kwargs)
     is("x w b | g = my.gemm(x, w, b) | l = operator.getitem(g, 0) |"
        " m = operator.getitem(g, 1) | s = operator.add(m, x) | s");
 }
-END_TEST
 
-START_TEST(local_revert)
+TEST_CASE(local_revert)
 {
     ck_assert_uint_eq(
         replace("i j w0 b0 w1 b1 w2 b2 w3 b3 w4 b4 |"
@@ -239,7 +222,6 @@ START_TEST(local_revert)
                 " (l, m)"), 2);
     ck_assert_int_eq(cfx_graph_lint(graph(), &err), CFX_OK);
 }
-END_TEST
 
 static bool second_is_number(void *user, const cfx_match *m,
                              const cfx_graph *g)
@@ -249,7 +231,7 @@ static bool second_is_number(void *user, const cfx_match *m,
     return cfx_match_named(m, "n").kind != CFX_NODE;
 }
 
-START_TEST(replace_pattern_with_filters)
+TEST_CASE(replace_pattern_with_filters)
 {
     const cfx_match_filter filters[] = {{second_is_number, NULL}};
     const cfx_rewrite_options o = {
@@ -262,9 +244,8 @@ START_TEST(replace_pattern_with_filters)
     is("x s | a = my.add_relu(x, 2) | b = operator.add(a, s) |"
        " q = torch.relu(b) | q");
 }
-END_TEST
 
-START_TEST(matching_pattern_with_list_type_arg)
+TEST_CASE(matching_pattern_with_list_type_arg)
 {
     ck_assert_uint_eq(
         replace("x | r = torch.ops.aten._reshape_alias_copy.default(x, [1, 2],"
@@ -276,9 +257,8 @@ START_TEST(matching_pattern_with_list_type_arg)
     is("x | r = torch.ops.aten._reshape_alias_copy.default(x, [3, 4], [1, 2]) |"
        " r");
 }
-END_TEST
 
-START_TEST(matching_variable_arguments)
+TEST_CASE(matching_variable_arguments)
 {
     const char *pool =
         "x k s | p = torch.ops.aten.max_pool2d_with_indices.default(x, k, s,"
@@ -288,9 +268,8 @@ START_TEST(matching_variable_arguments)
                 " [2, 2], stride=[2, 2]) | i = operator.getitem(p, 0) | i",
                 pool, pool), 1);
 }
-END_TEST
 
-START_TEST(replaced_nodes)
+TEST_CASE(replaced_nodes)
 {
     ck_assert_uint_eq(
         replace("x y | a = torch.add(x, y) | a", "x y | a = torch.add(x, y) |"
@@ -306,7 +285,6 @@ START_TEST(replaced_nodes)
     ck_assert(m->anchor->erased);
     ck_assert_str_eq(cfx_match_named(m, "x").u.node->name, "x");
 }
-END_TEST
 
 /* The replacement depends on the match. */
 typedef struct choice {
@@ -327,7 +305,7 @@ static cfx_status choose(void *user, const cfx_match *m, const cfx_graph *g,
     return CFX_OK;
 }
 
-START_TEST(replace_pattern_with_callback)
+TEST_CASE(replace_pattern_with_callback)
 {
     choice c = {
         .by_sign = {new_graph(ctx, "x n | a = torch.neg(x) | a"),
@@ -352,7 +330,6 @@ START_TEST(replace_pattern_with_callback)
     cfx_graph_free(c.by_sign[0]);
     cfx_graph_free(c.by_sign[1]);
 }
-END_TEST
 
 /* ---- Modules ---- */
 
@@ -362,7 +339,7 @@ static const char *type_at(const char *path)
     return m ? cfx_module_class_name(m) : "";
 }
 
-START_TEST(replaces_referenced_submodules)
+TEST_CASE(replaces_referenced_submodules)
 {
     cfx_module *a = container(), *b = container();
     add_module(a, "sigmoid", "Sigmoid");
@@ -388,9 +365,8 @@ START_TEST(replaces_referenced_submodules)
     ck_assert_str_eq(type_at("submod"), "ReLU");
     cfx_module_unref(with);
 }
-END_TEST
 
-START_TEST(replacement_with_attrs)
+TEST_CASE(replacement_with_attrs)
 {
     cfx_module *a = container(), *b = container(), *deep = container();
     cfx_dim three = cfx_dim_int(3);
@@ -418,9 +394,8 @@ START_TEST(replacement_with_attrs)
     cfx_module_unref(with);
     cfx_tensor_unref(t);
 }
-END_TEST
 
-START_TEST(unresolved_attributes_are_an_error)
+TEST_CASE(unresolved_attributes_are_an_error)
 {
     gm = new_module(ctx, NULL, "x | a = operator.add(x, 1) | a");
     pattern = new_graph(ctx, "x | a = operator.add(x, 1) | a");
@@ -433,7 +408,6 @@ START_TEST(unresolved_attributes_are_an_error)
     is("x | a = operator.add(x, 1) | a");
     cfx_module_unref(with);
 }
-END_TEST
 
 /* ---- Functions ---- */
 
@@ -450,7 +424,7 @@ static cfx_value stack_replacement(cfx_scope *s, const cfx_value *in,
     return cfx_stack(s, cfx_list(s, in[0], in[1]));
 }
 
-START_TEST(traced_as_callable)
+TEST_CASE(traced_as_callable)
 {
     /* torch.cat and the method sum: one is what the function records. */
     const cfx_rewrite_options o = {
@@ -468,7 +442,6 @@ START_TEST(traced_as_callable)
     ck_assert_str_eq(cfx_match_named(&replaced.item[1], "w2").u.node->name,
                      "w2");
 }
-END_TEST
 
 static cfx_value rich_pattern(cfx_scope *s, const cfx_value *in, void *user)
 {
@@ -493,7 +466,7 @@ static bool is_number(void *user, cfx_value v)
     return v.kind == CFX_INT || v.kind == CFX_FLOAT;
 }
 
-START_TEST(functions_hold_special_nodes)
+TEST_CASE(functions_hold_special_nodes)
 {
     const cfx_match_predicate tests[] = {{"number", is_number, NULL}};
     const cfx_rewrite_options o = {
@@ -519,9 +492,8 @@ START_TEST(functions_hold_special_nodes)
     is("x y | m = torch.mul(x, 2) | n = torch.mul(m, 3) | j = self.fc(n) |"
        " s = j.relu() | p = operator.mul(s, y) | p");
 }
-END_TEST
 
-START_TEST(special_nodes_stand_in_patterns_only)
+TEST_CASE(special_nodes_stand_in_patterns_only)
 {
     cfx_scope s;
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
@@ -530,30 +502,5 @@ START_TEST(special_nodes_stand_in_patterns_only)
     ck_assert_str_eq(err.text, "cfx.any stands in patterns only");
     cfx_scope_release(&s);
 }
-END_TEST
 
-int main(void)
-{
-    const suite_test tests[] = {
-        TEST(preserves_logic), TEST(with_oneliner_pattern),
-        TEST(with_trivial_replacement), TEST(single_pattern_match),
-        TEST(multiple_pattern_match), TEST(graph_argument_order),
-        TEST(correct_output_replacement), TEST(pattern_is_entire_graph),
-        TEST(pattern_output_pattern_node_can_have_users_that_are_not_matched),
-        TEST(internal_pattern_nodes_cannot_have_users_that_are_not_matched),
-        TEST(placeholder_matching), TEST(replace_consecutive_submodules),
-        TEST(with_overlapping_matches), TEST(replace_with_multiple_outputs),
-        TEST(replace_with_duplicated_outputs), TEST(with_unused_args),
-        TEST(call_method), TEST(nodes_with_kwargs), TEST(local_revert),
-        TEST(replace_pattern_with_filters),
-        TEST(matching_pattern_with_list_type_arg),
-        TEST(matching_variable_arguments), TEST(replaced_nodes),
-        TEST(replace_pattern_with_callback),
-        TEST(replaces_referenced_submodules), TEST(replacement_with_attrs),
-        TEST(unresolved_attributes_are_an_error), TEST(traced_as_callable),
-        TEST(functions_hold_special_nodes),
-        TEST(special_nodes_stand_in_patterns_only),
-    };
-    return run_suite("rewriter", setup, teardown, tests,
-                     sizeof(tests) / sizeof(*tests));
-}
+TEST_SUITE(rewriter, .setup = setup, .teardown = teardown, .timeout = 60)

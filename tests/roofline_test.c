@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "cost_test.h"
+#include "unit.h"
 
 /* A million operations a millisecond, and so on: one L1 of 32 KiB, an L2 of 1
  * MiB, memory a tenth as fast. */
@@ -88,7 +89,7 @@ static const char chain[] =
 
 /* ---- Floors ---- */
 
-START_TEST(what_is_small_stays_in_the_fastest_level)
+TEST_CASE(what_is_small_stays_in_the_fastest_level)
 {
     model(chain);
     analyse("f32[1024]");
@@ -98,9 +99,8 @@ START_TEST(what_is_small_stays_in_the_fastest_level)
     ck_assert_int_eq(node("x")->floor.bound, CFX_BOUND_FREE);
     ck_assert_double_eq(node("x")->floor.seconds, 0);
 }
-END_TEST
 
-START_TEST(what_is_large_comes_from_memory_but_for_what_a_cache_holds)
+TEST_CASE(what_is_large_comes_from_memory_but_for_what_a_cache_holds)
 {
     double whole = 4194304, cache = 1048576;
     model(chain);
@@ -115,9 +115,8 @@ START_TEST(what_is_large_comes_from_memory_but_for_what_a_cache_holds)
     assert_floor("d", (whole - cache + whole + whole - cache) / 1e10,
                  CFX_BOUND_MEMORY, "memory");
 }
-END_TEST
 
-START_TEST(what_is_done_in_place_is_an_update)
+TEST_CASE(what_is_done_in_place_is_an_update)
 {
     model("graph():\n"
           "    %x : [num_users=1] = placeholder[target=x]\n"
@@ -130,9 +129,8 @@ START_TEST(what_is_done_in_place_is_an_update)
     assert_floor("a", 4096 / 1e11, CFX_BOUND_MEMORY, "L1");
     assert_floor("b", 8192 / 3e11, CFX_BOUND_MEMORY, "L1");
 }
-END_TEST
 
-START_TEST(weights_are_where_the_run_before_left_them)
+TEST_CASE(weights_are_where_the_run_before_left_them)
 {
     model("Net(\n  (l): Linear(in_features=256, out_features=256, "
           "bias=False)\n)\n\ngraph():\n"
@@ -145,9 +143,8 @@ START_TEST(weights_are_where_the_run_before_left_them)
     analyse("f32[64,256]"); /* 8388608 FLOPs */
     assert_floor("l", 8388608 / 1e11, CFX_BOUND_COMPUTE, "L2");
 }
-END_TEST
 
-START_TEST(the_ridge_divides_the_bounds)
+TEST_CASE(the_ridge_divides_the_bounds)
 {
     model(small_net);
     analyse("f32[1,3,64,64]");
@@ -163,9 +160,8 @@ START_TEST(the_ridge_divides_the_bounds)
                             fmax(n->floor.compute, n->floor.memory));
     }
 }
-END_TEST
 
-START_TEST(sums_are_those_of_the_nodes)
+TEST_CASE(sums_are_those_of_the_nodes)
 {
     double floor = 0, bounds = 0;
     model(small_net);
@@ -182,9 +178,8 @@ START_TEST(sums_are_those_of_the_nodes)
     ck_assert_int_eq(cfx_dim_value(node("add")->live_bytes), 3 * 65536);
     ck_assert_int_eq(cfx_dim_value(r->peak_bytes), 3 * 65536);
 }
-END_TEST
 
-START_TEST(without_a_machine_there_are_no_floors)
+TEST_CASE(without_a_machine_there_are_no_floors)
 {
     const cfx_roofline_options o = {.size = sizeof(o)};
     cfx_value x = shape("f32[1,3,8,8]");
@@ -194,7 +189,6 @@ START_TEST(without_a_machine_there_are_no_floors)
     ck_assert_double_lt(cfx_roofline_share(r, node("fc")), 0);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* ---- Along symbols ---- */
 
@@ -219,7 +213,7 @@ static const char fc_net[] =
     "    %relu : [num_users=1] = call_function[target=torch.relu](args = "
     "(%l,), kwargs = {})\n    return relu\n";
 
-START_TEST(nodes_turn_where_they_are_told_to)
+TEST_CASE(nodes_turn_where_they_are_told_to)
 {
     cfx_roofline_floor before[8], after[8];
     model(fc_net);
@@ -241,9 +235,8 @@ START_TEST(nodes_turn_where_they_are_told_to)
     }
     ck_assert_int_eq(r->turn[0].after, CFX_BOUND_COMPUTE);
 }
-END_TEST
 
-START_TEST(a_symbolic_floor_is_that_of_its_numbers)
+TEST_CASE(a_symbolic_floor_is_that_of_its_numbers)
 {
     static const int sizes[] = {1, 3, 17, 64, 250};
     model(small_net);
@@ -262,9 +255,8 @@ START_TEST(a_symbolic_floor_is_that_of_its_numbers)
         }
     }
 }
-END_TEST
 
-START_TEST(a_sweep_has_the_sums_of_each_value)
+TEST_CASE(a_sweep_has_the_sums_of_each_value)
 {
     model(small_net);
     analyse("f32[N,3,32,32]");
@@ -281,9 +273,8 @@ START_TEST(a_sweep_has_the_sums_of_each_value)
     ck_assert_double_eq_tol(five.floor, r->total.floor, 1e-12);
     ck_assert_double_eq(five.peak_bytes, (double)cfx_dim_value(r->peak_bytes));
 }
-END_TEST
 
-START_TEST(sweeps_refuse_what_has_no_points)
+TEST_CASE(sweeps_refuse_what_has_no_points)
 {
     static const int64_t ranges[][4] = {
         {0, 4, 1, 1}, {4, 1, 1, 1}, {1, 4, 0, 1}, {1, 1 << 20, 1, 1}};
@@ -298,11 +289,10 @@ START_TEST(sweeps_refuse_what_has_no_points)
     ck_assert_int_eq(cfx_roofline_follow(r, NULL, 0, 0, &err), CFX_EINVAL);
     ck_assert_msg(strstr(err.text, "there are 3") != NULL, "%s", err.text);
 }
-END_TEST
 
 /* ---- Measured ---- */
 
-START_TEST(measuring_gives_each_node_a_time)
+TEST_CASE(measuring_gives_each_node_a_time)
 {
     int64_t extents[] = {1, 3, 16, 16};
     cfx_tensor *x;
@@ -327,9 +317,8 @@ START_TEST(measuring_gives_each_node_a_time)
     ck_assert_double_eq_tol(share, 1, 1e-9);
     cfx_tensor_unref(x);
 }
-END_TEST
 
-START_TEST(metas_cannot_be_measured)
+TEST_CASE(metas_cannot_be_measured)
 {
     cfx_value x = shape("f32[1,3,16,16]");
     model(small_net);
@@ -340,7 +329,6 @@ START_TEST(metas_cannot_be_measured)
     ck_assert_int_eq(r->runs, 0);
     cfx_value_unref(x);
 }
-END_TEST
 
 /* ---- Printed ---- */
 
@@ -389,7 +377,7 @@ static json_t *parsed(void)
     return j;
 }
 
-START_TEST(the_document_has_what_the_report_has)
+TEST_CASE(the_document_has_what_the_report_has)
 {
     model(small_net);
     analyse("f32[1,3,8,8]");
@@ -411,9 +399,8 @@ START_TEST(the_document_has_what_the_report_has)
         node("a_conv")->floor.seconds, 1e-12);
     json_decref(j);
 }
-END_TEST
 
-START_TEST(expressions_are_strings_in_the_document)
+TEST_CASE(expressions_are_strings_in_the_document)
 {
     model(small_net);
     analyse("f32[N,3,8,8]");
@@ -427,9 +414,8 @@ START_TEST(expressions_are_strings_in_the_document)
     ck_assert(json_object_get(json_object_get(j, "symbols"), "N") != NULL);
     json_decref(j);
 }
-END_TEST
 
-START_TEST(traces_end_what_they_begin)
+TEST_CASE(traces_end_what_they_begin)
 {
     size_t i;
     json_t *e;
@@ -451,7 +437,6 @@ START_TEST(traces_end_what_they_begin)
     ck_assert_double_eq_tol(at, 1e6 * r->total.floor, 1e-3);
     json_decref(j);
 }
-END_TEST
 
 static int lines(const char *s)
 {
@@ -471,7 +456,7 @@ static int longest_line(const char *s)
     return most;
 }
 
-START_TEST(csv_has_a_line_a_node)
+TEST_CASE(csv_has_a_line_a_node)
 {
     model(small_net);
     analyse("f32[1,3,8,8]");
@@ -479,9 +464,8 @@ START_TEST(csv_has_a_line_a_node)
     ck_assert_int_eq(lines(out.s), 8);
     ck_assert_msg(strstr(out.s, "\"f32[1, 4, 8, 8]\"") != NULL, "%s", out.s);
 }
-END_TEST
 
-START_TEST(tables_fit_the_terminal)
+TEST_CASE(tables_fit_the_terminal)
 {
     static const int widths[] = {40, 60, 80, 100, 132};
     model(small_net);
@@ -500,9 +484,8 @@ START_TEST(tables_fit_the_terminal)
         ck_assert(strstr(table, "a_conv") != NULL);
     }
 }
-END_TEST
 
-START_TEST(rows_are_sorted_and_cut)
+TEST_CASE(rows_are_sorted_and_cut)
 {
     cfx_roofline_view v = plain;
     model(small_net);
@@ -521,9 +504,8 @@ START_TEST(rows_are_sorted_and_cut)
     ck_assert_int_eq(cfx_roofline_print((cfx_sink){append, &out}, r, &v,
                                         NULL), CFX_EINVAL);
 }
-END_TEST
 
-START_TEST(every_column_is_told_of_every_row)
+TEST_CASE(every_column_is_told_of_every_row)
 {
     char columns[1024] = "";
     const char *name, *title;
@@ -544,9 +526,8 @@ START_TEST(every_column_is_told_of_every_row)
         ck_assert_int_gt(lines(out.s), 1);
     }
 }
-END_TEST
 
-START_TEST(what_the_sink_refuses_is_told)
+TEST_CASE(what_the_sink_refuses_is_told)
 {
     static text full;
     model(small_net);
@@ -556,11 +537,10 @@ START_TEST(what_the_sink_refuses_is_told)
         ck_assert_int_eq(printers[i]((cfx_sink){append, &full}, r, &plain,
                                      NULL), CFX_EIO);
 }
-END_TEST
 
 /* ---- Compared ---- */
 
-START_TEST(a_report_against_itself_has_not_changed)
+TEST_CASE(a_report_against_itself_has_not_changed)
 {
     static text document;
     model(small_net);
@@ -573,9 +553,8 @@ START_TEST(a_report_against_itself_has_not_changed)
         CFX_ROOFLINE_TEXT, &plain, &err), CFX_OK);
     ck_assert_msg(strstr(out.s, "no node changed") != NULL, "%s", out.s);
 }
-END_TEST
 
-START_TEST(what_changed_against_another_is_told)
+TEST_CASE(what_changed_against_another_is_told)
 {
     static text document;
     model(small_net);
@@ -605,10 +584,9 @@ START_TEST(what_changed_against_another_is_told)
     ck_assert_msg(strstr(out.s, "a_conv,removed,") != NULL, "%s", out.s);
     ck_assert_msg(strstr(out.s, "relu,added,") != NULL, "%s", out.s);
 }
-END_TEST
 
 /* As against its document, which has fewer digits of times. */
-START_TEST(another_roofline_is_compared_as_it_is)
+TEST_CASE(another_roofline_is_compared_as_it_is)
 {
     static text document, want;
     model(small_net);
@@ -631,9 +609,8 @@ START_TEST(another_roofline_is_compared_as_it_is)
     ck_assert_msg(strstr(out.s, "a_conv") != NULL, "%s", out.s);
     cfx_roofline_free(was);
 }
-END_TEST
 
-START_TEST(other_documents_are_refused)
+TEST_CASE(other_documents_are_refused)
 {
     static const struct { const char *text; cfx_status st; } cases[] = {
         {"", CFX_EPARSE}, {"{", CFX_EPARSE}, {"[]", CFX_EINVAL},
@@ -654,7 +631,6 @@ START_TEST(other_documents_are_refused)
             cases[i].st);
     }
 }
-END_TEST
 
 /* ---- Lack of memory ---- */
 
@@ -712,14 +688,13 @@ static cfx_status settle(void)
     return st;
 }
 
-START_TEST(what_guards_settle_is_a_number)
+TEST_CASE(what_guards_settle_is_a_number)
 {
     model(settled_net);
     ck_assert_msg(!settle(), "%s", err.text);
 }
-END_TEST
 
-START_TEST(settling_may_lack_memory)
+TEST_CASE(settling_may_lack_memory)
 {
     cfx_status st = CFX_ENOMEM;
     model(settled_net);
@@ -736,9 +711,8 @@ START_TEST(settling_may_lack_memory)
     }
     ck_assert_int_eq(st, CFX_OK);
 }
-END_TEST
 
-START_TEST(turns_are_found_far_out)
+TEST_CASE(turns_are_found_far_out)
 {
     model(settled_net);
     analyse("f32[N,5]");
@@ -754,9 +728,8 @@ START_TEST(turns_are_found_far_out)
     ck_assert_int_eq(before[t->row].bound, CFX_BOUND_COMPUTE);
     ck_assert_int_eq(after[t->row].bound, CFX_BOUND_MEMORY);
 }
-END_TEST
 
-START_TEST(every_allocation_may_fail)
+TEST_CASE(every_allocation_may_fail)
 {
     cfx_status st = CFX_ENOMEM;
     model(small_net);
@@ -773,54 +746,5 @@ START_TEST(every_allocation_may_fail)
     }
     ck_assert_int_eq(st, CFX_OK);
 }
-END_TEST
 
-static Suite *roofline_suite(void)
-{
-    Suite *s = suite_create("roofline");
-    TCase *t = tcase_create("reports");
-
-    tcase_add_checked_fixture(t, machine_setup, machine_teardown);
-    tcase_add_test(t, what_is_small_stays_in_the_fastest_level);
-    tcase_add_test(t,
-        what_is_large_comes_from_memory_but_for_what_a_cache_holds);
-    tcase_add_test(t, what_is_done_in_place_is_an_update);
-    tcase_add_test(t, weights_are_where_the_run_before_left_them);
-    tcase_add_test(t, the_ridge_divides_the_bounds);
-    tcase_add_test(t, sums_are_those_of_the_nodes);
-    tcase_add_test(t, without_a_machine_there_are_no_floors);
-    tcase_add_test(t, nodes_turn_where_they_are_told_to);
-    tcase_add_test(t, a_symbolic_floor_is_that_of_its_numbers);
-    tcase_add_test(t, a_sweep_has_the_sums_of_each_value);
-    tcase_add_test(t, sweeps_refuse_what_has_no_points);
-    tcase_add_test(t, measuring_gives_each_node_a_time);
-    tcase_add_test(t, metas_cannot_be_measured);
-    tcase_add_test(t, the_document_has_what_the_report_has);
-    tcase_add_test(t, expressions_are_strings_in_the_document);
-    tcase_add_test(t, traces_end_what_they_begin);
-    tcase_add_test(t, csv_has_a_line_a_node);
-    tcase_add_test(t, tables_fit_the_terminal);
-    tcase_add_test(t, rows_are_sorted_and_cut);
-    tcase_add_test(t, every_column_is_told_of_every_row);
-    tcase_add_test(t, what_the_sink_refuses_is_told);
-    tcase_add_test(t, a_report_against_itself_has_not_changed);
-    tcase_add_test(t, what_changed_against_another_is_told);
-    tcase_add_test(t, another_roofline_is_compared_as_it_is);
-    tcase_add_test(t, other_documents_are_refused);
-    tcase_add_test(t, what_guards_settle_is_a_number);
-    tcase_add_test(t, settling_may_lack_memory);
-    tcase_add_test(t, turns_are_found_far_out);
-    tcase_add_test(t, every_allocation_may_fail);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *runner = srunner_create(roofline_suite());
-
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
+TEST_SUITE(roofline, .setup = machine_setup, .teardown = machine_teardown)

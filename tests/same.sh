@@ -8,5 +8,5 @@ if [ "${CFX_ZOO_MODELS:-}" = all ]; then
     models=$(cd "$CFX_ZOO" && ls ./*.fx | sed 's|./||; s|\.fx$||')
 fi
 # shellcheck disable=SC2086
-exec ${CFX_EMULATOR:-} "$builddir/tests/same_test" "$CFX_ZOO" \
+exec ${CFX_EMULATOR:-} "$builddir/tests/zoo_tests" same "$CFX_ZOO" \
     "$srcdir/tests/golden/zoo" $models

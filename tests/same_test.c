@@ -12,6 +12,7 @@
 #include <cfx/interp.h>
 
 #include "base/util.h"
+#include "program.h"
 #include "tests/zoo.h"
 
 /* Of the largest magnitude of a result. */
@@ -198,7 +199,7 @@ static bool has_level(cfx_cpu cpu)
     return !st;
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(same)
 {
     for (int i = 3; i < argc; i++) {
         struct place at = {argv[1], argv[2], argv[i]};

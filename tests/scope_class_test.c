@@ -7,6 +7,7 @@
 #include <cfx/memory_plan.h>
 
 #include "tests/control_test.h"
+#include "unit.h"
 
 /* ---- What hooks have seen, in words ---- */
 
@@ -95,7 +96,7 @@ static void fails_in(const cfx_scope_class *cls, cfx_status with,
 
 /* ---- call_op ---- */
 
-START_TEST(call_op_sees_what_graphs_of_operators_call)
+TEST_CASE(call_op_sees_what_graphs_of_operators_call)
 {
     load("branch.fx");
     ck_assert_float_eq(run_on(&eager_watch, 4), 2);
@@ -114,15 +115,13 @@ START_TEST(call_op_sees_what_graphs_of_operators_call)
     cfx_tensor_unref(x);
     cfx_value_unref(in);
 }
-END_TEST
 
-START_TEST(a_class_chains_up_two_levels)
+TEST_CASE(a_class_chains_up_two_levels)
 {
     load("branch.fx");
     ck_assert_float_eq(run_on(&outer_watch, 4), 2);
     ck_assert_str_eq(seen, "+sum sum +gt gt +sqrt sqrt +getitem getitem");
 }
-END_TEST
 
 /* x * 3, by a module of the library, in a GraphModule. */
 static const char plain[] =
@@ -146,7 +145,7 @@ static const char plain[] =
     "%w), kwargs = {})\n"
     "    return %y\n";
 
-START_TEST(call_op_sees_what_forwards_call)
+TEST_CASE(call_op_sees_what_forwards_call)
 {
     cfx_tensor *x;
     const cfx_dim shape[] = {cfx_dim_int(3), cfx_dim_int(2)};
@@ -159,7 +158,6 @@ START_TEST(call_op_sees_what_forwards_call)
     cfx_value_unref(out);
     cfx_tensor_unref(x);
 }
-END_TEST
 
 /* ---- The other hooks ---- */
 
@@ -201,14 +199,13 @@ static const cfx_scope_class calls_class = {
     .get_attr = calls_get_attr,
 };
 
-START_TEST(hooks_see_graphs_around_what_they_call)
+TEST_CASE(hooks_see_graphs_around_what_they_call)
 {
     load("branch.fx");
     ck_assert_float_eq(run_on(&calls_class, 4), 2);
     ck_assert_str_eq(seen, "+sum sum +gt gt cond( graph:positive +sqrt sqrt ) "
                      "+getitem getitem");
 }
-END_TEST
 
 /* models/mymodule.fx has a parameter of its own, 3 by 4, and a Linear. */
 static cfx_value ones(void)
@@ -221,7 +218,7 @@ static cfx_value ones(void)
     return cfx_value_of_tensor(t);
 }
 
-START_TEST(get_attr_is_asked_by_nodes_and_by_forwards)
+TEST_CASE(get_attr_is_asked_by_nodes_and_by_forwards)
 {
     load("mymodule.fx");
     cfx_value x = ones(), out = run_in(&calls_class, x);
@@ -237,7 +234,6 @@ START_TEST(get_attr_is_asked_by_nodes_and_by_forwards)
     cfx_value_unref(out);
     cfx_value_unref(x);
 }
-END_TEST
 
 static const cfx_scope_class modules_class;
 
@@ -256,7 +252,7 @@ static const cfx_scope_class modules_class = {
     .call_module = modules_call_module,
 };
 
-START_TEST(call_module_sees_modules_and_graphs)
+TEST_CASE(call_module_sees_modules_and_graphs)
 {
     cfx_tensor *w;
     const int64_t shape[] = {1, 2};
@@ -272,7 +268,6 @@ START_TEST(call_module_sees_modules_and_graphs)
     ck_assert_float_eq(run_on(&modules_class, 4), 2);
     ck_assert_str_eq(seen, "?");
 }
-END_TEST
 
 static const char fetches[] =
     "Net(\n"
@@ -283,7 +278,7 @@ static const char fetches[] =
     "    %w : [num_users=1] = get_attr[target=l.weight]\n"
     "    return w\n";
 
-START_TEST(classes_that_compute_miss_weights)
+TEST_CASE(classes_that_compute_miss_weights)
 {
     cfx_value x = floats(2, 1), out;
     model(fetches);
@@ -297,7 +292,6 @@ START_TEST(classes_that_compute_miss_weights)
     fails_in(&calls_class, CFX_EWEIGHT, "missing weight: a.l.weight; While");
     ck_assert_str_eq(seen, "graph:a attr:weight");
 }
-END_TEST
 
 static const cfx_scope_class orphan_class = {
     .size = sizeof(cfx_scope_class),
@@ -311,7 +305,7 @@ static const cfx_scope_class idle_class = {
     .super = &cfx_scope_base,
 };
 
-START_TEST(what_a_class_does_not_know_is_refused)
+TEST_CASE(what_a_class_does_not_know_is_refused)
 {
     load("mymodule.fx");
     fails_in(&orphan_class, CFX_EINVAL, "scope class 'orphan' has no hook "
@@ -321,7 +315,6 @@ START_TEST(what_a_class_does_not_know_is_refused)
     fails_in(&idle_class, CFX_EUNSUPPORTED, "sum: scope class 'idle' calls no "
              "operators; While executing %sum_1");
 }
-END_TEST
 
 /* ---- An operator of higher order of one's own ---- */
 
@@ -368,7 +361,7 @@ static void twice_model(const char *args)
     model(text);
 }
 
-START_TEST(an_operator_of_ones_own_calls_graphs)
+TEST_CASE(an_operator_of_ones_own_calls_graphs)
 {
     cfx_tensor *w;
     const int64_t shape[] = {2, 2};
@@ -404,7 +397,6 @@ START_TEST(an_operator_of_ones_own_calls_graphs)
     cfx_memory_plan_free(plan);
     cfx_value_unref(x);
 }
-END_TEST
 
 static cfx_status infer_higher_order(cfx_scope *s, cfx_call *call,
                                      cfx_value *out)
@@ -420,7 +412,7 @@ static const cfx_scope_class infer_class = {
     .call_higher_order = infer_higher_order,
 };
 
-START_TEST(operators_of_higher_order_need_a_graph_and_a_scope)
+TEST_CASE(operators_of_higher_order_need_a_graph_and_a_scope)
 {
     ck_assert_msg(!cfx_register_op(ctx, &twice_op, &err), "%s", err.text);
     twice_model("(3, %x)");
@@ -430,32 +422,5 @@ START_TEST(operators_of_higher_order_need_a_graph_and_a_scope)
     fails_in(&infer_class, CFX_EUNSUPPORTED, "apply_twice: an operator of "
              "higher order is called in a scope");
 }
-END_TEST
 
-static Suite *suite(void)
-{
-    Suite *s = suite_create("scope_class");
-    TCase *t = tcase_create("scope_class");
-    tcase_add_checked_fixture(t, setup, teardown);
-    tcase_add_test(t, call_op_sees_what_graphs_of_operators_call);
-    tcase_add_test(t, a_class_chains_up_two_levels);
-    tcase_add_test(t, call_op_sees_what_forwards_call);
-    tcase_add_test(t, hooks_see_graphs_around_what_they_call);
-    tcase_add_test(t, get_attr_is_asked_by_nodes_and_by_forwards);
-    tcase_add_test(t, call_module_sees_modules_and_graphs);
-    tcase_add_test(t, classes_that_compute_miss_weights);
-    tcase_add_test(t, what_a_class_does_not_know_is_refused);
-    tcase_add_test(t, an_operator_of_ones_own_calls_graphs);
-    tcase_add_test(t, operators_of_higher_order_need_a_graph_and_a_scope);
-    suite_add_tcase(s, t);
-    return s;
-}
-
-int main(void)
-{
-    SRunner *r = srunner_create(suite());
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(scope_class, .setup = setup, .teardown = teardown)

@@ -1,8 +1,7 @@
 /*
  * shape_prop_test -- ShapeProp: what nodes get, what stays known by value, what
- * errors say, and shapes as text.
+ * errors say. Shapes as text are in shape_text_test.c.
  */
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,122 +10,9 @@
 #include <cfx/file.h>
 #include <cfx/shape_prop.h>
 
+#include "shape_prop_test.h"
 #include "tests/failing_alloc.h"
-
-static cfx_context *ctx;
-static cfx_shape_env *env;
-static cfx_error err;
-
-static void setup(void)
-{
-    memset(&err, 0, sizeof(err));
-    ck_assert_int_eq(cfx_context_new(&ctx, NULL, NULL), CFX_OK);
-    ck_assert_int_eq(cfx_shape_env_new(&env, ctx, NULL), CFX_OK);
-}
-
-static void teardown(void)
-{
-    cfx_shape_env_free(env);
-    cfx_context_free(ctx);
-}
-
-/* ---- Help ---- */
-
-struct text {
-    char s[2048];
-    size_t len;
-};
-
-static cfx_status append(void *user, const char *s, size_t n)
-{
-    struct text *t = user;
-    ck_assert_uint_lt(t->len + n, sizeof(t->s));
-    memcpy(t->s + t->len, s, n);
-    t->len += n;
-    t->s[t->len] = '\0';
-    return CFX_OK;
-}
-
-static cfx_module *parse(const char *text)
-{
-    cfx_module *gm;
-    if (cfx_parse_model(&gm, ctx, text, strlen(text), "m", &err))
-        ck_abort_msg("%s", err.text);
-    return gm;
-}
-
-static cfx_value shape(const char *text)
-{
-    cfx_value v;
-    if (cfx_parse_shape(&v, ctx, env, text, strlen(text), &err))
-        ck_abort_msg("%s: %s", text, err.text);
-    return v;
-}
-
-static void assert_is(cfx_value v, bool strides, const char *want)
-{
-    struct text t = {.len = 0};
-    ck_assert_int_eq(cfx_print_shape((cfx_sink){append, &t}, v, strides, &err),
-                     CFX_OK);
-    ck_assert_str_eq(t.s, want);
-}
-
-/* The inputs of a walk, "f32[2]; f32[N]". */
-static size_t make_inputs(cfx_value in[4], const char *text)
-{
-    size_t n = 0;
-    while (*text) {
-        size_t len = strcspn(text, ";");
-        ck_assert_uint_lt(n, 4);
-        if (cfx_parse_shape(&in[n++], ctx, env, text, len, &err))
-            ck_abort_msg("%s: %s", text, err.text);
-        text += len + (text[len] == ';');
-    }
-    return n;
-}
-
-/* Walk it; the values of the nodes are in their meta, and in `*p`. */
-static cfx_status walk(cfx_shape_prop *p, cfx_module *gm, const char *inputs)
-{
-    const cfx_shape_prop_options o = {.size = sizeof(o), .env = env,
-                                      .keep_values = true};
-    cfx_value in[4], out = CFX_NOTHING;
-    size_t n = make_inputs(in, inputs);
-    memset(&err, 0, sizeof(err));
-    cfx_status st = cfx_shape_prop_init(p, NULL, gm, &o, &err);
-    if (!st)
-        st = cfx_interp_run(&p->base, in, n, &out, &err);
-    cfx_value_unref(out);
-    while (n--)
-        cfx_value_unref(in[n]);
-    return st;
-}
-
-/* Nodes of a graph, and what comes out of the one named last. */
-static void assert_gives(const char *nodes, const char *inputs,
-                         const char *name, const char *want)
-{
-    char text[4096];
-    cfx_shape_prop p = {.env = NULL};
-    snprintf(text, sizeof(text), "# cfx 1\nM()\n\ngraph():\n%s"
-             "    return %%%s\n", nodes, name);
-    cfx_module *gm = parse(text);
-    if (walk(&p, gm, inputs))
-        ck_abort_msg("%s", err.text);
-    assert_is(cfx_interp_env(&p.base, cfx_graph_find(p.base.graph, name)),
-              false, want);
-    cfx_interp_release(&p.base);
-    cfx_module_unref(gm);
-}
-
-#define X "    %x : [num_users=1] = placeholder[target=x]\n"
-#define Y "    %y : [num_users=1] = placeholder[target=y]\n"
-#define CALL(name, target, args)                                            \
-    "    %" name " : [num_users=1] = call_function[target=" target          \
-    "](args = (" args ",), kwargs = {})\n"
-#define METHOD(name, target, args)                                          \
-    "    %" name " : [num_users=1] = call_method[target=" target            \
-    "](args = (" args ",), kwargs = {})\n"
+#include "unit.h"
 
 /* ---- What nodes get ---- */
 
@@ -158,7 +44,7 @@ static void assert_meta(const cfx_module *gm, const char *name, bool strides,
     ck_assert_str_eq(cfx_node_meta(n, "type").u.str->text, type);
 }
 
-START_TEST(example_shape_prop)
+TEST_CASE(example_shape_prop)
 {
     cfx_module *gm = parse(two_layers);
     cfx_value x = shape("f32[50, 1000]");
@@ -174,9 +60,8 @@ START_TEST(example_shape_prop)
     cfx_value_unref(x);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(shape_prop_runs_tensors_too)
+TEST_CASE(shape_prop_runs_tensors_too)
 {
     cfx_module *gm = parse(two_layers);
     cfx_shape_prop p = {.env = NULL};
@@ -202,9 +87,8 @@ START_TEST(shape_prop_runs_tensors_too)
     cfx_interp_release(&p.base);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(shape_prop_aggregate)
+TEST_CASE(shape_prop_aggregate)
 {
     cfx_module *gm = parse(
         "# cfx 1\nM()\n\nstate:\n    p: f32[4]\n\ngraph():\n" X
@@ -232,7 +116,6 @@ START_TEST(shape_prop_aggregate)
     cfx_value_unref(x);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* All nodes have the layout. */
 static void assert_layout(const char *layer, const char *input,
@@ -259,7 +142,7 @@ static void assert_layout(const char *layer, const char *input,
     cfx_module_unref(gm);
 }
 
-START_TEST(shape_prop_layout)
+TEST_CASE(shape_prop_layout)
 {
     static const char conv[] =
         "Conv2d(8, 16, kernel_size=(3, 3), stride=(1, 1))";
@@ -270,9 +153,8 @@ START_TEST(shape_prop_layout)
     assert_layout(conv, "f32[N, 8, H, W][8*H*W, 1, 8*W, 8]",
                   CFX_CHANNELS_LAST);
 }
-END_TEST
 
-START_TEST(shape_prop_layout_3d)
+TEST_CASE(shape_prop_layout_3d)
 {
     static const char conv[] =
         "Conv3d(8, 16, kernel_size=(3, 3, 3), stride=(1, 1, 1))";
@@ -287,7 +169,6 @@ START_TEST(shape_prop_layout_3d)
                   "f32[N, 8, D, H, W][8*D*H*W, 1, 8*H*W, 8*W, 8]",
                   CFX_CHANNELS_LAST_3D);
 }
-END_TEST
 
 /* ---- Sizes and values ---- */
 
@@ -343,24 +224,22 @@ static const struct {
      CALL("z", "torch.nonzero", "%t"), "f32[1]", "z", "i64[u0, 1]"},
 };
 
-START_TEST(sizes_and_values_go_through)
+TEST_EACH(sizes_and_values_go_through, sizeof(gives) / sizeof(gives[0]))
 {
     assert_gives(gives[_i].nodes, gives[_i].inputs, gives[_i].name,
                  gives[_i].want);
 }
-END_TEST
 
-START_TEST(random_numbers_are_not_known)
+TEST_CASE(random_numbers_are_not_known)
 {
     assert_gives(X CALL("t", "torch.rand", "3")
                  CALL("g", "operator.gt", "%t, 0.5")
                  CALL("z", "torch.nonzero", "%g"), "f32[1]", "z",
                  "i64[u0, 1]");
 }
-END_TEST
 
 /* Numbers of an input are those of one run. */
-START_TEST(inputs_tell_their_shapes_only)
+TEST_CASE(inputs_tell_their_shapes_only)
 {
     cfx_module *gm = parse("graph():\n" X
                            "    %z : [num_users=1] = call_function[target="
@@ -380,10 +259,9 @@ START_TEST(inputs_tell_their_shapes_only)
     cfx_tensor_unref(x);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* A module's own numbers are read, and never written. */
-START_TEST(state_stays_as_it_is)
+TEST_CASE(state_stays_as_it_is)
 {
     cfx_module *gm = parse(
         "# cfx 1\nM()\n\nstate:\n    n: i64[2]\n\ngraph():\n" X
@@ -406,11 +284,10 @@ START_TEST(state_stays_as_it_is)
     cfx_tensor_unref(n);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Errors ---- */
 
-START_TEST(errors_name_call_shapes_and_module)
+TEST_CASE(errors_name_call_shapes_and_module)
 {
     cfx_module *gm = parse(
         "M(\n  (a): Module(\n    (fc): Linear(in_features=4, out_features=3, "
@@ -439,11 +316,10 @@ START_TEST(errors_name_call_shapes_and_module)
     cfx_interp_release(&p.base);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Provenance ---- */
 
-START_TEST(nodes_stem_from_modules)
+TEST_CASE(nodes_stem_from_modules)
 {
     static const struct { const char *node, *path; } want[] = {
         {"x", ""}, {"a_fc", "a.fc"}, {"add", "a"}, {"a_gc", "a.gc"},
@@ -478,167 +354,6 @@ START_TEST(nodes_stem_from_modules)
     free(path);
     cfx_module_unref(gm);
 }
-END_TEST
-
-/* ---- Shapes as text ---- */
-
-START_TEST(shapes_print_and_read_back)
-{
-    static const char *const same[] = {
-        "f32[]", "f32[N, 3, 224, 224]", "i64[2*N + 1, (H + 7)//8]",
-        "(f32[2], i64[N])", "(f32[2],)", "()", "[]", "[f32[2], N, 3]",
-        "{'a': f32[2], 'b': (N, 'x', True, None)}", "N", "2*N + 1",
-        "(H + 1)//2", "-1", "f32[min(H, W)]", "f32[max(H, W), N % 2]",
-    };
-    for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++) {
-        cfx_value v = shape(same[i]);
-        assert_is(v, false, same[i]);
-        cfx_value_unref(v);
-    }
-    cfx_value v = shape(" ( f32[2,4][4,1]cpu , f32[N , 4][1,N]cuda:0 )");
-    assert_is(v, true, "(f32[2, 4][4, 1]cpu, f32[N, 4][1, N]cpu)");
-    cfx_value_unref(v);
-}
-END_TEST
-
-START_TEST(what_is_no_shape_is_refused)
-{
-    static const char *const bad[] = {
-        "", " ", "f32[", "f32]", "f32[2", "f32[2]]", "f32[2,,3]", "f32[-1]",
-        "f32[2][1][1]", "f32[2][1, 1]", "q32[2]", "f32[2]CPU!", "(f32[2]",
-        "f32[2 3]", "f32[1/2]", "{'a' f32[2]}", "f32[N",
-        "f32[1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1,1]", "f32[2] f32[2]", "1 +",
-        "f32[-N]", "f32[2, 1 - 2*N]", "(f32[N - 5], f32[4 - N])",
-    };
-    for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
-        cfx_value v;
-        cfx_status st = cfx_parse_shape(&v, ctx, env, bad[i], strlen(bad[i]),
-                                        &err);
-        ck_assert_msg(st == CFX_EPARSE || st == CFX_ESHAPE, "%s: %d", bad[i],
-                      st);
-    }
-    cfx_value v;
-    ck_assert_int_eq(cfx_parse_shape(&v, ctx, NULL, "f32[N]", 6, &err),
-                     CFX_EPARSE);
-}
-END_TEST
-
-START_TEST(a_nul_in_a_shape_is_refused)
-{
-    static const char *const before[] = {"f32[2]cpu", "f32[2", "f32"};
-    static const char *const after[] = {"!", "]", "!"};
-    for (size_t i = 0; i < sizeof(before) / sizeof(*before); i++) {
-        char text[32];
-        size_t n = strlen(before[i]);
-        cfx_value v;
-        snprintf(text, sizeof(text), "%s", before[i]);
-        snprintf(text + n + 1, sizeof(text) - n - 1, "%s[2]", after[i]);
-        size_t len = n + 1 + strlen(after[i]) + (i == 2 ? 3 : 0);
-        ck_assert_int_eq(cfx_parse_shape(&v, ctx, env, text, len, &err),
-                         CFX_EPARSE);
-    }
-}
-END_TEST
-
-START_TEST(deep_shapes_are_refused)
-{
-    char text[400];
-    cfx_value v;
-    memset(text, '[', sizeof(text) / 2);
-    memset(text + sizeof(text) / 2, ']', sizeof(text) / 2);
-    ck_assert_int_eq(cfx_parse_shape(&v, ctx, env, text, sizeof(text), &err),
-                     CFX_EPARSE);
-}
-END_TEST
-
-/* ---- Annotated graphs ---- */
-
-static void print_annotated(struct text *t, const cfx_module *gm)
-{
-    t->len = 0;
-    if (cfx_print_annotated((cfx_sink){append, t}, gm, &err))
-        ck_abort_msg("%s", err.text);
-}
-
-START_TEST(annotated_graphs_come_back)
-{
-    struct text first, again;
-    cfx_module *gm = parse(
-        "# cfx 1\nM()\n\ngraph():\n"
-        "    %x : 'Tensor' [num_users=1] = placeholder[target=x]\n"
-        "    %t : Any [num_users=1] = call_function[target=torch.topk](args = "
-        "(%x, 2), kwargs = {})\n"
-        "    %g : [num_users=1] = call_function[target=operator.getitem](args "
-        "= (%t, 0), kwargs = {})\n"
-        "    return %g\n"), *back;
-    cfx_value x = shape("f32[N, H + 1]");
-    if (cfx_propagate_shapes(gm, env, &x, 1, NULL, &err))
-        ck_abort_msg("%s", err.text);
-    print_annotated(&first, gm);
-    ck_assert_str_eq(
-        strstr(first.s, "    %x"),
-        "    %x : 'Tensor' \"f32[N, H + 1][H + 1, 1]cpu\"[num_users=1] = "
-        "placeholder[target=x]\n"
-        "    %t : Any \"(f32[N, 2][2, 1]cpu, i64[N, 2][2, 1]cpu)\""
-        "[num_users=1] = call_function[target=torch.topk](args = (%x, 2), "
-        "kwargs = {})\n"
-        "    %g : Tensor \"f32[N, 2][2, 1]cpu\"[num_users=1] = call_function["
-        "target=operator.getitem](args = (%t, 0), kwargs = {})\n"
-        "    return %g\n");
-    back = parse(first.s);
-    print_annotated(&again, back);
-    ck_assert_str_eq(again.s, first.s);
-    cfx_module_unref(back);
-    cfx_module_unref(gm);
-    cfx_value_unref(x);
-}
-END_TEST
-
-START_TEST(annotations_are_checked)
-{
-    static const char text[] =
-        "# cfx 1\nM()\n\ngraph():\n"
-        "    %x : Tensor \"f32[N, 3, H][3*H, H, 1]cpu\"[num_users=1] = "
-        "placeholder[target=x]\n"
-        "    %t : Tensor \"f32[N, H, 3][3*H, 1, H]cpu\"[num_users=1] = "
-        "call_method[target=transpose](args = (%x, 1, 2), kwargs = {})\n"
-        "    return %t\n";
-    static const struct { const char *input; const char *says; } cases[] = {
-        {"f32[2, 3, 5]", NULL}, {"f32[N, 3, H]", NULL}, {"f32[B, 3, 7]", NULL},
-        {"f32[H, 3, N]", "x is f32[H, 3, N], not f32[N, 3, H] as asserted"},
-        {"f32[2, 4, 5]", "x is f32[2, 4, 5], not f32[N, 3, H] as asserted"},
-        {"f32[2, 3, 5][15, 1, 3]",
-         "x is f32[2, 3, 5][15, 1, 3]cpu, not f32[N, 3, H][3*H, H, 1]cpu as "
-         "asserted"},
-    };
-    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-        cfx_module *gm = parse(text);
-        cfx_shape_env *own;
-        cfx_shape_prop p = {.env = NULL};
-        cfx_value x, out;
-        memset(&err, 0, sizeof(err));
-        ck_assert_int_eq(cfx_shape_env_new(&own, ctx, &err), CFX_OK);
-        ck_assert_int_eq(cfx_parse_shape(&x, ctx, own, cases[i].input,
-                                         strlen(cases[i].input), &err),
-                         CFX_OK);
-        const cfx_shape_prop_options o = {.size = sizeof(o), .env = own,
-                                          .check = true};
-        ck_assert_int_eq(cfx_shape_prop_init(&p, NULL, gm, &o, &err), CFX_OK);
-        cfx_status st = cfx_interp_run(&p.base, &x, 1, &out, &err);
-        ck_assert_msg(!cases[i].says == !st, "%s: %s", cases[i].input,
-                      st ? err.text : "it agrees");
-        if (st)
-            ck_assert_msg(!strncmp(err.text, cases[i].says,
-                                   strlen(cases[i].says)), "%s", err.text);
-        else
-            cfx_value_unref(out);
-        cfx_value_unref(x);
-        cfx_interp_release(&p.base);
-        cfx_shape_env_free(own);
-        cfx_module_unref(gm);
-    }
-}
-END_TEST
 
 /* ---- Classes of one's own ---- */
 
@@ -675,7 +390,7 @@ static cfx_status widest_run_node(cfx_interp *it, const cfx_node *n,
     return st;
 }
 
-START_TEST(classes_derive_from_it)
+TEST_CASE(classes_derive_from_it)
 {
     static const cfx_interp_class *const classes[] = {&widest_class,
                                                       &below_widest};
@@ -696,7 +411,6 @@ START_TEST(classes_derive_from_it)
     }
     cfx_value_unref(x);
 }
-END_TEST
 
 /* ---- Lack of memory ---- */
 
@@ -751,7 +465,7 @@ static cfx_status all_of_it(void)
 }
 
 /* The word of the device takes more memory than those before it. */
-START_TEST(lack_of_memory_is_no_malformed_device)
+TEST_CASE(lack_of_memory_is_no_malformed_device)
 {
     cfx_status st = CFX_ENOMEM;
     for (long n = 0; st != CFX_EPARSE; n++) {
@@ -777,9 +491,8 @@ START_TEST(lack_of_memory_is_no_malformed_device)
     }
     allowed = -1;
 }
-END_TEST
 
-START_TEST(lack_of_memory_is_told)
+TEST_CASE(lack_of_memory_is_told)
 {
     cfx_status st = CFX_ENOMEM;
     for (long n = 0; st; n++) {
@@ -793,7 +506,6 @@ START_TEST(lack_of_memory_is_told)
     }
     allowed = -1;
 }
-END_TEST
 
 /* ---- Threads ---- */
 
@@ -830,7 +542,7 @@ static void *propagate_often(void *user)
     return ok ? user : NULL;
 }
 
-START_TEST(two_threads_propagate_over_one_graph_without_meta)
+TEST_CASE(two_threads_propagate_over_one_graph_without_meta)
 {
     pthread_t thread[2];
     cfx_module *gm = parse(shared_text);
@@ -846,40 +558,5 @@ START_TEST(two_threads_propagate_over_one_graph_without_meta)
         ck_assert_int_eq(cfx_node_meta(n, "tensor_meta").kind, CFX_ABSENT);
     cfx_module_unref(gm);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("shape_prop");
-    TCase *c = tcase_create("shape_prop");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 60);
-    tcase_add_test(c, example_shape_prop);
-    tcase_add_test(c, shape_prop_runs_tensors_too);
-    tcase_add_test(c, shape_prop_aggregate);
-    tcase_add_test(c, shape_prop_layout);
-    tcase_add_test(c, shape_prop_layout_3d);
-    tcase_add_loop_test(c, sizes_and_values_go_through, 0,
-                        sizeof(gives) / sizeof(gives[0]));
-    tcase_add_test(c, random_numbers_are_not_known);
-    tcase_add_test(c, inputs_tell_their_shapes_only);
-    tcase_add_test(c, state_stays_as_it_is);
-    tcase_add_test(c, errors_name_call_shapes_and_module);
-    tcase_add_test(c, nodes_stem_from_modules);
-    tcase_add_test(c, shapes_print_and_read_back);
-    tcase_add_test(c, what_is_no_shape_is_refused);
-    tcase_add_test(c, a_nul_in_a_shape_is_refused);
-    tcase_add_test(c, deep_shapes_are_refused);
-    tcase_add_test(c, annotated_graphs_come_back);
-    tcase_add_test(c, annotations_are_checked);
-    tcase_add_test(c, classes_derive_from_it);
-    tcase_add_test(c, lack_of_memory_is_no_malformed_device);
-    tcase_add_test(c, lack_of_memory_is_told);
-    tcase_add_test(c, two_threads_propagate_over_one_graph_without_meta);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(shape_prop, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -9,6 +9,8 @@
 #include <cfx/interp.h>
 #include <cfx/text.h>
 
+#include "unit.h"
+
 static cfx_shape_env *env;
 static cfx_value result;
 static char guards[512];
@@ -150,7 +152,7 @@ static bool consistent(const char *a, const char *b, bool known)
 
 /* Two shapes are consistent if they can be equal; what must hold for that is a
  * guard. */
-START_TEST(consistency)
+TEST_CASE(consistency)
 {
     ck_assert(consistent("1, 2, 3", "1, N, 3", false));
     ck_assert_str_eq(guards, "N == 2");
@@ -162,10 +164,9 @@ START_TEST(consistency)
     /* torch's relation forgets: Dyn is consistent with 2, and with 3. */
     ck_assert(!consistent("N", "3", false));
 }
-END_TEST
 
 /* What follows needs no guard, and leaves none. */
-START_TEST(precision)
+TEST_CASE(precision)
 {
     ck_assert(consistent("1, 2, N", "1, 2, N", true));
     ck_assert(consistent("2*N + N", "3*N", true));
@@ -173,71 +174,62 @@ START_TEST(precision)
     ck_assert(!consistent("1, 2, 3", "1, 2, 3, 5", true));
     ck_assert_str_eq(guards, "");
 }
-END_TEST
 
 /* ---- Addition ---- */
 
 #define ADD                                                                   \
     GRAPH(IN("x") IN("y") FN("add", "torch.add", "%x, %y") RETURN("add"))
 
-START_TEST(broadcasting1)
+TEST_CASE(broadcasting1)
 {
     assert_type(ADD, "1, 2, 3, 4; 1, 2, 1, 4", "f32[1, 2, 3, 4]", "");
     assert_type(ADD, " ; 4, 1", "f32[4, 1]", "");
     assert_type(ADD, "4, 4, 4; 1", "f32[4, 4, 4]", "");
 }
-END_TEST
 
-START_TEST(broadcasting2)
+TEST_CASE(broadcasting2)
 {
     assert_type(ADD, "2, 3, 4; 1, 2, 1, 4", "f32[1, 2, 3, 4]", "");
 }
-END_TEST
 
-START_TEST(broadcasting3)
+TEST_CASE(broadcasting3)
 {
     assert_type(ADD, "1, 2, 3, N; 2, 3, 1", "f32[1, 2, 3, N]", "");
     assert_type(ADD, "1, 2, 3, N; 2, 3, 4", "f32[1, 2, 3, 4]", "N == 4");
 }
-END_TEST
 
-START_TEST(type_check_add_with_broadcast)
+TEST_CASE(type_check_add_with_broadcast)
 {
     assert_type(ADD, "1, 2, 3, N; 2, 3, N", "f32[1, 2, 3, N]", "");
     assert_type(ADD, "A, 1, C; 1, B, C", "f32[A, B, C]", "");
 }
-END_TEST
 
-START_TEST(type_check_add_with_scalar)
+TEST_CASE(type_check_add_with_scalar)
 {
     assert_type(ADD, "int; 2, N, 4", "f32[2, N, 4]", "");
 }
-END_TEST
 
-START_TEST(type_check_add_false)
+TEST_CASE(type_check_add_false)
 {
     assert_no_type(ADD, "1, 2, 3, N; 1, 2, 3", "must match", "add");
     assert_no_type(ADD, "N, 5; N, 6", "must match", "add");
 }
-END_TEST
 
-START_TEST(type_check_add_true)
+TEST_CASE(type_check_add_true)
 {
     assert_type(ADD, "1, 2, N; 1, 2, 3", "f32[1, 2, 3]", "N == 3");
     assert_type(ADD, "1, 2, N; 1, 2, N", "f32[1, 2, N]", "");
 }
-END_TEST
 
-START_TEST(symbolic_add_with_broadcast)
+TEST_CASE(symbolic_add_with_broadcast)
 {
     assert_type(ADD, "A, B, C; A, B, C", "f32[A, B, C]", "");
     assert_type(ADD, "A, B; B", "f32[A, B]", "");
     assert_type(ADD, "A, B; C, B", "f32[A, B]", "A == C");
 }
-END_TEST
 
 /* A fact that one node needed holds for those behind it. */
-START_TEST(symbolic_add_with_broadcast_2)
+TEST_CASE(symbolic_add_with_broadcast_2)
 {
     const char *twice = GRAPH(IN("x") IN("y")
                               FN("add", "torch.add", "%x, %y")
@@ -250,96 +242,84 @@ START_TEST(symbolic_add_with_broadcast_2)
                               RETURN("add_1"));
     assert_no_type(other, "2, N; 2, 3; 2, 4", "must match", "add_1");
 }
-END_TEST
 
 /* ---- Reshape, transpose, flatten ---- */
 
 #define RESHAPE(shape)                                                        \
     GRAPH(IN("x") FN("r", "torch.reshape", "%x, " shape) RETURN("r"))
 
-START_TEST(type_check_reshape_true)
+TEST_CASE(type_check_reshape_true)
 {
     assert_type(RESHAPE("[1, 2, 3]"), "1, 6", "f32[1, 2, 3]", "");
 }
-END_TEST
 
-START_TEST(type_check_reshape_false)
+TEST_CASE(type_check_reshape_false)
 {
     assert_no_type(RESHAPE("[1, 2, 3]"), "1, 5", "invalid for input of size",
                    "r");
 }
-END_TEST
 
-START_TEST(type_check_reshape_dyn_false)
+TEST_CASE(type_check_reshape_dyn_false)
 {
     assert_no_type(RESHAPE("[1, 2, -1]"), "1, 5", "invalid for input of size",
                    "r");
 }
-END_TEST
 
-START_TEST(type_check_reshape_dyn_true)
+TEST_CASE(type_check_reshape_dyn_true)
 {
     assert_type(RESHAPE("[1, 5, -1]"), "1, 15", "f32[1, 5, 3]", "");
     assert_type(RESHAPE("[3, 5, -1]"), "N, 15", "f32[3, 5, N]", "");
 }
-END_TEST
 
 /* It is right for each even extent; torch's checker says no. */
-START_TEST(type_check_reshape_dyn_true_param_false)
+TEST_CASE(type_check_reshape_dyn_true_param_false)
 {
     assert_type(RESHAPE("[1, 2, -1]"), "N, 5", "f32[1, 2, 5*N/2]",
                 "N % 2 == 0");
 }
-END_TEST
 
-START_TEST(type_check_transpose_true)
+TEST_CASE(type_check_transpose_true)
 {
     const char *text = GRAPH(IN("x") FN("t", "torch.transpose", "%x, 0, 1")
                              RETURN("t"));
     assert_type(text, "1, 2, 3, 5", "f32[2, 1, 3, 5]", "");
     assert_type(text, "A, B, 3", "f32[B, A, 3]", "");
 }
-END_TEST
 
-START_TEST(type_check_transpose_false)
+TEST_CASE(type_check_transpose_false)
 {
     assert_no_type(GRAPH(IN("x") FN("t", "torch.transpose", "%x, 0, 10")
                          RETURN("t")),
                    "1, 2, 3, 5", "Dimension out of range", "t");
 }
-END_TEST
 
 #define FLATTEN(from, to)                                                     \
     GRAPH(IN("x") FN("f", "torch.flatten", "%x, " from ", " to) RETURN("f"))
 
-START_TEST(type_check_flatten)
+TEST_CASE(type_check_flatten)
 {
     assert_type(FLATTEN("1", "2"), "1, 2, 3, 5, N", "f32[1, 6, 5, N]", "");
 }
-END_TEST
 
-START_TEST(type_check_flatten_2)
+TEST_CASE(type_check_flatten_2)
 {
     assert_type(FLATTEN("1", "2"), "1, A, 3, 5, B", "f32[1, 3*A, 5, B]", "");
 }
-END_TEST
 
-START_TEST(type_check_flatten3)
+TEST_CASE(type_check_flatten3)
 {
     assert_type(FLATTEN("1", "3"), "2, 3, 4, 5", "f32[2, 60]", "");
     assert_type(FLATTEN("0", "-2"), "A, B, C, 10", "f32[A*B*C, 10]", "");
     assert_no_type(FLATTEN("3", "1"), "2, 3, 4, 5", "start_dim", "f");
 }
-END_TEST
 
-START_TEST(flatten_fully_static)
+TEST_CASE(flatten_fully_static)
 {
     assert_type(FLATTEN("1", "1"), "1, 2, 3, 5", "f32[1, 2, 3, 5]", "");
     assert_type(FLATTEN("2", "3"), "2, 5, 6, 9", "f32[2, 5, 54]", "");
     assert_type(FLATTEN("1", "3"), "10, 15, 13, 14", "f32[10, 2730]", "");
     assert_type(FLATTEN("2", "3"), "10, N, 13, 14", "f32[10, N, 182]", "");
 }
-END_TEST
 
 /* ---- Modules ---- */
 
@@ -349,27 +329,24 @@ END_TEST
     GRAPH(IN("x") MOD("bn1", "bn1", "%x")                                     \
           FN("add", "operator.add", "%bn1, %x") RETURN("add"))
 
-START_TEST(type_check_batch_norm_2D)
+TEST_CASE(type_check_batch_norm_2D)
 {
     assert_type(BATCH_NORM, "2, 2, 5, 4", "f32[2, 2, 5, 4]", "");
     assert_type(BATCH_NORM, "A, 2, H, W", "f32[A, 2, H, W]", "");
 }
-END_TEST
 
-START_TEST(type_check_batch_norm_2D_false)
+TEST_CASE(type_check_batch_norm_2D_false)
 {
     assert_no_type(BATCH_NORM, "2, 2, 5", "expected 4D input (got 3D input)",
                    "bn1");
     assert_no_type(BATCH_NORM, "A, 3, 5, 4", "should contain 3 elements",
                    "bn1");
 }
-END_TEST
 
-START_TEST(type_check_batch_norm_2D_broadcast)
+TEST_CASE(type_check_batch_norm_2D_broadcast)
 {
     assert_type(BATCH_NORM, "A, B, C, D", "f32[A, B, C, D]", "B == 2");
 }
-END_TEST
 
 #define CONV                                                                  \
     "Net(\n  (conv1): Conv2d(2, 2, kernel_size=(3, 3), stride=(1, 1), "       \
@@ -377,22 +354,20 @@ END_TEST
     GRAPH(IN("x") MOD("conv1", "conv1", "%x")                                 \
           FN("add", "operator.add", "%conv1, %x") RETURN("add"))
 
-START_TEST(type_check_conv2D)
+TEST_CASE(type_check_conv2D)
 {
     assert_type(CONV, "A, 2, C, D", "f32[A, 2, C, D]", "");
 }
-END_TEST
 
-START_TEST(type_check_conv2D_2)
+TEST_CASE(type_check_conv2D_2)
 {
     assert_type(CONV, "5, 2, 3, 4", "f32[5, 2, 3, 4]", "");
     assert_no_type(CONV, "5, 3, 3, 4", "to have 2 channels, but got 3",
                    "conv1");
 }
-END_TEST
 
 /* A stride makes the sum one of other extents. */
-START_TEST(type_check_conv2D_2_fully_static)
+TEST_CASE(type_check_conv2D_2_fully_static)
 {
     const char *strided =
         "Net(\n  (conv1): Conv2d(2, 5, kernel_size=(3, 5), stride=(2, 3), "
@@ -404,9 +379,8 @@ START_TEST(type_check_conv2D_2_fully_static)
     assert_no_type(strided, "1, 2, 10, 4", "Kernel size can't be greater",
                    "conv1");
 }
-END_TEST
 
-START_TEST(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
+TEST_CASE(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
 {
     const char *text =
         "Net(\n"
@@ -425,13 +399,12 @@ START_TEST(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
     assert_type(text, "N, 3, 32, 32", "f32[N, 672]", "");
     assert_no_type(text, "N, 3, 32, 40", "mat1 and mat2", "fc");
 }
-END_TEST
 
 #define POOL(args)                                                            \
     "Net(\n  (pool): MaxPool2d(" args ", return_indices=False)\n)\n\n"        \
     GRAPH(IN("x") MOD("pool", "pool", "%x") RETURN("pool"))
 
-START_TEST(type_maxpool2d_fully_static)
+TEST_CASE(type_maxpool2d_fully_static)
 {
     assert_type(POOL("kernel_size=5, stride=8, padding=0, dilation=1, "
                      "ceil_mode=False"), "64, 8, 8", "f32[64, 1, 1]", "");
@@ -445,7 +418,6 @@ START_TEST(type_maxpool2d_fully_static)
                         "ceil_mode=False"), "1, 2, 3, 4", "too small",
                    "pool");
 }
-END_TEST
 
 /* A block of a ResNet, with a short way that must give the same extents. */
 #define CONV3(name, from, to, stride)                                         \
@@ -463,26 +435,24 @@ END_TEST
           MOD("b2", "bn2", "%c2") FN("add", "operator.iadd", "%b2, %x")       \
           MOD("r2", "relu", "%add") RETURN("r2"))
 
-START_TEST(typecheck_basicblock)
+TEST_CASE(typecheck_basicblock)
 {
     assert_type(BLOCK("1"), "2, 64, 4, 5", "f32[2, 64, 4, 5]", "");
     assert_type(BLOCK("1"), "N, 64, H, W", "f32[N, 64, H, W]", "");
     assert_no_type(BLOCK("2"), "N, 64, 8, 8", "must match", "add");
 }
-END_TEST
 
 /* ---- Extents found from what must hold ---- */
 
 /* All extents are unknown; those that the graph settles are its guards. */
-START_TEST(infer_symbol_values)
+TEST_CASE(infer_symbol_values)
 {
     assert_type(ADD, "A, 1773; 2, B", "f32[2, 1773]", "B == 1773; A == 2");
     assert_type(ADD, "2*A, 4; 6, 4", "f32[6, 4]", "A == 3");
     assert_no_type(ADD, "2*A, 4; 7, 4", "must match", "add");
 }
-END_TEST
 
-START_TEST(infer_shape)
+TEST_CASE(infer_shape)
 {
     const char *text =
         "Net(\n"
@@ -495,50 +465,5 @@ START_TEST(infer_shape)
     assert_type(text, "A, B; C, D", "f32[A, 3]",
                 "B == 24; C == A; D == 8");
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("shape types");
-    TCase *c = tcase_create("shape types");
-    tcase_add_checked_fixture(c, setup_shapes, teardown_shapes);
-    tcase_add_test(c, consistency);
-    tcase_add_test(c, precision);
-    tcase_add_test(c, broadcasting1);
-    tcase_add_test(c, broadcasting2);
-    tcase_add_test(c, broadcasting3);
-    tcase_add_test(c, type_check_add_with_broadcast);
-    tcase_add_test(c, type_check_add_with_scalar);
-    tcase_add_test(c, type_check_add_false);
-    tcase_add_test(c, type_check_add_true);
-    tcase_add_test(c, symbolic_add_with_broadcast);
-    tcase_add_test(c, symbolic_add_with_broadcast_2);
-    tcase_add_test(c, type_check_reshape_true);
-    tcase_add_test(c, type_check_reshape_false);
-    tcase_add_test(c, type_check_reshape_dyn_false);
-    tcase_add_test(c, type_check_reshape_dyn_true);
-    tcase_add_test(c, type_check_reshape_dyn_true_param_false);
-    tcase_add_test(c, type_check_transpose_true);
-    tcase_add_test(c, type_check_transpose_false);
-    tcase_add_test(c, type_check_flatten);
-    tcase_add_test(c, type_check_flatten_2);
-    tcase_add_test(c, type_check_flatten3);
-    tcase_add_test(c, flatten_fully_static);
-    tcase_add_test(c, type_check_batch_norm_2D);
-    tcase_add_test(c, type_check_batch_norm_2D_false);
-    tcase_add_test(c, type_check_batch_norm_2D_broadcast);
-    tcase_add_test(c, type_check_conv2D);
-    tcase_add_test(c, type_check_conv2D_2);
-    tcase_add_test(c, type_check_conv2D_2_fully_static);
-    tcase_add_test(c, type_check_symbolic_inferenceconv2D_maxpool2d_flatten);
-    tcase_add_test(c, type_maxpool2d_fully_static);
-    tcase_add_test(c, typecheck_basicblock);
-    tcase_add_test(c, infer_symbol_values);
-    tcase_add_test(c, infer_shape);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(shape_types, .setup = setup_shapes, .teardown = teardown_shapes)

@@ -19,6 +19,7 @@
 #include <string.h>
 
 #include "tests/mutant.h"
+#include "program.h"
 #include "tests/walk.h"
 
 enum { CASES = 200, ACCEPTED = 100, SUBJECTS = 1024, SEEDS = 400,
@@ -287,7 +288,7 @@ static int one_case(struct walk *w, const char *text)
     return !c.ok;
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(shape_walk)
 {
     static struct subject subject[SUBJECTS];
     static struct walk w = {.of = subject};

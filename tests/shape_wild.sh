@@ -1,4 +1,4 @@
 #!/bin/sh
 # Every operator and module type, on degenerate arguments.
-exec ${CFX_EMULATOR:-} "$builddir/tests/shape_walk_test" -w \
+exec ${CFX_EMULATOR:-} "$builddir/tests/case_tests" shape_walk -w \
     "$srcdir"/tests/golden/*.golden

@@ -1,7 +1,6 @@
 /*
  * source_matcher_test -- nodes grouped by what they were traced from.
  */
-#include <check.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,6 +10,7 @@
 
 #include "failing_alloc.h"
 #include "rewrite_test.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
@@ -95,7 +95,7 @@ static void linear_relu_linear(void)
                       " a2 = torch.ops.aten.addmm.default(b2, r, t2) | a2");
 }
 
-START_TEST(module_partitioner_linear_relu_linear)
+TEST_CASE(module_partitioner_linear_relu_linear)
 {
     linear_relu_linear();
     mark("source_fn_stack", "[('net', 'my.Net'), ('l1', 'torch.nn.Linear')]",
@@ -114,10 +114,9 @@ START_TEST(module_partitioner_linear_relu_linear)
     ck_assert(!cfx_source_partitions_connected(&p[0], &p[2]));
     ck_assert(!cfx_source_partitions_connected(&p[1], &p[0]));
 }
-END_TEST
 
 /* Without source_fn_stack the module that a function stands in tells. */
-START_TEST(module_partitioner_by_module_stack)
+TEST_CASE(module_partitioner_by_module_stack)
 {
     linear_relu_linear();
     mark("nn_module_stack", "{'': ('', 'Net'), 'l1': ('l1', 'Linear')}",
@@ -130,9 +129,8 @@ START_TEST(module_partitioner_by_module_stack)
     /* get_attr nodes are in no partition then. */
     is(1, "l2", "t2 a2", "r", "a2", "w2 b2");
 }
-END_TEST
 
-START_TEST(functional_partitioner_linear_relu_linear)
+TEST_CASE(functional_partitioner_linear_relu_linear)
 {
     linear_relu_linear();
     mark("source_fn_stack", "[('linear', 'torch.nn.functional.linear')]",
@@ -149,9 +147,8 @@ START_TEST(functional_partitioner_linear_relu_linear)
     find("torch.nn.linear");
     ck_assert_uint_eq(found.n, 0);
 }
-END_TEST
 
-START_TEST(module_partitioner_conv_relu_maxpool)
+TEST_CASE(module_partitioner_conv_relu_maxpool)
 {
     graph = new_graph(ctx,
                       "x | w = self.c.weight | b = self.c.bias |"
@@ -169,9 +166,8 @@ START_TEST(module_partitioner_conv_relu_maxpool)
     ck_assert(!cfx_source_partitions_connected(&found.item[0],
                                                &found.item[2]));
 }
-END_TEST
 
-START_TEST(inputs_are_found_in_keywords_and_lists)
+TEST_CASE(inputs_are_found_in_keywords_and_lists)
 {
     graph = new_graph(ctx, "x y | a = torch.neg(x) | c = torch.cat([a, y]) |"
                       " s = torch.sum(c, dim=a) | (s, c)");
@@ -179,10 +175,9 @@ START_TEST(inputs_are_found_in_keywords_and_lists)
     find("join");
     is(0, "join", "c s", "a y", "c s", "");
 }
-END_TEST
 
 /* Two uses of one module take turns in the graph. */
-START_TEST(interleaved_partitions_stay_apart)
+TEST_CASE(interleaved_partitions_stay_apart)
 {
     graph = new_graph(ctx, "x | a = torch.neg(x) | b = torch.abs(x) |"
                       " c = torch.add(a, x) | d = torch.add(b, x) |"
@@ -194,7 +189,6 @@ START_TEST(interleaved_partitions_stay_apart)
     is(0, "m", "a c", "x", "c", "");
     is(1, "m@1", "b d", "x", "d", "");
 }
-END_TEST
 
 static bool is_not_neg(void *user, const cfx_node *n)
 {
@@ -202,7 +196,7 @@ static bool is_not_neg(void *user, const cfx_node *n)
     return strcmp(n->target.u.str->text, "torch.neg") != 0;
 }
 
-START_TEST(partitions_can_be_filtered)
+TEST_CASE(partitions_can_be_filtered)
 {
     const char *wanted[] = {"M"};
     graph = new_graph(ctx, "x | a = torch.neg(x) | b = torch.abs(a) | b");
@@ -214,7 +208,6 @@ START_TEST(partitions_can_be_filtered)
     ck_assert_uint_eq(found.n, 1);
     is(0, "m@1", "b", "a", "b", "");
 }
-END_TEST
 
 static bool no_leaf(void *user, const cfx_module *m, const char *path)
 {
@@ -225,7 +218,7 @@ static bool no_leaf(void *user, const cfx_module *m, const char *path)
 }
 
 /* What is traced through inherits the stack of the call. */
-START_TEST(traced_modules_are_found_again)
+TEST_CASE(traced_modules_are_found_again)
 {
     static const char text[] =
         "Net(\n"
@@ -264,9 +257,8 @@ START_TEST(traced_modules_are_found_again)
     cfx_module_unref(gm);
     cfx_module_unref(net);
 }
-END_TEST
 
-START_TEST(every_lack_of_memory_is_told)
+TEST_CASE(every_lack_of_memory_is_told)
 {
     cfx_options o = {.size = sizeof(o),
                      .allocator = {test_alloc, test_free, NULL}};
@@ -287,27 +279,5 @@ START_TEST(every_lack_of_memory_is_told)
         cfx_source_partitions_release(&found);
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("source_matcher");
-    TCase *c = tcase_create("partitions");
-    tcase_set_timeout(c, 60);
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_add_test(c, module_partitioner_linear_relu_linear);
-    tcase_add_test(c, module_partitioner_by_module_stack);
-    tcase_add_test(c, functional_partitioner_linear_relu_linear);
-    tcase_add_test(c, module_partitioner_conv_relu_maxpool);
-    tcase_add_test(c, inputs_are_found_in_keywords_and_lists);
-    tcase_add_test(c, interleaved_partitions_stay_apart);
-    tcase_add_test(c, partitions_can_be_filtered);
-    tcase_add_test(c, traced_modules_are_found_again);
-    tcase_add_test(c, every_lack_of_memory_is_told);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int bad = srunner_ntests_failed(r);
-    srunner_free(r);
-    return bad ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(source_matcher, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -9,6 +9,8 @@
 #include <cfx/partition.h>
 #include <cfx/split.h>
 
+#include "unit.h"
+
 static cfx_module *parse(const char *text)
 {
     cfx_module *gm;
@@ -216,14 +218,13 @@ static void split_all(void)
 }
 
 /* Twice: what the context reads once is there before memory counts. */
-START_TEST(splits_are_those_that_torch_makes)
+TEST_CASE(splits_are_those_that_torch_makes)
 {
     size_t before = cfx_context_memory(ctx);
     split_all();
     held_before += cfx_context_memory(ctx) - before;
     split_all();
 }
-END_TEST
 
 /* ---- By hand ---- */
 
@@ -254,7 +255,7 @@ static int64_t all_in_one(void *user, const cfx_node *n)
     return 7;
 }
 
-START_TEST(modules_that_would_have_one_name_get_two)
+TEST_CASE(modules_that_would_have_one_name_get_two)
 {
     cfx_module *gm = parse(chain), *split;
     assert_ok(cfx_split_module(&split, gm, all_in_one, NULL, NULL, &err));
@@ -267,7 +268,6 @@ START_TEST(modules_that_would_have_one_name_get_two)
     cfx_module_unref(split);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- The behaviours of torch.fx's tests, by their names ---- */
 
@@ -304,7 +304,7 @@ static const char *letters(const char *text, const char *parts,
     return got.s;
 }
 
-START_TEST(split_module_dead_code)
+TEST_CASE(split_module_dead_code)
 {
     ck_assert_str_eq(letters(HEAD RELU("a", "x") RELU("b", "a")
                              RELU("dead", "x") "    return b\n", "010", NULL,
@@ -317,18 +317,16 @@ START_TEST(split_module_dead_code)
         "(%submod_0,), kwargs = {})\n"
         "    return submod_1");
 }
-END_TEST
 
-START_TEST(split_module_return_node)
+TEST_CASE(split_module_return_node)
 {
     ck_assert_str_eq(letters(HEAD "    return x\n", "", NULL, NULL),
         "graph():\n"
         "    %x : [num_users=1] = placeholder[target=x]\n"
         "    return x");
 }
-END_TEST
 
-START_TEST(split_module_keep_original_order_and_noop_graph)
+TEST_CASE(split_module_keep_original_order_and_noop_graph)
 {
     cfx_split_options o = {.size = sizeof(o), .keep_original_order = true};
     ck_assert_str_eq(letters(HEAD "    return (x, x)\n", "", &o, NULL),
@@ -336,11 +334,10 @@ START_TEST(split_module_keep_original_order_and_noop_graph)
         "    %x : [num_users=1] = placeholder[target=x]\n"
         "    return (x, x)");
 }
-END_TEST
 
 /* In the original order submod_0 would come before what it takes; torch fails
  * with a KeyError. */
-START_TEST(split_module_keeps_no_order_that_cannot_be)
+TEST_CASE(split_module_keeps_no_order_that_cannot_be)
 {
     cfx_split_options o = {.size = sizeof(o), .keep_original_order = true};
     const char *parts = "010";
@@ -352,18 +349,16 @@ START_TEST(split_module_keeps_no_order_that_cannot_be)
                   "after it in the original order");
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(split_module_default_arg)
+TEST_CASE(split_module_default_arg)
 {
     const char *got = letters(
         "graph():\n    %x : [num_users=1] = placeholder[target=x](default=3)"
         "\n" RELU("a", "x") "    return a\n", "0", NULL, NULL);
     ck_assert_ptr_nonnull(strstr(got, "placeholder[target=x](default=3)"));
 }
-END_TEST
 
-START_TEST(split_module_kwargs_expansion)
+TEST_CASE(split_module_kwargs_expansion)
 {
     const char *got = letters(
         "graph():\n    %x : [num_users=1] = placeholder[target=x]\n"
@@ -375,9 +370,8 @@ START_TEST(split_module_kwargs_expansion)
     ck_assert_ptr_nonnull(strstr(got, "placeholder[target=**kwargs]"));
     ck_assert_msg(strstr(got, "(args = (%_kwargs, %x)"), "%s", got);
 }
-END_TEST
 
-START_TEST(split_preserve_node_meta)
+TEST_CASE(split_preserve_node_meta)
 {
     cfx_module *gm = parse(chain), *split;
     cfx_graph *of = cfx_graph_module_graph(gm);
@@ -399,9 +393,8 @@ START_TEST(split_preserve_node_meta)
     cfx_module_unref(split);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(split_qualname_mapping)
+TEST_CASE(split_qualname_mapping)
 {
     cfx_value names;
     cfx_split_options o = {.size = sizeof(o), .qualname_map = &names};
@@ -413,7 +406,6 @@ START_TEST(split_qualname_mapping)
     cfx_value_unref(names);
     cfx_module_unref(split);
 }
-END_TEST
 
 /* b, which the host runs, gives a number: who takes it runs there too, and so
  * does who gives the number that it takes. */
@@ -423,7 +415,7 @@ static bool not_b(void *user, const cfx_node *n)
     return strcmp(n->name, "b");
 }
 
-START_TEST(numbers_do_not_cross_the_border)
+TEST_CASE(numbers_do_not_cross_the_border)
 {
     cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "a") RELU("c", "b")
                            RELU("d", "x") "    return (c, d)\n"), *split;
@@ -447,10 +439,9 @@ START_TEST(numbers_do_not_cross_the_border)
     assert_failed(CFX_EINVAL, "Cannot fulfill max_acc_splits limit");
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* a, b and c exchange numbers, and b is the host's: all of them are. */
-START_TEST(what_exchanges_numbers_stays_together)
+TEST_CASE(what_exchanges_numbers_stays_together)
 {
     cfx_module *gm = parse(HEAD RELU("a", "x") RELU("b", "a") RELU("c", "b")
                            RELU("d", "x") "    return (c, d)\n"), *split;
@@ -467,11 +458,10 @@ START_TEST(what_exchanges_numbers_stays_together)
     cfx_module_unref(split);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* A group of two, a way from one to the other over 100000 calls, which it
  * holds too. */
-START_TEST(long_groups_are_found_in_linear_time)
+TEST_CASE(long_groups_are_found_in_linear_time)
 {
     cfx_node *x = input("x"), *n = call("torch.relu", x, NULL), *at = n;
     for (int i = 0; i < 100000; i++)
@@ -495,7 +485,6 @@ START_TEST(long_groups_are_found_in_linear_time)
     cfx_module_unref(gm);
     assert_ok(cfx_graph_new(&g, ctx, &err));
 }
-END_TEST
 
 /* ---- Stages ---- */
 
@@ -527,7 +516,7 @@ static uint64_t best(const uint64_t *w, size_t n, uint32_t most_parts)
     return least;
 }
 
-START_TEST(stages_are_as_even_as_can_be)
+TEST_CASE(stages_are_as_even_as_can_be)
 {
     uint64_t w[9], state = 1;
     uint32_t stage[9];
@@ -545,9 +534,8 @@ START_TEST(stages_are_as_even_as_can_be)
                       stage[i] == stage[i - 1] + 1);
     }
 }
-END_TEST
 
-START_TEST(weights_are_those_of_parameters_and_of_arithmetic)
+TEST_CASE(weights_are_those_of_parameters_and_of_arithmetic)
 {
     cfx_module *gm = parse(chain);
     cfx_graph *of = cfx_graph_module_graph(gm);
@@ -570,9 +558,8 @@ START_TEST(weights_are_those_of_parameters_and_of_arithmetic)
     free(w);
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(stages_can_take_the_place_of_the_graph)
+TEST_CASE(stages_can_take_the_place_of_the_graph)
 {
     cfx_module *gm = parse(chain), *split;
     assert_ok(cfx_split_stages(&split, gm, 2, CFX_BY_SIZE, NULL, 0, &err));
@@ -598,7 +585,6 @@ START_TEST(stages_can_take_the_place_of_the_graph)
     cfx_module_unref(split);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- Size and memory ---- */
 
@@ -608,7 +594,7 @@ static int64_t thirds(void *user, const cfx_node *n)
     return n->id % 3000 / 1000;
 }
 
-START_TEST(a_long_graph_is_split_in_linear_time)
+TEST_CASE(a_long_graph_is_split_in_linear_time)
 {
     cfx_node *x = input("x"), *at = x;
     for (int i = 0; i < 200000; i++)
@@ -625,7 +611,6 @@ START_TEST(a_long_graph_is_split_in_linear_time)
     cfx_module_unref(gm);
     assert_ok(cfx_graph_new(&g, ctx, &err));
 }
-END_TEST
 
 static cfx_module *source;
 
@@ -689,7 +674,7 @@ static bool split_stages(void)
     return !st;
 }
 
-START_TEST(splitting_survives_lack_of_memory)
+TEST_CASE(splitting_survives_lack_of_memory)
 {
     source = parse(chain);
     fail_each_allocation(split_it);
@@ -702,7 +687,6 @@ START_TEST(splitting_survives_lack_of_memory)
     fail_each_allocation(split_for_accelerator);
     cfx_module_unref(source);
 }
-END_TEST
 
 static bool stages_in_place(void)
 {
@@ -720,13 +704,12 @@ static bool stages_in_place(void)
     return !st;
 }
 
-START_TEST(a_graph_stays_well_formed_where_memory_lacks)
+TEST_CASE(a_graph_stays_well_formed_where_memory_lacks)
 {
     fail_each_allocation(stages_in_place);
 }
-END_TEST
 
-START_TEST(tags_must_be_there_and_in_order)
+TEST_CASE(tags_must_be_there_and_in_order)
 {
     static const char *const tags[] = {"b", "a"}, *const twice[] = {"a", "a"};
     cfx_module *gm = parse(chain), *split;
@@ -745,38 +728,5 @@ START_TEST(tags_must_be_there_and_in_order)
     assert_failed(CFX_EINVAL, "the tag 'a' is given twice");
     cfx_module_unref(gm);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("split");
-    TCase *c = tcase_create("split");
-    tcase_add_checked_fixture(c, warm_up, teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, splits_are_those_that_torch_makes);
-    tcase_add_test(c, modules_that_would_have_one_name_get_two);
-    tcase_add_test(c, split_module_dead_code);
-    tcase_add_test(c, split_module_return_node);
-    tcase_add_test(c, split_module_keep_original_order_and_noop_graph);
-    tcase_add_test(c, split_module_keeps_no_order_that_cannot_be);
-    tcase_add_test(c, split_module_default_arg);
-    tcase_add_test(c, split_module_kwargs_expansion);
-    tcase_add_test(c, split_preserve_node_meta);
-    tcase_add_test(c, split_qualname_mapping);
-    tcase_add_test(c, numbers_do_not_cross_the_border);
-    tcase_add_test(c, what_exchanges_numbers_stays_together);
-    tcase_add_test(c, long_groups_are_found_in_linear_time);
-    tcase_add_test(c, tags_must_be_there_and_in_order);
-    tcase_add_test(c, stages_are_as_even_as_can_be);
-    tcase_add_test(c, weights_are_those_of_parameters_and_of_arithmetic);
-    tcase_add_test(c, stages_can_take_the_place_of_the_graph);
-    tcase_add_test(c, a_long_graph_is_split_in_linear_time);
-    tcase_add_test(c, splitting_survives_lack_of_memory);
-    tcase_add_test(c, a_graph_stays_well_formed_where_memory_lacks);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failures = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failures != 0;
-}
+TEST_SUITE(split, .setup = warm_up, .teardown = teardown, .timeout = 120)

@@ -7,7 +7,6 @@
  * a second.
  */
 #define _POSIX_C_SOURCE 200809L
-#include <check.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +20,7 @@
 #include "base/context.h"
 #include "base/stop.h"
 #include "base/util.h"
+#include "unit.h"
 
 static cfx_error err;
 
@@ -180,17 +180,15 @@ static void assert_stops(const row *r, bool cancel)
     ck_assert_msg(late < slack(), "%s: %.3f s late", r->name, late);
 }
 
-START_TEST(long_kernels_heed_the_time_limit)
+TEST_EACH(long_kernels_heed_the_time_limit, NROWS)
 {
     assert_stops(&rows[_i], false);
 }
-END_TEST
 
-START_TEST(long_kernels_heed_cancelling)
+TEST_EACH(long_kernels_heed_cancelling, NROWS)
 {
     assert_stops(&rows[_i], true);
 }
-END_TEST
 
 /* ---- What is left out ---- */
 
@@ -200,7 +198,7 @@ static void count_piece(void *arg, int64_t begin, int64_t end, int worker)
     __atomic_fetch_add((int64_t *)arg, end - begin, __ATOMIC_RELAXED);
 }
 
-START_TEST(pieces_are_left_out_once_a_context_stops)
+TEST_CASE(pieces_are_left_out_once_a_context_stops)
 {
     for (int threads = 1; threads <= 3; threads++) {
         cfx_context *ctx;
@@ -218,9 +216,8 @@ START_TEST(pieces_are_left_out_once_a_context_stops)
         cfx_context_free(ctx);
     }
 }
-END_TEST
 
-START_TEST(long_fills_are_whole_unless_a_context_stops)
+TEST_CASE(long_fills_are_whole_unless_a_context_stops)
 {
     cfx_context *ctx;
     size_t n = (3 << 20) + 7;
@@ -238,21 +235,5 @@ START_TEST(long_fills_are_whole_unless_a_context_stops)
     cfx_context_free(ctx);
     free(a);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("stop");
-    TCase *tc = tcase_create("stop");
-    tcase_set_timeout(tc, 120);
-    tcase_add_loop_test(tc, long_kernels_heed_the_time_limit, 0, NROWS);
-    tcase_add_loop_test(tc, long_kernels_heed_cancelling, 0, NROWS);
-    tcase_add_test(tc, pieces_are_left_out_once_a_context_stops);
-    tcase_add_test(tc, long_fills_are_whole_unless_a_context_stops);
-    suite_add_tcase(s, tc);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(stop, .timeout = 120)

@@ -4,7 +4,6 @@
  * symbols, each node has the shape and strides that PyTorch found, and those
  * that a walk with just these numbers finds. $CFX_ZOO is where the models are.
  */
-#include <check.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,11 +12,20 @@
 #include <cfx/shape_prop.h>
 
 #include "tests/zoo.h"
+#include "unit.h"
 
 static cfx_context *ctx;
 static cfx_error err;
 static const char *place;
 static char digests[512];
+
+static bool find_zoo(void)
+{
+    const char *src = getenv("srcdir");
+    place = getenv("CFX_ZOO");
+    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo", src ? src : ".");
+    return place != NULL;
+}
 
 static void setup(void)
 {
@@ -254,23 +262,20 @@ static void check_against_pytorch(const char *name, const char *which)
     json_decref(shapes);
 }
 
-START_TEST(shapes_are_those_of_pytorch)
+TEST_EACH(shapes_are_those_of_pytorch, NMODELS)
 {
     check_against_pytorch(models[_i], "");
 }
-END_TEST
 
-START_TEST(shapes_for_any_batch_are_those_of_pytorch)
+TEST_EACH(shapes_for_any_batch_are_those_of_pytorch, NMODELS)
 {
     check_against_pytorch(models[_i], "N");
 }
-END_TEST
 
-START_TEST(shapes_for_any_image_are_those_of_pytorch)
+TEST_EACH(shapes_for_any_image_are_those_of_pytorch, NANY)
 {
     check_against_pytorch(models[_i], "NHW");
 }
-END_TEST
 
 /* ---- Against walks with numbers ---- */
 
@@ -340,7 +345,7 @@ static void check_against_numbers(const char *name,
     cfx_shape_env_free(env);
 }
 
-START_TEST(shapes_for_any_image_are_those_of_each_image)
+TEST_EACH(shapes_for_any_image_are_those_of_each_image, NANY)
 {
     /* The smallest that all take is 75 by 75. */
     static const struct numbers sizes[] = {
@@ -348,9 +353,8 @@ START_TEST(shapes_for_any_image_are_those_of_each_image)
     };
     check_against_numbers(models[_i], sizes);
 }
-END_TEST
 
-START_TEST(image_transformers_need_their_image)
+TEST_EACH(image_transformers_need_their_image, NFIXED)
 {
     static const struct numbers sizes[] = {
         {1, 224, 224}, {2, 224, 224}, {3, 224, 224}, {16, 224, 224},
@@ -373,9 +377,8 @@ START_TEST(image_transformers_need_their_image)
     zoo_close(&m);
     cfx_shape_env_free(env);
 }
-END_TEST
 
-START_TEST(a_contradiction_names_the_node)
+TEST_CASE(a_contradiction_names_the_node)
 {
     /* Two images of other widths cannot be added. */
     static const char text[] =
@@ -414,31 +417,6 @@ START_TEST(a_contradiction_names_the_node)
     cfx_module_unref(gm);
     cfx_shape_env_free(env);
 }
-END_TEST
 
-int main(void)
-{
-    const char *src = getenv("srcdir");
-    place = getenv("CFX_ZOO");
-    if (!place)
-        return 77;
-    snprintf(digests, sizeof(digests), "%s/tests/golden/zoo", src ? src : ".");
-    Suite *s = suite_create("symbols");
-    TCase *c = tcase_create("symbols");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 120);
-    tcase_add_loop_test(c, shapes_are_those_of_pytorch, 0, NMODELS);
-    tcase_add_loop_test(c, shapes_for_any_batch_are_those_of_pytorch, 0,
-                        NMODELS);
-    tcase_add_loop_test(c, shapes_for_any_image_are_those_of_pytorch, 0, NANY);
-    tcase_add_loop_test(c, shapes_for_any_image_are_those_of_each_image, 0,
-                        NANY);
-    tcase_add_loop_test(c, image_transformers_need_their_image, 0, NFIXED);
-    tcase_add_test(c, a_contradiction_names_the_node);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(symbols, .ready = find_zoo, .setup = setup, .teardown = teardown,
+           .timeout = 120)

@@ -3,10 +3,11 @@
  * memory.
  */
 #include "tensor_test.h"
+#include "unit.h"
 
 /* ---- Making tensors ---- */
 
-START_TEST(new_is_row_major_and_aligned)
+TEST_CASE(new_is_row_major_and_aligned)
 {
     cfx_tensor *t = new_tensor(CFX_I16, "2,3,4");
 
@@ -23,9 +24,8 @@ START_TEST(new_is_row_major_and_aligned)
     memset(t->data, 0, 8000000);
     cfx_tensor_unref(t);
 }
-END_TEST
 
-START_TEST(new_of_rank_0_has_one_element)
+TEST_CASE(new_of_rank_0_has_one_element)
 {
     cfx_tensor *t;
 
@@ -35,9 +35,8 @@ START_TEST(new_of_rank_0_has_one_element)
     ck_assert(cfx_tensor_is_contiguous(t));
     cfx_tensor_unref(t);
 }
-END_TEST
 
-START_TEST(new_of_nothing_has_an_address)
+TEST_CASE(new_of_nothing_has_an_address)
 {
     static const char *const shapes[] = {"0", "2,0,3", "0,1099511627776"};
 
@@ -56,9 +55,8 @@ START_TEST(new_of_nothing_has_an_address)
     assert_strides(t, "3,3,1");
     cfx_tensor_unref(t);
 }
-END_TEST
 
-START_TEST(new_rejects_what_does_not_fit)
+TEST_CASE(new_rejects_what_does_not_fit)
 {
     static const struct {
         int rank;
@@ -91,9 +89,8 @@ START_TEST(new_rejects_what_does_not_fit)
         ck_assert_ptr_null(t);
     }
 }
-END_TEST
 
-START_TEST(new_too_large_for_the_machine_lacks_memory)
+TEST_CASE(new_too_large_for_the_machine_lacks_memory)
 {
     int64_t shape[] = {(int64_t)1 << 50};
     cfx_tensor *t;
@@ -102,9 +99,8 @@ START_TEST(new_too_large_for_the_machine_lacks_memory)
                      CFX_ENOMEM);
     ck_assert_ptr_null(t);
 }
-END_TEST
 
-START_TEST(meta_rejects_what_does_not_fit)
+TEST_CASE(meta_rejects_what_does_not_fit)
 {
     cfx_dim big = cfx_dim_int((int64_t)1 << 32);
     cfx_dim shapes[][2] = {
@@ -134,9 +130,8 @@ START_TEST(meta_rejects_what_does_not_fit)
                  CFX_ESHAPE, "stride 1152921504606846976 on axis 0 of extent "
                  "3 reaches beyond 2^61");
 }
-END_TEST
 
-START_TEST(meta_gets_memory_as_far_as_its_strides_reach)
+TEST_CASE(meta_gets_memory_as_far_as_its_strides_reach)
 {
     cfx_tensor *t = new_meta("2,3,4", "1,2,6"), *gap = new_meta("2,3", "10,1");
 
@@ -152,11 +147,10 @@ START_TEST(meta_gets_memory_as_far_as_its_strides_reach)
     cfx_tensor_unref(t);
     cfx_tensor_unref(gap);
 }
-END_TEST
 
 /* ---- Symbols ---- */
 
-START_TEST(flags_of_symbols_compare_products_as_words)
+TEST_CASE(flags_of_symbols_compare_products_as_words)
 {
     cfx_shape_env *env;
     cfx_tensor *t;
@@ -189,11 +183,10 @@ START_TEST(flags_of_symbols_compare_products_as_words)
     /* The context keeps the expressions that it has seen. */
     held_before = cfx_context_memory(ctx);
 }
-END_TEST
 
 /* ---- Flags ---- */
 
-START_TEST(flags_follow_pytorch)
+TEST_CASE(flags_follow_pytorch)
 {
     enum {
         C = CFX_TENSOR_CONTIGUOUS, L = CFX_TENSOR_CHANNELS_LAST,
@@ -238,9 +231,8 @@ START_TEST(flags_follow_pytorch)
         cfx_tensor_unref(t);
     }
 }
-END_TEST
 
-START_TEST(strides_of_formats_are_those_of_pytorch)
+TEST_CASE(strides_of_formats_are_those_of_pytorch)
 {
     static const struct {
         const char *shape;
@@ -268,11 +260,10 @@ START_TEST(strides_of_formats_are_those_of_pytorch)
             ck_assert_int_eq(cfx_dim_value(stride[k]), s[k]);
     }
 }
-END_TEST
 
 /* ---- Memory of others ---- */
 
-START_TEST(from_releases_when_the_last_view_goes)
+TEST_CASE(from_releases_when_the_last_view_goes)
 {
     float numbers_[6] = {0, 1, 2, 3, 4, 5};
     int64_t shape[] = {2, 3};
@@ -291,9 +282,8 @@ START_TEST(from_releases_when_the_last_view_goes)
     cfx_tensor_unref(v);
     ck_assert_int_eq(released, 1);
 }
-END_TEST
 
-START_TEST(from_rejects_strides_that_leave_the_memory)
+TEST_CASE(from_rejects_strides_that_leave_the_memory)
 {
     static const struct {
         int rank;
@@ -333,9 +323,8 @@ START_TEST(from_rejects_strides_that_leave_the_memory)
         ck_assert_int_eq(released, 1);
     }
 }
-END_TEST
 
-START_TEST(from_takes_no_memory_for_no_elements)
+TEST_CASE(from_takes_no_memory_for_no_elements)
 {
     int64_t shape[] = {3, 0};
     cfx_tensor *t;
@@ -346,11 +335,10 @@ START_TEST(from_takes_no_memory_for_no_elements)
     ck_assert(!cfx_tensor_is_meta(t));
     cfx_tensor_unref(t);
 }
-END_TEST
 
 /* ---- Views ---- */
 
-START_TEST(view_outlives_its_base)
+TEST_CASE(view_outlives_its_base)
 {
     static const char *const shapes[] = {"4,5", "400,500"};
 
@@ -365,9 +353,8 @@ START_TEST(view_outlives_its_base)
         cfx_tensor_unref(w);
     }
 }
-END_TEST
 
-START_TEST(view_rejects_what_leaves_the_storage)
+TEST_CASE(view_rejects_what_leaves_the_storage)
 {
     cfx_tensor *t = new_tensor(CFX_F32, "2,3"), *v;
 
@@ -391,9 +378,8 @@ START_TEST(view_rejects_what_leaves_the_storage)
     cfx_tensor_unref(v);
     cfx_tensor_unref(t);
 }
-END_TEST
 
-START_TEST(view_of_a_meta_is_a_meta_that_can_be_given_memory)
+TEST_CASE(view_of_a_meta_is_a_meta_that_can_be_given_memory)
 {
     cfx_tensor *t = new_meta("2,3", "3,1"), *v = view(t, "3", "1", 3);
 
@@ -405,9 +391,8 @@ START_TEST(view_of_a_meta_is_a_meta_that_can_be_given_memory)
     cfx_tensor_unref(t);
     cfx_tensor_unref(v);
 }
-END_TEST
 
-START_TEST(place_puts_a_meta_into_the_storage_of_another)
+TEST_CASE(place_puts_a_meta_into_the_storage_of_another)
 {
     cfx_tensor *home = new_tensor(CFX_U8, "1000"), *t = new_meta("10", "1");
 
@@ -422,9 +407,8 @@ START_TEST(place_puts_a_meta_into_the_storage_of_another)
     memset(t->data, 0, 40);
     cfx_tensor_unref(t);
 }
-END_TEST
 
-START_TEST(unref_takes_null_and_ref_gives_the_same)
+TEST_CASE(unref_takes_null_and_ref_gives_the_same)
 {
     cfx_tensor_unref(NULL);
     cfx_tensor *t = new_tensor(CFX_F32, "2");
@@ -433,30 +417,5 @@ START_TEST(unref_takes_null_and_ref_gives_the_same)
     ((float *)t->data)[1] = 1;
     cfx_tensor_unref(t);
 }
-END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        new_is_row_major_and_aligned,
-        new_of_rank_0_has_one_element,
-        new_of_nothing_has_an_address,
-        new_rejects_what_does_not_fit,
-        new_too_large_for_the_machine_lacks_memory,
-        meta_rejects_what_does_not_fit,
-        meta_gets_memory_as_far_as_its_strides_reach,
-        flags_of_symbols_compare_products_as_words,
-        flags_follow_pytorch,
-        strides_of_formats_are_those_of_pytorch,
-        from_releases_when_the_last_view_goes,
-        from_rejects_strides_that_leave_the_memory,
-        from_takes_no_memory_for_no_elements,
-        view_outlives_its_base,
-        view_rejects_what_leaves_the_storage,
-        view_of_a_meta_is_a_meta_that_can_be_given_memory,
-        place_puts_a_meta_into_the_storage_of_another,
-        unref_takes_null_and_ref_gives_the_same,
-    };
-
-    return run_tests("tensor", tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE(tensor, .setup = setup, .teardown = teardown, .timeout = 120)

@@ -246,22 +246,4 @@ CFX_INLINE void number_elements(cfx_tensor *t)
     while (next_index(t, index));
 }
 
-/* Run the tests of one file; what main returns. */
-static int run_tests(const char *name, const TTest *const *tests, size_t n)
-{
-    Suite *suite = suite_create(name);
-    TCase *cases = tcase_create(name);
-    SRunner *runner = srunner_create(suite);
-
-    suite_add_tcase(suite, cases);
-    tcase_set_timeout(cases, 120);
-    tcase_add_checked_fixture(cases, setup, teardown);
-    for (size_t i = 0; i < n; i++)
-        tcase_add_test(cases, tests[i]);
-    srunner_run_all(runner, CK_NORMAL);
-    int failures = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failures ? EXIT_FAILURE : EXIT_SUCCESS;
-}
-
 #endif

@@ -6,7 +6,6 @@
  * begin at $srcdir/tests, or at ./tests. (The zoo: zoo_text_test.)
  */
 #define _POSIX_C_SOURCE 200809L
-#include <check.h>
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +19,7 @@
 #include "format/print.h"
 #include "format/unicode.h"
 #include "sections.h"
+#include "unit.h"
 
 /* ---- An allocator that counts, and fails when it is told to ---- */
 
@@ -201,7 +201,7 @@ static void check_case(section *c)
     free(text);
 }
 
-START_TEST(models_read_and_print_as_written)
+TEST_CASE(models_read_and_print_as_written)
 {
     static section c[200];
     size_t len;
@@ -212,7 +212,6 @@ START_TEST(models_read_and_print_as_written)
         check_case(&c[i]);
     free(text);
 }
-END_TEST
 
 /* ---- Values ---- */
 
@@ -262,7 +261,7 @@ static void check_value(char *block)
     cfx_value_unref(v);
 }
 
-START_TEST(values_read_and_print_as_written)
+TEST_CASE(values_read_and_print_as_written)
 {
     size_t len, count = 0;
     char *text = read_file(data_path("cases/values.test"), &len);
@@ -280,9 +279,8 @@ START_TEST(values_read_and_print_as_written)
     ck_assert_uint_gt(count, 60);
     free(text);
 }
-END_TEST
 
-START_TEST(lossless_values_read_back_equal)
+TEST_CASE(lossless_values_read_back_equal)
 {
     static const char *const text[] = {
         "{'a': [1, 1.0, True, 1j], 'b': (slice(None, -1, 2), ...)}",
@@ -305,9 +303,8 @@ START_TEST(lossless_values_read_back_equal)
         cfx_buf_release(&b);
     }
 }
-END_TEST
 
-START_TEST(utf8_is_checked)
+TEST_CASE(utf8_is_checked)
 {
     static const struct {
         const char *s;
@@ -331,7 +328,6 @@ START_TEST(utf8_is_checked)
         ck_assert_mem_eq(back, cases[i].s, n);
     }
 }
-END_TEST
 
 /* ---- What PyTorch wrote ---- */
 
@@ -373,7 +369,7 @@ out:
     free(text);
 }
 
-START_TEST(every_form_is_what_pytorch_prints)
+TEST_CASE(every_form_is_what_pytorch_prints)
 {
     DIR *dir = opendir(data_path("golden/text"));
     int count = 0;
@@ -386,10 +382,9 @@ START_TEST(every_form_is_what_pytorch_prints)
     closedir(dir);
     ck_assert_int_gt(count, 30);
 }
-END_TEST
 
 /* The plain text of a device is a word like any other. */
-START_TEST(operators_of_exports_take_devices)
+TEST_CASE(operators_of_exports_take_devices)
 {
     section s[8];
     size_t len;
@@ -409,7 +404,6 @@ START_TEST(operators_of_exports_take_devices)
     }
     free(text);
 }
-END_TEST
 
 /* ---- Broken texts ---- */
 
@@ -482,7 +476,7 @@ static bool survive(const char *text, size_t len)
     return true;
 }
 
-START_TEST(every_prefix_is_survived)
+TEST_EACH(every_prefix_is_survived, NSOUND)
 {
     const char *text = sound[_i];
     size_t whole = 0, len = strlen(text);
@@ -490,9 +484,8 @@ START_TEST(every_prefix_is_survived)
         whole += survive(text, n);
     ck_assert_uint_ge(whole, 1);
 }
-END_TEST
 
-START_TEST(random_bytes_are_survived)
+TEST_EACH(random_bytes_are_survived, NSOUND)
 {
     static const char likely[] = "()[]{}'\",:=%.\\ \n\r-+0123456789abjeEx#$";
     const char *text = sound[_i];
@@ -519,11 +512,10 @@ START_TEST(random_bytes_are_survived)
     }
     free(copy);
 }
-END_TEST
 
 /* Texts that would take too long, or too much memory, if reading were not
  * linear. */
-START_TEST(monstrous_texts_are_survived)
+TEST_CASE(monstrous_texts_are_survived)
 {
     static const struct {
         const char *head, *body, *tail;
@@ -556,11 +548,10 @@ START_TEST(monstrous_texts_are_survived)
         free(text);
     }
 }
-END_TEST
 
 /* ---- Faults ---- */
 
-START_TEST(each_failed_allocation_is_told)
+TEST_EACH(each_failed_allocation_is_told, NSOUND)
 {
     bool done = false;
     const char *text = sound[_i];
@@ -580,7 +571,6 @@ START_TEST(each_failed_allocation_is_told)
         cfx_module_unref(gm);
     }
 }
-END_TEST
 
 static cfx_status refuse(void *user, const char *text, size_t len)
 {
@@ -592,7 +582,7 @@ static cfx_status refuse(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-START_TEST(a_sink_may_refuse)
+TEST_CASE(a_sink_may_refuse)
 {
     cfx_module *gm;
     ck_assert_int_eq(parse(&gm, sound[0], strlen(sound[0])), CFX_OK);
@@ -605,9 +595,8 @@ START_TEST(a_sink_may_refuse)
     }
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(a_file_is_a_sink)
+TEST_CASE(a_file_is_a_sink)
 {
     cfx_module *gm;
     cfx_buf b;
@@ -624,11 +613,10 @@ START_TEST(a_file_is_a_sink)
     cfx_buf_release(&b);
     cfx_module_unref(gm);
 }
-END_TEST
 
 /* ---- What has no text ---- */
 
-START_TEST(what_has_no_text_is_refused)
+TEST_CASE(what_has_no_text_is_refused)
 {
     cfx_module *gm;
     cfx_tensor *t;
@@ -647,7 +635,6 @@ START_TEST(what_has_no_text_is_refused)
     cfx_tensor_unref(t);
     cfx_module_unref(gm);
 }
-END_TEST
 
 static cfx_status keep_name(void *user, const char *name, cfx_tensor *t)
 {
@@ -656,7 +643,7 @@ static cfx_status keep_name(void *user, const char *name, cfx_tensor *t)
     return CFX_OK;
 }
 
-START_TEST(tensors_in_arguments_have_names)
+TEST_CASE(tensors_in_arguments_have_names)
 {
     cfx_module *gm;
     char names[400] = "";
@@ -675,9 +662,8 @@ START_TEST(tensors_in_arguments_have_names)
     ck_assert_str_eq(names, "%tensor0:1 %tensor1:0 ");
     cfx_module_unref(gm);
 }
-END_TEST
 
-START_TEST(an_empty_graph_prints)
+TEST_CASE(an_empty_graph_prints)
 {
     cfx_graph *g;
     cfx_module *gm;
@@ -703,33 +689,5 @@ START_TEST(an_empty_graph_prints)
     cfx_buf_release(&b);
     cfx_module_unref(gm);
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("text");
-    TCase *c = tcase_create("text");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 600);
-    tcase_add_test(c, values_read_and_print_as_written);
-    tcase_add_test(c, lossless_values_read_back_equal);
-    tcase_add_test(c, utf8_is_checked);
-    tcase_add_test(c, models_read_and_print_as_written);
-    tcase_add_test(c, every_form_is_what_pytorch_prints);
-    tcase_add_test(c, operators_of_exports_take_devices);
-    tcase_add_loop_test(c, every_prefix_is_survived, 0, NSOUND);
-    tcase_add_loop_test(c, random_bytes_are_survived, 0, NSOUND);
-    tcase_add_test(c, monstrous_texts_are_survived);
-    tcase_add_loop_test(c, each_failed_allocation_is_told, 0, NSOUND);
-    tcase_add_test(c, a_sink_may_refuse);
-    tcase_add_test(c, a_file_is_a_sink);
-    tcase_add_test(c, what_has_no_text_is_refused);
-    tcase_add_test(c, tensors_in_arguments_have_names);
-    tcase_add_test(c, an_empty_graph_prints);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(text, .setup = setup, .teardown = teardown, .timeout = 600)

@@ -4,7 +4,6 @@
  * when told.
  */
 #define _GNU_SOURCE 1
-#include <check.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,6 +13,8 @@
 
 #include <cfx/file.h>
 #include <cfx/interp.h>
+
+#include "unit.h"
 
 typedef int create_function(pthread_t *thread, const pthread_attr_t *attr,
                             void *(*start)(void *), void *arg);
@@ -101,20 +102,18 @@ static void assert_runs_with(int allowed)
     may_create = -1;
 }
 
-START_TEST(model_runs_when_no_thread_can_be_made)
+TEST_CASE(model_runs_when_no_thread_can_be_made)
 {
     assert_runs_with(0);
 }
-END_TEST
 
-START_TEST(model_runs_with_fewer_threads_than_asked_for)
+TEST_CASE(model_runs_with_fewer_threads_than_asked_for)
 {
     assert_runs_with(1);
     assert_runs_with(2);
 }
-END_TEST
 
-START_TEST(model_runs_on_all_threads_asked_for)
+TEST_CASE(model_runs_on_all_threads_asked_for)
 {
     static float want[MOST], have[MOST];
     for (int i = 0; i < NMODELS; i++) {
@@ -125,20 +124,5 @@ START_TEST(model_runs_on_all_threads_asked_for)
         ck_assert(!memcmp(have, want, n * sizeof(*want)));
     }
 }
-END_TEST
 
-int main(void)
-{
-    Suite *s = suite_create("threads");
-    TCase *c = tcase_create("threads");
-    tcase_set_timeout(c, 120);
-    tcase_add_test(c, model_runs_when_no_thread_can_be_made);
-    tcase_add_test(c, model_runs_with_fewer_threads_than_asked_for);
-    tcase_add_test(c, model_runs_on_all_threads_asked_for);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(threads, .timeout = 120)

@@ -184,19 +184,4 @@ CFX_INLINE void exhaust(cfx_status (*attempt)(void))
     }
 }
 
-CFX_INLINE int run_suite(const char *name, void (*fill)(TCase *))
-{
-    Suite *suite = suite_create(name);
-    TCase *tests = tcase_create("all");
-    tcase_set_timeout(tests, 60);
-    tcase_add_checked_fixture(tests, setup, teardown);
-    fill(tests);
-    suite_add_tcase(suite, tests);
-    SRunner *runner = srunner_create(suite);
-    srunner_run_all(runner, CK_NORMAL);
-    int failed = srunner_ntests_failed(runner);
-    srunner_free(runner);
-    return failed != 0;
-}
-
 #endif

@@ -1,4 +1,4 @@
 #!/bin/sh
 # Every module type, traced through, computes the same.
-exec ${CFX_EMULATOR:-} "$builddir/tests/traced_test" \
+exec ${CFX_EMULATOR:-} "$builddir/tests/case_tests" traced \
     "$srcdir"/tests/golden/*.golden

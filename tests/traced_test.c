@@ -12,6 +12,7 @@
 #include <cfx/interp.h>
 #include <cfx/tracer.h>
 
+#include "program.h"
 #include "tests/case.h"
 
 struct counts {
@@ -231,7 +232,7 @@ static void check_coverage(struct counts *n)
     }
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(traced)
 {
     struct counts n = {0};
     const char *only = NULL;

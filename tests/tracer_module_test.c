@@ -3,6 +3,7 @@
  * in the program each node comes from.
  */
 #include "tests/trace_test.h"
+#include "unit.h"
 
 static cfx_status trace(cfx_trace_fn *fn, const char *params)
 {
@@ -118,7 +119,7 @@ static cfx_status symbolic(cfx_module *root, cfx_trace_options *o)
     return cfx_symbolic_trace(&gm, root, o, &err);
 }
 
-START_TEST(own_module_is_traced_through)
+TEST_CASE(own_module_is_traced_through)
 {
     cfx_module *net = make(&net_type);
     assert_ok(symbolic(net, NULL));
@@ -144,9 +145,8 @@ START_TEST(own_module_is_traced_through)
     assert_ok(cfx_graph_lint(cfx_graph_module_graph(gm), &err));
     cfx_module_unref(net);
 }
-END_TEST
 
-START_TEST(runs_propagates_and_traces_to_one_result)
+TEST_CASE(runs_propagates_and_traces_to_one_result)
 {
     cfx_module *block = make_block();
     cfx_scope s;
@@ -174,9 +174,8 @@ START_TEST(runs_propagates_and_traces_to_one_result)
     cfx_value_unref(x);
     cfx_module_unref(block);
 }
-END_TEST
 
-START_TEST(sequential)
+TEST_CASE(sequential)
 {
     cfx_module *block = make_block();
     assert_ok(symbolic(block, NULL));
@@ -189,7 +188,6 @@ START_TEST(sequential)
     ck_assert_uint_eq(node("net_scale")->nusers, 4);
     cfx_module_unref(block);
 }
-END_TEST
 
 static bool net_is_leaf(void *user, const cfx_module *m, const char *path)
 {
@@ -198,7 +196,7 @@ static bool net_is_leaf(void *user, const cfx_module *m, const char *path)
     return !strcmp(path, "net") || !strcmp(path, "seq");
 }
 
-START_TEST(leaf_module)
+TEST_CASE(leaf_module)
 {
     cfx_module *block = make_block();
     cfx_trace_options o = {.is_leaf = net_is_leaf, .user = ctx,
@@ -219,7 +217,6 @@ START_TEST(leaf_module)
                      &net_type);
     cfx_module_unref(block);
 }
-END_TEST
 
 FN(foreign_module)
 {
@@ -231,21 +228,20 @@ FN(foreign_module)
     return cfx_none();
 }
 
-START_TEST(modules_of_elsewhere_are_refused)
+TEST_CASE(modules_of_elsewhere_are_refused)
 {
     cfx_trace_options o = {.root = make_block()};
     assert_fails(trace_with(foreign_module, "x", &o), CFX_ENAME,
                  "module is not installed as a submodule");
     cfx_module_unref(o.root);
 }
-END_TEST
 
 static cfx_value call_fc(cfx_scope *s, const cfx_value *in, void *user)
 {
     return cfx_relu(s, cfx_call_module(s, user, "net.fc", in[0]));
 }
 
-START_TEST(trace_multiple_funcs)
+TEST_CASE(trace_multiple_funcs)
 {
     cfx_module *block = make_block();
     cfx_trace_options o = {.size = sizeof(o), .root = block};
@@ -256,7 +252,6 @@ START_TEST(trace_multiple_funcs)
     ck_assert_str_eq(cfx_module_class_name(gm), "Block");
     cfx_module_unref(block);
 }
-END_TEST
 
 /* A tensor of the root among the arguments is named by its path. */
 static cfx_value use_states(cfx_scope *s, const cfx_value *in, void *user)
@@ -266,7 +261,7 @@ static cfx_value use_states(cfx_scope *s, const cfx_value *in, void *user)
     return cfx_add(s, cfx_add(s, in[0], w), w);
 }
 
-START_TEST(tensor_attribute_coalseced)
+TEST_CASE(tensor_attribute_coalseced)
 {
     cfx_module *block = make_block();
     cfx_trace_options o = {.size = sizeof(o), .root = block};
@@ -286,7 +281,6 @@ START_TEST(tensor_attribute_coalseced)
                   ->is_buffer);
     cfx_module_unref(block);
 }
-END_TEST
 
 static cfx_value take_slice(cfx_scope *s, const cfx_value *in, void *user)
 {
@@ -294,7 +288,7 @@ static cfx_value take_slice(cfx_scope *s, const cfx_value *in, void *user)
     return cfx_add(s, in[0], cfx_nth(s, w, 0));
 }
 
-START_TEST(trace_buffer_slice)
+TEST_CASE(trace_buffer_slice)
 {
     cfx_module *net = make(&net_type);
     cfx_trace_options o = {.size = sizeof(o), .root = net};
@@ -304,7 +298,6 @@ START_TEST(trace_buffer_slice)
                 "    getitem = offset[0];  offset = None\n");
     cfx_module_unref(net);
 }
-END_TEST
 
 /* The shape of a parameter is known without metas. */
 static cfx_value by_weight(cfx_scope *s, const cfx_value *in, void *user)
@@ -316,7 +309,7 @@ static cfx_value by_weight(cfx_scope *s, const cfx_value *in, void *user)
     return in[0];
 }
 
-START_TEST(param_shape_const)
+TEST_CASE(param_shape_const)
 {
     cfx_module *net = make(&net_type);
     cfx_trace_options o = {.size = sizeof(o), .root = net,
@@ -332,7 +325,6 @@ START_TEST(param_shape_const)
     assert_code("    size = scale.size(0);");
     cfx_module_unref(net);
 }
-END_TEST
 
 /* ---- Provenance ---- */
 
@@ -360,7 +352,7 @@ static const char *stack_of(const char *name)
     return stack_names;
 }
 
-START_TEST(nn_module_stack)
+TEST_CASE(nn_module_stack)
 {
     cfx_module *block = make_block();
     assert_ok(symbolic(block, NULL));
@@ -375,7 +367,6 @@ START_TEST(nn_module_stack)
     ck_assert(!cfx_node_meta(node("x"), "nn_module_stack").kind);
     cfx_module_unref(block);
 }
-END_TEST
 
 FN(two_lines)
 {
@@ -384,7 +375,7 @@ FN(two_lines)
     return cfx_clamp(s, y, .min = cfx_int(line));
 }
 
-START_TEST(stack_traces)
+TEST_CASE(stack_traces)
 {
     cfx_value at_;
     char want[256], place[512];
@@ -409,7 +400,6 @@ START_TEST(stack_traces)
     ck_assert(!cfx_node_meta(node("mul"), "stack_trace").kind);
     cfx_module_unref(block);
 }
-END_TEST
 
 FN(names)
 {
@@ -418,7 +408,7 @@ FN(names)
     return cfx_annotate(s, y, "torch.Tensor");
 }
 
-START_TEST(values_can_be_named_and_annotated)
+TEST_CASE(values_can_be_named_and_annotated)
 {
     cfx_scope s;
     cfx_value x = row(1, -1);
@@ -429,7 +419,6 @@ START_TEST(values_can_be_named_and_annotated)
     cfx_scope_release(&s);
     cfx_value_unref(x);
 }
-END_TEST
 
 FN(names_twice)
 {
@@ -439,22 +428,20 @@ FN(names_twice)
     return cfx_relu(s, cfx_named(s, "hidden-state", y));
 }
 
-START_TEST(names_given_in_vain_are_free)
+TEST_CASE(names_given_in_vain_are_free)
 {
     assert_ok(trace(names_twice, "x"));
     assert_code("    hidden_state = torch.relu(x);");
     assert_code("    relu = torch.relu(hidden_state);");
 }
-END_TEST
 
-START_TEST(parameters_are_names_and_differ)
+TEST_CASE(parameters_are_names_and_differ)
 {
     static const char *const bad[] = {"x x", "x-y", "1x", "*", "**", "***x",
                                       "x=1=2"};
     for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++)
         ck_assert_msg(trace(names_twice, bad[i]), "%s", bad[i]);
 }
-END_TEST
 
 /* ---- GraphModules ---- */
 
@@ -495,7 +482,7 @@ static bool every_leaf(void *user, const cfx_module *m, const char *path)
     return true;
 }
 
-START_TEST(tracing_graphmodules_as_leaf_submodules)
+TEST_CASE(tracing_graphmodules_as_leaf_submodules)
 {
     cfx_module *root;
     cfx_trace_options o = {.no_places = true};
@@ -515,18 +502,16 @@ START_TEST(tracing_graphmodules_as_leaf_submodules)
         cfx_graph_module_graph(cfx_module_child(gm, "inner")));
     cfx_module_unref(root);
 }
-END_TEST
 
-START_TEST(symbolic_trace_of_a_graph_module)
+TEST_CASE(symbolic_trace_of_a_graph_module)
 {
     cfx_module *inner = parse(inner_text);
     assert_ok(symbolic(inner, NULL));
     ck_assert_ptr_nonnull(strstr(inner_text, graph_text(gm)));
     cfx_module_unref(inner);
 }
-END_TEST
 
-START_TEST(star_parameters_stay_when_traced_again)
+TEST_CASE(star_parameters_stay_when_traced_again)
 {
     static const char stars[] =
         "graph():\n"
@@ -547,9 +532,8 @@ START_TEST(star_parameters_stay_when_traced_again)
     assert_graph(stars);
     cfx_module_unref(inner);
 }
-END_TEST
 
-START_TEST(a_copy_is_traced_as_the_original_is)
+TEST_CASE(a_copy_is_traced_as_the_original_is)
 {
     cfx_module *block = make_block(), *copy;
     char before[sizeof(text)];
@@ -562,7 +546,6 @@ START_TEST(a_copy_is_traced_as_the_original_is)
     cfx_module_unref(copy);
     cfx_module_unref(block);
 }
-END_TEST
 
 static const char encoder[] =
     "Net(\n"
@@ -593,7 +576,7 @@ static const char encoder[] =
     "kwargs = {})\n"
     "    return enc\n";
 
-START_TEST(an_encoder_is_traced_down_to_operators)
+TEST_CASE(an_encoder_is_traced_down_to_operators)
 {
     cfx_module *m = parse(encoder);
     cfx_tensor *x;
@@ -615,7 +598,6 @@ START_TEST(an_encoder_is_traced_down_to_operators)
     cfx_value_unref(in);
     cfx_module_unref(m);
 }
-END_TEST
 
 /* ---- Memory ---- */
 
@@ -660,7 +642,7 @@ static cfx_status attempt_constants(void)
                                    "x y=(1,2) *args", &o, &err);
 }
 
-START_TEST(lack_of_memory_is_told_everywhere)
+TEST_CASE(lack_of_memory_is_told_everywhere)
 {
     three = row(1, 3);
     exhaust(attempt_constants);
@@ -673,33 +655,5 @@ START_TEST(lack_of_memory_is_told_everywhere)
     exhaust(attempt_leaves);
     cfx_module_unref(memory_root);
 }
-END_TEST
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, own_module_is_traced_through);
-    tcase_add_test(t, runs_propagates_and_traces_to_one_result);
-    tcase_add_test(t, sequential);
-    tcase_add_test(t, leaf_module);
-    tcase_add_test(t, modules_of_elsewhere_are_refused);
-    tcase_add_test(t, trace_multiple_funcs);
-    tcase_add_test(t, tensor_attribute_coalseced);
-    tcase_add_test(t, trace_buffer_slice);
-    tcase_add_test(t, param_shape_const);
-    tcase_add_test(t, nn_module_stack);
-    tcase_add_test(t, stack_traces);
-    tcase_add_test(t, values_can_be_named_and_annotated);
-    tcase_add_test(t, names_given_in_vain_are_free);
-    tcase_add_test(t, parameters_are_names_and_differ);
-    tcase_add_test(t, tracing_graphmodules_as_leaf_submodules);
-    tcase_add_test(t, symbolic_trace_of_a_graph_module);
-    tcase_add_test(t, star_parameters_stay_when_traced_again);
-    tcase_add_test(t, a_copy_is_traced_as_the_original_is);
-    tcase_add_test(t, an_encoder_is_traced_down_to_operators);
-    tcase_add_test(t, lack_of_memory_is_told_everywhere);
-}
-
-int main(void)
-{
-    return run_suite("tracer_module", fill);
-}
+TEST_SUITE(tracer_module, .setup = setup, .teardown = teardown, .timeout = 60)

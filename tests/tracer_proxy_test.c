@@ -3,6 +3,7 @@
  * wrapped functions, and graphs that are added to.
  */
 #include "tests/trace_test.h"
+#include "unit.h"
 
 static cfx_status trace(cfx_trace_fn *fn, const char *params)
 {
@@ -69,7 +70,7 @@ FN(by_shape)
     return cfx_view(s, y, cfx_tuple(s, cfx_size(s, y, 0), cfx_int(-1)));
 }
 
-START_TEST(meta_tracer)
+TEST_CASE(meta_tracer)
 {
     cfx_value m = meta_of(3, 3);
     cfx_trace_options o = {.metas = &m, .nmetas = 1};
@@ -90,9 +91,8 @@ START_TEST(meta_tracer)
     assert_fails(trace_with(by_shape, "x", &o), CFX_ESHAPE, "");
     cfx_value_unref(m);
 }
-END_TEST
 
-START_TEST(metas_make_lengths_and_items_known)
+TEST_CASE(metas_make_lengths_and_items_known)
 {
     cfx_value m = meta_of(2, 3);
     cfx_value pair = cfx_tuple_new(ctx, 2, (cfx_value[]){m, m});
@@ -105,9 +105,8 @@ START_TEST(metas_make_lengths_and_items_known)
     cfx_value_unref(pair);
     cfx_value_unref(m);
 }
-END_TEST
 
-START_TEST(symbols_pass_through_a_trace)
+TEST_CASE(symbols_pass_through_a_trace)
 {
     cfx_shape_env *env;
     cfx_dim shape[2];
@@ -125,7 +124,6 @@ START_TEST(symbols_pass_through_a_trace)
     cfx_tensor_unref(t);
     cfx_shape_env_free(env);
 }
-END_TEST
 
 /* ---- A class of one's own ---- */
 
@@ -147,7 +145,7 @@ static cfx_status never_relu(cfx_scope *s, const cfx_spelling *c,
     return cfx_tracer_class.spelled(s, &other, out);
 }
 
-START_TEST(custom_proxy_input_dependent_control_flow)
+TEST_CASE(custom_proxy_input_dependent_control_flow)
 {
     cfx_scope_class mine = cfx_tracer_class;
     mine.ask = answer_no;
@@ -158,7 +156,6 @@ START_TEST(custom_proxy_input_dependent_control_flow)
     assert_ok(trace_with(relu_mul, "x y", &o));
     assert_code("    sigmoid = torch.sigmoid(x);  x = None\n");
 }
-END_TEST
 
 /* ---- Wrapped functions ---- */
 
@@ -186,7 +183,7 @@ FN(calls_wrapped)
     return cfx_call_function(s, "my.square_plus_one", &y, 1, NULL, 0);
 }
 
-START_TEST(wrap)
+TEST_CASE(wrap)
 {
     cfx_scope s;
     assert_ok(cfx_wrap(ctx, &wrapped, &err));
@@ -211,9 +208,8 @@ START_TEST(wrap)
     cfx_scope_release(&s);
     cfx_value_unref(x);
 }
-END_TEST
 
-START_TEST(wrapped_retrace)
+TEST_CASE(wrapped_retrace)
 {
     assert_ok(cfx_wrap(ctx, &wrapped, &err));
     assert_ok(trace(calls_wrapped, "x"));
@@ -225,11 +221,10 @@ START_TEST(wrapped_retrace)
     assert_graph(before);
     cfx_module_unref(first_trace);
 }
-END_TEST
 
 /* ---- Over a graph that is there ---- */
 
-START_TEST(graph_edit_with_proxy)
+TEST_CASE(graph_edit_with_proxy)
 {
     cfx_tracer t = {0};
     assert_ok(trace(relu_mul, "x y"));
@@ -253,9 +248,8 @@ START_TEST(graph_edit_with_proxy)
     cfx_value_unref(in[1]);
     cfx_value_unref(seven);
 }
-END_TEST
 
-START_TEST(constants_need_a_module)
+TEST_CASE(constants_need_a_module)
 {
     cfx_graph *g;
     cfx_tracer t = {0};
@@ -269,21 +263,5 @@ START_TEST(constants_need_a_module)
     cfx_graph_free(g);
     cfx_value_unref(seven);
 }
-END_TEST
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, meta_tracer);
-    tcase_add_test(t, metas_make_lengths_and_items_known);
-    tcase_add_test(t, symbols_pass_through_a_trace);
-    tcase_add_test(t, custom_proxy_input_dependent_control_flow);
-    tcase_add_test(t, wrap);
-    tcase_add_test(t, wrapped_retrace);
-    tcase_add_test(t, graph_edit_with_proxy);
-    tcase_add_test(t, constants_need_a_module);
-}
-
-int main(void)
-{
-    return run_suite("tracer_proxy", fill);
-}
+TEST_SUITE(tracer_proxy, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -3,6 +3,7 @@
  * and Proxy promise.
  */
 #include "tests/trace_test.h"
+#include "unit.h"
 
 static cfx_status trace(cfx_trace_fn *fn, const char *params)
 {
@@ -29,7 +30,7 @@ FN(relu_mul)
     return cfx_mul(s, cfx_relu(s, in[0]), in[1]);
 }
 
-START_TEST(trace_function)
+TEST_CASE(trace_function)
 {
     assert_ok(trace(relu_mul, "x y"));
     assert_graph(
@@ -50,7 +51,6 @@ START_TEST(trace_function)
     cfx_value_unref(in[0]);
     cfx_value_unref(in[1]);
 }
-END_TEST
 
 FN(given_arguments)
 {
@@ -62,7 +62,7 @@ FN(given_arguments)
     return cfx_gelu(s, y);
 }
 
-START_TEST(what_is_given_is_recorded_and_nothing_else)
+TEST_CASE(what_is_given_is_recorded_and_nothing_else)
 {
     assert_ok(trace(given_arguments, "x"));
     assert_code("    clamp = torch.clamp(x, max = 1.0);  x = None\n"
@@ -72,7 +72,6 @@ START_TEST(what_is_given_is_recorded_and_nothing_else)
                 "    gelu = torch.nn.functional.gelu(view);  view = None\n"
                 "    return gelu\n");
 }
-END_TEST
 
 FN(in_place)
 {
@@ -82,7 +81,7 @@ FN(in_place)
     return cfx_dropout_(s, in[0], .training = cfx_bool(false));
 }
 
-START_TEST(in_place_functions_are_methods_that_write)
+TEST_CASE(in_place_functions_are_methods_that_write)
 {
     assert_ok(trace(in_place, "x"));
     assert_code("    relu_ = x.relu_();  relu_ = None\n"
@@ -90,7 +89,6 @@ START_TEST(in_place_functions_are_methods_that_write)
                 "    dropout_ = torch.dropout_(x, training = False);  "
                 "x = None\n");
 }
-END_TEST
 
 FN(by_name)
 {
@@ -115,7 +113,7 @@ FN(very_names)
     return cfx_call_method(s, "sum", &y, 1, kwargs, 1);
 }
 
-START_TEST(calls_by_name_keep_their_spelling)
+TEST_CASE(calls_by_name_keep_their_spelling)
 {
     assert_ok(trace(very_names, "x"));
     assert_graph(
@@ -129,7 +127,6 @@ START_TEST(calls_by_name_keep_their_spelling)
     assert_fails(trace(by_name, "x"), CFX_EINVAL,
                  "missing required argument");
 }
-END_TEST
 
 /* A number of one sort, other operators of Python's. */
 #define CALL2(s, name, a, b) \
@@ -170,7 +167,7 @@ FN(getattr_shape)
     return cfx_nth(s, shape, -1);
 }
 
-START_TEST(fx_operators)
+TEST_CASE(fx_operators)
 {
     assert_ok(trace(shifts, "x"));
     assert_code("lshift = x << 3\n    rshift = x >> 3;  x = None\n"
@@ -186,7 +183,6 @@ START_TEST(fx_operators)
     assert_code("getattr_1 = x.shape;  x = None\n"
                 "    getitem = getattr_1[-1];  getattr_1 = None\n");
 }
-END_TEST
 
 FN(sizes)
 {
@@ -197,7 +193,7 @@ FN(sizes)
     return cfx_view(s, in[0], cfx_tuple(s, n, cfx_int(-1)));
 }
 
-START_TEST(extents_of_proxies_are_recorded)
+TEST_CASE(extents_of_proxies_are_recorded)
 {
     assert_ok(trace(sizes, "x"));
     assert_code("    size = x.size(0)\n"
@@ -207,7 +203,6 @@ START_TEST(extents_of_proxies_are_recorded)
                 "    floordiv = add // 2;  add = None\n"
                 "    view = x.view((floordiv, -1));  x = floordiv = None\n");
 }
-END_TEST
 
 FN(index_by_slice)
 {
@@ -219,12 +214,11 @@ FN(index_by_slice)
                  cfx_tuple(s, slice, cfx_ellipsis(), cfx_none()));
 }
 
-START_TEST(getitem)
+TEST_CASE(getitem)
 {
     assert_ok(trace(index_by_slice, "x"));
     assert_code("getitem = x[(slice(None, 2, None), Ellipsis, None)];");
 }
-END_TEST
 
 /* ---- Parameters ---- */
 
@@ -243,7 +237,7 @@ FN(star_args)
                                cfx_str(s, "foo")));
 }
 
-START_TEST(args_kwargs)
+TEST_CASE(args_kwargs)
 {
     assert_ok(trace(star_args, "x *args **kwargs"));
     assert_graph(
@@ -261,9 +255,8 @@ START_TEST(args_kwargs)
         "(%add, %getitem_1), kwargs = {})\n"
         "    return add_1");
 }
-END_TEST
 
-START_TEST(defaults_are_literals)
+TEST_CASE(defaults_are_literals)
 {
     assert_ok(trace(first, "  x  flag=None n=-3 s='a' t=(1,2.5) "));
     assert_code("def forward(self, x, flag = None, n = -3, s = 'a', "
@@ -271,7 +264,6 @@ START_TEST(defaults_are_literals)
     assert_fails(trace(first, "x ="), CFX_EINVAL, "do not read");
     assert_fails(trace(first, "x=(1"), CFX_EPARSE, "");
 }
-END_TEST
 
 /* ---- Constants ---- */
 
@@ -284,7 +276,7 @@ FN(add_constant)
     return cfx_add(s, y, three);
 }
 
-START_TEST(tensor_constant)
+TEST_CASE(tensor_constant)
 {
     three = row(1, 3);
     assert_ok(trace(add_constant, "x"));
@@ -309,7 +301,6 @@ START_TEST(tensor_constant)
     cfx_value_unref(x);
     cfx_value_unref(three);
 }
-END_TEST
 
 FN(computed_constant)
 {
@@ -324,7 +315,7 @@ FN(random_numbers)
     return cfx_mul(s, in[0], cfx_rand(s, cfx_tuple(s, cfx_int(2))));
 }
 
-START_TEST(calls_without_proxies_are_computed)
+TEST_CASE(calls_without_proxies_are_computed)
 {
     assert_ok(trace(computed_constant, "x"));
     assert_code("    _tensor_constant0 = self._tensor_constant0\n"
@@ -332,14 +323,12 @@ START_TEST(calls_without_proxies_are_computed)
     const cfx_state *c = cfx_module_state(gm, "_tensor_constant0");
     ck_assert_float_eq(((float *)c->tensor->data)[1], 2);
 }
-END_TEST
 
-START_TEST(random_numbers_are_not_baked_in)
+TEST_CASE(random_numbers_are_not_baked_in)
 {
     assert_ok(trace(random_numbers, "x"));
     assert_code("    rand = torch.rand((2,))\n");
 }
-END_TEST
 
 FN(nothing_to_do)
 {
@@ -348,12 +337,11 @@ FN(nothing_to_do)
     return cfx_tuple(s, cfx_int(1), cfx_str(s, "two"), cfx_none());
 }
 
-START_TEST(trace_fn_constant)
+TEST_CASE(trace_fn_constant)
 {
     assert_ok(trace(nothing_to_do, ""));
     assert_graph("graph():\n    return (1, 'two', None)");
 }
-END_TEST
 
 /* ---- What cannot be traced ---- */
 
@@ -394,7 +382,7 @@ FN(unpack_two)
     return CALL2(s, "operator.sub", part[1], part[0]);
 }
 
-START_TEST(control_flow_tracing)
+TEST_CASE(control_flow_tracing)
 {
     static const char sentence[] = "symbolically traced variables cannot be "
                                    "used as inputs to control flow";
@@ -403,27 +391,24 @@ START_TEST(control_flow_tracing)
     assert_fails(trace(ask_len, "x"), CFX_EUNSUPPORTED,
                  "'len' is not supported in symbolic tracing by default");
 }
-END_TEST
 
-START_TEST(unpack_list_better_error)
+TEST_CASE(unpack_list_better_error)
 {
     assert_fails(trace(iterate, "x"), CFX_EUNSUPPORTED,
                  "Proxy object cannot be iterated. This can be attempted when "
                  "the Proxy is used in a loop or as a *args or **kwargs "
                  "function argument.");
 }
-END_TEST
 
-START_TEST(unpack)
+TEST_CASE(unpack)
 {
     assert_ok(trace(unpack_two, "x"));
     assert_code("    getitem = x[0]\n"
                 "    getitem_1 = x[1];  x = None\n"
                 "    sub = getitem_1 - getitem;");
 }
-END_TEST
 
-START_TEST(eager_code_asks_freely)
+TEST_CASE(eager_code_asks_freely)
 {
     cfx_scope s;
     cfx_value x = row(1, -2);
@@ -442,7 +427,6 @@ START_TEST(eager_code_asks_freely)
     cfx_scope_release(&s);
     cfx_value_unref(x);
 }
-END_TEST
 
 FN(asserts)
 {
@@ -453,7 +437,7 @@ FN(asserts)
     return in[0];
 }
 
-START_TEST(symbolic_trace_assert)
+TEST_CASE(symbolic_trace_assert)
 {
     assert_ok(trace(asserts, "x"));
     assert_code("    gt = torch.gt(x, 0)\n"
@@ -461,7 +445,6 @@ START_TEST(symbolic_trace_assert)
                 "_assert = None\n"
                 "    _assert_1 = torch._assert(True, 'always');");
 }
-END_TEST
 
 static cfx_value stolen;
 
@@ -479,7 +462,7 @@ FN(use_stolen)
     return cfx_add(s, in[0], stolen);
 }
 
-START_TEST(tracers_are_not_mixed)
+TEST_CASE(tracers_are_not_mixed)
 {
     cfx_module *other;
     assert_ok(trace(steal, "z"));
@@ -489,7 +472,6 @@ START_TEST(tracers_are_not_mixed)
                  "Found multiple different tracers");
     cfx_module_unref(other);
 }
-END_TEST
 
 FN(dict_int_keys)
 {
@@ -505,7 +487,7 @@ FN(dict_proxy_keys)
     return cfx_own(s, cfx_dict_new(s->ctx, 1, item));
 }
 
-START_TEST(trace_dict_proxy_keys)
+TEST_CASE(trace_dict_proxy_keys)
 {
     assert_ok(trace(dict_int_keys, "x"));
     assert_graph("graph():\n"
@@ -515,7 +497,6 @@ START_TEST(trace_dict_proxy_keys)
                  "Keys for dictionaries used as an argument cannot contain a "
                  "Node.");
 }
-END_TEST
 
 FN(top)
 {
@@ -523,7 +504,7 @@ FN(top)
     return cfx_topk(s, in[0], cfx_int(2));
 }
 
-START_TEST(trace_return_namedtuple)
+TEST_CASE(trace_return_namedtuple)
 {
     assert_ok(trace(top, "x"));
     cfx_value x = row(3, 0), out = run_module(gm, &x, 1);
@@ -532,7 +513,6 @@ START_TEST(trace_return_namedtuple)
     cfx_value_unref(out);
     cfx_value_unref(x);
 }
-END_TEST
 
 FN(writes)
 {
@@ -540,14 +520,13 @@ FN(writes)
     return cfx_add_(s, cfx_relu(s, in[0]), cfx_int(1));
 }
 
-START_TEST(throw_out_variant)
+TEST_CASE(throw_out_variant)
 {
     cfx_trace_options o = {.check_mutable = true};
     assert_fails(trace_with(writes, "x", &o), CFX_EUNSUPPORTED,
                  "Tried to trace mutable operation add.Tensor(");
     assert_ok(trace_with(relu_mul, "x y", &o));
 }
-END_TEST
 
 FN(wrong_arguments)
 {
@@ -555,12 +534,11 @@ FN(wrong_arguments)
     return cfx_softmax(s, in[0], cfx_str(s, "dim"));
 }
 
-START_TEST(arguments_that_do_not_fit_are_told_at_once)
+TEST_CASE(arguments_that_do_not_fit_are_told_at_once)
 {
     assert_fails(trace(wrong_arguments, "x"), CFX_EINVAL,
                  "argument 'dim' must be int, not str");
 }
-END_TEST
 
 /* ---- Concrete arguments ---- */
 
@@ -570,7 +548,7 @@ FN(with_flag)
     return cfx_truth(s, in[1]) ? cfx_neg(s, in[0]) : in[0];
 }
 
-START_TEST(partial_trace)
+TEST_CASE(partial_trace)
 {
     cfx_concrete_arg flag = {"flag", cfx_bool(true)};
     cfx_trace_options o = {.concrete = &flag, .nconcrete = 1};
@@ -595,7 +573,6 @@ START_TEST(partial_trace)
     cfx_interp_release(&it);
     cfx_value_unref(in[0]);
 }
-END_TEST
 
 FN(with_optional)
 {
@@ -603,7 +580,7 @@ FN(with_optional)
     return cfx_value_is_none(in[1]) ? in[0] : cfx_add(s, in[0], in[1]);
 }
 
-START_TEST(concrete_arg_none_assert)
+TEST_CASE(concrete_arg_none_assert)
 {
     cfx_concrete_arg val = {"val", cfx_none()};
     cfx_trace_options o = {.concrete = &val, .nconcrete = 1};
@@ -628,7 +605,6 @@ START_TEST(concrete_arg_none_assert)
     assert_ok(trace(with_optional, "x val=None"));
     assert_code("add = torch.add(x, val);");
 }
-END_TEST
 
 FN(add_items)
 {
@@ -643,7 +619,7 @@ FN(add_star)
     return cfx_add(s, cfx_nth(s, in[0], 0), cfx_nth(s, in[0], 1));
 }
 
-START_TEST(varargs_concrete)
+TEST_CASE(varargs_concrete)
 {
     cfx_value item[] = {cfx_ph(), cfx_ph()};
     cfx_concrete_arg args = {"args", cfx_tuple_new(ctx, 2, item)};
@@ -653,9 +629,8 @@ START_TEST(varargs_concrete)
                 "    add = torch.add(args_1, args_2);");
     cfx_value_unref(args.value);
 }
-END_TEST
 
-START_TEST(pytree_concrete)
+TEST_CASE(pytree_concrete)
 {
     cfx_value item[] = {cfx_ph(), cfx_ph(), cfx_int(3)};
     cfx_concrete_arg x = {"x", cfx_list_new(ctx, 3, item)};
@@ -667,7 +642,6 @@ START_TEST(pytree_concrete)
                 "    mul = torch.mul(add, 3);  add = None\n");
     cfx_value_unref(x.value);
 }
-END_TEST
 
 /* ---- How calls are spelled ---- */
 
@@ -705,7 +679,7 @@ static void check_spelling(const cfx_op *op, bool inplace)
     }
 }
 
-START_TEST(every_operator_is_found_under_its_spelling)
+TEST_CASE(every_operator_is_found_under_its_spelling)
 {
     for (size_t i = 0; cfx_op_at(ctx, i); i++)
         for (const cfx_op *op = cfx_op_at(ctx, i); op; op = op->next) {
@@ -714,41 +688,5 @@ START_TEST(every_operator_is_found_under_its_spelling)
                 check_spelling(op, true);
         }
 }
-END_TEST
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, trace_function);
-    tcase_add_test(t, what_is_given_is_recorded_and_nothing_else);
-    tcase_add_test(t, in_place_functions_are_methods_that_write);
-    tcase_add_test(t, calls_by_name_keep_their_spelling);
-    tcase_add_test(t, fx_operators);
-    tcase_add_test(t, extents_of_proxies_are_recorded);
-    tcase_add_test(t, getitem);
-    tcase_add_test(t, args_kwargs);
-    tcase_add_test(t, defaults_are_literals);
-    tcase_add_test(t, tensor_constant);
-    tcase_add_test(t, calls_without_proxies_are_computed);
-    tcase_add_test(t, random_numbers_are_not_baked_in);
-    tcase_add_test(t, trace_fn_constant);
-    tcase_add_test(t, control_flow_tracing);
-    tcase_add_test(t, unpack_list_better_error);
-    tcase_add_test(t, unpack);
-    tcase_add_test(t, eager_code_asks_freely);
-    tcase_add_test(t, symbolic_trace_assert);
-    tcase_add_test(t, tracers_are_not_mixed);
-    tcase_add_test(t, trace_dict_proxy_keys);
-    tcase_add_test(t, trace_return_namedtuple);
-    tcase_add_test(t, throw_out_variant);
-    tcase_add_test(t, arguments_that_do_not_fit_are_told_at_once);
-    tcase_add_test(t, partial_trace);
-    tcase_add_test(t, concrete_arg_none_assert);
-    tcase_add_test(t, varargs_concrete);
-    tcase_add_test(t, pytree_concrete);
-    tcase_add_test(t, every_operator_is_found_under_its_spelling);
-}
-
-int main(void)
-{
-    return run_suite("tracer", fill);
-}
+TEST_SUITE(tracer, .setup = setup, .teardown = teardown, .timeout = 60)

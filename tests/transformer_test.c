@@ -5,6 +5,7 @@
 #include "tests/trace_test.h"
 
 #include "tests/zoo.h"
+#include "unit.h"
 
 static const char model[] =
     "Net(\n"
@@ -65,7 +66,7 @@ static void assert_meta(const char *name, const char *key, const char *want)
     ck_assert_str_eq(v.u.str->text, want);
 }
 
-START_TEST(transformer_noop)
+TEST_CASE(transformer_noop)
 {
     cfx_transformer t = {0};
     make_net();
@@ -90,7 +91,6 @@ START_TEST(transformer_noop)
     ck_assert_str_eq(node("my_add")->type->text, "int");
     cfx_module_unref(net);
 }
-END_TEST
 
 /* ---- Another target ---- */
 
@@ -136,7 +136,7 @@ static const cfx_interp_class swap_more_class = {
     .call_function = more_function,
 };
 
-START_TEST(transformer_op_swap)
+TEST_CASE(transformer_op_swap)
 {
     struct swap t = {.seen = 0};
     make_net();
@@ -151,7 +151,6 @@ START_TEST(transformer_op_swap)
     cfx_value_unref(t.mul);
     cfx_module_unref(net);
 }
-END_TEST
 
 /* ---- Nothing in its place, or more ---- */
 
@@ -181,7 +180,7 @@ static const cfx_interp_class edit_class = {
     .call_module = edit_module,
 };
 
-START_TEST(proxies_decompose_and_remove_modules)
+TEST_CASE(proxies_decompose_and_remove_modules)
 {
     cfx_transformer t = {0};
     make_net();
@@ -206,7 +205,6 @@ START_TEST(proxies_decompose_and_remove_modules)
     cfx_value_unref(x);
     cfx_module_unref(net);
 }
-END_TEST
 
 static bool no_leaf(void *user, const cfx_module *m, const char *path)
 {
@@ -214,7 +212,7 @@ static bool no_leaf(void *user, const cfx_module *m, const char *path)
     return user && !strcmp(path, user);
 }
 
-START_TEST(modules_are_inlined_down_to_operators)
+TEST_CASE(modules_are_inlined_down_to_operators)
 {
     char keep[] = "act";
     cfx_transformer t = {0};
@@ -234,11 +232,10 @@ START_TEST(modules_are_inlined_down_to_operators)
     assert_code("    act = self.act(dropout);  dropout = None\n");
     cfx_module_unref(net);
 }
-END_TEST
 
 /* ---- Several results ---- */
 
-START_TEST(transformer_multi_outputs)
+TEST_CASE(transformer_multi_outputs)
 {
     cfx_transformer t = {0};
     net = parse("graph():\n"
@@ -257,9 +254,8 @@ START_TEST(transformer_multi_outputs)
     cfx_value_unref(x);
     cfx_module_unref(net);
 }
-END_TEST
 
-START_TEST(functions_that_are_unknown_pass_through)
+TEST_CASE(functions_that_are_unknown_pass_through)
 {
     cfx_transformer t = {0};
     net = parse("graph():\n"
@@ -276,7 +272,6 @@ START_TEST(functions_that_are_unknown_pass_through)
     assert_graph(before);
     cfx_module_unref(net);
 }
-END_TEST
 
 /* ---- Failures ---- */
 
@@ -295,7 +290,7 @@ static const cfx_interp_class fail_class = {
     .call_method = fail_method,
 };
 
-START_TEST(failures_name_the_node)
+TEST_CASE(failures_name_the_node)
 {
     cfx_transformer t = {0};
     make_net();
@@ -314,7 +309,6 @@ START_TEST(failures_name_the_node)
     cfx_transformer_release(&t);
     cfx_module_unref(net);
 }
-END_TEST
 
 static bool inline_all;
 
@@ -331,7 +325,7 @@ static cfx_status attempt(void)
     return st;
 }
 
-START_TEST(lack_of_memory_is_told_everywhere)
+TEST_CASE(lack_of_memory_is_told_everywhere)
 {
     make_net();
     exhaust(attempt);
@@ -339,7 +333,6 @@ START_TEST(lack_of_memory_is_told_everywhere)
     exhaust(attempt);
     cfx_module_unref(net);
 }
-END_TEST
 
 /* ---- Real models ---- */
 
@@ -352,7 +345,7 @@ static void open_model(zoo_model *m, const char *name)
     assert_ok(zoo_open(m, ctx, zoo ? zoo : "zoo", digests, name, &err));
 }
 
-START_TEST(models_of_the_zoo_are_written_as_they_are)
+TEST_CASE(models_of_the_zoo_are_written_as_they_are)
 {
     static const char *const names[] = {"resnet18", "efficientnet_b0",
                                         "inception_v3", "vit_b_16"};
@@ -368,10 +361,9 @@ START_TEST(models_of_the_zoo_are_written_as_they_are)
         zoo_close(&m);
     }
 }
-END_TEST
 
 /* Attention asks for the rank of its input: vit needs its metas. */
-START_TEST(models_of_the_zoo_compute_the_same_without_modules)
+TEST_CASE(models_of_the_zoo_compute_the_same_without_modules)
 {
     static const char *const names[] = {"resnet18", "mobilenet_v3_small",
                                         "squeezenet1_1", "vit_b_16"};
@@ -395,23 +387,5 @@ START_TEST(models_of_the_zoo_compute_the_same_without_modules)
         zoo_close(&m);
     }
 }
-END_TEST
 
-static void fill(TCase *t)
-{
-    tcase_add_test(t, transformer_noop);
-    tcase_add_test(t, transformer_op_swap);
-    tcase_add_test(t, proxies_decompose_and_remove_modules);
-    tcase_add_test(t, modules_are_inlined_down_to_operators);
-    tcase_add_test(t, transformer_multi_outputs);
-    tcase_add_test(t, functions_that_are_unknown_pass_through);
-    tcase_add_test(t, failures_name_the_node);
-    tcase_add_test(t, lack_of_memory_is_told_everywhere);
-    tcase_add_test(t, models_of_the_zoo_are_written_as_they_are);
-    tcase_add_test(t, models_of_the_zoo_compute_the_same_without_modules);
-}
-
-int main(void)
-{
-    return run_suite("transformer", fill);
-}
+TEST_SUITE(transformer, .setup = setup, .teardown = teardown, .timeout = 60)

@@ -8,6 +8,8 @@
 
 #include <cfx/value.h>
 
+#include "unit.h"
+
 /* ---- Short ways to say things ---- */
 
 static cfx_value str(const char *text)
@@ -64,7 +66,7 @@ static cfx_value sample(void)
 
 /* ---- Objects ---- */
 
-START_TEST(kinds_have_names_of_their_own)
+TEST_CASE(kinds_have_names_of_their_own)
 {
     for (int i = 0; i < CFX_NKINDS; i++) {
         const char *name = cfx_kind_name((cfx_kind)i);
@@ -76,9 +78,8 @@ START_TEST(kinds_have_names_of_their_own)
     ck_assert_str_eq(cfx_kind_name(CFX_INT), "int");
     ck_assert_str_eq(cfx_kind_name((cfx_kind)99), "unknown");
 }
-END_TEST
 
-START_TEST(strings_may_hold_nul_and_end_in_one)
+TEST_CASE(strings_may_hold_nul_and_end_in_one)
 {
     cfx_value s = cfx_str_new(ctx, "a\0b", 3);
 
@@ -92,9 +93,8 @@ START_TEST(strings_may_hold_nul_and_end_in_one)
     ck_assert_str_eq(s.u.str->text, "");
     cfx_value_unref(s);
 }
-END_TEST
 
-START_TEST(items_are_shared_and_given_back_with_the_whole)
+TEST_CASE(items_are_shared_and_given_back_with_the_whole)
 {
     cfx_tensor *t = new_tensor(CFX_F32, "3");
     cfx_value v = cfx_value_of_tensor(t);
@@ -108,9 +108,8 @@ START_TEST(items_are_shared_and_given_back_with_the_whole)
     ck_assert_int_eq(t->refs, 1);
     cfx_value_unref(v);
 }
-END_TEST
 
-START_TEST(numbers_need_no_counting)
+TEST_CASE(numbers_need_no_counting)
 {
     static const cfx_value values[] = {
         {.kind = CFX_ABSENT}, {.kind = CFX_NONE}, {.kind = CFX_INT, .u.i = 1},
@@ -121,9 +120,8 @@ START_TEST(numbers_need_no_counting)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         cfx_value_unref(cfx_value_ref(values[i]));
 }
-END_TEST
 
-START_TEST(objects_of_an_arena_are_not_counted)
+TEST_CASE(objects_of_an_arena_are_not_counted)
 {
     static _Alignas(cfx_seq) char arena[sizeof(cfx_seq) + sizeof(cfx_value)];
     cfx_seq *seq = (void *)arena;
@@ -140,9 +138,8 @@ START_TEST(objects_of_an_arena_are_not_counted)
     cfx_value_unref(v);
     ck_assert_int_eq(seq->refs, 0);
 }
-END_TEST
 
-START_TEST(dict_is_read_by_key)
+TEST_CASE(dict_is_read_by_key)
 {
     cfx_value v = sample(), dict = v.u.seq->item[2];
 
@@ -153,9 +150,8 @@ START_TEST(dict_is_read_by_key)
     ck_assert(cfx_value_is_absent(cfx_dict_get(cfx_int(1), "k")));
     cfx_value_unref(v);
 }
-END_TEST
 
-START_TEST(nesting_ends_at_the_limit)
+TEST_CASE(nesting_ends_at_the_limit)
 {
     cfx_value v = nested(CFX_MAX_DEPTH), copy = nested(CFX_MAX_DEPTH);
 
@@ -165,10 +161,9 @@ START_TEST(nesting_ends_at_the_limit)
     cfx_value_unref(v);
     cfx_value_unref(copy);
 }
-END_TEST
 
 /* Links made by hand, as an arena's are, tell nothing of their depth. */
-START_TEST(unref_needs_no_stack_for_any_depth)
+TEST_CASE(unref_needs_no_stack_for_any_depth)
 {
     cfx_value v = cfx_int(1);
 
@@ -178,7 +173,6 @@ START_TEST(unref_needs_no_stack_for_any_depth)
     }
     cfx_value_unref(v);
 }
-END_TEST
 
 static cfx_status count(void *user, cfx_value v)
 {
@@ -200,7 +194,7 @@ static cfx_status same(void *user, cfx_value v, cfx_value *out)
     return CFX_OK;
 }
 
-START_TEST(walks_refuse_what_is_too_deep)
+TEST_CASE(walks_refuse_what_is_too_deep)
 {
     cfx_value v = cfx_int(1), out;
     int n = 0;
@@ -218,11 +212,10 @@ START_TEST(walks_refuse_what_is_too_deep)
     ck_assert(cfx_value_equal(v, v));
     cfx_value_unref(v);
 }
-END_TEST
 
 /* ---- Equality ---- */
 
-START_TEST(equal_keeps_kinds_apart)
+TEST_CASE(equal_keeps_kinds_apart)
 {
     cfx_value one[] = {
         cfx_int(1), cfx_num(1), cfx_bool(true), cfx_none(), CFX_NOTHING,
@@ -235,18 +228,16 @@ START_TEST(equal_keeps_kinds_apart)
         for (size_t k = 0; k < n; k++)
             assert_equal(one[i], one[k], i == k);
 }
-END_TEST
 
-START_TEST(equal_compares_floats_by_their_bits)
+TEST_CASE(equal_compares_floats_by_their_bits)
 {
     assert_equal(cfx_num(NAN), cfx_num(-NAN), true);
     assert_equal(cfx_num(0.0), cfx_num(-0.0), false);
     assert_equal(cfx_num(0.1), cfx_num(0.1), true);
     assert_equal(cfx_num(0.1), cfx_num(nextafter(0.1, 1)), false);
 }
-END_TEST
 
-START_TEST(equal_compares_contents)
+TEST_CASE(equal_compares_contents)
 {
     cfx_value a = sample(), b = sample();
     cfx_value list = a.u.seq->item[1];
@@ -268,9 +259,8 @@ START_TEST(equal_compares_contents)
     cfx_value_unref(none);
     cfx_value_unref(empty);
 }
-END_TEST
 
-START_TEST(equal_tells_named_tuples_by_their_type)
+TEST_CASE(equal_tells_named_tuples_by_their_type)
 {
     static const cfx_named_tuple max = {"torch.return_types.max",
                                         "values indices"};
@@ -288,9 +278,8 @@ START_TEST(equal_tells_named_tuples_by_their_type)
     for (int i = 0; i < 4; i++)
         cfx_value_unref(v[i]);
 }
-END_TEST
 
-START_TEST(equal_tells_tensors_by_identity)
+TEST_CASE(equal_tells_tensors_by_identity)
 {
     cfx_tensor *a = new_tensor(CFX_F32, "2"), *b = new_tensor(CFX_F32, "2");
 
@@ -301,7 +290,6 @@ START_TEST(equal_tells_tensors_by_identity)
     cfx_tensor_unref(a);
     cfx_tensor_unref(b);
 }
-END_TEST
 
 /* ---- Walks ---- */
 
@@ -316,7 +304,7 @@ static cfx_status write_kind(void *user, cfx_value v)
     return CFX_OK;
 }
 
-START_TEST(visit_goes_depth_first_and_leaves_keys_out)
+TEST_CASE(visit_goes_depth_first_and_leaves_keys_out)
 {
     char kinds[256] = "";
     cfx_value v = sample();
@@ -335,9 +323,8 @@ START_TEST(visit_goes_depth_first_and_leaves_keys_out)
     ck_assert_str_eq(kinds, "");
     cfx_value_unref(v);
 }
-END_TEST
 
-START_TEST(visit_stops_at_the_first_failure)
+TEST_CASE(visit_stops_at_the_first_failure)
 {
     char kinds[256] = "";
     cfx_value items[] = {cfx_int(1), cfx_num(-1), cfx_int(2)};
@@ -347,9 +334,8 @@ START_TEST(visit_stops_at_the_first_failure)
     ck_assert_str_eq(kinds, "int ");
     cfx_value_unref(v);
 }
-END_TEST
 
-START_TEST(any_is_asked_until_one_holds)
+TEST_CASE(any_is_asked_until_one_holds)
 {
     cfx_value items[] = {cfx_int(1), cfx_num(-1), cfx_int(2)};
     cfx_value v = cfx_list_new(ctx, 3, items), w = cfx_list_new(ctx, 1, items);
@@ -365,9 +351,8 @@ START_TEST(any_is_asked_until_one_holds)
     cfx_value_unref(w);
     cfx_value_unref(empty);
 }
-END_TEST
 
-START_TEST(visit_takes_complex_numbers_as_one)
+TEST_CASE(visit_takes_complex_numbers_as_one)
 {
     char kinds[64] = "";
     cfx_value parts[] = {cfx_num(1), cfx_num(2)};
@@ -377,9 +362,8 @@ START_TEST(visit_takes_complex_numbers_as_one)
     ck_assert_str_eq(kinds, "complex ");
     cfx_value_unref(v);
 }
-END_TEST
 
-START_TEST(map_shares_what_does_not_change)
+TEST_CASE(map_shares_what_does_not_change)
 {
     cfx_value v = sample(), out;
 
@@ -389,7 +373,6 @@ START_TEST(map_shares_what_does_not_change)
     cfx_value_unref(out);
     cfx_value_unref(v);
 }
-END_TEST
 
 /* Ints become strings, but 4, at which it fails where it is told to. */
 static cfx_status spell(void *user, cfx_value v, cfx_value *out)
@@ -402,7 +385,7 @@ static cfx_status spell(void *user, cfx_value v, cfx_value *out)
     return cfx_value_is_absent(*out) ? CFX_ENOMEM : CFX_OK;
 }
 
-START_TEST(map_copies_what_changes)
+TEST_CASE(map_copies_what_changes)
 {
     cfx_value v = sample(), out, before = sample();
     cfx_value items[3];
@@ -422,9 +405,8 @@ START_TEST(map_copies_what_changes)
     cfx_value_unref(v);
     cfx_value_unref(before);
 }
-END_TEST
 
-START_TEST(map_keeps_named_tuples)
+TEST_CASE(map_keeps_named_tuples)
 {
     static const cfx_named_tuple max = {"torch.return_types.max",
                                         "values indices"};
@@ -436,9 +418,8 @@ START_TEST(map_keeps_named_tuples)
     cfx_value_unref(out);
     cfx_value_unref(v);
 }
-END_TEST
 
-START_TEST(map_of_a_single_value_is_what_fn_gives)
+TEST_CASE(map_of_a_single_value_is_what_fn_gives)
 {
     cfx_value out;
 
@@ -447,9 +428,8 @@ START_TEST(map_of_a_single_value_is_what_fn_gives)
     ck_assert_str_eq(out.u.str->text, "two");
     cfx_value_unref(out);
 }
-END_TEST
 
-START_TEST(map_passes_failures_through_and_cleans_up)
+TEST_CASE(map_passes_failures_through_and_cleans_up)
 {
     cfx_value v = sample(), out;
     int fail = 1;
@@ -459,7 +439,6 @@ START_TEST(map_passes_failures_through_and_cleans_up)
     ck_assert(cfx_value_is_absent(out));
     cfx_value_unref(v);
 }
-END_TEST
 
 static cfx_status deepen(void *user, cfx_value v, cfx_value *out)
 {
@@ -468,7 +447,7 @@ static cfx_status deepen(void *user, cfx_value v, cfx_value *out)
     return CFX_OK;
 }
 
-START_TEST(map_refuses_results_that_are_too_deep)
+TEST_CASE(map_refuses_results_that_are_too_deep)
 {
     cfx_value v = nested(40), in = nested(40), out;
 
@@ -485,7 +464,6 @@ START_TEST(map_refuses_results_that_are_too_deep)
     cfx_value_unref(v);
     cfx_value_unref(in);
 }
-END_TEST
 
 /* A sample by hand, in which every step may fail. */
 static cfx_status work(void)
@@ -511,7 +489,7 @@ out:
     return status;
 }
 
-START_TEST(every_allocation_may_fail)
+TEST_CASE(every_allocation_may_fail)
 {
     for (long n = 0;; n++) {
         allowed = n;
@@ -528,11 +506,10 @@ START_TEST(every_allocation_may_fail)
         ck_assert_uint_eq(cfx_context_memory(ctx), held_before);
     }
 }
-END_TEST
 
 /* ---- Floats as text ---- */
 
-START_TEST(float_repr_is_that_of_python)
+TEST_CASE(float_repr_is_that_of_python)
 {
     static const struct { double f; const char *text; } cases[] = {
         {0.0, "0.0"}, {-0.0, "-0.0"}, {1.0, "1.0"}, {0.1, "0.1"},
@@ -560,9 +537,8 @@ START_TEST(float_repr_is_that_of_python)
         ck_assert_str_eq(text, cases[i].text);
     }
 }
-END_TEST
 
-START_TEST(float_repr_reads_back)
+TEST_CASE(float_repr_reads_back)
 {
     uint64_t bits = 1;
     char text[32];
@@ -582,9 +558,8 @@ START_TEST(float_repr_reads_back)
         ck_assert_msg(strtod(text, NULL) == f, "%s is not %a", text, f);
     }
 }
-END_TEST
 
-START_TEST(text_of_numbers_does_not_depend_on_the_locale)
+TEST_CASE(text_of_numbers_does_not_depend_on_the_locale)
 {
     static const char *const locales[] = {"de_DE.UTF-8", "de_DE.utf8",
                                           "fr_FR.UTF-8", "ps_AF.UTF-8"};
@@ -608,40 +583,5 @@ START_TEST(text_of_numbers_does_not_depend_on_the_locale)
     cfx_tensor_unref(t);
     setlocale(LC_ALL, "C");
 }
-END_TEST
 
-int main(void)
-{
-    const TTest *const tests[] = {
-        kinds_have_names_of_their_own,
-        strings_may_hold_nul_and_end_in_one,
-        items_are_shared_and_given_back_with_the_whole,
-        numbers_need_no_counting,
-        objects_of_an_arena_are_not_counted,
-        dict_is_read_by_key,
-        nesting_ends_at_the_limit,
-        unref_needs_no_stack_for_any_depth,
-        walks_refuse_what_is_too_deep,
-        equal_keeps_kinds_apart,
-        equal_compares_floats_by_their_bits,
-        equal_compares_contents,
-        equal_tells_named_tuples_by_their_type,
-        equal_tells_tensors_by_identity,
-        visit_goes_depth_first_and_leaves_keys_out,
-        visit_stops_at_the_first_failure,
-        any_is_asked_until_one_holds,
-        visit_takes_complex_numbers_as_one,
-        map_shares_what_does_not_change,
-        map_copies_what_changes,
-        map_keeps_named_tuples,
-        map_of_a_single_value_is_what_fn_gives,
-        map_passes_failures_through_and_cleans_up,
-        map_refuses_results_that_are_too_deep,
-        every_allocation_may_fail,
-        float_repr_is_that_of_python,
-        float_repr_reads_back,
-        text_of_numbers_does_not_depend_on_the_locale,
-    };
-
-    return run_tests("value", tests, sizeof tests / sizeof *tests);
-}
+TEST_SUITE(value, .setup = setup, .teardown = teardown, .timeout = 120)

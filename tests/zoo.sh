@@ -16,5 +16,5 @@ if [ "${CFX_ZOO_MODELS:-}" = most ]; then
     done
 fi
 # shellcheck disable=SC2086
-exec ${CFX_EMULATOR:-} "$builddir/tests/zoo_test" "$CFX_ZOO" \
+exec ${CFX_EMULATOR:-} "$builddir/tests/zoo_tests" zoo "$CFX_ZOO" \
     "$srcdir/tests/golden/zoo" $models

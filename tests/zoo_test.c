@@ -13,6 +13,7 @@
 #include <cfx/interp.h>
 
 #include "base/util.h"
+#include "program.h"
 #include "tests/zoo.h"
 
 struct check {
@@ -203,7 +204,7 @@ static bool check_model(const char *models, const char *digests,
     return ok;
 }
 
-int main(int argc, char **argv)
+TEST_PROGRAM(zoo)
 {
     int passed = 0, failed = 0;
     for (int i = 3; i < argc; i++)

@@ -3,13 +3,13 @@
  * printed back byte for byte, from the graph, from copies of it, by way of
  * the lossless form, and under other names. $CFX_ZOO is where they are.
  */
-#include <check.h>
 #include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/util.h"
 #include "tests/zoo.h"
+#include "unit.h"
 
 enum { MAX_MODELS = 64 };
 
@@ -117,7 +117,7 @@ static void assert_prints(const cfx_graph *g, const char *want,
 
 /* ---- The graph as it is, and copies of it ---- */
 
-START_TEST(zoo_graph_is_well_formed_and_prints_back)
+TEST_EACH(zoo_graph_is_well_formed_and_prints_back, nmodels)
 {
     size_t len;
     open_model(_i);
@@ -135,7 +135,6 @@ START_TEST(zoo_graph_is_well_formed_and_prints_back)
     free(file);
     zoo_close(&model);
 }
-END_TEST
 
 struct copies { cfx_node **of; };
 
@@ -158,7 +157,7 @@ static cfx_graph *copy_nodes(const cfx_graph *g)
     return to;
 }
 
-START_TEST(zoo_graph_copied_node_by_node_prints_the_same)
+TEST_EACH(zoo_graph_copied_node_by_node_prints_the_same, nmodels)
 {
     cfx_graph *whole;
     open_model(_i);
@@ -179,9 +178,8 @@ START_TEST(zoo_graph_copied_node_by_node_prints_the_same)
     cfx_graph_free(nodes);
     cfx_graph_free(whole);
 }
-END_TEST
 
-START_TEST(zoo_model_goes_through_the_lossless_form_and_back)
+TEST_EACH(zoo_model_goes_through_the_lossless_form_and_back, nmodels)
 {
     cfx_module *again;
     open_model(_i);
@@ -201,7 +199,6 @@ START_TEST(zoo_model_goes_through_the_lossless_form_and_back)
     free(plain);
     free(lossless);
 }
-END_TEST
 
 /* ---- Other names ---- */
 
@@ -229,7 +226,7 @@ static char *reworded(const char *text, const char *from, const char *to)
     return out;
 }
 
-START_TEST(zoo_nodes_renamed_print_by_their_names_everywhere)
+TEST_EACH(zoo_nodes_renamed_print_by_their_names_everywhere, nmodels)
 {
     open_model(_i);
     cfx_graph *g = cfx_graph_module_graph(model.gm);
@@ -259,7 +256,6 @@ START_TEST(zoo_nodes_renamed_print_by_their_names_everywhere)
     free(before);
     zoo_close(&model);
 }
-END_TEST
 
 /* ---- What PyTorch's text leaves out ---- */
 
@@ -270,7 +266,8 @@ static void assert_says(const char *name, const char *words)
     ck_assert_ptr_null(strchr(err.text, '\n'));
 }
 
-START_TEST(zoo_attention_without_heads_is_refused_and_told_how_to_give_them)
+TEST_EACH(zoo_attention_without_heads_is_refused_and_told_how_to_give_them,
+          nmodels)
 {
     size_t len;
     cfx_module *gm;
@@ -289,38 +286,11 @@ START_TEST(zoo_attention_without_heads_is_refused_and_told_how_to_give_them)
                 "MultiheadAttention(num_heads=");
     free(text);
 }
-END_TEST
 
-START_TEST(zoo_is_complete)
+TEST_CASE(zoo_is_complete)
 {
     ck_assert_int_eq(nmodels, 42);
 }
-END_TEST
 
-int main(void)
-{
-    if (!find_models())
-        return 77;
-    Suite *s = suite_create("zoo_text");
-    TCase *c = tcase_create("zoo_text");
-    tcase_add_checked_fixture(c, setup, teardown);
-    tcase_set_timeout(c, 300);
-    tcase_add_test(c, zoo_is_complete);
-    tcase_add_loop_test(c, zoo_graph_is_well_formed_and_prints_back, 0,
-                        nmodels);
-    tcase_add_loop_test(c, zoo_graph_copied_node_by_node_prints_the_same, 0,
-                        nmodels);
-    tcase_add_loop_test(c, zoo_model_goes_through_the_lossless_form_and_back,
-                        0, nmodels);
-    tcase_add_loop_test(c, zoo_nodes_renamed_print_by_their_names_everywhere,
-                        0, nmodels);
-    tcase_add_loop_test(
-        c, zoo_attention_without_heads_is_refused_and_told_how_to_give_them, 0,
-        nmodels);
-    suite_add_tcase(s, c);
-    SRunner *r = srunner_create(s);
-    srunner_run_all(r, CK_NORMAL);
-    int failed = srunner_ntests_failed(r);
-    srunner_free(r);
-    return failed ? EXIT_FAILURE : EXIT_SUCCESS;
-}
+TEST_SUITE(zoo_text, .ready = find_models, .setup = setup,
+           .teardown = teardown, .timeout = 300)

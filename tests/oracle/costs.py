@@ -6,7 +6,7 @@
 
 DIR holds NAME.fx and NAME.shapes.json (a place where zoo.tar.xz was unpacked).
 Models run on the meta device, on one image of 224 by 224; half of the counter's
-flops are multiply-adds.  PROGRAM is tests/costs_zoo_test: it prints the ones it
+flops are multiply-adds.  PROGRAM is tests/zoo_tests: it prints the ones it
 counts, a line "NAME<tab>MACS" for each model.
 """
 
@@ -44,7 +44,8 @@ def write(folder):
 
 def compare(folder, program, names):
     passed = 0
-    said = subprocess.run([program, folder, zoo.GOLDEN, *names], check=True,
+    said = subprocess.run([program, "costs_zoo", folder, zoo.GOLDEN,
+                           *names], check=True,
                           stdout=subprocess.PIPE, text=True).stdout
     have = dict(line.split("\t") for line in said.splitlines())
     for name in names:

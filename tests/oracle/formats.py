@@ -2,7 +2,7 @@
 """formats -- the strides of results, on arguments of every memory layout.
 
     formats.py PROGRAM [-s SEED] [-n COUNT] [NAME...]
-                                 compare random cases with tests/opcases_test
+                                 compare random cases with tests/case_tests
     formats.py --write           write ../cases/formats.cases, a part of them
 
 Each generator makes one call of an operator that chooses a memory format, in
@@ -692,7 +692,7 @@ def compare(program, lines):
         path = os.path.join(folder, "formats.golden")
         with open(path, "w", encoding="utf-8") as file:
             file.writelines(line + "\n" for line in lines)
-        done = subprocess.run([program, path], stdout=subprocess.PIPE,
+        done = subprocess.run([program, "opcases", path], stdout=subprocess.PIPE,
                               text=True, check=False)
     for line in done.stdout.splitlines():
         print(line.removeprefix(folder + os.sep))

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """walk -- what PyTorch makes of the cases that shape_walk_test tries.
 
-    shape_walk_test -p GOLDEN... | walk.py
+    case_tests shape_walk -p GOLDEN... | walk.py
 
 Each line is a case, a TAB, and what cfx gives: the types of tensors with their
 strides, `-` for what holds none, or `error`. Prints the cases of which PyTorch
