@@ -110,14 +110,14 @@ TEST_CASE(nested_interpreters_serve_many_runs)
     cfx_value x = floats(2, 1), out;
     model(nested);
     ck_assert_int_eq(cfx_interp_init(&it, &cfx_interp_base, gm, &err), 0);
-    size_t held = 0;
+    size_t before = 0;
     for (int i = 0; i < 5; i++) {
         ck_assert_int_eq(cfx_interp_run(&it, &x, 1, &out, &err), 0);
         ck_assert_float_eq(first(out), 30);
         cfx_value_unref(out);
         if (i)
-            ck_assert_uint_eq(cfx_context_memory(ctx), held);
-        held = cfx_context_memory(ctx);
+            ck_assert_uint_eq(cfx_context_memory(ctx), before);
+        before = cfx_context_memory(ctx);
     }
     cfx_interp_release(&it);
     cfx_value_unref(x);

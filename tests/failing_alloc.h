@@ -5,6 +5,7 @@
 #ifndef CFX_FAILING_ALLOC_H
 #define CFX_FAILING_ALLOC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -15,7 +16,7 @@ CFX_UNUSED static long allowed = -1;
 /* One has failed. */
 CFX_UNUSED static bool refused;
 /* Bytes that were not given back. */
-CFX_UNUSED static long held;
+CFX_UNUSED static atomic_long held;
 
 CFX_INLINE void *test_alloc(void *user, size_t size, size_t align)
 {

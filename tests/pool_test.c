@@ -67,6 +67,8 @@ TEST_CASE(memory_is_counted_now_and_at_its_peak)
     cfx_block_free(ctx, b, 5000);
     ck_assert_uint_eq(cfx_context_memory(ctx), 0);
     ck_assert_uint_eq(cfx_context_peak_memory(ctx), 7000);
+    cfx_free(ctx, cfx_alloc(ctx, 20), 20);
+    ck_assert_uint_eq(cfx_context_peak_memory(ctx), 7000);
 }
 
 TEST_CASE(nothing_can_be_allocated_and_freed)

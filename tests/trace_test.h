@@ -42,6 +42,7 @@ CFX_INLINE void teardown(void)
 {
     cfx_module_unref(gm);
     cfx_context_free(ctx);
+    ck_assert_int_eq(held, 0);
 }
 
 CFX_INLINE void fresh(void)
