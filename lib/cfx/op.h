@@ -108,7 +108,8 @@ typedef struct cfx_schema {
  *
  *     CFX_PARAMS(params, SELF, DIM, KEEPDIM);
  *     ...
- *         .schema = "sum(Tensor self, int[] dim, bool keepdim=False) -> Tensor",
+ *         .schema = "sum(Tensor self, int[] dim, bool keepdim=False) "
+ *                   "-> Tensor",
  *         .params = params,
  *     ...
  *     bool keep = cfx_call_bool(call, KEEPDIM);

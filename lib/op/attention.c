@@ -14,12 +14,13 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-enum { QUERY, KEY, VALUE, MASK, DROPOUT, CAUSAL, SCALE, GQA };
+CFX_PARAMS(params, QUERY, KEY, VALUE, ATTN_MASK, DROPOUT_P, IS_CAUSAL, SCALE,
+           ENABLE_GQA);
 
 static cfx_status check(cfx_call *call, const cfx_tensor *q,
                         const cfx_tensor *k, const cfx_tensor *v)
 {
-    const cfx_tensor *mask = cfx_call_tensor(call, MASK);
+    const cfx_tensor *mask = cfx_call_tensor(call, ATTN_MASK);
     if (q->rank < 2 || k->rank != q->rank || v->rank != q->rank)
         return cfx_call_fail(call, CFX_ESHAPE, "query, key and value must "
                              "have the same rank of at least 2, but they have "
@@ -40,10 +41,10 @@ static cfx_status check(cfx_call *call, const cfx_tensor *q,
                     v->shape[v->rank - 2]))
         return cfx_call_fail(call, CFX_ESHAPE, "the last axes of query and "
                              "key, or the rows of key and value, differ");
-    if (cfx_call_double(call, DROPOUT) != 0)
+    if (cfx_call_double(call, DROPOUT_P) != 0)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "dropout_p other than 0 is not supported");
-    if (mask && cfx_call_bool(call, CAUSAL))
+    if (mask && cfx_call_bool(call, IS_CAUSAL))
         return cfx_call_fail(call, CFX_EINVAL, "Explicit attn_mask should not "
                              "be set when is_causal=True");
     if (mask && mask->dtype != CFX_BOOL && mask->dtype != q->dtype)
@@ -72,7 +73,7 @@ static bool is_flash(const cfx_call *call, const cfx_tensor *q,
 {
     const cfx_tensor *each[] = {q, k, v};
     cfx_shape_env *env = call->env;
-    bool gqa = cfx_call_bool(call, GQA);
+    bool gqa = cfx_call_bool(call, ENABLE_GQA);
     for (int i = 0; i < 3; i++) {
         const cfx_dim *shape = each[i]->shape;
         if (each[i]->rank != 4 || !cfx_dim_is(each[i]->stride[3], 1) ||
@@ -103,9 +104,9 @@ static cfx_status attention_infer(cfx_call *call)
     const cfx_tensor *q = cfx_call_tensor(call, QUERY);
     const cfx_tensor *k = cfx_call_tensor(call, KEY);
     const cfx_tensor *v = cfx_call_tensor(call, VALUE);
-    const cfx_tensor *mask = cfx_call_tensor(call, MASK);
+    const cfx_tensor *mask = cfx_call_tensor(call, ATTN_MASK);
     cfx_dim shape[CFX_MAX_RANK], full[CFX_MAX_RANK];
-    bool gqa = cfx_call_bool(call, GQA);
+    bool gqa = cfx_call_bool(call, ENABLE_GQA);
     cfx_status st = check(call, q, k, v);
     if (!st && gqa)
         st = check_groups(call, q, k);
@@ -139,7 +140,8 @@ static void attention_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *q = cfx_call_tensor(call, QUERY);
     const cfx_tensor *v = cfx_call_tensor(call, VALUE);
-    const cfx_tensor *mask = cfx_call_tensor(call, MASK), *y = call->out[0];
+    const cfx_tensor *mask = cfx_call_tensor(call, ATTN_MASK);
+    const cfx_tensor *y = call->out[0];
     cfx_dim rows = cfx_infer_numel(call->env, y->rank - 1, y->shape);
     cfx_dim weights = cfx_dim_mul(call->env, rows, v->shape[v->rank - 2]);
     cost->macs = cfx_dim_mul(call->env, weights,
@@ -171,7 +173,7 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
                  cfx_attention *a)
 {
     const cfx_tensor *y = call->out[0], *q = in[0], *k = in[1], *v = in[2];
-    const cfx_tensor *mask = cfx_call_tensor(call, MASK);
+    const cfx_tensor *mask = cfx_call_tensor(call, ATTN_MASK);
     *a = (cfx_attention){
         .dtype = (cfx_dtype)y->dtype,
         .batch = extent(y, 4),
@@ -181,7 +183,7 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
         .e = extent(q, 1),
         .ev = extent(v, 1),
         .q = q->data, .k = k->data, .v = v->data, .y = y->data,
-        .causal = cfx_call_bool(call, CAUSAL),
+        .causal = cfx_call_bool(call, IS_CAUSAL),
     };
     a->scale = cfx_call_has(call, SCALE) ? cfx_call_double(call, SCALE)
                                          : 1 / sqrt((double)a->e);
@@ -189,7 +191,7 @@ static void plan(const cfx_call *call, cfx_tensor *const in[3],
     strides_of(k, a->k_stride);
     strides_of(v, a->v_stride);
     strides_of(y, a->y_stride);
-    if (cfx_call_bool(call, GQA)) {
+    if (cfx_call_bool(call, ENABLE_GQA)) {
         int64_t heads = extent(k, 3);
         a->kv_group = heads ? a->heads / heads : 0;
     }
@@ -259,6 +261,7 @@ const cfx_op cfx_op__scaled_dot_product_attention = {
               "value, Tensor? attn_mask=None, float dropout_p=0.0, bool "
               "is_causal=False, *, float? scale=None, bool enable_gqa=False) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.nn.functional.scaled_dot_product_attention "
                "aten.scaled_dot_product_attention.default",
     .doc = "Attention of query over key and value.",

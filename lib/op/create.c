@@ -21,12 +21,16 @@
 #include "op/op_impl.h"
 #include "op/view.h"
 
+CFX_PARAMS(params, SELF, SIZE, STRIDE, PHYSICAL_LAYOUT, FILL_VALUE, START, END,
+           STEP, STEPS, BASE, N, M, S, DATA, DTYPE, LAYOUT, DEVICE, PIN_MEMORY,
+           REQUIRES_GRAD, MEMORY_FORMAT);
+
 /* ---- What all of them take ---- */
 
 static bool has_tensor(const cfx_call *call)
 {
     for (int k = 0; k < call->schema->nparams; k++)
-        if (cfx_call_tensor(call, k))
+        if (call->in[k].kind == CFX_TENSOR)
             return true;
     return false;
 }
@@ -41,7 +45,7 @@ static cfx_status take_device(cfx_call *call, int k)
 
 cfx_status cfx_create_check_layout(cfx_call *call, int k)
 {
-    cfx_value layout = call->in[k];
+    cfx_value layout = cfx_call_value(call, k);
     if (layout.kind == CFX_LAYOUT && !strstr(layout.u.str->text, "strided"))
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "layout %s is not "
                              "offered", layout.u.str->text);
@@ -75,12 +79,12 @@ cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape)
     return CFX_OK;
 }
 
-static cfx_status out_sized(cfx_call *call, int k, cfx_dtype dtype,
+static cfx_status out_sized(cfx_call *call, cfx_dtype dtype,
                             cfx_memory_format format)
 {
     cfx_dim shape[CFX_MAX_RANK];
     int rank;
-    cfx_status st = cfx_create_size(call, k, &rank, shape);
+    cfx_status st = cfx_create_size(call, SIZE, &rank, shape);
     if (st)
         return st;
     return cfx_view_out_in_format(call, dtype, format, rank, shape);
@@ -103,21 +107,19 @@ static cfx_status constant_run(cfx_call *call)
 
 /* ---- By extents ---- */
 
-enum { SIZE_DTYPE = 1 };
-
 static cfx_status sized_infer(cfx_call *call)
 {
-    cfx_status st = cfx_create_check(call, SIZE_DTYPE);
-    cfx_memory_format format = CFX_CONTIGUOUS_FORMAT;
-    if (call->schema->nparams > 6 && call->in[6].kind == CFX_MEMORY_FORMAT)
-        format = call->in[6].u.format;
-    return st ? st : out_sized(call, 0, cfx_call_dtype(call, SIZE_DTYPE,
-                                                       CFX_F32), format);
+    cfx_status st = cfx_create_check(call, DTYPE);
+    cfx_memory_format format = cfx_view_format_arg(call, MEMORY_FORMAT,
+                                                   CFX_CONTIGUOUS_FORMAT);
+    return st ? st : out_sized(call, cfx_call_dtype(call, DTYPE, CFX_F32),
+                               format);
 }
 
 #define SIZED(name, code_, more, overload, doc_)                              \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(SymInt[] size, *, " OPTIONS more ") -> Tensor",     \
+        .params = params,                                                     \
         .aliases = "torch." #name " aten." #name "." overload,                \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
@@ -133,21 +135,24 @@ SIZED(empty, 0, ", MemoryFormat? memory_format=None", "memory_format",
 
 static cfx_status full_infer(cfx_call *call)
 {
-    cfx_status st = cfx_create_check(call, 2);
-    cfx_dtype dtype = cfx_call_dtype(call, 2, cfx_value_dtype(call->in[1]));
+    cfx_status st = cfx_create_check(call, DTYPE);
+    cfx_value fill = cfx_call_value(call, FILL_VALUE);
+    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, cfx_value_dtype(fill));
     if (!st)
-        st = cfx_list_check_number(call, call->in[1], dtype);
-    return st ? st : out_sized(call, 0, dtype, CFX_CONTIGUOUS_FORMAT);
+        st = cfx_list_check_number(call, cfx_call_value(call, FILL_VALUE),
+                                   dtype);
+    return st ? st : out_sized(call, dtype, CFX_CONTIGUOUS_FORMAT);
 }
 
 static cfx_status full_run(cfx_call *call)
 {
-    return cfx_loop_fill(call, call->in[1]);
+    return cfx_loop_fill(call, cfx_call_value(call, FILL_VALUE));
 }
 
 const cfx_op cfx_op__full = {
     .schema = "full(SymInt[] size, Scalar fill_value, *, " OPTIONS
               ") -> Tensor",
+    .params = params,
     .aliases = "torch.full aten.full.default",
     .doc = "One number, with the given extents.",
     .infer = full_infer,
@@ -159,24 +164,25 @@ static cfx_status strided_infer(cfx_call *call)
 {
     cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
     int rank, n;
-    cfx_status st = cfx_create_check(call, 2);
+    cfx_status st = cfx_create_check(call, DTYPE);
     if (!st)
-        st = cfx_create_size(call, 0, &rank, shape);
+        st = cfx_create_size(call, SIZE, &rank, shape);
     if (!st)
-        st = cfx_create_size(call, 1, &n, stride);
+        st = cfx_create_size(call, STRIDE, &n, stride);
     if (st)
         return st;
     if (n != rank)
         return cfx_call_fail(call, CFX_EINVAL, "dimensionality of sizes (%d) "
                              "must match dimensionality of strides (%d)", rank,
                              n);
-    return cfx_call_out_strided(call, cfx_call_dtype(call, 2, CFX_F32), rank,
-                                shape, stride);
+    return cfx_call_out_strided(call, cfx_call_dtype(call, DTYPE, CFX_F32),
+                                rank, shape, stride);
 }
 
 const cfx_op cfx_op__empty_strided = {
     .schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPTIONS
               ") -> Tensor",
+    .params = params,
     .aliases = "torch.empty_strided aten.empty_strided.default",
     .doc = "A new tensor of the given extents and strides; zeros here.",
     .infer = strided_infer,
@@ -190,14 +196,14 @@ static cfx_status permuted_infer(cfx_call *call)
     cfx_dim step = cfx_dim_int(1);
     int rank, axis;
     uint32_t seen = 0;
-    cfx_status st = cfx_create_check(call, 2);
+    cfx_status st = cfx_create_check(call, DTYPE);
     if (!st)
-        st = cfx_create_size(call, 0, &rank, shape);
-    if (!st && cfx_call_len(call, 1) != rank)
+        st = cfx_create_size(call, SIZE, &rank, shape);
+    if (!st && cfx_call_len(call, PHYSICAL_LAYOUT) != rank)
         st = cfx_call_fail(call, CFX_EINVAL, "Number of dimensions in size "
                            "does not match the length of the physical_layout");
     for (int i = st ? -1 : rank - 1; i >= 0; i--) {
-        int64_t given = cfx_call_item(call, 1, i).u.i;
+        int64_t given = cfx_call_item(call, PHYSICAL_LAYOUT, i).u.i;
         st = given < 0 ? cfx_call_fail(call, CFX_EINVAL, "physical_layout has "
                                        "the negative axis %lld",
                                        (long long)given)
@@ -212,13 +218,14 @@ static cfx_status permuted_infer(cfx_call *call)
             step = cfx_dim_mul(call->env, step, shape[axis]);
     }
     return st ? st : cfx_call_out_strided(call,
-                         cfx_call_dtype(call, 2, CFX_F32), rank, shape,
+                         cfx_call_dtype(call, DTYPE, CFX_F32), rank, shape,
                          stride);
 }
 
 const cfx_op cfx_op__empty_permuted = {
     .schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, "
               OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "torch.empty_permuted aten.empty_permuted.default",
     .doc = "A new tensor with its axes in that order in memory; zeros here.",
     .infer = permuted_infer,
@@ -230,15 +237,17 @@ const cfx_op cfx_op__empty_permuted = {
 
 static cfx_status like_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    cfx_status st = cfx_create_check(call, 1);
-    return st ? st : cfx_create_like(call, cfx_call_dtype(call, 1, own), 6);
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    cfx_status st = cfx_create_check(call, DTYPE);
+    return st ? st : cfx_create_like(call, cfx_call_dtype(call, DTYPE, own),
+                                     MEMORY_FORMAT);
 }
 
 #define LIKE(name, code_, doc_)                                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, *, " OPTIONS ", MemoryFormat? "        \
                   "memory_format=None) -> Tensor",                            \
+        .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".default",                  \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
@@ -253,17 +262,19 @@ LIKE(empty_like, 0, "A new tensor with the extents of another; zeros here.")
 
 static cfx_status full_like_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    cfx_dtype dtype = cfx_call_dtype(call, 2, own);
-    cfx_status st = cfx_create_check(call, 2);
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, own);
+    cfx_status st = cfx_create_check(call, DTYPE);
     if (!st)
-        st = cfx_list_check_number(call, call->in[1], dtype);
-    return st ? st : cfx_create_like(call, dtype, 7);
+        st = cfx_list_check_number(call, cfx_call_value(call, FILL_VALUE),
+                                   dtype);
+    return st ? st : cfx_create_like(call, dtype, MEMORY_FORMAT);
 }
 
 const cfx_op cfx_op__full_like = {
     .schema = "full_like(Tensor self, Scalar fill_value, *, " OPTIONS
               ", MemoryFormat? memory_format=None) -> Tensor",
+    .params = params,
     .aliases = "torch.full_like aten.full_like.default",
     .doc = "One number, with the extents of another tensor.",
     .infer = full_like_infer,
@@ -275,9 +286,9 @@ const cfx_op cfx_op__full_like = {
 
 static cfx_status new_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    cfx_status st = cfx_create_check(call, 2);
-    return st ? st : out_sized(call, 1, cfx_call_dtype(call, 2, own),
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    cfx_status st = cfx_create_check(call, DTYPE);
+    return st ? st : out_sized(call, cfx_call_dtype(call, DTYPE, own),
                                CFX_CONTIGUOUS_FORMAT);
 }
 
@@ -285,6 +296,7 @@ static cfx_status new_infer(cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, SymInt[] size, *, " OPTIONS            \
                   ") -> Tensor",                                              \
+        .params = params,                                                     \
         .aliases = "Tensor." #name " aten." #name ".default",                 \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
@@ -299,22 +311,24 @@ NEW(new_empty, 0, "A new tensor of the type of another; zeros here.")
 
 static cfx_status new_full_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    cfx_dtype dtype = cfx_call_dtype(call, 3, own);
-    cfx_status st = cfx_create_check(call, 3);
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, own);
+    cfx_status st = cfx_create_check(call, DTYPE);
     if (!st)
-        st = cfx_list_check_number(call, call->in[2], dtype);
-    return st ? st : out_sized(call, 1, dtype, CFX_CONTIGUOUS_FORMAT);
+        st = cfx_list_check_number(call, cfx_call_value(call, FILL_VALUE),
+                                   dtype);
+    return st ? st : out_sized(call, dtype, CFX_CONTIGUOUS_FORMAT);
 }
 
 static cfx_status new_full_run(cfx_call *call)
 {
-    return cfx_loop_fill(call, call->in[2]);
+    return cfx_loop_fill(call, cfx_call_value(call, FILL_VALUE));
 }
 
 const cfx_op cfx_op__new_full = {
     .schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, "
               OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "Tensor.new_full aten.new_full.default",
     .doc = "One number of the type of another tensor.",
     .infer = new_full_infer,
@@ -324,15 +338,18 @@ const cfx_op cfx_op__new_full = {
 
 /* ---- arange ---- */
 
-/* Where the numbers of arange stand among the arguments. */
-static void range_parts(const cfx_call *call, cfx_value *start, cfx_value *end,
-                        cfx_value *step, int *dtype)
+/* The state of a call of arange. */
+struct range {
+    cfx_value start, end, step;
+};
+
+static void read_range(const cfx_call *call, struct range *r)
 {
-    int n = call->op->code;
-    *start = n > 1 ? call->in[0] : cfx_int(0);
-    *end = call->in[n > 1];
-    *step = n > 2 ? call->in[2] : cfx_int(1);
-    *dtype = n;
+    r->start = cfx_call_has(call, START) ? cfx_call_value(call, START)
+                                         : cfx_int(0);
+    r->end = cfx_call_value(call, END);
+    r->step = cfx_call_has(call, STEP) ? cfx_call_value(call, STEP)
+                                       : cfx_int(1);
 }
 
 static bool is_whole(cfx_value v)
@@ -433,15 +450,15 @@ static cfx_status count_cut(cfx_call *call, double start, double end,
 
 static cfx_status arange_infer(cfx_call *call)
 {
-    cfx_value start, end, step;
+    struct range *r = call->state;
     cfx_dim n = cfx_dim_int(0);
-    int k;
-    range_parts(call, &start, &end, &step, &k);
+    read_range(call, r);
+    cfx_value start = r->start, end = r->end, step = r->step;
     bool whole = is_whole(start) && is_whole(end) && is_whole(step);
-    cfx_status st = cfx_create_check(call, k);
+    cfx_status st = cfx_create_check(call, DTYPE);
     if (st)
         return st;
-    cfx_dtype dtype = cfx_call_dtype(call, k, whole ? CFX_I64 : CFX_F32);
+    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, whole ? CFX_I64 : CFX_F32);
     if (dtype == CFX_BOOL)
         return cfx_infer_refuse(call, dtype);
     if (whole)
@@ -458,9 +475,8 @@ static cfx_status arange_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     cfx_dtype type = (cfx_dtype)y->dtype;
-    cfx_value start, end, step;
-    int k;
-    range_parts(call, &start, &end, &step, &k);
+    const struct range *r = call->state;
+    cfx_value start = r->start, step = r->step;
     if (is_whole(start) && is_whole(step))
         cfx_fill_arange_int(call->ctx, y->data, type, cfx_tensor_size(y, 0),
                             start.u.i, step.u.i);
@@ -478,9 +494,11 @@ static cfx_status arange_run(cfx_call *call)
 static const cfx_op arange_step = {
     .schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, "
               OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "torch.arange aten.arange.start_step",
     .doc = "Numbers from start to end, step apart.",
     .code = 3,
+    .state_size = sizeof(struct range),
     .infer = arange_infer,
     .run = arange_run,
 };
@@ -488,9 +506,11 @@ static const cfx_op arange_step = {
 static const cfx_op arange_start = {
     .schema = "arange.start(Scalar start, Scalar end, *, " OPTIONS
               ") -> Tensor",
+    .params = params,
     .aliases = "torch.arange aten.arange.start",
     .doc = "Numbers from start to end.",
     .code = 2,
+    .state_size = sizeof(struct range),
     .infer = arange_infer,
     .run = arange_run,
     .next = &arange_step,
@@ -498,9 +518,11 @@ static const cfx_op arange_start = {
 
 const cfx_op cfx_op__arange = {
     .schema = "arange(Scalar end, *, " OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "torch.arange aten.arange.default",
     .doc = "Numbers from 0 to end.",
     .code = 1,
+    .state_size = sizeof(struct range),
     .infer = arange_infer,
     .run = arange_run,
     .next = &arange_start,
@@ -511,7 +533,7 @@ const cfx_op cfx_op__arange = {
 /* A bound as an element of the result's type. */
 static cfx_status bound(cfx_call *call, int k, cfx_dtype type, double *out)
 {
-    cfx_value v = call->in[k];
+    cfx_value v = cfx_call_value(call, k);
     union { double d; int64_t i; } element;
     *out = v.kind != CFX_TENSOR ? cfx_value_number(v)
            : cfx_element_double((cfx_dtype)v.u.tensor->dtype,
@@ -525,21 +547,22 @@ static cfx_status bound(cfx_call *call, int k, cfx_dtype type, double *out)
 
 static cfx_status space_infer(cfx_call *call)
 {
-    int k = call->op->code ? 4 : 3;
-    cfx_dim n = cfx_value_dim(call->in[2]);
-    cfx_dtype type = cfx_call_dtype(call, k, CFX_F32);
+    cfx_dim n = cfx_value_dim(cfx_call_value(call, STEPS));
+    cfx_dtype type = cfx_call_dtype(call, DTYPE, CFX_F32);
     double number;
-    cfx_status st = cfx_create_check(call, k);
+    cfx_status st = cfx_create_check(call, DTYPE);
     if (!st && type == CFX_BOOL)
         st = cfx_infer_refuse(call, type);
-    for (int i = 0; i < 2 && !st; i++)
-        if (!cfx_call_tensor(call, i) && call->in[i].kind != CFX_SYMINT)
-            st = bound(call, i, type, &number);
-        else if (cfx_call_tensor(call, i) && cfx_call_tensor(call, i)->rank)
+    for (int k = START; k <= END && !st; k++) {
+        const cfx_tensor *t = cfx_call_tensor(call, k);
+        if (!t && cfx_call_value(call, k).kind != CFX_SYMINT)
+            st = bound(call, k, type, &number);
+        else if (t && t->rank)
             st = cfx_call_fail(call, CFX_ESHAPE, "only supports 0-dimensional "
                                "start and end tensors, but got %s with %d "
-                               "dimensions", call->schema->params[i].name,
-                               cfx_call_tensor(call, i)->rank);
+                               "dimensions", cfx_call__param_name(call, k),
+                               t->rank);
+    }
     if (!st && !cfx_dim_le(call->env, cfx_dim_int(0), n))
         st = cfx_call_fail(call, CFX_EINVAL,
                            "number of steps must be non-negative");
@@ -549,8 +572,8 @@ static cfx_status space_infer(cfx_call *call)
 static cfx_status bounds(cfx_call *call, double *start, double *end)
 {
     cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
-    cfx_status st = bound(call, 0, type, start);
-    return st ? st : bound(call, 1, type, end);
+    cfx_status st = bound(call, START, type, start);
+    return st ? st : bound(call, END, type, end);
 }
 
 static cfx_status linspace_run(cfx_call *call)
@@ -579,10 +602,10 @@ static cfx_status logspace_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
     cfx_dtype type = (cfx_dtype)y->dtype;
-    double base = cfx_call_double(call, 3), start, end, step = 0;
+    double base = cfx_call_double(call, BASE), start, end, step = 0;
     int64_t n = cfx_tensor_size(y, 0);
     cfx_status st = n > 1 ? bounds(call, &start, &end)
-                          : bound(call, 0, CFX_F64, &start);
+                          : bound(call, START, CFX_F64, &start);
     if (st)
         return st;
     if (n > 1) {
@@ -606,6 +629,7 @@ static cfx_status logspace_run(cfx_call *call)
 const cfx_op cfx_op__linspace = {
     .schema = "linspace(Tensor start, Tensor end, SymInt steps, *, " OPTIONS
               ") -> Tensor",
+    .params = params,
     .aliases = "torch.linspace aten.linspace.default",
     .doc = "So many numbers from start to end, both of them among these.",
     .flags = CFX_OP_NUMBERS,
@@ -616,6 +640,7 @@ const cfx_op cfx_op__linspace = {
 const cfx_op cfx_op__logspace = {
     .schema = "logspace(Tensor start, Tensor end, SymInt steps, float "
               "base=10.0, *, " OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "torch.logspace aten.logspace.default",
     .doc = "The powers of a base whose exponents linspace gives.",
     .flags = CFX_OP_NUMBERS,
@@ -628,17 +653,16 @@ const cfx_op cfx_op__logspace = {
 
 static cfx_status eye_infer(cfx_call *call)
 {
-    bool square = !call->op->code;
-    int k = square ? 1 : 2;
-    cfx_dim shape[2] = {cfx_value_dim(call->in[0]),
-                        cfx_value_dim(call->in[square ? 0 : 1])};
-    cfx_status st = cfx_create_check(call, k);
+    int columns = cfx_call_place(call, M) >= 0 ? M : N;
+    cfx_dim shape[2] = {cfx_value_dim(cfx_call_value(call, N)),
+                        cfx_value_dim(cfx_call_value(call, columns))};
+    cfx_status st = cfx_create_check(call, DTYPE);
     for (int i = 0; !st && i < 2; i++)
         if (!cfx_dim_le(call->env, cfx_dim_int(0), shape[i]))
             st = cfx_call_fail(call, CFX_EINVAL,
                                "extents must be greater or equal to 0");
-    return st ? st : cfx_call_out(call, cfx_call_dtype(call, k, CFX_F32), 2,
-                                  shape);
+    return st ? st : cfx_call_out(call, cfx_call_dtype(call, DTYPE, CFX_F32),
+                                  2, shape);
 }
 
 static cfx_status eye_run(cfx_call *call)
@@ -661,6 +685,7 @@ static cfx_status eye_run(cfx_call *call)
 
 static const cfx_op eye_m = {
     .schema = "eye.m(SymInt n, SymInt m, *, " OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "torch.eye aten.eye.m",
     .doc = "Ones on the diagonal of n rows and m columns, 0 elsewhere.",
     .code = 1,
@@ -670,6 +695,7 @@ static const cfx_op eye_m = {
 
 const cfx_op cfx_op__eye = {
     .schema = "eye(SymInt n, *, " OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "torch.eye aten.eye.default",
     .doc = "Ones on the diagonal, 0 elsewhere.",
     .infer = eye_infer,
@@ -681,20 +707,21 @@ const cfx_op cfx_op__eye = {
 
 static cfx_status scalar_infer(cfx_call *call)
 {
-    cfx_dtype dtype = cfx_call_dtype(call, 1, CFX_F32);
-    cfx_status st = cfx_create_check(call, 1);
+    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, CFX_F32);
+    cfx_status st = cfx_create_check(call, DTYPE);
     if (!st)
-        st = cfx_list_check_number(call, call->in[0], dtype);
+        st = cfx_list_check_number(call, cfx_call_value(call, S), dtype);
     return st ? st : cfx_call_out(call, dtype, 0, NULL);
 }
 
 static cfx_status scalar_run(cfx_call *call)
 {
-    return cfx_loop_fill(call, call->in[0]);
+    return cfx_loop_fill(call, cfx_call_value(call, S));
 }
 
 const cfx_op cfx_op__scalar_tensor = {
     .schema = "scalar_tensor(Scalar s, *, " OPTIONS ") -> Tensor",
+    .params = params,
     .aliases = "torch.scalar_tensor aten.scalar_tensor.default",
     .doc = "A tensor of one number, a float unless another type is given.",
     .infer = scalar_infer,
@@ -704,18 +731,18 @@ const cfx_op cfx_op__scalar_tensor = {
 /* A tensor, converted; or what a list or number makes. */
 static cfx_status tensor_infer(cfx_call *call)
 {
-    cfx_value v = call->in[0];
-    cfx_dtype dtype = cfx_call_dtype(call, 1, CFX_F32);
-    bool given = cfx_call_has(call, 1), keep = call->op->code;
-    cfx_tensor *t = cfx_call_tensor(call, 0);
-    cfx_status st = take_device(call, 2);
+    cfx_value v = cfx_call_value(call, DATA);
+    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, CFX_F32);
+    bool given = cfx_call_has(call, DTYPE), keep = call->op->code;
+    cfx_tensor *t = cfx_call_tensor(call, DATA);
+    cfx_status st = take_device(call, DEVICE);
     if (st)
         return st;
     if (t) {
         cfx_dtype own = (cfx_dtype)t->dtype;
         if (keep && (!given || own == dtype) &&
             !cfx_call__moves(call, t))
-            return cfx_call_out_same(call, 0);
+            return cfx_call_out_same(call, DATA);
         return cfx_infer_like(call, t, given ? dtype : own);
     }
     st = cfx_list_tensor(call, &t, v, given ? &dtype : NULL);
@@ -726,7 +753,8 @@ static cfx_status tensor_infer(cfx_call *call)
 
 static cfx_status tensor_run(cfx_call *call)
 {
-    return call->nout && !call->alias[0] ? cfx_loop_fill(call, call->in[0])
+    cfx_value v = cfx_call_value(call, DATA);
+    return call->nout && !call->alias[0] ? cfx_loop_fill(call, v)
                                          : CFX_OK;
 }
 
@@ -734,6 +762,7 @@ const cfx_op cfx_op__new_tensor = {
     .schema = "new_tensor(any data, *, ScalarType? dtype=None, Device? "
               "device=None, bool requires_grad=False, bool pin_memory=False) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.tensor aten.tensor.default",
     .doc = "A tensor of numbers, or of lists of them.",
     .infer = tensor_infer,
@@ -743,6 +772,7 @@ const cfx_op cfx_op__new_tensor = {
 const cfx_op cfx_op__as_tensor = {
     .schema = "as_tensor(any(a) data, ScalarType? dtype=None, Device? "
               "device=None) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.as_tensor torch.asarray torch.from_numpy",
     .doc = "A tensor of numbers, or a tensor itself.",
     .code = 1,
@@ -753,12 +783,12 @@ const cfx_op cfx_op__as_tensor = {
 /* The same with the type of another tensor. */
 static cfx_status tensor_of_infer(cfx_call *call)
 {
-    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    cfx_dtype dtype = cfx_call_dtype(call, 2, own);
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    cfx_dtype dtype = cfx_call_dtype(call, DTYPE, own);
     cfx_tensor *t;
-    cfx_status st = take_device(call, 3);
+    cfx_status st = take_device(call, DEVICE);
     if (!st)
-        st = cfx_list_tensor(call, &t, call->in[1], &dtype);
+        st = cfx_list_tensor(call, &t, cfx_call_value(call, DATA), &dtype);
     if (!st)
         t->device = call->device;
     return st ? st : cfx_call_return_take(call, cfx_value_of_tensor(t));
@@ -768,6 +798,7 @@ const cfx_op cfx_op__new_tensor_of = {
     .schema = "new_tensor_of(Tensor self, any data, *, ScalarType? "
               "dtype=None, Device? device=None, bool requires_grad=False) "
               "-> Tensor",
+    .params = params,
     .aliases = "Tensor.new_tensor",
     .doc = "A tensor of numbers, of the type of another tensor.",
     .infer = tensor_of_infer,

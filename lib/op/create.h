@@ -17,8 +17,8 @@ cfx_status cfx_create_check(cfx_call *call, int k);
 /* The extents that parameter k lists. */
 cfx_status cfx_create_size(cfx_call *call, int k, int *rank, cfx_dim *shape);
 
-/* Result number call->nout: of the extents of parameter 0, in the memory
- * format that parameter k is. */
+/* Result number call->nout: with the extents of the first argument, in the
+ * memory format that parameter k is. */
 cfx_status cfx_create_like(cfx_call *call, cfx_dtype dtype, int k);
 
 #endif

@@ -8,7 +8,7 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-enum { SELF, TIMES, DIM, PREPEND, APPEND };
+CFX_PARAMS(params, SELF, N, DIM, PREPEND, APPEND);
 
 /* A symbolic extent does not say when nothing is left: it becomes
  * max(N - 1, 0), max(max(N - 1, 0) - 1, 0) and so on, which soon take long to
@@ -20,14 +20,14 @@ static cfx_value joined(cfx_scope *s, const cfx_call *call)
     cfx_value part[3];
     size_t n = 0;
     if (cfx_call_has(call, PREPEND))
-        part[n++] = call->in[PREPEND];
-    part[n++] = call->in[SELF];
+        part[n++] = cfx_call_value(call, PREPEND);
+    part[n++] = cfx_call_value(call, SELF);
     if (cfx_call_has(call, APPEND))
-        part[n++] = call->in[APPEND];
+        part[n++] = cfx_call_value(call, APPEND);
     if (n == 1)
-        return call->in[SELF];
+        return cfx_call_value(call, SELF);
     return CFX_CALL(s, "torch.cat", cfx_list_of(s, CFX_LIST, n, part),
-                    call->in[DIM]);
+                    cfx_call_value(call, DIM));
 }
 
 /* x[1:] - x[:-1], which is empty where x is. */
@@ -51,25 +51,25 @@ static cfx_dim extent_at(cfx_value x, int64_t axis)
 
 static cfx_value diff_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = call->in[SELF];
+    cfx_value x = cfx_call_value(call, SELF);
     if (x.u.tensor->rank < 1)
         return cfx_scope_fail(s, CFX_ESHAPE, "diff expects input to be at "
                               "least one-dimensional");
-    if (call->in[TIMES].u.i < 0)
+    if (cfx_call_value(call, N).u.i < 0)
         return cfx_scope_fail(s, CFX_EINVAL, "order must be non-negative but "
-                              "got %lld", (long long)call->in[TIMES].u.i);
-    int64_t n = call->in[TIMES].u.i;
+                              "got %lld", (long long)cfx_call_int(call, N));
+    int64_t n = cfx_call_value(call, N).u.i;
     if (n)
         x = joined(s, call);
     for (int64_t i = 0; i < n && !cfx_scope_failed(s); i++) {
-        cfx_dim extent = extent_at(x, call->in[DIM].u.i);
+        cfx_dim extent = extent_at(x, cfx_call_value(call, DIM).u.i);
         if (cfx_dim_is(extent, 0))
             break;
         if (n > MOST_TIMES && !cfx_dim_is_int(extent))
             return cfx_scope_fail(s, CFX_EUNSUPPORTED, "diff of order %lld "
                                   "along an axis of unknown extent; at most "
                                   "%d", (long long)n, MOST_TIMES);
-        x = once(s, x, call->in[DIM]);
+        x = once(s, x, cfx_call_value(call, DIM));
     }
     return x;
 }
@@ -79,6 +79,7 @@ CFX_COMPOSITE(diff)
 const cfx_op cfx_op__diff = {
     .schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, "
               "Tensor? append=None) -> Tensor",
+    .params = params,
     .aliases = "torch.diff Tensor.diff aten.diff.default",
     .doc = "The n-th differences of neighbours along an axis.",
     .infer = diff_infer,

@@ -19,7 +19,7 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-enum { X1, X2, P, MODE };
+CFX_PARAMS(params, SELF, X1, X2, P, COMPUTE_MODE);
 
 static cfx_status check_p(cfx_call *call, double p)
 {
@@ -42,7 +42,7 @@ static cfx_status check_type(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status check_mode(cfx_call *call)
 {
-    cfx_value v = call->in[MODE];
+    cfx_value v = cfx_call_value(call, COMPUTE_MODE);
     static const char *const name[] = {
         "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
         "donot_use_mm_for_euclid_dist"};
@@ -144,6 +144,7 @@ static cfx_status cdist_run(cfx_call *call)
 const cfx_op cfx_op__cdist = {
     .schema = "cdist(Tensor x1, Tensor x2, float p=2.0, any "
               "compute_mode=None) -> Tensor",
+    .params = params,
     .aliases = "torch.cdist aten.cdist.default aten._cdist_forward.default",
     .doc = "How far rows of two matrices are from each other.",
     .infer = cdist_infer,
@@ -155,14 +156,14 @@ const cfx_op cfx_op__cdist = {
 
 static cfx_status pdist_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_shape_env *env = call->env;
     if (x->rank != 2)
         return cfx_call_fail(call, CFX_ESHAPE, "pdist only supports 2D "
                              "tensors, got: %dD", x->rank);
     cfx_status st = check_type(call, x, x);
     if (!st)
-        st = check_p(call, cfx_call_double(call, 1));
+        st = check_p(call, cfx_call_double(call, P));
     cfx_dim n = x->shape[0], one = cfx_dim_int(1);
     cfx_dim pairs = cfx_dim_floordiv(env, cfx_dim_mul(env, n,
                                      cfx_dim_sub(env, n, one)),
@@ -173,14 +174,14 @@ static cfx_status pdist_infer(cfx_call *call)
 static cfx_status pdist_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     if (!x)
         return CFX_ENOMEM;
     int64_t n = cfx_tensor_size(x, 0);
     cfx_distance_run(call->ctx, &(cfx_distance){
         .dtype = (cfx_dtype)y->dtype, .x1 = x->data, .x2 = x->data,
         .y = y->data, .batch = 1, .n1 = n, .n2 = n,
-        .m = cfx_tensor_size(x, 1), .p = cfx_call_double(call, 1),
+        .m = cfx_tensor_size(x, 1), .p = cfx_call_double(call, P),
         .above = true});
     cfx_tensor_unref(x);
     return CFX_OK;
@@ -188,6 +189,7 @@ static cfx_status pdist_run(cfx_call *call)
 
 const cfx_op cfx_op__pdist = {
     .schema = "pdist(Tensor self, float p=2.0) -> Tensor",
+    .params = params,
     .aliases = "torch.pdist torch.nn.functional.pdist aten.pdist.default "
                "aten._pdist_forward.default",
     .doc = "How far the rows of a matrix are from each other.",

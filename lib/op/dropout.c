@@ -20,7 +20,7 @@
 enum { ELEMENT, CHANNEL, CHANNEL_1D, CHANNEL_3D, MODES, KIND = 7,
        ALPHA = 8 };
 
-enum { INPUT, P, TRAIN, MODE };
+CFX_PARAMS(params, INPUT, P, TRAINING, TRAIN, MODE);
 
 /* The noise extends along so many axes of the tensor. */
 static int noise_axes(const cfx_call *call)
@@ -55,7 +55,7 @@ static cfx_status check_rank(cfx_call *call, const cfx_tensor *x)
     if (kind == CHANNEL_1D && x->rank != 2 && x->rank != 3)
         return cfx_call_fail(call, CFX_ESHAPE, "Expected 2D or 3D input, but "
                              "received a %dD input.", x->rank);
-    if (x->rank < noise_axes(call) && cfx_call_bool(call, TRAIN) &&
+    if (x->rank < noise_axes(call) && cfx_call_bool(call, TRAINING) &&
         cfx_call_double(call, P) < 1)
         return cfx_call_fail(call, CFX_ESHAPE, "Feature dropout requires at "
                              "least %d dimensions in the input",
@@ -79,13 +79,13 @@ static cfx_status dropout_infer(cfx_call *call)
         st = check_rank(call, x);
     if (st)
         return st;
-    if (!cfx_call_bool(call, TRAIN) || cfx_call_double(call, P) == 0 ||
+    if (!cfx_call_bool(call, TRAINING) || cfx_call_double(call, P) == 0 ||
         is_empty(x))
         return cfx_call_out_same(call, INPUT);
     if (!cfx_dtype_is_float((cfx_dtype)x->dtype) &&
         cfx_call_double(call, P) < 1)
         return cfx_infer_refuse(call, (cfx_dtype)x->dtype);
-    return cfx_infer_pointwise(call, INPUT, INPUT + 1, (cfx_dtype)x->dtype);
+    return cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
 }
 
 static void dropout_cost(const cfx_call *call, cfx_cost *cost)
@@ -168,10 +168,10 @@ static cfx_status dropout_run(cfx_call *call)
 static cfx_status train_lower(cfx_call *call, const cfx_value *in,
                               cfx_value *out)
 {
-    (void)call;
-    out[INPUT] = in[0];
-    out[P] = in[1];
-    out[TRAIN] = in[2];
+    enum { A_INPUT, A_P, A_TRAIN };
+    out[cfx_call_place(call, INPUT)] = in[A_INPUT];
+    out[cfx_call_place(call, P)] = in[A_P];
+    out[cfx_call_place(call, TRAINING)] = in[A_TRAIN];
     return CFX_OK;
 }
 
@@ -190,6 +190,7 @@ static cfx_status train_lower(cfx_call *call, const cfx_value *in,
         .schema = #name "(Tensor(a) input, float p=0.5, bool "                \
                   "training=" train ") -> Tensor(a)",                         \
         .inplace_aliases = inplace_,                                          \
+        .params = params,                                                     \
         .variants = (const cfx_variant[]){__VA_ARGS__, {NULL, NULL}},         \
         .doc = doc_,                                                          \
         .flags = CFX_OP_RANDOM | CFX_OP_INPLACE,                              \
@@ -237,17 +238,18 @@ static cfx_status depth_infer(cfx_call *call)
 static cfx_status depth_lower(cfx_call *call, const cfx_value *in,
                               cfx_value *out)
 {
-    (void)call;
-    out[INPUT] = in[0];
-    out[P] = in[1];
-    out[MODE] = in[2];
-    out[TRAIN] = in[3];
+    enum { T_INPUT, T_P, T_MODE, T_TRAINING };
+    out[cfx_call_place(call, INPUT)] = in[T_INPUT];
+    out[cfx_call_place(call, P)] = in[T_P];
+    out[cfx_call_place(call, MODE)] = in[T_MODE];
+    out[cfx_call_place(call, TRAINING)] = in[T_TRAINING];
     return CFX_OK;
 }
 
 const cfx_op cfx_op__stochastic_depth = {
     .schema = "stochastic_depth(Tensor(a) input, float p, bool training=True, "
               "*, str mode) -> Tensor(a)",
+    .params = params,
     .variants = (const cfx_variant[]){
         {"torchvision.ops.stochastic_depth.stochastic_depth(Tensor input, "
          "float p, str mode, bool training=True) -> Tensor", depth_lower},
@@ -267,7 +269,7 @@ const cfx_op cfx_op__stochastic_depth = {
 
 static bool drops(const cfx_call *call)
 {
-    return cfx_value_is_none(call->in[TRAIN]) || cfx_call_bool(call, TRAIN);
+    return !cfx_call_has(call, TRAIN) || cfx_call_bool(call, TRAIN);
 }
 
 static cfx_status native_infer(cfx_call *call)
@@ -277,9 +279,9 @@ static cfx_status native_infer(cfx_call *call)
     if (!st && drops(call) && !cfx_dtype_is_float((cfx_dtype)x->dtype))
         st = cfx_infer_refuse(call, (cfx_dtype)x->dtype);
     if (!st)
-        st = cfx_infer_pointwise(call, INPUT, INPUT + 1, (cfx_dtype)x->dtype);
+        st = cfx_infer_pointwise(call, 0, 1, (cfx_dtype)x->dtype);
     /* PyTorch's mask of nothing is of the type of the numbers. */
-    return st ? st : cfx_infer_pointwise(call, INPUT, INPUT + 1, is_empty(x)
+    return st ? st : cfx_infer_pointwise(call, 0, 1, is_empty(x)
                                          ? (cfx_dtype)x->dtype : CFX_BOOL);
 }
 
@@ -320,6 +322,7 @@ static cfx_status native_run(cfx_call *call)
 const cfx_op cfx_op__native_dropout = {
     .schema = "native_dropout(Tensor input, float p, bool? train) "
               "-> (Tensor, Tensor)",
+    .params = params,
     .aliases = "torch.native_dropout aten.native_dropout.default",
     .doc = "Elements replaced by 0 at random, and which were kept.",
     .flags = CFX_OP_RANDOM,

@@ -16,7 +16,8 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-enum { EQUATION, TENSORS, PATH };
+CFX_PARAMS(params, EQUATION, TENSORS, PATH);
+
 enum { LETTERS = 52, ELLIPSIS = LETTERS, END = -1, BAD = -2 };
 enum { MAX_OPERANDS = 64 };
 
@@ -396,7 +397,7 @@ static cfx_value finish(cfx_scope *s, const struct equation *e, cfx_value y,
 static cfx_value einsum_build(cfx_scope *s, const cfx_call *call)
 {
     struct equation e;
-    cfx_value x[MAX_OPERANDS], path = call->in[PATH];
+    cfx_value x[MAX_OPERANDS], path = cfx_call_value(call, PATH);
     int n = cfx_call_len(call, TENSORS);
     if (!n || n > MAX_OPERANDS)
         return cfx_scope_fail(s, CFX_EINVAL, "einsum(): must provide at least "
@@ -427,7 +428,7 @@ static bool is_view(const cfx_call *call, cfx_scope *s)
     struct equation e;
     return cfx_call_len(call, TENSORS) == 1 &&
            read_equation(s, &e, cfx_call_str(call, EQUATION),
-                         &call->in[TENSORS].u.seq->item[0], 1) &&
+                         &cfx_call_value(call, TENSORS).u.seq->item[0], 1) &&
            e.rank == e.out;
 }
 
@@ -456,6 +457,7 @@ static cfx_status einsum_run(cfx_call *call)
 const cfx_op cfx_op__einsum = {
     .schema = "einsum(str equation, Tensor(a)[*] tensors, *, int[]? "
               "path=None) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.einsum aten.einsum.default",
     .doc = "Sums of products over axes that an equation names.",
     .infer = einsum_infer,

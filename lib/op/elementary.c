@@ -11,7 +11,9 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-#define IN(k) call->in[k]
+CFX_PARAMS(params, SELF, OTHER, EXPONENT, RTOL, ATOL, EQUAL_NAN);
+
+#define IN(k) cfx_call_value(call, k)
 
 static cfx_value num(double v) { return cfx_num(v); }
 
@@ -37,12 +39,12 @@ static cfx_value where_number(cfx_scope *s, cfx_value x, cfx_value y)
 
 static cfx_value deg2rad_build(cfx_scope *s, const cfx_call *call)
 {
-    return CFX_CALL(s, "torch.mul", IN(0), num(M_PI / 180));
+    return CFX_CALL(s, "torch.mul", IN(SELF), num(M_PI / 180));
 }
 
 static cfx_value rad2deg_build(cfx_scope *s, const cfx_call *call)
 {
-    return CFX_CALL(s, "torch.mul", IN(0), num(180 / M_PI));
+    return CFX_CALL(s, "torch.mul", IN(SELF), num(180 / M_PI));
 }
 
 static cfx_value sinc_build(cfx_scope *s, const cfx_call *call)
@@ -86,15 +88,16 @@ static cfx_value ndtr_build(cfx_scope *s, const cfx_call *call)
 static cfx_value isreal_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value key[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(CFX_BOOL)};
-    return cfx_call_function(s, "torch.ones_like", &IN(0), 1, key, 1);
+    return cfx_call_function(s, "torch.ones_like",
+                             (cfx_value[]){IN(SELF)}, 1, key, 1);
 }
 
 /* ---- Two arguments ---- */
 
 static cfx_value ldexp_build(cfx_scope *s, const cfx_call *call)
 {
-    return CFX_CALL(s, "torch.mul", IN(0),
-                    CFX_CALL(s, "torch.pow", num(2), IN(1)));
+    return CFX_CALL(s, "torch.mul", IN(SELF),
+                    CFX_CALL(s, "torch.pow", num(2), IN(OTHER)));
 }
 
 /* The greater, and what the other adds; infinities of one sign have no
@@ -135,16 +138,16 @@ static cfx_value xlog1py_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value float_power_build(cfx_scope *s, const cfx_call *call)
 {
-    return CFX_CALL(s, "torch.pow", to(s, IN(0), CFX_F64),
-                    to(s, IN(1), CFX_F64));
+    return CFX_CALL(s, "torch.pow", to(s, IN(SELF), CFX_F64),
+                    to(s, IN(EXPONENT), CFX_F64));
 }
 
 /* |a - b| <= atol + |rtol * b|, or equal. */
 static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = cfx_call_tensor(call,
-                                                                         1);
-    cfx_value rtol = IN(2), atol = IN(3);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *y = cfx_call_tensor(call, OTHER);
+    cfx_value rtol = IN(RTOL), atol = IN(ATOL);
     bool whole = !cfx_dtype_is_float((cfx_dtype)x->dtype);
     if (x->dtype != y->dtype)
         return cfx_scope_fail(s, CFX_EDTYPE, "isclose: %s did not match %s",
@@ -155,20 +158,20 @@ static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
                               "or equal to zero, but got %g",
                               rtol.u.f >= 0 ? "atol" : "rtol",
                               rtol.u.f >= 0 ? atol.u.f : rtol.u.f);
-    cfx_value close = CFX_CALL(s, "torch.eq", IN(0), IN(1));
-    if (cfx_call_bool(call, 4) && !whole)
+    cfx_value close = CFX_CALL(s, "torch.eq", IN(SELF), IN(OTHER));
+    if (cfx_call_bool(call, EQUAL_NAN) && !whole)
         close = CFX_CALL(s, "torch.logical_or", close,
                          CFX_CALL(s, "torch.logical_and",
-                                  CFX_CALL(s, "torch.isnan", IN(0)),
-                                  CFX_CALL(s, "torch.isnan", IN(1))));
+                                  CFX_CALL(s, "torch.isnan", IN(SELF)),
+                                  CFX_CALL(s, "torch.isnan", IN(OTHER))));
     if (rtol.u.f == 0 && atol.u.f == 0)
         return close;
-    cfx_value b = whole ? to(s, IN(1), CFX_F32) : IN(1);
+    cfx_value b = whole ? to(s, IN(OTHER), CFX_F32) : IN(OTHER);
     cfx_value allowed = CFX_CALL(s, "torch.abs",
                                  CFX_CALL(s, "torch.mul", b, rtol));
     allowed = CFX_CALL(s, "torch.add", allowed, atol);
     cfx_value error = CFX_CALL(s, "torch.abs",
-                               CFX_CALL(s, "torch.sub", IN(0), b));
+                               CFX_CALL(s, "torch.sub", IN(SELF), b));
     cfx_value near = CFX_CALL(s, "torch.logical_and",
                               CFX_CALL(s, "torch.isfinite", error),
                               CFX_CALL(s, "torch.le", error, allowed));
@@ -177,10 +180,11 @@ static cfx_value isclose_build(cfx_scope *s, const cfx_call *call)
 
 /* ---- Descriptors ---- */
 
-#define ELEMENTARY(name, params, flags_, aliases_, doc_)                      \
+#define ELEMENTARY(name, list, flags_, aliases_, doc_)                        \
     CFX_COMPOSITE(name)                                                       \
     const cfx_op cfx_op__##name = {                                           \
-        .schema = #name "(" params ") -> Tensor",                             \
+        .schema = #name "(" list ") -> Tensor",                               \
+        .params = params,                                                     \
         .aliases = aliases_,                                                  \
         .doc = doc_,                                                          \
         .flags = flags_,                                                      \

@@ -8,6 +8,8 @@
 #include "op/infer.h"
 #include "op/view.h"
 
+CFX_PARAMS(params, SELF, SIZE, OTHER, IMPLICIT);
+
 static cfx_status mismatch(cfx_call *call, cfx_dim want, cfx_dim have, int i)
 {
     char s[64], t[64];
@@ -56,7 +58,7 @@ static cfx_status add_axis(cfx_call *call, cfx_view *v, cfx_dim want, int i)
 
 static cfx_status expand_to(cfx_call *call, int rank, const cfx_dim *shape)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int added = rank - x->rank;
     cfx_status st = CFX_OK;
     cfx_view v;
@@ -70,24 +72,25 @@ static cfx_status expand_to(cfx_call *call, int rank, const cfx_dim *shape)
             st = expand_axis(call, &v, i - added, shape[i], i);
     for (int i = added - 1; !st && i >= 0; i--)
         st = add_axis(call, &v, shape[i], i);
-    return st ? st : cfx_view_out(call, 0, &v);
+    return st ? st : cfx_view_out(call, SELF, &v);
 }
 
 static cfx_status expand_infer(cfx_call *call)
 {
     cfx_dim shape[CFX_MAX_RANK];
-    int rank = cfx_call_len(call, 1);
+    int rank = cfx_call_len(call, SIZE);
     if (rank > CFX_MAX_RANK)
         return cfx_call_fail(call, CFX_ESHAPE, "rank %d is more than %d", rank,
                              CFX_MAX_RANK);
     for (int i = 0; i < rank; i++)
-        shape[i] = cfx_call_dim(call, 1, i);
+        shape[i] = cfx_call_dim(call, SIZE, i);
     return expand_to(call, rank, shape);
 }
 
 const cfx_op cfx_op__expand = {
     .schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) "
               "-> Tensor(a)",
+    .params = params,
     .aliases = "Tensor.expand aten.expand.default",
     .doc = "Axes of extent 1 repeated without copying.",
     .infer = expand_infer,
@@ -95,6 +98,7 @@ const cfx_op cfx_op__expand = {
 
 const cfx_op cfx_op__broadcast_to = {
     .schema = "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.broadcast_to Tensor.broadcast_to "
                "aten.broadcast_to.default",
     .doc = "Axes of extent 1 repeated without copying.",
@@ -103,12 +107,13 @@ const cfx_op cfx_op__broadcast_to = {
 
 static cfx_status expand_as_infer(cfx_call *call)
 {
-    const cfx_tensor *other = cfx_call_tensor(call, 1);
+    const cfx_tensor *other = cfx_call_tensor(call, OTHER);
     return expand_to(call, other->rank, other->shape);
 }
 
 const cfx_op cfx_op__expand_as = {
     .schema = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    .params = params,
     .aliases = "Tensor.expand_as aten.expand_as.default",
     .doc = "Axes of extent 1 repeated to the extents of another tensor.",
     .infer = expand_as_infer,

@@ -122,7 +122,7 @@ static cfx_status dim_run(cfx_call *call)
     {                                                                         \
         cfx_iter it;                                                          \
         cfx_loop_out(&it, call->out[0]);                                      \
-        cfx_loop_in(&it, cfx_call_tensor(call, SELF));                           \
+        cfx_loop_in(&it, cfx_call_tensor(call, SELF));                        \
         cfx_loop_in(&it, cfx_call_tensor(call, OTHER));                       \
         cfx_pointwise(call->ctx, code_ == MAX ? CFX_PW_MAXIMUM                \
                                               : CFX_PW_MINIMUM,               \

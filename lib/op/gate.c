@@ -10,10 +10,12 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
+CFX_PARAMS(params, SELF, WEIGHT, DIM);
+
 static cfx_status prelu_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *w = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     if (x->dtype != w->dtype || !cfx_dtype_is_float((cfx_dtype)x->dtype))
         return cfx_call_fail(call, CFX_EDTYPE, "Type promoting not supported. "
                              "Got %s and %s", cfx_dtypes[x->dtype].name,
@@ -41,8 +43,8 @@ static void prelu_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status prelu_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *w = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *w = cfx_call_tensor(call, WEIGHT);
     bool many = w->rank && cfx_tensor_size(w, 0) != 1;
     cfx_iter it;
     cfx_loop_out(&it, call->out[0]);
@@ -56,6 +58,7 @@ static cfx_status prelu_run(cfx_call *call)
 
 const cfx_op cfx_op__prelu = {
     .schema = "prelu(Tensor self, Tensor weight) -> Tensor",
+    .params = params,
     .aliases = "torch.prelu torch.nn.functional.prelu Tensor.prelu "
                "aten.prelu.default",
     .doc = "x, or x * weight where x is negative.",
@@ -69,12 +72,12 @@ const cfx_op cfx_op__prelu = {
 /* Half of the extent along the axis, which must be even. */
 static cfx_status half_of(cfx_call *call, int *axis, cfx_dim *half)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim two = cfx_dim_int(2);
     if (!x->rank)
         return cfx_call_fail(call, CFX_ESHAPE, "does not support "
                              "0-dimensional tensors");
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, axis);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank, axis);
     if (st)
         return st;
     cfx_dim n = x->shape[*axis];
@@ -92,7 +95,7 @@ static cfx_status half_of(cfx_call *call, int *axis, cfx_dim *half)
 /* The strides follow from those of one half. */
 static cfx_status glu_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK], half;
     cfx_tensor *view;
     int axis;
@@ -103,7 +106,7 @@ static cfx_status glu_infer(cfx_call *call)
         return st;
     for (int i = 0; i < x->rank; i++)
         shape[i] = i == axis ? half : x->shape[i];
-    st = cfx_call_new_view(call, &view, 0, x->rank, shape, x->stride,
+    st = cfx_call_new_view(call, &view, SELF, x->rank, shape, x->stride,
                            cfx_dim_int(0));
     if (st)
         return st;
@@ -125,10 +128,10 @@ static void glu_cost(const cfx_call *call, cfx_cost *cost)
 
 static cfx_status glu_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     cfx_iter it;
     int axis;
-    cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
+    cfx_call_axis(call, cfx_call_int(call, DIM), x->rank, &axis);
     int64_t skip = cfx_tensor_size(y, axis) * cfx_tensor_stride(x, axis) *
                    (int64_t)cfx_dtype_size((cfx_dtype)x->dtype);
     cfx_loop_out(&it, y);
@@ -142,6 +145,7 @@ static cfx_status glu_run(cfx_call *call)
 
 const cfx_op cfx_op__glu = {
     .schema = "glu(Tensor self, int dim=-1) -> Tensor",
+    .params = params,
     .aliases = "torch.nn.functional.glu aten.glu.default",
     .doc = "The first half along an axis times the sigmoid of the second.",
     .infer = glu_infer,

@@ -16,6 +16,8 @@
 #include "op/loop.h"
 #include "op/op_impl.h"
 
+CFX_PARAMS(params, SELF, INDEX, INDICES, VALUE, VALUES, ACCUMULATE);
+
 /* ---- Python's own sequences ---- */
 
 /* The bounds of a slice over n items, by Python's rules. */
@@ -151,14 +153,16 @@ static cfx_status index_other(cfx_call *call, cfx_value v, cfx_value key)
 
 static cfx_status getitem_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_index_plan p;
     if (!x)
-        return index_other(call, call->in[0], call->in[1]);
-    cfx_status st = cfx_index_plan_python(call, &p, call->in[1]);
+        return index_other(call, cfx_call_value(call, SELF),
+                           cfx_call_value(call, INDEX));
+    cfx_status st = cfx_index_plan_python(call, &p,
+                                          cfx_call_value(call, INDEX));
     if (!st)
         st = p.count ? cfx_index_plan_out(call, &p, (cfx_dtype)x->dtype)
-                     : cfx_view_out(call, 0, &p.base);
+                     : cfx_view_out(call, SELF, &p.base);
     cfx_index_plan_release(&p);
     return st;
 }
@@ -168,9 +172,10 @@ static cfx_status getitem_run(cfx_call *call)
     cfx_index_plan p;
     if (!call->nout || call->alias[0])
         return CFX_OK;
-    cfx_status st = cfx_index_plan_python(call, &p, call->in[1]);
+    cfx_status st = cfx_index_plan_python(call, &p,
+                                          cfx_call_value(call, INDEX));
     if (!st)
-        st = cfx_index_plan_get(call, &p, cfx_call_tensor(call, 0),
+        st = cfx_index_plan_get(call, &p, cfx_call_tensor(call, SELF),
                                 call->out[0]);
     cfx_index_plan_release(&p);
     return st;
@@ -197,12 +202,14 @@ static void copy_cost(const cfx_call *call, cfx_cost *cost)
     if (!copies)
         return;
     cost->bytes_written = cfx_cost_bytes_of(call, call->out[0]);
+    int k = cfx_call_place(call, INDEX) < 0 ? INDICES : INDEX;
     cost->bytes_read = cfx_dim_add(call->env, cost->bytes_written,
-                                   index_bytes(call, call->in[1]));
+                                   index_bytes(call, cfx_call_value(call, k)));
 }
 
 const cfx_op cfx_op__getitem = {
     .schema = "getitem(any(a) self, any index) -> any(a)",
+    .params = params,
     .aliases = "operator.getitem Tensor.__getitem__",
     .doc = "Items of a sequence, a view or elements of a tensor.",
     .flags = CFX_OP_ANY_DEVICES,
@@ -215,9 +222,10 @@ const cfx_op cfx_op__getitem = {
 
 static cfx_status index_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_index_plan p;
-    cfx_status st = cfx_index_plan_tensors(call, &p, call->in[1]);
+    cfx_status st = cfx_index_plan_tensors(call, &p,
+                                           cfx_call_value(call, INDICES));
     if (!st && !p.count)
         st = cfx_call_fail(call, CFX_EINVAL,
                            "at least one index must be provided");
@@ -230,9 +238,10 @@ static cfx_status index_infer(cfx_call *call)
 static cfx_status index_run(cfx_call *call)
 {
     cfx_index_plan p;
-    cfx_status st = cfx_index_plan_tensors(call, &p, call->in[1]);
+    cfx_status st = cfx_index_plan_tensors(call, &p,
+                                           cfx_call_value(call, INDICES));
     if (!st)
-        st = cfx_index_plan_get(call, &p, cfx_call_tensor(call, 0),
+        st = cfx_index_plan_get(call, &p, cfx_call_tensor(call, SELF),
                                 call->out[0]);
     cfx_index_plan_release(&p);
     return st;
@@ -240,6 +249,7 @@ static cfx_status index_run(cfx_call *call)
 
 const cfx_op cfx_op__index = {
     .schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+    .params = params,
     .aliases = "aten.index.Tensor aten._unsafe_index.Tensor torch.ops.aten."
                "index aten.index",
     .doc = "Elements at the places that index tensors name.",
@@ -325,9 +335,9 @@ static bool is_fill(const cfx_index_plan *p, cfx_value index,
 static cfx_status plan_setitem(cfx_call *call, cfx_index_plan *p,
                                cfx_tensor **value)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_value v = call->in[2];
-    cfx_status st = cfx_index_plan_python(call, p, call->in[1]);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_value v = cfx_call_value(call, VALUE);
+    cfx_status st = cfx_index_plan_python(call, p, cfx_call_value(call, INDEX));
     *value = NULL;
     if (!st && v.kind != CFX_TENSOR && !cfx_infer_is_number(v))
         st = cfx_call_fail(call, CFX_EINVAL, "can't assign a %s to a "
@@ -338,7 +348,7 @@ static cfx_status plan_setitem(cfx_call *call, cfx_index_plan *p,
         st = strip(call, p->rank, value);
     if (!st)
         st = check_value(call, p, *value);
-    if (!st && p->count && !is_fill(p, call->in[1], *value))
+    if (!st && p->count && !is_fill(p, cfx_call_value(call, INDEX), *value))
         st = check_type(call, x, *value);
     return st;
 }
@@ -368,7 +378,7 @@ static cfx_dim count_named(const cfx_call *call, cfx_value index, bool python)
     bool mask = is_mask(index);
     for (uint32_t i = 0; cfx_value_is_seq(index) && i < index.u.seq->len; i++)
         mask |= is_mask(index.u.seq->item[i]);
-    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, 0));
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
     if (mask)
         return n;
     asked.err = NULL;
@@ -382,12 +392,13 @@ static cfx_dim count_named(const cfx_call *call, cfx_value index, bool python)
 static void setitem_cost(const cfx_call *call, cfx_cost *cost)
 {
     cost->bytes_written = cfx_cost_sized(
-        call, count_named(call, call->in[1], true), cfx_call_tensor(call, 0));
-    cost->bytes_read = index_bytes(call, call->in[1]);
-    if (cfx_call_tensor(call, 2))
+        call, count_named(call, cfx_call_value(call, INDEX), true),
+        cfx_call_tensor(call, SELF));
+    cost->bytes_read = index_bytes(call, cfx_call_value(call, INDEX));
+    if (cfx_call_tensor(call, VALUE))
         cost->bytes_read = cfx_dim_add(
             call->env, cost->bytes_read,
-            cfx_cost_bytes_of(call, cfx_call_tensor(call, 2)));
+            cfx_cost_bytes_of(call, cfx_call_tensor(call, VALUE)));
 }
 
 /* A value that shares memory with what is written to, or of another type, is
@@ -432,7 +443,7 @@ static cfx_status write_view(cfx_call *call, const cfx_view *v,
 
 static cfx_status setitem_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_index_plan p;
     cfx_tensor *value;
     cfx_status st = plan_setitem(call, &p, &value);
@@ -448,6 +459,7 @@ static cfx_status setitem_run(cfx_call *call)
 
 const cfx_op cfx_op__setitem = {
     .schema = "setitem(Tensor(a!) self, any index, any value) -> any",
+    .params = params,
     .aliases = "operator.setitem Tensor.__setitem__",
     .doc = "Write to a view or to elements of a tensor.",
     .flags = CFX_OP_ANY_DEVICES,
@@ -460,13 +472,13 @@ const cfx_op cfx_op__setitem = {
 
 static cfx_status index_put_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *v = cfx_call_tensor(call, 2);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *v = cfx_call_tensor(call, VALUES);
     cfx_index_plan p;
     cfx_status st = check_type(call, x, v);
     if (st)
         return st;
-    st = cfx_index_plan_tensors(call, &p, call->in[1]);
+    st = cfx_index_plan_tensors(call, &p, cfx_call_value(call, INDICES));
     if (!st && v->rank > p.rank)
         st = cfx_call_fail(call, CFX_ESHAPE, "shape mismatch: value tensor of "
                            "rank %d cannot be broadcast to indexing result of "
@@ -474,43 +486,45 @@ static cfx_status index_put_infer(cfx_call *call)
     if (!st)
         st = check_value(call, &p, v);
     cfx_index_plan_release(&p);
-    return st ? st : cfx_view_out_strided_like(call, 0);
+    return st ? st : cfx_view_out_strided_like(call, SELF);
 }
 
 /* A call that writes touches only what the index names. */
 static void index_put_cost(const cfx_call *call, cfx_cost *cost)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim n = count_named(call, call->in[1], false);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_dim n = count_named(call, cfx_call_value(call, INDICES), false);
     cfx_dim bytes = cfx_cost_sized(call, n, x), read;
-    bool adds = cfx_call_bool(call, 3);
+    bool adds = cfx_call_bool(call, ACCUMULATE);
     if (adds)
         cost->ops = n;
     if (!call->inplace)
         return;
-    read = cfx_dim_add(call->env, index_bytes(call, call->in[1]),
-                       cfx_cost_bytes_of(call, cfx_call_tensor(call, 2)));
+    read = cfx_dim_add(call->env,
+                       index_bytes(call, cfx_call_value(call, INDICES)),
+                       cfx_cost_bytes_of(call, cfx_call_tensor(call, VALUES)));
     cost->bytes_written = bytes;
     cost->bytes_read = adds ? cfx_dim_add(call->env, read, bytes) : read;
 }
 
 static cfx_status index_put_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_index_plan p;
     cfx_status st = cfx_tensor_copy(call->out[0], x, call->err);
     if (st)
         return st;
     /* The places are in the result, which has strides of its own. */
-    cfx_value in[] = {cfx_value_of_tensor(call->out[0]), call->in[1]};
+    cfx_value in[] = {cfx_value_of_tensor(call->out[0]),
+                      cfx_call_value(call, INDICES)};
     const cfx_value *own = call->in;
     call->in = in;
     st = cfx_index_plan_tensors(call, &p, in[1]);
     call->in = own;
     if (!st)
         st = cfx_index_plan_put(call, &p, call->out[0],
-                                cfx_call_tensor(call, 2),
-                                cfx_call_bool(call, 3));
+                                cfx_call_tensor(call, VALUES),
+                                cfx_call_bool(call, ACCUMULATE));
     cfx_index_plan_release(&p);
     return st;
 }
@@ -518,6 +532,7 @@ static cfx_status index_put_run(cfx_call *call)
 const cfx_op cfx_op__index_put = {
     .schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool "
               "accumulate=False) -> Tensor",
+    .params = params,
     .aliases = "torch.index_put Tensor.index_put aten.index_put.default "
                "aten._unsafe_index_put.default",
     .doc = "A copy with values written where index tensors say.",

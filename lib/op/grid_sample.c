@@ -10,7 +10,7 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-enum { INPUT, GRID, MODE, PADDING, ALIGN };
+CFX_PARAMS(params, INPUT, GRID, MODE, PADDING_MODE, ALIGN_CORNERS);
 
 static const char *const modes[] = {"bilinear", "nearest", "bicubic"};
 static const char *const paddings[] = {"zeros", "border", "reflection"};
@@ -19,10 +19,9 @@ static const char *const paddings[] = {"zeros", "border", "reflection"};
 static int64_t choice(const cfx_call *call, int k, const char *const *words)
 {
     const char *word = cfx_call_str(call, k);
+    cfx_value v = cfx_call_value(call, k);
     if (!word)
-        return call->in[k].kind == CFX_INT && call->in[k].u.i >= 0 &&
-                       call->in[k].u.i < 3
-                   ? call->in[k].u.i : -1;
+        return v.kind == CFX_INT && v.u.i >= 0 && v.u.i < 3 ? v.u.i : -1;
     for (int i = 0; i < 3; i++)
         if (!strcmp(words[i], word))
             return i;
@@ -33,7 +32,7 @@ static cfx_status check(cfx_call *call, const cfx_tensor *x,
                         const cfx_tensor *g)
 {
     int64_t mode = choice(call, MODE, modes);
-    if (mode < 0 || choice(call, PADDING, paddings) < 0)
+    if (mode < 0 || choice(call, PADDING_MODE, paddings) < 0)
         return cfx_call_fail(call, CFX_EINVAL, "expected mode to be "
                              "'bilinear', 'nearest' or 'bicubic' and "
                              "padding_mode 'zeros', 'border' or "
@@ -98,9 +97,9 @@ static cfx_status grid_sample_run(cfx_call *call)
         cfx_grid_sample k = {
             .dtype = (cfx_dtype)x->dtype,
             .mode = (cfx_grid_mode)choice(call, MODE, modes),
-            .padding = (cfx_grid_padding)choice(call, PADDING, paddings),
-            .align_corners = cfx_call_has(call, ALIGN) &&
-                             cfx_call_bool(call, ALIGN),
+            .padding = (cfx_grid_padding)choice(call, PADDING_MODE, paddings),
+            .align_corners = cfx_call_has(call, ALIGN_CORNERS) &&
+                             cfx_call_bool(call, ALIGN_CORNERS),
             .spatial = x->rank - 2,
             .batch = cfx_tensor_size(x, 0),
             .channels = cfx_tensor_size(x, 1),
@@ -136,6 +135,7 @@ const cfx_op cfx_op__grid_sample = {
     .schema = "grid_sample(Tensor input, Tensor grid, any "
               "mode='bilinear', any padding_mode='zeros', bool? "
               "align_corners=None) -> Tensor",
+    .params = params,
     .variants = grid_sample_variants,
     .aliases = "",
     .doc = "An image read at the places that a grid names.",

@@ -9,6 +9,8 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
+CFX_PARAMS(params, SELF);
+
 static cfx_value number_at(cfx_dtype type, const void *p)
 {
     if (type == CFX_BOOL)
@@ -72,7 +74,7 @@ cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out)
 
 static cfx_status item_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dtype type = (cfx_dtype)x->dtype;
     cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
     if (!cfx_dim_eq(call->env, n, cfx_dim_int(1)))
@@ -87,12 +89,13 @@ static cfx_status item_infer(cfx_call *call)
 
 static cfx_status item_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     return cfx_call_return_take(call, number_at((cfx_dtype)x->dtype, x->data));
 }
 
 const cfx_op cfx_op__item = {
     .schema = "item(Tensor self) -> Scalar",
+    .params = params,
     .aliases = "Tensor.item aten._local_scalar_dense.default aten.item.default "
                "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
                "aten._local_scalar_dense",
@@ -140,7 +143,7 @@ enum { MOST_UNKNOWN = 1024 };
 
 static cfx_status tolist_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
     cfx_value list;
     if (!call->meta)
@@ -157,7 +160,7 @@ static cfx_status tolist_infer(cfx_call *call)
 
 static cfx_status tolist_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_value list;
     cfx_status st = list_of(call, x, 0, x->data, &list);
     return st ? st : cfx_call_return_take(call, list);
@@ -165,6 +168,7 @@ static cfx_status tolist_run(cfx_call *call)
 
 const cfx_op cfx_op__tolist = {
     .schema = "tolist(Tensor self) -> any",
+    .params = params,
     .aliases = "Tensor.tolist",
     .doc = "The numbers in lists, one for each axis.",
     .flags = CFX_OP_OWN_RESULT,

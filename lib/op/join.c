@@ -10,11 +10,13 @@
 #include "op/infer.h"
 #include "op/view.h"
 
+CFX_PARAMS(params, TENSORS, DIM);
+
 enum { CAT, STACK, HSTACK, VSTACK, DSTACK, COLUMN_STACK };
 
 static const cfx_tensor *tensor_at(const cfx_call *call, int i)
 {
-    return cfx_call_item(call, 0, i).u.tensor;
+    return cfx_call_item(call, TENSORS, i).u.tensor;
 }
 
 /* ---- Each tensor as it takes part ---- */
@@ -59,17 +61,17 @@ static cfx_status part_of(cfx_call *call, int i, int dim, cfx_view *v)
 /* The axis to join along. */
 static cfx_status find_dim(cfx_call *call, int *dim)
 {
-    int n = cfx_call_len(call, 0), first = 0;
+    int n = cfx_call_len(call, TENSORS), first = 0;
     switch (call->op->code) {
     case CAT:
         for (int i = n - 1; i >= 0; i--)
             if (tensor_at(call, i)->rank > 1 ||
                 !cfx_dim_is(tensor_at(call, i)->shape[0], 0))
                 first = i;
-        return cfx_call_axis(call, cfx_call_int(call, 1),
+        return cfx_call_axis(call, cfx_call_int(call, DIM),
                              tensor_at(call, first)->rank, dim);
     case STACK:
-        return cfx_call_axis(call, cfx_call_int(call, 1),
+        return cfx_call_axis(call, cfx_call_int(call, DIM),
                              tensor_at(call, 0)->rank + 1, dim);
     case HSTACK:
         *dim = tensor_at(call, 0)->rank > 1;
@@ -111,7 +113,7 @@ static cfx_status check_fit(cfx_call *call, const cfx_view *first,
 
 static cfx_status check_list(cfx_call *call)
 {
-    int n = cfx_call_len(call, 0);
+    int n = cfx_call_len(call, TENSORS);
     if (!n)
         return cfx_call_fail(call, CFX_EINVAL,
                              "expected a non-empty list of Tensors");
@@ -177,7 +179,7 @@ static cfx_status join_infer(cfx_call *call)
     cfx_status st = check_list(call);
     if (!st)
         st = find_dim(call, &dim);
-    for (int i = 0, n = cfx_call_len(call, 0); !st && i < n; i++) {
+    for (int i = 0, n = cfx_call_len(call, TENSORS); !st && i < n; i++) {
         cfx_dtype t = (cfx_dtype)tensor_at(call, i)->dtype;
         st = part_of(call, i, dim, &v);
         type = i ? cfx_dtype_promote(type, t) : t;
@@ -206,7 +208,7 @@ static cfx_status join_run(cfx_call *call)
     int dim = 0;
     cfx_view_begin(&to, y);
     cfx_status st = find_dim(call, &dim);
-    for (int i = 0, n = cfx_call_len(call, 0); !st && i < n; i++) {
+    for (int i = 0, n = cfx_call_len(call, TENSORS); !st && i < n; i++) {
         st = part_of(call, i, dim, &part);
         if (st || is_passed_over(&part))
             continue;
@@ -219,9 +221,10 @@ static cfx_status join_run(cfx_call *call)
     return st;
 }
 
-#define JOIN(name, code_, params, aliases_, doc_)                   \
+#define JOIN(name, code_, list, aliases_, doc_)                     \
     const cfx_op cfx_op__##name = {                                 \
-        .schema = #name "(Tensor[] tensors" params ") -> Tensor",   \
+        .schema = #name "(Tensor[] tensors" list ") -> Tensor",     \
+        .params = params,                                           \
         .aliases = aliases_,                                        \
         .doc = doc_,                                                \
         .code = code_,                                              \

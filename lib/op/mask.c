@@ -11,6 +11,8 @@
 #include "op/list.h"
 #include "op/rules.h"
 
+CFX_PARAMS(params, CONDITION, SELF, OTHER, AS_TUPLE, MASK, VALUE, SOURCE);
+
 static cfx_status need_bool(cfx_call *call, const cfx_tensor *mask)
 {
     return mask->dtype == CFX_BOOL ? CFX_OK
@@ -23,7 +25,7 @@ static cfx_status need_bool(cfx_call *call, const cfx_tensor *mask)
 
 static cfx_status where_infer(cfx_call *call)
 {
-    const cfx_tensor *mask = cfx_call_tensor(call, 0);
+    const cfx_tensor *mask = cfx_call_tensor(call, CONDITION);
     if (mask->dtype != CFX_BOOL && mask->dtype != CFX_U8)
         return cfx_call_fail(call, CFX_EDTYPE, "where expected condition to be "
                              "a boolean tensor, but got a tensor with dtype "
@@ -55,7 +57,7 @@ static cfx_status nonzero_infer(cfx_call *call)
     if (!call->meta)
         return CFX_OK;
     cfx_status st = cfx_index_unknown(call, &n);
-    return st ? st : places_out(call, n, cfx_call_tensor(call, 0)->rank);
+    return st ? st : places_out(call, n, cfx_call_tensor(call, SELF)->rank);
 }
 
 /* The places of x, as result number 0; their rows, in memory order, are
@@ -91,7 +93,7 @@ static cfx_status find_places(cfx_call *call, const cfx_tensor *x)
 
 static cfx_status nonzero_run(cfx_call *call)
 {
-    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     if (!x)
         return CFX_ENOMEM;
     cfx_status st = find_places(call, x);
@@ -124,7 +126,7 @@ static cfx_status give_columns(cfx_call *call, int rank,
 
 static cfx_status columns_infer(cfx_call *call)
 {
-    int rank = cfx_call_tensor(call, 0)->rank;
+    int rank = cfx_call_tensor(call, SELF)->rank;
     cfx_dim n;
     if (!call->meta)
         return CFX_OK;
@@ -136,7 +138,7 @@ static cfx_status columns_infer(cfx_call *call)
 
 static cfx_status columns_run(cfx_call *call)
 {
-    const cfx_tensor *arg = cfx_call_tensor(call, 0);
+    const cfx_tensor *arg = cfx_call_tensor(call, SELF);
     cfx_dim one = cfx_dim_int(1);
     cfx_tensor *x = cfx_loop_contiguous(call, arg), *line = NULL;
     if (!x)
@@ -155,16 +157,19 @@ static cfx_status columns_run(cfx_call *call)
 
 static cfx_status nonzero_any_infer(cfx_call *call)
 {
-    return cfx_call_bool(call, 1) ? columns_infer(call) : nonzero_infer(call);
+    return cfx_call_bool(call, AS_TUPLE) ? columns_infer(call)
+                                         : nonzero_infer(call);
 }
 
 static cfx_status nonzero_any_run(cfx_call *call)
 {
-    return cfx_call_bool(call, 1) ? columns_run(call) : nonzero_run(call);
+    return cfx_call_bool(call, AS_TUPLE) ? columns_run(call)
+                                         : nonzero_run(call);
 }
 
 const cfx_op cfx_op__nonzero = {
     .schema = "nonzero(Tensor self, *, bool as_tuple=False) -> any",
+    .params = params,
     .aliases = "torch.nonzero Tensor.nonzero aten.nonzero.default",
     .doc = "The places of elements that are not 0, row by row or as columns.",
     .flags = CFX_OP_OWN_RESULT,
@@ -174,6 +179,7 @@ const cfx_op cfx_op__nonzero = {
 
 const cfx_op cfx_op__argwhere = {
     .schema = "argwhere(Tensor self) -> Tensor",
+    .params = params,
     .aliases = "torch.argwhere Tensor.argwhere aten.argwhere.default",
     .doc = "The places of elements that are not 0, row by row.",
     .flags = CFX_OP_OWN_RESULT,
@@ -183,6 +189,7 @@ const cfx_op cfx_op__argwhere = {
 
 const cfx_op cfx_op__nonzero_numpy = {
     .schema = "nonzero_numpy(Tensor self) -> Tensor[]",
+    .params = params,
     .aliases = "torch.where aten.where.default aten.nonzero_numpy.default",
     .doc = "The places of elements that are not 0, a column for each axis.",
     .flags = CFX_OP_OWN_RESULT,
@@ -204,6 +211,7 @@ static cfx_status where_method_lower(cfx_call *call, const cfx_value *in,
 const cfx_op cfx_op__where = {
     .schema = "where.self(Tensor condition, Tensor self, Tensor other) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.where aten.where.self aten.where.ScalarOther "
                "aten.where.ScalarSelf aten.where.Scalar",
     .variants = (const cfx_variant[]){
@@ -221,9 +229,9 @@ const cfx_op cfx_op__where = {
 
 static cfx_status masked_fill_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *mask = cfx_call_tensor(call, 1);
-    const cfx_tensor *v = cfx_call_tensor(call, 2);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *mask = cfx_call_tensor(call, MASK);
+    const cfx_tensor *v = cfx_call_tensor(call, VALUE);
     cfx_dim shape[CFX_MAX_RANK];
     int rank = 0;
     cfx_status st = need_bool(call, mask);
@@ -232,7 +240,8 @@ static cfx_status masked_fill_infer(cfx_call *call)
                            "value tensor, but got tensor with %d "
                            "dimension(s).", v->rank);
     if (!st && !v)
-        st = cfx_list_check_number(call, call->in[2], (cfx_dtype)x->dtype);
+        st = cfx_list_check_number(call, cfx_call_value(call, VALUE),
+                                   (cfx_dtype)x->dtype);
     if (!st)
         st = cfx_infer_broadcast(call, &rank, shape, x->rank, x->shape);
     if (!st)
@@ -244,9 +253,9 @@ static cfx_status masked_fill_run(cfx_call *call)
 {
     cfx_iter it;
     cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 1));
-    cfx_loop_value(&it, call->in[2]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    cfx_loop_in(&it, cfx_call_tensor(call, MASK));
+    cfx_loop_value(&it, cfx_call_value(call, VALUE));
+    cfx_loop_in(&it, cfx_call_tensor(call, SELF));
     cfx_pointwise(call->ctx, CFX_PW_WHERE, (cfx_dtype)call->out[0]->dtype,
                   &it, NULL);
     return CFX_OK;
@@ -255,6 +264,7 @@ static cfx_status masked_fill_run(cfx_call *call)
 const cfx_op cfx_op__masked_fill = {
     .schema = "masked_fill.Scalar(Tensor self, Tensor mask, Tensor value) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.masked_fill Tensor.masked_fill aten.masked_fill.Scalar "
                "aten.masked_fill.Tensor",
     .doc = "One number where a mask is true.",
@@ -286,15 +296,16 @@ static cfx_tensor *expanded(cfx_call *call, const cfx_tensor *t, int rank,
 
 static cfx_status common_shape(cfx_call *call, int *rank, cfx_dim *shape)
 {
+    static const int both[] = {SELF, MASK};
     *rank = 0;
-    for (int k = 0; k < 2; k++) {
-        const cfx_tensor *t = cfx_call_tensor(call, k);
+    for (int i = 0; i < 2; i++) {
+        const cfx_tensor *t = cfx_call_tensor(call, both[i]);
         cfx_status st = cfx_infer_broadcast(call, rank, shape, t->rank,
                                             t->shape);
         if (st)
             return st;
     }
-    return need_bool(call, cfx_call_tensor(call, 1));
+    return need_bool(call, cfx_call_tensor(call, MASK));
 }
 
 static cfx_status masked_select_infer(cfx_call *call)
@@ -305,20 +316,20 @@ static cfx_status masked_select_infer(cfx_call *call)
     if (st || !call->meta)
         return st;
     st = cfx_index_unknown(call, &n);
-    return st ? st : cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, 0)
+    return st ? st : cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, SELF)
                                             ->dtype, 1, &n);
 }
 
 static cfx_status masked_select_run(cfx_call *call)
 {
-    const cfx_tensor *arg = cfx_call_tensor(call, 0);
+    const cfx_tensor *arg = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK];
     int rank;
     cfx_status st = common_shape(call, &rank, shape);
     if (st)
         return st;
     cfx_tensor *x = expanded(call, arg, rank, shape);
-    cfx_tensor *mask = x ? expanded(call, cfx_call_tensor(call, 1), rank,
+    cfx_tensor *mask = x ? expanded(call, cfx_call_tensor(call, MASK), rank,
                                     shape) : NULL;
     st = mask ? CFX_OK : CFX_ENOMEM;
     int64_t n = mask ? cfx_tensor_numel(mask) : 0;
@@ -339,6 +350,7 @@ static cfx_status masked_select_run(cfx_call *call)
 
 const cfx_op cfx_op__masked_select = {
     .schema = "masked_select(Tensor self, Tensor mask) -> Tensor",
+    .params = params,
     .aliases = "torch.masked_select Tensor.masked_select "
                "aten.masked_select.default",
     .doc = "The elements where a mask is true, as a vector.",
@@ -349,8 +361,8 @@ const cfx_op cfx_op__masked_select = {
 
 static cfx_status masked_scatter_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *src = cfx_call_tensor(call, 2);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *src = cfx_call_tensor(call, SOURCE);
     cfx_dim shape[CFX_MAX_RANK];
     int rank;
     cfx_status st = common_shape(call, &rank, shape);
@@ -367,12 +379,12 @@ static cfx_status masked_scatter_run(cfx_call *call)
     const cfx_tensor *y = call->out[0];
     cfx_iter it;
     cfx_loop_out(&it, y);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    cfx_loop_in(&it, cfx_call_tensor(call, SELF));
     cfx_copy(call->ctx, &it);
-    cfx_tensor *mask = expanded(call, cfx_call_tensor(call, 1), y->rank,
+    cfx_tensor *mask = expanded(call, cfx_call_tensor(call, MASK), y->rank,
                                 y->shape);
     cfx_tensor *src = mask ? cfx_loop_contiguous(call,
-                                                 cfx_call_tensor(call, 2))
+                                                 cfx_call_tensor(call, SOURCE))
                            : NULL;
     cfx_status st = src ? CFX_OK : CFX_ENOMEM;
     if (!st && !cfx_kernel_masked_scatter(
@@ -389,6 +401,7 @@ static cfx_status masked_scatter_run(cfx_call *call)
 const cfx_op cfx_op__masked_scatter = {
     .schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) "
               "-> Tensor",
+    .params = params,
     .aliases = "torch.masked_scatter Tensor.masked_scatter "
                "aten.masked_scatter.default",
     .doc = "The elements of a source, in order, where a mask is true.",

@@ -10,13 +10,14 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-enum { SELF, ORD, DIM, KEEPDIM, DTYPE };
+CFX_PARAMS(params, SELF, ORD, DIM, KEEPDIM, DTYPE);
 
 static cfx_value vector_norm(cfx_scope *s, const cfx_call *call, cfx_value ord,
                              cfx_value dim)
 {
-    cfx_value keys[] = {cfx_str(s, "dtype"), call->in[DTYPE]};
-    cfx_value args[] = {call->in[SELF], ord, dim, call->in[KEEPDIM]};
+    cfx_value keys[] = {cfx_str(s, "dtype"), cfx_call_value(call, DTYPE)};
+    cfx_value args[] = {cfx_call_value(call, SELF), ord, dim,
+                        cfx_call_value(call, KEEPDIM)};
     return cfx_call_function(s, "torch.linalg.vector_norm", args, 4, keys, 1);
 }
 
@@ -25,7 +26,7 @@ static cfx_value vector_norm(cfx_scope *s, const cfx_call *call, cfx_value ord,
 static cfx_value of_sums(cfx_scope *s, const cfx_call *call, const int axes[2],
                          bool greatest)
 {
-    bool keep = call->in[KEEPDIM].u.i;
+    bool keep = cfx_call_value(call, KEEPDIM).u.i;
     int at = axes[1] - (!keep && axes[1] > axes[0]);
     cfx_value sums = vector_norm(s, call, cfx_int(1),
                                  cfx_tuple(s, cfx_int(axes[0])));
@@ -38,11 +39,12 @@ static cfx_value of_sums(cfx_scope *s, const cfx_call *call, const int axes[2],
 static cfx_value of_singular_values(cfx_scope *s, const cfx_call *call,
                                     const int axes[2], double p)
 {
-    cfx_value x = call->in[SELF], last = cfx_int(-1);
-    cfx_value keep = call->in[KEEPDIM], ends = cfx_tuple(s, cfx_int(-2), last);
+    cfx_value x = cfx_call_value(call, SELF), last = cfx_int(-1);
+    cfx_value keep = cfx_call_value(call, KEEPDIM);
+    cfx_value ends = cfx_tuple(s, cfx_int(-2), last);
     cfx_value from = cfx_tuple(s, cfx_int(axes[0]), cfx_int(axes[1]));
     if (cfx_call_has(call, DTYPE))
-        x = CFX_CALL(s, "Tensor.to", x, call->in[DTYPE]);
+        x = CFX_CALL(s, "Tensor.to", x, cfx_call_value(call, DTYPE));
     x = CFX_CALL(s, "torch.movedim", x, from, ends);
     x = CFX_CALL(s, "torch.linalg.svdvals", x);
     const cfx_tensor *values = cfx_known(s, x);
@@ -58,7 +60,7 @@ static cfx_value of_singular_values(cfx_scope *s, const cfx_call *call,
 
 static bool read_axes(cfx_scope *s, const cfx_call *call, int axes[2])
 {
-    int rank = call->in[SELF].u.tensor->rank;
+    int rank = cfx_call_value(call, SELF).u.tensor->rank;
     bool given = cfx_call_has(call, DIM);
     for (int i = 0; i < 2; i++) {
         int64_t axis = given ? cfx_call_item(call, DIM, i).u.i : i;
@@ -78,11 +80,11 @@ static bool read_axes(cfx_scope *s, const cfx_call *call, int axes[2])
 
 static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value ord = call->in[ORD];
+    cfx_value ord = cfx_call_value(call, ORD);
     const char *word = ord.kind == CFX_STR ? ord.u.str->text : NULL;
     int axes[2];
     int n = cfx_call_has(call, DIM) ? cfx_call_len(call, DIM)
-                                    : call->in[SELF].u.tensor->rank;
+                                    : cfx_call_value(call, SELF).u.tensor->rank;
     if (n != 2)
         return cfx_scope_fail(s, CFX_EINVAL, "linalg.matrix_norm: dim must be "
                               "a 2-tuple");
@@ -107,7 +109,7 @@ static cfx_value matrix_norm(cfx_scope *s, const cfx_call *call)
 
 static cfx_value linalg_matrix_norm_build(cfx_scope *s, const cfx_call *call)
 {
-    if (call->in[SELF].u.tensor->rank < 2)
+    if (cfx_call_value(call, SELF).u.tensor->rank < 2)
         return cfx_scope_fail(s, CFX_ESHAPE, "linalg.matrix_norm: The input "
                               "tensor A must have at least 2 dimensions.");
     return matrix_norm(s, call);
@@ -115,8 +117,8 @@ static cfx_value linalg_matrix_norm_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value linalg_norm_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value ord = call->in[ORD], dim = call->in[DIM];
-    int rank = call->in[SELF].u.tensor->rank;
+    cfx_value ord = cfx_call_value(call, ORD), dim = cfx_call_value(call, DIM);
+    int rank = cfx_call_value(call, SELF).u.tensor->rank;
     int axes = cfx_call_has(call, DIM) ? cfx_call_len(call, DIM) : rank;
     bool given = cfx_call_has(call, ORD);
     if (cfx_call_has(call, DIM) && axes != 1 && axes != 2)
@@ -133,11 +135,11 @@ static cfx_value linalg_norm_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value nuclear_norm_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value axes = call->in[1];
+    cfx_value axes = cfx_call_value(call, DIM);
     if (cfx_value_is_none(axes))
         axes = cfx_tuple(s, cfx_int(-2), cfx_int(-1));
-    return CFX_CALL(s, "torch.linalg.matrix_norm", call->in[0],
-                    cfx_str(s, "nuc"), axes, call->in[2]);
+    return CFX_CALL(s, "torch.linalg.matrix_norm", cfx_call_value(call, SELF),
+                    cfx_str(s, "nuc"), axes, cfx_call_value(call, KEEPDIM));
 }
 
 CFX_COMPOSITE(linalg_norm)
@@ -148,6 +150,7 @@ CFX_COMPOSITE(nuclear_norm)
 
 const cfx_op cfx_op__linalg_norm = {
     .schema = "linalg_norm(Tensor self, any ord=None, int[1]? dim=None, " TAIL,
+    .params = params,
     .aliases = "torch.linalg.norm",
     .variants = (const cfx_variant[]){
         {"aten.linalg_norm.default(Tensor self, Scalar? ord=None, int[1]? "
@@ -164,6 +167,7 @@ const cfx_op cfx_op__linalg_norm = {
 const cfx_op cfx_op__linalg_matrix_norm = {
     .schema = "linalg_matrix_norm(Tensor self, any ord='fro', int[2] dim="
               "[-2, -1], " TAIL,
+    .params = params,
     .aliases = "torch.linalg.matrix_norm",
     .variants = (const cfx_variant[]){
         {"aten.linalg_matrix_norm.default(Tensor self, Scalar ord, int[2] "
@@ -180,6 +184,7 @@ const cfx_op cfx_op__linalg_matrix_norm = {
 const cfx_op cfx_op__nuclear_norm = {
     .schema = "nuclear_norm(Tensor self, int[]? dim=None, bool keepdim=False) "
               "-> Tensor",
+    .params = params,
     .aliases = "aten.nuclear_norm.dim",
     .variants = (const cfx_variant[]){
         {"torch.nuclear_norm(Tensor self, int[] dim, bool keepdim=False) -> "

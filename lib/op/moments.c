@@ -8,7 +8,7 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-#define IN(k) call->in[k]
+#define IN(k) cfx_call_value(call, k)
 
 static cfx_value pair(cfx_scope *s, cfx_value a, cfx_value b)
 {
@@ -17,12 +17,12 @@ static cfx_value pair(cfx_scope *s, cfx_value a, cfx_value b)
 
 /* ---- var_mean, std_mean ---- */
 
-enum { DIM = 1, CORRECTION, KEEPDIM };
+CFX_PARAMS(params, SELF, OTHER, X, Y, P, DIM, CORRECTION, KEEPDIM, DTYPE);
 
 static cfx_value spread_and_mean(cfx_scope *s, const cfx_call *call,
                                  const char *spread)
 {
-    cfx_value args[] = {IN(0), IN(DIM)};
+    cfx_value args[] = {IN(SELF), IN(DIM)};
     cfx_value named[] = {
         cfx_str(s, "keepdim"), IN(KEEPDIM),
         cfx_str(s, "correction"), IN(CORRECTION),
@@ -45,20 +45,24 @@ static cfx_value std_mean_build(cfx_scope *s, const cfx_call *call)
 static cfx_status unbiased_lower(cfx_call *call, const cfx_value *in,
                                  cfx_value *out)
 {
-    (void)call;
-    out[0] = in[0];
-    out[CORRECTION] = cfx_int(in[1].kind == CFX_BOOL_VALUE && in[1].u.i);
+    enum { B_SELF, B_UNBIASED };
+    cfx_value unbiased = in[B_UNBIASED];
+    out[cfx_call_place(call, SELF)] = in[B_SELF];
+    out[cfx_call_place(call, CORRECTION)] =
+        cfx_int(unbiased.kind == CFX_BOOL_VALUE && unbiased.u.i);
     return CFX_OK;
 }
 
 static cfx_status dim_lower(cfx_call *call, const cfx_value *in,
                             cfx_value *out)
 {
-    (void)call;
-    out[0] = in[0];
-    out[DIM] = in[1];
-    out[CORRECTION] = cfx_int(in[2].kind == CFX_BOOL_VALUE && in[2].u.i);
-    out[KEEPDIM] = in[3];
+    enum { D_SELF, D_DIM, D_UNBIASED, D_KEEPDIM };
+    cfx_value unbiased = in[D_UNBIASED];
+    out[cfx_call_place(call, SELF)] = in[D_SELF];
+    out[cfx_call_place(call, DIM)] = in[D_DIM];
+    out[cfx_call_place(call, CORRECTION)] =
+        cfx_int(unbiased.kind == CFX_BOOL_VALUE && unbiased.u.i);
+    out[cfx_call_place(call, KEEPDIM)] = in[D_KEEPDIM];
     return CFX_OK;
 }
 
@@ -78,6 +82,7 @@ static cfx_status dim_lower(cfx_call *call, const cfx_value *in,
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
                   "Scalar? correction=None, bool keepdim=False)" PAIR,        \
+        .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".correction",               \
         .variants = name##_variants,                                          \
         .doc = doc_,                                                          \
@@ -93,10 +98,10 @@ MOMENTS(std_mean, "The standard deviation and the mean.")
 
 static cfx_value aminmax_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value dim = cfx_call_has(call, 1) ? cfx_tuple(s, IN(1))
+    cfx_value dim = cfx_call_has(call, DIM) ? cfx_tuple(s, IN(DIM))
                                           : cfx_list_of(s, CFX_TUPLE, 0, NULL);
-    return pair(s, CFX_CALL(s, "torch.amin", IN(0), dim, IN(2)),
-                CFX_CALL(s, "torch.amax", IN(0), dim, IN(2)));
+    return pair(s, CFX_CALL(s, "torch.amin", IN(SELF), dim, IN(KEEPDIM)),
+                CFX_CALL(s, "torch.amax", IN(SELF), dim, IN(KEEPDIM)));
 }
 
 CFX_COMPOSITE(aminmax)
@@ -104,6 +109,7 @@ CFX_COMPOSITE(aminmax)
 const cfx_op cfx_op__aminmax = {
     .schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
               "(Tensor min, Tensor max)",
+    .params = params,
     .aliases = "torch.aminmax Tensor.aminmax aten.aminmax.default",
     .doc = "The least and the greatest element.",
     .infer = aminmax_infer,
@@ -115,23 +121,24 @@ const cfx_op cfx_op__aminmax = {
 
 static cfx_value nansum_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = IN(0), dtype[] = {cfx_str(s, "dtype"), IN(3)};
+    cfx_value x = IN(SELF), dtype[] = {cfx_str(s, "dtype"), IN(DTYPE)};
     if (cfx_dtype_is_float((cfx_dtype)x.u.tensor->dtype))
         x = CFX_CALL(s, "torch.masked_fill", x, CFX_CALL(s, "torch.isnan", x),
                      cfx_int(0));
     return cfx_call_function(s, "torch.sum",
-                             (cfx_value[]){x, IN(1), IN(2)}, 3, dtype, 1);
+                             (cfx_value[]){x, IN(DIM), IN(KEEPDIM)}, 3, dtype,
+                             1);
 }
 
 static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
 {
-    if (!cfx_dtype_is_float((cfx_dtype)IN(0).u.tensor->dtype))
+    if (!cfx_dtype_is_float((cfx_dtype)IN(SELF).u.tensor->dtype))
         return cfx_scope_fail(s, CFX_EDTYPE, "nanmean: expected input to have "
                               "floating point dtype");
     cfx_value some = CFX_CALL(s, "torch.logical_not",
-                              CFX_CALL(s, "torch.isnan", IN(0)));
+                              CFX_CALL(s, "torch.isnan", IN(SELF)));
     return CFX_CALL(s, "torch.div", nansum_build(s, call),
-                    CFX_CALL(s, "torch.sum", some, IN(1), IN(2)));
+                    CFX_CALL(s, "torch.sum", some, IN(DIM), IN(KEEPDIM)));
 }
 
 #define NAN_SUM(name, doc_)                                                   \
@@ -139,6 +146,7 @@ static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, int[1]? dim=None, bool keepdim=False, " \
                   "*, ScalarType? dtype=None) -> Tensor",                     \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .infer = name##_infer,                                                \
@@ -153,14 +161,16 @@ NAN_SUM(nanmean, "The mean of what is a number.")
 
 static cfx_value dist_build(cfx_scope *s, const cfx_call *call)
 {
-    return CFX_CALL(s, "torch.norm", CFX_CALL(s, "torch.sub", IN(0), IN(1)),
-                    IN(2));
+    return CFX_CALL(s, "torch.norm",
+                    CFX_CALL(s, "torch.sub", IN(SELF), IN(OTHER)),
+                    IN(P));
 }
 
 CFX_COMPOSITE(dist)
 
 const cfx_op cfx_op__dist = {
     .schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor",
+    .params = params,
     .aliases = "torch.dist Tensor.dist aten.dist.default",
     .doc = "The p-norm of the difference.",
     .infer = dist_infer,
@@ -170,14 +180,15 @@ const cfx_op cfx_op__dist = {
 
 static cfx_value linalg_vecdot_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value product = CFX_CALL(s, "torch.mul", IN(0), IN(1));
-    return CFX_CALL(s, "torch.sum", product, cfx_tuple(s, IN(2)));
+    cfx_value product = CFX_CALL(s, "torch.mul", IN(X), IN(Y));
+    return CFX_CALL(s, "torch.sum", product, cfx_tuple(s, IN(DIM)));
 }
 
 CFX_COMPOSITE(linalg_vecdot)
 
 const cfx_op cfx_op__linalg_vecdot = {
     .schema = "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor",
+    .params = params,
     .aliases = "torch.linalg.vecdot aten.linalg_vecdot.default",
     .doc = "The products of vectors along an axis.",
     .infer = linalg_vecdot_infer,
@@ -187,13 +198,14 @@ const cfx_op cfx_op__linalg_vecdot = {
 
 static cfx_value msort_build(cfx_scope *s, const cfx_call *call)
 {
-    return cfx_nth(s, CFX_CALL(s, "torch.sort", IN(0), cfx_int(0)), 0);
+    return cfx_nth(s, CFX_CALL(s, "torch.sort", IN(SELF), cfx_int(0)), 0);
 }
 
 CFX_COMPOSITE(msort)
 
 const cfx_op cfx_op__msort = {
     .schema = "msort(Tensor self) -> Tensor",
+    .params = params,
     .aliases = "torch.msort Tensor.msort aten.msort.default",
     .doc = "The elements sorted along the first axis.",
     .infer = msort_infer,
@@ -203,9 +215,9 @@ const cfx_op cfx_op__msort = {
 
 static cfx_value softmin_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value x = CFX_CALL(s, "torch.neg", IN(0));
-    cfx_value dtype[] = {cfx_str(s, "dtype"), IN(2)};
-    return cfx_call_function(s, "torch.softmax", (cfx_value[]){x, IN(1)}, 2,
+    cfx_value x = CFX_CALL(s, "torch.neg", IN(SELF));
+    cfx_value dtype[] = {cfx_str(s, "dtype"), IN(DTYPE)};
+    return cfx_call_function(s, "torch.softmax", (cfx_value[]){x, IN(DIM)}, 2,
                              dtype, 1);
 }
 
@@ -214,6 +226,7 @@ CFX_COMPOSITE(softmin)
 const cfx_op cfx_op__softmin = {
     .schema = "softmin(Tensor input, int dim, ScalarType? dtype=None) -> "
               "Tensor",
+    .params = params,
     .variants = (const cfx_variant[]){
         {"torch.nn.functional.softmin(Tensor input, int dim, int "
          "_stacklevel=3, ScalarType? dtype=None) -> Tensor", NULL},

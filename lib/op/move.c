@@ -8,6 +8,9 @@
 #include "op/infer.h"
 #include "op/view.h"
 
+CFX_PARAMS(params, SELF, DIMS, K, SHIFTS, UPSCALE_FACTOR, DOWNSCALE_FACTOR,
+           GROUPS);
+
 /* ---- flip ---- */
 
 /* The same axis from its end. */
@@ -23,12 +26,12 @@ static void turn_axis(cfx_view *v, int axis)
 
 static cfx_status axes_of(cfx_call *call, uint32_t *mask)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int code = call->op->code;
     *mask = 0;
     if (!code)
-        return cfx_call_len(call, 1)
-                   ? cfx_infer_axes(call, 1, x->rank, mask) : CFX_OK;
+        return cfx_call_len(call, DIMS)
+                   ? cfx_infer_axes(call, DIMS, x->rank, mask) : CFX_OK;
     if (x->rank < code)
         return cfx_call_fail(call, CFX_ESHAPE, "Input must be >= %d-d.", code);
     *mask = code == 1 ? 1 : 2;
@@ -37,7 +40,7 @@ static cfx_status axes_of(cfx_call *call, uint32_t *mask)
 
 static cfx_status flip_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     uint32_t mask;
     cfx_status st = axes_of(call, &mask);
     return st ? st : cfx_infer_like(call, x, (cfx_dtype)x->dtype);
@@ -45,7 +48,7 @@ static cfx_status flip_infer(cfx_call *call)
 
 static cfx_status flip_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     uint32_t mask;
     cfx_view to, from;
     cfx_status st = axes_of(call, &mask);
@@ -62,6 +65,7 @@ static cfx_status flip_run(cfx_call *call)
 
 const cfx_op cfx_op__flip = {
     .schema = "flip(Tensor self, int[] dims) -> Tensor",
+    .params = params,
     .aliases = "torch.flip Tensor.flip aten.flip.default",
     .doc = "The elements of some axes in reverse order.",
     .infer = flip_infer,
@@ -71,6 +75,7 @@ const cfx_op cfx_op__flip = {
 #define FLIP(name, axis_, doc_)                                               \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self) -> Tensor",                            \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .code = axis_ + 1,                                                    \
@@ -85,18 +90,19 @@ FLIP(fliplr, 1, "The second axis in reverse order.")
 
 static cfx_status rot90_plan(cfx_call *call, int *turns, int *a, int *b)
 {
-    int rank = cfx_call_tensor(call, 0)->rank;
-    int64_t k = cfx_call_int(call, 1);
-    if (cfx_call_len(call, 2) != 2)
+    int rank = cfx_call_tensor(call, SELF)->rank;
+    int64_t k = cfx_call_int(call, K);
+    if (cfx_call_len(call, DIMS) != 2)
         return cfx_call_fail(call, CFX_EINVAL, "expected total rotation dims "
-                             "== 2, but got dims = %d", cfx_call_len(call, 2));
+                             "== 2, but got dims = %d",
+                             cfx_call_len(call, DIMS));
     if (rank < 2)
         return cfx_call_fail(call, CFX_ESHAPE, "expected total dims >= 2, but "
                              "got total dims = %d", rank);
-    cfx_status st = cfx_call_axis(call, cfx_call_item(call, 2, 0).u.i, rank,
+    cfx_status st = cfx_call_axis(call, cfx_call_item(call, DIMS, 0).u.i, rank,
                                   a);
     if (!st)
-        st = cfx_call_axis(call, cfx_call_item(call, 2, 1).u.i, rank, b);
+        st = cfx_call_axis(call, cfx_call_item(call, DIMS, 1).u.i, rank, b);
     if (!st && *a == *b)
         st = cfx_call_fail(call, CFX_EINVAL, "expected rotation dims to be "
                            "different, but got dim0 = %d and dim1 = %d", *a,
@@ -108,7 +114,7 @@ static cfx_status rot90_plan(cfx_call *call, int *turns, int *a, int *b)
 /* Quarter turns keep the strides of what was transposed after the flip. */
 static cfx_status rot90_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int turns, a, b;
     cfx_view v;
     cfx_status st = rot90_plan(call, &turns, &a, &b);
@@ -128,7 +134,7 @@ static cfx_status rot90_infer(cfx_call *call)
 
 static cfx_status rot90_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int turns, a, b;
     cfx_view to, from;
     cfx_status st = rot90_plan(call, &turns, &a, &b);
@@ -148,6 +154,7 @@ static cfx_status rot90_run(cfx_call *call)
 
 const cfx_op cfx_op__rot90 = {
     .schema = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor",
+    .params = params,
     .aliases = "torch.rot90 Tensor.rot90 aten.rot90.default",
     .doc = "Turned by quarters in the plane of two axes.",
     .infer = rot90_infer,
@@ -158,8 +165,9 @@ const cfx_op cfx_op__rot90 = {
 
 static cfx_status roll_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int shifts = cfx_call_len(call, 1), dims = cfx_call_len(call, 2), axis;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int shifts = cfx_call_len(call, SHIFTS);
+    int dims = cfx_call_len(call, DIMS), axis;
     cfx_view v;
     cfx_status st = CFX_OK;
     if (!shifts)
@@ -168,11 +176,11 @@ static cfx_status roll_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL, "shifts and dimensions must "
                              "align. shifts: %d, dims:%d", shifts, dims);
     for (int i = 0; !st && i < dims; i++)
-        st = x->rank ? cfx_call_axis(call, cfx_call_item(call, 2, i).u.i,
+        st = x->rank ? cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i,
                                      x->rank, &axis)
              : cfx_call_fail(call, CFX_EINVAL, "Dimension specified as %lld "
                              "but tensor has no dimensions",
-                             (long long)cfx_call_item(call, 2, i).u.i);
+                             (long long)cfx_call_item(call, DIMS, i).u.i);
     if (st)
         return st;
     cfx_view_begin(&v, x);
@@ -180,8 +188,8 @@ static cfx_status roll_infer(cfx_call *call)
                             CFX_CONTIGUOUS_FORMAT;
     /* Two parts are joined, of which nothing may be left of one. */
     for (int i = 0; last && i < dims; i++) {
-        cfx_call_axis(call, cfx_call_item(call, 2, i).u.i, x->rank, &axis);
-        last = !cfx_dim_is(cfx_dim_mod(call->env, cfx_call_dim(call, 1, i),
+        cfx_call_axis(call, cfx_call_item(call, DIMS, i).u.i, x->rank, &axis);
+        last = !cfx_dim_is(cfx_dim_mod(call->env, cfx_call_dim(call, SHIFTS, i),
                                        x->shape[axis]), 0);
     }
     return cfx_view_out_format(call, (cfx_dtype)x->dtype, x->rank, x->shape,
@@ -191,14 +199,14 @@ static cfx_status roll_infer(cfx_call *call)
 /* How far each axis is moved, from 0 to its extent. */
 static void shifts_of(const cfx_call *call, const cfx_view *v, int64_t *shift)
 {
-    int dims = cfx_call_len(call, 2);
+    int dims = cfx_call_len(call, DIMS);
     for (int i = 0; i < v->rank; i++)
         shift[i] = 0;
-    for (int i = 0; i < cfx_call_len(call, 1); i++) {
-        int64_t axis = dims ? cfx_call_item(call, 2, i).u.i : 0;
+    for (int i = 0; i < cfx_call_len(call, SHIFTS); i++) {
+        int64_t axis = dims ? cfx_call_item(call, DIMS, i).u.i : 0;
         axis = axis < 0 ? axis + v->rank : axis;
         int64_t n = cfx_dim_value(v->shape[axis]);
-        int64_t by = cfx_call_item(call, 1, i).u.i % n;
+        int64_t by = cfx_call_item(call, SHIFTS, i).u.i % n;
         shift[axis] = (shift[axis] + by + n) % n;
     }
 }
@@ -237,11 +245,11 @@ static void roll_parts(cfx_call *call, const cfx_tensor *x,
 
 static cfx_status roll_run(cfx_call *call)
 {
-    cfx_tensor *x = cfx_call_tensor(call, 0), *flat = NULL;
+    cfx_tensor *x = cfx_call_tensor(call, SELF), *flat = NULL;
     cfx_view to, from;
     if (!cfx_tensor_numel(x))
         return CFX_OK;
-    if (!cfx_call_len(call, 2)) {
+    if (!cfx_call_len(call, DIMS)) {
         cfx_status st = cfx_tensor_contiguous(&flat, x, call->err);
         if (st)
             return st;
@@ -261,6 +269,7 @@ static cfx_status roll_run(cfx_call *call)
 
 const cfx_op cfx_op__roll = {
     .schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+    .params = params,
     .aliases = "torch.roll Tensor.roll aten.roll.default",
     .doc = "The elements of some axes moved on, around the end.",
     .infer = roll_infer,
@@ -286,7 +295,7 @@ static bool divides(const cfx_call *call, cfx_dim by, cfx_dim n)
 /* The shape of the result; the strides that the input suggests. */
 static cfx_status pixels_out(cfx_call *call, const cfx_dim *shape)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim stride[CFX_MAX_RANK];
     cfx_view v;
     cfx_view_begin(&v, x);
@@ -296,11 +305,17 @@ static cfx_status pixels_out(cfx_call *call, const cfx_dim *shape)
                                 stride);
 }
 
+static int64_t factor_of(const cfx_call *call)
+{
+    return cfx_call_int(call, call->op->code == SHUFFLE ? UPSCALE_FACTOR
+                                                        : DOWNSCALE_FACTOR);
+}
+
 static cfx_status pixels_infer(cfx_call *call)
 {
     cfx_shape_env *env = call->env;
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    int64_t factor = cfx_call_int(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int64_t factor = factor_of(call);
     cfx_dim shape[CFX_MAX_RANK];
     if (x->rank < 3)
         return cfx_call_fail(call, CFX_ESHAPE, "expects input to have at least "
@@ -362,11 +377,11 @@ static cfx_status split_pixels(cfx_call *call, const cfx_tensor *deep,
 
 static cfx_status pixels_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
     bool shuffle = call->op->code == SHUFFLE;
     cfx_view d, w;
     cfx_status st = split_pixels(call, shuffle ? x : y, shuffle ? y : x,
-                                 cfx_call_int(call, 1), &d, &w);
+                                 factor_of(call), &d, &w);
     if (!st)
         cfx_view_assign(call->ctx, y, shuffle ? &w : &d, x, shuffle ? &d : &w);
     return st;
@@ -374,6 +389,7 @@ static cfx_status pixels_run(cfx_call *call)
 
 const cfx_op cfx_op__pixel_shuffle = {
     .schema = "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor",
+    .params = params,
     .aliases = "torch.pixel_shuffle torch.nn.functional.pixel_shuffle "
                "aten.pixel_shuffle.default",
     .doc = "Channels laid out as squares of pixels.",
@@ -384,6 +400,7 @@ const cfx_op cfx_op__pixel_shuffle = {
 
 const cfx_op cfx_op__pixel_unshuffle = {
     .schema = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor",
+    .params = params,
     .aliases = "torch.pixel_unshuffle torch.nn.functional.pixel_unshuffle "
                "aten.pixel_unshuffle.default",
     .doc = "Squares of pixels gathered in channels.",
@@ -394,8 +411,8 @@ const cfx_op cfx_op__pixel_unshuffle = {
 
 static cfx_status channel_shuffle_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    cfx_dim groups = cfx_value_dim(call->in[1]);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_dim groups = cfx_value_dim(cfx_call_value(call, GROUPS));
     char text[64];
     if (x->rank < 3)
         return cfx_call_fail(call, CFX_ESHAPE, "expects input with > 2 dims, "
@@ -412,8 +429,8 @@ static cfx_status channel_shuffle_infer(cfx_call *call)
 /* (N, g, C/g, ...) to (N, C/g, g, ...). */
 static cfx_status channel_shuffle_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0];
-    int64_t groups = cfx_call_int(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
+    int64_t groups = cfx_call_int(call, GROUPS);
     cfx_dim g = cfx_dim_int(groups);
     cfx_dim each = cfx_dim_floordiv(NULL, x->shape[1], g);
     cfx_view to, from;
@@ -436,6 +453,7 @@ static cfx_status channel_shuffle_run(cfx_call *call)
 
 const cfx_op cfx_op__channel_shuffle = {
     .schema = "channel_shuffle(Tensor self, SymInt groups) -> Tensor",
+    .params = params,
     .aliases = "torch.channel_shuffle torch.nn.functional.channel_shuffle "
                "torch.native_channel_shuffle aten.channel_shuffle.default "
                "aten.native_channel_shuffle.default",

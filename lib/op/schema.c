@@ -441,8 +441,8 @@ static const char *next_name(const char *at, char *buf, size_t size)
     return n ? at : NULL;
 }
 
-/* The parameter that has a name but for capitals, or that a keyword of that name
- * is for; or -1. */
+/* The parameter that has a name but for capitals, or that a keyword of that
+ * name is for; or -1. */
 static int find_lower(const cfx_schema *s, const char *name)
 {
     for (int k = 0; k < s->nparams; k++) {

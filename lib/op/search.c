@@ -12,32 +12,33 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-enum { SORTED, VALUES, OUT_INT32, RIGHT, SIDE, SORTER };
+CFX_PARAMS(params, SORTED_SEQUENCE, BOUNDARIES, INPUT, OUT_INT32, RIGHT, SIDE,
+           SORTER);
 
 static bool is_bucketize(const cfx_call *call)
 {
     return call->op->code;
 }
 
-/* bucketize has its arguments the other way round. */
 static cfx_value sorted_arg(const cfx_call *call)
 {
-    return call->in[is_bucketize(call) ? VALUES : SORTED];
+    return cfx_call_value(call, is_bucketize(call) ? BOUNDARIES
+                                                   : SORTED_SEQUENCE);
 }
 
 static cfx_value values_arg(const cfx_call *call)
 {
-    return call->in[is_bucketize(call) ? SORTED : VALUES];
+    return cfx_call_value(call, INPUT);
 }
 
 static const cfx_tensor *sorter_of(const cfx_call *call)
 {
-    return is_bucketize(call) ? NULL : cfx_call_tensor(call, SORTER);
+    return cfx_call_tensor(call, SORTER);
 }
 
 static cfx_status wants_right(cfx_call *call, bool *right)
 {
-    const char *side = is_bucketize(call) ? NULL : cfx_call_str(call, SIDE);
+    const char *side = cfx_call_str(call, SIDE);
     *right = cfx_call_bool(call, RIGHT);
     if (!side)
         return CFX_OK;
@@ -206,6 +207,7 @@ const cfx_op cfx_op__searchsorted = {
     .schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor input, *, "
               "bool out_int32=False, bool right=False, str? side=None, "
               "Tensor? sorter=None) -> Tensor",
+    .params = params,
     .aliases = "torch.searchsorted aten.searchsorted.Tensor "
                "aten.searchsorted.Scalar",
     .doc = "The places where numbers would go among sorted ones.",
@@ -218,6 +220,7 @@ const cfx_op cfx_op__searchsorted = {
 const cfx_op cfx_op__bucketize = {
     .schema = "bucketize.Tensor(Tensor input, Tensor boundaries, *, bool "
               "out_int32=False, bool right=False) -> Tensor",
+    .params = params,
     .aliases = "torch.bucketize aten.bucketize.Tensor aten.bucketize.Scalar",
     .doc = "The intervals between boundaries that numbers fall in.",
     .flags = CFX_OP_NUMBERS,

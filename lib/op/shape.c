@@ -10,6 +10,8 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
+CFX_PARAMS(params, SELF, SIZE, SHAPE, START_DIM, END_DIM, OTHER, DIM, SIZES);
+
 /* ---- Which strides a view would have ---- */
 
 /* Strides of new axes are found from the last one on; `at` is the next. Where
@@ -182,21 +184,21 @@ cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,
  * where symbols do not tell. */
 static cfx_status view_or_copy(cfx_call *call, int rank, const cfx_dim *shape)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim stride[CFX_MAX_RANK];
     if (cfx_infer_view(call->env, x, rank, shape, stride, false) ==
         CFX_A_VIEW)
-        return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
+        return cfx_call_out_view(call, SELF, rank, shape, stride, x->offset);
     return cfx_call_out(call, (cfx_dtype)x->dtype, rank, shape);
 }
 
 static cfx_status view_only(cfx_call *call, int rank, const cfx_dim *shape)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim stride[CFX_MAX_RANK];
     switch (cfx_infer_view(call->env, x, rank, shape, stride, true)) {
     case CFX_A_VIEW:
-        return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
+        return cfx_call_out_view(call, SELF, rank, shape, stride, x->offset);
     case CFX_VIEW_UNKNOWN:
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "whether the size is "
                              "compatible with the strides depends on symbols; "
@@ -213,7 +215,7 @@ static cfx_status view_only(cfx_call *call, int rank, const cfx_dim *shape)
 /* Copy in the order of the elements, unless the result is a view. */
 static cfx_status reshape_run(cfx_call *call)
 {
-    cfx_tensor *x = cfx_call_tensor(call, 0), *y = call->out[0], *flat;
+    cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0], *flat;
     cfx_dim stride[CFX_MAX_RANK];
     if (call->alias[0])
         return CFX_OK;
@@ -232,11 +234,11 @@ static cfx_status reshape_run(cfx_call *call)
 
 static cfx_status reshape_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK];
     int rank;
     cfx_dim numel = cfx_infer_numel(call->env, x->rank, x->shape);
-    cfx_status st = cfx_infer_size(call, 1, numel, &rank, shape);
+    cfx_status st = cfx_infer_size(call, SHAPE, numel, &rank, shape);
     return st ? st : view_or_copy(call, rank, shape);
 }
 
@@ -244,14 +246,15 @@ static cfx_status view_infer(cfx_call *call)
 {
     cfx_dim shape[CFX_MAX_RANK];
     int rank;
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim numel = cfx_infer_numel(call->env, x->rank, x->shape);
-    cfx_status st = cfx_infer_size(call, 1, numel, &rank, shape);
+    cfx_status st = cfx_infer_size(call, SIZE, numel, &rank, shape);
     return st ? st : view_only(call, rank, shape);
 }
 
 const cfx_op cfx_op__view = {
     .schema = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+    .params = params,
     .aliases = "Tensor.view aten.view.default aten._unsafe_view.default",
     .doc = "The same memory in another shape.",
     .infer = view_infer,
@@ -259,6 +262,7 @@ const cfx_op cfx_op__view = {
 
 const cfx_op cfx_op__reshape = {
     .schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.reshape Tensor.reshape aten.reshape.default",
     .doc = "The same elements in another shape: a view, or a copy.",
     .infer = reshape_infer,
@@ -269,19 +273,20 @@ const cfx_op cfx_op__reshape = {
 
 static cfx_status flatten_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim shape[CFX_MAX_RANK], n = cfx_dim_int(1);
     int from, to, rank = 0;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &from);
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, START_DIM), x->rank,
+                                  &from);
     if (!st)
-        st = cfx_call_axis(call, cfx_call_int(call, 2), x->rank, &to);
+        st = cfx_call_axis(call, cfx_call_int(call, END_DIM), x->rank, &to);
     if (st)
         return st;
     if (from > to)
         return cfx_call_fail(call, CFX_EINVAL, "flatten() has invalid args: "
                              "start_dim cannot come after end_dim");
     if (x->rank && from == to)
-        return cfx_call_out_same(call, 0);
+        return cfx_call_out_same(call, SELF);
     for (int i = 0; i < from; i++)
         shape[rank++] = x->shape[i];
     for (int i = from; i <= to && i < x->rank; i++)
@@ -295,6 +300,7 @@ static cfx_status flatten_infer(cfx_call *call)
 const cfx_op cfx_op__flatten = {
     .schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int "
               "end_dim=-1) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.flatten Tensor.flatten aten.flatten.using_ints",
     .doc = "Join axes start_dim to end_dim into one.",
     .infer = flatten_infer,
@@ -306,8 +312,8 @@ const cfx_op cfx_op__flatten = {
 static cfx_status check_numel(cfx_call *call)
 {
     cfx_shape_env *env = call->env;
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
-    const cfx_tensor *like = cfx_call_tensor(call, 1);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    const cfx_tensor *like = cfx_call_tensor(call, OTHER);
     cfx_dim numel = cfx_infer_numel(env, x->rank, x->shape);
     return cfx_dim_eq(env, numel, cfx_infer_numel(env, like->rank,
                                                   like->shape))
@@ -316,20 +322,21 @@ static cfx_status check_numel(cfx_call *call)
 
 static cfx_status reshape_as_infer(cfx_call *call)
 {
-    const cfx_tensor *like = cfx_call_tensor(call, 1);
+    const cfx_tensor *like = cfx_call_tensor(call, OTHER);
     cfx_status st = check_numel(call);
     return st ? st : view_or_copy(call, like->rank, like->shape);
 }
 
 static cfx_status view_as_infer(cfx_call *call)
 {
-    const cfx_tensor *like = cfx_call_tensor(call, 1);
+    const cfx_tensor *like = cfx_call_tensor(call, OTHER);
     cfx_status st = check_numel(call);
     return st ? st : view_only(call, like->rank, like->shape);
 }
 
 const cfx_op cfx_op__reshape_as = {
     .schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    .params = params,
     .aliases = "Tensor.reshape_as aten.reshape_as.default",
     .doc = "The same elements in the shape of another tensor.",
     .infer = reshape_as_infer,
@@ -339,6 +346,7 @@ const cfx_op cfx_op__reshape_as = {
 
 const cfx_op cfx_op__view_as = {
     .schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)",
+    .params = params,
     .aliases = "Tensor.view_as aten.view_as.default",
     .doc = "The same memory in the shape of another tensor.",
     .infer = view_as_infer,
@@ -348,16 +356,17 @@ const cfx_op cfx_op__view_as = {
 
 static cfx_status ravel_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
     cfx_dim one = cfx_dim_int(1);
     if (cfx_tensor_is_contiguous(x))
-        return cfx_call_out_view(call, 0, 1, &n, &one, x->offset);
+        return cfx_call_out_view(call, SELF, 1, &n, &one, x->offset);
     return cfx_call_out(call, (cfx_dtype)x->dtype, 1, &n);
 }
 
 const cfx_op cfx_op__ravel = {
     .schema = "ravel(Tensor(a) self) -> Tensor(a)",
+    .params = params,
     .aliases = "torch.ravel Tensor.ravel aten.ravel.default",
     .doc = "All elements as one axis, contiguous.",
     .infer = ravel_infer,
@@ -369,7 +378,7 @@ const cfx_op cfx_op__ravel = {
 static void split_strides(cfx_call *call, int axis, int n, cfx_dim *stride,
                           const cfx_dim *shape)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim own[CFX_MAX_RANK], step = cfx_dim_int(1);
     if (cfx_infer_view(call->env, x, x->rank, x->shape, own, false) !=
         CFX_A_VIEW)
@@ -389,14 +398,15 @@ static void split_strides(cfx_call *call, int axis, int n, cfx_dim *stride,
 
 static cfx_status unflatten_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_dim part[CFX_MAX_RANK], shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
     int axis, n = 0, rank = 0;
-    cfx_status st = cfx_call_axis(call, cfx_call_int(call, 1), x->rank, &axis);
-    if (!st && !cfx_call_len(call, 2))
+    cfx_status st = cfx_call_axis(call, cfx_call_int(call, DIM), x->rank,
+                                  &axis);
+    if (!st && !cfx_call_len(call, SIZES))
         st = cfx_call_fail(call, CFX_EINVAL, "sizes must be non-empty");
     if (!st)
-        st = cfx_infer_size(call, 2, x->rank ? x->shape[axis]
+        st = cfx_infer_size(call, SIZES, x->rank ? x->shape[axis]
                                              : cfx_dim_int(1), &n, part);
     if (st)
         return st;
@@ -412,12 +422,13 @@ static cfx_status unflatten_infer(cfx_call *call)
     if (cfx_infer_view(call->env, x, rank, shape, stride, false) !=
         CFX_A_VIEW)
         split_strides(call, axis, n, stride, shape);
-    return cfx_call_out_view(call, 0, rank, shape, stride, x->offset);
+    return cfx_call_out_view(call, SELF, rank, shape, stride, x->offset);
 }
 
 const cfx_op cfx_op__unflatten = {
     .schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) "
               "-> Tensor(a)",
+    .params = params,
     .aliases = "torch.unflatten Tensor.unflatten aten.unflatten.int",
     .doc = "One axis as several.",
     .infer = unflatten_infer,

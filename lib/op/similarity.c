@@ -8,7 +8,9 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
-#define IN(k) call->in[k]
+CFX_PARAMS(params, SELF, P, DIM, EPS, X1, X2, KEEPDIM);
+
+#define IN(k) cfx_call_value(call, k)
 
 /* x.norm(p, dim, keepdim=True), at least eps. */
 static cfx_value length(cfx_scope *s, cfx_value x, cfx_value p, cfx_value dim,
@@ -21,18 +23,18 @@ static cfx_value length(cfx_scope *s, cfx_value x, cfx_value p, cfx_value dim,
 
 static cfx_value normalize_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value n = length(s, IN(0), IN(1), IN(2), IN(3));
-    return CFX_CALL(s, "torch.div", IN(0), n);
+    cfx_value n = length(s, IN(SELF), IN(P), IN(DIM), IN(EPS));
+    return CFX_CALL(s, "torch.div", IN(SELF), n);
 }
 
 static cfx_value cosine_similarity_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value dim = IN(2), x[2];
-    cfx_value pair = CFX_CALL(s, "torch.broadcast_tensors", IN(0), IN(1));
+    cfx_value dim = IN(DIM), x[2];
+    cfx_value pair = CFX_CALL(s, "torch.broadcast_tensors", IN(X1), IN(X2));
     for (int i = 0; i < 2; i++) {
         x[i] = cfx_nth(s, pair, i);
         x[i] = CFX_CALL(s, "torch.div", x[i],
-                        length(s, x[i], cfx_num(2), dim, IN(3)));
+                        length(s, x[i], cfx_num(2), dim, IN(EPS)));
     }
     cfx_value both = CFX_CALL(s, "torch.mul", x[0], x[1]);
     return CFX_CALL(s, "torch.sum", both, cfx_tuple(s, dim));
@@ -40,10 +42,10 @@ static cfx_value cosine_similarity_build(cfx_scope *s, const cfx_call *call)
 
 static cfx_value pairwise_distance_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value d = CFX_CALL(s, "torch.sub", IN(0), IN(1));
-    d = CFX_CALL(s, "torch.add", d, IN(3));
-    return CFX_CALL(s, "torch.norm", d, IN(2), cfx_tuple(s, cfx_int(-1)),
-                    IN(4));
+    cfx_value d = CFX_CALL(s, "torch.sub", IN(X1), IN(X2));
+    d = CFX_CALL(s, "torch.add", d, IN(EPS));
+    return CFX_CALL(s, "torch.norm", d, IN(P), cfx_tuple(s, cfx_int(-1)),
+                    IN(KEEPDIM));
 }
 
 CFX_COMPOSITE(normalize)
@@ -53,6 +55,7 @@ CFX_COMPOSITE(pairwise_distance)
 const cfx_op cfx_op__normalize = {
     .schema = "normalize(Tensor input, float p=2.0, any dim=1, float "
               "eps=1e-12) -> Tensor",
+    .params = params,
     .aliases = "torch.nn.functional.normalize",
     .doc = "Vectors along an axis, divided by their length.",
     .infer = normalize_infer,
@@ -63,6 +66,7 @@ const cfx_op cfx_op__normalize = {
 const cfx_op cfx_op__cosine_similarity = {
     .schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float "
               "eps=1e-08) -> Tensor",
+    .params = params,
     .aliases = "torch.cosine_similarity "
                "torch.nn.functional.cosine_similarity "
                "aten.cosine_similarity.default",
@@ -75,6 +79,7 @@ const cfx_op cfx_op__cosine_similarity = {
 const cfx_op cfx_op__pairwise_distance = {
     .schema = "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float "
               "eps=1e-06, bool keepdim=False) -> Tensor",
+    .params = params,
     .aliases = "torch.pairwise_distance "
                "torch.nn.functional.pairwise_distance "
                "aten.pairwise_distance.default",

@@ -8,6 +8,9 @@
 #include "op/infer.h"
 #include "op/view.h"
 
+CFX_PARAMS(params, SELF, SPLIT_SIZE, SPLIT_SIZES, CHUNKS, INDICES, SECTIONS,
+           DIM);
+
 /* ---- A list of views that grows ---- */
 
 struct parts {
@@ -51,7 +54,7 @@ static cfx_status add_range(struct parts *p, int axis, cfx_dim from,
 {
     cfx_shape_env *env = p->call->env;
     cfx_view v;
-    cfx_view_begin(&v, cfx_call_tensor(p->call, 0));
+    cfx_view_begin(&v, cfx_call_tensor(p->call, SELF));
     v.shape[axis] = length;
     v.offset = cfx_dim_add(env, v.offset,
                            cfx_dim_mul(env, from, v.stride[axis]));
@@ -60,7 +63,7 @@ static cfx_status add_range(struct parts *p, int axis, cfx_dim from,
 
 static cfx_status find_axis(cfx_call *call, int64_t dim, int *axis)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     if (!x->rank)
         return cfx_call_fail(call, CFX_EINVAL,
                              "expects at least a 1-dimensional tensor");
@@ -87,7 +90,7 @@ static cfx_status split_by(cfx_call *call, int axis, cfx_dim size,
                            int64_t count)
 {
     cfx_shape_env *env = call->env;
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis], from = cfx_dim_int(0);
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis], from = cfx_dim_int(0);
     struct parts p;
     cfx_status st = begin_parts(&p, call, count);
     if (st)
@@ -136,7 +139,7 @@ static cfx_status guard_parts(cfx_call *call, cfx_dim n, cfx_dim size,
 static cfx_status split_evenly(cfx_call *call, int axis, cfx_dim size)
 {
     int64_t count = 1;
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     cfx_dim parts = count_parts(call, n, size);
     cfx_status st = cfx_dim_is_int(parts)
                         ? need_int(call, parts, &count)
@@ -146,12 +149,13 @@ static cfx_status split_evenly(cfx_call *call, int axis, cfx_dim size)
 
 static cfx_status split_infer(cfx_call *call)
 {
-    cfx_dim size = cfx_value_dim(call->in[1]), zero = cfx_dim_int(0);
+    cfx_dim size = cfx_value_dim(cfx_call_value(call, SPLIT_SIZE));
+    cfx_dim zero = cfx_dim_int(0);
     int axis;
-    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
     if (st)
         return st;
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     if (!cfx_dim_le(call->env, zero, size))
         return cfx_call_fail(call, CFX_EINVAL,
                              "expects split_size be non-negative");
@@ -165,15 +169,17 @@ static cfx_status split_sizes_infer(cfx_call *call)
 {
     cfx_shape_env *env = call->env;
     cfx_dim from = cfx_dim_int(0);
-    int axis, count = cfx_call_len(call, 1);
+    int sizes = cfx_call_place(call, SPLIT_SIZES) >= 0 ? SPLIT_SIZES
+                                                       : SPLIT_SIZE;
+    int axis, count = cfx_call_len(call, sizes);
     struct parts p;
-    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
     if (!st)
         st = begin_parts(&p, call, count);
     if (st)
         return st;
     for (int i = 0; !st && i < count; i++) {
-        cfx_dim size = cfx_call_dim(call, 1, i);
+        cfx_dim size = cfx_call_dim(call, sizes, i);
         if (!cfx_dim_le(env, cfx_dim_int(0), size)) {
             st = cfx_call_fail(call, CFX_EINVAL, "split_with_sizes expects "
                                "split_sizes have only non-negative entries");
@@ -181,14 +187,14 @@ static cfx_status split_sizes_infer(cfx_call *call)
         }
         from = cfx_dim_add(env, from, size);
     }
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     if (!st && !cfx_dim_eq(env, from, n))
         st = cfx_call_fail(call, CFX_EINVAL, "split_with_sizes expects "
                            "split_sizes to sum exactly to the extent of the "
                            "dimension");
     from = cfx_dim_int(0);
     for (int i = 0; !st && i < count; i++) {
-        cfx_dim size = cfx_call_dim(call, 1, i);
+        cfx_dim size = cfx_call_dim(call, sizes, i);
         st = add_range(&p, axis, from, size);
         from = cfx_dim_add(env, from, size);
     }
@@ -198,6 +204,7 @@ static cfx_status split_sizes_infer(cfx_call *call)
 const cfx_op cfx_op__split_with_sizes = {
     .schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
               "int dim=0) -> Tensor(a)[]",
+    .params = params,
     .aliases = "torch.split_with_sizes Tensor.split_with_sizes "
                "aten.split_with_sizes.default",
     .doc = "Parts of the given extents.",
@@ -207,6 +214,7 @@ const cfx_op cfx_op__split_with_sizes = {
 static const cfx_op split_sizes = {
     .schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int "
               "dim=0) -> Tensor(a)[]",
+    .params = params,
     .aliases = "torch.split Tensor.split aten.split.sizes",
     .doc = "Parts of the given extents.",
     .infer = split_sizes_infer,
@@ -215,6 +223,7 @@ static const cfx_op split_sizes = {
 const cfx_op cfx_op__split = {
     .schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int "
               "dim=0) -> Tensor(a)[]",
+    .params = params,
     .aliases = "torch.split Tensor.split aten.split.Tensor",
     .doc = "Parts of one extent, the last one smaller.",
     .infer = split_infer,
@@ -279,16 +288,16 @@ static cfx_status choose_chunks(cfx_call *call, cfx_dim n, cfx_dim size,
 static cfx_status chunk_infer(cfx_call *call)
 {
     cfx_shape_env *env = call->env;
-    int64_t chunks = cfx_call_int(call, 1), count = 0;
+    int64_t chunks = cfx_call_int(call, CHUNKS), count = 0;
     int axis;
     struct parts p;
-    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
     if (st)
         return st;
     if (chunks < 1)
         return cfx_call_fail(call, CFX_EINVAL, "expects `chunks` to be greater "
                              "than 0, got: %lld", (long long)chunks);
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     cfx_dim size = cfx_dim_ceildiv(env, n, cfx_dim_int(chunks));
     if (!cfx_dim_is(n, 0)) {
         st = choose_chunks(call, n, size, chunks, &count);
@@ -305,6 +314,7 @@ static cfx_status chunk_infer(cfx_call *call)
 const cfx_op cfx_op__chunk = {
     .schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) "
               "-> Tensor(a)[]",
+    .params = params,
     .aliases = "torch.chunk Tensor.chunk aten.chunk.default",
     .doc = "So many parts, or fewer, the last one smaller.",
     .infer = chunk_infer,
@@ -320,7 +330,7 @@ static cfx_status split_sections(cfx_call *call, int axis, int64_t sections)
     if (sections < 1)
         return cfx_call_fail(call, CFX_EINVAL, "number of sections must be "
                              "larger than 0, got %lld", (long long)sections);
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     cfx_dim by = cfx_dim_int(sections), one = cfx_dim_int(1);
     cfx_dim size = cfx_dim_floordiv(env, n, by), more = cfx_dim_mod(env, n,
                                                                     by);
@@ -352,7 +362,7 @@ static cfx_status split_at(cfx_call *call, int axis, int count,
     for (int i = 0; !st && i <= count; i++) {
         cfx_view v;
         cfx_value to = i < count ? place[i] : cfx_none();
-        cfx_view_begin(&v, cfx_call_tensor(call, 0));
+        cfx_view_begin(&v, cfx_call_tensor(call, SELF));
         st = cfx_view_slice(call, &v, axis, from, to, cfx_none());
         if (!st)
             st = add_part(&p, &v);
@@ -365,18 +375,19 @@ static cfx_status sections_infer(cfx_call *call)
 {
     int axis;
     int64_t sections = 0;
-    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
+    cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
     if (!st)
-        st = need_int(call, cfx_value_dim(call->in[1]), &sections);
+        st = need_int(call, cfx_value_dim(cfx_call_value(call, SECTIONS)),
+                      &sections);
     return st ? st : split_sections(call, axis, sections);
 }
 
 static cfx_status indices_infer(cfx_call *call)
 {
     int axis;
-    cfx_status st = find_axis(call, cfx_call_int(call, 2), &axis);
-    return st ? st : split_at(call, axis, cfx_call_len(call, 1),
-                              call->in[1].u.seq->item);
+    cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
+    return st ? st : split_at(call, axis, cfx_call_len(call, INDICES),
+                              cfx_call_value(call, INDICES).u.seq->item);
 }
 
 #define TENSOR_SPLIT "torch.tensor_split Tensor.tensor_split "
@@ -384,6 +395,7 @@ static cfx_status indices_infer(cfx_call *call)
 static const cfx_op tensor_split_indices = {
     .schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, "
               "int dim=0) -> Tensor(a)[]",
+    .params = params,
     .aliases = TENSOR_SPLIT "aten.tensor_split.indices",
     .doc = "Parts that begin at the given places.",
     .infer = indices_infer,
@@ -392,6 +404,7 @@ static const cfx_op tensor_split_indices = {
 const cfx_op cfx_op__tensor_split = {
     .schema = "tensor_split.sections(Tensor(a -> *) self, SymInt sections, "
               "int dim=0) -> Tensor(a)[]",
+    .params = params,
     .aliases = TENSOR_SPLIT "aten.tensor_split.sections",
     .doc = "So many parts, the first ones larger.",
     .infer = sections_infer,
@@ -402,7 +415,7 @@ const cfx_op cfx_op__tensor_split = {
 
 static cfx_status nsplit_axis(cfx_call *call, int *axis)
 {
-    int rank = cfx_call_tensor(call, 0)->rank, need = call->op->code;
+    int rank = cfx_call_tensor(call, SELF)->rank, need = call->op->code;
     if (rank < (need == 1 ? 1 : need))
         return cfx_call_fail(call, CFX_ESHAPE, "requires a tensor with at "
                              "least %d dimension%s, but got a tensor with %d "
@@ -416,15 +429,16 @@ static cfx_status nsplit_infer(cfx_call *call)
     int axis = 0;
     int64_t sections = 0;
     cfx_shape_env *env = call->env;
-    bool listed = cfx_value_is_seq(call->in[1]);
+    int given = cfx_call_place(call, INDICES) >= 0 ? INDICES : SECTIONS;
+    bool listed = cfx_value_is_seq(cfx_call_value(call, given));
     cfx_status st = nsplit_axis(call, &axis);
     if (st)
         return st;
     if (listed)
-        return split_at(call, axis, cfx_call_len(call, 1),
-                        call->in[1].u.seq->item);
-    sections = cfx_call_int(call, 1);
-    cfx_dim n = cfx_call_tensor(call, 0)->shape[axis];
+        return split_at(call, axis, cfx_call_len(call, given),
+                        cfx_call_value(call, given).u.seq->item);
+    sections = cfx_call_int(call, given);
+    cfx_dim n = cfx_call_tensor(call, SELF)->shape[axis];
     if (sections < 1 ||
         !cfx_dim_eq(env, cfx_dim_mod(env, n, cfx_dim_int(sections)),
                     cfx_dim_int(0)))
@@ -439,6 +453,7 @@ static cfx_status nsplit_infer(cfx_call *call)
     static const cfx_op letter##split_array = {                               \
         .schema = #letter "split.array(Tensor(a -> *) self, int[] indices) "  \
                   "-> Tensor(a)[]",                                           \
+        .params = params,                                                     \
         .aliases = "torch." #letter "split Tensor." #letter "split aten."     \
                    #letter "split.array",                                     \
         .doc = doc_,                                                          \
@@ -448,6 +463,7 @@ static cfx_status nsplit_infer(cfx_call *call)
     const cfx_op cfx_op__##letter##split = {                                  \
         .schema = #letter "split.int(Tensor(a -> *) self, int sections) "     \
                   "-> Tensor(a)[]",                                           \
+        .params = params,                                                     \
         .aliases = "torch." #letter "split Tensor." #letter "split aten."     \
                    #letter "split.int",                                       \
         .doc = doc_,                                                          \
@@ -464,11 +480,11 @@ NSPLIT(d, 3, "Parts along the third axis.")
 
 static cfx_status unbind_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int axis;
     int64_t n = 0;
     struct parts p;
-    cfx_status st = find_axis(call, cfx_call_int(call, 1), &axis);
+    cfx_status st = find_axis(call, cfx_call_int(call, DIM), &axis);
     if (!st)
         st = need_int(call, x->shape[axis], &n);
     if (!st)
@@ -487,6 +503,7 @@ static cfx_status unbind_infer(cfx_call *call)
 
 const cfx_op cfx_op__unbind = {
     .schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+    .params = params,
     .aliases = "torch.unbind Tensor.unbind aten.unbind.int",
     .doc = "The elements of an axis, each by itself.",
     .infer = unbind_infer,

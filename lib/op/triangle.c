@@ -12,11 +12,14 @@
 #include "op/loop.h"
 #include "op/view.h"
 
+CFX_PARAMS(params, SELF, DIAGONAL, OFFSET, ROW, COL, DIM1, DIM2, DTYPE, LAYOUT,
+           DEVICE, PIN_MEMORY);
+
 /* ---- tril, triu ---- */
 
 static cfx_status triangle_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     if (x->rank < 2)
         return cfx_call_fail(call, CFX_ESHAPE, "input tensor must have at "
                              "least 2 dimensions");
@@ -28,8 +31,8 @@ static cfx_status triangle_run(cfx_call *call)
     const cfx_tensor *y = call->out[0];
     int64_t rows = cfx_tensor_size(y, y->rank - 2);
     int64_t cols = cfx_tensor_size(y, y->rank - 1);
-    int64_t n = cfx_tensor_numel(y), k = cfx_call_int(call, 1);
-    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    int64_t n = cfx_tensor_numel(y), k = cfx_call_int(call, DIAGONAL);
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     if (!x)
         return CFX_ENOMEM;
     /* Far from the matrix one diagonal is as good as another. */
@@ -45,6 +48,7 @@ static cfx_status triangle_run(cfx_call *call)
 #define TRIANGLE(name, code_, doc_)                                           \
     const cfx_op cfx_op__##name = {                                           \
         .schema = #name "(Tensor self, SymInt diagonal=0) -> Tensor",         \
+        .params = params,                                                     \
         .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
         .doc = doc_,                                                          \
         .flags = CFX_OP_INPLACE,                                              \
@@ -103,23 +107,23 @@ static int64_t count_lower(int64_t rows, int64_t cols, int64_t offset)
 
 static cfx_status indices_infer(cfx_call *call)
 {
-    int64_t rows = cfx_call_int(call, 0), cols = cfx_call_int(call, 1);
+    int64_t rows = cfx_call_int(call, ROW), cols = cfx_call_int(call, COL);
     cfx_status st = check_area(call, rows, cols);
     if (st)
         return st;
-    int64_t offset = near_offset(cfx_call_int(call, 2), rows, cols);
+    int64_t offset = near_offset(cfx_call_int(call, OFFSET), rows, cols);
     bool upper = call->op->code;
     int64_t count = count_lower(rows, cols, offset - upper);
     count = upper ? rows * cols - count : count;
     cfx_dim shape[] = {cfx_dim_int(2), cfx_dim_int(count)};
-    return cfx_call_out(call, cfx_call_dtype(call, 3, CFX_I64), 2, shape);
+    return cfx_call_out(call, cfx_call_dtype(call, DTYPE, CFX_I64), 2, shape);
 }
 
 static cfx_status indices_run(cfx_call *call)
 {
     const cfx_tensor *y = call->out[0];
-    int64_t rows = cfx_call_int(call, 0), cols = cfx_call_int(call, 1);
-    int64_t offset = near_offset(cfx_call_int(call, 2), rows, cols);
+    int64_t rows = cfx_call_int(call, ROW), cols = cfx_call_int(call, COL);
+    int64_t offset = near_offset(cfx_call_int(call, OFFSET), rows, cols);
     int64_t n = cfx_tensor_size(y, 1), at = 0, from, to;
     cfx_dtype type = (cfx_dtype)y->dtype;
     size_t size = cfx_dtype_size(type);
@@ -140,6 +144,7 @@ static cfx_status indices_run(cfx_call *call)
         .schema = #name "(int row, int col, int offset=0, *, ScalarType? "    \
                   "dtype=None, Layout? layout=None, Device? device=None, "    \
                   "bool? pin_memory=None) -> Tensor",                         \
+        .params = params,                                                     \
         .aliases = "torch." #name " aten." #name ".default",                  \
         .doc = doc_,                                                          \
         .code = code_,                                                        \
@@ -163,8 +168,8 @@ static cfx_status embed_out(cfx_call *call, const cfx_view *rest, int64_t n,
     int rank = rest->rank + 2, at = 0;
     for (int i = 0; i < rank; i++)
         shape[i] = i == a || i == b ? side : rest->shape[at++];
-    return cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, 0)->dtype, rank,
-                        shape);
+    cfx_dtype type = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    return cfx_call_out(call, type, rank, shape);
 }
 
 static cfx_status check_offset(cfx_call *call, int64_t offset)
@@ -176,17 +181,17 @@ static cfx_status check_offset(cfx_call *call, int64_t offset)
 
 static cfx_status diag_embed_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     int a, b;
     cfx_view v;
-    cfx_status st = check_offset(call, cfx_call_int(call, 1));
+    cfx_status st = check_offset(call, cfx_call_int(call, OFFSET));
     if (!st && (!x->rank || x->rank == CFX_MAX_RANK))
         st = cfx_call_fail(call, CFX_ESHAPE, "input must have 1 to %d "
                            "dimensions", CFX_MAX_RANK - 1);
     if (!st)
-        st = cfx_call_axis(call, cfx_call_int(call, 2), x->rank + 1, &a);
+        st = cfx_call_axis(call, cfx_call_int(call, DIM1), x->rank + 1, &a);
     if (!st)
-        st = cfx_call_axis(call, cfx_call_int(call, 3), x->rank + 1, &b);
+        st = cfx_call_axis(call, cfx_call_int(call, DIM2), x->rank + 1, &b);
     if (!st && a == b)
         st = cfx_call_fail(call, CFX_EINVAL, "diagonal dimensions cannot be "
                            "identical %d, %d", a, b);
@@ -194,7 +199,8 @@ static cfx_status diag_embed_infer(cfx_call *call)
         return st;
     cfx_view_begin(&v, x);
     v.rank--;
-    return embed_out(call, &v, cfx_call_int(call, 1), x->shape[x->rank - 1],
+    return embed_out(call, &v, cfx_call_int(call, OFFSET),
+                     x->shape[x->rank - 1],
                      a, b);
 }
 
@@ -209,24 +215,26 @@ static cfx_status put_diagonal(cfx_call *call, const cfx_view *from,
     cfx_iter_integer(&it, 0);
     cfx_copy(call->ctx, &it);
     cfx_view_begin(&to, y);
-    cfx_status st = cfx_view_diagonal(call, &to, cfx_value_dim(call->in[1]),
-                                      dim1, dim2);
+    int k = cfx_call_place(call, OFFSET) >= 0 ? OFFSET : DIAGONAL;
+    cfx_dim offset = cfx_value_dim(cfx_call_value(call, k));
+    cfx_status st = cfx_view_diagonal(call, &to, offset, dim1, dim2);
     if (!st)
-        cfx_view_assign(call->ctx, y, &to, cfx_call_tensor(call, 0), from);
+        cfx_view_assign(call->ctx, y, &to, cfx_call_tensor(call, SELF), from);
     return st;
 }
 
 static cfx_status diag_embed_run(cfx_call *call)
 {
     cfx_view from;
-    cfx_view_begin(&from, cfx_call_tensor(call, 0));
-    return put_diagonal(call, &from, cfx_call_int(call, 2),
-                        cfx_call_int(call, 3));
+    cfx_view_begin(&from, cfx_call_tensor(call, SELF));
+    return put_diagonal(call, &from, cfx_call_int(call, DIM1),
+                        cfx_call_int(call, DIM2));
 }
 
 const cfx_op cfx_op__diag_embed = {
     .schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int "
               "dim2=-1) -> Tensor",
+    .params = params,
     .aliases = "torch.diag_embed Tensor.diag_embed aten.diag_embed.default",
     .doc = "Matrices with the last axis on a diagonal, 0 elsewhere.",
     .infer = diag_embed_infer,
@@ -236,19 +244,21 @@ const cfx_op cfx_op__diag_embed = {
 /* The diagonal of a matrix, copied. */
 static cfx_status diag_view(cfx_call *call, cfx_view *v)
 {
-    cfx_view_begin(v, cfx_call_tensor(call, 0));
-    return cfx_view_diagonal(call, v, cfx_value_dim(call->in[1]), 0, 1);
+    cfx_view_begin(v, cfx_call_tensor(call, SELF));
+    cfx_dim offset = cfx_value_dim(cfx_call_value(call, DIAGONAL));
+    return cfx_view_diagonal(call, v, offset, 0, 1);
 }
 
 static cfx_status diag_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_view v = {0};
-    cfx_status st = check_offset(call, cfx_call_int(call, 1));
+    cfx_status st = check_offset(call, cfx_call_int(call, DIAGONAL));
     if (st)
         return st;
     if (x->rank == 1)
-        return embed_out(call, &v, cfx_call_int(call, 1), x->shape[0], 0, 1);
+        return embed_out(call, &v, cfx_call_int(call, DIAGONAL), x->shape[0],
+                         0, 1);
     if (x->rank != 2)
         return cfx_call_fail(call, CFX_ESHAPE, "Supports 1D or 2D tensors. Got "
                              "%dD", x->rank);
@@ -258,7 +268,7 @@ static cfx_status diag_infer(cfx_call *call)
 
 static cfx_status diag_run(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_view from, to;
     cfx_view_begin(&from, x);
     if (x->rank == 1)
@@ -272,6 +282,7 @@ static cfx_status diag_run(cfx_call *call)
 
 const cfx_op cfx_op__diag = {
     .schema = "diag(Tensor self, int diagonal=0) -> Tensor",
+    .params = params,
     .aliases = "torch.diag Tensor.diag aten.diag.default",
     .doc = "A matrix with a vector on a diagonal, or the diagonal of one.",
     .infer = diag_infer,
@@ -280,17 +291,17 @@ const cfx_op cfx_op__diag = {
 
 static cfx_status diagflat_infer(cfx_call *call)
 {
-    const cfx_tensor *x = cfx_call_tensor(call, 0);
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
     cfx_view none = {0};
-    cfx_status st = check_offset(call, cfx_call_int(call, 1));
-    return st ? st : embed_out(call, &none, cfx_call_int(call, 1),
+    cfx_status st = check_offset(call, cfx_call_int(call, OFFSET));
+    return st ? st : embed_out(call, &none, cfx_call_int(call, OFFSET),
                                cfx_infer_numel(call->env, x->rank, x->shape),
                                0, 1);
 }
 
 static cfx_status diagflat_run(cfx_call *call)
 {
-    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, 0));
+    cfx_tensor *x = cfx_loop_contiguous(call, cfx_call_tensor(call, SELF));
     if (!x)
         return CFX_ENOMEM;
     cfx_view from = {.rank = 1, .offset = x->offset};
@@ -307,6 +318,7 @@ static cfx_status diagflat_run(cfx_call *call)
 
 const cfx_op cfx_op__diagflat = {
     .schema = "diagflat(Tensor self, int offset=0) -> Tensor",
+    .params = params,
     .aliases = "torch.diagflat Tensor.diagflat aten.diagflat.default",
     .doc = "A matrix with all elements on a diagonal.",
     .infer = diagflat_infer,

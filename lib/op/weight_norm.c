@@ -7,11 +7,14 @@
 #include "op/composite.h"
 #include "op/infer.h"
 
+CFX_PARAMS(params, V, G, DIM);
+
 /* The norm over all axes but `dim`; over all where it is -1. */
 static cfx_value weight_norm_build(cfx_scope *s, const cfx_call *call)
 {
-    cfx_value v = call->in[0], g = call->in[1], axes[CFX_MAX_RANK];
-    int64_t dim = call->in[2].u.i;
+    cfx_value v = cfx_call_value(call, V), g = cfx_call_value(call, G);
+    cfx_value axes[CFX_MAX_RANK];
+    int64_t dim = cfx_call_value(call, DIM).u.i;
     int rank = v.u.tensor->rank;
     size_t n = 0;
     for (int i = 0; i < rank; i++)
@@ -27,6 +30,7 @@ CFX_COMPOSITE(weight_norm)
 
 const cfx_op cfx_op___weight_norm = {
     .schema = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor",
+    .params = params,
     .aliases = "torch._weight_norm aten._weight_norm.default",
     .doc = "The directions of one tensor with the lengths of another.",
     .infer = weight_norm_infer,
