@@ -40,8 +40,8 @@ static cfx_value call(builder *b, const char *target, cfx_value x, cfx_value y)
 {
     cfx_value args[] = {x, y};
     cfx_node *n = b->failed ? NULL
-        : cfx_graph_call_function(b->g, target, args, y.kind ? 2 : 1, NULL, 0,
-                                  b->err);
+        : cfx_graph_call_function(b->g, target,
+                                  cfx_args_of(args, y.kind ? 2 : 1), b->err);
 
     b->failed = !n;
     return cfx_value_of_node(n);

@@ -14,7 +14,8 @@ static cfx_graph *chain(cfx_context *ctx, cfx_error *err)
     cfx_node *x = cfx_graph_placeholder(g, "x", err), *y = x;
     for (int i = 0; i < NODES && y; i++) {
         cfx_value args[] = {cfx_value_of_node(y), cfx_value_of_node(x)};
-        y = cfx_graph_call_function(g, "operator.add", args, 2, NULL, 0, err);
+        y = cfx_graph_call_function(g, "operator.add", cfx_args_of(args, 2),
+                                    err);
     }
     if (!y || !cfx_graph_output(g, cfx_value_of_node(y), err)) {
         cfx_graph_free(g);

@@ -267,9 +267,9 @@ static cfx_status call_target(cfx_interp *it, const cfx_call *call,
                                          op == CFX_CALL_METHOD, it->err);
     if (st)
         return st;
-    return passed(it, cfx_scope_call_target(it->scope, t, call->args,
-                                            call->nargs, call->kwargs,
-                                            call->nkwargs, out));
+    return passed(it, cfx_scope_call_target(it->scope, t,
+        (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
+        out));
 }
 
 static cfx_status base_call_function(cfx_interp *it, const cfx_call *call,
@@ -293,9 +293,9 @@ static cfx_status base_call_module(cfx_interp *it, const cfx_call *call,
     if (!m)
         return cfx_interp_fail(it, CFX_ENAME,
                                "Node referenced nonexistent target %s", path);
-    return passed(it, cfx_module_call(it->scope, m, path, call->args,
-                                      call->nargs, call->kwargs,
-                                      call->nkwargs, out));
+    return passed(it, cfx_module_call(it->scope, m, path,
+        (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
+        out));
 }
 
 /* A counted copy: aggregates among the arguments are the interpreter's own and

@@ -55,15 +55,15 @@ static cfx_status check_leaf(cfx_tracer *t, const char *param,
     if (is.kind == CFX_NONE) {
         args[1] = message;
         cfx_tracer_create(t, CFX_CALL_FUNCTION,
-                          "torch.fx._symbolic_trace._assert_is_none", args, 2,
-                          NULL, 0);
+                          "torch.fx._symbolic_trace._assert_is_none",
+                          cfx_args_of(args, 2));
         return s->error.code;
     }
     cfx_value same = cfx_tracer_create(t, CFX_CALL_FUNCTION, "operator.eq",
-                                       args, 2, NULL, 0);
+                                       cfx_args_of(args, 2));
     cfx_value both[] = {same, message};
-    cfx_tracer_create(t, CFX_CALL_FUNCTION, "torch._assert", both, 2, NULL,
-                      0);
+    cfx_tracer_create(t, CFX_CALL_FUNCTION, "torch._assert",
+                      cfx_args_of(both, 2));
     return s->error.code;
 }
 
@@ -328,7 +328,7 @@ static cfx_status trace(const struct job *job, cfx_context *ctx,
     }
     st = job->body(&t, job, &result);
     if (!st)
-        cfx_tracer_create(&t, CFX_OUTPUT, "output", &result, 1, NULL, 0);
+        cfx_tracer_create(&t, CFX_OUTPUT, "output", CFX_ARGS(result));
     st = cfx_scope_status(&t.base, err);
     if (!st)
         st = cfx_tracer__module_take(job->out, &t, g, job->class_name, err);

@@ -60,8 +60,8 @@ static bool writes(const cfx_bound *b)
 static cfx_status check(cfx_tracer *t, const cfx_spelling *c)
 {
     cfx_bound b = {0};
-    cfx_status st = cfx_bind(&b, t->base.ctx, c->target, c->args, c->nargs,
-                             c->kwargs, c->nkwargs, &t->base.error);
+    cfx_status st = cfx_bind(&b, t->base.ctx, c->target,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &t->base.error);
     if (!st && t->self->o.check_mutable && writes(&b))
         st = cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
                       "Tried to trace mutable operation %s. FX only supports "
@@ -104,15 +104,14 @@ static cfx_status tracer_spelled(cfx_scope *s, const cfx_spelling *c,
         !(c->target->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT)))
         return passed(t, &t->self->eager,
                       cfx_scope_call_target(&t->self->eager, c->target,
-                                            c->args, c->nargs, c->kwargs,
-                                            c->nkwargs, out));
+                          (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
+                          out));
     cfx_status st = check(t, c);
     if (st)
         return st;
-    *out = cfx_tracer_create(t, c->method ? CFX_CALL_METHOD
-                                          : CFX_CALL_FUNCTION,
-                             c->name, c->args, c->nargs, c->kwargs,
-                             c->nkwargs);
+    *out = cfx_tracer_create(t,
+        c->method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION, c->name,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
     if (!cfx_scope_failed(s))
         cfx_tracer__infer(t, out->u.node, NULL, c);
     return s->error.code;
@@ -228,8 +227,8 @@ static cfx_status record_module(cfx_tracer *t, cfx_module *m,
                                 const char *path, const cfx_spelling *c,
                                 cfx_value *out)
 {
-    *out = cfx_tracer_create(t, CFX_CALL_MODULE, path, c->args, c->nargs,
-                             c->kwargs, c->nkwargs);
+    *out = cfx_tracer_create(t, CFX_CALL_MODULE, path,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
     if (!cfx_scope_failed(&t->base))
         cfx_tracer__infer(t, out->u.node, m, c);
     return t->base.error.code;

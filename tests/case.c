@@ -494,8 +494,9 @@ static bool make_module(struct reader *r)
     memcpy(c->made.kwargs, c->kwargs, sizeof(c->kwargs));
     c->made.nargs = c->nargs;
     c->made.nkwargs = c->nkwargs;
-    if (cfx_module_new(&c->module, r->s->ctx, type, NULL, c->args, c->nargs,
-                       c->kwargs, c->nkwargs, &err) ||
+    if (cfx_module_new(&c->module, r->s->ctx, type, NULL,
+                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
+                       &err) ||
         cfx_module_randomize(c->module, 1, &err)) {
         snprintf(r->why, r->why_size, "constructor: %s", err.text);
         cfx_scope_fail(r->s, err.code, "%s", err.text);
@@ -547,12 +548,13 @@ cfx_value case_run(op_case *c, cfx_scope *s)
         return cfx_none();
     if (!c->module)
         return c->is_method
-                   ? cfx_call_method(s, c->target + 7, c->args, c->nargs,
-                                     c->kwargs, c->nkwargs)
-                   : cfx_call_function(s, c->target, c->args, c->nargs,
-                                       c->kwargs, c->nkwargs);
-    if (cfx_module_call(s, c->module, NULL, c->args, c->nargs, c->kwargs,
-                        c->nkwargs, &out))
+                   ? cfx_call_method(s, c->target + 7,
+                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs})
+                   : cfx_call_function(s, c->target,
+                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
+    if (cfx_module_call(s, c->module, NULL,
+                        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
+                        &out))
         return cfx_none();
     return cfx_own(s, out);
 }

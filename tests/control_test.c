@@ -375,7 +375,7 @@ START_TEST(classes_of_scopes_may_stop_at_graphs)
     stop.call_module = stop_call_module;
     cfx_scope_init(&s, &stop, ctx, NULL);
     call_child("(args = (%x,), kwargs = {})", second, "%add");
-    ck_assert_int_eq(cfx_module_call(&s, gm, NULL, &x, 1, NULL, 0, &y), 0);
+    ck_assert_int_eq(cfx_module_call(&s, gm, NULL, CFX_ARGS(x), &y), 0);
     ck_assert_ptr_eq(y.u.tensor, x.u.tensor);
     cfx_value_unref(y);
     cfx_scope_release(&s);
@@ -498,9 +498,10 @@ static void tower(size_t n)
         ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), 0);
         cfx_value x = cfx_value_of_node(cfx_graph_placeholder(g, "x", &err));
         cfx_value args[] = {x, cfx_int(1)};
-        cfx_node *y = m ? cfx_graph_call_module(g, "f", args, 1, NULL, 0, &err)
-                        : cfx_graph_call_function(g, "operator.add", args, 2,
-                                                  NULL, 0, &err);
+        cfx_node *y = m ? cfx_graph_call_module(g, "f", cfx_args_of(args, 1),
+                                                &err)
+                        : cfx_graph_call_function(g, "operator.add",
+                                                  cfx_args_of(args, 2), &err);
         ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(y),
                                                &err));
         ck_assert_int_eq(cfx_module_new_container(&up, ctx, "Net", &err), 0);
@@ -660,7 +661,7 @@ START_TEST(interpreter_other_graph)
     model(nested);
     ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), 0);
     cfx_value in = cfx_value_of_node(cfx_graph_placeholder(g, "x", &err));
-    cfx_node *n = cfx_graph_call_module(g, "a.inner", &in, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_module(g, "a.inner", CFX_ARGS(in), &err);
     ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(n), &err));
     ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
                                      .graph = g});

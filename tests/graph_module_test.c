@@ -21,7 +21,8 @@ static cfx_module *new_module(const char *type, const int64_t *n, size_t nargs)
     cfx_value args[2] = {cfx_int(n ? n[0] : 0), cfx_int(n ? n[1] : 0)};
     const cfx_module_type *t = cfx_find_module_type(ctx, type);
     ck_assert_ptr_nonnull(t);
-    assert_ok(cfx_module_new(&m, ctx, t, NULL, args, nargs, NULL, 0, &err));
+    assert_ok(cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, nargs),
+                             &err));
     return m;
 }
 
@@ -58,7 +59,7 @@ static cfx_tensor *set(cfx_module *m, const char *name)
 static cfx_node *call_module(cfx_graph *of, const char *path, cfx_node *x)
 {
     cfx_value v = node(x);
-    cfx_node *n = cfx_graph_call_module(of, path, &v, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_module(of, path, CFX_ARGS(v), &err);
     ck_assert_ptr_nonnull(n);
     return n;
 }
@@ -545,14 +546,15 @@ START_TEST(pickle_graphmodule)
     cfx_node *sub = cfx_graph_find(h, "mid_gm");
     cfx_value three = cfx_int(3), odd = str("a, b)'\"\n%x");
     cfx_graph_inserting_before(h, sub);
-    cfx_node *y = cfx_graph_create_node(h, CFX_PLACEHOLDER, "y", &three, 1,
-                                        NULL, 0, NULL, "typing.List[int]",
-                                        &err);
+    cfx_node *y = cfx_graph_create_node(h, CFX_PLACEHOLDER, "y",
+                                        CFX_ARGS(three), NULL,
+                                        "typing.List[int]", &err);
     cfx_value args[] = {node(y), odd, cfx_num(-0.0), cfx_none()};
     cfx_value list = cfx_list_new(ctx, 4, args);
     cfx_value kwargs[] = {odd, list};
-    cfx_node *f = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "my.odd", args,
-                                        4, kwargs, 1, "odd_7", NULL, &err);
+    cfx_node *f = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "my.odd",
+                                        (cfx_args){args, 4, kwargs, 1},
+                                        "odd_7", NULL, &err);
     ck_assert_ptr_nonnull(f);
     assert_ok(cfx_node_set_meta(f, "stack_trace", odd, &err));
     assert_ok(cfx_node_inherit(sub, f, &err));

@@ -82,13 +82,9 @@ static cfx_value symbol(const char *text)
 }
 
 #define CALL(name, ...)                                                       \
-    cfx_call_function(&scope, name, (cfx_value[]){__VA_ARGS__},               \
-                      sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value), \
-                      NULL, 0)
+    cfx_call_function(&scope, name, CFX_ARGS(__VA_ARGS__))
 #define METHOD(name, ...)                                                     \
-    cfx_call_method(&scope, name, (cfx_value[]){__VA_ARGS__},                 \
-                    sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value),   \
-                    NULL, 0)
+    cfx_call_method(&scope, name, CFX_ARGS(__VA_ARGS__))
 
 static void assert_shape(cfx_value v, const char *want)
 {
@@ -627,7 +623,7 @@ END_TEST
 static cfx_value neg_into(cfx_value x, cfx_value out)
 {
     cfx_value kw[] = {cfx_str(&scope, "out"), out};
-    return cfx_call_function(&scope, "torch.neg", &x, 1, kw, 1);
+    return cfx_call_function(&scope, "torch.neg", (cfx_args){&x, 1, kw, 1});
 }
 
 START_TEST(results_resize_no_tensor)

@@ -61,7 +61,7 @@ static cfx_cost cost_of(const char *name)
                                          NULL), CFX_OK);
         x[i] = cfx_own(&c.scope, cfx_value_of_tensor(t));
     }
-    cfx_call_function(&c.scope, name, x, 2, NULL, 0);
+    cfx_call_function(&c.scope, name, cfx_args_of(x, 2));
     ck_assert_msg(!cfx_scope_failed(&c.scope), "%s", c.scope.error.text);
     cfx_scope_release(&c.scope);
     return c.cost;

@@ -270,7 +270,8 @@ static cfx_node *call(cfx_graph *g, const char *target, cfx_node *a,
                       cfx_node *b)
 {
     cfx_value args[] = {cfx_value_of_node(a), cfx_value_of_node(b)};
-    return cfx_graph_call_function(g, target, args, b ? 2 : 1, NULL, 0, &err);
+    return cfx_graph_call_function(g, target, cfx_args_of(args, b ? 2 : 1),
+                                   &err);
 }
 
 /* Ten nodes between a match and the next; each output is also used at the

@@ -53,8 +53,8 @@ static cfx_value call_module(cfx_scope *s, const cfx_value *in, void *user)
         cfx_value_map(&kwargs[i], s->ctx, c->kwargs[i], as_proxy, &p, NULL);
         kwargs[i] = cfx_own(s, kwargs[i]);
     }
-    if (cfx_module_call(s, c->module, NULL, args, c->nargs, kwargs,
-                        c->nkwargs, &out))
+    if (cfx_module_call(s, c->module, NULL,
+                        (cfx_args){args, c->nargs, kwargs, c->nkwargs}, &out))
         return cfx_none();
     return cfx_own(s, out);
 }

@@ -183,7 +183,7 @@ FN(calls_wrapped)
 {
     (void)user;
     cfx_value y = cfx_nth(s, cfx_wrapped_call(s, &wrapped, in, 1), 0);
-    return cfx_call_function(s, "my.square_plus_one", &y, 1, NULL, 0);
+    return cfx_call_function(s, "my.square_plus_one", CFX_ARGS(y));
 }
 
 START_TEST(wrap)

@@ -137,11 +137,11 @@ FN(by_name)
     (void)user;
     cfx_value args[] = {in[0], cfx_int(1)};
     cfx_value kwargs[] = {cfx_str(s, "dim"), cfx_int(0)};
-    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor", args, 2,
-                                    NULL, 0);
-    y = cfx_call_function(s, "_operator.add", &y, 1, NULL, 0);
+    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor",
+                                    cfx_args_of(args, 2));
+    y = cfx_call_function(s, "_operator.add", CFX_ARGS(y));
     (void)y;
-    y = cfx_call_method(s, "sum", in, 1, kwargs, 1);
+    y = cfx_call_method(s, "sum", (cfx_args){in, 1, kwargs, 1});
     return y;
 }
 
@@ -150,9 +150,9 @@ FN(very_names)
     (void)user;
     cfx_value args[] = {in[0], cfx_int(1)};
     cfx_value kwargs[] = {cfx_str(s, "dim"), cfx_int(0)};
-    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor", args, 2,
-                                    NULL, 0);
-    return cfx_call_method(s, "sum", &y, 1, kwargs, 1);
+    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor",
+                                    cfx_args_of(args, 2));
+    return cfx_call_method(s, "sum", (cfx_args){&y, 1, kwargs, 1});
 }
 
 START_TEST(calls_by_name_keep_their_spelling)
@@ -173,7 +173,7 @@ END_TEST
 
 /* A number of one sort, other operators of Python's. */
 #define CALL2(s, name, a, b) \
-    cfx_call_function((s), (name), (cfx_value[]){(a), (b)}, 2, NULL, 0)
+    cfx_call_function((s), (name), CFX_ARGS((a), (b)))
 
 FN(shifts)
 {
@@ -199,7 +199,7 @@ FN(sqrt_of_size)
 {
     (void)user;
     cfx_value n = cfx_size(s, in[0], 0);
-    return cfx_call_function(s, "math.sqrt", &n, 1, NULL, 0);
+    return cfx_call_function(s, "math.sqrt", CFX_ARGS(n));
 }
 
 FN(getattr_shape)

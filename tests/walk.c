@@ -633,8 +633,8 @@ static bool bind(walk_case *w, cfx_bound *b, cfx_context *ctx,
     const cfx_target *chain = c->is_method
                                   ? cfx_find_method(ctx, c->target + 7)
                                   : cfx_find_function(ctx, c->target);
-    if (!chain || cfx_bind(b, ctx, chain, c->args, c->nargs, c->kwargs,
-                           c->nkwargs, NULL))
+    if (!chain || cfx_bind(b, ctx, chain,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, NULL))
         return false;
     w->op = b->target->op;
     return true;

@@ -120,8 +120,7 @@ CFX_API void cfx_graph_module_discard_compiled(cfx_module *gm);
  * a tracing scope it makes a node all the same, as it did where the graph came
  * from; cfx_call_function would compute it at once. */
 CFX_API cfx_value cfx_call_constant(cfx_scope *s, const char *target,
-                                    const cfx_value *args, size_t nargs,
-                                    const cfx_value *kwargs, size_t nkwargs);
+                                    cfx_args args);
 /* What a get_attr node names: a parameter, buffer or module. In a tracing
  * scope each call makes a node. */
 CFX_API cfx_value cfx_get_attr(cfx_scope *s, cfx_module *self,
@@ -136,14 +135,6 @@ CFX_API cfx_value cfx_slice_of(cfx_scope *s, cfx_value start, cfx_value stop,
                                cfx_value step);
 CFX_API cfx_value cfx_range_of(cfx_scope *s, int64_t start, int64_t stop,
                                int64_t step);
-
-#ifndef __cplusplus
-/* Arguments and their number; of keywords, names and values in turn. */
-#define CFX_ARGS(...) ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__)
-#define CFX_KWARGS(...) \
-    ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__) / 2
-#endif
-#define CFX_NO_ARGS NULL, 0
 
 /* ---- For generated files: modules ---- */
 
@@ -160,8 +151,7 @@ CFX_API cfx_scope *cfx_build_begin(cfx_builder *b, cfx_context *ctx,
                                    const char *class_name);
 /* Add a module of a registered type at a path. */
 CFX_API void cfx_build(cfx_builder *b, const char *path, const char *type,
-                       const cfx_value *args, size_t nargs,
-                       const cfx_value *kwargs, size_t nkwargs);
+                       cfx_args args);
 /* What the next module prints as, where that is not its type. */
 CFX_API void cfx_build_as(cfx_builder *b, const char *class_name);
 /* The text of the model did not tell an argument of that module. */

@@ -324,8 +324,8 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
         n++;
     }
     cfx_status st = made ? cfx_module_new(out, like->ctx, like->type,
-                                          like->class_name, NULL, 0, all, n,
-                                          err)
+                                          like->class_name,
+                                          (cfx_args){NULL, 0, all, n}, err)
                          : cfx_no_memory(err);
     for (size_t i = 0; i < n; i++)
         cfx_value_unref(all[2 * i]);

@@ -234,19 +234,15 @@ CFX_API size_t cfx_op_spelling(const cfx_op *op, bool inplace, bool *method,
 
 /* Call a function or method by name, as a graph would. */
 CFX_API cfx_value cfx_call_function(cfx_scope *s, const char *target,
-                                    const cfx_value *args, size_t nargs,
-                                    const cfx_value *kwargs, size_t nkwargs);
+                                    cfx_args args);
 CFX_API cfx_value cfx_call_method(cfx_scope *s, const char *name,
-                                  const cfx_value *args, size_t nargs,
-                                  const cfx_value *kwargs, size_t nkwargs);
+                                  cfx_args args);
 
 /* The same with a target that was looked up; status and out as in hooks, for
  * interpreters. Unbound: binds first. */
 CFX_API cfx_status cfx_scope_call_target(cfx_scope *s,
                                          const cfx_target *target,
-                                         const cfx_value *args, size_t nargs,
-                                         const cfx_value *kwargs,
-                                         size_t nkwargs, cfx_value *out);
+                                         cfx_args args, cfx_value *out);
 
 /* For operators of higher order: call the graph that is parameter k of `call`,
  * with `n` positional arguments. Status and out as in hooks. */
@@ -258,8 +254,6 @@ CFX_API cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
                               const cfx_value *items);
 #ifndef __cplusplus
-#define CFX_COUNT_(...) \
-    (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
 #define cfx_list(s, ...)                                   \
     cfx_list_of((s), CFX_LIST, CFX_COUNT_(__VA_ARGS__),    \
                 (cfx_value[]){__VA_ARGS__})

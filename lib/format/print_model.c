@@ -128,8 +128,9 @@ cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
             pairs[2 * n++ + 1] = m->attrs.in[k];
     }
     if (!st)
-        st = cfx_module_new(twin, m->ctx, m->type, m->class_name, m->attrs.in,
-                            (size_t)schema->npositional, pairs, n, err);
+        st = cfx_module_new(twin, m->ctx, m->type, m->class_name,
+            (cfx_args){m->attrs.in, (size_t)schema->npositional, pairs, n},
+            err);
     while (n > 0)
         cfx_value_unref(pairs[2 * --n]);
     return st;

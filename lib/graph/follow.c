@@ -257,7 +257,7 @@ static cfx_status run(recorder *r, cfx_module *m, int rank,
     while (n < (size_t)m->forward->nparams && m->forward->params[n].required)
         n++;
     cfx_status st = cfx_scope_failed(s) ? s->error.code
-                    : cfx_module_call(s, m, NULL, in, n, NULL, 0, &out);
+                    : cfx_module_call(s, m, NULL, cfx_args_of(in, n), &out);
     if (st)
         return st;
     visit viewed = {r, 0};

@@ -59,8 +59,8 @@ cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
         return s->hook.call_graph(s, m, NULL, c, NULL, out);
     if (!m->type->forward)
         return unrunnable(s, m);
-    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, c->args, c->nargs,
-                                    c->kwargs, c->nkwargs, &s->error);
+    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &s->error);
     if (!st)
         st = cfx_module_forward(s, m, b.in, out);
     cfx_bound_release(&b);
@@ -68,24 +68,21 @@ cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
 }
 
 cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
-                           const cfx_value *args, size_t nargs,
-                           const cfx_value *kwargs, size_t nkwargs,
-                           cfx_value *out)
+                           cfx_args a, cfx_value *out)
 {
     cfx_bound b;
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
-    const cfx_spelling c = {.args = args, .nargs = nargs, .kwargs = kwargs,
-                            .nkwargs = nkwargs};
+    const cfx_spelling c = {.args = a.args, .nargs = a.nargs, 
+                            .kwargs = a.kwargs, .nkwargs = a.nkwargs};
     if (cfx_scope__records(s))
         return s->hook.spelled_module(s, m, path, &c, out);
     if (m->graph)
         return s->hook.call_graph(s, m, path, &c, NULL, out);
     if (!m->type->forward)
         return unrunnable(s, m);
-    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, args, nargs,
-                                    kwargs, nkwargs, &s->error);
+    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, a, &s->error);
     if (!st)
         st = s->hook.call_module(s, m, path, b.in, out);
     cfx_bound_release(&b);
@@ -93,9 +90,7 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
 }
 
 cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
-                               const char *name, const cfx_value *args,
-                               size_t nargs, const cfx_value *kwargs,
-                               size_t nkwargs)
+                               const char *name, cfx_args a)
 {
     cfx_value out;
     if (cfx_scope_failed(s))
@@ -104,7 +99,7 @@ cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME, "%s has no module '%s'",
                               self->class_name, name);
-    if (cfx_module_call(s, m, name, args, nargs, kwargs, nkwargs, &out))
+    if (cfx_module_call(s, m, name, a, &out))
         return cfx_none();
     return cfx_own(s, out);
 }
@@ -112,7 +107,7 @@ cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
 cfx_value cfx_call_module(cfx_scope *s, cfx_module *self, const char *name,
                           cfx_value x)
 {
-    return cfx_call_module_with(s, self, name, &x, 1, NULL, 0);
+    return cfx_call_module_with(s, self, name, CFX_ARGS(x));
 }
 
 static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
@@ -125,7 +120,7 @@ static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
     cfx_buf_puts(&path, name);
     cfx_status st = path.failed ? cfx_no_memory(&s->error)
                                 : cfx_module_call(s, list, cfx_buf_str(&path),
-                                                  NULL, 0, NULL, 0, &out);
+                                                  CFX_NO_ARGS, &out);
     cfx_buf_release(&path);
     return st ? cfx_none() : cfx_own(s, out);
 }

@@ -107,8 +107,8 @@ static cfx_value list_forward(cfx_scope *s, cfx_module *self,
     for (int i = 0; i < n; i++)
         v[i] = cfx_param_of(s, self, n == 2 ? names[i] : "original");
     for (size_t i = 0; i < self->nchildren; i++) {
-        v[0] = cfx_call_module_with(s, self, self->child[i]->name, v,
-                                    i ? 1 : (size_t)n, NULL, 0);
+        v[0] = cfx_call_module_with(s, self, self->child[i]->name,
+                                    cfx_args_of(v, i ? 1 : (size_t)n));
     }
     return v[0];
 }

@@ -11,7 +11,7 @@ static cfx_value along(cfx_scope *s, cfx_module *self, const char *function,
                        cfx_value x)
 {
     cfx_value args[] = {x, A("dim")};
-    return cfx_call_function(s, function, args, 2, NULL, 0);
+    return cfx_call_function(s, function, cfx_args_of(args, 2));
 }
 
 #define SOFTMAX(name, call, doc_)                                           \

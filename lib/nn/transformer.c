@@ -23,7 +23,7 @@ static cfx_status add(cfx_module *self, const char *name, const char *class_,
     cfx_context *ctx = cfx_module_context(self);
     cfx_status st = cfx_module_type__find(&type, ctx, class_, err);
     if (!st)
-        st = cfx_module_new(&m, ctx, type, NULL, args, n, NULL, 0, err);
+        st = cfx_module_new(&m, ctx, type, NULL, cfx_args_of(args, n), err);
     return st ? st : cfx_module_add_take(self, name, m, err);
 }
 
@@ -67,8 +67,8 @@ static cfx_value attend(cfx_scope *s, cfx_module *self, cfx_value x,
         cfx_str(s, "need_weights"), cfx_bool(false),
         cfx_str(s, "is_causal"), in[CAUSAL],
     };
-    cfx_value both = cfx_call_module_with(s, self, "self_attn", args, 3,
-                                          kwargs, 4);
+    cfx_value both = cfx_call_module_with(s, self, "self_attn",
+                                          (cfx_args){args, 3, kwargs, 4});
     return cfx_call_module(s, self, "dropout1", cfx_nth(s, both, 0));
 }
 
@@ -159,7 +159,7 @@ static cfx_value Encoder_forward(cfx_scope *s, cfx_module *self,
         cfx_module *layer = cfx_module_child_at(layers, i);
         cfx_value args[] = {x, in[MASK], in[PADDING_MASK], cfx_bool(causal)};
         cfx_value y = cfx_call_module_with(s, layers, cfx_module_name(layer),
-                                           args, 4, NULL, 0);
+                                           cfx_args_of(args, 4));
         if (i)
             cfx_drop(s, &x);
         x = y;

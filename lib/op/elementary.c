@@ -86,7 +86,8 @@ static cfx_value ndtr_build(cfx_scope *s, const cfx_call *call)
 static cfx_value isreal_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value key[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(CFX_BOOL)};
-    return cfx_call_function(s, "torch.ones_like", &IN(0), 1, key, 1);
+    return cfx_call_function(s, "torch.ones_like",
+                             (cfx_args){&IN(0), 1, key, 1});
 }
 
 /* ---- Two arguments ---- */

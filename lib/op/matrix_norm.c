@@ -17,7 +17,8 @@ static cfx_value vector_norm(cfx_scope *s, const cfx_call *call, cfx_value ord,
 {
     cfx_value keys[] = {cfx_str(s, "dtype"), call->in[DTYPE]};
     cfx_value args[] = {call->in[SELF], ord, dim, call->in[KEEPDIM]};
-    return cfx_call_function(s, "torch.linalg.vector_norm", args, 4, keys, 1);
+    return cfx_call_function(s, "torch.linalg.vector_norm",
+                             (cfx_args){args, 4, keys, 1});
 }
 
 /* The greatest or least of the sums of absolute values along the other axis:

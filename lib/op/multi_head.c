@@ -354,7 +354,7 @@ static cfx_value native_build(cfx_scope *s, const cfx_call *call)
     cfx_value out = CFX_CALL(s, "torch.transpose", cfx_nth(s, y, 0), zero, one);
     cfx_value rows[] = {cfx_str(s, "memory_format"),
                         cfx_value_of_format(CFX_CONTIGUOUS_FORMAT)};
-    out = cfx_call_function(s, "torch.clone", &out, 1, rows, 1);
+    out = cfx_call_function(s, "torch.clone", (cfx_args){&out, 1, rows, 1});
     return cfx_tuple(s, out, cfx_nth(s, y, 1));
 }
 

@@ -98,7 +98,7 @@ static cfx_value addbmm_build(cfx_scope *s, const cfx_call *call)
     cfx_value each = CFX_CALL(s, "torch.bmm", IN(1), IN(2));
     cfx_value args[] = {each, cfx_tuple(s, cfx_int(0))};
     cfx_value dtype[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(type)};
-    each = cfx_call_function(s, "torch.sum", args, 2, dtype, 1);
+    each = cfx_call_function(s, "torch.sum", (cfx_args){args, 2, dtype, 1});
     return add_scaled(s, IN(0), factor(s, call, 3, type),
                       factor(s, call, 4, type), each);
 }

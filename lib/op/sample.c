@@ -182,7 +182,8 @@ static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
     cfx_value size = cfx_list_of(s, CFX_TUPLE, (size_t)t->rank, extents);
     cfx_value keys[] = {cfx_str(s, "dtype"),
                         cfx_value_of_dtype((cfx_dtype)t->dtype)};
-    cfx_value y = cfx_call_function(s, "torch.randn", &size, 1, keys, 1);
+    cfx_value y = cfx_call_function(s, "torch.randn",
+                                    (cfx_args){&size, 1, keys, 1});
     y = CFX_CALL(s, "Tensor.mul_", y, std);
     return CFX_CALL(s, "Tensor.add_", y, mean);
 }

@@ -148,7 +148,7 @@ int cfx_rank(cfx_scope *s, cfx_value x)
 /* One element, whose value is there. */
 static bool tensor_truth(cfx_scope *s, cfx_value v)
 {
-    cfx_value item = cfx_call_method(s, "item", &v, 1, NULL, 0);
+    cfx_value item = cfx_call_method(s, "item", CFX_ARGS(v));
     return cfx_scope_failed(s) ? false : cfx_truth(s, item);
 }
 
