@@ -230,8 +230,8 @@ static cfx_status make(work *w, enum needs needs)
         if (!cfx_print_graph(sink, g, false, &w->err))
             keep(w, "\n", 1);
         cfx_graph_free(g);
-    } else if (g && !cfx_graph_module_new_take(&w->gm, w->ctx, NULL, g,
-                                               "GraphModule", &w->err)) {
+    } else if (g && !cfx_graph_module_new_take_both(&w->gm, w->ctx, NULL, g,
+                                                    "GraphModule", &w->err)) {
         w->g = g;
         w->pattern = small(w->ctx, true, &w->err);
         w->replacement = small(w->ctx, false, &w->err);

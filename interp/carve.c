@@ -258,8 +258,8 @@ cfx_status cfx_carve__module_take(cfx_module **out, const cfx_module *like,
                                   cfx_graph *g, const char *class_name,
                                   cfx_error *err)
 {
-    cfx_status st = cfx_graph_module_new_take(out, like->ctx, NULL, g,
-                                              class_name, err);
+    cfx_status st = cfx_graph_module_new_take_both(out, like->ctx, NULL, g,
+                                                   class_name, err);
     if (!st)
         cfx_module_train(*out, like->training);
     return st;

@@ -224,7 +224,7 @@ static void put_module(cgen *c, const cfx_node *n)
 void cgen_call(cgen *c, const cfx_node *n)
 {
     if (n->op == CFX_GET_ATTR) {
-        cfx_out_puts(c->out, "cfx_get_attr(s, self, ");
+        cfx_out_puts(c->out, "cfx_call_get_attr(s, self, ");
         cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
         cfx_out_putc(c->out, ')');
     } else if (n->op == CFX_CALL_MODULE) {

@@ -25,7 +25,7 @@ cfx_value cfx_str_of(cfx_scope *s, const char *text, size_t len)
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 /* A string of another kind. */
@@ -39,7 +39,7 @@ static cfx_value word(cfx_scope *s, const char *text, cfx_kind kind)
         return cfx_none();
     }
     v.kind = (uint8_t)kind;
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 cfx_value cfx_device_of(cfx_scope *s, const char *name)
@@ -102,7 +102,7 @@ cfx_value cfx_call_constant(cfx_scope *s, const char *target, cfx_args a)
     return cfx_call_function(s, target, a);
 }
 
-cfx_value cfx_get_attr(cfx_scope *s, cfx_module *self, const char *path)
+cfx_value cfx_call_get_attr(cfx_scope *s, cfx_module *self, const char *path)
 {
     const char *last;
     if (cfx_scope_failed(s))
@@ -222,7 +222,7 @@ void cfx_build_graph(cfx_builder *b, const char *path, const cfx_compiled *c)
     }
     if (!cfx_compiled_trace(&gm, c, m, &s->error) &&
         !cfx_graph_copy(&g, cfx_graph_module_graph(gm), &s->error))
-        cfx_graph_module_new_take(&m, s->ctx, m, g, c->name, &s->error);
+        cfx_graph_module_new_take_both(&m, s->ctx, m, g, c->name, &s->error);
     cfx_module_unref(gm);
 }
 

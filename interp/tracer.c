@@ -1,7 +1,7 @@
 /*
  * tracer -- the scope that writes calls down.
  *
- * Each hook ends in cfx_tracer__create, the one place where nodes are made:
+ * Each hook ends in cfx_tracer__new_node, the one place where nodes are made:
  * tensors among arguments become get_attr nodes, and the node tells where it
  * comes from. Whatever fails has failed the scope.
  */
@@ -244,7 +244,7 @@ static cfx_status trace_module(cfx_tracer *t, cfx_module *m,
     if (!before.held && cfx_module_type__is_builtin(m->type))
         t->self->place = (trace_place){s->file, s->function, s->line, true};
     const struct cfx_node *around = s->node;
-    cfx_status st = cfx_module__forward(s, m, c, out);
+    cfx_status st = cfx_module__forward_spelled(s, m, c, out);
     s->node = around;
     t->self->place = before;
     return st;
@@ -288,9 +288,10 @@ const cfx_scope_class cfx_tracer_class = {
 
 /* ---- Life ---- */
 
-cfx_status cfx_tracer__init(cfx_tracer *t, cfx_graph *graph, cfx_module *root,
-                            const cfx_trace_options *options, bool anew,
-                            cfx_error *err)
+cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
+                               cfx_module *root,
+                               const cfx_trace_options *options, bool anew,
+                               cfx_error *err)
 {
     cfx_context *ctx = cfx_graph_context(graph);
     struct cfx_tracer_self *self = cfx_calloc(ctx, 1, sizeof(*self));
@@ -319,9 +320,9 @@ cfx_status cfx_tracer_init(cfx_tracer *t, cfx_graph *graph,
                            const cfx_trace_options *options, cfx_error *err)
 {
     cfx_module *root = options ? options->root : NULL;
-    return cfx_tracer__init(t, graph,
-                            root ? root : cfx_graph_owning_module(graph),
-                            options, false, err);
+    return cfx_tracer__init_on(t, graph,
+                               root ? root : cfx_graph_owning_module(graph),
+                               options, false, err);
 }
 
 void cfx_tracer_release(cfx_tracer *t)

@@ -266,10 +266,11 @@ static void release_args(cfx_tracer *t, const cfx_value *mapped,
     cfx_free(t->base.ctx, (cfx_value *)mapped, n * sizeof(*mapped));
 }
 
-cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
-                             const cfx_value *args, size_t nargs,
-                             const cfx_value *kwargs, size_t nkwargs,
-                             const char *name)
+cfx_value cfx_tracer__new_node(cfx_tracer *t, cfx_opcode op,
+                               const char *target,
+                               const cfx_value *args, size_t nargs,
+                               const cfx_value *kwargs, size_t nkwargs,
+                               const char *name)
 {
     const cfx_value *a = args, *k = kwargs;
     cfx_node *n = NULL;
@@ -290,8 +291,8 @@ cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
 cfx_value cfx_tracer_create(cfx_tracer *t, cfx_opcode op, const char *target,
                             cfx_args a)
 {
-    return cfx_tracer__create(t, op, target, a.args, a.nargs, a.kwargs,
-                              a.nkwargs, NULL);
+    return cfx_tracer__new_node(t, op, target, a.args, a.nargs, a.kwargs,
+                                a.nkwargs, NULL);
 }
 
 cfx_value cfx_tracer__placeholder(cfx_tracer *t, const char *target,

@@ -375,7 +375,7 @@ START_TEST(classes_of_scopes_may_stop_at_graphs)
     stop.call_module = stop_call_module;
     cfx_scope_init(&s, &stop, ctx, NULL);
     call_child("(args = (%x,), kwargs = {})", second, "%add");
-    ck_assert_int_eq(cfx_module_call(&s, gm, NULL, CFX_ARGS(x), &y), 0);
+    ck_assert_int_eq(cfx_scope_call_module(&s, gm, NULL, CFX_ARGS(x), &y), 0);
     ck_assert_ptr_eq(y.u.tensor, x.u.tensor);
     cfx_value_unref(y);
     cfx_scope_release(&s);
@@ -507,7 +507,8 @@ static void tower(size_t n)
         ck_assert_int_eq(cfx_module_new_container(&up, ctx, "Net", &err), 0);
         if (m)
             ck_assert_int_eq(cfx_module_add_take(up, "f", m, &err), 0);
-        ck_assert_int_eq(cfx_graph_module_new_take(&m, ctx, up, g, NULL, &err),
+        ck_assert_int_eq(cfx_graph_module_new_take_both(&m, ctx, up, g, NULL,
+                                                        &err),
                          0);
     }
     gm = m;
@@ -587,12 +588,12 @@ START_TEST(boxed_run_takes_one_value_a_placeholder)
     ready(&it, NULL);
     for (int i = 0; i < 2; i++) {
         err = (cfx_error){0};
-        ck_assert_int_eq(cfx_interp_boxed_run(&it, in, i ? 3 : 1, &out, &err),
+        ck_assert_int_eq(cfx_interp_run_take(&it, in, i ? 3 : 1, &out, &err),
                          CFX_EINVAL);
         ck_assert_str_eq(err.text, texts[i]);
         ck_assert_int_eq(in[0].kind, CFX_TENSOR);
     }
-    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_int_eq(cfx_interp_run_take(&it, in, 2, &out, &err), 0);
     ck_assert_float_eq(first(out), -6);
     ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
     cfx_value_unref(out);
@@ -600,7 +601,7 @@ START_TEST(boxed_run_takes_one_value_a_placeholder)
     in[0] = floats(2, 1);
     in[1] = floats(3, 1);
     err = (cfx_error){0};
-    ck_assert_int_ne(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_int_ne(cfx_interp_run_take(&it, in, 2, &out, &err), 0);
     ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
     err = (cfx_error){0};
     cfx_interp_release(&it);
@@ -615,7 +616,7 @@ START_TEST(boxed_inputs_end_with_their_last_use)
     model(two_inputs);
     ready(&it, NULL);
     size_t before = cfx_context_memory(ctx);
-    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_int_eq(cfx_interp_run_take(&it, in, 2, &out, &err), 0);
     ck_assert_uint_lt(cfx_context_peak_memory(ctx), before + (5 << 20));
     cfx_value_unref(out);
     cfx_interp_release(&it);

@@ -48,7 +48,7 @@ static cfx_value shape(const char *text)
     cfx_error err = {0};
     ck_assert_msg(!cfx_parse_shape(&v, ctx, env, text, strlen(text), &err),
                   "%s: %s", text, err.text);
-    return cfx_own(&scope, v);
+    return cfx_scope_take(&scope, v);
 }
 
 /* Call a function or method with what a tuple and a dict hold. */
@@ -69,7 +69,7 @@ static cfx_value call_text(const char *target, const char *args,
     cfx_error err = {0};
     ck_assert_msg(!cfx_parse_value(&dict, ctx, kwargs, strlen(kwargs), &err),
                   "%s: %s", kwargs, err.text);
-    return call(target, shape(args), cfx_own(&scope, dict));
+    return call(target, shape(args), cfx_scope_take(&scope, dict));
 }
 
 /* "error" where the call failed. */

@@ -26,7 +26,7 @@ static void check_seen(void)
         for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
             cfx_effects e, f;
             cfx_status st = cfx_node_effects(n, &e, NULL);
-            ck_assert_int_eq(cfx_node__effects(&seen, n, &f, NULL), st);
+            ck_assert_int_eq(cfx_effects_seen__find(&seen, n, &f, NULL), st);
             ck_assert_msg(st || same_effects(&e, &f), "%s", n->name);
         }
 }
@@ -296,7 +296,7 @@ static cfx_module *new_graph_module(const char *relu)
     b = node(view);
     cfx_node *n = cfx_graph_call_method(h, relu, CFX_ARGS(b), &err);
     cfx_graph_output(h, node(n), &err);
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub", &err));
     return gm;
 }
 
@@ -387,7 +387,7 @@ static cfx_module *new_graph_module_of_one(const char *relu)
     cfx_value a = node(cfx_graph_placeholder(h, "a", &err));
     cfx_node *n = cfx_graph_call_method(h, relu, CFX_ARGS(a), &err);
     cfx_graph_output(h, node(n), &err);
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub", &err));
     return gm;
 }
 
@@ -480,7 +480,8 @@ START_TEST(effects_of_nested_graphs_are_found_once)
                                                        cfx_args_of(in, 2),
                                                        &err)), &err);
         add(outer, "sub", gm);
-        assert_ok(cfx_graph_module_new_take(&gm, ctx, outer, h, NULL, &err));
+        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, outer, h, NULL,
+                                                 &err));
     }
     cfx_node *x = input("x"), *y = input("y");
     cfx_module *root = new_root();

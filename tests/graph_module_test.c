@@ -75,8 +75,9 @@ static cfx_graph *take_graph(void)
 static cfx_module *graph_module(cfx_module *root)
 {
     cfx_module *gm;
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, root, take_graph(), "Net",
-                                        &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, root, take_graph(),
+                                             "Net",
+                                             &err));
     return gm;
 }
 
@@ -131,8 +132,8 @@ START_TEST(construct_root_dict)
     };
     cfx_graph *copy;
     assert_ok(cfx_graph_copy(&copy, g, &err));
-    assert_ok(cfx_graph_module_from_dict_take(&gm, ctx, items, 5,
-                                              take_graph(), NULL, &err));
+    assert_ok(cfx_graph_module_from_dict_take_graph(&gm, ctx, items, 5,
+                                                    take_graph(), NULL, &err));
     assert_tree(gm, "GraphModule[z](sub=Module(lin=Linear[weight bias]), "
                 "p=Module(q=Module[t*]))");
     ck_assert_ptr_eq(cfx_module_state(gm, "z")->tensor, t);
@@ -140,8 +141,10 @@ START_TEST(construct_root_dict)
     ck_assert_ptr_eq(cfx_graph_owning_module(own), gm);
     assert_ok(cfx_graph_lint(own, &err));
     cfx_module_unref(gm);
-    ck_assert_int_eq(cfx_graph_module_from_dict_take(&gm, ctx, items, 4, copy,
-                                                     NULL, &err), CFX_ENAME);
+    ck_assert_int_eq(cfx_graph_module_from_dict_take_graph(&gm, ctx, items, 4,
+                                                           copy,
+                                                           NULL, &err),
+                                                           CFX_ENAME);
     assert_failed(CFX_ENAME, "Node z referenced target z but that target was "
                   "not provided in ``root``!");
     ck_assert_ptr_null(gm);
@@ -180,8 +183,9 @@ START_TEST(graph_module_init_buffer_param_copied_mod_init)
     cfx_graph *copy;
     assert_ok(cfx_graph_copy(&copy, g, &err));
     cfx_module_train(r, true);
-    assert_ok(cfx_graph_module_from_root_take(&gm, r, take_graph(), "Net",
-                                              &err));
+    assert_ok(cfx_graph_module_from_root_take_graph(&gm, r, take_graph(),
+                                                    "Net",
+                                                    &err));
     assert_tree(gm, "Net[w](sub=Module[t*](0=Linear[weight bias], "
                 "2=Sequential(0=ReLU)))");
     ck_assert(cfx_module_training(gm));
@@ -191,7 +195,8 @@ START_TEST(graph_module_init_buffer_param_copied_mod_init)
                          ->tensor);
     cfx_module_unref(gm);
     cfx_graph_get_attr(copy, "nope.a", &err);
-    ck_assert_int_eq(cfx_graph_module_from_root_take(&gm, r, copy, NULL, &err),
+    ck_assert_int_eq(cfx_graph_module_from_root_take_graph(&gm, r, copy, NULL,
+                                                           &err),
                      CFX_ENAME);
     assert_failed(CFX_ENAME, "Node referenced nonexistent target nope.a");
     cfx_module_unref(r);
@@ -206,8 +211,8 @@ START_TEST(constructed_modules_may_be_named_after_what_is_in_them)
     call_module(g, "sub.2.0", x);
     call_module(g, "sub", x);
     call_module(g, "sub.1", x);
-    assert_ok(cfx_graph_module_from_root_take(&gm, r, take_graph(), NULL,
-                                              &err));
+    assert_ok(cfx_graph_module_from_root_take_graph(&gm, r, take_graph(), NULL,
+                                                    &err));
     assert_tree(gm, "R(sub=Sequential[t*](0=Linear[weight bias], 1=ReLU, "
                 "2=Sequential(0=ReLU)))");
     cfx_module_unref(gm);
@@ -654,7 +659,7 @@ static bool make_all(void)
     call_module(g, "mid.gm", x);
     allowed = rest;
     if (!cfx_graph_copy(&h, g, &err) &&
-        !cfx_graph_module_from_root_take(&gm, r, h, NULL, &err) &&
+        !cfx_graph_module_from_root_take_graph(&gm, r, h, NULL, &err) &&
         !cfx_module_copy(&copy, gm, &err)) {
         cfx_module *taken = gm;
         gm = NULL;

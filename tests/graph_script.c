@@ -386,7 +386,8 @@ static cfx_status copy(script *s)
     cfx_module *gm, **root = &s->models[0].gm;
     cfx_status st = cfx_graph_copy(&g, s->g, s->err);
     if (!st)
-        st = cfx_graph_module_from_root_take(&gm, *root, g, NULL, s->err);
+        st = cfx_graph_module_from_root_take_graph(&gm, *root, g, NULL,
+                                                   s->err);
     if (st)
         return st;
     cfx_module_unref(*root);

@@ -61,9 +61,9 @@ static cfx_module *module_with(cfx_context *ctx, const char *name,
     }
     ck_assert_int_eq(cfx_module_set(child, dot ? dot + 1 : name, t, NULL),
                      CFX_OK);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, root,
-                                               adding_graph(ctx, adds),
-                                               "Model", NULL), CFX_OK);
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, root,
+                                                    adding_graph(ctx, adds),
+                                                    "Model", NULL), CFX_OK);
     return gm;
 }
 

@@ -56,7 +56,7 @@ static cfx_value meta_as(cfx_dtype dtype, const char *text)
     }
     ck_assert_int_eq(cfx_tensor_meta(&t, ctx, dtype, rank, shape, NULL, NULL),
                      CFX_OK);
-    return cfx_own(&scope, cfx_value_of_tensor(t));
+    return cfx_scope_take(&scope, cfx_value_of_tensor(t));
 }
 
 static cfx_value meta(const char *text)
@@ -71,7 +71,7 @@ static cfx_value ramp(int64_t n)
     ck_assert_int_eq(cfx_tensor_new(&t, ctx, CFX_F32, 1, &n, NULL), CFX_OK);
     for (int64_t i = 0; i < n; i++)
         ((float *)t->data)[i] = (float)i;
-    return cfx_own(&scope, cfx_value_of_tensor(t));
+    return cfx_scope_take(&scope, cfx_value_of_tensor(t));
 }
 
 static cfx_value symbol(const char *text)
@@ -121,7 +121,7 @@ static cfx_value ints(int64_t a, int64_t b)
 static cfx_value slice(cfx_value from, cfx_value to)
 {
     cfx_value part[] = {from, to, cfx_none()};
-    return cfx_own(&scope, cfx_seq_new(ctx, CFX_SLICE, 3, part, NULL));
+    return cfx_scope_take(&scope, cfx_seq_new(ctx, CFX_SLICE, 3, part, NULL));
 }
 
 static const float *floats(cfx_value v)

@@ -107,8 +107,9 @@ static cfx_module *random_graph(size_t n, uint64_t key, size_t reach)
     ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(node[n - 1]),
                                            &err));
     free(node);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Random",
-                                               &err), CFX_OK);
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g,
+                                                    "Random",
+                                                    &err), CFX_OK);
     return gm;
 }
 
@@ -264,8 +265,8 @@ START_TEST(long_edges_go_beside_all_boxes)
     }
     cfx_graph_output(g, cfx_value_of_node(last), &err);
     free(all);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Long",
-                                               &err), CFX_OK);
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Long",
+                                                    &err), CFX_OK);
     ck_assert_uint_ge(check_edges(svg(gm)), N + N / 2 - 20);
     ck_assert_uint_lt(text.len, 40u << 20);
     cfx_module_unref(gm);

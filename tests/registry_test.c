@@ -241,17 +241,17 @@ static cfx_value run(struct trial *t, op_case *c, cfx_scope *s)
     } else if (t->part == CALL) {
         cfx_status st = cfx_scope_call_target(s, t->target,
             (cfx_args){a.args, a.nargs, a.kwargs, a.nkwargs}, &out);
-        out = st ? cfx_scope_fail(s, st, "fails") : cfx_own(s, out);
+        out = st ? cfx_scope_fail(s, st, "fails") : cfx_scope_take(s, out);
     } else if (made && !remake(c, t, &a)) {
         cfx_scope_fail(s, CFX_EINVAL, "is not made");
     } else {
         cfx_module_train(c->module, c->training || t->training);
-        cfx_status st = cfx_module_call(s, c->module, NULL,
+        cfx_status st = cfx_scope_call_module(s, c->module, NULL,
             (cfx_args){made ? c->args : a.args, made ? c->nargs : a.nargs,
                        made ? c->kwargs : a.kwargs,
                        made ? c->nkwargs : a.nkwargs},
             &out);
-        out = st ? cfx_scope_fail(s, st, "fails") : cfx_own(s, out);
+        out = st ? cfx_scope_fail(s, st, "fails") : cfx_scope_take(s, out);
     }
     cfx_bound_release(&b);
     return out;

@@ -157,7 +157,8 @@ cfx_module *new_module(cfx_context *ctx, cfx_module *root, const char *text)
 {
     cfx_module *gm;
     cfx_graph *g = new_graph(ctx, text);
-    ck_assert_msg(!cfx_graph_module_new_take(&gm, ctx, root, g, "Net", &err),
+    ck_assert_msg(!cfx_graph_module_new_take_both(&gm, ctx, root, g, "Net",
+                                                  &err),
                   "%s", err.text);
     return gm;
 }

@@ -290,7 +290,8 @@ START_TEST(a_thousand_matches_of_a_large_graph)
     }
     cfx_graph_output(g, cfx_value_of_node(call(g, "torch.add", last, first)),
                      &err);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "G", &err),
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "G",
+                                                    &err),
                      CFX_OK);
     pattern = new_graph(ctx, "x | n = torch.neg(x) | r = torch.relu(n) | r");
     replacement = new_graph(ctx, "x | a = torch.abs(x) | b = torch.sin(a) |"

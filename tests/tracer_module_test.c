@@ -153,7 +153,7 @@ START_TEST(runs_propagates_and_traces_to_one_result)
     cfx_value x = matrix(2, 3, -2), y, m;
     assert_ok(cfx_module_randomize(block, 1, &err));
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    assert_ok(cfx_module_call(&s, block, NULL, CFX_ARGS(x), &y));
+    assert_ok(cfx_scope_call_module(&s, block, NULL, CFX_ARGS(x), &y));
     cfx_scope_release(&s);
     assert_ok(symbolic(block, NULL));
     cfx_value out = run_module(gm, &x, 1);
@@ -164,7 +164,7 @@ START_TEST(runs_propagates_and_traces_to_one_result)
     assert_ok(cfx_tensor_meta(&meta, ctx, CFX_F32, 2, shape, NULL, &err));
     cfx_value of = cfx_value_of_tensor(meta);
     cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
-    assert_ok(cfx_module_call(&s, block, NULL, CFX_ARGS(of), &m));
+    assert_ok(cfx_scope_call_module(&s, block, NULL, CFX_ARGS(of), &m));
     ck_assert_int_eq(cfx_tensor_size(m.u.tensor, 0), 5);
     cfx_scope_release(&s);
     cfx_value_unref(m);
@@ -226,7 +226,7 @@ FN(foreign_module)
     cfx_value out;
     (void)user;
     cfx_module *other = make(&net_type);
-    cfx_module_call(s, other, NULL, cfx_args_of(in, 1), &out);
+    cfx_scope_call_module(s, other, NULL, cfx_args_of(in, 1), &out);
     cfx_module_unref(other);
     return cfx_none();
 }

@@ -253,8 +253,8 @@ FN(index_by_slice)
 {
     (void)user;
     cfx_value part[] = {cfx_none(), cfx_int(2), cfx_none()};
-    cfx_value slice = cfx_own(s, cfx_seq_new(s->ctx, CFX_SLICE, 3, part,
-                                             NULL));
+    cfx_value slice = cfx_scope_take(s, cfx_seq_new(s->ctx, CFX_SLICE, 3, part,
+                                                    NULL));
     return CALL2(s, "operator.getitem", in[0],
                  cfx_tuple(s, slice, cfx_ellipsis(), cfx_none()));
 }
@@ -535,14 +535,14 @@ FN(dict_int_keys)
 {
     cfx_value item[] = {cfx_int(42), in[0]};
     (void)user;
-    return cfx_own(s, cfx_dict_new(s->ctx, 1, item));
+    return cfx_scope_take(s, cfx_dict_new(s->ctx, 1, item));
 }
 
 FN(dict_proxy_keys)
 {
     cfx_value item[] = {in[0], in[0]};
     (void)user;
-    return cfx_own(s, cfx_dict_new(s->ctx, 1, item));
+    return cfx_scope_take(s, cfx_dict_new(s->ctx, 1, item));
 }
 
 START_TEST(trace_dict_proxy_keys)

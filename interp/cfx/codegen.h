@@ -7,9 +7,9 @@
  *     cfx_value net_forward(cfx_scope *s, cfx_module *self, cfx_value x)
  *     {
  *         cfx_value conv1 = cfx_call_module(s, self, "conv1", x);
- *         cfx_drop(s, &x);
+ *         cfx_scope_drop(s, &x);
  *         cfx_value relu = cfx_relu(s, conv1);
- *         cfx_drop(s, &conv1);
+ *         cfx_scope_drop(s, &conv1);
  *         return relu;
  *     }
  *
@@ -97,11 +97,11 @@ typedef struct cfx_compile_options {
 } cfx_compile_options;
 
 /*
- * Compile a GraphModule's graph, so that calls of it (cfx_module_call) run the
- * compiled function until it is compiled again or discarded; its children are
- * called as before. Interpreters over it still walk the graph. `options` may
- * be NULL. The functions of this library are looked for in the running
- * program: one that holds the static library must be linked with
+ * Compile a GraphModule's graph, so that calls of it (cfx_scope_call_module)
+ * run the compiled function until it is compiled again or discarded; its
+ * children are called as before. Interpreters over it still walk the graph.
+ * `options` may be NULL. The functions of this library are looked for in the
+ * running program: one that holds the static library must be linked with
  * -export-dynamic. Temporary files are gone when it returns.
  * Fails with CFX_EUNSUPPORTED (as cfx_print_c), CFX_EIO (no compiler; it
  * failed: the first line of what it said; the object cannot be loaded),
@@ -123,8 +123,8 @@ CFX_API cfx_value cfx_call_constant(cfx_scope *s, const char *target,
                                     cfx_args args);
 /* What a get_attr node names: a parameter, buffer or module. In a tracing
  * scope each call makes a node. */
-CFX_API cfx_value cfx_get_attr(cfx_scope *s, cfx_module *self,
-                               const char *path);
+CFX_API cfx_value cfx_call_get_attr(cfx_scope *s, cfx_module *self,
+                                    const char *path);
 CFX_API cfx_value cfx_str_of(cfx_scope *s, const char *text, size_t len);
 CFX_API cfx_value cfx_device_of(cfx_scope *s, const char *name);
 CFX_API cfx_value cfx_layout_of(cfx_scope *s, const char *name);

@@ -64,7 +64,7 @@
  * Proxies with metas. Inputs for which metas are given (torch.fx's MetaTracer)
  * make their dtype, rank and extents known, and those of everything computed
  * from them: each node gets meta `tensor_meta`, code may go by cfx_rank and
- * cfx_known, and a shape error is found while tracing. Such a graph is
+ * cfx_meta_of, and a shape error is found while tracing. Such a graph is
  * specialised as far as the code asked. Parameters are always known.
  */
 #ifndef CFX_TRACER_H

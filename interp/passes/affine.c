@@ -70,7 +70,7 @@ const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n)
                                       : NULL;
 }
 
-const cfx_schema *cfx_pass__schema(cfx_pass_call *p, const cfx_node *n)
+const cfx_schema *cfx_pass__signature(cfx_pass_call *p, const cfx_node *n)
 {
     const cfx_target *t = cfx_pass__target(p, n);
     return !t ? NULL : t->variant ? t->variant : t->schema;
@@ -214,7 +214,7 @@ bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n)
     l->kind = type->kind;
     l->axes = type->axes;
     if (!l->module) {
-        l->schema = cfx_pass__schema(p, n);
+        l->schema = cfx_pass__signature(p, n);
         return find_function(l);
     }
     l->training = cfx_module_training(l->module);
@@ -281,7 +281,7 @@ bool cfx_norm__find(norm *b, cfx_pass_call *p, cfx_node *n)
         return false;
     b->axes = type->axes;
     if (!b->module) {
-        b->schema = cfx_pass__schema(p, n);
+        b->schema = cfx_pass__signature(p, n);
         return find_norm_function(b);
     }
     b->training = cfx_module_training(b->module);

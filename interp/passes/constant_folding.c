@@ -143,7 +143,7 @@ static cfx_value fetch_args(folder *f, const cfx_value *args, size_t n)
     if (cfx_node_map_value(&out, &f->value, whole, &s->error))
         out = CFX_NOTHING;
     cfx_value_unref(whole);
-    return out.kind ? cfx_own(s, out) : cfx_none();
+    return out.kind ? cfx_scope_take(s, out) : cfx_none();
 }
 
 static cfx_value call_module(folder *f, const cfx_node *n,
@@ -156,11 +156,11 @@ static cfx_value call_module(folder *f, const cfx_node *n,
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME,
                               "Node referenced nonexistent target %s", path);
-    if (cfx_module_call(s, m, path,
+    if (cfx_scope_call_module(s, m, path,
         (cfx_args){args->item, args->len, kwargs->item, kwargs->len / 2},
         &out))
         return cfx_none();
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }
 
 static cfx_value call(folder *f, const cfx_node *n)

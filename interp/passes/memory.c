@@ -95,7 +95,7 @@ cfx_status cfx_memory__init(cfx_memory *m, const cfx_graph *g, cfx_error *err)
     cfx_effects_seen seen = {0};
     cfx_status st = CFX_OK;
     for (cfx_node *at = cfx_graph_first(g); at && !st; at = cfx_node_next(at)) {
-        st = cfx_node__effects(&seen, at, &m->effects[at->id], err);
+        st = cfx_effects_seen__find(&seen, at, &m->effects[at->id], err);
         if (!st)
             join_node(m, at);
     }

@@ -225,9 +225,9 @@ CFX_API cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
 #endif
 /* Call a module itself, in a frame of its own, its arguments unbound. *out is
  * a new reference. What interpreters use. */
-CFX_API cfx_status cfx_module_call(cfx_scope *s, cfx_module *m,
-                                   const char *path, cfx_args args,
-                                   cfx_value *out);
+CFX_API cfx_status cfx_scope_call_module(cfx_scope *s, cfx_module *m,
+                                         const char *path, cfx_args args,
+                                         cfx_value *out);
 
 /* The forward itself, with bound arguments, in a frame of its own: what a
  * class's call_module does for modules that it does not stop at. *out is a new

@@ -105,7 +105,8 @@ struct cfx_scope_class {
                              const char *path, const cfx_spelling *c,
                              const cfx_value *in, cfx_value *out);
     /* A parameter or buffer of a module: for its forward, and for get_attr
-     * nodes. *out is borrowed, from the module or from the scope (cfx_own). */
+     * nodes. *out is borrowed, from the module or from the scope
+     * (cfx_scope_take). */
     cfx_status (*get_attr)(cfx_scope *s, struct cfx_module *m,
                            const char *name, cfx_value *out);
 
@@ -195,7 +196,7 @@ CFX_API cfx_value cfx_scope_fail(cfx_scope *s, cfx_status code,
 
 /* Let the scope own a value (takes the reference); gives the value, or None
  * if there was no memory. */
-CFX_API cfx_value cfx_own(cfx_scope *s, cfx_value v);
+CFX_API cfx_value cfx_scope_take(cfx_scope *s, cfx_value v);
 
 /* Frames: what was made since cfx_scope_enter is given back, but for
  * `result`, which the frame around it then owns. */
@@ -205,7 +206,7 @@ CFX_API cfx_value cfx_scope_leave(cfx_scope *s, size_t frame,
 
 /* End the life of a value early; sets *v to None. Does nothing to a value
  * that this frame does not own. */
-CFX_API void cfx_drop(cfx_scope *s, cfx_value *v);
+CFX_API void cfx_scope_drop(cfx_scope *s, cfx_value *v);
 
 /* A reference of your own to a value, that outlives the scope. */
 CFX_INLINE cfx_value cfx_keep(cfx_value v) { return cfx_value_ref(v); }
@@ -276,7 +277,7 @@ CFX_API int cfx_rank(cfx_scope *s, cfx_value x);
 /* The tensor that x is, or a meta of its type and shape; NULL, and no failure,
  * where that is not known (a bare proxy, no tensor). Borrowed. For checks that
  * may be left out, and for rules that go by the dtype. */
-CFX_API const cfx_tensor *cfx_known(cfx_scope *s, cfx_value x);
+CFX_API const cfx_tensor *cfx_meta_of(cfx_scope *s, cfx_value x);
 
 /* Python's bool(v), len(v) and iteration, for numbers, strings, tuples, lists
  * and dicts. They fail the scope for a proxy, of which only a run could tell,

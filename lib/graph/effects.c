@@ -61,7 +61,7 @@ static cfx_effects unpack(uint64_t word)
     };
 }
 
-void cfx_graph__forget_effects_(cfx_graph *g)
+void cfx_graph__effects_changed(cfx_graph *g)
 {
     cfx_module__forget_effects(g->owner);
 }

@@ -182,7 +182,7 @@ static cfx_value new_input(recorder *r, int k, int rank, cfx_dtype dtype)
     }
     if (cfx_tensor_meta(&t, s->ctx, dtype, rank, shape, NULL, &s->error))
         return cfx_none();
-    cfx_value v = cfx_own(s, cfx_value_of_tensor(t));
+    cfx_value v = cfx_scope_take(s, cfx_value_of_tensor(t));
     if (!cfx_scope_failed(s) && add_origins(r, t, (uint32_t)1 << k))
         cfx_no_memory(&s->error);
     return v;
@@ -257,7 +257,8 @@ static cfx_status run(recorder *r, cfx_module *m, int rank,
     while (n < (size_t)m->forward->nparams && m->forward->params[n].required)
         n++;
     cfx_status st = cfx_scope_failed(s) ? s->error.code
-                    : cfx_module_call(s, m, NULL, cfx_args_of(in, n), &out);
+                    : cfx_scope_call_module(s, m, NULL, cfx_args_of(in, n),
+                                            &out);
     if (st)
         return st;
     visit viewed = {r, 0};

@@ -50,8 +50,8 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
     return s->error.code;
 }
 
-cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
-                               const cfx_spelling *c, cfx_value *out)
+cfx_status cfx_module__forward_spelled(cfx_scope *s, cfx_module *m,
+                                       const cfx_spelling *c, cfx_value *out)
 {
     cfx_bound b = {0};
     *out = cfx_none();
@@ -67,8 +67,8 @@ cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
     return st;
 }
 
-cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
-                           cfx_args a, cfx_value *out)
+cfx_status cfx_scope_call_module(cfx_scope *s, cfx_module *m, const char *path,
+                                 cfx_args a, cfx_value *out)
 {
     cfx_bound b;
     *out = cfx_none();
@@ -99,9 +99,9 @@ cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME, "%s has no module '%s'",
                               self->class_name, name);
-    if (cfx_module_call(s, m, name, a, &out))
+    if (cfx_scope_call_module(s, m, name, a, &out))
         return cfx_none();
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }
 
 cfx_value cfx_call_module(cfx_scope *s, cfx_module *self, const char *name,
@@ -119,10 +119,11 @@ static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
     cfx_buf_puts(&path, "parametrizations.");
     cfx_buf_puts(&path, name);
     cfx_status st = path.failed ? cfx_no_memory(&s->error)
-                                : cfx_module_call(s, list, cfx_buf_str(&path),
-                                                  CFX_NO_ARGS, &out);
+                                : cfx_scope_call_module(s, list,
+                                                        cfx_buf_str(&path),
+                                                        CFX_NO_ARGS, &out);
     cfx_buf_release(&path);
-    return st ? cfx_none() : cfx_own(s, out);
+    return st ? cfx_none() : cfx_scope_take(s, out);
 }
 
 cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
@@ -137,8 +138,8 @@ cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
 
 /* ---- Hooks of the base class of scopes ---- */
 
-cfx_status cfx_module__call(cfx_scope *s, cfx_module *m, const char *path,
-                            const cfx_value *in, cfx_value *out)
+cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
+                                 const cfx_value *in, cfx_value *out)
 {
     (void)path;
     return cfx_module_forward(s, m, in, out);

@@ -126,7 +126,7 @@ const cfx_module_type cfx_module__ParametrizationList = {
 static cfx_value WeightNorm_forward(cfx_scope *s, cfx_module *self,
                                     const cfx_value *in)
 {
-    const cfx_tensor *g = cfx_known(s, in[0]), *v = cfx_known(s, in[1]);
+    const cfx_tensor *g = cfx_meta_of(s, in[0]), *v = cfx_meta_of(s, in[1]);
     int64_t dim = g && g->rank ? 0 : -1;
     if (!g || !v)
         return cfx_scope_fail(s, CFX_EUNSUPPORTED, "_WeightNorm needs the "

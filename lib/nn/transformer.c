@@ -84,7 +84,7 @@ static cfx_value feed_forward(cfx_scope *s, cfx_module *self, cfx_value x)
     cfx_value a = own    ? cfx_call_module(s, self, "activation", h)
                   : relu ? cfx_relu(s, h)
                          : cfx_gelu(s, h);
-    cfx_drop(s, &h); /* the widest there is */
+    cfx_scope_drop(s, &h); /* the widest there is */
     a = cfx_call_module(s, self, "dropout", a);
     a = cfx_call_module(s, self, "linear2", a);
     return cfx_call_module(s, self, "dropout2", a);
@@ -119,7 +119,7 @@ static cfx_value Layer_forward(cfx_scope *s, cfx_module *self,
     bool norm_first = cfx_attr_bool(self, "norm_first");
     cfx_value h = with_attention(s, self, in[SRC], in, norm_first);
     cfx_value y = with_feed_forward(s, self, h, norm_first);
-    cfx_drop(s, &h);
+    cfx_scope_drop(s, &h);
     return y;
 }
 
@@ -161,7 +161,7 @@ static cfx_value Encoder_forward(cfx_scope *s, cfx_module *self,
         cfx_value y = cfx_call_module_with(s, layers, cfx_module_name(layer),
                                            cfx_args_of(args, 4));
         if (i)
-            cfx_drop(s, &x);
+            cfx_scope_drop(s, &x);
         x = y;
     }
     return cfx_module_child(self, "norm") ? cfx_call_module(s, self, "norm", x)

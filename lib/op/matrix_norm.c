@@ -46,7 +46,7 @@ static cfx_value of_singular_values(cfx_scope *s, const cfx_call *call,
         x = CFX_CALL(s, "Tensor.to", x, call->in[DTYPE]);
     x = CFX_CALL(s, "torch.movedim", x, from, ends);
     x = CFX_CALL(s, "torch.linalg.svdvals", x);
-    const cfx_tensor *values = cfx_known(s, x);
+    const cfx_tensor *values = cfx_meta_of(s, x);
     bool none = values && cfx_dim_is(values->shape[values->rank - 1], 0);
     x = CFX_CALL(s, p == 0 || (p > 0 && none) ? "torch.sum"
                     : p > 0 ? "torch.amax" : "torch.amin",

@@ -97,7 +97,7 @@ static cfx_value add_zero(cfx_scope *s, const cfx_multi_head *m, cfx_value x)
 /* A mask as numbers to be added: bool masks forbid where they are true. */
 static cfx_value additive(cfx_scope *s, cfx_value mask, cfx_value like)
 {
-    const cfx_tensor *known = is_none(mask) ? NULL : cfx_known(s, mask);
+    const cfx_tensor *known = is_none(mask) ? NULL : cfx_meta_of(s, mask);
     if (!known || known->dtype != CFX_BOOL)
         return mask;
     cfx_value zero = CFX_CALL(s, "torch.zeros_like", mask);

@@ -42,7 +42,7 @@ static cfx_value outer_build(cfx_scope *s, const cfx_call *call)
 static cfx_value add_scaled(cfx_scope *s, cfx_value self, cfx_value beta,
                             cfx_value alpha, cfx_value product)
 {
-    const cfx_tensor *p = cfx_known(s, product);
+    const cfx_tensor *p = cfx_meta_of(s, product);
     if (cfx_scope_failed(s))
         return cfx_none();
     if (cfx_value_number(alpha) != 1)

@@ -170,7 +170,7 @@ static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
                               "size");
     if (mean.kind == CFX_TENSOR && std.kind == CFX_TENSOR)
         like = cfx_nth(s, CFX_CALL(s, "torch.broadcast_tensors", mean, std), 0);
-    const cfx_tensor *t = cfx_known(s, like);
+    const cfx_tensor *t = cfx_meta_of(s, like);
     if (!t)
         return cfx_none();
     if (std.kind != CFX_TENSOR && !(cfx_value_number(std) >= 0) &&

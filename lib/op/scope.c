@@ -163,7 +163,7 @@ static cfx_value push(cfx_scope *s, cfx_value v)
     return v;
 }
 
-cfx_value cfx_own(cfx_scope *s, cfx_value v)
+cfx_value cfx_scope_take(cfx_scope *s, cfx_value v)
 {
     return is_counted(v) ? push(s, v) : v;
 }
@@ -186,10 +186,10 @@ cfx_value cfx_scope_leave(cfx_scope *s, size_t frame, cfx_value result)
     }
     result = cfx_value_ref(result);
     give_back(s, frame);
-    return cfx_own(s, result);
+    return cfx_scope_take(s, result);
 }
 
-void cfx_drop(cfx_scope *s, cfx_value *v)
+void cfx_scope_drop(cfx_scope *s, cfx_value *v)
 {
     for (size_t i = s->nvalues;
          is_counted(*v) && i-- > 0 && s->values[i].kind != CFX_ABSENT;)
@@ -449,7 +449,7 @@ static cfx_value call_named(cfx_scope *s, const char *name, bool method,
     cfx_status st = cfx_scope__records(s)
                         ? s->hook.spelled(s, &c, &out)
                         : cfx_scope_call_target(s, t, a, &out);
-    return st ? cfx_none() : cfx_own(s, out);
+    return st ? cfx_none() : cfx_scope_take(s, out);
 }
 
 cfx_value cfx_call_function(cfx_scope *s, const char *target, cfx_args a)
@@ -502,7 +502,7 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
     if (cfx_scope__records(s))
         return cfx_scope__spell(s, op, schema, args, n, inplace, &out)
                    ? cfx_none()
-                   : cfx_own(s, out);
+                   : cfx_scope_take(s, out);
     cfx_target t = {.op = op, .schema = schema, .variant = schema};
     if (!cfx_bind__ordered(&b, s->ctx, schema, args, n, &s->error, &st) &&
         !bind_spelled(s, &b, &t, args, n, &st))
@@ -514,7 +514,7 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
         cfx_fail(&s->error, st, "%s", cfx_status_name(st));
         return cfx_none();
     }
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }
 
 /* ---- Values ---- */
@@ -529,7 +529,7 @@ cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 cfx_value cfx_str(cfx_scope *s, const char *text)
@@ -539,7 +539,7 @@ cfx_value cfx_str(cfx_scope *s, const char *text)
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 cfx_value cfx_nth(cfx_scope *s, cfx_value v, int64_t i)
