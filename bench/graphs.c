@@ -40,8 +40,8 @@ static cfx_value call(builder *b, const char *target, cfx_value x, cfx_value y)
 {
     cfx_value args[] = {x, y};
     cfx_node *n = b->failed ? NULL
-        : cfx_graph_call_function(b->g, target, args, y.kind ? 2 : 1, NULL, 0,
-                                  b->err);
+        : cfx_graph_call_function(b->g, target,
+                                  cfx_args_of(args, y.kind ? 2 : 1), b->err);
 
     b->failed = !n;
     return cfx_value_of_node(n);
@@ -230,8 +230,8 @@ static cfx_status make(work *w, enum needs needs)
         if (!cfx_print_graph(sink, g, false, &w->err))
             keep(w, "\n", 1);
         cfx_graph_free(g);
-    } else if (g && !cfx_graph_module_new_take(&w->gm, w->ctx, NULL, g,
-                                               "GraphModule", &w->err)) {
+    } else if (g && !cfx_graph_module_new_take_both(&w->gm, w->ctx, NULL, g,
+                                                    "GraphModule", &w->err)) {
         w->g = g;
         w->pattern = small(w->ctx, true, &w->err);
         w->replacement = small(w->ctx, false, &w->err);

@@ -197,7 +197,7 @@ static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
     cfx_status rc;
 
     if (!r->known && r->rates && cfx_shape_env_symbols(r->env)) {
-        rc = cfx_roofline_follow(r, NULL, 0, 0, &why);
+        rc = cfx_roofline_crossovers(r, NULL, 0, 0, &why);
         if (rc == CFX_EINVAL)
             cfx_message(r->ctx, CFX_NOTE, "%s: --set gives numbers", why.text);
         else if (rc)

@@ -38,8 +38,8 @@ static bool fold(cfx_module *gm, const char *path, cfx_scope *s,
     memcpy(args, cfx_module_attrs(conv), sizeof(args));
     args[7] = cfx_bool(true); /* `bias` of Conv2d(in_channels, ...) */
     return !cfx_scope_status(s, err) &&
-           !cfx_module_new(&conv, s->ctx, cfx_module_type_of(conv), NULL, args,
-                           9, NULL, 0, err) &&
+           !cfx_module_new(&conv, s->ctx, cfx_module_type_of(conv), NULL,
+                           cfx_args_of(args, 9), err) &&
            !cfx_module_set(conv, "weight", w.u.tensor, err) &&
            !cfx_module_set(conv, "bias", b.u.tensor, err) &&
            !cfx_module_add_submodule_take(gm, path, conv, err);

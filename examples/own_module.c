@@ -20,7 +20,7 @@ static cfx_status mlp_init(cfx_module *self, cfx_error *err)
     cfx_module *fc;
     return cfx_module_param(self, "scale", CFX_F32, 1, &n, err) ||
            cfx_module_new(&fc, ctx, cfx_find_module_type(ctx, "Linear"), NULL,
-                          args, 2, NULL, 0, err) ||
+                          cfx_args_of(args, 2), err) ||
            cfx_module_add_take(self, "fc", fc, err) ? err->code : CFX_OK;
 }
 
@@ -62,7 +62,7 @@ int main(void)
 
     int failed =
         cfx_context_new(&ctx, NULL, &err) ||
-        cfx_module_new(&m, ctx, &mlp, NULL, &n, 1, NULL, 0, &err) ||
+        cfx_module_new(&m, ctx, &mlp, NULL, CFX_ARGS(n), &err) ||
         cfx_module_randomize(m, 1, &err) ||
         call(&cfx_eager_class, m) || call(&cfx_meta_class, m) ||
         cfx_symbolic_trace(&gm, m, NULL, &err) ||

@@ -17,8 +17,8 @@ static cfx_status swap(cfx_graph *g, cfx_error *err)
     while ((n = cfx_graph_find_nodes(g, CFX_CALL_FUNCTION, "operator.add",
                                      n))) {
         cfx_graph_inserting_before(g, n);
-        mul = cfx_graph_call_function(g, "operator.mul", n->args, n->nargs,
-                                      NULL, 0, err);
+        mul = cfx_graph_call_function(g, "operator.mul",
+                                      cfx_args_of(n->args, n->nargs), err);
         if (!mul || cfx_node_inherit(mul, n, err) ||
             cfx_node_replace_all_uses_with(n, mul, NULL, NULL, err) ||
             cfx_graph_erase_node(g, n, err))

@@ -119,7 +119,8 @@ cfx_node *cfx_carve__call(cfx_carving *c, const char *path,
     cfx_value *args = values_of(c, inputs, n);
     cfx_node *made = NULL;
     if (args)
-        made = cfx_graph_call_module(c->to, path, args, n, NULL, 0, c->err);
+        made = cfx_graph_call_module(c->to, path, cfx_args_of(args, n),
+                                     c->err);
     cfx_free(ctx, args, (n + 1) * sizeof(*args));
     return made;
 }
@@ -134,7 +135,7 @@ cfx_status cfx_carve__results(cfx_carving *c, cfx_node *call,
     for (size_t i = 0; i < n; i++) {
         cfx_value args[] = {cfx_value_of_node(call), cfx_int((int64_t)i)};
         cfx_node *item = cfx_graph_call_function(c->to, "operator.getitem",
-                                                 args, 2, NULL, 0, c->err);
+                                                 cfx_args_of(args, 2), c->err);
         if (!item || cfx_node_inherit(item, of[i], c->err))
             return c->err->code;
         c->env[of[i]->id] = item;
@@ -257,8 +258,8 @@ cfx_status cfx_carve__module_take(cfx_module **out, const cfx_module *like,
                                   cfx_graph *g, const char *class_name,
                                   cfx_error *err)
 {
-    cfx_status st = cfx_graph_module_new_take(out, like->ctx, NULL, g,
-                                              class_name, err);
+    cfx_status st = cfx_graph_module_new_take_both(out, like->ctx, NULL, g,
+                                                   class_name, err);
     if (!st)
         cfx_module_train(*out, like->training);
     return st;

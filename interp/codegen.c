@@ -283,7 +283,7 @@ static void put_drops(cgen *c, const cfx_node *n)
         const cfx_node *x = i < n->ninputs ? cfx_node_input(n, i) : n;
         if (x == n ? n->nusers != 0 : c->last_use[x->id] != n)
             continue;
-        cfx_out_puts(c->out, "    cfx_drop(s, &");
+        cfx_out_puts(c->out, "    cfx_scope_drop(s, &");
         cfx_out_puts(c->out, c->name[x->id]);
         cfx_out_puts(c->out, ");\n");
     }

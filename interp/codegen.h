@@ -50,10 +50,9 @@ void cgen_refuse(cgen *c, const char *fmt, ...) CFX_PRINTF(2, 3);
 void cgen_value(cgen *c, cfx_value v);
 /* `, ` between them. */
 void cgen_values(cgen *c, const cfx_value *v, size_t n);
-/* `CFX_ARGS(a, b)`, or `CFX_NO_ARGS`. */
-void cgen_args(cgen *c, const cfx_value *v, size_t n);
-/* The same of keywords: names and values in turn. */
-void cgen_kwargs(cgen *c, const cfx_value *v, size_t n);
+/* `CFX_ARGS(a, b)`, or `CFX_NO_ARGS`; with keywords the beginning of a
+ * cfx_args, which `name, value)}` ends. */
+void cgen_args(cgen *c, const cfx_value *v, size_t n, bool kwargs);
 /* A type's constant, "CFX_F32". */
 void cgen_dtype(cgen *c, cfx_dtype t);
 /* A string literal; no trigraphs, and no byte that is not ASCII. */

@@ -77,25 +77,32 @@ static bool comes_with_parent(cgen *c, const cfx_module *m)
     return same;
 }
 
+static bool must_write(const cfx_module *m, int k)
+{
+    const cfx_param *p = &cfx_module_schema(m)->params[k];
+    return !cfx_is_default(p, cfx_module_attrs(m)[k]) ||
+           cfx_module__lists(cfx_module_type_of(m)->must_give, p->name);
+}
+
 static void put_arguments(cgen *c, const cfx_module *m)
 {
     const cfx_schema *s = cfx_module_schema(m);
     const cfx_value *v = cfx_module_attrs(m);
-    int n = cfx_c_required(s), named = 0;
+    int n = cfx_c_required(s), named = 0, written = 0;
+    for (int k = n; k < s->nparams; k++)
+        named += must_write(m, k);
     cfx_out_puts(c->out, ", ");
-    cgen_args(c, v, (size_t)n);
+    cgen_args(c, v, (size_t)n, named > 0);
     for (int k = n; k < s->nparams; k++) {
-        if (cfx_is_default(&s->params[k], v[k]) &&
-            !cfx_module__lists(cfx_module_type_of(m)->must_give,
-                               s->params[k].name))
+        if (!must_write(m, k))
             continue;
-        cfx_out_puts(c->out, named++ ? ", " : ", CFX_KWARGS(");
+        cfx_out_puts(c->out, written++ ? ", " : "");
         cfx_out_puts(c->out, "cfx_str(s, ");
         cgen_literal(c, s->params[k].name, strlen(s->params[k].name));
         cfx_out_puts(c->out, "), ");
         cgen_value(c, v[k]);
     }
-    cfx_out_puts(c->out, named ? "));\n" : ", CFX_NO_ARGS);\n");
+    cfx_out_puts(c->out, named ? ")});\n" : ");\n");
 }
 
 /* The program asks for them when it runs, as this one would. */

@@ -107,8 +107,8 @@ static bool binds(cgen *c, const cfx_target *t, const cfx_node *n)
     cfx_bound b = {0};
     cfx_target one = *t;
     one.next = NULL;
-    cfx_status st = cfx_bind(&b, c->ctx, &one, n->args, n->nargs, n->kwargs,
-                             n->nkwargs, NULL);
+    cfx_status st = cfx_bind(&b, c->ctx, &one,
+        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL);
     cfx_bound_release(&b);
     return !st;
 }
@@ -203,10 +203,9 @@ static void put_named(cgen *c, const char *function, const cfx_node *n)
     cfx_out_puts(c->out, function);
     cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
     cfx_out_puts(c->out, ", ");
-    cgen_args(c, n->args, n->nargs);
-    cfx_out_puts(c->out, ", ");
-    cgen_kwargs(c, n->kwargs, n->nkwargs);
-    cfx_out_putc(c->out, ')');
+    cgen_args(c, n->args, n->nargs, n->nkwargs > 0);
+    cgen_values(c, n->kwargs, 2 * (size_t)n->nkwargs);
+    cfx_out_puts(c->out, n->nkwargs ? ")})" : ")");
 }
 
 static void put_module(cgen *c, const cfx_node *n)
@@ -225,7 +224,7 @@ static void put_module(cgen *c, const cfx_node *n)
 void cgen_call(cgen *c, const cfx_node *n)
 {
     if (n->op == CFX_GET_ATTR) {
-        cfx_out_puts(c->out, "cfx_get_attr(s, self, ");
+        cfx_out_puts(c->out, "cfx_call_get_attr(s, self, ");
         cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
         cfx_out_putc(c->out, ')');
     } else if (n->op == CFX_CALL_MODULE) {

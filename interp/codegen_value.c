@@ -274,24 +274,15 @@ void cgen_values(cgen *c, const cfx_value *v, size_t n)
     values_at(c, v, n, 0);
 }
 
-static void put_arguments(cgen *c, const char *macro, const cfx_value *v,
-                          size_t n)
+void cgen_args(cgen *c, const cfx_value *v, size_t n, bool kwargs)
 {
     if (!n) {
-        cfx_out_puts(c->out, "CFX_NO_ARGS");
-        return;
+        cfx_out_puts(c->out, kwargs ? "(cfx_args){NULL, 0" : "CFX_NO_ARGS");
+    } else {
+        cfx_out_puts(c->out, kwargs ? "(cfx_args){CFX_ITEMS(" : "CFX_ARGS(");
+        values_at(c, v, n, 0);
+        cfx_out_putc(c->out, ')');
     }
-    cfx_out_puts(c->out, macro);
-    values_at(c, v, n, 0);
-    cfx_out_putc(c->out, ')');
-}
-
-void cgen_args(cgen *c, const cfx_value *v, size_t n)
-{
-    put_arguments(c, "CFX_ARGS(", v, n);
-}
-
-void cgen_kwargs(cgen *c, const cfx_value *v, size_t n)
-{
-    put_arguments(c, "CFX_KWARGS(", v, 2 * n);
+    if (kwargs)
+        cfx_out_puts(c->out, ", CFX_PAIRS(");
 }

@@ -25,7 +25,7 @@ cfx_value cfx_str_of(cfx_scope *s, const char *text, size_t len)
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 /* A string of another kind. */
@@ -39,7 +39,7 @@ static cfx_value word(cfx_scope *s, const char *text, cfx_kind kind)
         return cfx_none();
     }
     v.kind = (uint8_t)kind;
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 cfx_value cfx_device_of(cfx_scope *s, const char *name)
@@ -92,26 +92,24 @@ static bool is_tracer(const cfx_scope *s)
     return cfx_scope__is_a(s, &cfx_tracer_class);
 }
 
-cfx_value cfx_call_constant(cfx_scope *s, const char *target,
-                            const cfx_value *args, size_t nargs,
-                            const cfx_value *kwargs, size_t nkwargs)
+cfx_value cfx_call_constant(cfx_scope *s, const char *target, cfx_args a)
 {
     if (cfx_scope_failed(s))
         return cfx_none();
     if (is_tracer(s))
         return cfx_tracer_create((cfx_tracer *)s, CFX_CALL_FUNCTION, target,
-                                 args, nargs, kwargs, nkwargs);
-    return cfx_call_function(s, target, args, nargs, kwargs, nkwargs);
+                                 a);
+    return cfx_call_function(s, target, a);
 }
 
-cfx_value cfx_get_attr(cfx_scope *s, cfx_module *self, const char *path)
+cfx_value cfx_call_get_attr(cfx_scope *s, cfx_module *self, const char *path)
 {
     const char *last;
     if (cfx_scope_failed(s))
         return cfx_none();
     if (is_tracer(s))
-        return cfx_tracer_create((cfx_tracer *)s, CFX_GET_ATTR, path, NULL, 0,
-                                 NULL, 0);
+        return cfx_tracer_create((cfx_tracer *)s, CFX_GET_ATTR, path,
+                                 CFX_NO_ARGS);
     cfx_module *m = owner_of(s, self, path, &last);
     if (!m)
         return cfx_none();
@@ -145,9 +143,7 @@ void cfx_build_as(cfx_builder *b, const char *class_name)
     b->as = class_name;
 }
 
-void cfx_build(cfx_builder *b, const char *path, const char *type,
-               const cfx_value *args, size_t nargs, const cfx_value *kwargs,
-               size_t nkwargs)
+void cfx_build(cfx_builder *b, const char *path, const char *type, cfx_args a)
 {
     cfx_scope *s = &b->scope;
     cfx_module *m = NULL;
@@ -157,8 +153,8 @@ void cfx_build(cfx_builder *b, const char *path, const char *type,
     if (!t) {
         cfx_scope_fail(s, CFX_ENAME, "%s: unknown module type '%s'", path,
                        type);
-    } else if (cfx_module_new(&m, s->ctx, t, b->as ? b->as : type, args, nargs,
-                              kwargs, nkwargs, &s->error)) {
+    } else if (cfx_module_new(&m, s->ctx, t, b->as ? b->as : type, a,
+                              &s->error)) {
         cfx_fail_at(&s->error, "%s", path);
     } else {
         add(b, path, m);
@@ -226,7 +222,7 @@ void cfx_build_graph(cfx_builder *b, const char *path, const cfx_compiled *c)
     }
     if (!cfx_compiled_trace(&gm, c, m, &s->error) &&
         !cfx_graph_copy(&g, cfx_graph_module_graph(gm), &s->error))
-        cfx_graph_module_new_take(&m, s->ctx, m, g, c->name, &s->error);
+        cfx_graph_module_new_take_both(&m, s->ctx, m, g, c->name, &s->error);
     cfx_module_unref(gm);
 }
 

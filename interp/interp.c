@@ -267,9 +267,9 @@ static cfx_status call_target(cfx_interp *it, const cfx_call *call,
                                          op == CFX_CALL_METHOD, it->err);
     if (st)
         return st;
-    return passed(it, cfx_scope_call_target(it->scope, t, call->args,
-                                            call->nargs, call->kwargs,
-                                            call->nkwargs, out));
+    return passed(it, cfx_scope_call_target(it->scope, t,
+        (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
+        out));
 }
 
 static cfx_status base_call_function(cfx_interp *it, const cfx_call *call,
@@ -293,9 +293,9 @@ static cfx_status base_call_module(cfx_interp *it, const cfx_call *call,
     if (!m)
         return cfx_interp_fail(it, CFX_ENAME,
                                "Node referenced nonexistent target %s", path);
-    return passed(it, cfx_module_call(it->scope, m, path, call->args,
-                                      call->nargs, call->kwargs,
-                                      call->nkwargs, out));
+    return passed(it, cfx_scope_call_module(it->scope, m, path,
+        (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
+        out));
 }
 
 /* A counted copy: aggregates among the arguments are the interpreter's own and
@@ -415,9 +415,10 @@ cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,
 
 /* ---- Life ---- */
 
-cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
-                            cfx_module *gm, const cfx_interp_options *options,
-                            bool nested, cfx_error *err)
+cfx_status cfx_interp__init_nested(cfx_interp *it, const cfx_interp_class *cls,
+                                   cfx_module *gm,
+                                   const cfx_interp_options *options,
+                                   bool nested, cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
     it->cls = cls;
@@ -464,7 +465,7 @@ cfx_status cfx_interp_init_with(cfx_interp *it, const cfx_interp_class *cls,
                                 cfx_error *err)
 {
     cfx_error_clear(err);
-    return cfx_interp__init(it, cls, gm, options, false, err);
+    return cfx_interp__init_nested(it, cls, gm, options, false, err);
 }
 
 cfx_status cfx_interp_init(cfx_interp *it, const cfx_interp_class *cls,

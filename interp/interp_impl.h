@@ -108,9 +108,10 @@ cfx_status cfx_params__find(cfx_params *p, const cfx_graph *g, cfx_error *err);
 void cfx_params__release(cfx_params *p, cfx_context *ctx);
 
 /* cfx_interp_init_with; `nested` ones tell their module in errors. */
-cfx_status cfx_interp__init(cfx_interp *it, const cfx_interp_class *cls,
-                            cfx_module *gm, const cfx_interp_options *options,
-                            bool nested, cfx_error *err);
+cfx_status cfx_interp__init_nested(cfx_interp *it, const cfx_interp_class *cls,
+                                   cfx_module *gm,
+                                   const cfx_interp_options *options,
+                                   bool nested, cfx_error *err);
 
 /* Run with one value a placeholder, absent for its default, in the midst of
  * what else happens in the scope. */

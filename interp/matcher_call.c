@@ -49,8 +49,8 @@ static cfx_status bind_to(cfx_bound *b, cfx_context *ctx, const cfx_node *n,
 {
     cfx_target alone = *t;
     alone.next = NULL;
-    cfx_status st = cfx_bind(b, ctx, &alone, n->args, n->nargs, n->kwargs,
-                             n->nkwargs, NULL);
+    cfx_status st = cfx_bind(b, ctx, &alone,
+        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL);
     b->target = t;
     return st;
 }

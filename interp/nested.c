@@ -54,8 +54,8 @@ static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
     const cfx_interp_class *cls = cfx_scope__records(s)
                                       ? &cfx_transformer__inline
                                       : &cfx_interp_base;
-    cfx_status st = cfx_interp__init(&n->it, cls, m, &options, true,
-                                     &s->error);
+    cfx_status st = cfx_interp__init_nested(&n->it, cls, m, &options, true,
+                                            &s->error);
     if (st)
         free_nested(n);
     else
@@ -328,8 +328,8 @@ cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
     binder b = {.s = s, .args = c->args, .nargs = c->nargs,
                 .kwargs = c->kwargs, .nkwargs = c->nkwargs};
     if (!m->graph)
-        return cfx_module_call(s, m, path, c->args, c->nargs, c->kwargs,
-                               c->nkwargs, out);
+        return cfx_scope_call_module(s, m, path,
+            (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out);
     if (s->hook.call_module != cfx_scope_base.call_module)
         return give_to_class(s, m, path, &b, out);
     return m->compiled ? run_compiled(s, m, &b, NULL, out)

@@ -215,10 +215,8 @@ static cfx_status run_bound(const cfx_pass *pass, const cfx_schema *schema,
     return st;
 }
 
-cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
-                        const cfx_value *args, size_t nargs,
-                        const cfx_value *kwargs, size_t nkwargs, bool reverse,
-                        size_t *changed, cfx_error *err)
+cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm, cfx_args a,
+                        bool reverse, size_t *changed, cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
     const cfx_schema *schema;
@@ -228,8 +226,7 @@ cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
     cfx_error_clear(err);
     cfx_status st = cfx_schema_parse(&schema, ctx, pass->schema, err);
     if (!st)
-        st = cfx_bind_schema(&b, ctx, schema, args, nargs, kwargs, nkwargs,
-                             err);
+        st = cfx_bind_schema(&b, ctx, schema, a, err);
     if (!st)
         st = run_bound(pass, schema, gm, b.in, reverse, changed, err);
     cfx_bound_release(&b);

@@ -172,7 +172,8 @@ static cfx_status apply(cfx_module *gm, const char *text, size_t len,
     if (st && st != CFX_ENAME && err && err->code)
         cfx_fail_at(err, "%.*s", (int)n, text);
     if (!st)
-        st = cfx_pass_run(pass, gm, o->arg, o->nargs, o->kwarg, o->nkwargs,
+        st = cfx_pass_run(pass, gm,
+                          (cfx_args){o->arg, o->nargs, o->kwarg, o->nkwargs},
                           reverse, changed, err);
     return st;
 }

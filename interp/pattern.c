@@ -12,8 +12,8 @@ static cfx_value record(cfx_scope *s, const char *target,
     if (!s->hook.spelled)
         return cfx_scope_fail(s, CFX_EUNSUPPORTED,
                               "%s stands in patterns only", target);
-    return cfx_tracer_create((cfx_tracer *)s, CFX_CALL_FUNCTION, target, args,
-                             nargs, NULL, 0);
+    return cfx_tracer_create((cfx_tracer *)s, CFX_CALL_FUNCTION, target,
+                             cfx_args_of(args, nargs));
 }
 
 cfx_value cfx_pattern_any(cfx_scope *s)

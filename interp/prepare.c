@@ -150,8 +150,8 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     e.text[0] = '\0';
     candidate *c = &s->candidate[s->ncandidates];
     one.next = NULL;
-    cfx_status st = cfx_bind(&b, self->ctx, &one, n->args, n->nargs, n->kwargs,
-                             n->nkwargs, &e);
+    cfx_status st = cfx_bind(&b, self->ctx, &one,
+        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, &e);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
     if (st) {

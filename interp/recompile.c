@@ -33,8 +33,8 @@ extern const struct needed {
     cfx_value (*module)(cfx_scope *, cfx_module *, const char *, cfx_value);
 } cfx_recompile__needed;
 
-const struct needed cfx_recompile__needed = {cfx_get_attr, cfx_relu, cfx_named,
-                                             cfx_call_module};
+const struct needed cfx_recompile__needed = {
+    cfx_call_get_attr, cfx_relu, cfx_named, cfx_call_module};
 
 /* What a module holds of the object that it was compiled to. */
 typedef struct loaded {

@@ -57,7 +57,7 @@ static cfx_status update_match(cfx_rewrite *r, cfx_match *m)
 
 /* ---- The copy ---- */
 
-static cfx_status bind_placeholders(cfx_turn *t)
+static cfx_status bind_placeholders(cfx_rewrite_step *t)
 {
     size_t k = 0;
     cfx_status st = CFX_OK;
@@ -76,14 +76,14 @@ static cfx_status bind_placeholders(cfx_turn *t)
     return st;
 }
 
-static cfx_node *copy_of(const cfx_turn *t, const cfx_node *n)
+static cfx_node *copy_of(const cfx_rewrite_step *t, const cfx_node *n)
 {
     cfx_node *copy = n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT
                          ? NULL : cfx_node_map_node(&t->map, n);
     return copy && copy->id >= t->first_id ? copy : NULL;
 }
 
-static void erase_copy(cfx_turn *t)
+static void erase_copy(cfx_rewrite_step *t)
 {
     for (cfx_node *n = cfx_graph_last(t->from); n; n = cfx_node_prev(n))
         if (copy_of(t, n))
@@ -94,7 +94,7 @@ static void erase_copy(cfx_turn *t)
  * anchor. In a match of very many nodes they stand for the anchor alone. */
 enum { MANY_NODES = 256 };
 
-static cfx_status inherit(cfx_turn *t, cfx_node *copy)
+static cfx_status inherit(cfx_rewrite_step *t, cfx_node *copy)
 {
     const cfx_match *m = t->m;
     cfx_status st = cfx_node_inherit(copy, m->anchor, t->r->err);
@@ -111,7 +111,7 @@ static cfx_status inherit(cfx_turn *t, cfx_node *copy)
 }
 
 /* Record the copies in their order. */
-static cfx_status list_copies(cfx_turn *t)
+static cfx_status list_copies(cfx_rewrite_step *t)
 {
     cfx_match *m = t->m;
     size_t n = 0, i = 0;
@@ -137,7 +137,7 @@ static cfx_status list_copies(cfx_turn *t)
 /* ---- Outputs ---- */
 
 typedef struct cfx_leaves {
-    const cfx_turn *t;
+    const cfx_rewrite_step *t;
     size_t n;                  /* seen so far */
 } cfx_leaves;
 
@@ -182,7 +182,7 @@ static cfx_status take_leaf(void *user, cfx_value v)
 
 /* The pattern's leaf that is visited stands for its node's first place. */
 typedef struct cfx_pairing {
-    const cfx_turn *t;
+    const cfx_rewrite_step *t;
     const cfx_value *leaf;     /* of the copy's output */
     size_t at, next;           /* leaf; distinct output */
 } cfx_pairing;
@@ -203,7 +203,7 @@ static cfx_status pair_leaf(void *user, cfx_value v)
 
 /* One leaf for each place of the pattern's output, where it returns a node
  * twice: that of the first place counts. */
-static cfx_status pair_places(cfx_turn *t, size_t n)
+static cfx_status pair_places(cfx_rewrite_step *t, size_t n)
 {
     size_t size = n * sizeof(cfx_value);
     cfx_value *leaf = cfx_alloc(t->r->ctx, size);
@@ -223,7 +223,7 @@ static cfx_status pair_places(cfx_turn *t, size_t n)
     return CFX_OK;
 }
 
-static cfx_status check_literals(const cfx_turn *t)
+static cfx_status check_literals(const cfx_rewrite_step *t)
 {
     for (size_t i = 0; i < t->m->nreturning; i++) {
         cfx_value v = t->m->returning[i];
@@ -236,7 +236,7 @@ static cfx_status check_literals(const cfx_turn *t)
     return CFX_OK;
 }
 
-static cfx_status pair_outputs(cfx_turn *t)
+static cfx_status pair_outputs(cfx_rewrite_step *t)
 {
     size_t n = cfx_rewriter__count_leaves(t->output);
     if (n == t->m->nreturning)
@@ -268,7 +268,7 @@ static bool is_input(const cfx_match *m, size_t i)
     return false;
 }
 
-static void commit(cfx_turn *t)
+static void commit(cfx_rewrite_step *t)
 {
     cfx_match *m = t->m;
     /* Inputs that are handed out go first: other outputs may become them. */
@@ -288,7 +288,7 @@ static void commit(cfx_turn *t)
     }
 }
 
-static cfx_status remember(cfx_turn *t)
+static cfx_status remember(cfx_rewrite_step *t)
 {
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < t->m->nreturning && !st; i++)
@@ -320,7 +320,7 @@ static cfx_status check_replacement(cfx_rewrite *r, const cfx_graph *from,
     return CFX_OK;
 }
 
-static cfx_status copy_in(cfx_turn *t)
+static cfx_status copy_in(cfx_rewrite_step *t)
 {
     cfx_rewrite *r = t->r;
     t->first_id = cfx_graph_ids(r->g);
@@ -342,7 +342,7 @@ static cfx_status copy_in(cfx_turn *t)
 static cfx_status replace(cfx_rewrite *r, cfx_match *m, const cfx_graph *from,
                           bool *done)
 {
-    cfx_turn t = {.r = r, .m = m, .from = from};
+    cfx_rewrite_step t = {.r = r, .m = m, .from = from};
     size_t size = (m->nreturning + 1) * sizeof(*t.with);
     bool cycle = false;
     cfx_node_map_init(&t.map, from);

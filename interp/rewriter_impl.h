@@ -27,7 +27,7 @@ typedef struct cfx_rewrite {
 } cfx_rewrite;
 
 /* One match's turn. */
-typedef struct cfx_turn {
+typedef struct cfx_rewrite_step {
     cfx_rewrite *r;
     cfx_match *m;
     const cfx_graph *from;
@@ -35,21 +35,21 @@ typedef struct cfx_turn {
     cfx_value output;          /* of the copy */
     cfx_value *with;           /* for each of m->returning */
     uint32_t first_id;         /* nodes from here on are the copy's */
-} cfx_turn;
+} cfx_rewrite_step;
 
 /* Set the insert point for the copy: before the first user of the outputs,
  * behind the last output where there is none, or something writes to what the
  * match reads before the user comes; users that stand before what the copy
  * needs are moved. *cycle: it needs what depends on it, or what the match reads
  * is written to in its midst. */
-cfx_status cfx_rewriter__find_place(cfx_turn *t, bool *cycle);
+cfx_status cfx_rewriter__find_place(cfx_rewrite_step *t, bool *cycle);
 
 /* Note which nodes of the graph write to memory. */
 cfx_status cfx_rewriter__find_writes(cfx_rewrite *r);
 void cfx_rewriter__forget_writes(cfx_rewrite *r);
 /* Does a node that is not of the match, and stands between the two, write to
  * memory that the match reads or gives; `any`: or to other memory? */
-bool cfx_rewriter__written(cfx_turn *t, const cfx_node *from,
+bool cfx_rewriter__written(cfx_rewrite_step *t, const cfx_node *from,
                            const cfx_node *to, bool any);
 
 /* The items of a value that are no aggregates. */

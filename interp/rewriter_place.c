@@ -51,7 +51,7 @@ static cfx_node *earlier_user(cfx_node *first, cfx_value v)
     return first;
 }
 
-static cfx_node *first_user(const cfx_turn *t)
+static cfx_node *first_user(const cfx_rewrite_step *t)
 {
     cfx_node *first = NULL;
     for (size_t i = 0; i < t->m->nreturning; i++)
@@ -61,7 +61,7 @@ static cfx_node *first_user(const cfx_turn *t)
 
 /* The leaves of the replacement's output, beside the pattern's outputs. */
 typedef struct cfx_handed {
-    const cfx_turn *t;
+    const cfx_rewrite_step *t;
     size_t i;
     bool paired;
     cfx_node *last;
@@ -89,7 +89,7 @@ static cfx_status see_handed(void *user, cfx_value v)
 /* The last node that must come before the copy and what uses it, or NULL:
  * inputs of the copy's nodes, and inputs that take the place of an output
  * whose users are before them. */
-static cfx_node *last_input(const cfx_turn *t)
+static cfx_node *last_input(const cfx_rewrite_step *t)
 {
     const cfx_node *out = cfx_graph_output_node(t->from);
     cfx_handed h = {.t = t};
@@ -104,7 +104,7 @@ static cfx_node *last_input(const cfx_turn *t)
 }
 
 /* Is output i an input that the replacement hands through as well? */
-static bool is_passed(const cfx_turn *t, size_t i)
+static bool is_passed(const cfx_rewrite_step *t, size_t i)
 {
     const cfx_node *out = cfx_graph_output_node(t->from);
     for (uint32_t k = 0; k < out->ninputs; k++) {
@@ -116,7 +116,7 @@ static bool is_passed(const cfx_turn *t, size_t i)
 }
 
 /* Collect what depends on the outputs and stands before `last`. */
-static bool find_dependents(cfx_turn *t, const cfx_node *last)
+static bool find_dependents(cfx_rewrite_step *t, const cfx_node *last)
 {
     cfx_rewrite *r = t->r;
     if (!begin_marks(r))
@@ -175,7 +175,7 @@ static bool is_marked(void *user, cfx_value v)
 
 /* The outputs' users stand before something that the copy needs: move all that
  * depends on the outputs behind it. *cycle: it needs some of that itself. */
-static cfx_status make_way(cfx_turn *t, cfx_node *last, bool *cycle)
+static cfx_status make_way(cfx_rewrite_step *t, cfx_node *last, bool *cycle)
 {
     cfx_rewrite *r = t->r;
     if (!find_dependents(t, last))
@@ -214,7 +214,7 @@ static void find_ends(const cfx_match *m, cfx_node **first, cfx_node **last)
     }
 }
 
-cfx_status cfx_rewriter__find_place(cfx_turn *t, bool *cycle)
+cfx_status cfx_rewriter__find_place(cfx_rewrite_step *t, bool *cycle)
 {
     cfx_node *user = first_user(t), *last = last_input(t), *at = NULL;
     cfx_node *begin, *end;

@@ -51,7 +51,7 @@ static cfx_status something_writes(const cfx_rewrite *r, bool *found)
     *found = false;
     for (cfx_node *n = cfx_graph_first(r->g); n && !st && !*found;
          n = cfx_node_next(n)) {
-        st = cfx_node__effects(&seen, n, &e, r->err);
+        st = cfx_effects_seen__find(&seen, n, &e, r->err);
         *found = !st && (e.input_writes || e.state_writes);
     }
     return st;
@@ -138,7 +138,7 @@ static uint32_t first_writer(const cfx_rewrite_writes *w, const cfx_node *n)
     return i && w->writer[i - 1] == n ? i - 1 : i;
 }
 
-bool cfx_rewriter__written(cfx_turn *t, const cfx_node *from,
+bool cfx_rewriter__written(cfx_rewrite_step *t, const cfx_node *from,
                            const cfx_node *to, bool any)
 {
     cfx_rewrite_writes *w = t->r->writes;

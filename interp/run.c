@@ -233,9 +233,9 @@ cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
     return st;
 }
 
-cfx_status cfx_interp_boxed_run(cfx_interp *it, cfx_value *inputs,
-                                size_t ninputs, cfx_value *result,
-                                cfx_error *err)
+cfx_status cfx_interp_run_take(cfx_interp *it, cfx_value *inputs,
+                               size_t ninputs, cfx_value *result,
+                               cfx_error *err)
 {
     cfx_error own;
     surroundings before;

@@ -20,7 +20,7 @@ const cfx_scope_class cfx_scope_base = {
     .name = "base",
     .call_op = base_call_op,
     .call_higher_order = cfx_scope__call_higher_order,
-    .call_module = cfx_module__call,
+    .call_module = cfx_module__base_call,
     .call_graph = cfx_walks__call_graph,
     .get_attr = cfx_module__get_attr,
 };

@@ -55,15 +55,15 @@ static cfx_status check_leaf(cfx_tracer *t, const char *param,
     if (is.kind == CFX_NONE) {
         args[1] = message;
         cfx_tracer_create(t, CFX_CALL_FUNCTION,
-                          "torch.fx._symbolic_trace._assert_is_none", args, 2,
-                          NULL, 0);
+                          "torch.fx._symbolic_trace._assert_is_none",
+                          cfx_args_of(args, 2));
         return s->error.code;
     }
     cfx_value same = cfx_tracer_create(t, CFX_CALL_FUNCTION, "operator.eq",
-                                       args, 2, NULL, 0);
+                                       cfx_args_of(args, 2));
     cfx_value both[] = {same, message};
-    cfx_tracer_create(t, CFX_CALL_FUNCTION, "torch._assert", both, 2, NULL,
-                      0);
+    cfx_tracer_create(t, CFX_CALL_FUNCTION, "torch._assert",
+                      cfx_args_of(both, 2));
     return s->error.code;
 }
 
@@ -131,7 +131,7 @@ static cfx_value parameter(cfx_tracer *t, size_t i, const char *name,
         struct leaves l = {.t = t, .param = bare, .init = init};
         cfx_status st = cfx_value_map(&v, s->ctx, concrete->value,
                                       concrete_leaf, &l, &s->error);
-        return st ? cfx_none() : cfx_own(s, v);
+        return st ? cfx_none() : cfx_scope_take(s, v);
     }
     if (i < o->nmetas && o->metas[i].kind &&
         cfx_value_map(&v, s->ctx, o->metas[i], without_numbers, t, &s->error))
@@ -289,8 +289,9 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
          at = cfx_node_next(at))
         if (at->op == CFX_CALL_MODULE || at->op == CFX_GET_ATTR)
             k += find_item(t, at, &item[k]);
-    cfx_status st = cfx_graph_module_from_dict_take(out, ctx, item, k, graph,
-                                                    class_name, err);
+    cfx_status st = cfx_graph_module_from_dict_take_graph(out, ctx, item, k,
+                                                          graph,
+                                                          class_name, err);
     cfx_free(ctx, item, (n + 1) * sizeof(*item));
     if (!st && t->root)
         copy_training(*out, t->root);
@@ -321,14 +322,14 @@ static cfx_status trace(const struct job *job, cfx_context *ctx,
     *job->out = NULL;
     cfx_status st = cfx_graph_new(&g, ctx, err);
     if (!st)
-        st = cfx_tracer__init(&t, g, job->root, job->options, true, err);
+        st = cfx_tracer__init_on(&t, g, job->root, job->options, true, err);
     if (st) {
         cfx_graph_free(g);
         return st;
     }
     st = job->body(&t, job, &result);
     if (!st)
-        cfx_tracer_create(&t, CFX_OUTPUT, "output", &result, 1, NULL, 0);
+        cfx_tracer_create(&t, CFX_OUTPUT, "output", CFX_ARGS(result));
     st = cfx_scope_status(&t.base, err);
     if (!st)
         st = cfx_tracer__module_take(job->out, &t, g, job->class_name, err);
@@ -423,9 +424,9 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
     cfx_spelling c = {.args = in, .nargs = n};
     if (!st)
         st = m->graph ? cfx_module_forward(s, m, in, out)
-                      : cfx_module__forward(s, m, &c, out);
+                      : cfx_module__forward_spelled(s, m, &c, out);
     if (!st)
-        *out = cfx_own(s, *out);
+        *out = cfx_scope_take(s, *out);
     cfx_free(s->ctx, in, (n + 1) * sizeof(*in));
     return st;
 }

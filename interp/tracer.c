@@ -1,7 +1,7 @@
 /*
  * tracer -- the scope that writes calls down.
  *
- * Each hook ends in cfx_tracer__create, the one place where nodes are made:
+ * Each hook ends in cfx_tracer__new_node, the one place where nodes are made:
  * tensors among arguments become get_attr nodes, and the node tells where it
  * comes from. Whatever fails has failed the scope.
  */
@@ -60,8 +60,8 @@ static bool writes(const cfx_bound *b)
 static cfx_status check(cfx_tracer *t, const cfx_spelling *c)
 {
     cfx_bound b = {0};
-    cfx_status st = cfx_bind(&b, t->base.ctx, c->target, c->args, c->nargs,
-                             c->kwargs, c->nkwargs, &t->base.error);
+    cfx_status st = cfx_bind(&b, t->base.ctx, c->target,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &t->base.error);
     if (!st && t->self->o.check_mutable && writes(&b))
         st = cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
                       "Tried to trace mutable operation %s. FX only supports "
@@ -104,15 +104,14 @@ static cfx_status tracer_spelled(cfx_scope *s, const cfx_spelling *c,
         !(c->target->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT)))
         return passed(t, &t->self->eager,
                       cfx_scope_call_target(&t->self->eager, c->target,
-                                            c->args, c->nargs, c->kwargs,
-                                            c->nkwargs, out));
+                          (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
+                          out));
     cfx_status st = check(t, c);
     if (st)
         return st;
-    *out = cfx_tracer_create(t, c->method ? CFX_CALL_METHOD
-                                          : CFX_CALL_FUNCTION,
-                             c->name, c->args, c->nargs, c->kwargs,
-                             c->nkwargs);
+    *out = cfx_tracer_create(t,
+        c->method ? CFX_CALL_METHOD : CFX_CALL_FUNCTION, c->name,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
     if (!cfx_scope_failed(s))
         cfx_tracer__infer(t, out->u.node, NULL, c);
     return s->error.code;
@@ -228,8 +227,8 @@ static cfx_status record_module(cfx_tracer *t, cfx_module *m,
                                 const char *path, const cfx_spelling *c,
                                 cfx_value *out)
 {
-    *out = cfx_tracer_create(t, CFX_CALL_MODULE, path, c->args, c->nargs,
-                             c->kwargs, c->nkwargs);
+    *out = cfx_tracer_create(t, CFX_CALL_MODULE, path,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
     if (!cfx_scope_failed(&t->base))
         cfx_tracer__infer(t, out->u.node, m, c);
     return t->base.error.code;
@@ -245,7 +244,7 @@ static cfx_status trace_module(cfx_tracer *t, cfx_module *m,
     if (!before.held && cfx_module_type__is_builtin(m->type))
         t->self->place = (trace_place){s->file, s->function, s->line, true};
     const struct cfx_node *around = s->node;
-    cfx_status st = cfx_module__forward(s, m, c, out);
+    cfx_status st = cfx_module__forward_spelled(s, m, c, out);
     s->node = around;
     t->self->place = before;
     return st;
@@ -289,9 +288,10 @@ const cfx_scope_class cfx_tracer_class = {
 
 /* ---- Life ---- */
 
-cfx_status cfx_tracer__init(cfx_tracer *t, cfx_graph *graph, cfx_module *root,
-                            const cfx_trace_options *options, bool anew,
-                            cfx_error *err)
+cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
+                               cfx_module *root,
+                               const cfx_trace_options *options, bool anew,
+                               cfx_error *err)
 {
     cfx_context *ctx = cfx_graph_context(graph);
     struct cfx_tracer_self *self = cfx_calloc(ctx, 1, sizeof(*self));
@@ -320,9 +320,9 @@ cfx_status cfx_tracer_init(cfx_tracer *t, cfx_graph *graph,
                            const cfx_trace_options *options, cfx_error *err)
 {
     cfx_module *root = options ? options->root : NULL;
-    return cfx_tracer__init(t, graph,
-                            root ? root : cfx_graph_owning_module(graph),
-                            options, false, err);
+    return cfx_tracer__init_on(t, graph,
+                               root ? root : cfx_graph_owning_module(graph),
+                               options, false, err);
 }
 
 void cfx_tracer_release(cfx_tracer *t)

@@ -32,15 +32,17 @@ struct cfx_tracer_self {
 };
 
 /* cfx_tracer_init; `anew` for a graph that nobody else edits. */
-cfx_status cfx_tracer__init(cfx_tracer *t, cfx_graph *graph, cfx_module *root,
-                            const cfx_trace_options *options, bool anew,
-                            cfx_error *err);
+cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
+                               cfx_module *root,
+                               const cfx_trace_options *options, bool anew,
+                               cfx_error *err);
 
 /* cfx_tracer_create with a candidate for the node's name, or NULL. */
-cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
-                             const cfx_value *args, size_t nargs,
-                             const cfx_value *kwargs, size_t nkwargs,
-                             const char *name);
+cfx_value cfx_tracer__new_node(cfx_tracer *t, cfx_opcode op,
+                               const char *target,
+                               const cfx_value *args, size_t nargs,
+                               const cfx_value *kwargs, size_t nkwargs,
+                               const char *name);
 
 /* The same of arguments that are those of a node: no tensors, no proxies of
  * others. NULL on failure. */

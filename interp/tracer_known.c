@@ -72,10 +72,10 @@ static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
                             const cfx_spelling *c, cfx_value *out)
 {
     cfx_scope *s = &t->self->meta;
-    return m ? cfx_module_call(s, m, NULL, c->args, c->nargs, c->kwargs,
-                               c->nkwargs, out)
-             : cfx_scope_call_target(s, c->target, c->args, c->nargs,
-                                     c->kwargs, c->nkwargs, out);
+    return m ? cfx_scope_call_module(s, m, NULL,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out)
+             : cfx_scope_call_target(s, c->target,
+                 (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out);
 }
 
 /* What only numbers tell stays unknown; a shape that does not fit is an error

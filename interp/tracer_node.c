@@ -193,9 +193,8 @@ cfx_node *cfx_tracer__make(cfx_tracer *t, cfx_opcode op, const char *target,
                            const cfx_value *kwargs, size_t nkwargs,
                            const char *name)
 {
-    cfx_node *n = cfx_graph_create_node(t->graph, op, target, args, nargs,
-                                        kwargs, nkwargs, name, NULL,
-                                        &t->base.error);
+    cfx_node *n = cfx_graph_create_node(t->graph, op, target,
+        (cfx_args){args, nargs, kwargs, nkwargs}, name, NULL, &t->base.error);
     return n && !set_provenance(t, n) ? n : NULL;
 }
 
@@ -267,10 +266,11 @@ static void release_args(cfx_tracer *t, const cfx_value *mapped,
     cfx_free(t->base.ctx, (cfx_value *)mapped, n * sizeof(*mapped));
 }
 
-cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
-                             const cfx_value *args, size_t nargs,
-                             const cfx_value *kwargs, size_t nkwargs,
-                             const char *name)
+cfx_value cfx_tracer__new_node(cfx_tracer *t, cfx_opcode op,
+                               const char *target,
+                               const cfx_value *args, size_t nargs,
+                               const cfx_value *kwargs, size_t nkwargs,
+                               const char *name)
 {
     const cfx_value *a = args, *k = kwargs;
     cfx_node *n = NULL;
@@ -289,18 +289,17 @@ cfx_value cfx_tracer__create(cfx_tracer *t, cfx_opcode op, const char *target,
 }
 
 cfx_value cfx_tracer_create(cfx_tracer *t, cfx_opcode op, const char *target,
-                            const cfx_value *args, size_t nargs,
-                            const cfx_value *kwargs, size_t nkwargs)
+                            cfx_args a)
 {
-    return cfx_tracer__create(t, op, target, args, nargs, kwargs, nkwargs,
-                              NULL);
+    return cfx_tracer__new_node(t, op, target, a.args, a.nargs, a.kwargs,
+                                a.nkwargs, NULL);
 }
 
 cfx_value cfx_tracer__placeholder(cfx_tracer *t, const char *target,
                                   cfx_value init, cfx_value meta)
 {
-    cfx_value v = cfx_tracer_create(t, CFX_PLACEHOLDER, target, &init,
-                                    init.kind != CFX_ABSENT, NULL, 0);
+    cfx_value v = cfx_tracer_create(t, CFX_PLACEHOLDER, target,
+        cfx_args_of(&init, init.kind != CFX_ABSENT));
     if (v.kind == CFX_NODE && meta.kind)
         cfx_node_set_meta(v.u.node, "tensor_meta", meta, &t->base.error);
     return v;

@@ -80,9 +80,9 @@ static cfx_status record(cfx_interp *it, const cfx_call *call, cfx_opcode op,
     const cfx_node *from = call->node;
     bool same = from && from->op == op &&
                 call->target.u.str == from->target.u.str;
-    *out = cfx_tracer__create(t, op, target, call->args, call->nargs,
-                              call->kwargs, call->nkwargs,
-                              same ? from->name : NULL);
+    *out = cfx_tracer__new_node(t, op, target, call->args, call->nargs,
+                                call->kwargs, call->nkwargs,
+                                same ? from->name : NULL);
     if (!cfx_scope_failed(it->scope) && same)
         keep(t, out->u.node, from, op == CFX_PLACEHOLDER ||
                  op == CFX_GET_ATTR || op == CFX_OUTPUT);
@@ -208,7 +208,7 @@ cfx_status cfx_transformer_init(cfx_transformer *t,
         o.is_leaf = cfx_tracer__every_module;
     cfx_status st = cfx_graph_new(&t->graph, cfx_module_context(gm), err);
     if (!st)
-        st = cfx_tracer__init(&t->tracer, t->graph, gm, &o, true, err);
+        st = cfx_tracer__init_on(&t->tracer, t->graph, gm, &o, true, err);
     if (!st)
         st = cfx_interp_init_with(&t->base, cls, gm, &with, err);
     if (st)

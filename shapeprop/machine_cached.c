@@ -75,7 +75,7 @@ static cfx_machine *read_kept(cfx_context *ctx, const char *path,
 
     if (cfx_machine_read(&m, ctx, path, NULL))
         return NULL;
-    cfx_machine__instructions(instructions, cfx_machine__loops(ctx->cpu));
+    cfx_machine__instructions(instructions, cfx_machine__loops_of(ctx->cpu));
     if (same(m->name, hw->name) && m->cores == hw->cores &&
         same(m->instructions, instructions) &&
         same(m->comment, cfx_machine__measured_by()))
@@ -123,9 +123,10 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
     return CFX_OK;
 }
 
-cfx_status cfx_machine__cached(cfx_machine **out, cfx_context *ctx,
-                               unsigned how, double seconds,
-                               cfx_machine_measure_fn *measure, cfx_error *err)
+cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
+                                  unsigned how, double seconds,
+                                  cfx_machine_measure_fn *measure,
+                                  cfx_error *err)
 {
     cfx_machine_hardware hw;
     cfx_status rc = CFX_OK;
@@ -154,6 +155,6 @@ cfx_status cfx_machine__cached(cfx_machine **out, cfx_context *ctx,
 cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,
                               unsigned how, double seconds, cfx_error *err)
 {
-    return cfx_machine__cached(out, ctx, how, seconds, cfx_machine_measure,
-                               err);
+    return cfx_machine__cached_by(out, ctx, how, seconds, cfx_machine_measure,
+                                  err);
 }

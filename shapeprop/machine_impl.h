@@ -84,15 +84,15 @@ cfx_status cfx_machine__measure_surely(cfx_machine **out, cfx_context *ctx,
 /* ---- machine_cached.c ---- */
 
 /* Like cfx_machine_cached, but `measure` measures. */
-cfx_status cfx_machine__cached(cfx_machine **out, cfx_context *ctx,
-                               unsigned how, double seconds,
-                               cfx_machine_measure_fn *measure,
-                               cfx_error *err);
+cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
+                                  unsigned how, double seconds,
+                                  cfx_machine_measure_fn *measure,
+                                  cfx_error *err);
 
 /* ---- machine_measure.c ---- */
 
 /* The loops of a level. */
-const cfx_machine_loops *cfx_machine__loops(cfx_cpu level);
+const cfx_machine_loops *cfx_machine__loops_of(cfx_cpu level);
 
 /* What is measured with these loops here, as a description says it. */
 void cfx_machine__instructions(char out[CFX_MACHINE_TEXT],

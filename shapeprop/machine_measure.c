@@ -460,7 +460,7 @@ static cfx_status measure_all(plan *p, cfx_machine_box *box, const int *count,
 cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
                                double seconds, cfx_error *err)
 {
-    plan p = {.ctx = ctx, .loops = cfx_machine__loops(ctx->cpu),
+    plan p = {.ctx = ctx, .loops = cfx_machine__loops_of(ctx->cpu),
               .seconds = seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
               .given = seconds > 0,
               .began = cfx_clock_ns()};
@@ -488,7 +488,7 @@ cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
 
 /* ---- Names ---- */
 
-const cfx_machine_loops *cfx_machine__loops(cfx_cpu level)
+const cfx_machine_loops *cfx_machine__loops_of(cfx_cpu level)
 {
     switch (level) {
 #if defined(__x86_64__)

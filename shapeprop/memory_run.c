@@ -61,7 +61,7 @@ struct cfx_planned_self {
     cfx_context *ctx, *beside;
     cfx_heap_source source;
     const cfx_memory_plan *plan; /* as long as the scope is there */
-    cfx_spinlock lock;           /* of all that follows */
+    cfx_spin lock;           /* of all that follows */
     size_t held;                 /* pieces not given back, and the scope */
     char *arena;
     size_t size;

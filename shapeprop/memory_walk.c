@@ -340,7 +340,7 @@ static cfx_status hold_merged(void *user, cfx_value v)
 
 static cfx_status walk_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
-    return cfx_call__look(call, look_at_call, s, out);
+    return cfx_call__visit_outs(call, look_at_call, s, out);
 }
 
 static cfx_status walk_call_higher_order(cfx_scope *s, cfx_call *call,

@@ -46,7 +46,7 @@ static void sum_groups(const cfx_roofline *r, const cfx_cost_groups *g,
             add_times(&sum[k], &r->node[i]);
 }
 
-void cfx_roofline__sum(cfx_roofline *r)
+void cfx_roofline__add_up(cfx_roofline *r)
 {
     r->total.floor = r->total.seconds = 0;
     for (int b = 0; b < CFX_NBOUNDS; b++)
@@ -264,7 +264,7 @@ static cfx_status fill(cfx_roofline *r, const cfx_value *inputs,
     if (!st)
         st = fill_groups(r, err);
     if (!st)
-        cfx_roofline__sum(r);
+        cfx_roofline__add_up(r);
     return st;
 }
 

@@ -55,6 +55,6 @@ struct cfx_roofline_self {
 };
 
 /* Fill in all sums, of costs, floors and times. */
-void cfx_roofline__sum(cfx_roofline *r);
+void cfx_roofline__add_up(cfx_roofline *r);
 
 #endif

@@ -206,7 +206,7 @@ static json_t *turns(const cfx_roofline *r)
 {
     json_t *a = json_array();
     for (size_t i = 0; a && i < r->nturns; i++) {
-        const cfx_turn *t = &r->turn[i];
+        const cfx_crossover *t = &r->turn[i];
         cfx_json_object o = object();
         put_text(&o, "node", r->node[t->row].cost->node->name);
         put_text(&o, "symbol", r->symbol);

@@ -92,7 +92,7 @@ static void set_medians(const samples *s)
         r->node[i].seconds = median(s, i);
     r->run_seconds = median(s, r->nnodes);
     r->runs = s->runs;
-    cfx_roofline__sum(r);
+    cfx_roofline__add_up(r);
 }
 
 /* ---- Runs ---- */

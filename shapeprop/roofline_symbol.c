@@ -69,7 +69,7 @@ static cfx_status bounds_at(const following *f, int64_t at, uint8_t *bounds,
     return st;
 }
 
-static cfx_status add_turn(following *f, cfx_turn t, cfx_error *err)
+static cfx_status add_turn(following *f, cfx_crossover t, cfx_error *err)
 {
     cfx_roofline *r = f->r;
     if (cfx_grow(r->ctx, r->turn, r->self->turn_cap, r->nturns + 1, err))
@@ -84,8 +84,8 @@ static cfx_status add_turns(following *f, int64_t at, const uint8_t *a,
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < f->r->nnodes && !st; i++)
         if (a[i] != b[i])
-            st = add_turn(f, (cfx_turn){i, at, (cfx_bound_by)a[i],
-                                        (cfx_bound_by)b[i]}, err);
+            st = add_turn(f, (cfx_crossover){i, at, (cfx_bound_by)a[i],
+                                             (cfx_bound_by)b[i]}, err);
     return st;
 }
 
@@ -155,7 +155,7 @@ static void set_symbol(char to[64], const char *symbol)
 static void sort_turns(cfx_roofline *r)
 {
     for (size_t i = 1; i < r->nturns; i++) {
-        cfx_turn t = r->turn[i];
+        cfx_crossover t = r->turn[i];
         size_t k = i;
         for (; k && r->turn[k - 1].row > t.row; k--)
             r->turn[k] = r->turn[k - 1];
@@ -181,8 +181,8 @@ static cfx_status follow_range(cfx_roofline *r, const char *symbol,
     return st;
 }
 
-cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
-                               int64_t from, int64_t to, cfx_error *err)
+cfx_status cfx_roofline_crossovers(cfx_roofline *r, const char *symbol,
+                                   int64_t from, int64_t to, cfx_error *err)
 {
     cfx_symbol s = {.name = ""};
     cfx_status st = find_symbol(&s, r, symbol, err);

@@ -86,7 +86,7 @@ void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
 void cfx_roofline__put_turns(cfx_buf *b, const cfx_roofline *r)
 {
     for (size_t i = 0; i < r->nturns; i++) {
-        const cfx_turn *t = &r->turn[i];
+        const cfx_crossover *t = &r->turn[i];
         bool more = i + 1 < r->nturns && r->turn[i + 1].row == t->row;
         if (!i)
             cfx_buf_putc(b, '\n');

@@ -62,7 +62,7 @@ static void put_table(cfx_out *o, const cfx_shape_rows *r,
         columns_of(&r->row[i], text, len);
         for (int c = 0; c < NCOLUMNS; c++)
             put_cell(o, text[c], len[c], width[c]);
-        cfx_print__shape(o, r->row[i].value, false, err);
+        cfx_out__shape(o, r->row[i].value, false, err);
         cfx_out_putc(o, '\n');
     }
     put_symbols(o, env);

@@ -231,7 +231,7 @@ static void forget(struct reader *r, cfx_value *v)
     if (cfx_tensor_meta(&meta, r->s->ctx, (cfx_dtype)t->dtype, t->rank,
                         t->shape, t->stride, NULL))
         return;
-    *v = cfx_own(r->s, cfx_value_of_tensor(meta));
+    *v = cfx_scope_take(r->s, cfx_value_of_tensor(meta));
 }
 
 /* Extents that may be expressions. */
@@ -268,7 +268,7 @@ static bool read_symbolic(struct reader *r, cfx_dtype type, cfx_value *out)
     if (cfx_tensor_meta(&t, r->s->ctx, type, rank, shape,
                         n < 0 ? NULL : stride, NULL))
         return fail(r, "cannot make the tensor");
-    *out = cfx_own(r->s, cfx_value_of_tensor(t));
+    *out = cfx_scope_take(r->s, cfx_value_of_tensor(t));
     return true;
 }
 
@@ -294,7 +294,7 @@ static bool read_spec(struct reader *r, cfx_dtype type, cfx_value *out)
         return fail(r, "cannot make the tensor");
     snprintf(name, sizeof(name), "arg%zu", r->c->ntensors);
     r->c->tensor[r->c->ntensors++] = t;
-    *out = cfx_own(r->s, cfx_value_of_tensor(t));
+    *out = cfx_scope_take(r->s, cfx_value_of_tensor(t));
     if (!fill(r, t, name))
         return false;
     if (!r->s->hook.computes)
@@ -335,7 +335,7 @@ static bool read_dict(struct reader *r, cfx_value *out)
         n += 2;
         take(r, ',');
     }
-    *out = cfx_own(r->s, cfx_dict_new(r->s->ctx, n / 2, item));
+    *out = cfx_scope_take(r->s, cfx_dict_new(r->s->ctx, n / 2, item));
     return true;
 }
 
@@ -368,7 +368,7 @@ static cfx_value make_parts(struct reader *r, cfx_kind kind, cfx_value list)
     const cfx_value *item = list.u.seq->item;
     cfx_value part[] = {n > 1 ? item[0] : none, n > 1 ? item[1] : item[0],
                         n > 2 ? item[2] : step};
-    return cfx_own(r->s, kind == CFX_COMPLEX
+    return cfx_scope_take(r->s, kind == CFX_COMPLEX
                              ? cfx_seq_new(r->s->ctx, kind, n, item, NULL)
                              : cfx_seq_new(r->s->ctx, kind, 3, part, NULL));
 }
@@ -408,7 +408,7 @@ static bool read_named(struct reader *r, size_t n, cfx_value *out)
         known = false;
     if (!known &&
         cfx_parse_value(out, r->s->ctx, r->at, n, NULL) == CFX_OK) {
-        *out = cfx_own(r->s, *out);
+        *out = cfx_scope_take(r->s, *out);
         known = out->kind != CFX_NAME;
     }
     cfx_dim d;
@@ -428,8 +428,8 @@ static bool read_string(struct reader *r, cfx_value *out)
     const char *end = memchr(r->at, quote, (size_t)(r->end - r->at));
     if (!end)
         return fail(r, "a quote is missing");
-    *out = cfx_own(r->s, cfx_str_new(r->s->ctx, r->at,
-                                     (size_t)(end - r->at)));
+    *out = cfx_scope_take(r->s, cfx_str_new(r->s->ctx, r->at,
+                                            (size_t)(end - r->at)));
     r->at = end + 1;
     return true;
 }
@@ -471,7 +471,7 @@ static bool read_args(struct reader *r)
             return fail(r, "too many arguments");
         if (keyword) {
             c->kwargs[2 * c->nkwargs] =
-                cfx_own(r->s, cfx_str_new(r->s->ctx, r->at, n));
+                cfx_scope_take(r->s, cfx_str_new(r->s->ctx, r->at, n));
             r->at += n + 1;
             if (!read_value(r, &c->kwargs[2 * c->nkwargs++ + 1]))
                 return false;
@@ -494,8 +494,9 @@ static bool make_module(struct reader *r)
     memcpy(c->made.kwargs, c->kwargs, sizeof(c->kwargs));
     c->made.nargs = c->nargs;
     c->made.nkwargs = c->nkwargs;
-    if (cfx_module_new(&c->module, r->s->ctx, type, NULL, c->args, c->nargs,
-                       c->kwargs, c->nkwargs, &err) ||
+    if (cfx_module_new(&c->module, r->s->ctx, type, NULL,
+                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
+                       &err) ||
         cfx_module_randomize(c->module, 1, &err)) {
         snprintf(r->why, r->why_size, "constructor: %s", err.text);
         cfx_scope_fail(r->s, err.code, "%s", err.text);
@@ -547,12 +548,14 @@ cfx_value case_run(op_case *c, cfx_scope *s)
         return cfx_none();
     if (!c->module)
         return c->is_method
-                   ? cfx_call_method(s, c->target + 7, c->args, c->nargs,
-                                     c->kwargs, c->nkwargs)
-                   : cfx_call_function(s, c->target, c->args, c->nargs,
-                                       c->kwargs, c->nkwargs);
-    if (cfx_module_call(s, c->module, NULL, c->args, c->nargs, c->kwargs,
-                        c->nkwargs, &out))
+                   ? cfx_call_method(s, c->target + 7,
+                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs})
+                   : cfx_call_function(s, c->target,
+                       (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs});
+    if (cfx_scope_call_module(s, c->module, NULL,
+                              (cfx_args){c->args, c->nargs, c->kwargs,
+                                         c->nkwargs},
+                              &out))
         return cfx_none();
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }

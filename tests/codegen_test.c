@@ -307,7 +307,7 @@ static cfx_value call(cfx_module *gm, const cfx_value *in, size_t n)
     cfx_scope s;
     cfx_value y;
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    if (cfx_module_call(&s, gm, "", in, n, NULL, 0, &y))
+    if (cfx_scope_call_module(&s, gm, "", cfx_args_of(in, n), &y))
         ck_abort_msg("%s", s.error.text);
     cfx_scope_release(&s);
     return y;

@@ -364,7 +364,7 @@ TEST_CASE(classes_of_scopes_may_stop_at_graphs)
     stop.call_module = stop_call_module;
     cfx_scope_init(&s, &stop, ctx, NULL);
     call_child("(args = (%x,), kwargs = {})", second, "%add");
-    ck_assert_int_eq(cfx_module_call(&s, gm, NULL, &x, 1, NULL, 0, &y), 0);
+    ck_assert_int_eq(cfx_scope_call_module(&s, gm, NULL, CFX_ARGS(x), &y), 0);
     ck_assert_ptr_eq(y.u.tensor, x.u.tensor);
     cfx_value_unref(y);
     cfx_scope_release(&s);
@@ -483,15 +483,17 @@ static void tower(size_t n)
         ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), 0);
         cfx_value x = cfx_value_of_node(cfx_graph_placeholder(g, "x", &err));
         cfx_value args[] = {x, cfx_int(1)};
-        cfx_node *y = m ? cfx_graph_call_module(g, "f", args, 1, NULL, 0, &err)
-                        : cfx_graph_call_function(g, "operator.add", args, 2,
-                                                  NULL, 0, &err);
+        cfx_node *y = m ? cfx_graph_call_module(g, "f", cfx_args_of(args, 1),
+                                                &err)
+                        : cfx_graph_call_function(g, "operator.add",
+                                                  cfx_args_of(args, 2), &err);
         ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(y),
                                                &err));
         ck_assert_int_eq(cfx_module_new_container(&up, ctx, "Net", &err), 0);
         if (m)
             ck_assert_int_eq(cfx_module_add_take(up, "f", m, &err), 0);
-        ck_assert_int_eq(cfx_graph_module_new_take(&m, ctx, up, g, NULL, &err),
+        ck_assert_int_eq(cfx_graph_module_new_take_both(&m, ctx, up, g, NULL,
+                                                        &err),
                          0);
     }
     gm = m;
@@ -569,12 +571,12 @@ TEST_CASE(boxed_run_takes_one_value_a_placeholder)
     ready(&it, NULL);
     for (int i = 0; i < 2; i++) {
         err = (cfx_error){0};
-        ck_assert_int_eq(cfx_interp_boxed_run(&it, in, i ? 3 : 1, &out, &err),
+        ck_assert_int_eq(cfx_interp_run_take(&it, in, i ? 3 : 1, &out, &err),
                          CFX_EINVAL);
         ck_assert_str_eq(err.text, texts[i]);
         ck_assert_int_eq(in[0].kind, CFX_TENSOR);
     }
-    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_int_eq(cfx_interp_run_take(&it, in, 2, &out, &err), 0);
     ck_assert_float_eq(first(out), -6);
     ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
     cfx_value_unref(out);
@@ -582,7 +584,7 @@ TEST_CASE(boxed_run_takes_one_value_a_placeholder)
     in[0] = floats(2, 1);
     in[1] = floats(3, 1);
     err = (cfx_error){0};
-    ck_assert_int_ne(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_int_ne(cfx_interp_run_take(&it, in, 2, &out, &err), 0);
     ck_assert(in[0].kind == CFX_ABSENT && in[1].kind == CFX_ABSENT);
     err = (cfx_error){0};
     cfx_interp_release(&it);
@@ -596,7 +598,7 @@ TEST_CASE(boxed_inputs_end_with_their_last_use)
     model(two_inputs);
     ready(&it, NULL);
     size_t before = cfx_context_memory(ctx);
-    ck_assert_int_eq(cfx_interp_boxed_run(&it, in, 2, &out, &err), 0);
+    ck_assert_int_eq(cfx_interp_run_take(&it, in, 2, &out, &err), 0);
     ck_assert_uint_lt(cfx_context_peak_memory(ctx), before + (5 << 20));
     cfx_value_unref(out);
     cfx_interp_release(&it);
@@ -640,7 +642,7 @@ TEST_CASE(interpreter_other_graph)
     model(nested);
     ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), 0);
     cfx_value in = cfx_value_of_node(cfx_graph_placeholder(g, "x", &err));
-    cfx_node *n = cfx_graph_call_module(g, "a.inner", &in, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_module(g, "a.inner", CFX_ARGS(in), &err);
     ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(n), &err));
     ready(&it, &(cfx_interp_options){.size = sizeof(cfx_interp_options),
                                      .graph = g});

@@ -49,7 +49,7 @@ static cfx_value shape(const char *text)
     cfx_error err = {0};
     ck_assert_msg(!cfx_parse_shape(&v, ctx, env, text, strlen(text), &err),
                   "%s: %s", text, err.text);
-    return cfx_own(&scope, v);
+    return cfx_scope_take(&scope, v);
 }
 
 /* Call a function or method with what a tuple and a dict hold. */
@@ -57,10 +57,10 @@ static cfx_value call(const char *target, cfx_value args, cfx_value kwargs)
 {
     const cfx_seq *a = args.u.seq, *k = kwargs.u.seq;
     bool method = !strncmp(target, "Tensor.", 7);
-    return method ? cfx_call_method(&scope, target + 7, a->item, a->len,
-                                    k->item, k->len / 2)
-                  : cfx_call_function(&scope, target, a->item, a->len, k->item,
-                                      k->len / 2);
+    return method ? cfx_call_method(&scope, target + 7,
+        (cfx_args){a->item, a->len, k->item, k->len / 2})
+                  : cfx_call_function(&scope, target,
+                      (cfx_args){a->item, a->len, k->item, k->len / 2});
 }
 
 static cfx_value call_text(const char *target, const char *args,
@@ -70,7 +70,7 @@ static cfx_value call_text(const char *target, const char *args,
     cfx_error err = {0};
     ck_assert_msg(!cfx_parse_value(&dict, ctx, kwargs, strlen(kwargs), &err),
                   "%s: %s", kwargs, err.text);
-    return call(target, shape(args), cfx_own(&scope, dict));
+    return call(target, shape(args), cfx_scope_take(&scope, dict));
 }
 
 /* "error" where the call failed. */
@@ -125,17 +125,17 @@ TEST_CASE(attributes_tell_the_device)
 {
     cfx_value x = shape("f32[2,3]cuda:1");
     cfx_value args[] = {x, cfx_str(&scope, "device")};
-    cfx_value v = cfx_call_function(&scope, "builtins.getattr", args, 2, NULL,
-                                    0);
+    cfx_value v = cfx_call_function(&scope, "builtins.getattr",
+                                    cfx_args_of(args, 2));
     ck_assert_int_eq(v.kind, CFX_DEVICE);
     ck_assert_str_eq(v.u.str->text, "cuda:1");
     args[1] = cfx_str(&scope, "is_cuda");
-    v = cfx_call_function(&scope, "builtins.getattr", args, 2, NULL, 0);
+    v = cfx_call_function(&scope, "builtins.getattr", cfx_args_of(args, 2));
     ck_assert(v.u.i);
     args[1] = cfx_str(&scope, "is_cpu");
-    v = cfx_call_function(&scope, "builtins.getattr", args, 2, NULL, 0);
+    v = cfx_call_function(&scope, "builtins.getattr", cfx_args_of(args, 2));
     ck_assert(!v.u.i);
-    v = cfx_call_method(&scope, "get_device", &x, 1, NULL, 0);
+    v = cfx_call_method(&scope, "get_device", CFX_ARGS(x));
     ck_assert_int_eq(v.u.i, 1);
 }
 
@@ -169,7 +169,7 @@ TEST_CASE(runs_are_on_the_cpu_and_say_so_once)
         ck_assert_msg(v.kind == CFX_TENSOR, "%s", scope.error.text);
         ck_assert(v.u.tensor->data);
         ck_assert_int_eq(v.u.tensor->device, 0);
-        v = cfx_call_method(&scope, "cuda", &v, 1, NULL, 0);
+        v = cfx_call_method(&scope, "cuda", CFX_ARGS(v));
         ck_assert_int_eq(v.kind, CFX_TENSOR);
     }
     ck_assert_int_eq(notes, 1);

@@ -120,8 +120,9 @@ TEST_CASE(a_class_whose_name_is_none_is_called_fx_module)
     ck_assert_int_eq(cfx_graph_copy(&g, cfx_graph_module_graph(gm), &err),
                      CFX_OK);
     cfx_module_unref(gm);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "<lambda>",
-                                               &err), CFX_OK);
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g,
+                                                    "<lambda>",
+                                                    &err), CFX_OK);
     assert_has(text_of(NULL, false), "\nclass FxModule(torch.nn.Module):\n");
 }
 

@@ -13,7 +13,7 @@ TEST_CASE(nodes_are_found_by_opcode_and_target)
                                                          NULL);
     cfx_node *c = call("torch.relu", b, NULL);
     cfx_value v = node(c);
-    cfx_node *m = cfx_graph_call_method(g, "relu", &v, 1, NULL, 0, &err);
+    cfx_node *m = cfx_graph_call_method(g, "relu", CFX_ARGS(v), &err);
     const cfx_opcode function = CFX_CALL_FUNCTION;
     n = cfx_graph_find_nodes(g, function, "torch.relu", n);
     ck_assert_ptr_eq(n, a);
@@ -81,12 +81,12 @@ static cfx_graph *new_part(void)
     cfx_node *p = cfx_graph_placeholder(h, "p", &err);
     cfx_node *q = cfx_graph_placeholder(h, "q", &err);
     cfx_value v = node(p), args[2], text = str("text"), out[2];
-    cfx_node *relu = cfx_graph_call_function(h, "torch.relu", &v, 1, NULL, 0,
+    cfx_node *relu = cfx_graph_call_function(h, "torch.relu", CFX_ARGS(v),
                                              &err);
     args[0] = node(relu);
     args[1] = node(q);
-    cfx_node *sum = cfx_graph_call_function(h, "torch.add", args, 2, NULL, 0,
-                                            &err);
+    cfx_node *sum = cfx_graph_call_function(h, "torch.add",
+                                            cfx_args_of(args, 2), &err);
     cfx_node_set_meta(sum, "m", cfx_int(7), &err);
     args[0] = text;
     cfx_value list = cfx_list_new(ctx, 2, args);

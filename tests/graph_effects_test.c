@@ -29,7 +29,7 @@ static void check_seen(void)
         for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
             cfx_effects e, f;
             cfx_status st = cfx_node_effects(n, &e, NULL);
-            ck_assert_int_eq(cfx_node__effects(&seen, n, &f, NULL), st);
+            ck_assert_int_eq(cfx_effects_seen__find(&seen, n, &f, NULL), st);
             ck_assert_msg(st || same_effects(&e, &f), "%s", n->name);
         }
 }
@@ -59,7 +59,7 @@ static bool is_impure(const cfx_node *n)
 static cfx_node *method(const char *name, cfx_node *self)
 {
     cfx_value v = node(self);
-    cfx_node *n = cfx_graph_call_method(g, name, &v, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_method(g, name, CFX_ARGS(v), &err);
     ck_assert_ptr_nonnull(n);
     return n;
 }
@@ -68,7 +68,8 @@ static cfx_node *with_flag(const char *target, cfx_node *x, const char *flag,
                            bool set)
 {
     cfx_value v = node(x), kwargs[] = {str(flag), cfx_bool(set)};
-    cfx_node *n = cfx_graph_call_function(g, target, &v, 1, kwargs, 1, &err);
+    cfx_node *n = cfx_graph_call_function(g, target,
+                                          (cfx_args){&v, 1, kwargs, 1}, &err);
     ck_assert_ptr_nonnull(n);
     cfx_value_unref(kwargs[0]);
     return n;
@@ -82,8 +83,8 @@ static cfx_module *new_module(const char *type, int64_t n, const char *key,
                                             cfx_bool(set)};
     const cfx_module_type *t = cfx_find_module_type(ctx, type);
     ck_assert_ptr_nonnull(t);
-    assert_ok(cfx_module_new(&m, ctx, t, NULL, &arg, n >= 0, kwargs, !!key,
-                             &err));
+    assert_ok(cfx_module_new(&m, ctx, t, NULL,
+                             (cfx_args){&arg, n >= 0, kwargs, !!key}, &err));
     cfx_value_unref(kwargs[0]);
     return m;
 }
@@ -103,7 +104,7 @@ static cfx_module *new_root(void)
 static cfx_node *call_module(cfx_graph *of, const char *path, cfx_node *x)
 {
     cfx_value v = node(x);
-    cfx_node *n = cfx_graph_call_module(of, path, &v, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_module(of, path, CFX_ARGS(v), &err);
     ck_assert_ptr_nonnull(n);
     return n;
 }
@@ -137,7 +138,9 @@ TEST_CASE(effects_follow_the_schema_of_the_bound_call)
 static cfx_node *call_out(const char *target, cfx_node *x, cfx_value out)
 {
     cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), out};
-    cfx_node *n = cfx_graph_call_function(g, target, args, 2, kwargs, 1, &err);
+    cfx_node *n = cfx_graph_call_function(g, target,
+                                          (cfx_args){args, 2, kwargs, 1},
+                                          &err);
     ck_assert_ptr_nonnull(n);
     cfx_value_unref(kwargs[0]);
     return n;
@@ -230,10 +233,9 @@ TEST_CASE(effects_of_random_calls_are_those_of_calls_like_them)
         }
         ck_assert_ptr_nonnull(
             d / 512 % 3 ? cfx_graph_call_function(g, targets[d / 4096 % 14],
-                                                  args, nargs, kwargs, nkwargs,
-                                                  &err)
-                        : cfx_graph_call_method(g, methods[d / 4096 % 7], args,
-                                                nargs, kwargs, nkwargs, &err));
+                (cfx_args){args, nargs, kwargs, nkwargs}, &err)
+                        : cfx_graph_call_method(g, methods[d / 4096 % 7],
+                            (cfx_args){args, nargs, kwargs, nkwargs}, &err));
         for (size_t k = 0; k < nkwargs; k++)
             cfx_value_unref(kwargs[2 * k]);
     }
@@ -287,11 +289,11 @@ static cfx_module *new_graph_module(const char *relu)
     assert_ok(cfx_graph_new(&h, ctx, &err));
     cfx_graph_placeholder(h, "a", &err);
     cfx_value b = node(cfx_graph_placeholder(h, "b", &err));
-    cfx_node *view = cfx_graph_call_method(h, "t", &b, 1, NULL, 0, &err);
+    cfx_node *view = cfx_graph_call_method(h, "t", CFX_ARGS(b), &err);
     b = node(view);
-    cfx_node *n = cfx_graph_call_method(h, relu, &b, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_method(h, relu, CFX_ARGS(b), &err);
     cfx_graph_output(h, node(n), &err);
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub", &err));
     return gm;
 }
 
@@ -303,12 +305,12 @@ TEST_CASE(effects_of_attention_are_those_of_its_dropout)
         cfx_value of[] = {cfx_int(4), cfx_int(2), cfx_num(i * 0.5)};
         cfx_module *root = new_root(), *m;
         assert_ok(cfx_module_new(&m, ctx,
-                                 cfx_find_module_type(ctx,
-                                                      "MultiheadAttention"),
-                                 NULL, of, 3, NULL, 0, &err));
+            cfx_find_module_type(ctx, "MultiheadAttention"), NULL,
+            cfx_args_of(of, 3), &err));
         add(root, "mha", m);
         cfx_graph_set_owning_module(g, root);
-        cfx_node *n = cfx_graph_call_module(g, "mha", args, 3, NULL, 0, &err);
+        cfx_node *n = cfx_graph_call_module(g, "mha", cfx_args_of(args, 3),
+                                            &err);
         ck_assert(!is_impure(n));
         cfx_module_train(root, true);
         cfx_effects e = effects_of(n);
@@ -337,7 +339,7 @@ TEST_CASE(effects_of_most_modules_are_found)
         cfx_value args[] = {cfx_int(2), cfx_int(2), cfx_int(2)};
         ck_assert_msg(t, "%s", pure[i]);
         size_t n = 0;
-        while (n <= 3 && cfx_module_new(&m, ctx, t, NULL, args, n, NULL, 0,
+        while (n <= 3 && cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, n),
                                         NULL))
             n++;
         ck_assert_msg(n <= 3, "%s", pure[i]);
@@ -360,7 +362,7 @@ TEST_CASE(effects_of_modules_do_not_depend_on_the_type_of_weights)
         cfx_module *root = new_root(), *m;
         cfx_value args[] = {cfx_int(3), cfx_int(3), cfx_bool(false)};
         assert_ok(cfx_module_new(&m, ctx, cfx_find_module_type(ctx, "Linear"),
-                                 NULL, args, 3, NULL, 0, &err));
+                                 NULL, cfx_args_of(args, 3), &err));
         assert_ok(cfx_module_param(m, "weight", types[i], 2, shape, &err));
         add(root, "m", m);
         cfx_graph_set_owning_module(g, root);
@@ -377,9 +379,9 @@ static cfx_module *new_graph_module_of_one(const char *relu)
     cfx_module *gm;
     assert_ok(cfx_graph_new(&h, ctx, &err));
     cfx_value a = node(cfx_graph_placeholder(h, "a", &err));
-    cfx_node *n = cfx_graph_call_method(h, relu, &a, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_method(h, relu, CFX_ARGS(a), &err);
     cfx_graph_output(h, node(n), &err);
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub", &err));
     return gm;
 }
 
@@ -390,13 +392,13 @@ TEST_CASE(effects_of_a_graph_module_are_those_of_its_graph)
     add(root, "sub", new_graph_module("relu"));
     cfx_graph_set_owning_module(g, root);
     cfx_value args[] = {node(x), node(y)}, kwargs[] = {str("b"), node(y)};
-    cfx_node *n = cfx_graph_call_module(g, "sub", args, 2, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_module(g, "sub", cfx_args_of(args, 2), &err);
     ck_assert(!is_impure(n));
     cfx_graph *h = cfx_graph_module_graph(cfx_module_at(root, "sub"));
     assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
     ck_assert_uint_eq(effects_of(n).input_views, 2);
-    n = cfx_graph_call_module(g, "sub", args, 1, kwargs, 1, &err);
+    n = cfx_graph_call_module(g, "sub", (cfx_args){args, 1, kwargs, 1}, &err);
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
     cfx_value_unref(kwargs[0]);
     cfx_graph_set_owning_module(g, NULL);
@@ -465,8 +467,8 @@ TEST_CASE(effects_of_calls_are_those_of_graphs_they_are_given)
     cfx_value operands[] = {node(y), node(y)};
     cfx_value tuple = cfx_tuple_new(ctx, 2, operands);
     cfx_value args[] = {node(x), node(sub), node(sub), tuple};
-    cfx_node *n = cfx_graph_call_function(g, "torch.cond", args, 4, NULL, 0,
-                                          &err);
+    cfx_node *n = cfx_graph_call_function(g, "torch.cond",
+                                          cfx_args_of(args, 4), &err);
     ck_assert(!is_impure(n));
     cfx_graph *h = cfx_graph_module_graph(cfx_module_at(root, "sub"));
     assert_ok(cfx_node_set_target(cfx_graph_find(h, "relu"), "relu_", &err));
@@ -582,18 +584,20 @@ TEST_CASE(effects_of_nested_graphs_are_found_once)
         assert_ok(cfx_graph_new(&h, ctx, &err));
         cfx_value in[] = {node(cfx_graph_placeholder(h, "a", &err)),
                           node(cfx_graph_placeholder(h, "b", &err))};
-        cfx_graph_call_module(h, "sub", in, 2, NULL, 0, &err);
-        cfx_graph_output(h, node(cfx_graph_call_module(h, "sub", in, 2, NULL,
-                                                       0, &err)), &err);
+        cfx_graph_call_module(h, "sub", cfx_args_of(in, 2), &err);
+        cfx_graph_output(h, node(cfx_graph_call_module(h, "sub",
+                                                       cfx_args_of(in, 2),
+                                                       &err)), &err);
         add(outer, "sub", gm);
-        assert_ok(cfx_graph_module_new_take(&gm, ctx, outer, h, NULL, &err));
+        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, outer, h, NULL,
+                                                 &err));
     }
     cfx_node *x = input("x"), *y = input("y");
     cfx_module *root = new_root();
     add(root, "gm", gm);
     cfx_graph_set_owning_module(g, root);
     cfx_value args[] = {node(x), node(y)};
-    cfx_node *n = cfx_graph_call_module(g, "gm", args, 2, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_module(g, "gm", cfx_args_of(args, 2), &err);
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
     /* The change of the innermost reaches the outermost. */
     cfx_module *inner = gm;
@@ -693,14 +697,15 @@ TEST_CASE(dce_impure_kwargs)
 {
     cfx_node *x = input("x"), *y = call("torch.neg", x, NULL);
     cfx_value args[] = {node(x), node(x)}, kwargs[] = {str("out"), node(y)};
-    cfx_node *n = cfx_graph_call_function(g, "aten.add.out", args, 2, kwargs,
-                                          1, &err);
+    cfx_node *n = cfx_graph_call_function(g, "aten.add.out",
+                                          (cfx_args){args, 2, kwargs, 1},
+                                          &err);
     ck_assert_uint_eq(effects_of(n).input_writes, 2);
-    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add", args, 2,
-                                                  kwargs, 1, &err));
+    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add",
+        (cfx_args){args, 2, kwargs, 1}, &err));
     kwargs[1] = cfx_none();
-    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add", args, 2,
-                                                  kwargs, 1, &err));
+    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "torch.add",
+        (cfx_args){args, 2, kwargs, 1}, &err));
     cfx_value_unref(kwargs[0]);
     cfx_graph_output(g, node(y), &err);
     ck_assert_uint_eq(erase_dead(NULL), 1);

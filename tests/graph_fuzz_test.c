@@ -261,10 +261,9 @@ static cfx_status create_one(void)
     values_of(&m, args, kwargs);
     int at = random_place();
     starve();
-    cfx_node *n = cfx_graph_create_node(g, CFX_CALL_FUNCTION, "torch.f", args,
-                                        (size_t)m.nargs, kwargs,
-                                        (size_t)m.nkwargs, names[dice(5)],
-                                        NULL, &err);
+    cfx_node *n = cfx_graph_create_node(g, CFX_CALL_FUNCTION, "torch.f",
+        (cfx_args){args, (size_t)m.nargs, kwargs, (size_t)m.nkwargs},
+        names[dice(5)], NULL, &err);
     allowed = -1;
     release(args, m.nargs);
     release(kwargs, 2 * m.nkwargs);
@@ -295,11 +294,12 @@ static cfx_graph *new_part(cfx_node **p, cfx_node **first, cfx_node **second)
     assert_ok(cfx_graph_new(&h, ctx, &err));
     *p = cfx_graph_placeholder(h, "p", &err);
     cfx_value args[] = {node(*p), cfx_int(7)};
-    *first = cfx_graph_call_function(h, "torch.f", args, 2, NULL, 0, &err);
+    *first = cfx_graph_call_function(h, "torch.f", cfx_args_of(args, 2), &err);
     cfx_value list = cfx_list_new(ctx, 1, args);
     args[0] = node(*first);
     args[1] = list;
-    *second = cfx_graph_call_function(h, "torch.f", args, 2, NULL, 0, &err);
+    *second = cfx_graph_call_function(h, "torch.f", cfx_args_of(args, 2),
+                                      &err);
     cfx_graph_output(h, list, &err);
     cfx_value_unref(list);
     return h;

@@ -23,7 +23,8 @@ static cfx_module *new_module(const char *type, const int64_t *n, size_t nargs)
     cfx_value args[2] = {cfx_int(n ? n[0] : 0), cfx_int(n ? n[1] : 0)};
     const cfx_module_type *t = cfx_find_module_type(ctx, type);
     ck_assert_ptr_nonnull(t);
-    assert_ok(cfx_module_new(&m, ctx, t, NULL, args, nargs, NULL, 0, &err));
+    assert_ok(cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, nargs),
+                             &err));
     return m;
 }
 
@@ -60,7 +61,7 @@ static cfx_tensor *set(cfx_module *m, const char *name)
 static cfx_node *call_module(cfx_graph *of, const char *path, cfx_node *x)
 {
     cfx_value v = node(x);
-    cfx_node *n = cfx_graph_call_module(of, path, &v, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_module(of, path, CFX_ARGS(v), &err);
     ck_assert_ptr_nonnull(n);
     return n;
 }
@@ -76,8 +77,9 @@ static cfx_graph *take_graph(void)
 static cfx_module *graph_module(cfx_module *root)
 {
     cfx_module *gm;
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, root, take_graph(), "Net",
-                                        &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, root, take_graph(),
+                                             "Net",
+                                             &err));
     return gm;
 }
 
@@ -132,8 +134,8 @@ TEST_CASE(construct_root_dict)
     };
     cfx_graph *copy;
     assert_ok(cfx_graph_copy(&copy, g, &err));
-    assert_ok(cfx_graph_module_from_dict_take(&gm, ctx, items, 5,
-                                              take_graph(), NULL, &err));
+    assert_ok(cfx_graph_module_from_dict_take_graph(&gm, ctx, items, 5,
+                                                    take_graph(), NULL, &err));
     assert_tree(gm, "GraphModule[z](sub=Module(lin=Linear[weight bias]), "
                 "p=Module(q=Module[t*]))");
     ck_assert_ptr_eq(cfx_module_state(gm, "z")->tensor, t);
@@ -141,8 +143,10 @@ TEST_CASE(construct_root_dict)
     ck_assert_ptr_eq(cfx_graph_owning_module(own), gm);
     assert_ok(cfx_graph_lint(own, &err));
     cfx_module_unref(gm);
-    ck_assert_int_eq(cfx_graph_module_from_dict_take(&gm, ctx, items, 4, copy,
-                                                     NULL, &err), CFX_ENAME);
+    ck_assert_int_eq(cfx_graph_module_from_dict_take_graph(&gm, ctx, items, 4,
+                                                           copy,
+                                                           NULL, &err),
+                                                           CFX_ENAME);
     assert_failed(CFX_ENAME, "Node z referenced target z but that target was "
                   "not provided in ``root``!");
     ck_assert_ptr_null(gm);
@@ -180,8 +184,9 @@ TEST_CASE(graph_module_init_buffer_param_copied_mod_init)
     cfx_graph *copy;
     assert_ok(cfx_graph_copy(&copy, g, &err));
     cfx_module_train(r, true);
-    assert_ok(cfx_graph_module_from_root_take(&gm, r, take_graph(), "Net",
-                                              &err));
+    assert_ok(cfx_graph_module_from_root_take_graph(&gm, r, take_graph(),
+                                                    "Net",
+                                                    &err));
     assert_tree(gm, "Net[w](sub=Module[t*](0=Linear[weight bias], "
                 "2=Sequential(0=ReLU)))");
     ck_assert(cfx_module_training(gm));
@@ -191,7 +196,8 @@ TEST_CASE(graph_module_init_buffer_param_copied_mod_init)
                          ->tensor);
     cfx_module_unref(gm);
     cfx_graph_get_attr(copy, "nope.a", &err);
-    ck_assert_int_eq(cfx_graph_module_from_root_take(&gm, r, copy, NULL, &err),
+    ck_assert_int_eq(cfx_graph_module_from_root_take_graph(&gm, r, copy, NULL,
+                                                           &err),
                      CFX_ENAME);
     assert_failed(CFX_ENAME, "Node referenced nonexistent target nope.a");
     cfx_module_unref(r);
@@ -205,8 +211,8 @@ TEST_CASE(constructed_modules_may_be_named_after_what_is_in_them)
     call_module(g, "sub.2.0", x);
     call_module(g, "sub", x);
     call_module(g, "sub.1", x);
-    assert_ok(cfx_graph_module_from_root_take(&gm, r, take_graph(), NULL,
-                                              &err));
+    assert_ok(cfx_graph_module_from_root_take_graph(&gm, r, take_graph(), NULL,
+                                                    &err));
     assert_tree(gm, "R(sub=Sequential[t*](0=Linear[weight bias], 1=ReLU, "
                 "2=Sequential(0=ReLU)))");
     cfx_module_unref(gm);
@@ -533,14 +539,15 @@ TEST_CASE(pickle_graphmodule)
     cfx_node *sub = cfx_graph_find(h, "mid_gm");
     cfx_value three = cfx_int(3), odd = str("a, b)'\"\n%x");
     cfx_graph_inserting_before(h, sub);
-    cfx_node *y = cfx_graph_create_node(h, CFX_PLACEHOLDER, "y", &three, 1,
-                                        NULL, 0, NULL, "typing.List[int]",
-                                        &err);
+    cfx_node *y = cfx_graph_create_node(h, CFX_PLACEHOLDER, "y",
+                                        CFX_ARGS(three), NULL,
+                                        "typing.List[int]", &err);
     cfx_value args[] = {node(y), odd, cfx_num(-0.0), cfx_none()};
     cfx_value list = cfx_list_new(ctx, 4, args);
     cfx_value kwargs[] = {odd, list};
-    cfx_node *f = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "my.odd", args,
-                                        4, kwargs, 1, "odd_7", NULL, &err);
+    cfx_node *f = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "my.odd",
+                                        (cfx_args){args, 4, kwargs, 1},
+                                        "odd_7", NULL, &err);
     ck_assert_ptr_nonnull(f);
     assert_ok(cfx_node_set_meta(f, "stack_trace", odd, &err));
     assert_ok(cfx_node_inherit(sub, f, &err));
@@ -636,7 +643,7 @@ static bool make_all(void)
     call_module(g, "mid.gm", x);
     allowed = rest;
     if (!cfx_graph_copy(&h, g, &err) &&
-        !cfx_graph_module_from_root_take(&gm, r, h, NULL, &err) &&
+        !cfx_graph_module_from_root_take_graph(&gm, r, h, NULL, &err) &&
         !cfx_module_copy(&copy, gm, &err)) {
         cfx_module *taken = gm;
         gm = NULL;

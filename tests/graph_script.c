@@ -188,9 +188,9 @@ static cfx_status inserting_after(script *s)
 static cfx_status create(script *s)
 {
     const cfx_seq *args = items_at(s, 2), *kwargs = items_at(s, 3);
-    return put_node(cfx_graph_create_node(
-        s->g, opcode_at(s, 0), text_at(s, 1), args->item, args->len,
-        kwargs->item, kwargs->len / 2, text_at(s, 4), text_at(s, 5), s->err));
+    return put_node(cfx_graph_create_node(s->g, opcode_at(s, 0), text_at(s, 1),
+        (cfx_args){args->item, args->len, kwargs->item, kwargs->len / 2},
+        text_at(s, 4), text_at(s, 5), s->err));
 }
 
 /* What stands for nodes of another graph: a dict from their names. */
@@ -386,7 +386,8 @@ static cfx_status copy(script *s)
     cfx_module *gm, **root = &s->models[0].gm;
     cfx_status st = cfx_graph_copy(&g, s->g, s->err);
     if (!st)
-        st = cfx_graph_module_from_root_take(&gm, *root, g, NULL, s->err);
+        st = cfx_graph_module_from_root_take_graph(&gm, *root, g, NULL,
+                                                   s->err);
     if (st)
         return st;
     cfx_module_unref(*root);

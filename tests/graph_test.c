@@ -14,8 +14,8 @@ TEST_CASE(nodes_hold_what_they_were_given)
     cfx_value args[] = {list, cfx_num(0.5)};
     cfx_value kwargs[] = {key, cfx_none()};
     cfx_node *n = cfx_graph_create_node(g, CFX_CALL_FUNCTION, "torch.cat",
-                                        args, 2, kwargs, 1, "joined",
-                                        "torch.Tensor", &err);
+                                        (cfx_args){args, 2, kwargs, 1},
+                                        "joined", "torch.Tensor", &err);
     ck_assert_ptr_nonnull(n);
     cfx_value_unref(list);
     cfx_value_unref(key);
@@ -52,11 +52,13 @@ TEST_CASE(nodes_of_other_graphs_are_refused)
     assert_ok(cfx_graph_new(&other, ctx, &err));
     cfx_node *x = cfx_graph_placeholder(other, "x", &err);
     cfx_value args[] = {node(x)};
-    ck_assert_ptr_null(cfx_graph_create_node(g, CFX_CALL_METHOD, "neg", args,
-                                             1, NULL, 0, "y", NULL, &err));
+    ck_assert_ptr_null(cfx_graph_create_node(g, CFX_CALL_METHOD, "neg",
+                                             cfx_args_of(args, 1), "y", NULL,
+                                             &err));
     assert_failed(CFX_EGRAPH, "Argument 'x' of Node 'y' does not belong to "
                   "this Graph, but was used as an argument!");
-    cfx_node *n = cfx_graph_call_method(other, "neg", args, 1, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_method(other, "neg", cfx_args_of(args, 1),
+                                        &err);
     ck_assert_ptr_null(cfx_graph_node_copy(g, n, NULL, NULL, &err));
     assert_failed(CFX_EGRAPH, "Argument 'x' of Node 'neg' does not belong");
     ck_assert_int_eq(cfx_node_append(n, input("a"), &err), CFX_EGRAPH);
@@ -76,22 +78,24 @@ TEST_CASE(nodes_refuse_what_has_no_meaning)
     cfx_value nokey[] = {cfx_int(1), cfx_int(1)};
     const char *targets[] = {NULL, ""};
     for (int i = 0; i < 2; i++) {
-        ck_assert_ptr_null(cfx_graph_call_function(g, targets[i], NULL, 0,
-                                                   NULL, 0, &err));
+        ck_assert_ptr_null(cfx_graph_call_function(g, targets[i], CFX_NO_ARGS,
+                                                   &err));
         assert_failed(CFX_EINVAL, "a call_function needs a target");
     }
-    ck_assert_ptr_null(cfx_graph_create_node(g, (cfx_opcode)9, "x", NULL, 0,
-                                             NULL, 0, NULL, NULL, &err));
+    ck_assert_ptr_null(cfx_graph_create_node(g, (cfx_opcode)9, "x",
+                                             CFX_NO_ARGS, NULL, NULL, &err));
     assert_failed(CFX_EINVAL, "9 is no opcode");
     ck_assert_ptr_null(cfx_graph_output(g, absent, &err));
     assert_failed(CFX_EINVAL, "an argument is absent");
     ck_assert_ptr_null(cfx_graph_output(g, dict, &err));
     assert_failed(CFX_EINVAL, "Keys for dictionaries used as an argument "
                   "cannot contain a Node. Got key: x");
-    ck_assert_ptr_null(cfx_graph_call_function(g, "f", NULL, 0, twice, 2,
+    ck_assert_ptr_null(cfx_graph_call_function(g, "f",
+                                               (cfx_args){NULL, 0, twice, 2},
                                                &err));
     assert_failed(CFX_EINVAL, "keyword 'k' of Node 'f' is given twice");
-    ck_assert_ptr_null(cfx_graph_call_function(g, "f", NULL, 0, nokey, 1,
+    ck_assert_ptr_null(cfx_graph_call_function(g, "f",
+                                               (cfx_args){NULL, 0, nokey, 1},
                                                &err));
     assert_failed(CFX_EINVAL, "a keyword of Node 'f' is a int");
     cfx_value_unref(dict);
@@ -110,12 +114,12 @@ TEST_CASE(keywords_are_distinct_also_when_many)
         kwargs[2 * i] = str(text);
         kwargs[2 * i + 1] = cfx_int(i);
     }
-    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "f", NULL, 0, kwargs,
-                                                  MANY, &err));
+    ck_assert_ptr_nonnull(cfx_graph_call_function(g, "f",
+        (cfx_args){NULL, 0, kwargs, MANY}, &err));
     cfx_value_unref(kwargs[2 * MANY - 2]);
     kwargs[2 * MANY - 2] = cfx_value_ref(kwargs[0]);
-    ck_assert_ptr_null(cfx_graph_call_function(g, "f", NULL, 0, kwargs, MANY,
-                                               &err));
+    ck_assert_ptr_null(cfx_graph_call_function(g, "f",
+        (cfx_args){NULL, 0, kwargs, MANY}, &err));
     assert_failed(CFX_EINVAL, "keyword 'k0' of Node 'f' is given twice");
     for (int i = 0; i < MANY; i++)
         cfx_value_unref(kwargs[2 * i]);
@@ -266,8 +270,8 @@ static void free_graph_and_keep_operators(void)
 
 static cfx_node *of(cfx_opcode op, const char *target)
 {
-    cfx_node *n = cfx_graph_create_node(g, op, target, NULL, 0, NULL, 0, NULL,
-                                        NULL, &err);
+    cfx_node *n = cfx_graph_create_node(g, op, target, CFX_NO_ARGS, NULL, NULL,
+                                        &err);
     ck_assert_ptr_nonnull(n);
     return n;
 }
@@ -329,7 +333,9 @@ TEST_CASE(inputs_are_distinct_and_in_order_of_args_then_kwargs)
     cfx_value key = str("k"), pair[] = {key, node(d)};
     cfx_value dict = cfx_dict_new(ctx, 1, pair);
     cfx_value args[] = {node(b), list, part}, kwargs[] = {key, dict};
-    cfx_node *n = cfx_graph_call_function(g, "f", args, 3, kwargs, 1, &err);
+    cfx_node *n = cfx_graph_call_function(g, "f",
+                                          (cfx_args){args, 3, kwargs, 1},
+                                          &err);
     ck_assert_ptr_nonnull(n);
     cfx_value_unref(list);
     cfx_value_unref(part);
@@ -528,7 +534,7 @@ TEST_CASE(tensors_are_shared_until_the_graph_lets_go)
     cfx_tensor *t = new_meta();
     cfx_value v = cfx_value_of_tensor(t), list = cfx_list_new(ctx, 1, &v);
     cfx_value args[] = {v, list};
-    cfx_node *n = cfx_graph_call_function(g, "f", args, 2, NULL, 0, &err);
+    cfx_node *n = cfx_graph_call_function(g, "f", cfx_args_of(args, 2), &err);
     cfx_value_unref(list);
     ck_assert_int_eq(t->refs, 3);
     assert_ok(cfx_node_set_meta(n, "val", v, &err));

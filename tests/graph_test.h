@@ -80,7 +80,7 @@ CFX_INLINE cfx_node *call(const char *target, ...)
     for (cfx_node *x; (x = va_arg(list, cfx_node *)) != NULL;)
         args[n++] = node(x);
     va_end(list);
-    cfx_node *made = cfx_graph_call_function(g, target, args, n, NULL, 0,
+    cfx_node *made = cfx_graph_call_function(g, target, cfx_args_of(args, n),
                                              &err);
     if (!made)
         ck_abort_msg("%s", err.text);

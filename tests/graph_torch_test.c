@@ -54,7 +54,7 @@ static cfx_node *create(cfx_opcode op, const char *target, const char *name,
         args[n++] = node(a);
     if (b)
         args[n++] = node(b);
-    cfx_node *made = cfx_graph_create_node(g, op, target, args, n, NULL, 0,
+    cfx_node *made = cfx_graph_create_node(g, op, target, cfx_args_of(args, n),
                                            name, NULL, &err);
     ck_assert_ptr_nonnull(made);
     return made;
@@ -321,8 +321,8 @@ TEST_CASE(regular_and_default_args)
 {
     cfx_value three = cfx_int(3);
     cfx_node *x = input("x");
-    cfx_node *y = cfx_graph_create_node(g, CFX_PLACEHOLDER, "y", &three, 1,
-                                        NULL, 0, NULL, "int", &err);
+    cfx_node *y = cfx_graph_create_node(g, CFX_PLACEHOLDER, "y",
+                                        CFX_ARGS(three), NULL, "int", &err);
     cfx_graph_output(g, node(call("operator.add", x, y, NULL)), &err);
     assert_ok(cfx_print_code(into_text(), g, &err));
     ck_assert_str_eq(text, "\n\n\ndef forward(self, x, y : int = 3):\n"
@@ -375,19 +375,20 @@ TEST_CASE(normalized_arguments)
     assert_normalized(call("my.function", x, NULL), " ");
     assert_normalized(call("torch.relu", x, x, NULL), " ");
     cfx_value args[] = {node(x), cfx_int(1)};
-    cfx_node *n = cfx_graph_call_function(g, "torch.flatten", args, 2, NULL, 0,
-                                          &err);
+    cfx_node *n = cfx_graph_call_function(g, "torch.flatten",
+                                          cfx_args_of(args, 2), &err);
     assert_normalized(n, "(x, 1){'end_dim': -1} "
                       "(){'input': x, 'start_dim': 1, 'end_dim': -1}");
     n = call("torch.nn.functional.dropout", x, NULL);
     assert_normalized(n, "(x,){'p': 0.5, 'training': True, 'inplace': False} "
                       "(){'input': x, 'p': 0.5, 'training': True, "
                       "'inplace': False}");
-    n = cfx_graph_call_method(g, "flatten", args, 2, NULL, 0, &err);
+    n = cfx_graph_call_method(g, "flatten", cfx_args_of(args, 2), &err);
     assert_normalized(n, "(x, 1){'end_dim': -1} "
                       "(){'self': x, 'start_dim': 1, 'end_dim': -1}");
     cfx_value key = str("dim"), kwargs[] = {key, cfx_int(1)};
-    n = cfx_graph_call_function(g, "torch.mean", args, 1, kwargs, 1, &err);
+    n = cfx_graph_call_function(g, "torch.mean",
+                                (cfx_args){args, 1, kwargs, 1}, &err);
     assert_normalized(n, "(x,){'dim': (1,), 'keepdim': False, 'dtype': None} "
                       "(){'input': x, 'dim': (1,), 'keepdim': False, "
                       "'dtype': None}");

@@ -46,10 +46,11 @@ TEST_CASE(failures_leave_no_memory_behind)
     cfx_value kwargs[] = {text, list, text, list};
     size_t used_before = 0;
     for (int i = 0; i < 20000; i++) {
-        ck_assert_ptr_null(cfx_graph_call_function(g, "f", args, 4, NULL, 0,
+        ck_assert_ptr_null(cfx_graph_call_function(g, "f",
+                                                   cfx_args_of(args, 4),
                                                    &err));
-        ck_assert_ptr_null(cfx_graph_call_function(g, "f", args, 3, kwargs, 2,
-                                                   &err));
+        ck_assert_ptr_null(cfx_graph_call_function(g, "f",
+            (cfx_args){args, 3, kwargs, 2}, &err));
         must(cfx_node_set_args(x, args, 4, &err) == CFX_EINVAL);
         must(cfx_node_set_kwargs(x, kwargs, 2, &err) == CFX_EINVAL);
         must(cfx_node_set_meta(x, "key", list, &err) == CFX_EINVAL);
@@ -82,8 +83,9 @@ static bool edit_all(void)
         s->len = (uint32_t)snprintf(s->text, 32, "a text %d", i);
         cfx_value text = {.kind = CFX_STR, .u.str = s};
         cfx_value args[] = {node(x), text}, kwargs[] = {text, node(x)};
-        cfx_node *n = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "f", args, 2,
-                                            kwargs, 1, NULL, "int", &err);
+        cfx_node *n = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "f",
+                                            (cfx_args){args, 2, kwargs, 1},
+                                            NULL, "int", &err);
         if (!n || cfx_node_set_meta(n, s->text, text, &err) ||
             cfx_node_insert_arg(n, 1, node(n), &err) ||
             cfx_node_insert_arg(n, 1, text, &err) ||
@@ -237,8 +239,8 @@ TEST_EACH(lint_follows_targets_in_the_owning_module,
 {
     cfx_module *root = make_modules();
     ck_assert_ptr_nonnull(cfx_graph_create_node(g, places[_i].op,
-                                                places[_i].target, NULL, 0,
-                                                NULL, 0, NULL, NULL, &err));
+                                                places[_i].target, CFX_NO_ARGS,
+                                                NULL, NULL, &err));
     assert_ok(cfx_graph_lint(g, &err));
     cfx_graph_set_owning_module(g, root);
     ck_assert_ptr_eq(cfx_graph_owning_module(g), root);
@@ -303,7 +305,8 @@ TEST_CASE(graphs_of_a_million_nodes_are_ordinary)
     for (int i = 0; i < MANY; i++) {
         cfx_value args[] = {node(a), node(b)};
         a = b;
-        b = cfx_graph_call_function(g, "operator.add", args, 2, NULL, 0, &err);
+        b = cfx_graph_call_function(g, "operator.add", cfx_args_of(args, 2),
+                                    &err);
         must(b);
     }
     ck_assert_str_eq(b->name, "add_999999");

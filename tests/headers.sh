@@ -59,6 +59,20 @@ sed 's/.*<cfx/<cfx/' "$work/all" | sort >"$work/want"
 sed -n 's/^#include //p' "$build/lib/cfx.h" | diff - "$work/want" >"$work/out"
 claim 'cfx.h includes all public headers' "$work/out"
 
+# Names, those that are not installed too, differ by more than underscores.
+# shellcheck disable=SC2086,SC2046
+cat $headers $(find "$src/lib" "$src/interp" "$src/shapeprop" -name '*.h') |
+    tr '\n' ' ' | sed 's:/\*:\n/*:g; s:\*/:*/\n:g' | grep -v '^/\*' |
+    sed 's/[A-Za-z0-9_]*##[A-Za-z0-9_#]*//g' | grep -ow 'cfx_[A-Za-z0-9_]*' |
+    sort -u | awk '{
+        name = $0
+        gsub(/_/, "")
+        if ($0 in first)
+            print first[$0] " and " name
+        first[$0] = name
+    }' >"$work/out"
+claim 'names differ by more than underscores' "$work/out"
+
 # What C++ calls has C's names.
 cat >"$work/x" <<'END'
 #include <cfx/file.h>

@@ -64,7 +64,8 @@ static cfx_status within_method(cfx_interp *it, const cfx_call *call,
     if (w->want == WANT_QUOTED)
         return cfx_interp_fail(it, CFX_EUSER, "no '; While executing ' here");
     if (w->want == WANT_FORGOTTEN)
-        cfx_call_method(it->scope, "no_such_method", call->args, 1, NULL, 0);
+        cfx_call_method(it->scope, "no_such_method",
+                        cfx_args_of(call->args, 1));
     else
         w->st = inner_run(w);
     if (w->want == WANT_PASSED_ON && w->st)

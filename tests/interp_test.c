@@ -171,8 +171,8 @@ TEST_CASE(nothing_is_left_behind_the_output)
           "(%x,), kwargs = {})\n"
           "    return neg");
     cfx_value neg = cfx_value_of_node((cfx_node *)node("neg"));
-    cfx_graph_call_function(cfx_graph_module_graph(gm), "torch.abs", &neg, 1,
-                            NULL, 0, &err);
+    cfx_graph_call_function(cfx_graph_module_graph(gm), "torch.abs",
+                            CFX_ARGS(neg), &err);
     ready(&it, &cfx_interp_base);
     for (int i = 1; i < 3; i++) {
         cfx_value in = floats(1, (float)i), out = run(&it, &in, 1);

@@ -30,13 +30,14 @@ static cfx_graph *adding_graph(cfx_context *ctx, int adds)
     cfx_value one[] = {cfx_value_of_node(x), cfx_int(1)};
     for (int i = 0; i < adds; i++) {
         if (i % 4 == 3)
-            cfx_graph_call_method(g, i % 8 == 3 ? "add" : "add_", two, 2, NULL,
-                                  0, NULL);
+            cfx_graph_call_method(g, i % 8 == 3 ? "add" : "add_",
+                                  cfx_args_of(two, 2), NULL);
         else
-            cfx_graph_call_function(g, target[i % 4], two, 2, NULL, 0, NULL);
+            cfx_graph_call_function(g, target[i % 4], cfx_args_of(two, 2),
+                                    NULL);
     }
-    cfx_graph_call_function(g, "operator.add", one, 2, NULL, 0, NULL);
-    cfx_graph_call_function(g, "operator.mul", two, 2, NULL, 0, NULL);
+    cfx_graph_call_function(g, "operator.add", cfx_args_of(one, 2), NULL);
+    cfx_graph_call_function(g, "operator.mul", cfx_args_of(two, 2), NULL);
     cfx_graph_output(g, two[0], NULL);
     return g;
 }
@@ -61,9 +62,9 @@ static cfx_module *module_with(cfx_context *ctx, const char *name,
     }
     ck_assert_int_eq(cfx_module_set(child, dot ? dot + 1 : name, t, NULL),
                      CFX_OK);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, root,
-                                               adding_graph(ctx, adds),
-                                               "Model", NULL), CFX_OK);
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, root,
+                                                    adding_graph(ctx, adds),
+                                                    "Model", NULL), CFX_OK);
     return gm;
 }
 

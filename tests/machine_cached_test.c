@@ -73,7 +73,7 @@ static void ask(unsigned how)
 {
     cfx_machine *m;
 
-    ck_assert_msg(!cfx_machine__cached(&m, ctx, how, 0.5, pretend, &error),
+    ck_assert_msg(!cfx_machine__cached_by(&m, ctx, how, 0.5, pretend, &error),
                   "%s", error.text);
     ck_assert_str_eq(m->name, "Single");
     cfx_machine_free(m);

@@ -191,7 +191,7 @@ TEST_CASE(modules_match_by_their_type)
     ck_assert_int_eq(cfx_module_new_container(&root, ctx, "M", &err), CFX_OK);
     ck_assert_int_eq(cfx_module_new(&relu, ctx,
                                     cfx_find_module_type(ctx, "ReLU"), NULL,
-                                    NULL, 0, NULL, 0, &err), CFX_OK);
+                                    CFX_NO_ARGS, &err), CFX_OK);
     ck_assert_int_eq(cfx_module_add_take(root, "act", relu, &err), CFX_OK);
     cfx_module *gm = new_module(ctx, root, "x | a = self.act(x) | a");
     const char *types[] = {"ReLU", "GELU"};
@@ -242,7 +242,7 @@ TEST_CASE(patterns_must_make_sense)
 static cfx_node *call(const char *target, cfx_node *a, cfx_node *b)
 {
     cfx_value args[] = {cfx_value_of_node(a), cfx_value_of_node(b)};
-    return cfx_graph_call_function(graph, target, args, b ? 2 : 1, NULL, 0,
+    return cfx_graph_call_function(graph, target, cfx_args_of(args, b ? 2 : 1),
                                    &err);
 }
 

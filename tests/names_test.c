@@ -23,7 +23,7 @@ static void replay(char *const *field, int line)
         assert_ok(cfx_graph_new(&g, ctx, &err));
     } else if (!strcmp(field[0], "create")) {
         cfx_node *n = cfx_graph_create_node(g, opcode_of(field[1]), field[2],
-                                            NULL, 0, NULL, 0,
+                                            CFX_NO_ARGS,
                                             *field[3] ? field[3] : NULL, NULL,
                                             &err);
         ck_assert_msg(n && !strcmp(n->name, field[4]), "%d: %s is not %s",
@@ -90,8 +90,8 @@ static const struct { cfx_opcode op; const char *target, *name; } made[] = {
 
 TEST_EACH(names_are_made_from_targets, sizeof(made) / sizeof(*made))
 {
-    cfx_node *n = cfx_graph_create_node(g, made[_i].op, made[_i].target, NULL,
-                                        0, NULL, 0, NULL, NULL, &err);
+    cfx_node *n = cfx_graph_create_node(g, made[_i].op, made[_i].target,
+                                        CFX_NO_ARGS, NULL, NULL, &err);
     ck_assert_msg(n != NULL, "%s", err.text);
     ck_assert_str_eq(n->name, made[_i].name);
     ck_assert_str_eq(n->target.u.str->text, made[_i].target);
@@ -107,8 +107,8 @@ TEST_CASE(names_that_python_knows_are_avoided)
     for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
         char expected[64];
         snprintf(expected, sizeof(expected), "%s_1", words[i]);
-        cfx_node *n = cfx_graph_create_node(g, CFX_CALL_METHOD, "m", NULL, 0,
-                                            NULL, 0, words[i], NULL, &err);
+        cfx_node *n = cfx_graph_create_node(g, CFX_CALL_METHOD, "m",
+                                            CFX_NO_ARGS, words[i], NULL, &err);
         ck_assert_str_eq(n->name, expected);
     }
     ck_assert(!cfx_name_is_illegal("relu"));

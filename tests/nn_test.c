@@ -85,7 +85,7 @@ TEST_CASE(parametrizations_are_called_by_their_whole_path)
     snprintf(want, sizeof(want), "parametrizations.%s", name);
     ck_assert_int_eq(cfx_module_new(&list, ctx,
                                     &cfx_module__ParametrizationList, NULL,
-                                    NULL, 0, NULL, 0, &err), CFX_OK);
+                                    CFX_NO_ARGS, &err), CFX_OK);
     ck_assert_int_eq(cfx_module_add_take(all, name, list, &err), CFX_OK);
     ck_assert_int_eq(cfx_module_add_take(m, "parametrizations", all, &err),
                      CFX_OK);

@@ -56,7 +56,7 @@ static cfx_value meta_as(cfx_dtype dtype, const char *text)
     }
     ck_assert_int_eq(cfx_tensor_meta(&t, ctx, dtype, rank, shape, NULL, NULL),
                      CFX_OK);
-    return cfx_own(&scope, cfx_value_of_tensor(t));
+    return cfx_scope_take(&scope, cfx_value_of_tensor(t));
 }
 
 static cfx_value meta(const char *text)
@@ -71,7 +71,7 @@ static cfx_value ramp(int64_t n)
     ck_assert_int_eq(cfx_tensor_new(&t, ctx, CFX_F32, 1, &n, NULL), CFX_OK);
     for (int64_t i = 0; i < n; i++)
         ((float *)t->data)[i] = (float)i;
-    return cfx_own(&scope, cfx_value_of_tensor(t));
+    return cfx_scope_take(&scope, cfx_value_of_tensor(t));
 }
 
 static cfx_value symbol(const char *text)
@@ -82,13 +82,9 @@ static cfx_value symbol(const char *text)
 }
 
 #define CALL(name, ...)                                                       \
-    cfx_call_function(&scope, name, (cfx_value[]){__VA_ARGS__},               \
-                      sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value), \
-                      NULL, 0)
+    cfx_call_function(&scope, name, CFX_ARGS(__VA_ARGS__))
 #define METHOD(name, ...)                                                     \
-    cfx_call_method(&scope, name, (cfx_value[]){__VA_ARGS__},                 \
-                    sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value),   \
-                    NULL, 0)
+    cfx_call_method(&scope, name, CFX_ARGS(__VA_ARGS__))
 
 static void assert_shape(cfx_value v, const char *want)
 {
@@ -125,7 +121,7 @@ static cfx_value ints(int64_t a, int64_t b)
 static cfx_value slice(cfx_value from, cfx_value to)
 {
     cfx_value part[] = {from, to, cfx_none()};
-    return cfx_own(&scope, cfx_seq_new(ctx, CFX_SLICE, 3, part, NULL));
+    return cfx_scope_take(&scope, cfx_seq_new(ctx, CFX_SLICE, 3, part, NULL));
 }
 
 static const float *floats(cfx_value v)
@@ -595,7 +591,7 @@ TEST_CASE(numbers_of_tensors_lack_memory_as_such)
 static cfx_value neg_into(cfx_value x, cfx_value out)
 {
     cfx_value kw[] = {cfx_str(&scope, "out"), out};
-    return cfx_call_function(&scope, "torch.neg", &x, 1, kw, 1);
+    return cfx_call_function(&scope, "torch.neg", (cfx_args){&x, 1, kw, 1});
 }
 
 TEST_CASE(results_resize_no_tensor)

@@ -59,9 +59,9 @@ static cfx_cost cost_of(const char *name)
         cfx_tensor *t;
         ck_assert_int_eq(cfx_tensor_meta(&t, ctx, CFX_F32, 2, shape, NULL,
                                          NULL), CFX_OK);
-        x[i] = cfx_own(&c.scope, cfx_value_of_tensor(t));
+        x[i] = cfx_scope_take(&c.scope, cfx_value_of_tensor(t));
     }
-    cfx_call_function(&c.scope, name, x, 2, NULL, 0);
+    cfx_call_function(&c.scope, name, cfx_args_of(x, 2));
     ck_assert_msg(!cfx_scope_failed(&c.scope), "%s", c.scope.error.text);
     cfx_scope_release(&c.scope);
     return c.cost;

@@ -142,7 +142,7 @@ static bool is_call(void *user, const cfx_node *n)
 static cfx_module *gm_of_g(void)
 {
     cfx_module *gm;
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Net", &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Net", &err));
     assert_ok(cfx_graph_new(&g, ctx, &err));
     return gm;
 }

@@ -92,7 +92,7 @@ static cfx_status swap_run(cfx_pass_call *p)
                                      "operator.add", NULL))) {
         cfx_graph_inserting_before(p->graph, n);
         cfx_node *mul = cfx_graph_call_function(p->graph, "operator.mul",
-                                                n->args, n->nargs, NULL, 0,
+                                                cfx_args_of(n->args, n->nargs),
                                                 p->err);
         if (!mul || cfx_node_replace_all_uses_with(n, mul, NULL, NULL, p->err))
             return p->err->code;

@@ -625,15 +625,15 @@ TEST_CASE(passes_take_time_in_proportion_to_the_graph)
         for (int k = 0; k < N; k++) {
             cfx_value args[] = {cfx_value_of_node(k % 3 ? last : x),
                                 cfx_value_of_node(last)};
-            last = cfx_graph_call_function(g, k % 2 ? "operator.add"
-                                                    : "torch.relu",
-                                           args, k % 2 ? 2 : 1, NULL, 0, &err);
+            last = cfx_graph_call_function(g,
+                k % 2 ? "operator.add" : "torch.relu",
+                cfx_args_of(args, k % 2 ? 2 : 1), &err);
             if (!last)
                 ck_abort_msg("%s", err.text);
         }
         assert_ok(cfx_node_update_arg(cfx_graph_output_node(g), 0,
                                       cfx_value_of_node(last), &err));
-        assert_ok(cfx_pass_run(p, gm, NULL, 0, NULL, 0, false, NULL, &err));
+        assert_ok(cfx_pass_run(p, gm, CFX_NO_ARGS, false, NULL, &err));
         g = cfx_graph_module_graph(gm);
         assert_ok(cfx_graph_lint(g, &err));
     }

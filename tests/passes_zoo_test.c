@@ -240,7 +240,7 @@ static bool needs_options(cfx_context *ctx, const cfx_pass *p)
 static bool apply(subject *s, cfx_module *gm, const cfx_pass *p,
                   size_t *changed)
 {
-    return !cfx_pass_run(p, gm, NULL, 0, NULL, 0, false, changed, &s->err) &&
+    return !cfx_pass_run(p, gm, CFX_NO_ARGS, false, changed, &s->err) &&
            !cfx_graph_lint(cfx_graph_module_graph(gm), &s->err);
 }
 

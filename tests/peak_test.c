@@ -246,19 +246,19 @@ TEST_CASE(dropping_a_value_of_an_outer_frame_does_nothing)
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     ck_assert_int_eq(cfx_tensor_new(&t, ctx, CFX_F32, 1,
                                     (int64_t[]){1 << 20}, &err), CFX_OK);
-    cfx_value x = cfx_own(&s, cfx_value_of_tensor(t));
+    cfx_value x = cfx_scope_take(&s, cfx_value_of_tensor(t));
     size_t frame = cfx_scope_enter(&s);
     cfx_value argument = x, y = cfx_neg(&s, x);
     size_t both = cfx_context_memory(ctx);
-    cfx_drop(&s, &argument);
+    cfx_scope_drop(&s, &argument);
     ck_assert_int_eq(argument.kind, CFX_NONE);
     ck_assert_uint_eq(cfx_context_memory(ctx), both);
     ck_assert_int_eq(t->refs, 1);
-    cfx_drop(&s, &y);
+    cfx_scope_drop(&s, &y);
     ck_assert_uint_le(cfx_context_memory(ctx), both - 4 * MIB);
     cfx_scope_leave(&s, frame, cfx_none());
     ck_assert_int_eq(t->refs, 1);
-    cfx_drop(&s, &x);
+    cfx_scope_drop(&s, &x);
     ck_assert_uint_lt(cfx_context_memory(ctx), MIB);
     ck_assert_int_eq(cfx_scope_status(&s, NULL), CFX_OK);
     cfx_scope_release(&s);

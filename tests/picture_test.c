@@ -99,16 +99,17 @@ static cfx_module *random_graph(size_t n, uint64_t key, size_t reach)
             cfx_value_of_node(node[i - 1 - (bits & 0xffff) % near % 3 % near]),
             cfx_value_of_node(node[i - 1 - (bits >> 20 & 0xffff) % far])};
         node[i] = bits >> 40 & 15
-                      ? cfx_graph_call_function(g, "torch.add", args, 2, NULL,
-                                                0, &err)
+                      ? cfx_graph_call_function(g, "torch.add",
+                                                cfx_args_of(args, 2), &err)
                       : cfx_graph_get_attr(g, "w", &err);
         ck_assert_ptr_nonnull(node[i]);
     }
     ck_assert_ptr_nonnull(cfx_graph_output(g, cfx_value_of_node(node[n - 1]),
                                            &err));
     free(node);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Random",
-                                               &err), CFX_OK);
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g,
+                                                    "Random",
+                                                    &err), CFX_OK);
     return gm;
 }
 
@@ -257,13 +258,13 @@ TEST_CASE(long_edges_go_beside_all_boxes)
         cfx_value args[] = {cfx_value_of_node(last),
                             cfx_value_of_node(i < N / 2 ? last
                                                         : all[N - 1 - i])};
-        all[i] = last = cfx_graph_call_function(g, "torch.add", args, 2, NULL,
-                                                0, &err);
+        all[i] = last = cfx_graph_call_function(g, "torch.add",
+                                                cfx_args_of(args, 2), &err);
     }
     cfx_graph_output(g, cfx_value_of_node(last), &err);
     free(all);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Long",
-                                               &err), CFX_OK);
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Long",
+                                                    &err), CFX_OK);
     ck_assert_uint_ge(check_edges(svg(gm)), N + N / 2 - 20);
     ck_assert_uint_lt(text.len, 40u << 20);
     cfx_module_unref(gm);

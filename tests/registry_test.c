@@ -190,8 +190,8 @@ static bool respell(struct spelled *a, cfx_bound *b, const struct trial *t,
                     const cfx_value *args, size_t nargs,
                     const cfx_value *kwargs, size_t nkwargs, int without)
 {
-    if (cfx_bind_schema(b, t->w->ctx, schema, args, nargs, kwargs, nkwargs,
-                        NULL))
+    if (cfx_bind_schema(b, t->w->ctx, schema,
+                        (cfx_args){args, nargs, kwargs, nkwargs}, NULL))
         return false;
     spell(a, s, schema, b->in, without);
     return true;
@@ -214,7 +214,8 @@ static bool remake(op_case *c, const struct trial *t, const struct spelled *a)
 {
     cfx_module *m;
     if (cfx_module_new(&m, t->w->ctx, cfx_module_type_of(c->module), NULL,
-                       a->args, a->nargs, a->kwargs, a->nkwargs, NULL))
+                       (cfx_args){a->args, a->nargs, a->kwargs, a->nkwargs},
+                       NULL))
         return false;
     cfx_module_unref(c->module);
     c->module = m;
@@ -239,18 +240,19 @@ static cfx_value run(struct trial *t, op_case *c, cfx_scope *s)
                  made ? c->made.nkwargs : c->nkwargs, t->without)) {
         cfx_scope_fail(s, CFX_EINVAL, "does not bind");
     } else if (t->part == CALL) {
-        cfx_status st = cfx_scope_call_target(s, t->target, a.args, a.nargs,
-                                              a.kwargs, a.nkwargs, &out);
-        out = st ? cfx_scope_fail(s, st, "fails") : cfx_own(s, out);
+        cfx_status st = cfx_scope_call_target(s, t->target,
+            (cfx_args){a.args, a.nargs, a.kwargs, a.nkwargs}, &out);
+        out = st ? cfx_scope_fail(s, st, "fails") : cfx_scope_take(s, out);
     } else if (made && !remake(c, t, &a)) {
         cfx_scope_fail(s, CFX_EINVAL, "is not made");
     } else {
         cfx_module_train(c->module, c->training || t->training);
-        cfx_status st = cfx_module_call(
-            s, c->module, NULL, made ? c->args : a.args,
-            made ? c->nargs : a.nargs, made ? c->kwargs : a.kwargs,
-            made ? c->nkwargs : a.nkwargs, &out);
-        out = st ? cfx_scope_fail(s, st, "fails") : cfx_own(s, out);
+        cfx_status st = cfx_scope_call_module(s, c->module, NULL,
+            (cfx_args){made ? c->args : a.args, made ? c->nargs : a.nargs,
+                       made ? c->kwargs : a.kwargs,
+                       made ? c->nkwargs : a.nkwargs},
+            &out);
+        out = st ? cfx_scope_fail(s, st, "fails") : cfx_scope_take(s, out);
     }
     cfx_bound_release(&b);
     return out;
@@ -313,8 +315,8 @@ static void learn(struct trial *t, const cfx_schema *schema,
 {
     struct signature *known = signature_of(t->w, schema);
     cfx_bound b = {0};
-    if (!cfx_bind_schema(&b, t->w->ctx, schema, args, nargs, kwargs, nkwargs,
-                         NULL)) {
+    if (!cfx_bind_schema(&b, t->w->ctx, schema,
+                         (cfx_args){args, nargs, kwargs, nkwargs}, NULL)) {
         known->seen = true;
         for (int k = 0; k < schema->nparams; k++) {
             const cfx_param *p = &schema->params[k];
@@ -337,8 +339,8 @@ static void learn_call(struct walk *w, const char *line, const op_case *c)
                                   ? cfx_find_method(w->ctx, c->target + 7)
                                   : cfx_find_function(w->ctx, c->target);
     cfx_bound b = {0};
-    if (!chain || cfx_bind(&b, w->ctx, chain, c->args, c->nargs, c->kwargs,
-                           c->nkwargs, NULL))
+    if (!chain || cfx_bind(&b, w->ctx, chain,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, NULL))
         return;
     cfx_target one = *b.target;
     one.next = NULL;

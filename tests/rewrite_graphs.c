@@ -107,8 +107,9 @@ static void read_call(cfx_graph *g, const char *name, const char *s)
     }
     if (open)
         read_arguments(g, &a, open + 1, end - 1);
-    ck_assert_msg(cfx_graph_create_node(g, op, path, a.args, a.nargs, a.kwargs,
-                                        a.nkwargs, name, NULL, &err) != NULL,
+    const cfx_args given = {a.args, a.nargs, a.kwargs, a.nkwargs};
+    ck_assert_msg(cfx_graph_create_node(g, op, path, given, name, NULL,
+                                        &err) != NULL,
                   "%s: %s", s, err.text);
     release_arguments(&a);
 }
@@ -156,7 +157,8 @@ cfx_module *new_module(cfx_context *ctx, cfx_module *root, const char *text)
 {
     cfx_module *gm;
     cfx_graph *g = new_graph(ctx, text);
-    ck_assert_msg(!cfx_graph_module_new_take(&gm, ctx, root, g, "Net", &err),
+    ck_assert_msg(!cfx_graph_module_new_take_both(&gm, ctx, root, g, "Net",
+                                                  &err),
                   "%s", err.text);
     return gm;
 }

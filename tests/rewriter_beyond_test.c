@@ -262,7 +262,8 @@ static cfx_node *call(cfx_graph *g, const char *target, cfx_node *a,
                       cfx_node *b)
 {
     cfx_value args[] = {cfx_value_of_node(a), cfx_value_of_node(b)};
-    return cfx_graph_call_function(g, target, args, b ? 2 : 1, NULL, 0, &err);
+    return cfx_graph_call_function(g, target, cfx_args_of(args, b ? 2 : 1),
+                                   &err);
 }
 
 /* Ten nodes between a match and the next; each output is also used at the
@@ -281,7 +282,8 @@ TEST_CASE(a_thousand_matches_of_a_large_graph)
     }
     cfx_graph_output(g, cfx_value_of_node(call(g, "torch.add", last, first)),
                      &err);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "G", &err),
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "G",
+                                                    &err),
                      CFX_OK);
     pattern = new_graph(ctx, "x | n = torch.neg(x) | r = torch.relu(n) | r");
     replacement = new_graph(ctx, "x | a = torch.abs(x) | b = torch.sin(a) |"

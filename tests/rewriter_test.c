@@ -477,7 +477,7 @@ TEST_CASE(functions_hold_special_nodes)
     cfx_value args[] = {cfx_int(2), cfx_int(2)};
     ck_assert_int_eq(cfx_module_new(&fc, ctx,
                                     cfx_find_module_type(ctx, "Linear"), NULL,
-                                    args, 2, NULL, 0, &err), CFX_OK);
+                                    cfx_args_of(args, 2), &err), CFX_OK);
     ck_assert_int_eq(cfx_module_add_take(root, "fc", fc, &err), CFX_OK);
     gm = new_module(ctx, root,
                     "x y | l = self.fc(x) | t = torch.tanh(l) |"

@@ -102,7 +102,7 @@ CFX_INLINE void add_module(cfx_module *root, const char *name, const char *type)
 {
     cfx_module *m;
     ck_assert_int_eq(cfx_module_new(&m, ctx, cfx_find_module_type(ctx, type),
-                                    NULL, NULL, 0, NULL, 0, &err), CFX_OK);
+                                    NULL, CFX_NO_ARGS, &err), CFX_OK);
     ck_assert_int_eq(cfx_module_add_submodule_take(root, name, m, &err),
                      CFX_OK);
 }

@@ -247,11 +247,12 @@ TEST_CASE(nodes_turn_where_they_are_told_to)
     analyse("f32[N,1000]");
     ck_assert(!r->known);
     ck_assert_int_eq(node("l")->floor.bound, CFX_BOUND_UNKNOWN);
-    ck_assert_msg(!cfx_roofline_follow(r, NULL, 0, 0, &err), "%s", err.text);
+    ck_assert_msg(!cfx_roofline_crossovers(r, NULL, 0, 0, &err), "%s",
+                  err.text);
     ck_assert_uint_ge(r->nturns, 1);
     ck_assert_str_eq(r->symbol, "N");
     for (size_t i = 0; i < r->nturns; i++) {
-        const cfx_turn *t = &r->turn[i];
+        const cfx_crossover *t = &r->turn[i];
         setting at = {"N", t->at}, one_less = {"N", t->at - 1};
         ck_assert_int_eq(cfx_roofline_at(r, before, value_of, &one_less,
                                          &err), CFX_OK);
@@ -311,9 +312,9 @@ TEST_CASE(sweeps_refuse_what_has_no_points)
         ck_assert_int_eq(cfx_roofline_sweep(r, "N", ranges[i][0],
                                             ranges[i][1], ranges[i][2],
                                             ranges[i][3], NULL), CFX_EINVAL);
-    ck_assert_int_eq(cfx_roofline_follow(r, "M", 0, 0, NULL), CFX_EINVAL);
+    ck_assert_int_eq(cfx_roofline_crossovers(r, "M", 0, 0, NULL), CFX_EINVAL);
     analyse("f32[N,3,H,W]");
-    ck_assert_int_eq(cfx_roofline_follow(r, NULL, 0, 0, &err), CFX_EINVAL);
+    ck_assert_int_eq(cfx_roofline_crossovers(r, NULL, 0, 0, &err), CFX_EINVAL);
     ck_assert_msg(strstr(err.text, "there are 3") != NULL, "%s", err.text);
 }
 
@@ -672,7 +673,7 @@ static cfx_status do_all(void)
     if (!st)
         st = cfx_roofline_new(&roof, gm, &x, 1, &o, &err);
     if (!st)
-        st = cfx_roofline_follow(roof, "N", 1, 80, &err);
+        st = cfx_roofline_crossovers(roof, "N", 1, 80, &err);
     if (!st)
         st = cfx_roofline_sweep(roof, "N", 1, 8, 1, 2, &err);
     for (int i = 0; i < NPRINTERS && !st; i++) {
@@ -743,9 +744,10 @@ TEST_CASE(turns_are_found_far_out)
 {
     model(settled_net);
     analyse("f32[N,5]");
-    ck_assert_msg(!cfx_roofline_follow(r, NULL, 0, 0, &err), "%s", err.text);
+    ck_assert_msg(!cfx_roofline_crossovers(r, NULL, 0, 0, &err), "%s",
+                  err.text);
     ck_assert_uint_ge(r->nturns, 1);
-    const cfx_turn *t = &r->turn[r->nturns - 1];
+    const cfx_crossover *t = &r->turn[r->nturns - 1];
     cfx_roofline_floor before[8], after[8];
     setting at = {"N", t->at}, one_less = {"N", t->at - 1};
     ck_assert_int_gt(t->at, 4096);

@@ -470,7 +470,7 @@ TEST_CASE(long_groups_are_found_in_linear_time)
     assert_ok(cfx_node_set_meta(n, "val", cfx_int(1), &err));
     cfx_module *gm, *split;
     cfx_accelerate_options o = {.size = sizeof(o), .allow_non_tensor = true};
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Net", &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Net", &err));
     assert_ok(cfx_split_for_accelerator(&split, gm,
                                         (cfx_support){not_b, NULL}, &o, &err));
     ck_assert_uint_eq(cfx_module_nchildren(split), 1);
@@ -601,7 +601,7 @@ TEST_CASE(a_long_graph_is_split_in_linear_time)
         at = call("torch.relu", at, NULL);
     cfx_graph_output(g, node(at), &err);
     cfx_module *gm, *split;
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Net", &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Net", &err));
     assert_ok(cfx_split_stages(&split, gm, 100, CFX_BY_SIZE, NULL, 0, &err));
     ck_assert_uint_eq(cfx_graph_len(cfx_graph_module_graph(split)), 102);
     cfx_module_unref(split);

@@ -669,7 +669,8 @@ TEST_CASE(an_empty_graph_prints)
     cfx_module *gm;
     cfx_buf b;
     ck_assert_int_eq(cfx_graph_new(&g, ctx, &err), CFX_OK);
-    ck_assert_int_eq(cfx_graph_module_new_take(&gm, ctx, NULL, g, "Net", &err),
+    ck_assert_int_eq(cfx_graph_module_new_take_both(&gm, ctx, NULL, g, "Net",
+                                                    &err),
                      CFX_OK);
     ck_assert_str_eq(print(as_graph, gm, &b), "graph():");
     cfx_buf_release(&b);

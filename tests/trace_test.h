@@ -120,7 +120,7 @@ CFX_INLINE cfx_module *build(const char *type, const cfx_value *args, size_t n)
     cfx_module *m;
     const cfx_module_type *t = cfx_find_module_type(ctx, type);
     ck_assert_ptr_nonnull(t);
-    assert_ok(cfx_module_new(&m, ctx, t, NULL, args, n, NULL, 0, &err));
+    assert_ok(cfx_module_new(&m, ctx, t, NULL, cfx_args_of(args, n), &err));
     return m;
 }
 

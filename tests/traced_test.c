@@ -48,16 +48,17 @@ static cfx_value call_module(cfx_scope *s, const cfx_value *in, void *user)
     cfx_value args[CASE_MAX_ARGS], kwargs[2 * CASE_MAX_ARGS], out;
     for (size_t i = 0; i < c->nargs; i++) {
         cfx_value_map(&args[i], s->ctx, c->args[i], as_proxy, &p, NULL);
-        args[i] = cfx_own(s, args[i]);
+        args[i] = cfx_scope_take(s, args[i]);
     }
     for (size_t i = 0; i < 2 * c->nkwargs; i++) {
         cfx_value_map(&kwargs[i], s->ctx, c->kwargs[i], as_proxy, &p, NULL);
-        kwargs[i] = cfx_own(s, kwargs[i]);
+        kwargs[i] = cfx_scope_take(s, kwargs[i]);
     }
-    if (cfx_module_call(s, c->module, NULL, args, c->nargs, kwargs,
-                        c->nkwargs, &out))
+    if (cfx_scope_call_module(s, c->module, NULL,
+                              (cfx_args){args, c->nargs, kwargs, c->nkwargs},
+                              &out))
         return cfx_none();
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }
 
 static bool no_leaf(void *user, const cfx_module *m, const char *path)

@@ -47,7 +47,7 @@ static cfx_status net_init(cfx_module *self, cfx_error *e)
         st = cfx_module_param(self, "unused", CFX_F32, 1, &n, e);
     if (!st)
         st = cfx_module_new(&fc, c, cfx_find_module_type(c, "Linear"), NULL,
-                            args, 2, NULL, 0, e);
+                            cfx_args_of(args, 2), e);
     if (!st)
         st = cfx_module_add_take(self, "fc", fc, e);
     return st;
@@ -93,7 +93,7 @@ static const cfx_module_type block_type = {
 static cfx_module *make(const cfx_module_type *type)
 {
     cfx_module *m;
-    assert_ok(cfx_module_new(&m, ctx, type, NULL, NULL, 0, NULL, 0, &err));
+    assert_ok(cfx_module_new(&m, ctx, type, NULL, CFX_NO_ARGS, &err));
     return m;
 }
 
@@ -153,7 +153,7 @@ TEST_CASE(runs_propagates_and_traces_to_one_result)
     cfx_value x = matrix(2, 3, -2), y, m;
     assert_ok(cfx_module_randomize(block, 1, &err));
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
-    assert_ok(cfx_module_call(&s, block, NULL, &x, 1, NULL, 0, &y));
+    assert_ok(cfx_scope_call_module(&s, block, NULL, CFX_ARGS(x), &y));
     cfx_scope_release(&s);
     assert_ok(symbolic(block, NULL));
     cfx_value out = run_module(gm, &x, 1);
@@ -164,7 +164,7 @@ TEST_CASE(runs_propagates_and_traces_to_one_result)
     assert_ok(cfx_tensor_meta(&meta, ctx, CFX_F32, 2, shape, NULL, &err));
     cfx_value of = cfx_value_of_tensor(meta);
     cfx_scope_init(&s, &cfx_meta_class, ctx, NULL);
-    assert_ok(cfx_module_call(&s, block, NULL, &of, 1, NULL, 0, &m));
+    assert_ok(cfx_scope_call_module(&s, block, NULL, CFX_ARGS(of), &m));
     ck_assert_int_eq(cfx_tensor_size(m.u.tensor, 0), 5);
     cfx_scope_release(&s);
     cfx_value_unref(m);
@@ -223,7 +223,7 @@ FN(foreign_module)
     cfx_value out;
     (void)user;
     cfx_module *other = make(&net_type);
-    cfx_module_call(s, other, NULL, in, 1, NULL, 0, &out);
+    cfx_scope_call_module(s, other, NULL, cfx_args_of(in, 1), &out);
     cfx_module_unref(other);
     return cfx_none();
 }
@@ -462,7 +462,8 @@ FN(call_inner)
 {
     cfx_value args[] = {cfx_relu(s, in[0])};
     cfx_value kwargs[] = {cfx_str(s, "y"), in[0]};
-    cfx_value a = cfx_call_module_with(s, user, "inner", args, 1, kwargs, 1);
+    cfx_value a = cfx_call_module_with(s, user, "inner",
+                                       (cfx_args){args, 1, kwargs, 1});
     return cfx_call_module(s, user, "inner", a);
 }
 

@@ -65,7 +65,7 @@ FN(by_shape)
 {
     (void)user;
     cfx_value y = cfx_matmul(s, in[0], in[0]);
-    if (cfx_rank(s, y) == 2 && cfx_known(s, y)->dtype == CFX_F32)
+    if (cfx_rank(s, y) == 2 && cfx_meta_of(s, y)->dtype == CFX_F32)
         y = cfx_t(s, y);
     return cfx_view(s, y, cfx_tuple(s, cfx_size(s, y, 0), cfx_int(-1)));
 }
@@ -180,7 +180,7 @@ FN(calls_wrapped)
 {
     (void)user;
     cfx_value y = cfx_nth(s, cfx_wrapped_call(s, &wrapped, in, 1), 0);
-    return cfx_call_function(s, "my.square_plus_one", &y, 1, NULL, 0);
+    return cfx_call_function(s, "my.square_plus_one", CFX_ARGS(y));
 }
 
 TEST_CASE(wrap)

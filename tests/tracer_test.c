@@ -133,11 +133,11 @@ FN(by_name)
     (void)user;
     cfx_value args[] = {in[0], cfx_int(1)};
     cfx_value kwargs[] = {cfx_str(s, "dim"), cfx_int(0)};
-    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor", args, 2,
-                                    NULL, 0);
-    y = cfx_call_function(s, "_operator.add", &y, 1, NULL, 0);
+    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor",
+                                    cfx_args_of(args, 2));
+    y = cfx_call_function(s, "_operator.add", CFX_ARGS(y));
     (void)y;
-    y = cfx_call_method(s, "sum", in, 1, kwargs, 1);
+    y = cfx_call_method(s, "sum", (cfx_args){in, 1, kwargs, 1});
     return y;
 }
 
@@ -146,9 +146,9 @@ FN(very_names)
     (void)user;
     cfx_value args[] = {in[0], cfx_int(1)};
     cfx_value kwargs[] = {cfx_str(s, "dim"), cfx_int(0)};
-    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor", args, 2,
-                                    NULL, 0);
-    return cfx_call_method(s, "sum", &y, 1, kwargs, 1);
+    cfx_value y = cfx_call_function(s, "torch.ops.aten.add.Tensor",
+                                    cfx_args_of(args, 2));
+    return cfx_call_method(s, "sum", (cfx_args){&y, 1, kwargs, 1});
 }
 
 TEST_CASE(calls_by_name_keep_their_spelling)
@@ -168,7 +168,7 @@ TEST_CASE(calls_by_name_keep_their_spelling)
 
 /* A number of one sort, other operators of Python's. */
 #define CALL2(s, name, a, b) \
-    cfx_call_function((s), (name), (cfx_value[]){(a), (b)}, 2, NULL, 0)
+    cfx_call_function((s), (name), CFX_ARGS((a), (b)))
 
 FN(shifts)
 {
@@ -194,7 +194,7 @@ FN(sqrt_of_size)
 {
     (void)user;
     cfx_value n = cfx_size(s, in[0], 0);
-    return cfx_call_function(s, "math.sqrt", &n, 1, NULL, 0);
+    return cfx_call_function(s, "math.sqrt", CFX_ARGS(n));
 }
 
 FN(getattr_shape)
@@ -246,8 +246,8 @@ FN(index_by_slice)
 {
     (void)user;
     cfx_value part[] = {cfx_none(), cfx_int(2), cfx_none()};
-    cfx_value slice = cfx_own(s, cfx_seq_new(s->ctx, CFX_SLICE, 3, part,
-                                             NULL));
+    cfx_value slice = cfx_scope_take(s, cfx_seq_new(s->ctx, CFX_SLICE, 3, part,
+                                                    NULL));
     return CALL2(s, "operator.getitem", in[0],
                  cfx_tuple(s, slice, cfx_ellipsis(), cfx_none()));
 }
@@ -515,14 +515,14 @@ FN(dict_int_keys)
 {
     cfx_value item[] = {cfx_int(42), in[0]};
     (void)user;
-    return cfx_own(s, cfx_dict_new(s->ctx, 1, item));
+    return cfx_scope_take(s, cfx_dict_new(s->ctx, 1, item));
 }
 
 FN(dict_proxy_keys)
 {
     cfx_value item[] = {in[0], in[0]};
     (void)user;
-    return cfx_own(s, cfx_dict_new(s->ctx, 1, item));
+    return cfx_scope_take(s, cfx_dict_new(s->ctx, 1, item));
 }
 
 TEST_CASE(trace_dict_proxy_keys)

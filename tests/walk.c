@@ -156,7 +156,7 @@ static cfx_value put_tensor(struct run *r, const cfx_tensor *t)
     if (cfx_tensor_meta(&meta, r->s.ctx, (cfx_dtype)t->dtype, t->rank, shape,
                         stride, r->how == WILD ? &r->s.error : NULL))
         return cfx_none();
-    return cfx_own(&r->s, cfx_value_of_tensor(meta));
+    return cfx_scope_take(&r->s, cfx_value_of_tensor(meta));
 }
 
 /* What stands in an argument, for this run. */
@@ -175,8 +175,9 @@ static cfx_value put(struct run *r, cfx_value v, bool size)
         return v;
     for (uint32_t i = 0; i < v.u.seq->len; i++)
         item[i] = put(r, v.u.seq->item[i], size);
-    return cfx_own(&r->s, cfx_seq_new(r->s.ctx, (cfx_kind)v.kind,
-                                      v.u.seq->len, item, v.u.seq->type));
+    return cfx_scope_take(&r->s, cfx_seq_new(r->s.ctx, (cfx_kind)v.kind,
+                                             v.u.seq->len, item,
+                                             v.u.seq->type));
 }
 
 /* ---- Running ---- */
@@ -633,8 +634,8 @@ static bool bind(walk_case *w, cfx_bound *b, cfx_context *ctx,
     const cfx_target *chain = c->is_method
                                   ? cfx_find_method(ctx, c->target + 7)
                                   : cfx_find_function(ctx, c->target);
-    if (!chain || cfx_bind(b, ctx, chain, c->args, c->nargs, c->kwargs,
-                           c->nkwargs, NULL))
+    if (!chain || cfx_bind(b, ctx, chain,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, NULL))
         return false;
     w->op = b->target->op;
     return true;

@@ -7,9 +7,9 @@
  *     cfx_value net_forward(cfx_scope *s, cfx_module *self, cfx_value x)
  *     {
  *         cfx_value conv1 = cfx_call_module(s, self, "conv1", x);
- *         cfx_drop(s, &x);
+ *         cfx_scope_drop(s, &x);
  *         cfx_value relu = cfx_relu(s, conv1);
- *         cfx_drop(s, &conv1);
+ *         cfx_scope_drop(s, &conv1);
  *         return relu;
  *     }
  *
@@ -97,11 +97,11 @@ typedef struct cfx_compile_options {
 } cfx_compile_options;
 
 /*
- * Compile a GraphModule's graph, so that calls of it (cfx_module_call) run the
- * compiled function until it is compiled again or discarded; its children are
- * called as before. Interpreters over it still walk the graph. `options` may
- * be NULL. The functions of this library are looked for in the running
- * program: one that holds the static library must be linked with
+ * Compile a GraphModule's graph, so that calls of it (cfx_scope_call_module)
+ * run the compiled function until it is compiled again or discarded; its
+ * children are called as before. Interpreters over it still walk the graph.
+ * `options` may be NULL. The functions of this library are looked for in the
+ * running program: one that holds the static library must be linked with
  * -export-dynamic. Temporary files are gone when it returns.
  * Fails with CFX_EUNSUPPORTED (as cfx_print_c), CFX_EIO (no compiler; it
  * failed: the first line of what it said; the object cannot be loaded),
@@ -120,12 +120,11 @@ CFX_API void cfx_graph_module_discard_compiled(cfx_module *gm);
  * a tracing scope it makes a node all the same, as it did where the graph came
  * from; cfx_call_function would compute it at once. */
 CFX_API cfx_value cfx_call_constant(cfx_scope *s, const char *target,
-                                    const cfx_value *args, size_t nargs,
-                                    const cfx_value *kwargs, size_t nkwargs);
+                                    cfx_args args);
 /* What a get_attr node names: a parameter, buffer or module. In a tracing
  * scope each call makes a node. */
-CFX_API cfx_value cfx_get_attr(cfx_scope *s, cfx_module *self,
-                               const char *path);
+CFX_API cfx_value cfx_call_get_attr(cfx_scope *s, cfx_module *self,
+                                    const char *path);
 CFX_API cfx_value cfx_str_of(cfx_scope *s, const char *text, size_t len);
 CFX_API cfx_value cfx_device_of(cfx_scope *s, const char *name);
 CFX_API cfx_value cfx_layout_of(cfx_scope *s, const char *name);
@@ -136,14 +135,6 @@ CFX_API cfx_value cfx_slice_of(cfx_scope *s, cfx_value start, cfx_value stop,
                                cfx_value step);
 CFX_API cfx_value cfx_range_of(cfx_scope *s, int64_t start, int64_t stop,
                                int64_t step);
-
-#ifndef __cplusplus
-/* Arguments and their number; of keywords, names and values in turn. */
-#define CFX_ARGS(...) ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__)
-#define CFX_KWARGS(...) \
-    ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__) / 2
-#endif
-#define CFX_NO_ARGS NULL, 0
 
 /* ---- For generated files: modules ---- */
 
@@ -160,8 +151,7 @@ CFX_API cfx_scope *cfx_build_begin(cfx_builder *b, cfx_context *ctx,
                                    const char *class_name);
 /* Add a module of a registered type at a path. */
 CFX_API void cfx_build(cfx_builder *b, const char *path, const char *type,
-                       const cfx_value *args, size_t nargs,
-                       const cfx_value *kwargs, size_t nkwargs);
+                       cfx_args args);
 /* What the next module prints as, where that is not its type. */
 CFX_API void cfx_build_as(cfx_builder *b, const char *class_name);
 /* The text of the model did not tell an argument of that module. */

@@ -144,9 +144,9 @@ CFX_API cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
  * and `**kwargs` are given as one value. Fails with CFX_EINVAL, in torch.fx's
  * sentence, where the number is another; then nothing is taken.
  */
-CFX_API cfx_status cfx_interp_boxed_run(cfx_interp *it, cfx_value *inputs,
-                                        size_t ninputs, cfx_value *result,
-                                        cfx_error *err);
+CFX_API cfx_status cfx_interp_run_take(cfx_interp *it, cfx_value *inputs,
+                                       size_t ninputs, cfx_value *result,
+                                       cfx_error *err);
 
 /*
  * A run that stops after each node, to look at two of them side by side:

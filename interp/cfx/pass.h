@@ -103,9 +103,7 @@ CFX_API const cfx_schema *cfx_pass_schema(cfx_context *ctx,
  * pass does.
  */
 CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
-                                const cfx_value *args, size_t nargs,
-                                const cfx_value *kwargs, size_t nkwargs,
-                                bool reverse, size_t *changed,
+                                cfx_args args, bool reverse, size_t *changed,
                                 cfx_error *err);
 
 /*

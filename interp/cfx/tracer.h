@@ -64,7 +64,7 @@
  * Proxies with metas. Inputs for which metas are given (torch.fx's MetaTracer)
  * make their dtype, rank and extents known, and those of everything computed
  * from them: each node gets meta `tensor_meta`, code may go by cfx_rank and
- * cfx_known, and a shape error is found while tracing. Such a graph is
+ * cfx_meta_of, and a shape error is found while tracing. Such a graph is
  * specialised as far as the code asked. Parameters are always known.
  */
 #ifndef CFX_TRACER_H
@@ -183,9 +183,7 @@ CFX_API void cfx_tracer_release(cfx_tracer *t);
  * get_attr nodes. What the tracer's hooks end in. The node's value; None after
  * a failure. */
 CFX_API cfx_value cfx_tracer_create(cfx_tracer *t, cfx_opcode op,
-                                    const char *target, const cfx_value *args,
-                                    size_t nargs, const cfx_value *kwargs,
-                                    size_t nkwargs);
+                                    const char *target, cfx_args args);
 
 /* Give a proxy's node that name, made unique; does nothing to other values,
  * so that code may name what it computes in every scope. A node that was made

@@ -71,7 +71,7 @@ const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n)
                                       : NULL;
 }
 
-const cfx_schema *cfx_pass__schema(cfx_pass_call *p, const cfx_node *n)
+const cfx_schema *cfx_pass__signature(cfx_pass_call *p, const cfx_node *n)
 {
     const cfx_target *t = cfx_pass__target(p, n);
     return !t ? NULL : t->variant ? t->variant : t->schema;
@@ -215,7 +215,7 @@ bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n)
     l->kind = type->kind;
     l->axes = type->axes;
     if (!l->module) {
-        l->schema = cfx_pass__schema(p, n);
+        l->schema = cfx_pass__signature(p, n);
         return find_function(l);
     }
     l->training = cfx_module_training(l->module);
@@ -282,7 +282,7 @@ bool cfx_norm__find(norm *b, cfx_pass_call *p, cfx_node *n)
         return false;
     b->axes = type->axes;
     if (!b->module) {
-        b->schema = cfx_pass__schema(p, n);
+        b->schema = cfx_pass__signature(p, n);
         return find_norm_function(b);
     }
     b->training = cfx_module_training(b->module);
@@ -325,8 +325,8 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
         n++;
     }
     cfx_status st = made ? cfx_module_new(out, like->ctx, like->type,
-                                          like->class_name, NULL, 0, all, n,
-                                          err)
+                                          like->class_name,
+                                          (cfx_args){NULL, 0, all, n}, err)
                          : cfx_no_memory(err);
     for (size_t i = 0; i < n; i++)
         cfx_value_unref(all[2 * i]);

@@ -54,7 +54,7 @@ bool cfx_path_uses__once(const path_uses *u, const char *path);
 /* What a function or method stands for, or NULL. */
 const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n);
 /* The signature that it is spelled by, or NULL. */
-const cfx_schema *cfx_pass__schema(cfx_pass_call *p, const cfx_node *n);
+const cfx_schema *cfx_pass__signature(cfx_pass_call *p, const cfx_node *n);
 /* The argument that a parameter takes; absent where it is not given. */
 cfx_value cfx_pass__arg(const cfx_node *n, const cfx_schema *schema,
                         const char *name);

@@ -157,8 +157,9 @@ cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
         cfx_target one = *t;
         cfx_bound b = {0};
         one.next = NULL;
-        cfx_status bound = cfx_bind(&b, k->ctx, &one, args, nargs, kwargs,
-                                    nkwargs, NULL);
+        cfx_status bound = cfx_bind(&b, k->ctx, &one,
+                                    (cfx_args){args, nargs, kwargs, nkwargs},
+                                    NULL);
         if (bound == CFX_ENOMEM)
             return cfx_no_memory(err);
         if (bound)

@@ -260,8 +260,9 @@ static size_t count_changes(const order *o, const cfx_graph *to)
 static cfx_status replace_graph(cfx_pass_call *p, cfx_graph *to)
 {
     cfx_module *same;
-    cfx_status st = cfx_graph_module_new_take(&same, p->ctx, p->gm, to, NULL,
-                                              p->err);
+    cfx_status st = cfx_graph_module_new_take_both(&same, p->ctx, p->gm, to,
+                                                   NULL,
+                                                   p->err);
     p->graph = cfx_graph_module_graph(p->gm);
     return st;
 }

@@ -143,7 +143,7 @@ static cfx_value fetch_args(folder *f, const cfx_value *args, size_t n)
     if (cfx_node_map_value(&out, &f->value, whole, &s->error))
         out = CFX_NOTHING;
     cfx_value_unref(whole);
-    return out.kind ? cfx_own(s, out) : cfx_none();
+    return out.kind ? cfx_scope_take(s, out) : cfx_none();
 }
 
 static cfx_value call_module(folder *f, const cfx_node *n,
@@ -156,10 +156,11 @@ static cfx_value call_module(folder *f, const cfx_node *n,
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME,
                               "Node referenced nonexistent target %s", path);
-    if (cfx_module_call(s, m, path, args->item, args->len, kwargs->item,
-                        kwargs->len / 2, &out))
+    if (cfx_scope_call_module(s, m, path,
+        (cfx_args){args->item, args->len, kwargs->item, kwargs->len / 2},
+        &out))
         return cfx_none();
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }
 
 static cfx_value call(folder *f, const cfx_node *n)
@@ -174,10 +175,10 @@ static cfx_value call(folder *f, const cfx_node *n)
     if (n->op == CFX_CALL_MODULE)
         return call_module(f, n, a, k);
     return n->op == CFX_CALL_METHOD
-               ? cfx_call_method(s, target, a->item, a->len, k->item,
-                                 k->len / 2)
-               : cfx_call_function(s, target, a->item, a->len, k->item,
-                                   k->len / 2);
+               ? cfx_call_method(s, target,
+                   (cfx_args){a->item, a->len, k->item, k->len / 2})
+               : cfx_call_function(s, target,
+                   (cfx_args){a->item, a->len, k->item, k->len / 2});
 }
 
 static cfx_status compute(folder *f, const cfx_node *n)

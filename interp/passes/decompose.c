@@ -151,8 +151,8 @@ static cfx_status rewrite(decomposer *d, cfx_node *n, const cfx_target *t,
     cfx_target one = *t;
     bool done;
     one.next = NULL;
-    cfx_status st = cfx_bind(&c.bound, d->p->ctx, &one, n->args, n->nargs,
-                             n->kwargs, n->nkwargs, d->p->err);
+    cfx_status st = cfx_bind(&c.bound, d->p->ctx, &one,
+        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, d->p->err);
     if (!st)
         st = cfx_retracer__node(&d->retracer, n, decompose_call, &c, next,
                                 &done);

@@ -226,7 +226,7 @@ static cfx_value stack(cfx_scope *s, const cfx_value *in)
 /* A matrix is what has two axes for certain. */
 static cfx_value t(cfx_scope *s, const cfx_value *in)
 {
-    const cfx_tensor *x = cfx_known(s, in[0]);
+    const cfx_tensor *x = cfx_meta_of(s, in[0]);
     if (!x || x->rank != 2)
         return cfx_none();
     return cfx_permute(s, in[0], cfx_list(s, cfx_int(1), cfx_int(0)));
@@ -235,7 +235,7 @@ static cfx_value t(cfx_scope *s, const cfx_value *in)
 static cfx_value transpose(cfx_scope *s, const cfx_value *in)
 {
     cfx_value dim[CFX_MAX_RANK];
-    const cfx_tensor *x = cfx_known(s, in[0]);
+    const cfx_tensor *x = cfx_meta_of(s, in[0]);
     if (!x || in[1].kind != CFX_INT || in[2].kind != CFX_INT || !x->rank)
         return cfx_none();
     int64_t a = in[1].u.i, b = in[2].u.i, n = x->rank;
@@ -251,7 +251,7 @@ static cfx_value transpose(cfx_scope *s, const cfx_value *in)
 /* A view needs elements in a row: without knowing that they are, a copy. */
 static cfx_value in_rows(cfx_scope *s, cfx_value x)
 {
-    const cfx_tensor *known = cfx_known(s, x);
+    const cfx_tensor *known = cfx_meta_of(s, x);
     if (known && cfx_tensor_is_contiguous(known))
         return x;
     return cfx_clone(s, x, .memory_format =
@@ -283,8 +283,8 @@ static cfx_value reshape(cfx_scope *s, const cfx_value *in)
 /* Of a matrix; of more axes the matrix that all but the last one make. */
 static cfx_value linear(cfx_scope *s, const cfx_value *in)
 {
-    const cfx_tensor *x = cfx_known(s, in[0]);
-    const cfx_tensor *w = cfx_known(s, in[1]);
+    const cfx_tensor *x = cfx_meta_of(s, in[0]);
+    const cfx_tensor *w = cfx_meta_of(s, in[1]);
     if (!x || !w || x->rank != 2 || w->rank != 2)
         return cfx_none();
     cfx_value turned = cfx_permute(s, in[1],
@@ -295,7 +295,7 @@ static cfx_value linear(cfx_scope *s, const cfx_value *in)
 
 static cfx_value matmul(cfx_scope *s, const cfx_value *in)
 {
-    const cfx_tensor *a = cfx_known(s, in[0]), *b = cfx_known(s, in[1]);
+    const cfx_tensor *a = cfx_meta_of(s, in[0]), *b = cfx_meta_of(s, in[1]);
     if (!a || !b || a->rank != b->rank)
         return cfx_none();
     if (a->rank == 2)

@@ -36,7 +36,7 @@ static cfx_node *add_ones(cfx_pass_call *p, cfx_node *n)
     cfx_node *pad = NULL;
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
     if (args[1].kind && args[2].kind)
-        pad = cfx_graph_call_function(p->graph, pad_name, args, 4, NULL, 0,
+        pad = cfx_graph_call_function(p->graph, pad_name, cfx_args_of(args, 4),
                                       p->err);
     else
         cfx_no_memory(p->err);

@@ -362,8 +362,9 @@ static cfx_status rewrite_group(merger *m, const group *g, const char *path)
     cfx_pass_call *p = m->p;
     cfx_node *first = m->node[g->first];
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, first);
-    cfx_node *merged = cfx_graph_call_module(p->graph, path, first->args, 1,
-                                             NULL, 0, p->err);
+    cfx_node *merged = cfx_graph_call_module(p->graph, path,
+                                             cfx_args_of(first->args, 1),
+                                             p->err);
     cfx_graph_restore(p->graph, at);
     if (!merged)
         return p->err->code;

@@ -170,8 +170,8 @@ static cfx_status rows_of(merger *m, cfx_node *n, cfx_value *out)
         *out = cfx_int(cfx_tensor_size(x, 0));
         return CFX_OK;
     }
-    cfx_node *size = cfx_graph_call_method(m->p->graph, "size", args, 2, NULL,
-                                           0, m->p->err);
+    cfx_node *size = cfx_graph_call_method(m->p->graph, "size",
+                                           cfx_args_of(args, 2), m->p->err);
     *out = size ? cfx_value_of_node(size) : CFX_NOTHING;
     m->p->changed++;
     return size ? CFX_OK : m->p->err->code;
@@ -186,8 +186,9 @@ static cfx_node *call_list(merger *m, const char *target, cfx_value first,
     size_t skip = first.kind ? 0 : 1;
     cfx_node *made = NULL;
     if (list.kind)
-        made = cfx_graph_call_function(p->graph, target, args + skip,
-                                       2 - skip, NULL, 0, p->err);
+        made = cfx_graph_call_function(p->graph, target,
+                                       cfx_args_of(args + skip, 2 - skip),
+                                       p->err);
     else
         cfx_no_memory(m->p->err);
     cfx_value_unref(list);
@@ -204,8 +205,8 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
     int64_t k = 0;
     for (uint32_t i = g->first; i && !st; i = m->next[i], k++) {
         cfx_value args[] = {cfx_value_of_node(parts), cfx_int(k)};
-        cfx_node *item = cfx_graph_call_function(
-            p->graph, "operator.getitem", args, 2, NULL, 0, p->err);
+        cfx_node *item = cfx_graph_call_function(p->graph, "operator.getitem",
+                                                 cfx_args_of(args, 2), p->err);
         st = item ? cfx_node_inherit(item, m->node[i], p->err)
                   : p->err->code;
         if (!st)
@@ -287,7 +288,7 @@ static cfx_status merge_group(merger *m, const group *g, cfx_value *items)
     args[0] = cfx_value_of_node(cat);
     args[1] = first->args[1];
     product = cfx_graph_call_function(p->graph, first->target.u.str->text,
-                                      args, 2, NULL, 0, p->err);
+                                      cfx_args_of(args, 2), p->err);
     if (!product || cfx_node_inherit(product, first, p->err))
         return p->err->code;
     parts = call_list(m, "torch.split", cfx_value_of_node(product), rows, n);

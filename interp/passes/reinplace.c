@@ -127,8 +127,8 @@ static cfx_status binds_to(reinplacer *r, const cfx_node *n,
     const cfx_target *t = w->method ? cfx_find_method(r->p->ctx, w->name)
                                     : cfx_find_function(r->p->ctx, w->name);
     cfx_bound b = {0};
-    cfx_status st = t ? cfx_bind(&b, r->p->ctx, t, n->args, n->nargs,
-                                 n->kwargs, n->nkwargs, NULL)
+    cfx_status st = t ? cfx_bind(&b, r->p->ctx, t,
+        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL)
                       : CFX_ENAME;
     *yes = !st && b.target->op == w->target->op && b.inplace;
     cfx_bound_release(&b);

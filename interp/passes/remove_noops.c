@@ -144,14 +144,14 @@ static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
     if (n->op == CFX_CALL_MODULE) {
         cfx_module *m = cfx_module_at(t->p->gm, name);
         if (m && !cfx_graph_module_graph(m))
-            st = cfx_module_call(s, m, name, args, n->nargs, kwargs,
-                                 n->nkwargs, &out);
+            st = cfx_scope_call_module(s, m, name,
+                (cfx_args){args, n->nargs, kwargs, n->nkwargs}, &out);
     } else {
         target = n->op == CFX_CALL_METHOD ? cfx_find_method(t->p->ctx, name)
                                           : cfx_find_function(t->p->ctx, name);
         if (gives_tensor(target))
-            st = cfx_scope_call_target(s, target, args, n->nargs, kwargs,
-                                       n->nkwargs, &out);
+            st = cfx_scope_call_target(s, target,
+                (cfx_args){args, n->nargs, kwargs, n->nkwargs}, &out);
     }
     *same = !st && same_tensor(&scope, out);
     if (!st)

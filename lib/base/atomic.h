@@ -47,9 +47,9 @@ CFX_INLINE void cfx_cpu_pause(void)
  * A lock for sections of a few dozen instructions. One locked instruction to
  * take it and a store to leave it: a mutex costs twice that.
  */
-typedef struct cfx_spinlock { unsigned char taken; } cfx_spinlock;
+typedef struct cfx_spin { unsigned char taken; } cfx_spin;
 
-CFX_INLINE void cfx_spin_lock(cfx_spinlock *lock)
+CFX_INLINE void cfx_spin_lock(cfx_spin *lock)
 {
     for (int tries = 0;
          __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE); tries++) {
@@ -63,7 +63,7 @@ CFX_INLINE void cfx_spin_lock(cfx_spinlock *lock)
     }
 }
 
-CFX_INLINE void cfx_spin_unlock(cfx_spinlock *lock)
+CFX_INLINE void cfx_spin_unlock(cfx_spin *lock)
 {
     __atomic_store_n(&lock->taken, 0, __ATOMIC_RELEASE);
 }

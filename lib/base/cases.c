@@ -76,7 +76,7 @@ static cfx_dim rest_of(cfx_shape_env *env, cfx_dim symbol)
  * no memory: then *failed. */
 static bool set_case(cfx_shape_env *env, cased *s, bool *failed)
 {
-    const cfx_known *k = cfx_env_known(env, cfx_expr_of(s->symbol));
+    const cfx_symbol_facts *k = cfx_env_known(env, cfx_expr_of(s->symbol));
     cfx_range r = k ? k->range : (cfx_range){-CFX_INF, CFX_INF};
     int64_t g = k ? cfx_gcd(k->every, s->period) : 1;
     if (k && (s->now - k->from) % g)
@@ -89,7 +89,7 @@ static bool set_case(cfx_shape_env *env, cased *s, bool *failed)
         return false;
     cfx_dim rest = cfx_dim_int(r.lo);
     if (r.lo != r.hi) {
-        cfx_known *known = cfx_dim_is_bad(s->rest)
+        cfx_symbol_facts *known = cfx_dim_is_bad(s->rest)
                                ? NULL : cfx_env_know(env, s->rest);
         *failed = !known;
         if (!known)

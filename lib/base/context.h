@@ -29,7 +29,7 @@ struct cfx_context {
     cfx_heap heap;
     /* Whose all the rest is: its own, or that of the one it is beside. */
     cfx_context *of;
-    cfx_pool pool;
+    cfx_thread_pool pool;
     int threads;
     cfx_cpu cpu;
 
@@ -37,7 +37,7 @@ struct cfx_context {
     double timeout;   /* as asked for; 0: none */
     int64_t deadline; /* cfx_clock_ns() may go up to here */
 
-    cfx_spinlock random_lock;
+    cfx_spin random_lock;
     uint64_t random_key, random_counter;
 
     bool strict_devices;
@@ -47,7 +47,7 @@ struct cfx_context {
     void *message_user;
 
     /* Filled in the order of first use; `of` is set last. */
-    cfx_spinlock slot_lock;
+    cfx_spin slot_lock;
     struct {
         _Atomic(const cfx_slot *) of;
         void *p;

@@ -56,7 +56,7 @@ typedef struct residues {
 static void residues_of(cfx_shape_env *env, residues *r, cfx_dim atom,
                         int64_t k)
 {
-    const cfx_known *known =
+    const cfx_symbol_facts *known =
         cfx_dim_is_kind(atom, CFX_EXPR_SYMBOL)
             ? cfx_env_known(env, cfx_expr_of(atom)) : NULL;
     int64_t every = known ? known->every : 1;

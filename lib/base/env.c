@@ -52,27 +52,29 @@ void cfx_shape_env_free(cfx_shape_env *env)
 
 /* ---- Symbols ---- */
 
-const cfx_known *cfx_env_known(const cfx_shape_env *env, const cfx_expr *s)
+const cfx_symbol_facts *cfx_env_known(const cfx_shape_env *env,
+                                      const cfx_expr *s)
 {
     if (!env || s->c < env->known_from ||
         (uint64_t)(s->c - env->known_from) >= env->known_cap)
         return NULL;
-    const cfx_known *k = &env->known[s->c - env->known_from];
+    const cfx_symbol_facts *k = &env->known[s->c - env->known_from];
     return cfx_dim_is_bad(k->symbol) ? NULL : k;
 }
 
-static void know_nothing(cfx_known *k, size_t n)
+static void know_nothing(cfx_symbol_facts *k, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        k[i] = (cfx_known){CFX_DIM_BAD, {-CFX_INF, CFX_INF}, CFX_DIM_BAD, 1, 0,
-                           false};
+        k[i] = (cfx_symbol_facts){CFX_DIM_BAD, {-CFX_INF, CFX_INF},
+                                  CFX_DIM_BAD, 1, 0,
+                                  false};
 }
 
 /* Make the table begin with a number less than the first. */
 static bool know_before(cfx_shape_env *env, int64_t number)
 {
     size_t more = (size_t)(env->known_from - number), old = env->known_cap;
-    cfx_known *k = cfx_alloc(env->ctx, (old + more) * sizeof(*k));
+    cfx_symbol_facts *k = cfx_alloc(env->ctx, (old + more) * sizeof(*k));
     if (!k)
         return false;
     know_nothing(k, more);
@@ -84,7 +86,7 @@ static bool know_before(cfx_shape_env *env, int64_t number)
     return true;
 }
 
-cfx_known *cfx_env_know(cfx_shape_env *env, cfx_dim symbol)
+cfx_symbol_facts *cfx_env_know(cfx_shape_env *env, cfx_dim symbol)
 {
     int64_t number = cfx_expr_of(symbol)->c;
     if (!env->known_cap)
@@ -127,7 +129,7 @@ static cfx_dim declare(cfx_shape_env *env, cfx_dim symbol, int64_t min,
     if (cfx_grow(env->ctx, env->symbol, env->symbol_cap, env->symbols + 1,
                  NULL))
         return cfx_exprs_no_memory(env->table);
-    cfx_known *k = cfx_env_know(env, symbol);
+    cfx_symbol_facts *k = cfx_env_know(env, symbol);
     if (!k)
         return cfx_exprs_no_memory(env->table);
     if (!old) {
@@ -176,7 +178,7 @@ cfx_dim cfx_dim_unbacked(cfx_shape_env *env)
 }
 
 /* The multiple of k->every, and k->from, that is next to an end. */
-static int64_t end_of(const cfx_known *k, int64_t end, bool up)
+static int64_t end_of(const cfx_symbol_facts *k, int64_t end, bool up)
 {
     if (end == CFX_INF || end == -CFX_INF)
         return end;
@@ -192,7 +194,7 @@ static bool keep_within(cfx_shape_env *env, cfx_dim d, int64_t min,
     cfx_range r = cfx_dim_range(env, d);
     r.lo = min > r.lo ? min : r.lo;
     r.hi = max < r.hi ? max : r.hi;
-    cfx_known *k = cfx_dim_symbol_name(d) ? cfx_env_know(env, d) : NULL;
+    cfx_symbol_facts *k = cfx_dim_symbol_name(d) ? cfx_env_know(env, d) : NULL;
     if (!k || min > CFX_DIM_MAX || max < -CFX_DIM_MAX)
         return r.lo <= r.hi && min <= CFX_DIM_MAX && max >= -CFX_DIM_MAX;
     r.lo = end_of(k, r.lo, true);
@@ -248,7 +250,7 @@ void cfx_shape_env_symbol(const cfx_shape_env *env, size_t i, cfx_symbol *out)
     cfx_env_lock(to_lock);
     assert(i < env->symbols);
     const cfx_expr *e = cfx_expr_of(env->symbol[i]);
-    const cfx_known *k = cfx_env_known(env, e);
+    const cfx_symbol_facts *k = cfx_env_known(env, e);
     *out = (cfx_symbol){
         .name = e->name,
         .dim = env->symbol[i],
@@ -274,7 +276,7 @@ static cfx_dim resolve_symbol(cfx_subst *s, cfx_dim symbol)
 {
     const cfx_expr *e = cfx_expr_of(symbol);
     cfx_shape_env *env = s->env;
-    const cfx_known *k = cfx_env_known(env, e);
+    const cfx_symbol_facts *k = cfx_env_known(env, e);
     if (!k || cfx_dim_is_bad(k->equals) || s->depth > RESOLVE_DEPTH_MAX)
         return symbol;
     s->depth++;

@@ -12,13 +12,13 @@
 
 typedef struct cfx_range { int64_t lo, hi; } cfx_range;
 
-typedef struct cfx_known {
+typedef struct cfx_symbol_facts {
     cfx_dim symbol; /* of which this tells; CFX_DIM_BAD: nothing known */
     cfx_range range;
     cfx_dim equals; /* what a guard says it is; CFX_DIM_BAD: nothing */
     int64_t every, from; /* it is `from` modulo `every` */
     bool unbacked;
-} cfx_known;
+} cfx_symbol_facts;
 
 /* What guards said and ranges do not hold. */
 typedef struct cfx_fact {
@@ -39,14 +39,14 @@ typedef struct cfx_undo {
     uint64_t replaced;
     bool overflow;
     size_t n;
-    struct { cfx_dim symbol; cfx_known was; } known[32];
+    struct { cfx_dim symbol; cfx_symbol_facts was; } known[32];
 } cfx_undo;
 
 struct cfx_shape_env {
     cfx_context *ctx;
     cfx_exprs *table;
     cfx_mutex lock;       /* taken again by whoever has it */
-    cfx_known *known;     /* by the number of the symbol, less the first */
+    cfx_symbol_facts *known; /* by the number of the symbol, less the first */
     size_t known_cap;
     int64_t known_from;
     cfx_dim *symbol;      /* in the order in which they came */
@@ -77,10 +77,11 @@ CFX_INLINE void cfx_env_unlock(cfx_shape_env *env)
 }
 
 /* What is known of a symbol; NULL: nothing. */
-const cfx_known *cfx_env_known(const cfx_shape_env *env, const cfx_expr *s);
+const cfx_symbol_facts *cfx_env_known(const cfx_shape_env *env,
+                                      const cfx_expr *s);
 
 /* The same to be changed, noted in `undo`; NULL on lack of memory. */
-cfx_known *cfx_env_know(cfx_shape_env *env, cfx_dim symbol);
+cfx_symbol_facts *cfx_env_know(cfx_shape_env *env, cfx_dim symbol);
 
 /* A symbol that a text names: one that is not known yet is at least 1. */
 cfx_dim cfx_dim_symbol_default(cfx_shape_env *env, const char *name,

@@ -615,7 +615,7 @@ cfx_dim cfx_dim_numerator(cfx_dim d, int64_t *den)
     return cfx_poly_finish(&p);
 }
 
-cfx_dim cfx_dim_add_(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+cfx_dim cfx_dim_add_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     (void)env;
     if (cfx_dim_is_bad(a) || cfx_dim_is_bad(b))
@@ -657,7 +657,7 @@ static cfx_dim mul_sums(cfx_dim a, cfx_dim b)
     return cfx_poly_finish(&p);
 }
 
-cfx_dim cfx_dim_mul_(cfx_shape_env *env, cfx_dim a, cfx_dim b)
+cfx_dim cfx_dim_mul_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     (void)env;
     if (cfx_dim_is_bad(a) || cfx_dim_is_bad(b))

@@ -52,7 +52,7 @@ static int64_t inverse(int64_t k, int64_t m)
 static bool be_congruent(cfx_shape_env *env, cfx_dim symbol, int64_t every,
                          int64_t from)
 {
-    cfx_known *k = cfx_env_know(env, symbol);
+    cfx_symbol_facts *k = cfx_env_know(env, symbol);
     if (!k)
         return false;
     /* from + every*t is k->from modulo k->every. */
@@ -136,10 +136,10 @@ static bool assume_remainder(cfx_shape_env *env, cfx_dim x, int64_t m,
 /* From now on the symbol is `equals`, which does not contain it. */
 static bool replace(cfx_shape_env *env, cfx_dim symbol, cfx_dim equals)
 {
-    cfx_known *k = cfx_env_know(env, symbol);
+    cfx_symbol_facts *k = cfx_env_know(env, symbol);
     if (!k)
         return false;
-    cfx_known was = *k;
+    cfx_symbol_facts was = *k;
     k->equals = equals;
     env->equalities++;
     env->replaced |= cfx_dim_symbols(symbol);
@@ -216,7 +216,7 @@ static bool and_fact(cfx_shape_env *env, cfx_dim d)
 /* k*x + c >= 0 */
 static bool narrow(cfx_shape_env *env, cfx_dim symbol, int64_t k, int64_t c)
 {
-    cfx_known *known = cfx_env_know(env, symbol);
+    cfx_symbol_facts *known = cfx_env_know(env, symbol);
     if (!known)
         return false;
     cfx_range *r = &known->range;

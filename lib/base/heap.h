@@ -39,7 +39,7 @@ typedef struct cfx_heap {
     const cfx_heap_source *source; /* NULL: nobody; with `direct` only */
     bool direct;           /* keep nothing: every block is fresh */
     size_t limit;          /* 0: none */
-    cfx_spinlock lock;
+    cfx_spin lock;
     atomic_size_t now, peak;
     size_t kept;           /* bytes that are free but for the slabs' */
     cfx_spans spans;       /* free pieces of what is mapped */

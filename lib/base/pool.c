@@ -40,14 +40,14 @@ struct cfx_pool_worker {
 
 /* ---- Pieces ---- */
 
-static void run_piece(const cfx_pool *p, int64_t i, int index)
+static void run_piece(const cfx_thread_pool *p, int64_t i, int index)
 {
     int64_t begin = i * p->grain;
     int64_t end = p->grain < p->n - begin ? begin + p->grain : p->n;
     p->fn(p->arg, begin, end, index);
 }
 
-static void run_pieces(const cfx_context *ctx, cfx_pool *p, int index)
+static void run_pieces(const cfx_context *ctx, cfx_thread_pool *p, int index)
 {
     int workers = p->working;
     for (int k = 0; k < workers; k++) {
@@ -71,7 +71,7 @@ static void run_pieces(const cfx_context *ctx, cfx_pool *p, int index)
 
 /* ---- Workers ---- */
 
-static uint64_t load_state(const cfx_pool *p)
+static uint64_t load_state(const cfx_thread_pool *p)
 {
     return atomic_load(&p->state);
 }
@@ -81,13 +81,13 @@ static bool is_new(uint64_t state, uint64_t seen)
     return (state & OPEN) && (state ^ seen) >= NEXT_JOB;
 }
 
-static bool stopped(const cfx_pool *p)
+static bool stopped(const cfx_thread_pool *p)
 {
     return atomic_load_explicit(&p->stop, memory_order_relaxed);
 }
 
 /* Look for a job for a while. */
-static bool spin_for_job(const cfx_pool *p, uint64_t seen)
+static bool spin_for_job(const cfx_thread_pool *p, uint64_t seen)
 {
     int64_t until = 0;
     for (unsigned i = 1;; i++) {
@@ -105,7 +105,7 @@ static bool spin_for_job(const cfx_pool *p, uint64_t seen)
     }
 }
 
-static void sleep_for_job(cfx_pool *p, uint64_t seen)
+static void sleep_for_job(cfx_thread_pool *p, uint64_t seen)
 {
     pthread_mutex_lock(&p->lock);
     atomic_fetch_add(&p->sleeping, 1);
@@ -116,7 +116,7 @@ static void sleep_for_job(cfx_pool *p, uint64_t seen)
 }
 
 /* Count this worker in, unless the job has been closed. */
-static bool join(cfx_pool *p, uint64_t *seen)
+static bool join(cfx_thread_pool *p, uint64_t *seen)
 {
     uint64_t s = load_state(p);
     while (is_new(s, *seen))
@@ -127,7 +127,7 @@ static bool join(cfx_pool *p, uint64_t *seen)
     return false;
 }
 
-static void leave(cfx_pool *p)
+static void leave(cfx_thread_pool *p)
 {
     uint64_t before = atomic_fetch_sub(&p->state, 1);
     if ((before & ACTIVE) == 1 && (before & WAITING)) {
@@ -140,7 +140,7 @@ static void leave(cfx_pool *p)
 static void *worker_main(void *arg)
 {
     cfx_pool_worker *w = arg;
-    cfx_pool *p = &w->ctx->pool;
+    cfx_thread_pool *p = &w->ctx->pool;
     int index = (int)(w - p->worker);
     uint64_t seen = 0;
     for (;;) {
@@ -162,7 +162,7 @@ static void *worker_main(void *arg)
  * them. */
 static void create_threads(cfx_context *ctx)
 {
-    cfx_pool *p = &ctx->pool;
+    cfx_thread_pool *p = &ctx->pool;
     sigset_t all, old;
     sigfillset(&all);
     sigdelset(&all, SIGBUS);
@@ -185,7 +185,7 @@ static void create_threads(cfx_context *ctx)
     atomic_store_explicit(&p->workers, made, memory_order_release);
 }
 
-static void share_out(cfx_pool *p, int64_t pieces)
+static void share_out(cfx_thread_pool *p, int64_t pieces)
 {
     int workers = p->working;
     int64_t each = pieces / workers, rest = pieces % workers, at = 0;
@@ -198,7 +198,7 @@ static void share_out(cfx_pool *p, int64_t pieces)
     p->step = each / 16 + 1;
 }
 
-static void publish(cfx_pool *p, int64_t pieces)
+static void publish(cfx_thread_pool *p, int64_t pieces)
 {
     uint64_t job = load_state(p) / NEXT_JOB + 1;
     atomic_store(&p->state, job * NEXT_JOB | OPEN);
@@ -213,7 +213,7 @@ static void publish(cfx_pool *p, int64_t pieces)
     pthread_mutex_unlock(&p->lock);
 }
 
-static void finish(cfx_pool *p)
+static void finish(cfx_thread_pool *p)
 {
     uint64_t s = atomic_fetch_and(&p->state, ~OPEN);
     int64_t until = 0;
@@ -238,7 +238,7 @@ static void finish(cfx_pool *p)
 }
 
 /* The place of this thread in a pool that is busy. */
-static int index_of_self(const cfx_pool *p)
+static int index_of_self(const cfx_thread_pool *p)
 {
     int n = atomic_load_explicit(&p->workers, memory_order_acquire);
     pthread_t self = pthread_self();
@@ -253,7 +253,7 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                       cfx_parallel_fn *fn, void *arg)
 {
     ctx = ctx->of;
-    cfx_pool *p = &ctx->pool;
+    cfx_thread_pool *p = &ctx->pool;
     if (grain < 1)
         grain = 1;
     if (ctx->threads == 1) {
@@ -288,7 +288,7 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
 
 bool cfx_pool_init(cfx_context *ctx)
 {
-    cfx_pool *p = &ctx->pool;
+    cfx_thread_pool *p = &ctx->pool;
     p->create_limit = INT_MAX - 1;
     /* Its size does not depend on use, so it is not counted. */
     size_t size = (size_t)ctx->threads * sizeof(*p->worker);
@@ -315,7 +315,7 @@ no_lock:
 
 void cfx_pool_release(cfx_context *ctx)
 {
-    cfx_pool *p = &ctx->pool;
+    cfx_thread_pool *p = &ctx->pool;
     if (!p->worker)
         return;
     pthread_mutex_lock(&p->lock);

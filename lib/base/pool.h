@@ -24,7 +24,7 @@ CFX_INLINE void cfx_pool_run_alone(const cfx_context *ctx, int64_t n,
 
 #ifdef CFX_NO_THREADS
 
-typedef struct cfx_pool { char unused; } cfx_pool;
+typedef struct cfx_thread_pool { char unused; } cfx_thread_pool;
 
 #else
 
@@ -33,7 +33,7 @@ typedef struct cfx_pool { char unused; } cfx_pool;
 
 typedef struct cfx_pool_worker cfx_pool_worker;
 
-typedef struct cfx_pool {
+typedef struct cfx_thread_pool {
     /* What the workers watch; see pool.c for its parts. */
     _Alignas(64) _Atomic(uint64_t) state;
     atomic_int sleeping;
@@ -52,7 +52,7 @@ typedef struct cfx_pool {
     int create_limit;         /* for tests: so many threads can be had */
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
-} cfx_pool;
+} cfx_thread_pool;
 
 #endif
 

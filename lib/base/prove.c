@@ -161,7 +161,7 @@ cfx_range cfx_dim_range(cfx_shape_env *env, cfx_dim d)
     if (cfx_dim_is_bad(d))
         return everything;
     const cfx_expr *e = cfx_expr_of(d);
-    const cfx_known *k;
+    const cfx_symbol_facts *k;
     switch ((cfx_expr_kind)e->kind) {
     case CFX_EXPR_SYMBOL:
         k = cfx_env_known(env, e);

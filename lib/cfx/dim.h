@@ -79,8 +79,8 @@ CFX_INLINE bool cfx_dim_is(cfx_dim d, int64_t v)
 }
 
 /* Arithmetic. Division and modulo round towards minus infinity. */
-CFX_API cfx_dim cfx_dim_add_(cfx_shape_env *env, cfx_dim a, cfx_dim b);
-CFX_API cfx_dim cfx_dim_mul_(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API cfx_dim cfx_dim_add_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b);
+CFX_API cfx_dim cfx_dim_mul_symbols(cfx_shape_env *env, cfx_dim a, cfx_dim b);
 CFX_API cfx_dim cfx_dim_floordiv(cfx_shape_env *env, cfx_dim a, cfx_dim b);
 CFX_API cfx_dim cfx_dim_mod(cfx_shape_env *env, cfx_dim a, cfx_dim b);
 CFX_API cfx_dim cfx_dim_min(cfx_shape_env *env, cfx_dim a, cfx_dim b);
@@ -90,14 +90,14 @@ CFX_INLINE cfx_dim cfx_dim_add(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     if (CFX_LIKELY(!((a.bits | b.bits) & 1)))
         return cfx_dim_int(cfx_dim_value(a) + cfx_dim_value(b));
-    return cfx_dim_add_(env, a, b);
+    return cfx_dim_add_symbols(env, a, b);
 }
 
 CFX_INLINE cfx_dim cfx_dim_mul(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     if (CFX_LIKELY(!((a.bits | b.bits) & 1) && (a.bits | b.bits) >> 31 == 0))
         return cfx_dim_int(cfx_dim_value(a) * cfx_dim_value(b));
-    return cfx_dim_mul_(env, a, b);
+    return cfx_dim_mul_symbols(env, a, b);
 }
 
 CFX_INLINE cfx_dim cfx_dim_neg(cfx_shape_env *env, cfx_dim a)

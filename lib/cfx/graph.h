@@ -10,9 +10,8 @@
  *     cfx_graph *g;
  *     cfx_graph_new(&g, ctx, &err);
  *     cfx_node *x = cfx_graph_placeholder(g, "x", &err);
- *     cfx_value args[] = {cfx_value_of_node(x)};
- *     cfx_node *y = cfx_graph_call_function(g, "torch.relu", args, 1, NULL, 0,
- *                                           &err);
+ *     cfx_node *y = cfx_graph_call_function(
+ *         g, "torch.relu", CFX_ARGS(cfx_value_of_node(x)), &err);
  *     cfx_graph_output(g, cfx_value_of_node(y), &err);
  *
  * Functions that make nodes give NULL when they fail, and say why in err.
@@ -163,27 +162,19 @@ CFX_API void cfx_graph_restore(cfx_graph *g, cfx_insert_point at);
  * lacks the target.
  */
 CFX_API cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
-                                        const char *target,
-                                        const cfx_value *args, size_t nargs,
-                                        const cfx_value *kwargs,
-                                        size_t nkwargs, const char *name,
-                                        const char *type, cfx_error *err);
+                                        const char *target, cfx_args args,
+                                        const char *name, const char *type,
+                                        cfx_error *err);
 CFX_API cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name,
                                         cfx_error *err);
 CFX_API cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path,
                                      cfx_error *err);
 CFX_API cfx_node *cfx_graph_call_function(cfx_graph *g, const char *target,
-                                          const cfx_value *args, size_t nargs,
-                                          const cfx_value *kwargs,
-                                          size_t nkwargs, cfx_error *err);
+                                          cfx_args args, cfx_error *err);
 CFX_API cfx_node *cfx_graph_call_method(cfx_graph *g, const char *method,
-                                        const cfx_value *args, size_t nargs,
-                                        const cfx_value *kwargs,
-                                        size_t nkwargs, cfx_error *err);
+                                        cfx_args args, cfx_error *err);
 CFX_API cfx_node *cfx_graph_call_module(cfx_graph *g, const char *path,
-                                        const cfx_value *args, size_t nargs,
-                                        const cfx_value *kwargs,
-                                        size_t nkwargs, cfx_error *err);
+                                        cfx_args args, cfx_error *err);
 CFX_API cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result,
                                    cfx_error *err);
 

@@ -15,12 +15,12 @@ CFX_BEGIN_DECLS
 /* Make one of a root module (NULL: an empty one, which prints as `class_name`)
  * and a graph, both of which it takes over, also on failure. A root that has a
  * graph gets the new one in its place. */
-CFX_API cfx_status cfx_graph_module_new_take(cfx_module **out,
-                                             cfx_context *ctx,
-                                             cfx_module *root,
-                                             cfx_graph *graph,
-                                             const char *class_name,
-                                             cfx_error *err);
+CFX_API cfx_status cfx_graph_module_new_take_both(cfx_module **out,
+                                                  cfx_context *ctx,
+                                                  cfx_module *root,
+                                                  cfx_graph *graph,
+                                                  const char *class_name,
+                                                  cfx_error *err);
 
 /*
  * Make one as torch.fx's constructor does: of a root module, copy only what
@@ -31,11 +31,9 @@ CFX_API cfx_status cfx_graph_module_new_take(cfx_module **out,
  * `root` is borrowed; the graph is taken over, also on failure. Fails with
  * CFX_ENAME for a target that is not there, CFX_ENOMEM.
  */
-CFX_API cfx_status cfx_graph_module_from_root_take(cfx_module **out,
-                                                   const cfx_module *root,
-                                                   cfx_graph *graph,
-                                                   const char *class_name,
-                                                   cfx_error *err);
+CFX_API cfx_status cfx_graph_module_from_root_take_graph(
+    cfx_module **out, const cfx_module *root, cfx_graph *graph,
+    const char *class_name, cfx_error *err);
 
 /* The same of n paths and what is there: tensors, which become buffers unless
  * `parameter` says otherwise, and modules. Those that no node names are
@@ -46,7 +44,7 @@ typedef struct cfx_module_item {
                                 known that there is nothing; borrowed */
     bool parameter;
 } cfx_module_item;
-CFX_API cfx_status cfx_graph_module_from_dict_take(
+CFX_API cfx_status cfx_graph_module_from_dict_take_graph(
     cfx_module **out, cfx_context *ctx, const cfx_module_item *items,
     size_t n, cfx_graph *graph, const char *class_name, cfx_error *err);
 

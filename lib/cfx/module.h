@@ -108,9 +108,7 @@ CFX_BEGIN_DECLS
  * prints as, NULL: the type's own name. */
 CFX_API cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
                                   const cfx_module_type *type,
-                                  const char *class_name,
-                                  const cfx_value *args, size_t nargs,
-                                  const cfx_value *kwargs, size_t nkwargs,
+                                  const char *class_name, cfx_args args,
                                   cfx_error *err);
 /* An empty container that prints as `class_name`. */
 CFX_API cfx_status cfx_module_new_container(cfx_module **out,
@@ -219,10 +217,7 @@ CFX_API cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name);
 CFX_API cfx_value cfx_call_module(cfx_scope *s, cfx_module *self,
                                   const char *name, cfx_value x);
 CFX_API cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
-                                       const char *name,
-                                       const cfx_value *args, size_t nargs,
-                                       const cfx_value *kwargs,
-                                       size_t nkwargs);
+                                       const char *name, cfx_args args);
 #if !defined(__cplusplus) && !defined(CFX_NO_PLACES)
 #define cfx_call_module(s, ...) cfx_call_module(CFX_AT(s), __VA_ARGS__)
 #define cfx_call_module_with(s, ...)                                         \
@@ -230,10 +225,9 @@ CFX_API cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
 #endif
 /* Call a module itself, in a frame of its own, its arguments unbound. *out is
  * a new reference. What interpreters use. */
-CFX_API cfx_status cfx_module_call(cfx_scope *s, cfx_module *m,
-                                   const char *path, const cfx_value *args,
-                                   size_t nargs, const cfx_value *kwargs,
-                                   size_t nkwargs, cfx_value *out);
+CFX_API cfx_status cfx_scope_call_module(cfx_scope *s, cfx_module *m,
+                                         const char *path, cfx_args args,
+                                         cfx_value *out);
 
 /* The forward itself, with bound arguments, in a frame of its own: what a
  * class's call_module does for modules that it does not stop at. *out is a new

@@ -460,17 +460,14 @@ typedef struct cfx_bound {
  * closest.
  */
 CFX_API cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx,
-                            const cfx_target *chain, const cfx_value *args,
-                            size_t nargs, const cfx_value *kwargs,
-                            size_t nkwargs, cfx_error *err);
+                            const cfx_target *chain, cfx_args args,
+                            cfx_error *err);
 CFX_API void cfx_bound_release(cfx_bound *b);
 
 /* Bind to a schema that is not an operator's (modules, constructors): `in` has
  * room for schema->nparams. */
 CFX_API cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,
-                                   const cfx_schema *schema,
-                                   const cfx_value *args, size_t nargs,
-                                   const cfx_value *kwargs, size_t nkwargs,
+                                   const cfx_schema *schema, cfx_args args,
                                    cfx_error *err);
 
 /* Read a schema; it is freed with the context. */

@@ -105,7 +105,8 @@ struct cfx_scope_class {
                              const char *path, const cfx_spelling *c,
                              const cfx_value *in, cfx_value *out);
     /* A parameter or buffer of a module: for its forward, and for get_attr
-     * nodes. *out is borrowed, from the module or from the scope (cfx_own). */
+     * nodes. *out is borrowed, from the module or from the scope
+     * (cfx_scope_take). */
     cfx_status (*get_attr)(cfx_scope *s, struct cfx_module *m,
                            const char *name, cfx_value *out);
 
@@ -195,7 +196,7 @@ CFX_API cfx_value cfx_scope_fail(cfx_scope *s, cfx_status code,
 
 /* Let the scope own a value (takes the reference); gives the value, or None
  * if there was no memory. */
-CFX_API cfx_value cfx_own(cfx_scope *s, cfx_value v);
+CFX_API cfx_value cfx_scope_take(cfx_scope *s, cfx_value v);
 
 /* Frames: what was made since cfx_scope_enter is given back, but for
  * `result`, which the frame around it then owns. */
@@ -205,7 +206,7 @@ CFX_API cfx_value cfx_scope_leave(cfx_scope *s, size_t frame,
 
 /* End the life of a value early; sets *v to None. Does nothing to a value
  * that this frame does not own. */
-CFX_API void cfx_drop(cfx_scope *s, cfx_value *v);
+CFX_API void cfx_scope_drop(cfx_scope *s, cfx_value *v);
 
 /* A reference of your own to a value, that outlives the scope. */
 CFX_INLINE cfx_value cfx_keep(cfx_value v) { return cfx_value_ref(v); }
@@ -234,19 +235,15 @@ CFX_API size_t cfx_op_spelling(const cfx_op *op, bool inplace, bool *method,
 
 /* Call a function or method by name, as a graph would. */
 CFX_API cfx_value cfx_call_function(cfx_scope *s, const char *target,
-                                    const cfx_value *args, size_t nargs,
-                                    const cfx_value *kwargs, size_t nkwargs);
+                                    cfx_args args);
 CFX_API cfx_value cfx_call_method(cfx_scope *s, const char *name,
-                                  const cfx_value *args, size_t nargs,
-                                  const cfx_value *kwargs, size_t nkwargs);
+                                  cfx_args args);
 
 /* The same with a target that was looked up; status and out as in hooks, for
  * interpreters. Unbound: binds first. */
 CFX_API cfx_status cfx_scope_call_target(cfx_scope *s,
                                          const cfx_target *target,
-                                         const cfx_value *args, size_t nargs,
-                                         const cfx_value *kwargs,
-                                         size_t nkwargs, cfx_value *out);
+                                         cfx_args args, cfx_value *out);
 
 /* For operators of higher order: call the graph that is parameter k of `call`,
  * with `n` positional arguments. Status and out as in hooks. */
@@ -258,8 +255,6 @@ CFX_API cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
 CFX_API cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
                               const cfx_value *items);
 #ifndef __cplusplus
-#define CFX_COUNT_(...) \
-    (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
 #define cfx_list(s, ...)                                   \
     cfx_list_of((s), CFX_LIST, CFX_COUNT_(__VA_ARGS__),    \
                 (cfx_value[]){__VA_ARGS__})
@@ -282,7 +277,7 @@ CFX_API int cfx_rank(cfx_scope *s, cfx_value x);
 /* The tensor that x is, or a meta of its type and shape; NULL, and no failure,
  * where that is not known (a bare proxy, no tensor). Borrowed. For checks that
  * may be left out, and for rules that go by the dtype. */
-CFX_API const cfx_tensor *cfx_known(cfx_scope *s, cfx_value x);
+CFX_API const cfx_tensor *cfx_meta_of(cfx_scope *s, cfx_value x);
 
 /* Python's bool(v), len(v) and iteration, for numbers, strings, tuples, lists
  * and dicts. They fail the scope for a proxy, of which only a run could tell,

@@ -95,7 +95,37 @@ typedef struct cfx_seq {
     cfx_value item[];
 } cfx_seq;
 
+/*
+ * The arguments of a call; borrowed. In C, CFX_ARGS(x, y) are positional ones,
+ * and (cfx_args){CFX_ITEMS(x), CFX_PAIRS(name, v)} has keywords, too.
+ */
+typedef struct cfx_args {
+    const cfx_value *args;   /* positional */
+    size_t nargs;
+    const cfx_value *kwargs; /* key and value in turn */
+    size_t nkwargs;          /* a key and its value count as one */
+} cfx_args;
+
 CFX_BEGIN_DECLS
+
+#define CFX_NO_ARGS CFX_ZERO(cfx_args)
+#ifndef __cplusplus
+#define CFX_COUNT_(...) \
+    (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
+/* Values, or names and values in turn, and their number. */
+#define CFX_ITEMS(...) ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__)
+#define CFX_PAIRS(...) \
+    ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__) / 2
+#define CFX_ARGS(...) ((cfx_args){CFX_ITEMS(__VA_ARGS__), NULL, 0})
+#endif
+/* An array of positional arguments. */
+CFX_INLINE cfx_args cfx_args_of(const cfx_value *args, size_t nargs)
+{
+    cfx_args a = CFX_NO_ARGS;
+    a.args = args;
+    a.nargs = nargs;
+    return a;
+}
 
 #define CFX_NOTHING CFX_ZERO(cfx_value)
 /* Of a kind that has no word. */

@@ -91,7 +91,7 @@ static void print_line(diff *d, char sign, const cfx_node *n)
     cfx_out *o = d->values.out;
     cfx_out_putc(o, sign);
     cfx_out_putc(o, ' ');
-    cfx_print__node(&d->values, n, false);
+    cfx_out__node(&d->values, n, false);
     cfx_out_putc(o, '\n');
     d->nlines++;
 }

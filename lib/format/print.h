@@ -73,7 +73,7 @@ typedef struct cfx_values {
 } cfx_values;
 
 /* What has no text form fails the output, with a sentence in p->err. */
-void cfx_print__value(const cfx_values *p, cfx_value v);
+void cfx_out__value(const cfx_values *p, cfx_value v);
 /* Items separated by ", ". */
 void cfx_print__items(const cfx_values *p, const cfx_value *item, size_t n);
 
@@ -89,7 +89,7 @@ void cfx_print__type(cfx_out *o, const cfx_tensor *t, bool stride);
 /* "N + 1" */
 void cfx_print__dim(cfx_out *o, cfx_dim d);
 /* A value as shapes are written: cfx_print_shape. */
-void cfx_print__shape(cfx_out *o, cfx_value v, bool stride, cfx_error *err);
+void cfx_out__shape(cfx_out *o, cfx_value v, bool stride, cfx_error *err);
 /* "[2, 3]" */
 void cfx_print__extents(cfx_out *o, int rank, const cfx_dim *d);
 
@@ -101,10 +101,10 @@ cfx_value cfx_print__meta_value(const cfx_node *n);
 
 /* A node's line; `v` tells how values are printed, in the styles ARGUMENT or
  * LOSSLESS. */
-void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta);
+void cfx_out__node(const cfx_values *v, const cfx_node *n, bool meta);
 
 /* A whole graph but for the word `graph` (and a path): `():` and its lines. */
-void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta);
+void cfx_out__graph(const cfx_values *v, const cfx_graph *g, bool meta);
 
 /* A target of call_function as torch.fx prints it. */
 const char *cfx_print__target(const cfx_node *n);
@@ -123,9 +123,9 @@ typedef struct cfx_code_frame {
     size_t lines;           /* how many were printed before; counted on */
 } cfx_code_frame;
 
-void cfx_print__code(cfx_out *o, const cfx_graph *g,
-                     const cfx_code_options *how, cfx_code_frame *frame,
-                     cfx_error *err);
+void cfx_out__code(cfx_out *o, const cfx_graph *g,
+                   const cfx_code_options *how, cfx_code_frame *frame,
+                   cfx_error *err);
 
 /* The comment above a node's line in verbose code, without a newline. */
 void cfx_print__summary(cfx_out *o, const cfx_node *n,

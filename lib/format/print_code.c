@@ -62,7 +62,7 @@ static void put_annotation(cfx_coder *c, const cfx_node *n)
         cfx_values plain = c->values;
         plain.colored = false;
         cfx_out_puts(c->out, ": \"Sym(");
-        cfx_print__value(&plain, v);
+        cfx_out__value(&plain, v);
         cfx_out_puts(c->out, ")\"");
     } else if (n->type) {
         cfx_out_puts(c->out, " : ");
@@ -80,7 +80,7 @@ static const char *next_part(const char *path)
 
 static void put_value(cfx_coder *c, cfx_value v)
 {
-    cfx_print__value(&c->values, v);
+    cfx_out__value(&c->values, v);
 }
 
 /* `, "0")`; torch.fx writes these quotes whatever is between them. */
@@ -282,7 +282,7 @@ static void put_desc(cfx_coder *c, const cfx_node *n)
         return;
     body = write_to(c, &out, &c->descs);
     str.out = &out;
-    cfx_print__value(&str, desc);
+    cfx_out__value(&str, desc);
     write_back(c, body);
 }
 
@@ -371,7 +371,7 @@ static void put_described(cfx_coder *c, const cfx_node *n, cfx_value v,
         cfx_out_puts(c->out, "    ");
         put_value(c, v.u.seq->item[i]);
         cfx_out_puts(c->out, ",  # ");
-        cfx_print__value(&str, descs->item[i]);
+        cfx_out__value(&str, descs->item[i]);
         end_line(c, n);
     }
     cfx_out_putc(c->out, tuple ? ')' : ']');
@@ -518,9 +518,9 @@ static void release(cfx_coder *c)
     cfx_names_release(&c->names);
 }
 
-void cfx_print__code(cfx_out *o, const cfx_graph *g,
-                     const cfx_code_options *how, cfx_code_frame *frame,
-                     cfx_error *err)
+void cfx_out__code(cfx_out *o, const cfx_graph *g,
+                   const cfx_code_options *how, cfx_code_frame *frame,
+                   cfx_error *err)
 {
     cfx_error own = {.code = CFX_OK};
     cfx_coder c = {.err = err ? err : &own};
@@ -546,7 +546,7 @@ cfx_status cfx_print_code_with(cfx_sink to, const cfx_graph *g,
 {
     cfx_out out;
     cfx_out_init(&out, to);
-    cfx_print__code(&out, g, options, &(cfx_code_frame){.lines = 0}, err);
+    cfx_out__code(&out, g, options, &(cfx_code_frame){.lines = 0}, err);
     return cfx_out_finish(&out, err);
 }
 

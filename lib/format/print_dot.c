@@ -75,8 +75,8 @@ static void format(dot *p, cfx_value v, int style)
     cfx_out out;
     cfx_buf_clear(&p->text);
     cfx_out_init(&out, cfx_sink_buf(&p->text));
-    cfx_print__value(&(cfx_values){.out = &out, .style = style,
-                                   .max_items = MAX_ITEMS, .err = p->err}, v);
+    cfx_out__value(&(cfx_values){.out = &out, .style = style,
+                                 .max_items = MAX_ITEMS, .err = p->err}, v);
     cfx_out_fail(p->out, cfx_out_finish(&out, p->err));
 }
 

@@ -72,7 +72,7 @@ static void print_annotation(const cfx_values *v, const cfx_node *n,
     cfx_buf text;
     cfx_buf_init(&text, cfx_graph_context(n->graph));
     cfx_out_init(&inner, cfx_sink_buf(&text));
-    cfx_print__shape(&inner, shape, true, v->err);
+    cfx_out__shape(&inner, shape, true, v->err);
     cfx_out_fail(o, cfx_out_finish(&inner, v->err));
     cfx_out_putc(o, '"');
     for (size_t i = 0; i < text.len; i++) {
@@ -136,7 +136,7 @@ static void print_call(const cfx_values *v, const cfx_node *n)
             cfx_out_puts(o, ", ");
         print_key(v, n->kwargs[2 * i].u.str);
         cfx_out_puts(o, ": ");
-        cfx_print__value(v, n->kwargs[2 * i + 1]);
+        cfx_out__value(v, n->kwargs[2 * i + 1]);
     }
     cfx_out_puts(o, "})");
 }
@@ -149,7 +149,7 @@ static void print_default(const cfx_values *v, const cfx_node *n)
     if (v->style != CFX_STYLE_LOSSLESS)
         str.style = CFX_STYLE_STR;
     cfx_out_puts(v->out, "(default=");
-    cfx_print__value(&str, n->args[0]);
+    cfx_out__value(&str, n->args[0]);
     cfx_out_putc(v->out, ')');
 }
 
@@ -160,7 +160,7 @@ static void print_output(const cfx_values *v, const cfx_node *n)
     if (!lossless)
         str.style = CFX_STYLE_STR;
     cfx_out_puts(v->out, "return ");
-    cfx_print__value(&str, n->nargs ? n->args[0] : cfx_none());
+    cfx_out__value(&str, n->nargs ? n->args[0] : cfx_none());
     if (lossless && n->type) {
         cfx_out_puts(v->out, " -> ");
         cfx_print__quoted(v->out, n->type->text, n->type->len);
@@ -208,9 +208,9 @@ static void print_meta(const cfx_values *v, const cfx_node *n, bool annotated)
             continue;
         cfx_out_puts(v->out, any ? ", " : " meta = {");
         any = true;
-        cfx_print__value(&plain, d->item[i]);
+        cfx_out__value(&plain, d->item[i]);
         cfx_out_puts(v->out, ": ");
-        cfx_print__value(&plain, d->item[i + 1]);
+        cfx_out__value(&plain, d->item[i + 1]);
     }
     if (any)
         cfx_out_putc(v->out, '}');
@@ -232,7 +232,7 @@ static void print_body(const cfx_values *v, const cfx_node *n)
         print_call(v, n);
 }
 
-void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta)
+void cfx_out__node(const cfx_values *v, const cfx_node *n, bool meta)
 {
     bool lossless = v->style == CFX_STYLE_LOSSLESS;
     if (n->op == CFX_OUTPUT) {
@@ -251,14 +251,14 @@ void cfx_print__node(const cfx_values *v, const cfx_node *n, bool meta)
         print_meta(v, n, meta);
 }
 
-void cfx_print__graph(const cfx_values *v, const cfx_graph *g, bool meta)
+void cfx_out__graph(const cfx_values *v, const cfx_graph *g, bool meta)
 {
     bool output = false;
     cfx_out_puts(v->out, "():");
     for (const cfx_node *n = cfx_graph_first(g); n && !v->out->status;
          n = cfx_node_next(n)) {
         cfx_out_puts(v->out, "\n    ");
-        cfx_print__node(v, n, meta);
+        cfx_out__node(v, n, meta);
         output |= n->op == CFX_OUTPUT;
     }
     if (v->style == CFX_STYLE_LOSSLESS && !output)
@@ -271,8 +271,8 @@ cfx_status cfx_print_graph(cfx_sink to, const cfx_graph *g, bool meta,
     cfx_out out;
     cfx_out_init(&out, to);
     cfx_out_puts(&out, "graph");
-    cfx_print__graph(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
-                                   .err = err}, g, meta);
+    cfx_out__graph(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
+                                 .err = err}, g, meta);
     return cfx_out_finish(&out, err);
 }
 
@@ -281,7 +281,7 @@ cfx_status cfx_print_node(cfx_sink to, const cfx_node *n, bool meta,
 {
     cfx_out out;
     cfx_out_init(&out, to);
-    cfx_print__node(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
-                                  .err = err}, n, meta);
+    cfx_out__node(&(cfx_values){.out = &out, .style = CFX_STYLE_ARGUMENT,
+                                .err = err}, n, meta);
     return cfx_out_finish(&out, err);
 }

@@ -128,8 +128,9 @@ cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
             pairs[2 * n++ + 1] = m->attrs.in[k];
     }
     if (!st)
-        st = cfx_module_new(twin, m->ctx, m->type, m->class_name, m->attrs.in,
-                            (size_t)schema->npositional, pairs, n, err);
+        st = cfx_module_new(twin, m->ctx, m->type, m->class_name,
+            (cfx_args){m->attrs.in, (size_t)schema->npositional, pairs, n},
+            err);
     while (n > 0)
         cfx_value_unref(pairs[2 * --n]);
     return st;
@@ -226,7 +227,7 @@ static void print_lossless(cfx_out *o, const cfx_module *gm, bool meta,
         cfx_out_puts(o, m == gm ? "graph" : "\ngraph ");
         if (m != gm)
             print_path(o, m->parent, m->name);
-        cfx_print__graph(&v, m->graph, meta);
+        cfx_out__graph(&v, m->graph, meta);
         cfx_out_putc(o, '\n');
     }
     cfx_numbering_release(&numbers);
@@ -251,9 +252,9 @@ cfx_status cfx_print_model(cfx_sink to, const cfx_module *gm, bool lossless,
     } else {
         cfx_print__tree(&out, gm, false, err);
         cfx_out_puts(&out, "\n\ngraph");
-        cfx_print__graph(&(cfx_values){.out = &out,
-                                       .style = CFX_STYLE_ARGUMENT,
-                                       .err = err}, g, false);
+        cfx_out__graph(&(cfx_values){.out = &out,
+                                     .style = CFX_STYLE_ARGUMENT,
+                                     .err = err}, g, false);
         cfx_out_putc(&out, '\n');
     }
     return cfx_out_finish(&out, err);

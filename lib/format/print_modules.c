@@ -47,7 +47,7 @@ static void put_argument(cfx_out *o, const char *name, size_t len,
         cfx_out_add(o, name, len);
         cfx_out_putc(o, '=');
     }
-    cfx_print__value(&(cfx_values){.out = o, .style = style, .err = err}, v);
+    cfx_out__value(&(cfx_values){.out = o, .style = style, .err = err}, v);
 }
 
 /* A tuple of the names of the arguments that are undecided. */

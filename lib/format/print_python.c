@@ -171,9 +171,9 @@ static void put_arguments(writer *w, const cfx_module *m)
             cfx_out_puts(w->out, p->name);
             cfx_out_putc(w->out, '=');
         }
-        cfx_print__value(&(cfx_values){.out = w->out,
-                                       .style = CFX_STYLE_REPR,
-                                       .err = w->err}, v);
+        cfx_out__value(&(cfx_values){.out = w->out,
+                                     .style = CFX_STYLE_REPR,
+                                     .err = w->err}, v);
     }
 }
 

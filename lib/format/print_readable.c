@@ -120,11 +120,11 @@ static void put_short(cfx_out *o, cfx_value v, cfx_buf *text, cfx_error *err)
     cfx_values print = {.out = &out, .style = CFX_STYLE_STR, .err = err};
     cfx_buf_clear(text);
     cfx_out_init(&out, cfx_sink_buf(text));
-    cfx_print__value(&print, v);
+    cfx_out__value(&print, v);
     cfx_out_fail(o, cfx_out_finish(&out, err));
     if (cfx_utf8_count(cfx_buf_str(text), text->len) <= SHORT) {
         print = (cfx_values){.out = o, .style = CFX_STYLE_REPR, .err = err};
-        cfx_print__value(&print, v);
+        cfx_out__value(&print, v);
         return;
     }
     size_t keep = 0;
@@ -151,7 +151,7 @@ static void put_custom(cfx_out *o, const cfx_node *n, cfx_context *ctx,
     for (uint32_t i = 0; i + 1 < d.u.seq->len; i += 2) {
         if (i)
             cfx_out_puts(o, ", ");
-        cfx_print__value(&repr, d.u.seq->item[i]);
+        cfx_out__value(&repr, d.u.seq->item[i]);
         cfx_out_puts(o, ": ");
         put_short(o, d.u.seq->item[i + 1], &text, err);
     }
@@ -166,11 +166,11 @@ static void put_recompute(cfx_out *o, const cfx_node *n, cfx_error *err)
     cfx_value id = cfx_node_meta(n, "ac_graph_id");
     if (id.kind > CFX_NONE) {
         cfx_out_puts(o, " ac_graph_id: ");
-        cfx_print__value(&str, id);
+        cfx_out__value(&str, id);
     }
     if (policy.kind > CFX_NONE) {
         cfx_out_puts(o, id.kind > CFX_NONE ? " - " : " recompute: ");
-        cfx_print__value(&str, policy);
+        cfx_out__value(&str, policy);
     }
 }
 
@@ -187,7 +187,7 @@ static void put_additional(cfx_out *o, const cfx_node *n,
         cfx_out_puts(o, before);
         cfx_out_puts(o, how->additional_meta[i]);
         cfx_out_puts(o, ": ");
-        cfx_print__value(&str, v);
+        cfx_out__value(&str, v);
         before = ", ";
     }
     if (*before == ',')
@@ -244,7 +244,7 @@ cfx_status cfx_print_readable_with(cfx_sink to, const cfx_module *gm,
             how.transform = NULL;
             how.codegen = NULL;
         }
-        cfx_print__code(&out, cfx_graph_module_graph(m), &how, &frame, err);
+        cfx_out__code(&out, cfx_graph_module_graph(m), &how, &frame, err);
     }
     return cfx_out_finish(&out, err);
 }

@@ -81,9 +81,9 @@ static void add_kwargs(const cfx_values *v, const cfx_node *n)
     for (uint32_t i = 0; i < n->nkwargs; i++) {
         if (i)
             cfx_out_puts(v->out, ", ");
-        cfx_print__value(v, n->kwargs[2 * i]);
+        cfx_out__value(v, n->kwargs[2 * i]);
         cfx_out_puts(v->out, ": ");
-        cfx_print__value(v, n->kwargs[2 * i + 1]);
+        cfx_out__value(v, n->kwargs[2 * i + 1]);
     }
     cfx_out_putc(v->out, '}');
 }

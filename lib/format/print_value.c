@@ -444,7 +444,7 @@ static void print_at(const cfx_values *p, cfx_value v, int style, int depth)
     }
 }
 
-void cfx_print__value(const cfx_values *p, cfx_value v)
+void cfx_out__value(const cfx_values *p, cfx_value v)
 {
     print_at(p, v, p->style, 0);
 }
@@ -460,6 +460,6 @@ cfx_status cfx_print_value(cfx_sink to, cfx_value v, cfx_value_style style,
     cfx_out out;
     cfx_values p = {.out = &out, .style = (int)style, .err = err};
     cfx_out_init(&out, to);
-    cfx_print__value(&p, v);
+    cfx_out__value(&p, v);
     return cfx_out_finish(&out, err);
 }

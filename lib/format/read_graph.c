@@ -113,9 +113,10 @@ static cfx_status make_node(graph_reader *gr, size_t args, size_t kwargs,
 {
     cfx_reader *r = gr->r;
     bool named = gr->name.len > 0;
-    cfx_node *n = cfx_graph_create_node(
-        gr->g, gr->op, cfx_buf_str(&gr->target), cfx_reader_from(r, args),
-        kwargs - args, cfx_reader_from(r, kwargs), (r->n - kwargs) / 2,
+    cfx_node *n = cfx_graph_create_node(gr->g, gr->op,
+        cfx_buf_str(&gr->target),
+        (cfx_args){cfx_reader_from(r, args), kwargs - args,
+                   cfx_reader_from(r, kwargs), (r->n - kwargs) / 2},
         named ? cfx_buf_str(&gr->name) : NULL,
         gr->typed ? cfx_buf_str(&gr->type) : NULL, r->err);
     if (!n)

@@ -242,8 +242,8 @@ static cfx_status read_inner(cfx_reader *r, const char **at, cfx_module *root)
     if (st)
         cfx_graph_free(g);
     else
-        st = cfx_graph_module_new_take(&out, r->ctx, m, g,
-                                       cfx_module_class_name(m), r->err);
+        st = cfx_graph_module_new_take_both(&out, r->ctx, m, g,
+                                            cfx_module_class_name(m), r->err);
     return st;
 }
 
@@ -263,8 +263,8 @@ static cfx_status read_graphs(cfx_reader *r, const char **at,
     }
     cfx_module *m = *root;
     *root = NULL;
-    st = cfx_graph_module_new_take(out, r->ctx, m, g,
-                                   m ? cfx_module_class_name(m)
+    st = cfx_graph_module_new_take_both(out, r->ctx, m, g,
+                                        m ? cfx_module_class_name(m)
                                      : "GraphModule", r->err);
     while (!st && *at < r->end)
         st = read_inner(r, at, *out);

@@ -387,9 +387,10 @@ static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
     const char *name = class_name(t, f);
     if (!name)
         return CFX_ENOMEM;
-    st = cfx_module_new(m, r->ctx, f->type, name, NULL, 0,
-                        cfx_reader_from(r, f->first_arg),
-                        (r->n - f->first_arg) / 2, r->err);
+    st = cfx_module_new(m, r->ctx, f->type, name,
+        (cfx_args){NULL, 0, cfx_reader_from(r, f->first_arg),
+                   (r->n - f->first_arg) / 2},
+        r->err);
     if (st && st != CFX_ENOMEM)
         cfx_fail_at(r->err, "%s", path_of(t));
     if (!st && (st = undecide(t, *m, of->schema, undecided))) {

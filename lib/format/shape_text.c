@@ -24,7 +24,7 @@ static void print_keyed(const cfx_values *p, const cfx_seq *s, bool stride)
     for (uint32_t i = 0; i + 1 < s->len; i += 2) {
         if (i)
             cfx_out_puts(p->out, ", ");
-        cfx_print__value(p, s->item[i]);
+        cfx_out__value(p, s->item[i]);
         cfx_out_puts(p->out, ": ");
         print_shape(p, s->item[i + 1], stride);
     }
@@ -61,11 +61,11 @@ static void print_shape(const cfx_values *p, cfx_value v, bool stride)
         cfx_out_putc(o, ')');
         break;
     default:
-        cfx_print__value(p, v);
+        cfx_out__value(p, v);
     }
 }
 
-void cfx_print__shape(cfx_out *o, cfx_value v, bool stride, cfx_error *err)
+void cfx_out__shape(cfx_out *o, cfx_value v, bool stride, cfx_error *err)
 {
     cfx_values p = {.out = o, .style = CFX_STYLE_REPR, .err = err};
     print_shape(&p, v, stride);
@@ -76,7 +76,7 @@ cfx_status cfx_print_shape(cfx_sink to, cfx_value v, bool stride,
 {
     cfx_out out;
     cfx_out_init(&out, to);
-    cfx_print__shape(&out, v, stride, err);
+    cfx_out__shape(&out, v, stride, err);
     return cfx_out_finish(&out, err);
 }
 

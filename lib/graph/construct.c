@@ -192,7 +192,7 @@ static cfx_status construct(cfx_module **out, construction *c, cfx_graph *g,
         cfx_graph_free(g);
         return st;
     }
-    return cfx_graph_module_new_take(out, g->ctx, c->to, g, NULL, err);
+    return cfx_graph_module_new_take_both(out, g->ctx, c->to, g, NULL, err);
 }
 
 static cfx_status begin(construction *c, cfx_context *ctx, cfx_graph *g,
@@ -204,11 +204,11 @@ static cfx_status begin(construction *c, cfx_context *ctx, cfx_graph *g,
     return st;
 }
 
-cfx_status cfx_graph_module_from_root_take(cfx_module **out,
-                                           const cfx_module *root,
-                                           cfx_graph *graph,
-                                           const char *class_name,
-                                           cfx_error *err)
+cfx_status cfx_graph_module_from_root_take_graph(cfx_module **out,
+                                                 const cfx_module *root,
+                                                 cfx_graph *graph,
+                                                 const char *class_name,
+                                                 cfx_error *err)
 {
     construction c = {.root = root};
     *out = NULL;
@@ -220,11 +220,12 @@ cfx_status cfx_graph_module_from_root_take(cfx_module **out,
     return construct(out, &c, graph, err);
 }
 
-cfx_status cfx_graph_module_from_dict_take(cfx_module **out, cfx_context *ctx,
-                                           const cfx_module_item *items,
-                                           size_t n, cfx_graph *graph,
-                                           const char *class_name,
-                                           cfx_error *err)
+cfx_status cfx_graph_module_from_dict_take_graph(cfx_module **out,
+                                                 cfx_context *ctx,
+                                                 const cfx_module_item *items,
+                                                 size_t n, cfx_graph *graph,
+                                                 const char *class_name,
+                                                 cfx_error *err)
 {
     construction c = {.root = NULL};
     *out = NULL;

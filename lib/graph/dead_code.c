@@ -42,7 +42,7 @@ static cfx_status is_needed(sweeping *s, const cfx_node *n, bool *needed,
         *needed = s->o->is_impure(s->o->user, n);
         return CFX_OK;
     }
-    cfx_status st = cfx_node__effects(&s->seen, n, &e, err);
+    cfx_status st = cfx_effects_seen__find(&s->seen, n, &e, err);
     if (s->o->drop_random)
         e.random = false;
     *needed = !st && cfx_effects_any(&e);

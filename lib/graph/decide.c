@@ -34,9 +34,11 @@ static cfx_status binds(const cfx_node *n, const cfx_target *t,
     cfx_bound b = {0};
     cfx_context *ctx = n->graph->ctx;
     const cfx_value *a = args.u.seq->item, *k = kwargs.u.seq->item;
-    cfx_status st = t ? cfx_bind(&b, ctx, t, a, n->nargs, k, n->nkwargs, NULL)
-                      : cfx_bind_schema(&b, ctx, schema, a, n->nargs, k,
-                                        n->nkwargs, NULL);
+    cfx_status st = t ? cfx_bind(&b, ctx, t,
+                                 (cfx_args){a, n->nargs, k, n->nkwargs}, NULL)
+                      : cfx_bind_schema(&b, ctx, schema,
+                                        (cfx_args){a, n->nargs, k, n->nkwargs},
+                                        NULL);
     *out = !st;
     cfx_bound_release(&b);
     return st == CFX_ENOMEM ? st : CFX_OK;

@@ -69,7 +69,7 @@ static cfx_effects unpack(uint64_t word)
     };
 }
 
-void cfx_graph__forget_effects_(cfx_graph *g)
+void cfx_graph__effects_changed(cfx_graph *g)
 {
     cfx_module__forget_effects(g->owner);
 }
@@ -310,8 +310,8 @@ static cfx_status add_bound(const cfx_node *n, const cfx_target *t,
     cfx_bound b = {0};
     cfx_target alone = *t;
     alone.next = NULL;
-    cfx_status st = cfx_bind(&b, n->graph->ctx, &alone, n->args, n->nargs,
-                             n->kwargs, n->nkwargs, NULL);
+    cfx_status st = cfx_bind(&b, n->graph->ctx, &alone,
+        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
     if (st)
@@ -406,8 +406,9 @@ static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
         return CFX_OK;
     }
     cfx_bound b = {0};
-    st = cfx_bind_schema(&b, n->graph->ctx, m->forward, n->args, n->nargs,
-                         n->kwargs, n->nkwargs, NULL);
+    st = cfx_bind_schema(&b, n->graph->ctx, m->forward,
+                         (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs},
+                         NULL);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
     if (st)

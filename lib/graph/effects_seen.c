@@ -86,8 +86,8 @@ static size_t place_of(const cfx_call_key *key)
 
 static_assert(CFX_EFFECTS_SEEN == 1 << (64 - 59), "a place is below it");
 
-cfx_status cfx_node__effects(cfx_effects_seen *seen, const cfx_node *n,
-                             cfx_effects *out, cfx_error *err)
+cfx_status cfx_effects_seen__find(cfx_effects_seen *seen, const cfx_node *n,
+                                  cfx_effects *out, cfx_error *err)
 {
     cfx_call_key key;
     if (!make_key(&key, n))

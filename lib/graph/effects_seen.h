@@ -7,7 +7,7 @@
  *
  *     cfx_effects_seen seen = {0};
  *     for (n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
- *         st = cfx_node__effects(&seen, n, &e, err);
+ *         st = cfx_effects_seen__find(&seen, n, &e, err);
  */
 #ifndef CFX_EFFECTS_SEEN_H
 #define CFX_EFFECTS_SEEN_H
@@ -32,7 +32,7 @@ typedef struct cfx_effects_seen {
 } cfx_effects_seen;
 
 /* As cfx_node_effects. */
-cfx_status cfx_node__effects(cfx_effects_seen *seen, const cfx_node *n,
-                             cfx_effects *out, cfx_error *err);
+cfx_status cfx_effects_seen__find(cfx_effects_seen *seen, const cfx_node *n,
+                                  cfx_effects *out, cfx_error *err);
 
 #endif

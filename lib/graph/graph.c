@@ -326,18 +326,17 @@ cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
 }
 
 cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
-                                const char *target, const cfx_value *args,
-                                size_t nargs, const cfx_value *kwargs,
-                                size_t nkwargs, const char *name,
-                                const char *type, cfx_error *err)
+                                const char *target, cfx_args a,
+                                const char *name, const char *type,
+                                cfx_error *err)
 {
     const cfx_node_spec spec = {
         .op = op,
         .target = target,
-        .args = args,
-        .kwargs = kwargs,
-        .nargs = nargs,
-        .nkwargs = nkwargs,
+        .args = a.args,
+        .kwargs = a.kwargs,
+        .nargs = a.nargs,
+        .nkwargs = a.nkwargs,
         .name = name,
         .type = type,
     };
@@ -346,8 +345,8 @@ cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
 
 cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
 {
-    return cfx_graph_create_node(g, CFX_PLACEHOLDER, name, NULL, 0, NULL, 0,
-                                 NULL, NULL, err);
+    return cfx_graph_create_node(g, CFX_PLACEHOLDER, name, CFX_NO_ARGS, NULL,
+                                 NULL, err);
 }
 
 /* As torch.fx does: what is missing may still be added. */
@@ -367,40 +366,33 @@ static void warn_if_missing(const cfx_graph *g, cfx_opcode op,
 cfx_node *cfx_graph_get_attr(cfx_graph *g, const char *path, cfx_error *err)
 {
     warn_if_missing(g, CFX_GET_ATTR, path);
-    return cfx_graph_create_node(g, CFX_GET_ATTR, path, NULL, 0, NULL, 0, NULL,
+    return cfx_graph_create_node(g, CFX_GET_ATTR, path, CFX_NO_ARGS, NULL,
                                  NULL, err);
 }
 
 cfx_node *cfx_graph_call_function(cfx_graph *g, const char *target,
-                                  const cfx_value *args, size_t nargs,
-                                  const cfx_value *kwargs, size_t nkwargs,
-                                  cfx_error *err)
+                                  cfx_args a, cfx_error *err)
 {
-    return cfx_graph_create_node(g, CFX_CALL_FUNCTION, target, args, nargs,
-                                 kwargs, nkwargs, NULL, NULL, err);
+    return cfx_graph_create_node(g, CFX_CALL_FUNCTION, target, a, NULL, NULL,
+                                 err);
 }
 
-cfx_node *cfx_graph_call_method(cfx_graph *g, const char *method,
-                                const cfx_value *args, size_t nargs,
-                                const cfx_value *kwargs, size_t nkwargs,
+cfx_node *cfx_graph_call_method(cfx_graph *g, const char *method, cfx_args a,
                                 cfx_error *err)
 {
-    return cfx_graph_create_node(g, CFX_CALL_METHOD, method, args, nargs,
-                                 kwargs, nkwargs, NULL, NULL, err);
+    return cfx_graph_create_node(g, CFX_CALL_METHOD, method, a, NULL, NULL,
+                                 err);
 }
 
-cfx_node *cfx_graph_call_module(cfx_graph *g, const char *path,
-                                const cfx_value *args, size_t nargs,
-                                const cfx_value *kwargs, size_t nkwargs,
+cfx_node *cfx_graph_call_module(cfx_graph *g, const char *path, cfx_args a,
                                 cfx_error *err)
 {
     warn_if_missing(g, CFX_CALL_MODULE, path);
-    return cfx_graph_create_node(g, CFX_CALL_MODULE, path, args, nargs, kwargs,
-                                 nkwargs, NULL, NULL, err);
+    return cfx_graph_create_node(g, CFX_CALL_MODULE, path, a, NULL, NULL, err);
 }
 
 cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result, cfx_error *err)
 {
-    return cfx_graph_create_node(g, CFX_OUTPUT, "output", &result, 1, NULL, 0,
+    return cfx_graph_create_node(g, CFX_OUTPUT, "output", CFX_ARGS(result),
                                  NULL, NULL, err);
 }

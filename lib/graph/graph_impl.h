@@ -132,29 +132,29 @@ typedef enum cfx_event {
 
 /* Tell those who watch. For CFX_REPLACED: what takes the place of n (NULL: it
  * is renamed), the name, and the user. */
-void cfx_graph__tell_(cfx_event event, cfx_node *n, cfx_node *with,
-                      const char *name, cfx_node *user);
+void cfx_graph__call_hooks(cfx_event event, cfx_node *n, cfx_node *with,
+                           const char *name, cfx_node *user);
 CFX_INLINE void cfx_graph__tell(cfx_event event, cfx_node *n)
 {
     if (CFX_UNLIKELY(n->graph->hooks != NULL))
-        cfx_graph__tell_(event, n, NULL, NULL, NULL);
+        cfx_graph__call_hooks(event, n, NULL, NULL, NULL);
 }
 CFX_INLINE void cfx_graph__tell_replaced(cfx_node *old, cfx_node *with,
                                          cfx_node *user)
 {
     if (CFX_UNLIKELY(old->graph->hooks != NULL))
-        cfx_graph__tell_(CFX_REPLACED, old, with, with->name, user);
+        cfx_graph__call_hooks(CFX_REPLACED, old, with, with->name, user);
 }
 void cfx_graph__free_hooks(cfx_graph *g);
 
 /* ---- effects.c ---- */
 
 /* What a graph does has changed: forget what was found. */
-void cfx_graph__forget_effects_(cfx_graph *g);
+void cfx_graph__effects_changed(cfx_graph *g);
 CFX_INLINE void cfx_graph__forget_effects(cfx_graph *g)
 {
     if (g->owner)
-        cfx_graph__forget_effects_(g);
+        cfx_graph__effects_changed(g);
 }
 
 /* ---- node.c ---- */

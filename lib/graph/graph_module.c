@@ -6,9 +6,10 @@
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 
-cfx_status cfx_graph_module_new_take(cfx_module **out, cfx_context *ctx,
-                                     cfx_module *root, cfx_graph *graph,
-                                     const char *class_name, cfx_error *err)
+cfx_status cfx_graph_module_new_take_both(cfx_module **out, cfx_context *ctx,
+                                          cfx_module *root, cfx_graph *graph,
+                                          const char *class_name,
+                                          cfx_error *err)
 {
     *out = NULL;
     cfx_status st = CFX_OK;

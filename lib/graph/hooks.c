@@ -69,8 +69,8 @@ void cfx_graph__free_hooks(cfx_graph *g)
                            sizeof((hooks_)->member) &&                        \
      (hooks_)->member)
 
-void cfx_graph__tell_(cfx_event event, cfx_node *n, cfx_node *with,
-                      const char *name, cfx_node *user)
+void cfx_graph__call_hooks(cfx_event event, cfx_node *n, cfx_node *with,
+                           const char *name, cfx_node *user)
 {
     cfx_graph *g = n->graph;
     g->calling++;

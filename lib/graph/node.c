@@ -285,7 +285,7 @@ static void take_name(cfx_node *n, const char *name)
     *cfx_names_user(name) = n;
     if (n->graph->hooks)
         for (const cfx_use *u = n->first_user; u; u = u->next)
-            cfx_graph__tell_(CFX_REPLACED, n, NULL, name, u->user);
+            cfx_graph__call_hooks(CFX_REPLACED, n, NULL, name, u->user);
     n->name = name;
 }
 

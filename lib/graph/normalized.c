@@ -15,8 +15,9 @@ static cfx_status find_signature(const cfx_node *n, const cfx_schema **out,
     cfx_status st = cfx_target__find(&t, n->graph->ctx, n->target.u.str->text,
                                      n->op == CFX_CALL_METHOD, NULL);
     if (!st)
-        st = cfx_bind(&b, n->graph->ctx, t, n->args, n->nargs, n->kwargs,
-                      n->nkwargs, NULL);
+        st = cfx_bind(&b, n->graph->ctx, t,
+                      (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs},
+                      NULL);
     if (!st)
         *out = b.target->variant;
     cfx_bound_release(&b);
@@ -87,8 +88,9 @@ cfx_status cfx_node_normalized_arguments(const cfx_node *n, bool only_kwargs,
     cfx_status st = signature_of(n, &s, err);
     if (st || !s)
         return st;
-    st = cfx_bind_schema(&b, n->graph->ctx, s, n->args, n->nargs, n->kwargs,
-                         n->nkwargs, NULL);
+    st = cfx_bind_schema(&b, n->graph->ctx, s,
+                         (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs},
+                         NULL);
     int npositional = s->nparams;
     if (npositional > (int)n->nargs)
         npositional = (int)n->nargs;

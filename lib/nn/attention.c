@@ -21,8 +21,8 @@ static cfx_status add_out_proj(cfx_module *self, cfx_value embed,
     cfx_status st = cfx_module_type__find(&linear, ctx, "Linear", err);
     if (!st)
         st = cfx_module_new(&out, ctx, linear,
-                            "NonDynamicallyQuantizableLinear", args, 3, NULL,
-                            0, err);
+                            "NonDynamicallyQuantizableLinear",
+                            cfx_args_of(args, 3), err);
     return st ? st : cfx_module_add_take(self, "out_proj", out, err);
 }
 

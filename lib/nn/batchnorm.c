@@ -36,7 +36,8 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x)
     bool running = cfx_attr_bool(self, "track_running_stats");
     bool training = cfx_module_training(self) || !running;
     cfx_value momentum = cfx_attr(self, "momentum");
-    if (cfx_scope_failed(s) || (training && !check_values(s, cfx_known(s, x))))
+    if (cfx_scope_failed(s) || (training && !check_values(s, cfx_meta_of(s,
+                                                                         x))))
         return cfx_none();
     if (running && training)
         momentum = count_batch(s, self);
@@ -54,7 +55,7 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x)
 /* Batches of one dimension may lack it. */
 static void check_rank(cfx_scope *s, cfx_value v, int space)
 {
-    const cfx_tensor *x = cfx_known(s, v);
+    const cfx_tensor *x = cfx_meta_of(s, v);
     if (x && x->rank != space + 2 && (space > 1 || x->rank != 2))
         cfx_scope_fail(s, CFX_ESHAPE, "expected %s%dD input (got %dD input)",
                        space > 1 ? "" : "2D or ", space + 2, x->rank);
@@ -86,7 +87,7 @@ BATCH_NORM(BatchNorm3d, check_rank(s, in[0], 3))
 /* Any batch will do. Training shares the statistics of several GPUs. */
 static void check_sync(cfx_scope *s, const cfx_module *self, cfx_value v)
 {
-    const cfx_tensor *x = cfx_known(s, v);
+    const cfx_tensor *x = cfx_meta_of(s, v);
     if (x && x->rank < 2)
         cfx_scope_fail(s, CFX_ESHAPE, "expected at least 2D input (got %dD "
                        "input)", x->rank);

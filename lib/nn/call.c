@@ -50,8 +50,8 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
     return s->error.code;
 }
 
-cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
-                               const cfx_spelling *c, cfx_value *out)
+cfx_status cfx_module__forward_spelled(cfx_scope *s, cfx_module *m,
+                                       const cfx_spelling *c, cfx_value *out)
 {
     cfx_bound b = {0};
     *out = cfx_none();
@@ -59,33 +59,30 @@ cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
         return s->hook.call_graph(s, m, NULL, c, NULL, out);
     if (!m->type->forward)
         return unrunnable(s, m);
-    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, c->args, c->nargs,
-                                    c->kwargs, c->nkwargs, &s->error);
+    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward,
+        (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, &s->error);
     if (!st)
         st = cfx_module_forward(s, m, b.in, out);
     cfx_bound_release(&b);
     return st;
 }
 
-cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
-                           const cfx_value *args, size_t nargs,
-                           const cfx_value *kwargs, size_t nkwargs,
-                           cfx_value *out)
+cfx_status cfx_scope_call_module(cfx_scope *s, cfx_module *m, const char *path,
+                                 cfx_args a, cfx_value *out)
 {
     cfx_bound b;
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
-    const cfx_spelling c = {.args = args, .nargs = nargs, .kwargs = kwargs,
-                            .nkwargs = nkwargs};
+    const cfx_spelling c = {.args = a.args, .nargs = a.nargs, 
+                            .kwargs = a.kwargs, .nkwargs = a.nkwargs};
     if (cfx_scope__records(s))
         return s->hook.spelled_module(s, m, path, &c, out);
     if (m->graph)
         return s->hook.call_graph(s, m, path, &c, NULL, out);
     if (!m->type->forward)
         return unrunnable(s, m);
-    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, args, nargs,
-                                    kwargs, nkwargs, &s->error);
+    cfx_status st = cfx_bind_schema(&b, s->ctx, m->forward, a, &s->error);
     if (!st)
         st = s->hook.call_module(s, m, path, b.in, out);
     cfx_bound_release(&b);
@@ -93,9 +90,7 @@ cfx_status cfx_module_call(cfx_scope *s, cfx_module *m, const char *path,
 }
 
 cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
-                               const char *name, const cfx_value *args,
-                               size_t nargs, const cfx_value *kwargs,
-                               size_t nkwargs)
+                               const char *name, cfx_args a)
 {
     cfx_value out;
     if (cfx_scope_failed(s))
@@ -104,15 +99,15 @@ cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME, "%s has no module '%s'",
                               self->class_name, name);
-    if (cfx_module_call(s, m, name, args, nargs, kwargs, nkwargs, &out))
+    if (cfx_scope_call_module(s, m, name, a, &out))
         return cfx_none();
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }
 
 cfx_value cfx_call_module(cfx_scope *s, cfx_module *self, const char *name,
                           cfx_value x)
 {
-    return cfx_call_module_with(s, self, name, &x, 1, NULL, 0);
+    return cfx_call_module_with(s, self, name, CFX_ARGS(x));
 }
 
 static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
@@ -124,10 +119,11 @@ static cfx_value computed(cfx_scope *s, cfx_module *m, const char *name)
     cfx_buf_puts(&path, "parametrizations.");
     cfx_buf_puts(&path, name);
     cfx_status st = path.failed ? cfx_no_memory(&s->error)
-                                : cfx_module_call(s, list, cfx_buf_str(&path),
-                                                  NULL, 0, NULL, 0, &out);
+                                : cfx_scope_call_module(s, list,
+                                                        cfx_buf_str(&path),
+                                                        CFX_NO_ARGS, &out);
     cfx_buf_release(&path);
-    return st ? cfx_none() : cfx_own(s, out);
+    return st ? cfx_none() : cfx_scope_take(s, out);
 }
 
 cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
@@ -142,8 +138,8 @@ cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name)
 
 /* ---- Hooks of the base class of scopes ---- */
 
-cfx_status cfx_module__call(cfx_scope *s, cfx_module *m, const char *path,
-                            const cfx_value *in, cfx_value *out)
+cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
+                                 const cfx_value *in, cfx_value *out)
 {
     (void)path;
     return cfx_module_forward(s, m, in, out);

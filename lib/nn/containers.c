@@ -14,7 +14,7 @@ static cfx_value Sequential_forward(cfx_scope *s, cfx_module *self,
         cfx_module *m = cfx_module_child_at(self, i);
         cfx_value y = cfx_call_module(s, self, cfx_module_name(m), x);
         if (i)
-            cfx_drop(s, &x);
+            cfx_scope_drop(s, &x);
         x = y;
     }
     return x;

@@ -39,8 +39,8 @@ static cfx_value Embedding_forward(cfx_scope *s, cfx_module *self,
         return cfx_embedding(s, P("weight"), in[0]);
     cfx_value args[] = {in[0], P("weight"), cfx_none(), A("max_norm"),
                         A("norm_type")};
-    return cfx_call_function(s, "torch.nn.functional.embedding", args, 5, NULL,
-                             0);
+    return cfx_call_function(s, "torch.nn.functional.embedding",
+                             cfx_args_of(args, 5));
 }
 
 const cfx_module_type cfx_module__Embedding = {
@@ -77,8 +77,8 @@ static cfx_value EmbeddingBag_forward(cfx_scope *s, cfx_module *self,
         cfx_str(s, "max_norm"), A("max_norm"),
         cfx_str(s, "norm_type"), A("norm_type"),
     };
-    return cfx_call_function(s, "torch.nn.functional.embedding_bag", args, 3,
-                             kwargs, cfx_value_is_none(A("max_norm")) ? 4 : 6);
+    return cfx_call_function(s, "torch.nn.functional.embedding_bag",
+        (cfx_args){args, 3, kwargs, cfx_value_is_none(A("max_norm")) ? 4 : 6});
 }
 
 const cfx_module_type cfx_module__EmbeddingBag = {

@@ -32,8 +32,9 @@ static cfx_value call(cfx_scope *s, cfx_module *self, const char *function,
                                 : cfx_attr(self, arg);
     }
     snprintf(name, sizeof(name), "torch.nn.functional.%s", function);
-    return cfx_call_function(s, name, in, (size_t)self->forward->nparams,
-                             kwargs, (size_t)schema->nparams);
+    return cfx_call_function(s, name,
+        (cfx_args){in, (size_t)self->forward->nparams, kwargs,
+                   (size_t)schema->nparams});
 }
 
 #define LOSS(type, function, inputs, args, aliases_, doc_)                    \

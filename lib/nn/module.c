@@ -110,9 +110,7 @@ cfx_status cfx_module_new_container(cfx_module **out, cfx_context *ctx,
 
 cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
                           const cfx_module_type *type, const char *class_name,
-                          const cfx_value *args, size_t nargs,
-                          const cfx_value *kwargs, size_t nkwargs,
-                          cfx_error *err)
+                          cfx_args a, cfx_error *err)
 {
     const cfx_schema *schema, *forward;
     cfx_module *m = NULL;
@@ -124,8 +122,7 @@ cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
     if (!st) {
         m->schema = schema;
         m->forward = forward;
-        st = cfx_bind_schema(&m->attrs, ctx, schema, args, nargs, kwargs,
-                             nkwargs, err);
+        st = cfx_bind_schema(&m->attrs, ctx, schema, a, err);
     }
     for (int k = 0; !st && k < schema->nparams; k++)
         m->attrs.in[k] = cfx_value_ref(m->attrs.in[k]);

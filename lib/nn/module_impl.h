@@ -69,12 +69,12 @@ bool cfx_module_type__is_builtin(const cfx_module_type *type);
 
 /* Bind the arguments of a call as it is written, and run the forward, or the
  * graph, in a frame of its own. *out is a new reference. */
-cfx_status cfx_module__forward(cfx_scope *s, cfx_module *m,
-                               const cfx_spelling *c, cfx_value *out);
+cfx_status cfx_module__forward_spelled(cfx_scope *s, cfx_module *m,
+                                       const cfx_spelling *c, cfx_value *out);
 
 /* The call_module and get_attr of cfx_scope_base. */
-cfx_status cfx_module__call(cfx_scope *s, cfx_module *m, const char *path,
-                            const cfx_value *in, cfx_value *out);
+cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
+                                 const cfx_value *in, cfx_value *out);
 cfx_status cfx_module__get_attr(cfx_scope *s, cfx_module *m, const char *name,
                                 cfx_value *out);
 

@@ -107,8 +107,8 @@ static cfx_value list_forward(cfx_scope *s, cfx_module *self,
     for (int i = 0; i < n; i++)
         v[i] = cfx_param_of(s, self, n == 2 ? names[i] : "original");
     for (size_t i = 0; i < self->nchildren; i++) {
-        v[0] = cfx_call_module_with(s, self, self->child[i]->name, v,
-                                    i ? 1 : (size_t)n, NULL, 0);
+        v[0] = cfx_call_module_with(s, self, self->child[i]->name,
+                                    cfx_args_of(v, i ? 1 : (size_t)n));
     }
     return v[0];
 }
@@ -126,7 +126,7 @@ const cfx_module_type cfx_module__ParametrizationList = {
 static cfx_value WeightNorm_forward(cfx_scope *s, cfx_module *self,
                                     const cfx_value *in)
 {
-    const cfx_tensor *g = cfx_known(s, in[0]), *v = cfx_known(s, in[1]);
+    const cfx_tensor *g = cfx_meta_of(s, in[0]), *v = cfx_meta_of(s, in[1]);
     int64_t dim = g && g->rank ? 0 : -1;
     if (!g || !v)
         return cfx_scope_fail(s, CFX_EUNSUPPORTED, "_WeightNorm needs the "

@@ -61,7 +61,7 @@ static cfx_value recompute(cfx_scope *s, const cfx_module *self, cfx_value x)
 {
     static const char name[] = "recompute_scale_factor";
     return cfx_attr_is_undecided(self, name) && !cfx_scope__records(s) &&
-                   fits(self, cfx_known(s, x))
+                   fits(self, cfx_meta_of(s, x))
                ? A(name) : cfx_attr_of(s, self, name);
 }
 

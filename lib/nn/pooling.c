@@ -100,7 +100,7 @@ static bool fills(cfx_scope *s, const cfx_module *self, int i, cfx_dim extent)
 static cfx_value ceil_mode(cfx_scope *s, const cfx_module *self, cfx_value in,
                            int spatial)
 {
-    const cfx_tensor *x = cfx_known(s, in);
+    const cfx_tensor *x = cfx_meta_of(s, in);
     /* A recorded graph is for other shapes too. */
     bool same = x && x->rank >= spatial && !cfx_scope__records(s);
     if (!cfx_attr_is_undecided(self, "ceil_mode") || s->any_arguments)

@@ -118,7 +118,7 @@ static cfx_value zeros(cfx_scope *s, cfx_module *self, cfx_value x,
     shape[1 + batched] = cfx_value_of_dim(width);
     cfx_value args[] = {
         x, cfx_list_of(s, CFX_TUPLE, (size_t)2 + batched, shape)};
-    return cfx_call_method(s, "new_zeros", args, 2, NULL, 0);
+    return cfx_call_method(s, "new_zeros", cfx_args_of(args, 2));
 }
 
 /* What follows the weights in the operators' arguments. */

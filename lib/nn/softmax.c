@@ -11,7 +11,7 @@ static cfx_value along(cfx_scope *s, cfx_module *self, const char *function,
                        cfx_value x)
 {
     cfx_value args[] = {x, A("dim")};
-    return cfx_call_function(s, function, args, 2, NULL, 0);
+    return cfx_call_function(s, function, cfx_args_of(args, 2));
 }
 
 #define SOFTMAX(name, call, doc_)                                           \
@@ -39,7 +39,7 @@ SOFTMAX(Softmin,
 static cfx_value Softmax2d_forward(cfx_scope *s, cfx_module *self,
                                    const cfx_value *in)
 {
-    const cfx_tensor *x = cfx_known(s, in[0]);
+    const cfx_tensor *x = cfx_meta_of(s, in[0]);
     (void)self;
     if (x && x->rank != 3 && x->rank != 4)
         return cfx_scope_fail(s, CFX_ESHAPE, "Softmax2d: expected input to be "

@@ -23,7 +23,7 @@ static cfx_status add(cfx_module *self, const char *name, const char *class_,
     cfx_context *ctx = cfx_module_context(self);
     cfx_status st = cfx_module_type__find(&type, ctx, class_, err);
     if (!st)
-        st = cfx_module_new(&m, ctx, type, NULL, args, n, NULL, 0, err);
+        st = cfx_module_new(&m, ctx, type, NULL, cfx_args_of(args, n), err);
     return st ? st : cfx_module_add_take(self, name, m, err);
 }
 
@@ -67,8 +67,8 @@ static cfx_value attend(cfx_scope *s, cfx_module *self, cfx_value x,
         cfx_str(s, "need_weights"), cfx_bool(false),
         cfx_str(s, "is_causal"), in[CAUSAL],
     };
-    cfx_value both = cfx_call_module_with(s, self, "self_attn", args, 3,
-                                          kwargs, 4);
+    cfx_value both = cfx_call_module_with(s, self, "self_attn",
+                                          (cfx_args){args, 3, kwargs, 4});
     return cfx_call_module(s, self, "dropout1", cfx_nth(s, both, 0));
 }
 
@@ -84,7 +84,7 @@ static cfx_value feed_forward(cfx_scope *s, cfx_module *self, cfx_value x)
     cfx_value a = own    ? cfx_call_module(s, self, "activation", h)
                   : relu ? cfx_relu(s, h)
                          : cfx_gelu(s, h);
-    cfx_drop(s, &h); /* the widest there is */
+    cfx_scope_drop(s, &h); /* the widest there is */
     a = cfx_call_module(s, self, "dropout", a);
     a = cfx_call_module(s, self, "linear2", a);
     return cfx_call_module(s, self, "dropout2", a);
@@ -119,7 +119,7 @@ static cfx_value Layer_forward(cfx_scope *s, cfx_module *self,
     bool norm_first = cfx_attr_bool(self, "norm_first");
     cfx_value h = with_attention(s, self, in[SRC], in, norm_first);
     cfx_value y = with_feed_forward(s, self, h, norm_first);
-    cfx_drop(s, &h);
+    cfx_scope_drop(s, &h);
     return y;
 }
 
@@ -159,9 +159,9 @@ static cfx_value Encoder_forward(cfx_scope *s, cfx_module *self,
         cfx_module *layer = cfx_module_child_at(layers, i);
         cfx_value args[] = {x, in[MASK], in[PADDING_MASK], cfx_bool(causal)};
         cfx_value y = cfx_call_module_with(s, layers, cfx_module_name(layer),
-                                           args, 4, NULL, 0);
+                                           cfx_args_of(args, 4));
         if (i)
-            cfx_drop(s, &x);
+            cfx_scope_drop(s, &x);
         x = y;
     }
     return cfx_module_child(self, "norm") ? cfx_call_module(s, self, "norm", x)

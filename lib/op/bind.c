@@ -326,8 +326,7 @@ static cfx_status fail_as_called(const cfx_target *t, const cfx_error *e,
 }
 
 cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
-                    const cfx_value *args, size_t nargs,
-                    const cfx_value *kwargs, size_t nkwargs, cfx_error *err)
+                    cfx_args a, cfx_error *err)
 {
     /* Not {0}: to clear the texts takes longer than most bindings. */
     cfx_error first, e, *said = err ? &e : NULL;
@@ -336,13 +335,13 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
     first.text[0] = '\0';
     for (const cfx_target *t = chain; t; t = t->next) {
         bool inplace = t->inplace;
-        if (t != chain && cfx_target__misses_out(t, kwargs, nkwargs))
+        if (t != chain && cfx_target__misses_out(t, a.kwargs, a.nkwargs))
             continue;
         e.code = CFX_OK;
         e.text[0] = '\0';
         bound_init(b, ctx);
-        cfx_status st = bind_one(b, t->variant, args, nargs, kwargs, nkwargs,
-                                 said);
+        cfx_status st = bind_one(b, t->variant, a.args, a.nargs, a.kwargs,
+                                 a.nkwargs, said);
         if (!st)
             st = lower_variant(b, t, &inplace, said);
         if (!st) {
@@ -397,12 +396,12 @@ bool cfx_bind__ordered(cfx_bound *b, cfx_context *ctx, const cfx_schema *s,
 }
 
 cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,
-                           const cfx_schema *schema, const cfx_value *args,
-                           size_t nargs, const cfx_value *kwargs,
-                           size_t nkwargs, cfx_error *err)
+                           const cfx_schema *schema, cfx_args a,
+                           cfx_error *err)
 {
     bound_init(b, ctx);
-    cfx_status st = bind_one(b, schema, args, nargs, kwargs, nkwargs, err);
+    cfx_status st = bind_one(b, schema, a.args, a.nargs, a.kwargs, a.nkwargs,
+                             err);
     if (st)
         cfx_bound_release(b);
     return st;

@@ -106,8 +106,8 @@ cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k, int rank,
     const cfx_tensor *base = cfx_call_tensor(call, k);
     if (!call->meta || cfx_tensor_is_meta(base) ||
         all_known(rank, shape, stride, offset))
-        return cfx_tensor__view(out, call->ctx, base, rank, shape, stride,
-                                offset, call->err);
+        return cfx_tensor__view_in(out, call->ctx, base, rank, shape, stride,
+                                   offset, call->err);
     cfx_status st = cfx_tensor_meta(out, call->ctx, (cfx_dtype)base->dtype,
                                     rank, shape, stride, call->err);
     if (!st) {
@@ -684,7 +684,7 @@ static cfx_status infer(cfx_call *call)
 
 /* infer, then what somebody wants to know of it, and that a call that writes
  * gives what it has written to. */
-static cfx_status look_at(cfx_call *call, cfx_call_look *look, void *user)
+static cfx_status look_at(cfx_call *call, cfx_outs_visitor *look, void *user)
 {
     cfx_status st = infer(call);
     bool writes = call->inplace || call->into;
@@ -697,8 +697,8 @@ static cfx_status look_at(cfx_call *call, cfx_call_look *look, void *user)
     return st;
 }
 
-static cfx_status look(cfx_call *call, cfx_call_look *at, void *user,
-                       cfx_value *out)
+static cfx_status visit_outs(cfx_call *call, cfx_outs_visitor *at, void *user,
+                             cfx_value *out)
 {
     cfx_out_taken taken;
     cfx_status st = cfx_call__find_device(call);
@@ -713,28 +713,28 @@ static cfx_status look(cfx_call *call, cfx_call_look *at, void *user,
     return finish(call, st, out);
 }
 
-cfx_status cfx_call__look(cfx_call *call, cfx_call_look *at, void *user,
-                          cfx_value *out)
+cfx_status cfx_call__visit_outs(cfx_call *call, cfx_outs_visitor *at,
+                                void *user, cfx_value *out)
 {
     state_room room;
     call->meta = true;
     cfx_status st = take_state(call, &room);
     if (!st)
-        st = look(call, at, user, out);
+        st = visit_outs(call, at, user, out);
     drop_state(call, &room);
     return st;
 }
 
 cfx_status cfx_call_meta(cfx_call *call, cfx_value *out)
 {
-    return cfx_call__look(call, NULL, NULL, out);
+    return cfx_call__visit_outs(call, NULL, NULL, out);
 }
 
 cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost, cfx_value *out)
 {
     cfx_dim zero = cfx_dim_int(0);
     *cost = (cfx_cost){zero, zero, zero, CFX_DIM_BAD, CFX_DIM_BAD, NULL};
-    return cfx_call__look(call, find_cost, cost, out);
+    return cfx_call__visit_outs(call, find_cost, cost, out);
 }
 
 static cfx_status run_call(cfx_call *call)

@@ -21,9 +21,8 @@ void cfx_composite_cost(const cfx_call *call, cfx_cost *cost,
 cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build);
 
 /* Call a function by its full name, with positional arguments. */
-#define CFX_CALL(s, name, ...)                                    \
-    cfx_call_function((s), (name), (cfx_value[]){__VA_ARGS__},    \
-                      CFX_COUNT_(__VA_ARGS__), NULL, 0)
+#define CFX_CALL(s, name, ...) \
+    cfx_call_function((s), (name), CFX_ARGS(__VA_ARGS__))
 
 /* The rules of an operator whose computation is NAME_build. */
 #define CFX_COMPOSITE(name)                                              \

@@ -89,7 +89,7 @@ static cfx_value isreal_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value key[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(CFX_BOOL)};
     return cfx_call_function(s, "torch.ones_like",
-                             (cfx_value[]){IN(SELF)}, 1, key, 1);
+                             (cfx_args){(cfx_value[]){IN(SELF)}, 1, key, 1});
 }
 
 /* ---- Two arguments ---- */

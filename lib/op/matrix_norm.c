@@ -18,7 +18,8 @@ static cfx_value vector_norm(cfx_scope *s, const cfx_call *call, cfx_value ord,
     cfx_value keys[] = {cfx_str(s, "dtype"), cfx_call_value(call, DTYPE)};
     cfx_value args[] = {cfx_call_value(call, SELF), ord, dim,
                         cfx_call_value(call, KEEPDIM)};
-    return cfx_call_function(s, "torch.linalg.vector_norm", args, 4, keys, 1);
+    return cfx_call_function(s, "torch.linalg.vector_norm",
+                             (cfx_args){args, 4, keys, 1});
 }
 
 /* The greatest or least of the sums of absolute values along the other axis:
@@ -47,7 +48,7 @@ static cfx_value of_singular_values(cfx_scope *s, const cfx_call *call,
         x = CFX_CALL(s, "Tensor.to", x, cfx_call_value(call, DTYPE));
     x = CFX_CALL(s, "torch.movedim", x, from, ends);
     x = CFX_CALL(s, "torch.linalg.svdvals", x);
-    const cfx_tensor *values = cfx_known(s, x);
+    const cfx_tensor *values = cfx_meta_of(s, x);
     bool none = values && cfx_dim_is(values->shape[values->rank - 1], 0);
     x = CFX_CALL(s, p == 0 || (p > 0 && none) ? "torch.sum"
                     : p > 0 ? "torch.amax" : "torch.amin",

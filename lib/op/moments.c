@@ -27,8 +27,9 @@ static cfx_value spread_and_mean(cfx_scope *s, const cfx_call *call,
         cfx_str(s, "keepdim"), IN(KEEPDIM),
         cfx_str(s, "correction"), IN(CORRECTION),
     };
-    cfx_value v = cfx_call_function(s, spread, args, 2, named, 2);
-    return pair(s, v, cfx_call_function(s, "torch.mean", args, 2, named, 1));
+    cfx_value v = cfx_call_function(s, spread, (cfx_args){args, 2, named, 2});
+    return pair(s, v, cfx_call_function(s, "torch.mean",
+                                        (cfx_args){args, 2, named, 1}));
 }
 
 static cfx_value var_mean_build(cfx_scope *s, const cfx_call *call)
@@ -126,8 +127,7 @@ static cfx_value nansum_build(cfx_scope *s, const cfx_call *call)
         x = CFX_CALL(s, "torch.masked_fill", x, CFX_CALL(s, "torch.isnan", x),
                      cfx_int(0));
     return cfx_call_function(s, "torch.sum",
-                             (cfx_value[]){x, IN(DIM), IN(KEEPDIM)}, 3, dtype,
-                             1);
+        (cfx_args){(cfx_value[]){x, IN(DIM), IN(KEEPDIM)}, 3, dtype, 1});
 }
 
 static cfx_value nanmean_build(cfx_scope *s, const cfx_call *call)
@@ -217,8 +217,8 @@ static cfx_value softmin_build(cfx_scope *s, const cfx_call *call)
 {
     cfx_value x = CFX_CALL(s, "torch.neg", IN(SELF));
     cfx_value dtype[] = {cfx_str(s, "dtype"), IN(DTYPE)};
-    return cfx_call_function(s, "torch.softmax", (cfx_value[]){x, IN(DIM)}, 2,
-                             dtype, 1);
+    return cfx_call_function(s, "torch.softmax",
+        (cfx_args){(cfx_value[]){x, IN(DIM)}, 2, dtype, 1});
 }
 
 CFX_COMPOSITE(softmin)

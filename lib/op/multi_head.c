@@ -97,7 +97,7 @@ static cfx_value add_zero(cfx_scope *s, const cfx_multi_head *m, cfx_value x)
 /* A mask as numbers to be added: bool masks forbid where they are true. */
 static cfx_value additive(cfx_scope *s, cfx_value mask, cfx_value like)
 {
-    const cfx_tensor *known = is_none(mask) ? NULL : cfx_known(s, mask);
+    const cfx_tensor *known = is_none(mask) ? NULL : cfx_meta_of(s, mask);
     if (!known || known->dtype != CFX_BOOL)
         return mask;
     cfx_value zero = CFX_CALL(s, "torch.zeros_like", mask);
@@ -354,7 +354,7 @@ static cfx_value native_build(cfx_scope *s, const cfx_call *call)
     cfx_value out = CFX_CALL(s, "torch.transpose", cfx_nth(s, y, 0), zero, one);
     cfx_value rows[] = {cfx_str(s, "memory_format"),
                         cfx_value_of_format(CFX_CONTIGUOUS_FORMAT)};
-    out = cfx_call_function(s, "torch.clone", &out, 1, rows, 1);
+    out = cfx_call_function(s, "torch.clone", (cfx_args){&out, 1, rows, 1});
     return cfx_tuple(s, out, cfx_nth(s, y, 1));
 }
 

@@ -104,9 +104,9 @@ cfx_status cfx_call__out_rows(cfx_call *call, cfx_dtype dtype,
 
 /* As cfx_call_meta; `look` sees the results as infer left them, before they are
  * wrapped, or given up for the argument that they are written to. */
-typedef cfx_status cfx_call_look(cfx_call *call, void *user);
-cfx_status cfx_call__look(cfx_call *call, cfx_call_look *look, void *user,
-                          cfx_value *out);
+typedef cfx_status cfx_outs_visitor(cfx_call *call, void *user);
+cfx_status cfx_call__visit_outs(cfx_call *call, cfx_outs_visitor *look,
+                                void *user, cfx_value *out);
 
 /* Is the result of a call, after infer, computed straight into the tensor that
  * it is written to? */

@@ -42,7 +42,7 @@ static cfx_value outer_build(cfx_scope *s, const cfx_call *call)
 static cfx_value add_scaled(cfx_scope *s, cfx_value self, cfx_value beta,
                             cfx_value alpha, cfx_value product)
 {
-    const cfx_tensor *p = cfx_known(s, product);
+    const cfx_tensor *p = cfx_meta_of(s, product);
     if (cfx_scope_failed(s))
         return cfx_none();
     if (cfx_value_number(alpha) != 1)
@@ -98,7 +98,7 @@ static cfx_value addbmm_build(cfx_scope *s, const cfx_call *call)
     cfx_value each = CFX_CALL(s, "torch.bmm", IN(1), IN(2));
     cfx_value args[] = {each, cfx_tuple(s, cfx_int(0))};
     cfx_value dtype[] = {cfx_str(s, "dtype"), cfx_value_of_dtype(type)};
-    each = cfx_call_function(s, "torch.sum", args, 2, dtype, 1);
+    each = cfx_call_function(s, "torch.sum", (cfx_args){args, 2, dtype, 1});
     return add_scaled(s, IN(0), factor(s, call, 3, type),
                       factor(s, call, 4, type), each);
 }

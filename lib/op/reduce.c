@@ -398,7 +398,8 @@ static cfx_value matrix_norm_build(cfx_scope *s, const cfx_call *call)
         axis[i] = cfx_int(i);
     if (!cfx_call_has(call, DIM))
         args[2] = cfx_list_of(s, CFX_TUPLE, (size_t)rank, axis);
-    return cfx_call_function(s, "torch.linalg.matrix_norm", args, 4, dtype, 1);
+    return cfx_call_function(s, "torch.linalg.matrix_norm",
+                             (cfx_args){args, 4, dtype, 1});
 }
 
 static cfx_status any_norm_infer(cfx_call *call)

@@ -170,7 +170,7 @@ static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
                               "size");
     if (mean.kind == CFX_TENSOR && std.kind == CFX_TENSOR)
         like = cfx_nth(s, CFX_CALL(s, "torch.broadcast_tensors", mean, std), 0);
-    const cfx_tensor *t = cfx_known(s, like);
+    const cfx_tensor *t = cfx_meta_of(s, like);
     if (!t)
         return cfx_none();
     if (std.kind != CFX_TENSOR && !(cfx_value_number(std) >= 0) &&
@@ -182,7 +182,8 @@ static cfx_value normals_build(cfx_scope *s, const cfx_call *call)
     cfx_value size = cfx_list_of(s, CFX_TUPLE, (size_t)t->rank, extents);
     cfx_value keys[] = {cfx_str(s, "dtype"),
                         cfx_value_of_dtype((cfx_dtype)t->dtype)};
-    cfx_value y = cfx_call_function(s, "torch.randn", &size, 1, keys, 1);
+    cfx_value y = cfx_call_function(s, "torch.randn",
+                                    (cfx_args){&size, 1, keys, 1});
     y = CFX_CALL(s, "Tensor.mul_", y, std);
     return CFX_CALL(s, "Tensor.add_", y, mean);
 }

@@ -163,7 +163,7 @@ static cfx_value push(cfx_scope *s, cfx_value v)
     return v;
 }
 
-cfx_value cfx_own(cfx_scope *s, cfx_value v)
+cfx_value cfx_scope_take(cfx_scope *s, cfx_value v)
 {
     return is_counted(v) ? push(s, v) : v;
 }
@@ -186,10 +186,10 @@ cfx_value cfx_scope_leave(cfx_scope *s, size_t frame, cfx_value result)
     }
     result = cfx_value_ref(result);
     give_back(s, frame);
-    return cfx_own(s, result);
+    return cfx_scope_take(s, result);
 }
 
-void cfx_drop(cfx_scope *s, cfx_value *v)
+void cfx_scope_drop(cfx_scope *s, cfx_value *v)
 {
     for (size_t i = s->nvalues;
          is_counted(*v) && i-- > 0 && s->values[i].kind != CFX_ABSENT;)
@@ -358,8 +358,8 @@ static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
                 with.v[a->place[i]] = set >> i & 1 ? a->number[i]
                                                    : a->v[a->place[i]];
             ignored.code = CFX_OK;
-            cfx_status st = cfx_bind(b, s->ctx, target, with.v, nargs,
-                                     with.v + nargs, nkwargs, &ignored);
+            cfx_status st = cfx_bind(b, s->ctx, target,
+                (cfx_args){with.v, nargs, with.v + nargs, nkwargs}, &ignored);
             if (!st && cfx_bound__mismatch(b->target->schema, b->in) < 0)
                 return true;
             if (!st)
@@ -399,34 +399,30 @@ bool cfx_scope__call_with_numbers(cfx_scope *s, const cfx_target *target,
     return true;
 }
 
-static cfx_status spell_target(cfx_scope *s, const cfx_target *t,
-                               const cfx_value *args, size_t nargs,
-                               const cfx_value *kwargs, size_t nkwargs,
+static cfx_status spell_target(cfx_scope *s, const cfx_target *t, cfx_args a,
                                cfx_value *out)
 {
-    cfx_spelling c = {t->name, t->method, t, args, kwargs, nargs, nkwargs};
+    cfx_spelling c = {t->name, t->method, t, a.args, a.kwargs, a.nargs,
+                      a.nkwargs};
     c.name += t->method ? strlen("Tensor.") : 0;
     return s->hook.spelled(s, &c, out);
 }
 
 cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
-                                 const cfx_value *args, size_t nargs,
-                                 const cfx_value *kwargs, size_t nkwargs,
-                                 cfx_value *out)
+                                 cfx_args a, cfx_value *out)
 {
     cfx_bound b = {0};
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
     if (cfx_scope__records(s))
-        return spell_target(s, target, args, nargs, kwargs, nkwargs, out);
+        return spell_target(s, target, a, out);
     cfx_error e;
     e.code = CFX_OK;
-    cfx_status st = cfx_bind(&b, s->ctx, target, args, nargs, kwargs, nkwargs,
-                             &e);
+    cfx_status st = cfx_bind(&b, s->ctx, target, a, &e);
     if (st == CFX_EINVAL &&
-        cfx_scope__call_with_numbers(s, target, args, nargs, kwargs, nkwargs,
-                                     out, &st))
+        cfx_scope__call_with_numbers(s, target, a.args, a.nargs, a.kwargs,
+                                     a.nkwargs, out, &st))
         return st;
     if (st)
         return cfx_fail_from(&s->error, &e);
@@ -438,8 +434,7 @@ cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
 }
 
 static cfx_value call_named(cfx_scope *s, const char *name, bool method,
-                            const cfx_value *args, size_t nargs,
-                            const cfx_value *kwargs, size_t nkwargs)
+                            cfx_args a)
 {
     cfx_value out;
     const cfx_target *t;
@@ -450,26 +445,22 @@ static cfx_value call_named(cfx_scope *s, const char *name, bool method,
     if (cfx_scope_failed(s) ||
         cfx_target__find(&t, s->ctx, name, method, &s->error))
         return cfx_none();
-    cfx_spelling c = {name, method, t, args, kwargs, nargs, nkwargs};
+    cfx_spelling c = {name, method, t, a.args, a.kwargs, a.nargs,
+                      a.nkwargs};
     cfx_status st = cfx_scope__records(s)
                         ? s->hook.spelled(s, &c, &out)
-                        : cfx_scope_call_target(s, t, args, nargs, kwargs,
-                                                nkwargs, &out);
-    return st ? cfx_none() : cfx_own(s, out);
+                        : cfx_scope_call_target(s, t, a, &out);
+    return st ? cfx_none() : cfx_scope_take(s, out);
 }
 
-cfx_value cfx_call_function(cfx_scope *s, const char *target,
-                            const cfx_value *args, size_t nargs,
-                            const cfx_value *kwargs, size_t nkwargs)
+cfx_value cfx_call_function(cfx_scope *s, const char *target, cfx_args a)
 {
-    return call_named(s, target, false, args, nargs, kwargs, nkwargs);
+    return call_named(s, target, false, a);
 }
 
-cfx_value cfx_call_method(cfx_scope *s, const char *name,
-                          const cfx_value *args, size_t nargs,
-                          const cfx_value *kwargs, size_t nkwargs)
+cfx_value cfx_call_method(cfx_scope *s, const char *name, cfx_args a)
 {
-    return call_named(s, name, true, args, nargs, kwargs, nkwargs);
+    return call_named(s, name, true, a);
 }
 
 /* Bind what may be read in more than one way as if it were written out. False
@@ -488,7 +479,8 @@ static bool bind_spelled(cfx_scope *s, cfx_bound *b, const cfx_target *t,
         }
     if (cfx_scope_failed(s))
         return false;
-    *st = cfx_bind(b, s->ctx, t, args, n < np ? n : np, given, nkw / 2,
+    *st = cfx_bind(b, s->ctx, t,
+                   (cfx_args){args, n < np ? n : np, given, nkw / 2},
                    &s->error);
     return true;
 }
@@ -511,7 +503,7 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
     if (cfx_scope__records(s))
         return cfx_scope__spell(s, op, schema, args, n, inplace, &out)
                    ? cfx_none()
-                   : cfx_own(s, out);
+                   : cfx_scope_take(s, out);
     cfx_target t = {.op = op, .schema = schema, .variant = schema};
     if (!cfx_bind__ordered(&b, s->ctx, schema, args, n, &s->error, &st) &&
         !bind_spelled(s, &b, &t, args, n, &st))
@@ -523,7 +515,7 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
         cfx_fail(&s->error, st, "%s", cfx_status_name(st));
         return cfx_none();
     }
-    return cfx_own(s, out);
+    return cfx_scope_take(s, out);
 }
 
 /* ---- Values ---- */
@@ -538,7 +530,7 @@ cfx_value cfx_list_of(cfx_scope *s, cfx_kind kind, size_t n,
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 cfx_value cfx_str(cfx_scope *s, const char *text)
@@ -548,7 +540,7 @@ cfx_value cfx_str(cfx_scope *s, const char *text)
         cfx_no_memory(&s->error);
         return cfx_none();
     }
-    return cfx_own(s, v);
+    return cfx_scope_take(s, v);
 }
 
 cfx_value cfx_nth(cfx_scope *s, cfx_value v, int64_t i)
@@ -557,7 +549,7 @@ cfx_value cfx_nth(cfx_scope *s, cfx_value v, int64_t i)
         return cfx_none();
     if (!cfx_value_is_seq(v)) {
         cfx_value args[] = {v, cfx_int(i)};
-        return cfx_call_function(s, "operator.getitem", args, 2, NULL, 0);
+        return cfx_call_function(s, "operator.getitem", cfx_args_of(args, 2));
     }
     int64_t n = v.u.seq->len;
     if (i < -n || i >= n)
@@ -572,7 +564,7 @@ cfx_value cfx_size(cfx_scope *s, cfx_value x, int64_t axis)
         return cfx_none();
     if (x.kind != CFX_TENSOR) {
         cfx_value args[] = {x, cfx_int(axis)};
-        return cfx_call_method(s, "size", args, 2, NULL, 0);
+        return cfx_call_method(s, "size", cfx_args_of(args, 2));
     }
     int rank = x.u.tensor->rank;
     if (axis < -rank || axis >= rank)
@@ -602,7 +594,7 @@ static cfx_value arithmetic(cfx_scope *s, dim_op *op, const char *function,
         return cfx_none();
     if (a.kind == CFX_NODE || b.kind == CFX_NODE) {
         cfx_value args[] = {a, b};
-        return cfx_call_function(s, function, args, 2, NULL, 0);
+        return cfx_call_function(s, function, cfx_args_of(args, 2));
     }
     cfx_dim d = op(s->env, cfx_value_dim(a), cfx_value_dim(b));
     if (cfx_dim_is_bad(d))

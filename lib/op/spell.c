@@ -120,19 +120,19 @@ static bool asks(const cfx_scope *s, cfx_value v)
     return v.kind == CFX_NODE && cfx_scope__records(s) && s->hook.ask;
 }
 
-const cfx_tensor *cfx_known(cfx_scope *s, cfx_value x)
+const cfx_tensor *cfx_meta_of(cfx_scope *s, cfx_value x)
 {
     cfx_value meta = CFX_NOTHING;
     if (cfx_scope_failed(s))
         return NULL;
     if (asks(s, x) && !s->hook.ask(s, CFX_ASK_META, x, &meta))
-        x = cfx_own(s, meta);
+        x = cfx_scope_take(s, meta);
     return x.kind == CFX_TENSOR ? x.u.tensor : NULL;
 }
 
 int cfx_rank(cfx_scope *s, cfx_value x)
 {
-    const cfx_tensor *t = cfx_known(s, x);
+    const cfx_tensor *t = cfx_meta_of(s, x);
     if (t)
         return t->rank;
     cfx_scope_fail(s, CFX_EUNSUPPORTED,
@@ -148,7 +148,7 @@ int cfx_rank(cfx_scope *s, cfx_value x)
 /* One element, whose value is there. */
 static bool tensor_truth(cfx_scope *s, cfx_value v)
 {
-    cfx_value item = cfx_call_method(s, "item", &v, 1, NULL, 0);
+    cfx_value item = cfx_call_method(s, "item", CFX_ARGS(v));
     return cfx_scope_failed(s) ? false : cfx_truth(s, item);
 }
 
@@ -215,7 +215,8 @@ size_t cfx_items(cfx_scope *s, cfx_value v, const cfx_value **items)
         return 0;
     if (asks(s, v))
         v = s->hook.ask(s, CFX_ASK_ITEMS, v, &answer) ? cfx_none()
-                                                      : cfx_own(s, answer);
+                                                      : cfx_scope_take(s,
+                                                                       answer);
     if (cfx_value_is_seq(v)) {
         *items = v.u.seq->item;
         return v.u.seq->len;

@@ -9,8 +9,8 @@
 
 static cfx_value viewed(cfx_scope *s, const cfx_call *call, const char *view)
 {
-    return cfx_call_function(s, view, call->in,
-                             (size_t)call->schema->nparams, NULL, 0);
+    return cfx_call_function(s, view,
+        cfx_args_of(call->in, (size_t)call->schema->nparams));
 }
 
 static cfx_value copied(cfx_scope *s, const cfx_call *call, const char *view)
@@ -18,7 +18,7 @@ static cfx_value copied(cfx_scope *s, const cfx_call *call, const char *view)
     cfx_value y = viewed(s, call, view);
     cfx_value keys[] = {cfx_str(s, "memory_format"),
                         cfx_value_of_format(CFX_CONTIGUOUS_FORMAT)};
-    return cfx_call_function(s, "torch.clone", &y, 1, keys, 1);
+    return cfx_call_function(s, "torch.clone", (cfx_args){&y, 1, keys, 1});
 }
 
 /* Only what the view shows is read. */

@@ -41,10 +41,10 @@ void cfx_tensor__pretend(cfx_tensor *t, void (*release)(void *user),
                          void *user);
 
 /* cfx_tensor_view, in memory of another context than the base's. */
-cfx_status cfx_tensor__view(cfx_tensor **out, cfx_context *ctx,
-                            const cfx_tensor *base, int rank,
-                            const cfx_dim *shape, const cfx_dim *stride,
-                            cfx_dim offset, cfx_error *err);
+cfx_status cfx_tensor__view_in(cfx_tensor **out, cfx_context *ctx,
+                               const cfx_tensor *base, int rank,
+                               const cfx_dim *shape, const cfx_dim *stride,
+                               cfx_dim offset, cfx_error *err);
 
 /* How many bytes of memory a meta would be given. */
 cfx_dim cfx_tensor__bytes(const cfx_tensor *t, cfx_shape_env *env);

@@ -672,10 +672,10 @@ static cfx_status find_data(void **out, const cfx_storage *storage,
     return CFX_OK;
 }
 
-cfx_status cfx_tensor__view(cfx_tensor **out, cfx_context *ctx,
-                            const cfx_tensor *base, int rank,
-                            const cfx_dim *shape, const cfx_dim *stride,
-                            cfx_dim offset, cfx_error *err)
+cfx_status cfx_tensor__view_in(cfx_tensor **out, cfx_context *ctx,
+                               const cfx_tensor *base, int rank,
+                               const cfx_dim *shape, const cfx_dim *stride,
+                               cfx_dim offset, cfx_error *err)
 {
     cfx_dtype dtype = (cfx_dtype)base->dtype;
     bool home = !base->storage;
@@ -714,8 +714,9 @@ cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
                            const cfx_dim *shape, const cfx_dim *stride,
                            cfx_dim offset, cfx_error *err)
 {
-    return cfx_tensor__view(out, base->ctx, base, rank, shape, stride, offset,
-                            err);
+    return cfx_tensor__view_in(out, base->ctx, base, rank, shape, stride,
+                               offset,
+                               err);
 }
 
 /* What symbols stand in cannot be surveyed. Where some order of the axes is

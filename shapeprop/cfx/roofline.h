@@ -59,15 +59,15 @@ typedef struct cfx_roofline_node {
     cfx_roofline_floor floor;
     double seconds;         /* the median of the runs; 0: not measured */
     cfx_dim live_bytes;     /* of all values while it runs */
-    cfx_bound_by first;     /* of cfx_roofline_follow: where it begins */
+    cfx_bound_by first;     /* of cfx_roofline_crossovers: where it begins */
 } cfx_roofline_node;
 
 /* From that value of a symbol on a node has another bound. */
-typedef struct cfx_turn {
+typedef struct cfx_crossover {
     size_t row;
     int64_t at;
     cfx_bound_by before, after;
-} cfx_turn;
+} cfx_crossover;
 
 /* All of it for one value of a symbol. */
 typedef struct cfx_roofline_point {
@@ -100,11 +100,11 @@ typedef struct cfx_roofline {
     cfx_cost_groups modules, operators;
     cfx_roofline_sum *module_sum, *operator_sum;
     cfx_roofline_sum bound_sum[CFX_NBOUNDS];
-    /* What cfx_roofline_follow found along `symbol`, cfx_roofline_sweep along
-     * `swept`. */
+    /* What cfx_roofline_crossovers found along `symbol`, cfx_roofline_sweep
+     * along `swept`. */
     char symbol[64], swept[64];
     size_t nturns, npoints;
-    cfx_turn *turn;         /* by row, then by value */
+    cfx_crossover *turn;         /* by row, then by value */
     cfx_roofline_point *point;
     struct cfx_roofline_self *self;
 } cfx_roofline;
@@ -163,9 +163,9 @@ CFX_API cfx_status cfx_roofline_at(const cfx_roofline *r,
  * Between values that are tried (all up to 64, from there on every
  * tenth part more) a node is taken to turn once at most. Fails with CFX_EINVAL
  * where there is no such symbol, or more than one, and as cfx_roofline_at. */
-CFX_API cfx_status cfx_roofline_follow(cfx_roofline *r, const char *symbol,
-                                       int64_t from, int64_t to,
-                                       cfx_error *err);
+CFX_API cfx_status cfx_roofline_crossovers(cfx_roofline *r, const char *symbol,
+                                           int64_t from, int64_t to,
+                                           cfx_error *err);
 
 /* The sums for from, from + step, ... up to `to`; with `factor` above 1 each
  * is so many times the one before instead. Values that break a guard or the
