@@ -424,7 +424,7 @@ TEST_CASE(effects_of_a_graph_reach_all_that_its_last_placeholders_take)
         cfx_node *n = cfx_graph_call_method(h, "relu_", &v, 1, NULL, 0, &err);
         cfx_graph_output(h, node(n), &err);
         cfx_value_unref(args[1]);
-        assert_ok(cfx_graph_module_new_take(&gm, ctx, NULL, h, "Sub", &err));
+        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub", &err));
         add(root, "sub", gm);
         cfx_graph_set_owning_module(g, root);
         n = cfx_graph_call_module(g, "sub", pos, i ? 1 : 3, kw, i ? 2 : 0,
@@ -504,7 +504,7 @@ static cfx_module *new_module_that_gives_its_buffer(bool copies)
         v = node(cfx_graph_call_method(h, "clone", &v, 1, NULL, 0, &err));
     cfx_graph_output(h, node(cfx_graph_call_method(h, "t", &v, 1, NULL, 0,
                                                    &err)), &err);
-    assert_ok(cfx_graph_module_new_take(&gm, ctx, root, h, NULL, &err));
+    assert_ok(cfx_graph_module_new_take_both(&gm, ctx, root, h, NULL, &err));
     return gm;
 }
 
@@ -521,7 +521,7 @@ TEST_CASE(effects_reach_the_buffers_that_children_give)
         cfx_value v = node(call_module(h, "sub", a));
         cfx_graph_call_method(h, "relu_", &v, 1, NULL, 0, &err);
         cfx_graph_output(h, node(a), &err);
-        assert_ok(cfx_graph_module_new_take(&gm, ctx, inner, h, "Net", &err));
+        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, inner, h, "Net", &err));
         add(root, "net", gm);
         add(root, "seq", new_module("Sequential", -1, NULL, false));
         add(root, "seq.0", new_module_that_gives_its_buffer(copies));

@@ -106,7 +106,7 @@ static cfx_status add_nodes(cfx_aliases *a, const cfx_graph *g, int depth,
         seen->depth = depth;
     for (const cfx_node *n = cfx_graph_first(g); n && !st;
          n = cfx_node_next(n)) {
-        st = cfx_node__effects(seen, n, &a->effects[n->id], err);
+        st = cfx_effects_seen__find(seen, n, &a->effects[n->id], err);
         if (!st)
             add_node(a, n);
     }

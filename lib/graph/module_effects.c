@@ -193,8 +193,9 @@ static cfx_status record_call_graph(cfx_scope *s, cfx_module *m,
     recorder *r = (recorder *)s;
     cfx_effects e;
     if (c && !m->graph)
-        return cfx_module_call(s, m, path, c->args, c->nargs, c->kwargs,
-                               c->nkwargs, out);
+        return cfx_scope_call_module(
+            s, m, path, (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
+            out);
     if (c && c->nkwargs)
         return cfx_fail(&s->error, CFX_EUNSUPPORTED, "a graph is called with "
                         "keywords");
@@ -214,7 +215,7 @@ static const cfx_scope_class recorder_class = {
     .name = "effects",
     .call_op = record_call_op,
     .call_higher_order = record_call_higher_order,
-    .call_module = cfx_module__call,
+    .call_module = cfx_module__base_call,
     .call_graph = record_call_graph,
     .get_attr = cfx_module__get_attr,
 };
@@ -259,7 +260,7 @@ static cfx_dtype type_of_state(const cfx_module *m)
 
 static cfx_value new_input(recorder *r, int k, cfx_dtype dtype)
 {
-    cfx_value v = cfx_own(&r->base, new_tensor(r, "d", k, dtype));
+    cfx_value v = cfx_scope_take(&r->base, new_tensor(r, "d", k, dtype));
     if (!cfx_scope_failed(&r->base) && track(r, v.u.tensor, (uint32_t)k))
         cfx_no_memory(&r->base.error);
     return v;
@@ -350,7 +351,8 @@ static cfx_status run(recorder *r, cfx_module *m)
     while (n < (size_t)m->forward->nparams && m->forward->params[n].required)
         n++;
     cfx_status st = cfx_scope_failed(s) ? s->error.code
-                    : cfx_module_call(s, m, NULL, in, n, NULL, 0, &out);
+                    : cfx_scope_call_module(s, m, NULL, cfx_args_of(in, n),
+                                            &out);
     if (st)
         return st;
     visit returned = {r, CFX_ALIAS_RETURNED, NO_SET};
