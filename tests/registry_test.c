@@ -508,7 +508,8 @@ static void walk_op(struct walk *w, const cfx_op *op, const char *header)
     check(w, (op->aliases && *op->aliases) || op->variants ||
                  op->inplace_aliases, "has no name", s->text, "");
     char function[128];
-    snprintf(function, sizeof(function), " cfx_%s", s->name);
+    snprintf(function, sizeof(function), " cfx_%s%s",
+             *s->name == '_' ? "aten" : "", s->name);
     for (char *p = function; *p; p++)
         *p = (char)tolower((unsigned char)*p);
     check(w, strstr(header, function), "has no C function", s->text, "");
