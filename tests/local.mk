@@ -256,3 +256,9 @@ TESTS += %reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
 .PHONY: costs
 costs: tests/case_tests
 	tests/case_tests cost_rules $(srcdir)/shapeprop/COSTS.md --write
+
+# Do the tests notice small changes of the code? MUTANTS names some of them.
+.PHONY: mutants
+EXTRA_DIST += %reldir%/mutants/run.sh %reldir%/mutants/list
+mutants:
+	CC='$(CC)' $(srcdir)/%reldir%/mutants/run.sh $(MUTANTS)
