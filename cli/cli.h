@@ -134,9 +134,6 @@ cfx_status cli_load(cli *c, cfx_module **out, const char *path,
 
 /* ---- input.c: NAME=VALUE ---- */
 
-/* Does a text end like that, and begin with more? */
-bool cli_ends_with(const char *s, const char *end);
-
 /* The inputs of a graph, in the order of its placeholders. */
 typedef struct cli_inputs {
     size_t n;
@@ -155,9 +152,6 @@ void cli_inputs_release(cli_inputs *in);
  * input's name, or a Python literal. A new reference. */
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err);
-
-/* Is it a tensor in a file, FILE.npy or FILE.npz:KEY? */
-bool cli_value_is_file(const char *text);
 
 /* Inputs whose values another function makes of their texts. */
 typedef cfx_status cli_make_fn(void *user, cfx_value *out, const char *text,

@@ -511,7 +511,7 @@ static cfx_status compare(const struct comparison *x, cfx_error *err)
     rc = read_text(&text, &len, x->o->against, err);
     if (!rc && text[strspn(text, " \t\r\n")] != '{')
         rc = against_model(x, err);
-    else if (!rc && strstr(text, "\"cfx.machine/1\""))
+    else if (!rc && cfx_machine_probe(x->c->ctx, text, len))
         rc = against_machine(x, err);
     else if (!rc)
         rc = against_document(x, text, len, err);

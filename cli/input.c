@@ -9,65 +9,13 @@
 
 /* ---- Values ---- */
 
-bool cli_ends_with(const char *s, const char *end)
-{
-    size_t n = strlen(s), k = strlen(end);
-
-    return n > k && !strcmp(s + n - k, end);
-}
-
-/* FILE.safetensors:KEY or FILE.npz:KEY: the place of the colon, or NULL. */
-static const char *find_key(const char *text)
-{
-    static const char *const kinds[] = {".safetensors:", ".npz:"};
-    const char *last = NULL;
-
-    for (int i = 0; i < 2; i++) {
-        for (const char *p = text; (p = strstr(p, kinds[i])); p++) {
-            const char *colon = p + strlen(kinds[i]) - 1;
-            if (!last || colon < last)
-                last = colon;
-        }
-    }
-    return last;
-}
-
-static cfx_status read_keyed(cfx_value *out, const cli *c,
-                             const char *text, const char *colon,
-                             cfx_error *err)
-{
-    cfx_tensors all = {0};
-    size_t n = (size_t)(colon - text);
-    char *path = malloc(n + 1);
-
-    if (!path)
-        return cfx_no_memory(err);
-    memcpy(path, text, n);
-    path[n] = '\0';
-    cfx_status rc = cli_ends_with(path, ".npz")
-                        ? cfx_npz_read(&all, c->ctx, path, err)
-                        : cfx_safetensors_read(&all, c->ctx, path,
-                                               !c->g.no_mmap, err);
-    if (!rc) {
-        cfx_tensor *t = cfx_tensors_get(&all, colon + 1);
-        if (t)
-            *out = cfx_value_of_tensor(cfx_tensor_ref(t));
-        else
-            rc = cfx_fail(err, CFX_ENAME, "%s: has no tensor '%s'", path,
-                          colon + 1);
-    }
-    cfx_tensors_release(&all);
-    free(path);
-    return rc;
-}
-
 /* The type before '[', if the text looks like a type and a shape. */
 static bool parse_type(cfx_dtype *out, const char **shape, const char *text)
 {
     char name[32];
     size_t n = strcspn(text, "[");
 
-    if (!text[n] || n == 0 || n >= sizeof(name) || !cli_ends_with(text, "]"))
+    if (!text[n] || n == 0 || n >= sizeof(name) || text[strlen(text) - 1] != ']')
         return false;
     memcpy(name, text, n);
     name[n] = '\0';
@@ -146,23 +94,16 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
     return CFX_OK;
 }
 
-bool cli_value_is_file(const char *text)
-{
-    return find_key(text) || cli_ends_with(text, ".npy");
-}
-
 cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
                           const char *name, uint64_t seed, cfx_error *err)
 {
     cfx_dtype dtype;
-    const char *colon = find_key(text), *extents;
+    const char *extents;
 
     *out = CFX_NOTHING;
-    if (colon)
-        return read_keyed(out, c, text, colon, err);
-    if (cli_ends_with(text, ".npy")) {
+    if (cfx_tensor_names_file(text)) {
         cfx_tensor *t;
-        cfx_status rc = cfx_npy_read(&t, c->ctx, text, err);
+        cfx_status rc = cfx_tensor_read(&t, c->ctx, text, !c->g.no_mmap, err);
         if (!rc)
             *out = cfx_value_of_tensor(t);
         return rc;

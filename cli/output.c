@@ -213,6 +213,14 @@ static bool is_number(cfx_value v)
            v.kind == CFX_BOOL_VALUE;
 }
 
+/* /dev/stdout has none. */
+static bool has_suffix(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return strchr(slash ? slash + 1 : path, '.');
+}
+
 cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,
                            cfx_value v, cfx_error *err)
 {
@@ -224,12 +232,10 @@ cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,
                         "a tensor", path, cfx_kind_name((cfx_kind)v.kind));
     if (!t)
         rc = number_tensor(&t, ctx, v, err);
-    if (!rc && cli_ends_with(path, ".safetensors")) {
-        cfx_named_tensor item = {key, t};
-        rc = cfx_safetensors_write(path, ctx, &item, 1, err);
-    } else if (!rc) {
-        rc = cfx_npy_write(path, t, err);
-    }
+    const cfx_named_tensor item = {key, t};
+    if (!rc)
+        rc = has_suffix(path) ? cfx_tensors_write(path, ctx, &item, 1, err)
+                              : cfx_npy_write(path, t, err);
     cfx_tensor_unref(t);
     return rc;
 }

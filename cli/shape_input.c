@@ -208,7 +208,7 @@ static cfx_status make_shape(void *user, cfx_value *out, const char *text,
 {
     const struct making *m = user;
 
-    if (cli_value_is_file(text))
+    if (cfx_tensor_names_file(text))
         return cli_value_make(out, m->c, text, name, 0, err);
     cfx_status rc = check_words(text, err);
     return rc ? rc : cli_shape_make(out, m->c->ctx, m->s, text, err);

@@ -337,17 +337,16 @@ cfx_status cfx_compiled_input(cfx_value *out, const cfx_compiled *c, size_t i,
     const char *param;
     char name[128];
     cfx_tensor *t;
-    size_t n = strlen(text);
     *out = CFX_NOTHING;
     if (i >= c->nparams)
         return missing(c, i + 1, err);
-    if (n > 4 && !strcmp(text + n - 4, ".npy")) {
-        cfx_status st = cfx_npy_read(&t, ctx, text, err);
+    if (cfx_tensor_names_file(text)) {
+        cfx_status st = cfx_tensor_read(&t, ctx, text, false, err);
         if (!st)
             *out = cfx_value_of_tensor(t);
         return st;
     }
-    n = param_name(c, i, &param);
+    size_t n = param_name(c, i, &param);
     n = n < sizeof(name) ? n : sizeof(name) - 1;
     memcpy(name, param, n);
     name[n] = '\0';

@@ -359,6 +359,20 @@ cfx_status cfx_machine_parse(cfx_machine **out, cfx_context *ctx,
     return rc;
 }
 
+bool cfx_machine_probe(cfx_context *ctx, const char *text, size_t len)
+{
+    cfx_json json;
+    bool is = false;
+
+    if (!cfx_json_parse(&json, ctx, text, len, 0, 0, NULL)) {
+        const char *schema =
+            json_string_value(json_object_get(json.root, "schema"));
+        is = schema && !strcmp(schema, SCHEMA);
+    }
+    cfx_json_release(&json);
+    return is;
+}
+
 cfx_status cfx_machine_read(cfx_machine **out, cfx_context *ctx,
                             const char *path, cfx_error *err)
 {

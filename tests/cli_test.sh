@@ -279,6 +279,19 @@ gives 0 'a key of a file' run add.fx -i n.safetensors:neg -i 0 -O again
 yes 'keys name tensors' cmp -s again/output.npy results/output_1_b.npy
 gives 1 'an unknown key' run add.fx -i n.safetensors:other
 says "n.safetensors: has no tensor 'other'"
+cp n.safetensors misnamed.npy
+gives 0 'the content tells the format' run add.fx -i misnamed.npy -i 0 -O again
+yes 'not the suffix' cmp -s again/output.npy results/output_1_b.npy
+gives 1 'saving to no format' run pair.fx -i 'f32[2]' --save relu=r.txt
+says 'r.txt: tensors are not written .* known are .npy, .safetensors;'
+no 'writes nothing' test -e r.txt
+gives 0 'a name without a suffix is npy' run pair.fx -i 'f32[2]' --save relu=r
+yes 'as before' cmp -s r r.npy
+echo words >w.txt
+gives 1 'weights of no format' run fc.fx -i 'f32[4,2]' -w w.txt
+says 'w.txt: is in no known format of tensors; known are .npy, .npz, '
+gives 1 'weights without names' run fc.fx -i 'f32[4,2]' -w r.npy
+says 'r.npy: has a tensor without a name'
 for level in plain avx2 avx512; do
     "$cfx" run fc.fx -i 'f32[4,2]' --random-weights 0 --cpu $level >out 2>err &&
         prints '^output'

@@ -590,6 +590,83 @@ TEST_CASE(npy_gives_back_all_when_memory_is_lacking)
     free_context(ctx);
 }
 
+/* ---- Any format ---- */
+
+TEST_CASE(formats_are_told_by_their_content)
+{
+    cfx_context *ctx = make_context();
+    const float numbers[2] = {1.5f, -2};
+    const int64_t shape[1] = {2};
+    cfx_tensor *t, *back;
+    int written = 0;
+
+    ck_assert(!cfx_tensor_from(&t, ctx, CFX_F32, 1, shape, NULL,
+                               (void *)(uintptr_t)numbers, sizeof(numbers),
+                               NULL, NULL, NULL));
+    const cfx_named_tensor item = {"a", t};
+    const cfx_tensor_format *f;
+    for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++) {
+        char name[64];
+        snprintf(name, sizeof(name), "any%s", f->suffix);
+        const char *path = file(name), *moved = file("any.unknown");
+        ck_assert_ptr_eq(cfx_tensor_format_of_name(path), f);
+        ck_assert_ptr_nonnull(f->doc);
+        ck_assert(!f->read != !f->visit);
+        if (!f->write) {
+            ck_assert_int_eq(cfx_tensors_write(path, ctx, &item, 1, NULL),
+                             CFX_EUNSUPPORTED);
+            continue;
+        }
+        written++;
+        ck_assert(!cfx_tensors_write(path, ctx, &item, 1, NULL));
+        ck_assert_int_eq(rename(path, moved), 0);
+        ck_assert(!cfx_tensor_read(&back, ctx, moved, false, NULL));
+        ck_assert_double_eq(at(back, 0, 0), 1.5);
+        ck_assert_double_eq(at(back, 1, 0), -2);
+        cfx_tensor_unref(back);
+    }
+    ck_assert_int_eq(written, 2);
+    cfx_tensor_unref(t);
+    free_context(ctx);
+}
+
+TEST_CASE(the_man_page_names_every_format)
+{
+    static unsigned char page[1 << 18];
+    const char *src = getenv("srcdir");
+    const cfx_tensor_format *f;
+    char path[512];
+
+    snprintf(path, sizeof(path), "%s/doc/cfx.1", src ? src : ".");
+    page[get(path, page, sizeof(page) - 1)] = '\0';
+    for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++)
+        ck_assert_msg(strstr((const char *)page, f->suffix), "%s", f->suffix);
+}
+
+TEST_CASE(the_content_is_of_one_format)
+{
+    static const struct {
+        const char *name, *head;
+        size_t n;
+    } heads[] = {
+        {"npy", "\x93NUMPY\1\0v\0{'descr'", 19},
+        {"npz", "PK\3\4\x14\0\0\0\0\0", 10},
+        {"npz", "PK\5\6\0\0\0\0\0\0", 10},
+        {"safetensors", "{\0\0\0\0\0\0\0{\"a\":", 13},
+        {"sharded", "{\"weight_map\": {", 16},
+        {"none", "graph():\n", 9},
+        {"none", "", 0},
+    };
+
+    for (size_t h = 0; h < COUNT(heads); h++) {
+        const cfx_tensor_format *f;
+        for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++)
+            ck_assert_int_eq(f->probe((const unsigned char *)heads[h].head,
+                                      heads[h].n),
+                             !strcmp(f->name, heads[h].name));
+    }
+}
+
 /* ---- Files that appear when they are complete ---- */
 
 static void assert_content(const char *path, const char *text)

@@ -222,6 +222,10 @@ is 'compared with nothing' 1 "^cfx: there is no machine 'none'" resnet18.fx \
 echo '{"schema": "other"}' >other.json
 is 'another document' 1 '^cfx: other.json: .*schema is "other", not' \
     resnet18.fx -i "$x" $round --against other.json
+echo '{"schema": "other", "model": "cfx.machine/1"}' >other.json
+is 'a document that names a schema' 1 \
+    '^cfx: other.json: .*schema is "other", not "cfx.roofline' \
+    resnet18.fx -i "$x" $round --against other.json
 is 'no picture of two' 2 '^cfx: roofline: --against is told as' resnet18.fx \
     -i "$x" $round --against before.json -f svg
 

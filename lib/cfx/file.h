@@ -81,6 +81,57 @@ CFX_API cfx_status cfx_npy_write(const char *path, const cfx_tensor *t,
 CFX_API cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx,
                                 const char *path, cfx_error *err);
 
+/* ---- Any format of tensors ---- */
+
+/* Called with the tensors of a file and its path; the index of several files
+ * gives those of each. */
+typedef cfx_status cfx_tensors_fn(void *user, const cfx_tensors *tensors,
+                                  const char *path, cfx_error *err);
+
+/* A format: a row of the table, at the end of the format's own file. */
+typedef struct cfx_tensor_format {
+    const char *name;   /* "npy" */
+    const char *suffix; /* of the names of its files: ".npy" */
+    const char *doc;    /* one line */
+    bool keyed;         /* tensors have names, else there is one without */
+    /* Do the first bytes of a file, up to 64, tell that it is of the format? */
+    bool (*probe)(const unsigned char *head, size_t n);
+    /* Read a file, mapped where `map` is set and the format allows it. */
+    cfx_status (*read)(cfx_tensors *out, cfx_context *ctx, const char *path,
+                       bool map, cfx_error *err);
+    /* Instead of `read`, where one file names others. */
+    cfx_status (*visit)(cfx_context *ctx, const char *path, bool map,
+                        cfx_tensors_fn *fn, void *user, cfx_error *err);
+    /* NULL: cfx only reads it. One that is not keyed gets one tensor. */
+    cfx_status (*write)(const char *path, cfx_context *ctx,
+                        const cfx_named_tensor *item, size_t n,
+                        cfx_error *err);
+} cfx_tensor_format;
+
+/* The i-th format; NULL after the last. */
+CFX_API const cfx_tensor_format *cfx_tensor_format_at(size_t i);
+/* The format of files with such a name; NULL where none has its suffix. */
+CFX_API const cfx_tensor_format *cfx_tensor_format_of_name(const char *path);
+
+/* Visit the tensors of a file of any format, which its content tells before
+ * its suffix. Fails with CFX_EIO, CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM and
+ * what `fn` fails with. */
+CFX_API cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path,
+                                     bool map, cfx_tensors_fn *fn, void *user,
+                                     cfx_error *err);
+/* Does a text name a tensor in a file, FILE.npy or FILE.npz:KEY, for
+ * cfx_tensor_read? */
+CFX_API bool cfx_tensor_names_file(const char *text);
+/* Read that tensor; a file without a key must hold one. Fails as
+ * cfx_tensors_visit does, with CFX_ENAME and CFX_EINVAL. */
+CFX_API cfx_status cfx_tensor_read(cfx_tensor **out, cfx_context *ctx,
+                                   const char *text, bool map, cfx_error *err);
+/* Write tensors in the format that the suffix of the path tells. Fails with
+ * CFX_EUNSUPPORTED, CFX_EINVAL, CFX_EIO, CFX_ENOMEM. */
+CFX_API cfx_status cfx_tensors_write(const char *path, cfx_context *ctx,
+                                     const cfx_named_tensor *item, size_t n,
+                                     cfx_error *err);
+
 /* ---- Models ---- */
 
 typedef struct cfx_load_options {

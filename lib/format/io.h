@@ -54,10 +54,14 @@ cfx_status cfx_tensors_sort(cfx_tensors *list, cfx_error *err);
 
 /* Read the weights that an index of several files names: fn is called with the
  * tensors of each file and its path. Error texts begin with a path. */
-typedef cfx_status cfx_tensors_fn(void *user, const cfx_tensors *tensors,
-                                  const char *path, cfx_error *err);
 cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
                            cfx_tensors_fn *fn, void *user, cfx_error *err);
+
+/* The rows of the table of formats. */
+#define TENSOR_FORMAT(name) \
+    extern const cfx_tensor_format cfx_tensor_format__##name;
+#include "format/tensor_formats.def"
+#undef TENSOR_FORMAT
 
 /* The array that the bytes of an .npy file hold; takes them over, also on
  * failure. */

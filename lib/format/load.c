@@ -24,7 +24,6 @@
 
 /* The longest text of a model that is read. */
 #define TEXT_MAX ((size_t)1 << 30)
-#define INDEX_SUFFIX ".index.json"
 
 /* ---- Names ---- */
 
@@ -36,14 +35,7 @@ static void weights_beside(cfx_buf *out, const char *path)
 
     cfx_buf_add(out, path, dot && dot > base ? (size_t)(dot - path)
                                              : strlen(path));
-    cfx_buf_puts(out, ".safetensors");
-}
-
-static bool has_suffix(const char *s, const char *suffix)
-{
-    size_t n = strlen(s), k = strlen(suffix);
-
-    return n > k && !strcmp(s + n - k, suffix);
+    cfx_buf_puts(out, cfx_tensor_format__safetensors.suffix);
 }
 
 /* ---- Matching ---- */
@@ -250,26 +242,12 @@ static cfx_status place_all(void *user, const cfx_tensors *weights,
     cfx_status rc = CFX_OK;
 
     for (size_t i = 0; i < weights->n && !rc; i++)
-        rc = place(m, &weights->item[i], err);
+        rc = weights->item[i].name[0]
+                 ? place(m, &weights->item[i], err)
+                 : cfx_fail(err, CFX_ENAME, "has a tensor without a name, "
+                            "where weights have names");
     if (rc)
         cfx_fail_at(err, "%s", path);
-    return rc;
-}
-
-static cfx_status place_file(struct match *m, const char *path, bool map,
-                             cfx_error *err)
-{
-    cfx_tensors weights = {0};
-    cfx_context *ctx = cfx_module_context(m->gm);
-
-    if (has_suffix(path, INDEX_SUFFIX))
-        return cfx_shards_read(ctx, path, map, place_all, m, err);
-    cfx_status rc = has_suffix(path, ".npz")
-                        ? cfx_npz_read(&weights, ctx, path, err)
-                        : cfx_safetensors_read(&weights, ctx, path, map, err);
-    if (!rc)
-        rc = place_all(m, &weights, path, err);
-    cfx_tensors_release(&weights);
     return rc;
 }
 
@@ -304,7 +282,8 @@ static cfx_status read_weights(cfx_module *gm, const struct source *from,
     match_init(&m, gm);
     cfx_status rc = find_bare(&m, err);
     if (!rc)
-        rc = from->path ? place_file(&m, from->path, from->in_place, err)
+        rc = from->path ? cfx_tensors_visit(cfx_module_context(gm), from->path,
+                                            from->in_place, place_all, &m, err)
                         : place_memory(&m, from, err);
     if (!rc && (rc = cfx_model__fill_tensors(gm, &m.tensors, err)))
         cfx_fail_at(err, "%s", from->path ? from->path : "weights");
@@ -346,7 +325,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     weights_beside(&beside, path);
     bool found = !beside.failed && !access(beside.s, F_OK);
     if (!found) {
-        cfx_buf_puts(&beside, INDEX_SUFFIX);
+        cfx_buf_puts(&beside, cfx_tensor_format__sharded.suffix);
         found = !beside.failed && !access(beside.s, F_OK);
     }
     if (beside.failed)

@@ -42,5 +42,7 @@ libcfx_all_la_SOURCES += \
 	%reldir%/shape_text.c \
 	%reldir%/sharded.c \
 	%reldir%/sink.c \
+	%reldir%/tensor_formats.c \
+	%reldir%/tensor_formats.def \
 	%reldir%/unicode.c \
 	%reldir%/unicode.h

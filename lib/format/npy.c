@@ -402,3 +402,43 @@ cfx_status cfx_npy_write(const char *path, const cfx_tensor *t, cfx_error *err)
     cfx_fail_at(err, "%s", path);
     return rc;
 }
+
+/* ---- The format ---- */
+
+static bool npy_probe(const unsigned char *head, size_t n)
+{
+    return n >= MAGIC && !memcmp(head, magic, MAGIC);
+}
+
+/* One tensor, whose name is empty. */
+static cfx_status npy_read(cfx_tensors *out, cfx_context *ctx,
+                           const char *path, bool map, cfx_error *err)
+{
+    (void)map;
+    cfx_status st = cfx_tensors_init(out, ctx, 1, err);
+    if (!st)
+        st = cfx_tensors_name(out, 0, "", 0, err);
+    if (!st)
+        st = cfx_npy_read(&out->item[0].tensor, ctx, path, err);
+    if (st)
+        cfx_tensors_release(out);
+    return st;
+}
+
+static cfx_status npy_write(const char *path, cfx_context *ctx,
+                            const cfx_named_tensor *item, size_t n,
+                            cfx_error *err)
+{
+    (void)ctx;
+    (void)n;
+    return cfx_npy_write(path, item->tensor, err);
+}
+
+const cfx_tensor_format cfx_tensor_format__npy = {
+    .name = "npy",
+    .suffix = ".npy",
+    .doc = "One array, in NumPy's own format.",
+    .probe = npy_probe,
+    .read = npy_read,
+    .write = npy_write,
+};

@@ -205,3 +205,26 @@ cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
 }
 
 #endif
+
+static bool npz_probe(const unsigned char *head, size_t n)
+{
+    /* the first entry, or the end of an archive without any */
+    return n >= 4 && (!memcmp(head, "PK\3\4", 4) ||
+                      !memcmp(head, "PK\5\6", 4));
+}
+
+static cfx_status npz_read(cfx_tensors *out, cfx_context *ctx,
+                           const char *path, bool map, cfx_error *err)
+{
+    (void)map;
+    return cfx_npz_read(out, ctx, path, err);
+}
+
+const cfx_tensor_format cfx_tensor_format__npz = {
+    .name = "npz",
+    .suffix = ".npz",
+    .doc = "Arrays by name, in a zip archive of NumPy's.",
+    .keyed = true,
+    .probe = npz_probe,
+    .read = npz_read,
+};

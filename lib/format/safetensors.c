@@ -544,3 +544,21 @@ out:
     cfx_free(ctx, order, n * sizeof(*order));
     return rc;
 }
+
+/* ---- The format ---- */
+
+static bool safetensors_probe(const unsigned char *head, size_t n)
+{
+    /* The length of the header in 8 bytes, of which a proper one needs 4. */
+    return n > 8 && head[8] == '{' && !memcmp(head + 4, "\0\0\0\0", 4);
+}
+
+const cfx_tensor_format cfx_tensor_format__safetensors = {
+    .name = "safetensors",
+    .suffix = ".safetensors",
+    .doc = "Tensors by name.",
+    .keyed = true,
+    .probe = safetensors_probe,
+    .read = cfx_safetensors_read,
+    .write = cfx_safetensors_write,
+};

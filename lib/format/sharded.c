@@ -132,3 +132,19 @@ cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
     json_decref(done);
     return rc;
 }
+
+/* Nothing else that holds tensors is JSON. The first 8 bytes of a safetensors
+ * file are a number, in which zeros follow. */
+static bool sharded_probe(const unsigned char *head, size_t n)
+{
+    return n > 1 && head[0] == '{' && memchr(" \t\r\n\"}", head[1], 6);
+}
+
+const cfx_tensor_format cfx_tensor_format__sharded = {
+    .name = "sharded",
+    .suffix = ".index.json",
+    .doc = "The index of several .safetensors files.",
+    .keyed = true,
+    .probe = sharded_probe,
+    .visit = cfx_shards_read,
+};

@@ -131,6 +131,8 @@ CFX_API cfx_status cfx_machine_read(cfx_machine **out, cfx_context *ctx,
 CFX_API cfx_status cfx_machine_parse(cfx_machine **out, cfx_context *ctx,
                                      const char *text, size_t len,
                                      cfx_error *err);
+/* Is a text JSON whose schema is that of a machine, sound or not? */
+CFX_API bool cfx_machine_probe(cfx_context *ctx, const char *text, size_t len);
 
 /* Read the description that a person means: a file, or the name of one that
  * comes with cfx ("raspberry-pi-5"), from the folder $CFX_MACHINES or
