@@ -419,16 +419,18 @@ TEST_CASE(effects_of_a_graph_reach_all_that_its_last_placeholders_take)
         cfx_graph_placeholder(h, "a", &err);
         cfx_value args[] = {node(cfx_graph_placeholder(h, rest[i], &err)),
                             i ? str("c") : cfx_int(1)};
-        cfx_value v = node(cfx_graph_call_function(h, "operator.getitem", args,
-                                                   2, NULL, 0, &err));
-        cfx_node *n = cfx_graph_call_method(h, "relu_", &v, 1, NULL, 0, &err);
+        cfx_value v = node(cfx_graph_call_function(
+            h, "operator.getitem", cfx_args_of(args, 2), &err));
+        cfx_node *n = cfx_graph_call_method(h, "relu_", cfx_args_of(&v, 1),
+                                            &err);
         cfx_graph_output(h, node(n), &err);
         cfx_value_unref(args[1]);
-        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub", &err));
+        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, NULL, h, "Sub",
+                                                 &err));
         add(root, "sub", gm);
         cfx_graph_set_owning_module(g, root);
-        n = cfx_graph_call_module(g, "sub", pos, i ? 1 : 3, kw, i ? 2 : 0,
-                                  &err);
+        n = cfx_graph_call_module(
+            g, "sub", (cfx_args){pos, i ? 1 : 3, kw, i ? 2 : 0}, &err);
         ck_assert_ptr_nonnull(n);
         ck_assert_uint_eq(effects_of(n).input_writes, 6);
         ck_assert_uint_eq(effects_of(n).input_views, 6);
@@ -501,9 +503,9 @@ static cfx_module *new_module_that_gives_its_buffer(bool copies)
     cfx_node *n = cfx_graph_get_attr(h, "seen", &err);
     cfx_value v = node(n);
     if (copies)
-        v = node(cfx_graph_call_method(h, "clone", &v, 1, NULL, 0, &err));
-    cfx_graph_output(h, node(cfx_graph_call_method(h, "t", &v, 1, NULL, 0,
-                                                   &err)), &err);
+        v = node(cfx_graph_call_method(h, "clone", cfx_args_of(&v, 1), &err));
+    cfx_graph_output(h, node(cfx_graph_call_method(
+                          h, "t", cfx_args_of(&v, 1), &err)), &err);
     assert_ok(cfx_graph_module_new_take_both(&gm, ctx, root, h, NULL, &err));
     return gm;
 }
@@ -519,7 +521,7 @@ TEST_CASE(effects_reach_the_buffers_that_children_give)
         assert_ok(cfx_graph_new(&h, ctx, &err));
         cfx_node *a = cfx_graph_placeholder(h, "a", &err);
         cfx_value v = node(call_module(h, "sub", a));
-        cfx_graph_call_method(h, "relu_", &v, 1, NULL, 0, &err);
+        cfx_graph_call_method(h, "relu_", cfx_args_of(&v, 1), &err);
         cfx_graph_output(h, node(a), &err);
         assert_ok(cfx_graph_module_new_take_both(&gm, ctx, inner, h, "Net", &err));
         add(root, "net", gm);
