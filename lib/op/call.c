@@ -377,6 +377,13 @@ static cfx_status request_results(cfx_call *call, cfx_call_giver *give,
     return st;
 }
 
+/* The argument at a place of the schema, if it is a tensor. */
+static cfx_tensor *tensor_at(const cfx_call *call, int k)
+{
+    cfx_value v = call->in[k];
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+}
+
 static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
                                  void *user)
 {
@@ -385,7 +392,7 @@ static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
             : flags & CFX_OP_COPIES_FIRST_TO_CONTIGUOUS ? 1 : 0;
     cfx_status st = CFX_OK;
     for (int k = 0; k < n && !st; k++) {
-        cfx_tensor *t = cfx_call_tensor(call, k);
+        cfx_tensor *t = tensor_at(call, k);
         const cfx_request r = {CFX_REQUEST_ARGUMENT, k, t, 0};
         if (t && !cfx_tensor_is_contiguous(t))
             st = give(call, &r, user);
@@ -439,7 +446,7 @@ typedef struct copies {
 
 static cfx_status copy_argument(cfx_call *call, int k, copies *c)
 {
-    cfx_tensor *t = cfx_loop_contiguous(call, cfx_call_tensor(call, k));
+    cfx_tensor *t = cfx_loop_contiguous(call, tensor_at(call, k));
     if (!t)
         return CFX_ENOMEM;
     if (!c->in) {
