@@ -122,7 +122,7 @@ SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
 	%reldir%/readme.sh %reldir%/picture.sh \
 	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
 	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh \
-	%reldir%/install.sh %reldir%/limits.sh
+	%reldir%/install.sh %reldir%/limits.sh %reldir%/docs.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
