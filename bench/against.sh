@@ -8,8 +8,8 @@
 # OLD and NEW are build folders, ROWS is rows.txt. In each round every row is
 # measured once by each build, which of them first changes from round to round.
 # A figure is the median of the rounds. The ratio is the median of the rounds'
-# ratios, new over old: a machine that is slow for some seconds is slow for both.
-# Above 1 the new build is slower. -k measures the rows only whose
+# ratios, new over old, since a machine that is slow for some seconds is slow for
+# both. Above 1 the new build is slower. -k measures the rows only whose
 # names have TEXT in them. Status 1: the geometric mean of a run is above 1.01,
 # a row is above 1.05 in two runs (see -r), or the new build does not run one.
 set -u

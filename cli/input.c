@@ -15,7 +15,8 @@ static bool parse_type(cfx_dtype *out, const char **shape, const char *text)
     char name[32];
     size_t n = strcspn(text, "[");
 
-    if (!text[n] || n == 0 || n >= sizeof(name) || text[strlen(text) - 1] != ']')
+    if (!text[n] || n == 0 || n >= sizeof(name) ||
+        text[strlen(text) - 1] != ']')
         return false;
     memcpy(name, text, n);
     name[n] = '\0';

@@ -15,8 +15,7 @@ struct cfx_rewrite_writes {
     cfx_aliases aliases;
     cfx_node **writer;         /* in order */
     uint32_t *upto;            /* by id */
-    uint32_t *matched;         /* by id, and by alias set: the turn of the mark */
-    uint32_t *set;
+    uint32_t *matched, *set;   /* by id, by alias set: the turn of the mark */
     uint32_t n, room, turn;
 };
 

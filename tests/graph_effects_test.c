@@ -523,7 +523,8 @@ TEST_CASE(effects_reach_the_buffers_that_children_give)
         cfx_value v = node(call_module(h, "sub", a));
         cfx_graph_call_method(h, "relu_", cfx_args_of(&v, 1), &err);
         cfx_graph_output(h, node(a), &err);
-        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, inner, h, "Net", &err));
+        assert_ok(cfx_graph_module_new_take_both(&gm, ctx, inner, h, "Net",
+                                                 &err));
         add(root, "net", gm);
         add(root, "seq", new_module("Sequential", -1, NULL, false));
         add(root, "seq.0", new_module_that_gives_its_buffer(copies));

@@ -112,9 +112,9 @@ static double M(exp_sum)(void *y, const void *x, int64_t n, double shift)
 /* ---- Softmax ---- */
 
 /*
- * Rows longer than CFX_STOP_BLOCK are softmaxed in pieces, with a look in between
- * at whether to stop. Short rows are done in one go: these looks and loops would
- * take as long as some ten of their elements.
+ * The softmax of a row that is longer than CFX_STOP_BLOCK goes piece by piece,
+ * and asks in between whether to stop. Short rows are done in one go: questions
+ * and loops would take as long as some ten of their elements.
  */
 static void M(softmax_long)(T *y, const T *x, int64_t n,
                             const cfx_softmax_row *row)

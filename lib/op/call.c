@@ -3,9 +3,9 @@
  *
  * infer leaves metas, views or a value in the call. request_memory then asks
  * for all memory that the call needs: an eager call gets it, a memory plan
- * notes it. A call that writes to its first argument runs straight into it where each
- * element depends on its own only; otherwise the result is computed apart and
- * copied over.
+ * notes it. A call that writes to its first argument runs straight into it where
+ * each element depends on its own only; otherwise the result is computed apart
+ * and copied over.
  */
 #include <stddef.h>
 #include <stdio.h>

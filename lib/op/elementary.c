@@ -224,7 +224,8 @@ ELEMENTARY(xlog1py, TWO, CFX_OP_NUMBERS,
            "x log(1 + y), which is 0 where x is.")
 ELEMENTARY(float_power, "Tensor self, Tensor exponent", CFX_OP_NUMBERS,
            "torch.float_power Tensor.float_power "
-           "aten.float_power.Tensor_Tensor aten.float_power.Tensor_Scalar aten.float_power.Scalar",
+           "aten.float_power.Tensor_Tensor "
+            "aten.float_power.Tensor_Scalar aten.float_power.Scalar",
            "A power, computed in float64.")
 ELEMENTARY(isclose, TWO ", float rtol=1e-05, float atol=1e-08, bool "
            "equal_nan=False", 0,

@@ -251,9 +251,9 @@ void cfx_view_assign(cfx_context *ctx, const cfx_tensor *y, const cfx_view *to,
     cfx_copy(ctx, &it);
 }
 
-/* Is the channels' stride, times their number, beyond the next one by its bounds
- * alone? That spares contiguous tensors of symbolic extents products and proofs
- * for the other order. */
+/* Is the channels' stride, times their number, beyond the next one by its
+ * bounds alone? That spares contiguous tensors of symbolic extents products and
+ * proofs for the other order. */
 static bool plainly_not_last(cfx_shape_env *env, const cfx_view *v, int next)
 {
     int64_t stride, channels, most;

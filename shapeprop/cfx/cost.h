@@ -63,8 +63,8 @@ typedef struct cfx_cost_node {
     size_t nweights;
 } cfx_cost_node;
 
-/* The costs of several nodes. Shared parameters count once; tied weights that a file
- * stores twice are not shared. */
+/* The costs of several nodes. Shared parameters count once; tied weights that a
+ * file stores twice are not shared. */
 typedef struct cfx_cost_sum {
     size_t nodes;
     cfx_cost cost;

@@ -23,6 +23,7 @@ import torch
 import fxtext
 import golden
 import seeded
+import vision  # noqa: F401: torchvision without its operators
 import whole
 import zoo
 
