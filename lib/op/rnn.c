@@ -295,7 +295,8 @@ static cfx_status run_layer(cfx_call *call, const struct rnn *r, int layer,
             k.w_hr = r->proj ? w[r->each - 1]->data : NULL;
             k.h0 = slice(h0[0], at, k.batch * out);
             k.c0 = r->lstm ? slice(h0[1], at, k.batch * hidden) : NULL;
-            k.y = (char *)y + (int64_t)cfx_dtype_size(k.dtype) * out * d;
+            k.y = y ? (char *)y + (int64_t)cfx_dtype_size(k.dtype) * out * d
+                    : NULL; /* without elements */
             k.y_stride[1] = out * r->directions;
             k.y_stride[0] = k.y_stride[1] * k.batch;
             k.h = slice(call->out[1], at, k.batch * out);

@@ -93,9 +93,11 @@ static cfx_status svdvals_run(cfx_call *call)
     int64_t k = rows < columns ? rows : columns, n = rows + columns - k;
     int64_t index[CFX_MAX_RANK] = {0};
     cfx_dtype type = (cfx_dtype)y->dtype;
-    double *a = call->work, *values = a + k * n;
     char *to = y->data;
     int64_t matrices = k ? cfx_tensor_numel(y) / k : 0;
+    if (!matrices)
+        return CFX_OK;
+    double *a = call->work, *values = a + k * n;
     for (int64_t b = 0; b < matrices && !cfx_context_stops(call->ctx); b++) {
         read_matrix(x, index, k, n, a);
         if (!cfx_singular_values(call->ctx, a, k, n, values))
