@@ -28,8 +28,8 @@ typedef struct cgen {
     cgen_unit *unit;           /* children before their parents */
     size_t nunits;
     cfx_map taken;             /* prefixes of units */
-    /* Of a descriptor, by its address: the place of its operator's first
-     * overload in ops.def. */
+    /* From a descriptor's address to the place in ops.def of its operator's
+     * first overload. */
     cfx_map heads;
 
     /* Of the function being written. */

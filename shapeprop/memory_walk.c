@@ -280,7 +280,7 @@ static cfx_status look_at_results(walk *w, cfx_call *call)
         if (cfx_call__target(call, i))
             continue;
         if (call->alias[i])
-            share(call->out[i], call->in[call->alias[i] - 1].u.tensor);
+            share(call->out[i], cfx_call__tensor_at(call, call->alias[i] - 1));
         st = made_by_call(w, call->out[i], call->err);
     }
     if (!cfx_value_is_seq(call->result))

@@ -168,7 +168,7 @@ static const struct layer_type {
     {LAYER_NORM, 3, NULL, &cfx_module__BatchNorm3d},
 };
 
-/* What a module, or a function, is; NULL: none of these. */
+/* The row of the table that a module or a function has, or NULL. */
 static const struct layer_type *type_of(const cfx_module *m, const cfx_op *op)
 {
     for (size_t i = 0; i < sizeof(layer_types) / sizeof(*layer_types); i++)

@@ -51,7 +51,7 @@ void cfx_path_uses__release(path_uses *u);
 /* Is a module named once, and nothing above or below it? */
 bool cfx_path_uses__once(const path_uses *u, const char *path);
 
-/* What a function or method stands for, or NULL. */
+/* The registered target that a function or method names, or NULL. */
 const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n);
 /* The signature that it is spelled by, or NULL. */
 const cfx_schema *cfx_pass__signature(cfx_pass_call *p, const cfx_node *n);

@@ -89,8 +89,8 @@ CFX_INLINE bool cfx_node_is_call(const cfx_node *n)
  *     if (cfx_node_is(n, "relu")) ...
  */
 CFX_API bool cfx_node_is(const cfx_node *n, const char *name);
-/* The same of the call that a hook of an interpreter or a scope is given; its
- * target may be another than its node's. */
+/* Is the call that a hook was given one of that operator? Names are those of
+ * cfx_node_is. The call's target may be another than its node's. */
 CFX_API bool cfx_call_is(const struct cfx_call *call, const char *name);
 
 /* ---- Graph ---- */

@@ -81,7 +81,7 @@ cfx_status cfx_aliases__init(cfx_aliases *a, const cfx_graph *g,
                              cfx_error *err);
 void cfx_aliases__release(cfx_aliases *a);
 
-/* As cfx_aliases__init, of a graph that is called at that depth. */
+/* As cfx_aliases__init; the graph is nested so deep in those that call it. */
 cfx_status cfx_aliases__init_at(cfx_aliases *a, const cfx_graph *g, int depth,
                                 cfx_error *err);
 

@@ -31,7 +31,7 @@ typedef struct cfx_effects_seen {
     cfx_effects effects[CFX_EFFECTS_SEEN];
 } cfx_effects_seen;
 
-/* As cfx_node_effects. */
+/* As cfx_node_effects; calls like one that was seen are not bound again. */
 cfx_status cfx_effects_seen__find(cfx_effects_seen *seen, const cfx_node *n,
                                   cfx_effects *out, cfx_error *err);
 

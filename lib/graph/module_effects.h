@@ -11,7 +11,8 @@
 /* Assumed where nothing can be known. */
 extern const cfx_effects cfx_graph__worst;
 
-/* As cfx_node_effects. */
+/* As cfx_node_effects; the node's graph is nested so deep in those that call
+ * it. */
 cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
                                 int depth, cfx_error *err);
 
@@ -21,8 +22,8 @@ cfx_status cfx_node__effects_at(const cfx_node *n, cfx_effects *out,
 cfx_status cfx_module__effects_at(cfx_module *m, cfx_effects *out, int depth,
                                   cfx_error *err);
 
-/* As cfx_module__effects_at of a module with a forward, found anew; the worst
- * where the forward could not be run. */
+/* Run the forward of a module without numbers, and tell what its calls do; the
+ * worst where it does not run. Fails as cfx_module__effects_at. */
 cfx_status cfx_forward__effects(cfx_module *m, cfx_effects *out, int depth,
                                 cfx_error *err);
 

@@ -7,8 +7,8 @@
 #include <cfx/graph.h>
 #include <cfx/op.h>
 
-/* Where an operator is looked for by its bare name. */
-static const char *const places[] = {"torch.", "torch.nn.functional.",
+/* Prefixes that are tried before a bare name. */
+static const char *const prefixes[] = {"torch.", "torch.nn.functional.",
                                      "operator."};
 
 /* The targets that a name stands for, or NULL. */
@@ -16,8 +16,8 @@ static const cfx_target *find_named(cfx_context *ctx, const char *name)
 {
     char full[160];
     const cfx_target *t = cfx_find_function(ctx, name);
-    for (size_t i = 0; !t && i < sizeof(places) / sizeof(*places); i++) {
-        int n = snprintf(full, sizeof(full), "%s%s", places[i], name);
+    for (size_t i = 0; !t && i < sizeof(prefixes) / sizeof(*prefixes); i++) {
+        int n = snprintf(full, sizeof(full), "%s%s", prefixes[i], name);
         if (n > 0 && (size_t)n < sizeof(full))
             t = cfx_find_function(ctx, full);
     }

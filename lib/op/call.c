@@ -3,9 +3,9 @@
  *
  * infer leaves metas, views or a value in the call. request_memory then asks
  * for all memory that the call needs: an eager call gets it, a memory plan
- * notes it. A call that writes to its first argument runs straight into it where
- * each element depends on its own only; otherwise the result is computed apart
- * and copied over.
+ * notes it. A call that writes to its first argument runs straight into it
+ * where each element depends on its own only; otherwise the result is computed
+ * apart and copied over.
  */
 #include <stddef.h>
 #include <stdio.h>
@@ -281,7 +281,7 @@ static cfx_status check_targets(cfx_call *call)
                      ? call->into->u.seq->len : 1;
     cfx_status st = CFX_OK;
     if (!call->into)
-        return check_inplace(call, call->in[0].u.tensor);
+        return check_inplace(call, cfx_call__tensor_at(call, 0));
     if (!call->nout || n != call->nout)
         return cfx_call_fail(call, CFX_EINVAL, "gives %d tensors, but out has "
                              "%u", (int)call->nout, n);
@@ -301,8 +301,7 @@ static bool writes_straight(const cfx_call *call, const cfx_tensor *t)
         !same_layout(call->out[0], t))
         return false;
     for (int k = 0; k < call->schema->nparams; k++) {
-        cfx_value v = call->in[k];
-        const cfx_tensor *x = v.kind == CFX_TENSOR ? v.u.tensor : NULL;
+        const cfx_tensor *x = cfx_call__tensor_at(call, k);
         if (x && x != t && cfx_tensor_shares(x, t) &&
             (x->data != t->data || !cfx_dim_same(x->offset, t->offset) ||
              x->rank != t->rank || !same_layout(x, t)))
@@ -377,13 +376,6 @@ static cfx_status request_results(cfx_call *call, cfx_call_giver *give,
     return st;
 }
 
-/* The argument at a place of the schema, if it is a tensor. */
-static cfx_tensor *tensor_at(const cfx_call *call, int k)
-{
-    cfx_value v = call->in[k];
-    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
-}
-
 static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
                                  void *user)
 {
@@ -392,7 +384,7 @@ static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
             : flags & CFX_OP_COPIES_FIRST_TO_CONTIGUOUS ? 1 : 0;
     cfx_status st = CFX_OK;
     for (int k = 0; k < n && !st; k++) {
-        cfx_tensor *t = tensor_at(call, k);
+        cfx_tensor *t = cfx_call__tensor_at(call, k);
         const cfx_request r = {CFX_REQUEST_ARGUMENT, k, t, 0};
         if (t && !cfx_tensor_is_contiguous(t))
             st = give(call, &r, user);
@@ -446,7 +438,7 @@ typedef struct copies {
 
 static cfx_status copy_argument(cfx_call *call, int k, copies *c)
 {
-    cfx_tensor *t = cfx_loop_contiguous(call, tensor_at(call, k));
+    cfx_tensor *t = cfx_loop_contiguous(call, cfx_call__tensor_at(call, k));
     if (!t)
         return CFX_ENOMEM;
     if (!c->in) {

@@ -226,7 +226,7 @@ cfx_status cfx_control__cond(control *c, cfx_value *out)
 
 /* ---- Graphs that are only wrapped ---- */
 
-/* Of invoke_subgraph's first two parameters either is the graph. */
+/* The graph of invoke_subgraph is its first or its second argument. */
 cfx_status cfx_control__wrap(control *c, cfx_value *out)
 {
     static const int graphs[] = {WRAPPED, SUBGRAPH, IDENTIFIER};

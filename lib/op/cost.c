@@ -180,13 +180,14 @@ void cfx_cost_created(const cfx_call *call, cfx_cost *cost)
 void cfx_cost_first(const cfx_call *call, cfx_cost *cost)
 {
     if (!only_views(call))
-        cost->bytes_read = cfx_cost_bytes_of(call, cfx_call__first(call));
+        cost->bytes_read = cfx_cost_bytes_of(call,
+                                             cfx_call__tensor_at(call, 0));
 }
 
 void cfx_cost_normalize(const cfx_call *call, cfx_cost *cost, cfx_dim groups,
                         bool weight, bool bias)
 {
-    cfx_dim n = cfx_cost_numel(call, cfx_call__first(call));
+    cfx_dim n = cfx_cost_numel(call, cfx_call__tensor_at(call, 0));
 
     cost->ops = cfx_cost_linear(call, 5 + weight + bias, n, 3, groups);
     cost->transcendental = cfx_dim_mul(call->env, groups, cfx_dim_int(4));

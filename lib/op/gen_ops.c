@@ -13,7 +13,7 @@
 #include "op/c_names.h"
 #include "op/overload.h"
 
-/* What a function is made of. */
+/* A C function that is to be written. */
 typedef struct function {
     const char *symbol;      /* of the descriptor */
     const cfx_op *op;

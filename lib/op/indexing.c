@@ -23,7 +23,7 @@ void cfx_index_plan_release(cfx_index_plan *p)
 static void begin(const cfx_call *call, cfx_index_plan *p)
 {
     memset(p, 0, sizeof(*p));
-    cfx_view_begin(&p->base, cfx_call__first(call));
+    cfx_view_begin(&p->base, cfx_call__tensor_at(call, 0));
 }
 
 static cfx_status wrong_type(cfx_call *call)
@@ -36,7 +36,7 @@ static cfx_status too_many(cfx_call *call)
 {
     return cfx_call_fail(call, CFX_EINVAL,
                          "too many indices for tensor of dimension %d",
-                         cfx_call__first(call)->rank);
+                         cfx_call__tensor_at(call, 0)->rank);
 }
 
 cfx_status cfx_index_unknown(cfx_call *call, cfx_dim *out)

@@ -14,8 +14,8 @@ cfx_status cfx_list_tensor(cfx_call *call, cfx_tensor **out, cfx_value v,
 
 /* Refuse a number that is beyond the range of a type, as PyTorch does. */
 cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type);
-/* Refuse a number among the arguments from..to (not included) that is beyond the
- * range of a type of integers. */
+/* Refuse a number among the arguments from..to (not included) that is beyond
+ * the range of a type of integers. */
 cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
                                 cfx_dtype type);
 

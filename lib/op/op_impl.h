@@ -75,10 +75,12 @@ CFX_INLINE const char *cfx_call__param_name(const cfx_call *call, int k)
     return call->schema->params[cfx_call_place(call, k)].name;
 }
 
-/* The tensor that the first argument is, or NULL. */
-CFX_INLINE cfx_tensor *cfx_call__first(const cfx_call *call)
+/* The argument at a place of the schema, if it is a tensor; else NULL. Rules of
+ * operators ask by parameter instead (cfx_call_tensor). */
+CFX_INLINE cfx_tensor *cfx_call__tensor_at(const cfx_call *call, int place)
 {
-    return call->in[0].kind == CFX_TENSOR ? call->in[0].u.tensor : NULL;
+    cfx_value v = call->in[place];
+    return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
 }
 
 /* Does the call label its results with devices? */

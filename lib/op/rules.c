@@ -10,7 +10,7 @@
 
 static cfx_dtype own_type(const cfx_call *call)
 {
-    return (cfx_dtype)cfx_call__first(call)->dtype;
+    return (cfx_dtype)cfx_call__tensor_at(call, 0)->dtype;
 }
 
 cfx_status cfx_unary_same(cfx_call *call)
@@ -20,7 +20,7 @@ cfx_status cfx_unary_same(cfx_call *call)
 
 cfx_status cfx_unary_like(cfx_call *call)
 {
-    return cfx_infer_like(call, cfx_call__first(call), own_type(call));
+    return cfx_infer_like(call, cfx_call__tensor_at(call, 0), own_type(call));
 }
 
 cfx_status cfx_unary_only_float(cfx_call *call)

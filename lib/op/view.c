@@ -400,7 +400,7 @@ cfx_status cfx_view_out_in_format(cfx_call *call, cfx_dtype dtype,
 cfx_status cfx_view_out_like(cfx_call *call, cfx_dtype dtype,
                              cfx_memory_format format)
 {
-    const cfx_tensor *x = cfx_call__first(call);
+    const cfx_tensor *x = cfx_call__tensor_at(call, 0);
     return format == CFX_PRESERVE_FORMAT
                ? cfx_infer_like(call, x, dtype)
                : cfx_view_out_in_format(call, dtype, format, x->rank,
