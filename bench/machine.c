@@ -5,11 +5,12 @@
  * triad is written as STREAM writes it, over arrays of four times the last
  * cache each, by threads of its own, with the compiler's stores; and once more
  * with stores past the caches, which STREAM leaves to the compiler, as wide as
- * the processor has them. They and cfx measure in turns, since others may take
- * of the memory's bandwidth for seconds. The best of all repeats counts, as in
- * STREAM. On a busy machine no repeat is undisturbed: with -c
- * their time is that on the processors, evenly divided; with -p the best piece
- * of the arrays counts, of 2 MB each, rather than the best repeat.
+ * the processor has them. STREAM and cfx measure in turns until four turns have
+ * bettered neither, since other programs may use the memory for seconds. The
+ * best of all repeats counts, as in STREAM. On a busy machine every repeat is
+ * disturbed: with -c their time is that on the processors, evenly divided; with
+ * -p the best piece of the arrays counts, of 2 MB each, rather than the best
+ * repeat.
  *
  *     bench-limits [-c] [-p] [-n RUNS]
  *
@@ -35,7 +36,7 @@
 #include <immintrin.h>
 #endif
 
-enum { MAX_THREADS = 64, COUNTS = 32, REPEATS = 6, TURNS = 4, N = 2048, PIECE = 1 << 18 };
+enum { MAX_THREADS = 64, COUNTS = 32, REPEATS = 6, MAX_TURNS = 16, N = 2048, PIECE = 1 << 18 };
 
 static bool on_processors, by_pieces;
 
@@ -311,18 +312,40 @@ static bool compare(int threads, const rates *best)
     return ratio >= 0.9 && ratio <= 1.1;
 }
 
+/* Is one of the rates by more than 1 % better than it was? */
+static bool any_bettered(const rates *now, const rates *was)
+{
+    return now->triad > 1.01 * was->triad || now->peak > 1.01 * was->peak ||
+           now->plain > 1.01 * was->plain || now->past > 1.01 * was->past;
+}
+
+/* A turn of each; `*bettered`: something was. */
+static bool take_turn(cfx_context *ctx, const cfx_machine *known, rates *best,
+                      bool *bettered)
+{
+    rates was[COUNTS];
+
+    memcpy(was, best, sizeof(was));
+    stream_all(known, best);
+    if (!measure_all(ctx, best))
+        return false;
+    *bettered = false;
+    for (int i = 0; i < counts(known); i++)
+        *bettered |= any_bettered(&best[i], &was[i]);
+    return true;
+}
+
 /* `known` has the numbers of threads and the caches. */
 static bool run_once(cfx_context *ctx, const cfx_machine *known)
 {
     rates best[COUNTS] = {{0}};
-    bool near = true;
+    bool near = true, bettered;
 
-    for (int turn = 0; turn < TURNS; turn++) {
-        stream_all(known, best);
-        if (!measure_all(ctx, best))
+    for (int turn = 0, idle = 0; turn < MAX_TURNS && idle < 4; turn++) {
+        if (!take_turn(ctx, known, best, &bettered))
             return false;
+        idle = bettered ? 0 : idle + 1;
     }
-    stream_all(known, best);
     printf("%s\n\n| threads | what | cfx | other | other's | ratio |\n"
            "|---|---|---|---|---|---|\n", known->name);
     for (int i = 0; i < counts(known); i++)

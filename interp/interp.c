@@ -203,6 +203,7 @@ static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
 }
 
 /* No signature takes the values as they stand. */
+CFX_NOINLINE
 static cfx_status call_otherwise(cfx_interp *it, const step *s,
                                  const candidate *c, const patch *wrong,
                                  cfx_value *out)
@@ -342,18 +343,23 @@ static cfx_call_hook *hook_of(const cfx_interp_class *cls, uint8_t op)
     }
 }
 
-static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
-                                cfx_value *out)
+/* By the hook of the node's opcode. */
+CFX_NOINLINE
+static cfx_status call_hook(cfx_interp *it, const cfx_node *n, cfx_value *out)
 {
     struct cfx_interp_self *self = it->self;
-    const step *s = step_of(self, n);
-    it->scope->node = n;
-    if (s->direct)
-        return call_prepared(it, s, out);
     cfx_call call = {.ctx = self->ctx, .env = it->scope->env, .err = it->err,
                      .node = n, .target = n->target};
     cfx_status st = self->hook.fetch_args(it, n, &call);
     return st ? st : hook_of(&self->hook, n->op)(it, &call, out);
+}
+
+static cfx_status base_run_node(cfx_interp *it, const cfx_node *n,
+                                cfx_value *out)
+{
+    const step *s = step_of(it->self, n);
+    it->scope->node = n;
+    return s->direct ? call_prepared(it, s, out) : call_hook(it, n, out);
 }
 
 static void base_release(cfx_interp *it) { (void)it; }
@@ -390,21 +396,6 @@ const cfx_interp_class *cfx_interp_class_with(const cfx_interp_class *cls,
                                               size_t offset)
 {
     return cfx_class__with(cls, offset);
-}
-
-cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
-                               cfx_value *out)
-{
-    *out = CFX_NOTHING;
-    cfx_status st = it->self->hook.run_node(it, n, out);
-    if (CFX_LIKELY(!st))
-        return st;
-    if (it->err && !it->err->code)
-        cfx_interp_fail(it, st, "a hook of interpreter class '%s' returned %s "
-                        "without a message", it->cls->name,
-                        cfx_status_name(st));
-    cfx_interp__while_executing(it, it->err, n);
-    return st;
 }
 
 cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,

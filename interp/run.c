@@ -118,6 +118,7 @@ static void leave(cfx_interp *it, const surroundings *before, cfx_status st)
 /* A failure that a hook was told by a status and did not pass on is forgotten.
  * One that only the scope knows was not seen by anybody. In the run of a nested
  * graph both are one. */
+CFX_NOINLINE
 static cfx_status settle_errors(cfx_interp *it, const cfx_node *n)
 {
     const cfx_error *unseen = &it->scope->error;
@@ -129,6 +130,26 @@ static cfx_status settle_errors(cfx_interp *it, const cfx_node *n)
     }
     cfx_interp__while_executing(it, it->err, n);
     return unseen->code;
+}
+
+/* A hook that fails without a message, and the place of any failure. */
+CFX_NOINLINE
+static cfx_status explain(cfx_interp *it, const cfx_node *n, cfx_status st)
+{
+    if (it->err && !it->err->code)
+        cfx_interp_fail(it, st, "a hook of interpreter class '%s' returned %s "
+                        "without a message", it->cls->name,
+                        cfx_status_name(st));
+    cfx_interp__while_executing(it, it->err, n);
+    return st;
+}
+
+cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
+                               cfx_value *out)
+{
+    *out = CFX_NOTHING;
+    cfx_status st = it->self->hook.run_node(it, n, out);
+    return CFX_LIKELY(!st) ? CFX_OK : explain(it, n, st);
 }
 
 /* Run a node that has no value yet. */

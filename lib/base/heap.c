@@ -128,7 +128,7 @@ static size_t keep_at_most(const cfx_heap *h)
 
 /* ---- Classes ---- */
 
-static unsigned class_of(size_t size, size_t *rounded)
+CFX_INLINE unsigned class_of(size_t size, size_t *rounded)
 {
     if (size <= CFX_HEAP_FINE * 64) {
         unsigned i = (unsigned)((size + (size == 0) - 1) / 64);

@@ -47,6 +47,9 @@ typedef struct cfx_abi {
 #define CFX_LIKELY(x) __builtin_expect(!!(x), 1)
 #define CFX_UNLIKELY(x) __builtin_expect(!!(x), 0)
 #define CFX_UNUSED __attribute__((unused))
+/* For the rare way of a hot function: inlined, it would cost every call the
+ * saving of its registers. */
+#define CFX_NOINLINE __attribute__((noinline))
 #define CFX_INLINE static inline __attribute__((unused))
 #else
 #define CFX_API
@@ -54,6 +57,7 @@ typedef struct cfx_abi {
 #define CFX_LIKELY(x) (x)
 #define CFX_UNLIKELY(x) (x)
 #define CFX_UNUSED
+#define CFX_NOINLINE
 #define CFX_INLINE static inline
 #endif
 

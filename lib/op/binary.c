@@ -35,13 +35,13 @@ static cfx_status scaled_infer(cfx_call *call)
 static cfx_status scaled_run(cfx_call *call)
 {
     cfx_dtype type = cfx_binary_type(call, CFX_PW_ADD);
-    cfx_value self = cfx_call_value(call, SELF);
-    cfx_value other = cfx_call_value(call, OTHER);
     cfx_value alpha = cfx_call_value(call, ALPHA);
     bool sub = call->op->code == CFX_PW_SUB;
     if (is_one(alpha))
         return cfx_loop_run(call, (cfx_pw)call->op->code, type, call->in, 2,
                             NULL);
+    cfx_value self = cfx_call_value(call, SELF);
+    cfx_value other = cfx_call_value(call, OTHER);
     /* Of bools: either, or the first where the second is taken 0 times. */
     if (type == CFX_BOOL) {
         cfx_value both[] = {self, alpha.u.i ? other : self};

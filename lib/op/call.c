@@ -318,6 +318,10 @@ bool cfx_call__writes_straight(const cfx_call *call)
 
 /* ---- Memory ---- */
 
+#define COPIES                                                                \
+    (CFX_OP_COPIES_TO_CONTIGUOUS | CFX_OP_COPIES_FIRST_TO_CONTIGUOUS |        \
+     CFX_OP_COPIES_FROM_CONTIGUOUS)
+
 static bool is_known(const cfx_tensor *t)
 {
     for (int i = 0; i < t->rank; i++)
@@ -402,15 +406,12 @@ static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
 static cfx_status request_memory(cfx_call *call, bool straight,
                                  cfx_call_giver *give, void *user)
 {
-    const uint32_t copies = CFX_OP_COPIES_TO_CONTIGUOUS |
-                            CFX_OP_COPIES_FIRST_TO_CONTIGUOUS |
-                            CFX_OP_COPIES_FROM_CONTIGUOUS;
     cfx_status st = CFX_OK;
     if (!straight)
         st = request_results(call, give, user);
     if (st || !call->op->run)
         return st;
-    if (call->op->flags & copies)
+    if (call->op->flags & COPIES)
         st = request_copies(call, give, user);
     if (st || !call->op->workspace ||
         (call->meta && !workspace_is_known(call)))
@@ -518,6 +519,7 @@ static cfx_status give_back(cfx_call *call, copies *c, cfx_status st)
     return st;
 }
 
+CFX_NOINLINE
 static cfx_status run_op(cfx_call *call, bool straight)
 {
     copies c;
@@ -528,24 +530,37 @@ static cfx_status run_op(cfx_call *call, bool straight)
     return call->work || c.in || c.out ? give_back(call, &c, st) : st;
 }
 
+/* Most calls: the only result got its memory in infer, and the operator asks
+ * for no more. */
+static bool has_its_memory(const cfx_call *call)
+{
+    return call->nout == 1 && call->out[0]->storage &&
+           call->result.kind == CFX_ABSENT && call->op->run &&
+           !(call->op->flags & COPIES) && !call->op->workspace;
+}
+
 static bool is_meta(cfx_value v)
 {
     return v.kind == CFX_TENSOR && cfx_tensor_is_meta(v.u.tensor);
 }
 
-static cfx_status check_metas(cfx_call *call)
+static bool holds_meta(cfx_value v)
 {
-    for (int k = 0; k < call->schema->nparams; k++) {
-        cfx_value v = call->in[k];
-        bool meta = is_meta(v);
-        uint32_t n = cfx_value_is_seq(v) ? v.u.seq->len : 0;
-        for (uint32_t i = 0; i < n && !meta; i++)
-            meta = is_meta(v.u.seq->item[i]);
-        if (meta)
+    if (!cfx_value_is_seq(v))
+        return is_meta(v);
+    for (uint32_t i = 0; i < v.u.seq->len; i++)
+        if (is_meta(v.u.seq->item[i]))
+            return true;
+    return false;
+}
+
+static cfx_status check_metas(const cfx_call *call)
+{
+    for (int k = 0; k < call->schema->nparams; k++)
+        if (CFX_UNLIKELY(holds_meta(call->in[k])))
             return cfx_call_fail(call, CFX_EINVAL,
                                  "argument '%s' has no numbers",
                                  call->schema->params[k].name);
-    }
     return CFX_OK;
 }
 
@@ -573,6 +588,7 @@ static cfx_status copy_outs(cfx_call *call)
     return st;
 }
 
+CFX_NOINLINE
 static cfx_status run_written(cfx_call *call)
 {
     cfx_status st = check_targets(call);
@@ -747,21 +763,29 @@ static cfx_status run_call(cfx_call *call)
         return run_written(call);
     if (call->op->flags & CFX_OP_OWN_RESULT)
         cfx_call__clear(call);
-    return run_op(call, false);
+    return CFX_LIKELY(has_its_memory(call)) ? call->op->run(call)
+                                            : run_op(call, false);
 }
 
-static cfx_status eager(cfx_call *call, cfx_value *out)
+/* A call with `out=`, or of an overload that has it. */
+CFX_NOINLINE
+static cfx_status run_with_out(cfx_call *call)
 {
     cfx_out_taken taken;
-    cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
-    if (CFX_LIKELY(!(call->op->flags & CFX_OP__OUT)))
-        return finish(call, heed_stop(call, st ? st : run_call(call)), out);
-    if (!st)
-        st = cfx_call__take_out(call, &taken);
+    cfx_status st = cfx_call__take_out(call, &taken);
     if (st)
         return st;
     st = run_call(call);
     cfx_call__put_out(call, &taken);
+    return st;
+}
+
+static cfx_status eager(cfx_call *call, cfx_value *out)
+{
+    cfx_status st = call->known ? cfx_call__find_device(call) : CFX_OK;
+    if (!st)
+        st = CFX_LIKELY(!(call->op->flags & CFX_OP__OUT))
+                 ? run_call(call) : run_with_out(call);
     return finish(call, heed_stop(call, st), out);
 }
 

@@ -50,14 +50,10 @@ static const cfx_tensor *tensor_at(const cfx_call *call, int i)
     return call->in[i].kind == CFX_TENSOR ? call->in[i].u.tensor : NULL;
 }
 
-cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
+CFX_NOINLINE
+static cfx_dtype promoted_type(const cfx_call *call, int from, int to)
 {
     int dim = -1, zero = -1, number = -1;
-    cfx_value a = call->in[from], b = call->in[to - 1];
-    /* Nearly all calls: two tensors of one type, or one. */
-    if (to - from <= 2 && a.kind == CFX_TENSOR && b.kind == CFX_TENSOR &&
-        a.u.tensor->dtype == b.u.tensor->dtype)
-        return (cfx_dtype)a.u.tensor->dtype;
     for (int k = from; k < to; k++) {
         cfx_value v = call->in[k];
         if (v.kind == CFX_TENSOR && v.u.tensor->rank)
@@ -69,6 +65,14 @@ cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
     }
     int type = combine(dim, combine(zero, number));
     return type < 0 ? CFX_F32 : (cfx_dtype)type;
+}
+
+cfx_dtype cfx_infer_type(const cfx_call *call, int from, int to)
+{
+    const cfx_tensor *a = tensor_at(call, from), *b = tensor_at(call, to - 1);
+    /* Nearly all calls: two tensors of one type, or one. */
+    return to - from <= 2 && a && b && a->dtype == b->dtype
+               ? (cfx_dtype)a->dtype : promoted_type(call, from, to);
 }
 
 cfx_dtype cfx_infer_float_type(const cfx_call *call, int from, int to)
@@ -351,12 +355,10 @@ static cfx_status convert_operand(cfx_call *call, struct operands *o, int i,
     return st;
 }
 
-cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
-                               cfx_dtype dtype)
+CFX_NOINLINE
+static cfx_status broadcast_all(cfx_call *call, int from, int convert,
+                                int to, cfx_dtype dtype)
 {
-    const cfx_tensor *rows = common_rows(call, from, to);
-    if (rows)
-        return cfx_call__out_rows(call, dtype, rows);
     struct operands o;
     cfx_tensor *copy[8] = {NULL};
     cfx_dtype common = dtype == CFX_BOOL && convert < to
@@ -379,6 +381,14 @@ cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
     for (int i = 0; i < 8; i++)
         cfx_tensor_unref(copy[i]);
     return st;
+}
+
+cfx_status cfx_infer_converted(cfx_call *call, int from, int convert, int to,
+                               cfx_dtype dtype)
+{
+    const cfx_tensor *rows = common_rows(call, from, to);
+    return CFX_LIKELY(rows) ? cfx_call__out_rows(call, dtype, rows)
+                            : broadcast_all(call, from, convert, to, dtype);
 }
 
 cfx_status cfx_infer_pointwise(cfx_call *call, int from, int to,

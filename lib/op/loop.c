@@ -85,6 +85,17 @@ static cfx_status zero_division(cfx_call *call)
     return cfx_call_fail(call, CFX_EINVAL, "ZeroDivisionError");
 }
 
+CFX_NOINLINE
+static bool run_strided(cfx_call *call, cfx_pw code, cfx_dtype type,
+                        const cfx_value *in, int n, const double *params)
+{
+    cfx_iter it;
+    cfx_loop_out(&it, call->out[0]);
+    for (int k = 0; k < n; k++)
+        cfx_loop_value(&it, in[k]);
+    return cfx_pointwise(call->ctx, code, type, &it, params);
+}
+
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params)
 {
@@ -97,11 +108,7 @@ cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
     if (few >= 0 && few <= CFX_POINTWISE_FEW)
         return cfx_pointwise_row(call->ctx, code, type, y->data, data, few,
                                  params) ? zero_division(call) : CFX_OK;
-    cfx_iter it;
-    cfx_loop_out(&it, y);
-    for (int k = 0; k < n; k++)
-        cfx_loop_value(&it, in[k]);
-    return cfx_pointwise(call->ctx, code, type, &it, params)
+    return run_strided(call, code, type, in, n, params)
                ? CFX_OK : zero_division(call);
 }
 
