@@ -17,7 +17,7 @@
 
 #include <cfx/roofline.h>
 
-#include "tests/zoo.h"
+#include "tests/zoo/zoo.h"
 
 /* On the processor: other work does not count. */
 static double now(void)

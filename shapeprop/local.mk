@@ -2,29 +2,29 @@
 
 # Shapes.
 dist_cfxinclude_HEADERS += %reldir%/cfx/shape_prop.h
-libcfx_all_la_SOURCES += %reldir%/shape_prop.c %reldir%/shape_scope.c \
-	%reldir%/node_path.c %reldir%/json_value.c %reldir%/json_value.h \
-	%reldir%/symbols.c %reldir%/symbols.h %reldir%/shape_match.c \
-	%reldir%/shape_rows.c %reldir%/shape_rows.h %reldir%/shape_table.c \
-	%reldir%/shape_json.c
+libcfx_all_la_SOURCES += %reldir%/shapes/shape_prop.c %reldir%/shapes/shape_scope.c \
+	%reldir%/shapes/node_path.c %reldir%/text/json_value.c %reldir%/text/json_value.h \
+	%reldir%/shapes/symbols.c %reldir%/shapes/symbols.h %reldir%/shapes/shape_match.c \
+	%reldir%/shapes/shape_rows.c %reldir%/shapes/shape_rows.h %reldir%/shapes/shape_table.c \
+	%reldir%/shapes/shape_json.c
 
 # Cost.
 dist_cfxinclude_HEADERS += %reldir%/cfx/cost.h
-libcfx_all_la_SOURCES += %reldir%/cost.c %reldir%/cost_groups.c \
-	%reldir%/cost_impl.h %reldir%/cost_weights.c
+libcfx_all_la_SOURCES += %reldir%/cost/cost.c %reldir%/cost/cost_groups.c \
+	%reldir%/cost/cost_impl.h %reldir%/cost/cost_weights.c
 
 # Rooflines.
 dist_cfxinclude_HEADERS += %reldir%/cfx/roofline.h
-libcfx_all_la_SOURCES += %reldir%/flow.c %reldir%/grid.c %reldir%/grid.h \
-	%reldir%/roofline.c \
-	%reldir%/roofline_columns.c %reldir%/roofline_compare.c \
-	%reldir%/roofline_dot.c \
-	%reldir%/roofline_floor.c %reldir%/roofline_trace.c \
-	%reldir%/roofline_impl.h %reldir%/roofline_json.c \
-	%reldir%/roofline_json.h %reldir%/roofline_measure.c \
-	%reldir%/roofline_rows.c %reldir%/roofline_symbol.c \
-	%reldir%/roofline_table.h %reldir%/roofline_text.c \
-	%reldir%/roofline_totals.c
+libcfx_all_la_SOURCES += %reldir%/roofline/flow.c %reldir%/text/grid.c %reldir%/text/grid.h \
+	%reldir%/roofline/roofline.c \
+	%reldir%/roofline/roofline_columns.c %reldir%/roofline/roofline_compare.c \
+	%reldir%/roofline/roofline_dot.c \
+	%reldir%/roofline/roofline_floor.c %reldir%/roofline/roofline_trace.c \
+	%reldir%/roofline/roofline_impl.h %reldir%/roofline/roofline_json.c \
+	%reldir%/roofline/roofline_json.h %reldir%/roofline/roofline_measure.c \
+	%reldir%/roofline/roofline_rows.c %reldir%/roofline/roofline_symbol.c \
+	%reldir%/roofline/roofline_table.h %reldir%/roofline/roofline_text.c \
+	%reldir%/roofline/roofline_totals.c
 
 # What counts as what.
 EXTRA_DIST += %reldir%/COSTS.md
@@ -32,12 +32,12 @@ EXTRA_DIST += %reldir%/COSTS.md
 # The machine. Descriptions of others are found where they are installed.
 dist_cfxinclude_HEADERS += %reldir%/cfx/machine.h
 noinst_LTLIBRARIES += libmachine.la
-libmachine_la_SOURCES = %reldir%/machine.c %reldir%/machine_impl.h \
-	%reldir%/machine_json.c %reldir%/machine_find.c \
-	%reldir%/machine_detect.c %reldir%/machine_measure.c \
-	%reldir%/machine_team.c %reldir%/machine_team.h \
-	%reldir%/machine_doubt.c %reldir%/machine_cached.c \
-	%reldir%/machine_loops.h
+libmachine_la_SOURCES = %reldir%/machine/machine.c %reldir%/machine/machine_impl.h \
+	%reldir%/machine/machine_json.c %reldir%/machine/machine_find.c \
+	%reldir%/machine/machine_detect.c %reldir%/machine/machine_measure.c \
+	%reldir%/machine/machine_team.c %reldir%/machine/machine_team.h \
+	%reldir%/machine/machine_doubt.c %reldir%/machine/machine_cached.c \
+	%reldir%/machine/machine_loops.h
 libmachine_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DCFX_MACHINES_DIR='"$(machinesdir)"'
 libcfx_all_la_LIBADD += libmachine.la
@@ -51,16 +51,16 @@ dist_machines_DATA = %reldir%/machines/epyc-9654.json \
 MACHINE_CFLAGS = $(AM_CFLAGS) -fno-math-errno -fno-trapping-math \
 	-ffp-contract=fast
 noinst_LTLIBRARIES += libmachine_plain.la
-libmachine_plain_la_SOURCES = %reldir%/machine_level.c
+libmachine_plain_la_SOURCES = %reldir%/machine/machine_level.c
 libmachine_plain_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=plain
 libmachine_plain_la_CFLAGS = $(MACHINE_CFLAGS)
 libcfx_all_la_LIBADD += libmachine_plain.la
 if CFX_X86_64
 noinst_LTLIBRARIES += libmachine_avx2.la libmachine_avx512.la
-libmachine_avx2_la_SOURCES = %reldir%/machine_level.c
+libmachine_avx2_la_SOURCES = %reldir%/machine/machine_level.c
 libmachine_avx2_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=avx2
 libmachine_avx2_la_CFLAGS = $(MACHINE_CFLAGS) -mavx2 -mfma
-libmachine_avx512_la_SOURCES = %reldir%/machine_level.c
+libmachine_avx512_la_SOURCES = %reldir%/machine/machine_level.c
 libmachine_avx512_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=avx512
 libmachine_avx512_la_CFLAGS = $(MACHINE_CFLAGS) -mavx512f -mavx512bw \
 	-mavx512dq -mavx512vl -mfma -mprefer-vector-width=512
@@ -68,7 +68,7 @@ libcfx_all_la_LIBADD += libmachine_avx2.la libmachine_avx512.la
 endif
 if CFX_AARCH64
 noinst_LTLIBRARIES += libmachine_neon.la
-libmachine_neon_la_SOURCES = %reldir%/machine_level.c
+libmachine_neon_la_SOURCES = %reldir%/machine/machine_level.c
 libmachine_neon_la_CPPFLAGS = $(AM_CPPFLAGS) -DCFX_LEVEL=neon
 libmachine_neon_la_CFLAGS = $(MACHINE_CFLAGS)
 libcfx_all_la_LIBADD += libmachine_neon.la
@@ -76,16 +76,16 @@ endif
 
 # Memory.
 dist_cfxinclude_HEADERS += %reldir%/cfx/memory_plan.h
-libcfx_all_la_SOURCES += %reldir%/memory_impl.h %reldir%/memory_plan.c \
-	%reldir%/memory_walk.c %reldir%/memory_place.c \
-	%reldir%/memory_sweep.c %reldir%/memory_run.c \
-	%reldir%/memory_text.c
+libcfx_all_la_SOURCES += %reldir%/memory/memory_impl.h %reldir%/memory/memory_plan.c \
+	%reldir%/memory/memory_walk.c %reldir%/memory/memory_place.c \
+	%reldir%/memory/memory_sweep.c %reldir%/memory/memory_run.c \
+	%reldir%/memory/memory_text.c
 
 # Reports. The page is made from the files in report/.
-libcfx_all_la_SOURCES += %reldir%/report_impl.h %reldir%/report_plot.h \
-	%reldir%/report.c %reldir%/report_select.c %reldir%/report_text.c \
-	%reldir%/report_ceiling.c %reldir%/report_draw.c \
-	%reldir%/report_html.c
+libcfx_all_la_SOURCES += %reldir%/report/report_impl.h %reldir%/report/report_plot.h \
+	%reldir%/report/report.c %reldir%/report/report_select.c %reldir%/report/report_text.c \
+	%reldir%/report/report_ceiling.c %reldir%/report/report_draw.c \
+	%reldir%/report/report_html.c
 nodist_libcfx_all_la_SOURCES += %reldir%/report_page.c
 CLEANFILES += %reldir%/report_page.c
 REPORT_PAGE = %reldir%/report/report.html

@@ -6,71 +6,71 @@ LDADD = libcfx_all.la $(CHECK_LIBS)
 
 if HAVE_CHECK
 # Suites register themselves (unit.h): a line here is all that a new one needs.
-UNIT_SOURCES = %reldir%/unit.c %reldir%/unit.h
+UNIT_SOURCES = %reldir%/unit/unit.c %reldir%/unit/unit.h
 UNIT_TESTS = tests/unit_base tests/unit_ops tests/unit_graph \
 	tests/unit_format tests/unit_interp tests/unit_rewrite \
 	tests/unit_shape tests/unit_zoo
 
 tests_unit_base_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/base_test.c %reldir%/pool_test.c %reldir%/dim_test.c \
-	%reldir%/dim_property_test.c %reldir%/dim_limit_test.c \
-	%reldir%/dtype_test.c %reldir%/tensor_test.c %reldir%/copy_test.c \
-	%reldir%/value_test.c
+	%reldir%/unit/base_test.c %reldir%/unit/pool_test.c %reldir%/unit/dim_test.c \
+	%reldir%/unit/dim_property_test.c %reldir%/unit/dim_limit_test.c \
+	%reldir%/unit/dtype_test.c %reldir%/unit/tensor_test.c %reldir%/unit/copy_test.c \
+	%reldir%/unit/value_test.c
 tests_unit_ops_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/kernel_gemm_test.c %reldir%/kernel_conv_test.c \
-	%reldir%/kernel_pool_test.c %reldir%/kernel_pointwise_test.c \
-	%reldir%/kernel_reduce_test.c %reldir%/kernel_norm_test.c \
-	%reldir%/kernel_index_test.c %reldir%/kernel_resample_test.c \
-	%reldir%/kernel_attention_test.c %reldir%/op_shape_test.c \
-	%reldir%/device_test.c %reldir%/nn_test.c %reldir%/stop_test.c
+	%reldir%/unit/kernel_gemm_test.c %reldir%/unit/kernel_conv_test.c \
+	%reldir%/unit/kernel_pool_test.c %reldir%/unit/kernel_pointwise_test.c \
+	%reldir%/unit/kernel_reduce_test.c %reldir%/unit/kernel_norm_test.c \
+	%reldir%/unit/kernel_index_test.c %reldir%/unit/kernel_resample_test.c \
+	%reldir%/unit/kernel_attention_test.c %reldir%/unit/op_shape_test.c \
+	%reldir%/unit/device_test.c %reldir%/unit/nn_test.c %reldir%/unit/stop_test.c
 tests_unit_graph_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/graph_test.c %reldir%/graph_whole_test.c \
-	%reldir%/graph_fuzz_test.c %reldir%/graph_effects_test.c \
-	%reldir%/graph_edit_test.c %reldir%/graph_module_test.c \
-	%reldir%/graph_torch_test.c %reldir%/names_test.c
+	%reldir%/unit/graph_test.c %reldir%/unit/graph_whole_test.c \
+	%reldir%/unit/graph_fuzz_test.c %reldir%/unit/graph_effects_test.c \
+	%reldir%/unit/graph_edit_test.c %reldir%/unit/graph_module_test.c \
+	%reldir%/unit/graph_torch_test.c %reldir%/unit/names_test.c
 tests_unit_format_SOURCES = $(UNIT_SOURCES) $(SECTION_SOURCES) \
-	%reldir%/report_document.c %reldir%/report_document.h \
-	%reldir%/text_test.c %reldir%/file_test.c %reldir%/load_test.c \
-	%reldir%/npz_test.c %reldir%/code_test.c %reldir%/picture_test.c \
-	%reldir%/folder_test.c %reldir%/report_test.c
+	%reldir%/unit/report_document.c %reldir%/unit/report_document.h \
+	%reldir%/unit/text_test.c %reldir%/unit/file_test.c %reldir%/unit/load_test.c \
+	%reldir%/unit/npz_test.c %reldir%/unit/code_test.c %reldir%/unit/picture_test.c \
+	%reldir%/unit/folder_test.c %reldir%/unit/report_test.c
 tests_unit_interp_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
-	%reldir%/interp_test.c %reldir%/interp_nested_test.c \
-	%reldir%/control_test.c %reldir%/control_golden_test.c \
-	%reldir%/higher_order_test.c %reldir%/scope_class_test.c \
-	%reldir%/minimize_test.c %reldir%/tracer_test.c \
-	%reldir%/tracer_module_test.c %reldir%/tracer_proxy_test.c \
-	%reldir%/transformer_test.c %reldir%/memory_test.c \
-	%reldir%/peak_test.c
+	%reldir%/unit/interp_test.c %reldir%/unit/interp_nested_test.c \
+	%reldir%/unit/control_test.c %reldir%/unit/control_golden_test.c \
+	%reldir%/unit/higher_order_test.c %reldir%/unit/scope_class_test.c \
+	%reldir%/unit/minimize_test.c %reldir%/unit/tracer_test.c \
+	%reldir%/unit/tracer_module_test.c %reldir%/unit/tracer_proxy_test.c \
+	%reldir%/unit/transformer_test.c %reldir%/unit/memory_test.c \
+	%reldir%/unit/peak_test.c
 tests_unit_rewrite_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
-	%reldir%/rewrite_graphs.c %reldir%/rewrite_test.h \
-	%reldir%/matcher_test.c %reldir%/matcher_beyond_test.c \
-	%reldir%/matcher_test.h %reldir%/rewriter_test.c \
-	%reldir%/rewriter_beyond_test.c %reldir%/rewriter_test.h \
-	%reldir%/source_matcher_test.c %reldir%/pass_test.c \
-	%reldir%/pass_manager_test.c %reldir%/passes_test.c \
-	%reldir%/passes_rewrite_test.c %reldir%/passes_meaning_test.c \
-	%reldir%/split_test.c %reldir%/partition_test.c \
-	%reldir%/fusion_test.c
+	%reldir%/unit/rewrite_graphs.c %reldir%/unit/rewrite_test.h \
+	%reldir%/unit/matcher_test.c %reldir%/unit/matcher_beyond_test.c \
+	%reldir%/unit/matcher_test.h %reldir%/unit/rewriter_test.c \
+	%reldir%/unit/rewriter_beyond_test.c %reldir%/unit/rewriter_test.h \
+	%reldir%/unit/source_matcher_test.c %reldir%/unit/pass_test.c \
+	%reldir%/unit/pass_manager_test.c %reldir%/unit/passes_test.c \
+	%reldir%/unit/passes_rewrite_test.c %reldir%/unit/passes_meaning_test.c \
+	%reldir%/unit/split_test.c %reldir%/unit/partition_test.c \
+	%reldir%/unit/fusion_test.c
 tests_unit_shape_SOURCES = $(UNIT_SOURCES) \
-	%reldir%/shape_prop_test.c %reldir%/shape_prop_test.h \
-	%reldir%/shape_text_test.c %reldir%/shape_types_test.c \
-	%reldir%/own_op_test.c \
-	%reldir%/own_cost_test.c %reldir%/cost_test.c %reldir%/cost_test.h \
-	%reldir%/roofline_test.c %reldir%/machine_test.c \
-	%reldir%/machine_cached_test.c %reldir%/machine_doubt_test.c \
-	%reldir%/memory_plan_test.c %reldir%/memory_place_test.c \
-	%reldir%/memory_run_test.c %reldir%/memory_check.h \
-	%reldir%/memory_test.h
+	%reldir%/unit/shape_prop_test.c %reldir%/unit/shape_prop_test.h \
+	%reldir%/unit/shape_text_test.c %reldir%/unit/shape_types_test.c \
+	%reldir%/unit/own_op_test.c \
+	%reldir%/unit/own_cost_test.c %reldir%/unit/cost_test.c %reldir%/unit/cost_test.h \
+	%reldir%/unit/roofline_test.c %reldir%/unit/machine_test.c \
+	%reldir%/unit/machine_cached_test.c %reldir%/unit/machine_doubt_test.c \
+	%reldir%/unit/memory_plan_test.c %reldir%/unit/memory_place_test.c \
+	%reldir%/unit/memory_run_test.c %reldir%/unit/memory_check.h \
+	%reldir%/unit/memory_test.h
 tests_unit_zoo_SOURCES = $(UNIT_SOURCES) $(ZOO_SOURCES) \
-	%reldir%/symbols_test.c %reldir%/zoo_text_test.c
+	%reldir%/zoo/symbols_test.c %reldir%/zoo/zoo_text_test.c
 
 # Compiled graphs find the library's functions in the program; the other has a
 # pthread_create of its own.
 UNIT_TESTS += tests/codegen_test tests/threads_test
 tests_codegen_test_SOURCES = $(UNIT_SOURCES) $(SECTION_SOURCES) \
-	%reldir%/codegen_test.c %reldir%/compile.c %reldir%/compile.h
+	%reldir%/unit/codegen_test.c %reldir%/unit/compile.c %reldir%/unit/compile.h
 tests_codegen_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-tests_threads_test_SOURCES = $(UNIT_SOURCES) %reldir%/threads_test.c
+tests_threads_test_SOURCES = $(UNIT_SOURCES) %reldir%/unit/threads_test.c
 
 check_PROGRAMS += $(UNIT_TESTS)
 TESTS += $(UNIT_TESTS)
@@ -83,46 +83,46 @@ TEST_OBJECTS = $(tests_unit_base_OBJECTS) $(tests_unit_ops_OBJECTS) \
 	$(tests_codegen_zoo_test_OBJECTS) $(tests_case_tests_OBJECTS) \
 	$(tests_zoo_tests_OBJECTS) $(tests_graph_script_OBJECTS) \
 	$(tests_report_page_OBJECTS) $(tests_fuzz_replay_OBJECTS)
-SECTION_SOURCES = %reldir%/sections.c %reldir%/sections.h
+SECTION_SOURCES = %reldir%/unit/sections.c %reldir%/unit/sections.h
 check_PROGRAMS += tests/codegen_zoo_test
-tests_codegen_zoo_test_SOURCES = %reldir%/codegen_zoo_test.c \
-	%reldir%/compile.c %reldir%/compile.h $(ZOO_SOURCES)
+tests_codegen_zoo_test_SOURCES = %reldir%/zoo/codegen_zoo_test.c \
+	%reldir%/unit/compile.c %reldir%/unit/compile.h $(ZOO_SOURCES)
 tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 
 # Passes.
-EXTRA_DIST += %reldir%/pass_test.h %reldir%/behaviours %reldir%/said.sh
-EXTRA_DIST += %reldir%/small_build.sh
-SHELL_TESTS_OF_PASSES = %reldir%/passes_zoo.sh %reldir%/transform_test.sh
+EXTRA_DIST += %reldir%/unit/pass_test.h %reldir%/behaviours %reldir%/cli/said.sh
+EXTRA_DIST += %reldir%/cli/small_build.sh
+SHELL_TESTS_OF_PASSES = %reldir%/cli/passes_zoo.sh %reldir%/cli/transform_test.sh
 dist_check_SCRIPTS += $(SHELL_TESTS_OF_PASSES)
 TESTS += $(SHELL_TESTS_OF_PASSES)
 
 # Operators, modules and models against what PyTorch computes. A file more of
 # either kind is one more line: it registers itself (program.h).
-PROGRAM_SOURCES = %reldir%/program.c %reldir%/program.h
-CASE_SOURCES = %reldir%/case.c %reldir%/case_compare.c %reldir%/case.h
-ZOO_SOURCES = %reldir%/zoo.c %reldir%/zoo.h
+PROGRAM_SOURCES = %reldir%/cases/program.c %reldir%/cases/program.h
+CASE_SOURCES = %reldir%/cases/case.c %reldir%/cases/case_compare.c %reldir%/cases/case.h
+ZOO_SOURCES = %reldir%/zoo/zoo.c %reldir%/zoo/zoo.h
 check_PROGRAMS += tests/case_tests tests/zoo_tests
 tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
-	%reldir%/opcases_test.c %reldir%/opcases_memory_test.c \
-	%reldir%/opcases_effects_test.c %reldir%/registry_test.c \
-	%reldir%/traced_test.c %reldir%/cost_rules_test.c $(ZOO_SOURCES) \
-	%reldir%/shape_walk_test.c %reldir%/walk.c %reldir%/walk.h \
-	%reldir%/mutant.c %reldir%/mutant_text.c %reldir%/mutant.h
+	%reldir%/cases/opcases_test.c %reldir%/cases/opcases_memory_test.c \
+	%reldir%/cases/opcases_effects_test.c %reldir%/cases/registry_test.c \
+	%reldir%/cases/traced_test.c %reldir%/cases/cost_rules_test.c $(ZOO_SOURCES) \
+	%reldir%/cases/shape_walk_test.c %reldir%/cases/walk.c %reldir%/cases/walk.h \
+	%reldir%/cases/mutant.c %reldir%/cases/mutant_text.c %reldir%/cases/mutant.h
 tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
-	%reldir%/zoo_test.c %reldir%/same_test.c %reldir%/costs_zoo_test.c \
-	%reldir%/memory_zoo_test.c %reldir%/memory_check.h \
-	%reldir%/passes_zoo_test.c
-dist_check_SCRIPTS += %reldir%/opcases_effects.sh
-TESTS += %reldir%/opcases_effects.sh
-SHELL_TESTS = %reldir%/opcases.sh %reldir%/opcases_memory.sh \
-	%reldir%/registry.sh %reldir%/zoo.sh %reldir%/same.sh \
-	%reldir%/levels.sh %reldir%/headers.sh %reldir%/bad_inputs.sh \
-	%reldir%/demo.sh %reldir%/examples.sh %reldir%/cli_test.sh \
-	%reldir%/stop.sh \
-	%reldir%/readme.sh %reldir%/picture.sh \
-	%reldir%/codegen_zoo.sh %reldir%/codegen.sh %reldir%/diff.sh \
-	%reldir%/folder.sh %reldir%/manual.sh %reldir%/behaviours.sh \
-	%reldir%/install.sh %reldir%/limits.sh %reldir%/docs.sh
+	%reldir%/zoo/zoo_test.c %reldir%/zoo/same_test.c %reldir%/zoo/costs_zoo_test.c \
+	%reldir%/zoo/memory_zoo_test.c %reldir%/unit/memory_check.h \
+	%reldir%/zoo/passes_zoo_test.c
+dist_check_SCRIPTS += %reldir%/cli/opcases_effects.sh
+TESTS += %reldir%/cli/opcases_effects.sh
+SHELL_TESTS = %reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
+	%reldir%/cli/registry.sh %reldir%/cli/zoo.sh %reldir%/cli/same.sh \
+	%reldir%/cli/levels.sh %reldir%/cli/headers.sh %reldir%/cli/bad_inputs.sh \
+	%reldir%/cli/demo.sh %reldir%/cli/examples.sh %reldir%/cli/cli_test.sh \
+	%reldir%/cli/stop.sh \
+	%reldir%/cli/readme.sh %reldir%/cli/picture.sh \
+	%reldir%/cli/codegen_zoo.sh %reldir%/cli/codegen.sh %reldir%/cli/diff.sh \
+	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
+	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/docs.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -146,11 +146,11 @@ zoo/unpacked: %reldir%/golden/zoo.tar.xz
 clean-local:
 	rm -rf zoo random_graphs-*.script
 
-EXTRA_DIST += %reldir%/control_test.h %reldir%/counted.h \
-	%reldir%/interp_test.h %reldir%/machine_test.h %reldir%/model_test.h \
-	%reldir%/failing_alloc.h \
-	%reldir%/graph_test.h %reldir%/tensor_test.h \
-	%reldir%/file_test.h %reldir%/kernel_data.h %reldir%/README.md \
+EXTRA_DIST += %reldir%/unit/control_test.h %reldir%/unit/counted.h \
+	%reldir%/unit/interp_test.h %reldir%/unit/machine_test.h %reldir%/unit/model_test.h \
+	%reldir%/unit/failing_alloc.h \
+	%reldir%/unit/graph_test.h %reldir%/unit/tensor_test.h \
+	%reldir%/unit/file_test.h %reldir%/unit/kernel_data.h %reldir%/README.md \
 	%reldir%/oracle %reldir%/cases %reldir%/golden
 
 # One line that adds up all programs.
@@ -211,46 +211,46 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	esac || status=1; done; exit $$status
 
 # Tracing.
-dist_check_SCRIPTS += %reldir%/traced.sh
-TESTS += %reldir%/traced.sh
+dist_check_SCRIPTS += %reldir%/cli/traced.sh
+TESTS += %reldir%/cli/traced.sh
 # Random edits of graphs, as torch.fx does them.
 check_PROGRAMS += tests/graph_script
-dist_check_SCRIPTS += %reldir%/graph_script.sh
-TESTS += %reldir%/graph_script.sh
+dist_check_SCRIPTS += %reldir%/cli/graph_script.sh
+TESTS += %reldir%/cli/graph_script.sh
 
 # What tests share.
-EXTRA_DIST += %reldir%/golden_text.h %reldir%/trace_test.h
+EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/trace_test.h
 
 # Shapes without numbers: every operator on arguments by chance, costs, what
 # machines can do, memory.
-SHAPE_TESTS = %reldir%/shape_walk.sh %reldir%/shape_wild.sh \
-	%reldir%/costs_zoo.sh %reldir%/cost_rules.sh %reldir%/machine.sh \
-	%reldir%/memory_zoo.sh %reldir%/memory.sh %reldir%/undecided.sh
+SHAPE_TESTS = %reldir%/cli/shape_walk.sh %reldir%/cli/shape_wild.sh \
+	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/machine.sh \
+	%reldir%/cli/memory_zoo.sh %reldir%/cli/memory.sh %reldir%/cli/undecided.sh
 dist_check_SCRIPTS += $(SHAPE_TESTS)
 TESTS += $(SHAPE_TESTS)
 
 # cfx roofline.
-dist_check_SCRIPTS += %reldir%/roofline.sh %reldir%/counts.sh \
-	%reldir%/against.sh
-TESTS += %reldir%/roofline.sh %reldir%/counts.sh %reldir%/against.sh
+dist_check_SCRIPTS += %reldir%/cli/roofline.sh %reldir%/cli/counts.sh \
+	%reldir%/cli/against.sh
+TESTS += %reldir%/cli/roofline.sh %reldir%/cli/counts.sh %reldir%/cli/against.sh
 
 # Reports in a browser.
 check_PROGRAMS += tests/report_page
-tests_report_page_SOURCES = %reldir%/report_page.c \
-	%reldir%/report_document.c %reldir%/report_document.h
-dist_check_SCRIPTS += %reldir%/report_browser.sh
-TESTS += %reldir%/report_browser.sh
-EXTRA_DIST += %reldir%/browser.py %reldir%/report_browser.py \
-	%reldir%/report_documents.py
+tests_report_page_SOURCES = %reldir%/unit/report_page.c \
+	%reldir%/unit/report_document.c %reldir%/unit/report_document.h
+dist_check_SCRIPTS += %reldir%/cli/report_browser.sh
+TESTS += %reldir%/cli/report_browser.sh
+EXTRA_DIST += %reldir%/cli/browser.py %reldir%/cli/report_browser.py \
+	%reldir%/cli/report_documents.py
 
 # cfx shapes.
-dist_check_SCRIPTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh
-TESTS += %reldir%/shapes.sh %reldir%/unknown_numbers.sh
+dist_check_SCRIPTS += %reldir%/cli/shapes.sh %reldir%/cli/unknown_numbers.sh
+TESTS += %reldir%/cli/shapes.sh %reldir%/cli/unknown_numbers.sh
 
 # Words on the terminal.
-dist_check_SCRIPTS += %reldir%/completion.sh %reldir%/progress.sh \
-	%reldir%/words.sh
-TESTS += %reldir%/completion.sh %reldir%/progress.sh %reldir%/words.sh
+dist_check_SCRIPTS += %reldir%/cli/completion.sh %reldir%/cli/progress.sh \
+	%reldir%/cli/words.sh
+TESTS += %reldir%/cli/completion.sh %reldir%/cli/progress.sh %reldir%/cli/words.sh
 
 # The table of costs, anew from the rules.
 .PHONY: costs

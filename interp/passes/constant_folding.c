@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "graph/aliases.h"
-#include "interp/pass_impl.h"
+#include "interp/passes/pass_impl.h"
 #include "passes/retrace.h"
 
 typedef struct folder {

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "graph/aliases.h"
-#include "interp/pass_impl.h"
+#include "interp/passes/pass_impl.h"
 #include "passes/binding.h"
 #include "passes/retrace.h"
 

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "interp/carve.h"
+#include "interp/split/carve.h"
 
 static const char meta_key[] = "divided_by";
 

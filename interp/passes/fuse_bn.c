@@ -21,7 +21,7 @@
 
 #include <cfx/ops.h>
 
-#include "interp/carve.h"
+#include "interp/split/carve.h"
 
 static cfx_value tensor(cfx_tensor *t) { return cfx_value_of_tensor(t); }
 

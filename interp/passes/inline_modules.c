@@ -6,7 +6,7 @@
  * whose forward cannot be traced (one that branches on a shape that is not
  * known) stays.
  */
-#include "interp/pass_impl.h"
+#include "interp/passes/pass_impl.h"
 #include "passes/retrace.h"
 
 static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)

@@ -17,8 +17,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interp/carve.h"
-#include "interp/contract.h"
+#include "interp/split/carve.h"
+#include "interp/split/contract.h"
 
 /* Products with one matrix, in the order of the graph. */
 typedef struct group {

@@ -12,8 +12,8 @@
  */
 #include "interp/passes/affine.h"
 
-#include "interp/carve.h"
 #include "interp/passes/binding.h"
+#include "interp/split/carve.h"
 #include "op/op_impl.h"
 
 /* One without axes; of 1 to 5, one for each axis that is long. */

@@ -2,34 +2,34 @@ libcore_la_SOURCES += \
 	%reldir%/atomic.h \
 	%reldir%/blas.c \
 	%reldir%/buf.c \
-	%reldir%/cases.c \
+	%reldir%/../dim/cases.c \
 	%reldir%/class.c \
 	%reldir%/class.h \
 	%reldir%/context.c \
 	%reldir%/context.h \
 	%reldir%/cpu.c \
-	%reldir%/dim.c \
-	%reldir%/dim_parse.c \
-	%reldir%/dim_text.c \
-	%reldir%/env.c \
-	%reldir%/env.h \
+	%reldir%/../dim/dim.c \
+	%reldir%/../dim/dim_parse.c \
+	%reldir%/../dim/dim_text.c \
+	%reldir%/../dim/env.c \
+	%reldir%/../dim/env.h \
 	%reldir%/error.c \
-	%reldir%/expr.c \
-	%reldir%/expr.h \
-	%reldir%/extremum.c \
-	%reldir%/guard.c \
+	%reldir%/../dim/expr.c \
+	%reldir%/../dim/expr.h \
+	%reldir%/../dim/extremum.c \
+	%reldir%/../dim/guard.c \
 	%reldir%/heap.c \
 	%reldir%/heap.h \
 	%reldir%/mutex.h \
 	%reldir%/nearest.c \
 	%reldir%/number.c \
 	%reldir%/pool.h \
-	%reldir%/prove.c \
+	%reldir%/../dim/prove.c \
 	%reldir%/spans.c \
 	%reldir%/spans.h \
 	%reldir%/stop.c \
 	%reldir%/stop.h \
-	%reldir%/subst.c \
+	%reldir%/../dim/subst.c \
 	%reldir%/util.c \
 	%reldir%/util.h \
 	%reldir%/version.c

@@ -60,7 +60,7 @@ cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
 /* The rows of the table of formats. */
 #define TENSOR_FORMAT(name) \
     extern const cfx_tensor_format cfx_tensor_format__##name;
-#include "format/tensor_formats.def"
+#include "format/tensors/tensor_formats.def"
 #undef TENSOR_FORMAT
 
 /* The array that the bytes of an .npy file hold; takes them over, also on

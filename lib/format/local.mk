@@ -1,48 +1,48 @@
 libcfx_all_la_SOURCES += \
-	%reldir%/code_names.c \
-	%reldir%/code_text.c \
-	%reldir%/coder.h \
-	%reldir%/diff.c \
-	%reldir%/drawing.c \
-	%reldir%/drawing.h \
-	%reldir%/folder.c \
+	%reldir%/python/code_names.c \
+	%reldir%/python/code_text.c \
+	%reldir%/python/coder.h \
+	%reldir%/text/diff.c \
+	%reldir%/drawing/drawing.c \
+	%reldir%/drawing/drawing.h \
+	%reldir%/python/folder.c \
 	%reldir%/io.c \
 	%reldir%/io.h \
 	%reldir%/json.c \
 	%reldir%/json.h \
-	%reldir%/layout.c \
-	%reldir%/lexer.c \
-	%reldir%/lexer.h \
+	%reldir%/drawing/layout.c \
+	%reldir%/text/lexer.c \
+	%reldir%/text/lexer.h \
 	%reldir%/load.c \
 	%reldir%/load_tensors.c \
-	%reldir%/npy.c \
-	%reldir%/npz.c \
+	%reldir%/tensors/npy.c \
+	%reldir%/tensors/npz.c \
 	%reldir%/print.h \
-	%reldir%/print_code.c \
-	%reldir%/print_dot.c \
-	%reldir%/print_graph.c \
-	%reldir%/print_model.c \
-	%reldir%/print_modules.c \
-	%reldir%/print_python.c \
-	%reldir%/print_readable.c \
-	%reldir%/print_svg.c \
-	%reldir%/print_tabular.c \
-	%reldir%/print_value.c \
+	%reldir%/python/print_code.c \
+	%reldir%/drawing/print_dot.c \
+	%reldir%/text/print_graph.c \
+	%reldir%/text/print_model.c \
+	%reldir%/text/print_modules.c \
+	%reldir%/python/print_python.c \
+	%reldir%/python/print_readable.c \
+	%reldir%/drawing/print_svg.c \
+	%reldir%/text/print_tabular.c \
+	%reldir%/text/print_value.c \
 	%reldir%/random.c \
-	%reldir%/read_graph.c \
-	%reldir%/read_loose.c \
-	%reldir%/read_model.c \
-	%reldir%/read_tree.c \
-	%reldir%/read_value.c \
-	%reldir%/reader.c \
-	%reldir%/reader.h \
-	%reldir%/repr.c \
-	%reldir%/repr.h \
-	%reldir%/safetensors.c \
-	%reldir%/shape_text.c \
-	%reldir%/sharded.c \
+	%reldir%/text/read_graph.c \
+	%reldir%/text/read_loose.c \
+	%reldir%/text/read_model.c \
+	%reldir%/text/read_tree.c \
+	%reldir%/text/read_value.c \
+	%reldir%/text/reader.c \
+	%reldir%/text/reader.h \
+	%reldir%/text/repr.c \
+	%reldir%/text/repr.h \
+	%reldir%/tensors/safetensors.c \
+	%reldir%/text/shape_text.c \
+	%reldir%/tensors/sharded.c \
 	%reldir%/sink.c \
-	%reldir%/tensor_formats.c \
-	%reldir%/tensor_formats.def \
-	%reldir%/unicode.c \
-	%reldir%/unicode.h
+	%reldir%/tensors/tensor_formats.c \
+	%reldir%/tensors/tensor_formats.def \
+	%reldir%/text/unicode.c \
+	%reldir%/text/unicode.h

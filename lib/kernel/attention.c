@@ -11,11 +11,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/gemm.h"
-#include "kernel/gemm_core.h"
+#include "kernel/gemm/gemm.h"
+#include "kernel/gemm/gemm_core.h"
 #include "kernel/int64.h"
-#include "kernel/norm.h"
-#include "kernel/pointwise.h"
+#include "kernel/norm/norm.h"
+#include "kernel/pointwise/pointwise.h"
 
 /* Rows in a block: all of short sequences, else this many. */
 enum { ROWS = 128, ALL_ROWS = 256 };

@@ -13,12 +13,12 @@
 #include <cfx/context.h>
 #include <cfx/dtype.h>
 
-struct cfx_pointwise_kernels; /* kernel/pointwise.h */
-struct cfx_reduce_kernels;    /* kernel/reduce.h */
-struct cfx_norm_kernels;      /* kernel/norm.h */
-struct cfx_gemm_kernels;      /* kernel/gemm.h */
-struct cfx_conv_kernels;      /* kernel/conv.h */
-struct cfx_pool_kernels;      /* kernel/pool.h */
+struct cfx_pointwise_kernels; /* kernel/pointwise/pointwise.h */
+struct cfx_reduce_kernels;    /* kernel/reduce/reduce.h */
+struct cfx_norm_kernels;      /* kernel/norm/norm.h */
+struct cfx_gemm_kernels;      /* kernel/gemm/gemm.h */
+struct cfx_conv_kernels;      /* kernel/conv/conv.h */
+struct cfx_pool_kernels;      /* kernel/pool/pool.h */
 
 typedef struct cfx_kernels {
     cfx_cpu level;

@@ -1,46 +1,46 @@
 # Kernels. What is compiled once drives them; the files of KERNEL_LEVEL are
 # compiled for each level of instructions, with that level's name.
 
-libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/simd.h \
-    %reldir%/iter.c %reldir%/iter.h %reldir%/convert.h \
-    %reldir%/pointwise.c %reldir%/pointwise.h %reldir%/pointwise.def \
-    %reldir%/copy.c %reldir%/fill.c \
-    %reldir%/reduce.c %reldir%/reduce.h %reldir%/scan.c \
-    %reldir%/norm.c %reldir%/norm.h \
-    %reldir%/index.c %reldir%/index.h \
-    %reldir%/rearrange.c %reldir%/sort.c \
+libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
+    %reldir%/iter.c %reldir%/iter.h %reldir%/move/convert.h \
+    %reldir%/pointwise/pointwise.c %reldir%/pointwise/pointwise.h %reldir%/pointwise/pointwise.def \
+    %reldir%/move/copy.c %reldir%/move/fill.c \
+    %reldir%/reduce/reduce.c %reldir%/reduce/reduce.h %reldir%/reduce/scan.c \
+    %reldir%/norm/norm.c %reldir%/norm/norm.h \
+    %reldir%/move/index.c %reldir%/move/index.h \
+    %reldir%/move/rearrange.c %reldir%/reduce/sort.c \
     %reldir%/svd.c %reldir%/svd.h
 
 KERNEL_LEVEL = \
-    %reldir%/pointwise_f32.c %reldir%/pointwise_f64.c \
-    %reldir%/pointwise_int.c %reldir%/pointwise_table.c \
-    %reldir%/pointwise_loops.h %reldir%/pointwise_table.h \
-    %reldir%/math_f32.h %reldir%/math_f64.h %reldir%/math_int.h \
+    %reldir%/pointwise/pointwise_f32.c %reldir%/pointwise/pointwise_f64.c \
+    %reldir%/pointwise/pointwise_int.c %reldir%/pointwise/pointwise_table.c \
+    %reldir%/pointwise/pointwise_loops.h %reldir%/pointwise/pointwise_table.h \
+    %reldir%/vec/math_f32.h %reldir%/vec/math_f64.h %reldir%/vec/math_int.h \
     %reldir%/int64.h \
-    %reldir%/convert_level.c %reldir%/convert_level.h \
-    %reldir%/move_level.c %reldir%/reduce_level.c %reldir%/reduce_loops.h \
-    %reldir%/norm_level.c %reldir%/norm_loops.h
+    %reldir%/move/convert_level.c %reldir%/move/convert_level.h \
+    %reldir%/move/move_level.c %reldir%/reduce/reduce_level.c %reldir%/reduce/reduce_loops.h \
+    %reldir%/norm/norm_level.c %reldir%/norm/norm_loops.h
 
 # Matrix products, convolution, pooling, resampling, attention, recurrent layers.
-libcore_la_SOURCES += %reldir%/gemm.c %reldir%/gemm.h \
-    %reldir%/gemm_core.c %reldir%/gemm_core.h \
-    %reldir%/gemm_int.c %reldir%/gemm_int.h \
-    %reldir%/conv.c %reldir%/conv.h %reldir%/conv_core.h \
-    %reldir%/conv_depthwise.c %reldir%/conv_plain.c \
-    %reldir%/conv_product.c %reldir%/conv_windows.c \
-    %reldir%/conv_winograd.c %reldir%/winograd.h \
-    %reldir%/pool.c %reldir%/pool.h %reldir%/pool_core.h \
-    %reldir%/resample.c %reldir%/resample.h %reldir%/resample_rows.h \
-    %reldir%/grid_sample.c %reldir%/pad.c %reldir%/columns.c \
+libcore_la_SOURCES += %reldir%/gemm/gemm.c %reldir%/gemm/gemm.h \
+    %reldir%/gemm/gemm_core.c %reldir%/gemm/gemm_core.h \
+    %reldir%/gemm/gemm_int.c %reldir%/gemm/gemm_int.h \
+    %reldir%/conv/conv.c %reldir%/conv/conv.h %reldir%/conv/conv_core.h \
+    %reldir%/conv/conv_depthwise.c %reldir%/conv/conv_plain.c \
+    %reldir%/conv/conv_product.c %reldir%/conv/conv_windows.c \
+    %reldir%/conv/conv_winograd.c %reldir%/conv/winograd.h \
+    %reldir%/pool/pool.c %reldir%/pool/pool.h %reldir%/pool/pool_core.h \
+    %reldir%/resample/resample.c %reldir%/resample/resample.h %reldir%/resample/resample_rows.h \
+    %reldir%/resample/grid_sample.c %reldir%/move/pad.c %reldir%/resample/columns.c \
     %reldir%/attention.c %reldir%/attention.h \
     %reldir%/rnn.c %reldir%/rnn.h
 
-KERNEL_LEVEL += %reldir%/gemm_level.c %reldir%/gemm_level.h \
-    %reldir%/conv_level.c %reldir%/conv_level.h \
-    %reldir%/winograd_level.c \
-    %reldir%/pool_level.c %reldir%/pool_level.h %reldir%/vec.h \
-    %reldir%/vec_plain.h %reldir%/vec_avx2.h %reldir%/vec_avx512.h \
-    %reldir%/vec_neon.h
+KERNEL_LEVEL += %reldir%/gemm/gemm_level.c %reldir%/gemm/gemm_level.h \
+    %reldir%/conv/conv_level.c %reldir%/conv/conv_level.h \
+    %reldir%/conv/winograd_level.c \
+    %reldir%/pool/pool_level.c %reldir%/pool/pool_level.h %reldir%/vec/vec.h \
+    %reldir%/vec/vec_plain.h %reldir%/vec/vec_avx2.h %reldir%/vec/vec_avx512.h \
+    %reldir%/vec/vec_neon.h
 
 # No fast math: NaN, infinities and signed zeros stay right. Contraction of
 # products and sums is wanted; integers wrap around as in PyTorch; elements are

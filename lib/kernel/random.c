@@ -9,7 +9,7 @@
 
 #include "base/stop.h"
 #include "base/util.h"
-#include "kernel/pointwise.h"
+#include "kernel/pointwise/pointwise.h"
 
 enum { GRAIN = 8192, BLOCK = 512 };
 

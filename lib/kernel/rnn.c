@@ -10,9 +10,9 @@
 
 #include <string.h>
 
-#include "kernel/gemm.h"
-#include "kernel/gemm_core.h"
-#include "kernel/pointwise.h"
+#include "kernel/gemm/gemm.h"
+#include "kernel/gemm/gemm_core.h"
+#include "kernel/pointwise/pointwise.h"
 
 typedef struct recurrence {
     const cfx_rnn *r;

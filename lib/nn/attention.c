@@ -6,7 +6,7 @@
 #include <cfx/ops.h>
 
 #include "nn/module_impl.h"
-#include "op/multi_head.h"
+#include "ops/attention/multi_head.h"
 
 enum { QUERY, KEY, VALUE, PADDING_MASK, NEED_WEIGHTS, ATTN_MASK, AVERAGE,
        CAUSAL };

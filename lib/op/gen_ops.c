@@ -133,7 +133,7 @@ static const struct entry {
 } entries[] = {
 #define FAMILY(name) {.family = name},
 #define OP(name) {.symbol = #name},
-#include "op/ops.def"
+#include "ops/ops.def"
 #undef OP
 };
 
@@ -289,7 +289,7 @@ int main(int argc, char **argv)
                "#define CFX_NO_PLACES\n#include <cfx/ops.h>\n\n"
                "#include \"op/overload.h\"\n\n"
                "#define OP(name) extern const cfx_op cfx_op__##name;\n"
-               "#include \"op/ops.def\"\n#undef OP\n\n");
+               "#include \"ops/ops.def\"\n#undef OP\n\n");
     }
     cfx_status st = print_ops(ctx, header);
     if (header)

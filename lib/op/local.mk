@@ -1,4 +1,4 @@
-libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
+libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/../ops/all.c %reldir%/../ops/ops.def \
 	%reldir%/schema.c %reldir%/bind.c %reldir%/registry.c \
 	%reldir%/call.c %reldir%/device.c %reldir%/scope.c %reldir%/scope_impl.h \
 	%reldir%/spell.c %reldir%/out.c %reldir%/overload.c \
@@ -8,53 +8,53 @@ libcore_la_SOURCES += %reldir%/op_impl.h %reldir%/all.c %reldir%/ops.def \
 	%reldir%/rules.c %reldir%/rules.h
 
 # One file an operator, or a family of them.
-libcore_la_SOURCES += %reldir%/activation.c %reldir%/batch_norm.c \
-	%reldir%/binary.c %reldir%/conv.c %reldir%/linear.c %reldir%/pool.c \
-	%reldir%/arithmetic.c %reldir%/attention.c %reldir%/extreme.c \
-	%reldir%/matmul.c %reldir%/reduce.c %reldir%/layer_norm.c %reldir%/softmax.c \
-	%reldir%/shape.c %reldir%/unary.c
+libcore_la_SOURCES += %reldir%/../ops/pointwise/activation.c %reldir%/../ops/norm/batch_norm.c \
+	%reldir%/../ops/pointwise/binary.c %reldir%/../ops/conv/conv.c %reldir%/../ops/linalg/linear.c %reldir%/../ops/pool/pool.c \
+	%reldir%/../ops/pointwise/arithmetic.c %reldir%/../ops/attention/attention.c %reldir%/../ops/reduce/extreme.c \
+	%reldir%/../ops/linalg/matmul.c %reldir%/../ops/reduce/reduce.c %reldir%/../ops/norm/layer_norm.c %reldir%/../ops/norm/softmax.c \
+	%reldir%/../ops/shape/shape.c %reldir%/../ops/pointwise/unary.c
 
 # Composites, and what moves or mixes pixels.
 libcore_la_SOURCES += %reldir%/composite.c %reldir%/composite.h \
-	%reldir%/fold.c %reldir%/gate.c %reldir%/instance_norm.c \
-	%reldir%/grid_sample.c %reldir%/local_response_norm.c \
-	%reldir%/interpolate.c %reldir%/similarity.c %reldir%/pad.c %reldir%/rnn.c \
-	%reldir%/shrink.c
+	%reldir%/../ops/conv/fold.c %reldir%/../ops/pointwise/gate.c %reldir%/../ops/norm/instance_norm.c \
+	%reldir%/../ops/image/grid_sample.c %reldir%/../ops/norm/local_response_norm.c \
+	%reldir%/../ops/image/interpolate.c %reldir%/../ops/linalg/similarity.c %reldir%/../ops/image/pad.c %reldir%/../ops/recurrent/rnn.c \
+	%reldir%/../ops/pointwise/shrink.c
 
 # Sums of products, distances, and what is made of the others.
-libcore_la_SOURCES += %reldir%/combine.c %reldir%/distance.c \
-	%reldir%/einsum.c %reldir%/exported.c %reldir%/lp_pool.c \
-	%reldir%/multi_head.c %reldir%/multi_head.h %reldir%/products.c \
-	%reldir%/rnn_cell.c %reldir%/weight_norm.c
+libcore_la_SOURCES += %reldir%/../ops/shape/combine.c %reldir%/../ops/linalg/distance.c \
+	%reldir%/../ops/linalg/einsum.c %reldir%/../ops/conv/exported.c %reldir%/../ops/pool/lp_pool.c \
+	%reldir%/../ops/attention/multi_head.c %reldir%/../ops/attention/multi_head.h %reldir%/../ops/linalg/products.c \
+	%reldir%/../ops/recurrent/rnn_cell.c %reldir%/../ops/norm/weight_norm.c
 
 # Composites of few operators.
-libcore_la_SOURCES += %reldir%/elementary.c %reldir%/moments.c \
-	%reldir%/view_copy.c
+libcore_la_SOURCES += %reldir%/../ops/pointwise/elementary.c %reldir%/../ops/reduce/moments.c \
+	%reldir%/../ops/shape/view_copy.c
 
 # Claims, differences, norms of matrices.
-libcore_la_SOURCES += %reldir%/asserts.c %reldir%/diff.c \
-	%reldir%/matrix_norm.c %reldir%/svdvals.c %reldir%/torchvision.c \
-	%reldir%/torchvision_mvit.c
+libcore_la_SOURCES += %reldir%/../ops/python/asserts.c %reldir%/../ops/linalg/diff.c \
+	%reldir%/../ops/linalg/matrix_norm.c %reldir%/../ops/linalg/svdvals.c %reldir%/../ops/image/torchvision.c \
+	%reldir%/../ops/image/torchvision_mvit.c
 
 # Losses.
-libcore_la_SOURCES += %reldir%/loss.c %reldir%/loss.h \
-	%reldir%/margin_loss.c %reldir%/class_loss.c %reldir%/ctc_loss.c
+libcore_la_SOURCES += %reldir%/../ops/loss/loss.c %reldir%/../ops/loss/loss.h \
+	%reldir%/../ops/loss/margin_loss.c %reldir%/../ops/loss/class_loss.c %reldir%/../ops/loss/ctc_loss.c
 
 # Python's numbers and sequences; views, indexing, joining, creating.
-libcore_la_SOURCES += %reldir%/attr.c %reldir%/axes.c %reldir%/convert.c \
-	%reldir%/create.c %reldir%/create.h %reldir%/dropout.c \
-	%reldir%/effects.c %reldir%/embedding.c %reldir%/expand.c %reldir%/gather.c \
-	%reldir%/getitem.c %reldir%/indexing.c %reldir%/indexing.h \
-	%reldir%/item.c %reldir%/join.c %reldir%/list.c %reldir%/list.h \
-	%reldir%/mask.c %reldir%/move.c %reldir%/number.c \
-	%reldir%/number_unary.c %reldir%/permute.c %reldir%/repeat.c \
-	%reldir%/sample.c %reldir%/scatter.c %reldir%/search.c \
-	%reldir%/seq.c %reldir%/split.c %reldir%/triangle.c \
-	%reldir%/view.c %reldir%/view.h %reldir%/write.c
+libcore_la_SOURCES += %reldir%/../ops/python/attr.c %reldir%/../ops/shape/axes.c %reldir%/../ops/create/convert.c \
+	%reldir%/../ops/create/create.c %reldir%/../ops/create/create.h %reldir%/../ops/pointwise/dropout.c \
+	%reldir%/effects.c %reldir%/../ops/index/embedding.c %reldir%/../ops/shape/expand.c %reldir%/../ops/index/gather.c \
+	%reldir%/../ops/index/getitem.c %reldir%/../ops/index/indexing.c %reldir%/../ops/index/indexing.h \
+	%reldir%/../ops/create/item.c %reldir%/../ops/shape/join.c %reldir%/list.c %reldir%/list.h \
+	%reldir%/../ops/index/mask.c %reldir%/../ops/shape/move.c %reldir%/../ops/python/number.c \
+	%reldir%/../ops/python/number_unary.c %reldir%/../ops/shape/permute.c %reldir%/../ops/shape/repeat.c \
+	%reldir%/../ops/create/sample.c %reldir%/../ops/index/scatter.c %reldir%/../ops/reduce/search.c \
+	%reldir%/../ops/python/seq.c %reldir%/../ops/shape/split.c %reldir%/../ops/index/triangle.c \
+	%reldir%/../ops/shape/view.c %reldir%/../ops/shape/view.h %reldir%/../ops/index/write.c
 
 # Operators whose arguments are graphs.
-libcore_la_SOURCES += %reldir%/control.c %reldir%/control.h \
-	%reldir%/control_loop.c
+libcore_la_SOURCES += %reldir%/../ops/control/control.c %reldir%/../ops/control/control.h \
+	%reldir%/../ops/control/control_loop.c
 
 # The C functions of all operators, made from their schemas.
 noinst_PROGRAMS += gen-ops

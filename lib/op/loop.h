@@ -6,7 +6,7 @@
 
 #include <cfx/op.h>
 
-#include "kernel/pointwise.h"
+#include "kernel/pointwise/pointwise.h"
 
 /* Extents or strides of a tensor as integers. */
 void cfx_loop_shape(int64_t *out, const cfx_tensor *t);
@@ -20,7 +20,7 @@ void cfx_loop_in(cfx_iter *it, const cfx_tensor *t);
 void cfx_loop_value(cfx_iter *it, cfx_value v);
 
 /* Compute `code`, in type `type`, of the first n of `in` (tensors or numbers)
- * into the call's result. `params` as in kernel/pointwise.h. Fails for a
+ * into the call's result. `params` as in kernel/pointwise/pointwise.h. Fails for a
  * division of an integer by 0. */
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params);

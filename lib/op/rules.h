@@ -3,12 +3,12 @@
  * element. Not installed.
  *
  * Each has the form that a descriptor's field wants. What an operator computes
- * is its `code`, of kernel/pointwise.h.
+ * is its `code`, of kernel/pointwise/pointwise.h.
  */
 #ifndef CFX_RULES_H
 #define CFX_RULES_H
 
-#include "kernel/pointwise.h"
+#include "kernel/pointwise/pointwise.h"
 #include "op/infer.h"
 #include "op/loop.h"
 

@@ -2,7 +2,7 @@
  * scope -- where calls are made: classes, ownership, the first error, and the
  * way of a call to its hook.
  *
- * The classes that know modules and graphs are above: interp/scopes.c.
+ * The classes that know modules and graphs are above: interp/walk/scopes.c.
  */
 #define CFX_NO_PLACES
 #include <cfx/scope.h>

@@ -28,7 +28,7 @@ function include(file,   line, n, got) {
 
 BEGIN {
     print "/* Made by report/page.awk from the files in report/. */"
-    print "#include \"shapeprop/report_impl.h\"\n"
+    print "#include \"shapeprop/report/report_impl.h\"\n"
     print "const char *const cfx_report__page[] = {"
 }
 

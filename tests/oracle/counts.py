@@ -5,7 +5,7 @@
 writes small models to FOLDER as the README's recipe does (an export, one in
 Core ATen, a subclass of Conv3d, a bare parameter, bfloat16), and counts.txt: a
 line `MODEL INPUT MODULE PARAMETERS` for each module that has any, `(model)` the
-whole, and `MODEL INPUT (buffers) BYTES`. tests/counts.sh holds cfx to them.
+whole, and `MODEL INPUT (buffers) BYTES`. tests/cli/counts.sh holds cfx to them.
 """
 
 import os

@@ -1,0 +1,238 @@
+/*
+ * codegen_call -- the call that a node stands for.
+ *
+ * Traced, the C text must give the node's own spelling. The function of
+ * cfx/ops.h does where the tracer spells it so (cfx_op_spelling), required
+ * arguments are positional and the others keywords in the schema's order, and
+ * just one overload binds, which is also the one that the function chooses; all
+ * other calls are made by name.
+ */
+#define CFX_NO_PLACES
+#include "interp/codegen/codegen.h"
+#include "op/c_names.h"
+#include "op/op_impl.h"
+#include "op/overload.h"
+
+/* ---- Which functions there are ---- */
+
+#define OP(name) extern const cfx_op cfx_op__##name;
+#include "ops/ops.def"
+#undef OP
+static const cfx_op *const heads[] = {
+#define OP(name) &cfx_op__##name,
+#include "ops/ops.def"
+#undef OP
+};
+
+enum { NHEADS = sizeof(heads) / sizeof(heads[0]) };
+
+bool cgen_find_functions(cgen *c)
+{
+    for (int i = 0; i < NHEADS; i++)
+        for (const cfx_op *op = heads[i]; op; op = op->next) {
+            const cfx_op **key = cfx_arena_alloc(&c->arena, sizeof(key));
+            if (!key)
+                return false;
+            *key = op;
+            cfx_map_entry *e = cfx_map_put(&c->heads, (const char *)key,
+                                           sizeof(op), NULL);
+            if (!e)
+                return false;
+            e->v.u = (uint64_t)i;
+        }
+    return true;
+}
+
+/* ---- Its arguments ---- */
+
+/* A call by the function of an operator. */
+typedef struct function_call {
+    const cfx_op *head;      /* its first overload */
+    const cfx_param *param[CFX_MAX_UNION];
+    int nparams;
+    uint8_t place[CFX_MAX_PARAMS]; /* of the overload that is meant */
+    cfx_value arg[CFX_MAX_UNION];
+} function_call;
+
+/* Find the function of an overload; false if it has none. */
+static bool find_function(function_call *f, const cgen *c, const cfx_target *t)
+{
+    const cfx_map_entry *e = cfx_map_get(&c->heads, (const char *)&t->op,
+                                         sizeof(t->op));
+    if (!e || (t->inplace && !(t->op->flags & CFX_OP_INPLACE)))
+        return false;
+    *f = (function_call){.head = heads[e->v.u]};
+    f->nparams = cfx_op__union(c->ctx, f->head, f->param);
+    if (f->nparams < 0)
+        return false;
+    cfx_op__places(t->schema, f->param, f->nparams, f->place);
+    return true;
+}
+
+/* Give it the node's arguments, which stand as is_laid_out_so wants. */
+static void take_arguments(function_call *f, const cfx_schema *s,
+                           const cfx_node *n)
+{
+    for (uint32_t i = 0; i < n->nargs; i++)
+        f->arg[f->place[i]] = n->args[i];
+    for (uint32_t i = 0; i < n->nkwargs; i++) {
+        const cfx_string *name = n->kwargs[2 * i].u.str;
+        int k = cfx_param_find(s, name->text, name->len);
+        f->arg[f->place[k]] = n->kwargs[2 * i + 1];
+    }
+}
+
+/* Do the arguments choose this overload? */
+static bool chooses(const function_call *f, const cgen *c, const cfx_target *t)
+{
+    uint8_t all[CFX_MAX_UNION * 8];
+    cfx_value in[CFX_MAX_PARAMS];
+    const cfx_op *nearest;
+    size_t n = 0;
+    for (const cfx_op *op = f->head; op; op = op->next) {
+        const cfx_schema *s = cfx_op_schema(c->ctx, op);
+        if (!s || n + CFX_MAX_PARAMS > sizeof(all))
+            return false;
+        cfx_op__places(s, f->param, f->nparams, all + n);
+        n += (size_t)s->nparams;
+    }
+    return cfx_op__overload(c->ctx, f->head, all, f->arg, f->nparams,
+                            t->inplace, in, &nearest) == t->op;
+}
+
+/* ---- Does it record the same? ---- */
+
+static bool binds(cgen *c, const cfx_target *t, const cfx_node *n)
+{
+    cfx_bound b = {0};
+    cfx_target one = *t;
+    one.next = NULL;
+    cfx_status st = cfx_bind(&b, c->ctx, &one,
+        (cfx_args){n->args, n->nargs, n->kwargs, n->nkwargs}, NULL);
+    cfx_bound_release(&b);
+    return !st;
+}
+
+/* The only overload that takes the node's arguments, or NULL. */
+static const cfx_target *sole_target(cgen *c, const cfx_node *n)
+{
+    const char *name = n->target.u.str->text;
+    const cfx_target *found = NULL;
+    const cfx_target *t = n->op == CFX_CALL_METHOD
+                              ? cfx_find_method(c->ctx, name)
+                              : cfx_find_function(c->ctx, name);
+    for (; t; t = t->next) {
+        if (!binds(c, t, n))
+            continue;
+        if (found)
+            return NULL;
+        found = t;
+    }
+    return found;
+}
+
+static bool is_spelled_so(const cfx_target *t, const cfx_node *n)
+{
+    char name[256];
+    bool method = false;
+    size_t len = cfx_op_spelling(t->op, t->inplace, &method, name,
+                                 sizeof(name));
+    return len && len < sizeof(name) && method == (n->op == CFX_CALL_METHOD) &&
+           !strcmp(name, n->target.u.str->text);
+}
+
+/* Required arguments stand in order, others are keywords in order. */
+static bool is_laid_out_so(const cfx_schema *s, const cfx_node *n)
+{
+    int k = cfx_c_required(s);
+    if (n->nargs != (uint32_t)k)
+        return false;
+    for (uint32_t i = 0; i < n->nkwargs; i++, k++) {
+        while (k < s->nparams &&
+               strcmp(s->params[k].name, n->kwargs[2 * i].u.str->text))
+            k++;
+        if (k == s->nparams || s->params[k].required)
+            return false;
+    }
+    return true;
+}
+
+/* Those in their places first, the others by name. */
+static void put_arguments(cgen *c, const function_call *f, const cfx_node *n)
+{
+    uint32_t i = 0;
+    for (; i < n->nargs && f->place[i] == i; i++) {
+        cfx_out_puts(c->out, ", ");
+        cgen_value(c, n->args[i]);
+    }
+    for (; i < n->nargs + n->nkwargs; i++) {
+        const char *name = i < n->nargs
+                               ? f->param[f->place[i]]->name
+                               : n->kwargs[2 * (i - n->nargs)].u.str->text;
+        cfx_out_puts(c->out, ", .");
+        cfx_out_puts(c->out, cfx_c_param_name(name));
+        cfx_out_puts(c->out, " = ");
+        cgen_value(c, i < n->nargs ? n->args[i]
+                                   : n->kwargs[2 * (i - n->nargs) + 1]);
+    }
+}
+
+static bool put_function(cgen *c, const cfx_node *n)
+{
+    char name[128];
+    function_call f;
+    const cfx_target *t = n->nargs || n->nkwargs ? sole_target(c, n) : NULL;
+    if (!t || t->how || t->variant != t->schema || !is_spelled_so(t, n) ||
+        !is_laid_out_so(t->schema, n) || !find_function(&f, c, t))
+        return false;
+    take_arguments(&f, t->schema, n);
+    if (!chooses(&f, c, t))
+        return false;
+    cfx_c_function_name(name, sizeof(name), t->schema, t->inplace);
+    cfx_out_puts(c->out, name);
+    cfx_out_puts(c->out, "(s");
+    put_arguments(c, &f, n);
+    cfx_out_putc(c->out, ')');
+    return true;
+}
+
+/* ---- Calls by name ---- */
+
+static void put_named(cgen *c, const char *function, const cfx_node *n)
+{
+    cfx_out_puts(c->out, function);
+    cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
+    cfx_out_puts(c->out, ", ");
+    cgen_args(c, n->args, n->nargs, n->nkwargs > 0);
+    cgen_values(c, n->kwargs, 2 * (size_t)n->nkwargs);
+    cfx_out_puts(c->out, n->nkwargs ? ")})" : ")");
+}
+
+static void put_module(cgen *c, const cfx_node *n)
+{
+    if (n->nargs != 1 || n->nkwargs) {
+        put_named(c, "cfx_call_module_with(s, self, ", n);
+        return;
+    }
+    cfx_out_puts(c->out, "cfx_call_module(s, self, ");
+    cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
+    cfx_out_puts(c->out, ", ");
+    cgen_value(c, n->args[0]);
+    cfx_out_putc(c->out, ')');
+}
+
+void cgen_call(cgen *c, const cfx_node *n)
+{
+    if (n->op == CFX_GET_ATTR) {
+        cfx_out_puts(c->out, "cfx_call_get_attr(s, self, ");
+        cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
+        cfx_out_putc(c->out, ')');
+    } else if (n->op == CFX_CALL_MODULE) {
+        put_module(c, n);
+    } else if (n->op == CFX_CALL_FUNCTION && !n->ninputs) {
+        put_named(c, "cfx_call_constant(s, ", n);
+    } else if (!put_function(c, n)) {
+        put_named(c, n->op == CFX_CALL_METHOD ? "cfx_call_method(s, "
+                                              : "cfx_call_function(s, ", n);
+    }
+}

@@ -1,0 +1,180 @@
+/*
+ * compare -- two runs side by side.
+ *
+ * The first run sets the pace: after each of its nodes the second one goes on
+ * to the node of that name. What it comes by on the way is kept, as a copy, if
+ * the first one is still to come there.
+ */
+#include <cfx/compare.h>
+
+#include "interp/compare/minimize_impl.h"
+
+typedef struct pair {
+    cfx_interp *a, *b;
+    const cfx_node *at_a;        /* where the first run is */
+    cfx_node_map kept;           /* of nodes of b */
+    cfx_node_map done;           /* nodes of b that have run */
+    bool b_ended;
+    cfx_comparison *c;
+    cfx_error *err;
+} pair;
+
+static cfx_status step(pair *p, cfx_interp *it, const cfx_node **n,
+                       cfx_value *v)
+{
+    cfx_status st = cfx_interp_step(it, n, v, p->err);
+    if (st)
+        p->c->failed = it;
+    return st;
+}
+
+/* ---- Matching ---- */
+
+static cfx_node *partner(const cfx_graph *other, const cfx_node *n)
+{
+    return n->op == CFX_OUTPUT ? cfx_graph_output_node(other)
+                               : cfx_graph_find(other, n->name);
+}
+
+static cfx_status tell_unmatched(pair *p, const cfx_graph *of,
+                                 const cfx_graph *other, bool in_a)
+{
+    cfx_status st = CFX_OK;
+    for (const cfx_node *n = cfx_graph_first(of); !st && n;
+         n = cfx_node_next(n))
+        if (!partner(other, n))
+            st = p->c->unmatched(p->c->user, n, in_a);
+    return st;
+}
+
+/* ---- Keeping what b comes by ---- */
+
+static cfx_status keep(pair *p, const cfx_node *n, cfx_value v)
+{
+    const cfx_node *a = partner(p->a->graph, n);
+    cfx_value copy;
+    if (!a || !cfx_node_before(p->at_a, a))
+        return CFX_OK;
+    cfx_status st = cfx_value__copy(&copy, p->b->scope->ctx, v, p->err);
+    if (st)
+        return st;
+    st = cfx_node_map_set(&p->kept, n, copy, p->err);
+    cfx_value_unref(copy);
+    return st;
+}
+
+/* Let b run up to node n; *v is what that gives, borrowed, or absent. */
+static cfx_status run_b_to(pair *p, const cfx_node *n, cfx_value *v)
+{
+    *v = cfx_node_map_get(&p->kept, n);
+    if (v->kind || p->b_ended ||
+        cfx_node_map_get(&p->done, n).kind != CFX_ABSENT)
+        return CFX_OK;
+    for (;;) {
+        const cfx_node *at;
+        cfx_status st = step(p, p->b, &at, v);
+        if (st)
+            return st;
+        p->b_ended = !at;
+        if (!at || at == n)
+            return at ? cfx_node_map_set(&p->done, at, cfx_none(), p->err)
+                      : CFX_OK;
+        st = cfx_node_map_set(&p->done, at, cfx_none(), p->err);
+        if (!st)
+            st = keep(p, at, *v);
+        if (st)
+            return st;
+    }
+}
+
+/* ---- Comparing ---- */
+
+static cfx_status compare_node(pair *p, const cfx_node *n, cfx_value va)
+{
+    cfx_comparison *c = p->c;
+    cfx_node *m = partner(p->b->graph, n);
+    cfx_value vb = CFX_NOTHING;
+    cfx_difference d;
+    if (!m)
+        return CFX_OK;
+    p->at_a = n;
+    cfx_status st = run_b_to(p, m, &vb);
+    if (st || !vb.kind)
+        return st;
+    st = cfx_value_compare(&d, va, vb, &c->tolerance, p->err);
+    c->ncompared += !st;
+    if (!st && d.differs) {
+        if (!c->ndiffer++) {
+            c->first_a = n;
+            c->first_b = m;
+            c->first = d;
+        }
+        if (c->differs)
+            st = c->differs(c->user, n, m, va, vb, &d);
+    }
+    cfx_node_map_set(&p->kept, m, CFX_NOTHING, NULL);
+    return st;
+}
+
+static cfx_status walk(pair *p)
+{
+    const cfx_node *n;
+    cfx_value v;
+    do {
+        cfx_status st = step(p, p->a, &n, &v);
+        if (!st && n)
+            st = compare_node(p, n, v);
+        if (st)
+            return st;
+    } while (n && (!p->c->ndiffer || p->c->all));
+    return CFX_OK;
+}
+
+/* Run both: `b` on inputs of its own, since a graph may write to them. */
+static cfx_status run(pair *p, const cfx_value *inputs_a, size_t na,
+                      const cfx_value *inputs_b, size_t nb)
+{
+    cfx_context *ctx = p->b->scope->ctx;
+    cfx_value *copy = cfx_calloc(ctx, nb + 1, sizeof(*copy)), result;
+    cfx_status st = copy ? CFX_OK : cfx_no_memory(p->err);
+    for (size_t i = 0; i < nb && !st; i++)
+        st = cfx_value__copy(&copy[i], ctx, inputs_b[i], p->err);
+    if (!st)
+        st = cfx_interp_begin(p->a, inputs_a, na, p->err);
+    if (!st)
+        st = cfx_interp_begin(p->b, copy, nb, p->err);
+    if (!st)
+        st = walk(p);
+    cfx_interp_end(p->a, &result);
+    cfx_value_unref(result);
+    cfx_interp_end(p->b, &result);
+    cfx_value_unref(result);
+    for (size_t i = 0; copy && i < nb; i++)
+        cfx_value_unref(copy[i]);
+    cfx_free(ctx, copy, (nb + 1) * sizeof(*copy));
+    return st;
+}
+
+cfx_status cfx_compare_runs(cfx_interp *a, cfx_interp *b,
+                            const cfx_value *inputs_a, size_t na,
+                            const cfx_value *inputs_b, size_t nb,
+                            cfx_comparison *c, cfx_error *err)
+{
+    cfx_error own = {0};
+    pair p = {.a = a, .b = b, .c = c, .err = err ? err : &own};
+    cfx_status st = CFX_OK;
+    cfx_node_map_init(&p.kept, b->graph);
+    cfx_node_map_init(&p.done, b->graph);
+    c->ncompared = c->ndiffer = 0;
+    c->first_a = c->first_b = NULL;
+    c->failed = NULL;
+    if (c->unmatched)
+        st = tell_unmatched(&p, a->graph, b->graph, true);
+    if (!st && c->unmatched)
+        st = tell_unmatched(&p, b->graph, a->graph, false);
+    if (!st)
+        st = run(&p, inputs_a, na, inputs_b, nb);
+    cfx_node_map_release(&p.kept);
+    cfx_node_map_release(&p.done);
+    return st;
+}

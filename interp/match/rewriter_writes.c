@@ -1,0 +1,157 @@
+/*
+ * rewriter_writes -- does something between two nodes write to what a match
+ * reads or gives? Then the copy cannot stand anywhere between them.
+ *
+ * Nodes that write are listed once, in order; `upto` tells how many of them
+ * come before the end of a node, so that the others are never looked at. In
+ * most graphs there are none, and no list.
+ */
+#include "interp/match/rewriter_impl.h"
+
+#include "graph/aliases.h"
+#include "graph/effects_seen.h"
+
+struct cfx_rewrite_writes {
+    cfx_aliases aliases;
+    cfx_node **writer;         /* in order */
+    uint32_t *upto;            /* by id */
+    uint32_t *matched, *set;   /* by id, by alias set: the turn of the mark */
+    uint32_t n, room, turn;
+};
+
+static bool writes(const cfx_aliases *a, const cfx_node *n)
+{
+    return a->effects[n->id].input_writes || a->effects[n->id].state_writes;
+}
+
+static cfx_status list_writers(cfx_rewrite *r, cfx_rewrite_writes *w)
+{
+    size_t n = (size_t)w->aliases.life.ids + 1;
+    w->room = (uint32_t)n;
+    w->writer = cfx_calloc(r->ctx, n, sizeof(cfx_node *));
+    w->upto = cfx_calloc(r->ctx, n, sizeof(*w->upto));
+    w->matched = cfx_calloc(r->ctx, n, sizeof(*w->matched));
+    w->set = cfx_calloc(r->ctx, n, sizeof(*w->set));
+    if (!w->writer || !w->upto || !w->matched || !w->set)
+        return cfx_no_memory(r->err);
+    for (cfx_node *at = cfx_graph_first(r->g); at; at = cfx_node_next(at)) {
+        if (writes(&w->aliases, at))
+            w->writer[w->n++] = at;
+        w->upto[at->id] = w->n;
+    }
+    return CFX_OK;
+}
+
+static cfx_status something_writes(const cfx_rewrite *r, bool *found)
+{
+    cfx_effects_seen seen = {0};
+    cfx_effects e;
+    cfx_status st = CFX_OK;
+    *found = false;
+    for (cfx_node *n = cfx_graph_first(r->g); n && !st && !*found;
+         n = cfx_node_next(n)) {
+        st = cfx_effects_seen__find(&seen, n, &e, r->err);
+        *found = !st && (e.input_writes || e.state_writes);
+    }
+    return st;
+}
+
+cfx_status cfx_rewriter__find_writes(cfx_rewrite *r)
+{
+    bool found;
+    cfx_status st = something_writes(r, &found);
+    if (st || !found)
+        return st;
+    cfx_rewrite_writes *w = cfx_calloc(r->ctx, 1, sizeof(*w));
+    r->writes = w;
+    if (!w)
+        return cfx_no_memory(r->err);
+    st = cfx_aliases__init(&w->aliases, r->g, r->err);
+    return st ? st : list_writers(r, w);
+}
+
+void cfx_rewriter__forget_writes(cfx_rewrite *r)
+{
+    cfx_rewrite_writes *w = r->writes;
+    if (!w)
+        return;
+    cfx_free(r->ctx, w->writer, w->room * sizeof(cfx_node *));
+    cfx_free(r->ctx, w->upto, w->room * sizeof(*w->upto));
+    cfx_free(r->ctx, w->matched, w->room * sizeof(*w->matched));
+    cfx_free(r->ctx, w->set, w->room * sizeof(*w->set));
+    cfx_aliases__release(&w->aliases);
+    cfx_free(r->ctx, w, sizeof(*w));
+    r->writes = NULL;
+}
+
+/* ---- One match ---- */
+
+static void mark(cfx_rewrite_writes *w, const cfx_node *n)
+{
+    if (n->id < w->aliases.life.ids)
+        w->set[cfx_aliases__set(&w->aliases, n)] = w->turn;
+}
+
+static void mark_match(cfx_rewrite_writes *w, const cfx_match *m)
+{
+    w->turn++;
+    for (const cfx_node *p = cfx_graph_first(m->pattern); p;
+         p = cfx_node_next(p)) {
+        cfx_value v = m->map[p->id];
+        if (v.kind != CFX_NODE || !cfx_pattern_computes(p))
+            continue;
+        const cfx_node *n = v.u.node;
+        w->matched[n->id] = w->turn;
+        mark(w, n);
+        for (uint32_t i = 0; i < n->ninputs; i++)
+            mark(w, cfx_node_input(n, i));
+        if (n->op == CFX_CALL_MODULE)
+            w->set[cfx_aliases__state(&w->aliases)] = w->turn;
+    }
+}
+
+static bool touches(cfx_rewrite_writes *w, const cfx_node *n)
+{
+    const cfx_effects *e = &w->aliases.effects[n->id];
+    if (e->state_writes &&
+        w->set[cfx_aliases__state(&w->aliases)] == w->turn)
+        return true;
+    for (uint32_t i = 0; i < n->ninputs; i++) {
+        const cfx_node *in = cfx_node_input(n, i);
+        if (cfx_effects__writes(e, i) &&
+            (in->id >= w->aliases.life.ids ||
+             w->set[cfx_aliases__set(&w->aliases, in)] == w->turn))
+            return true;
+    }
+    return false;
+}
+
+/* The first writer that does not come before n. */
+static uint32_t first_writer(const cfx_rewrite_writes *w, const cfx_node *n)
+{
+    while (n && n->id >= w->aliases.life.ids)
+        n = cfx_node_next(n);
+    if (!n)
+        return w->n;
+    uint32_t i = w->upto[n->id];
+    return i && w->writer[i - 1] == n ? i - 1 : i;
+}
+
+bool cfx_rewriter__written(cfx_rewrite_step *t, const cfx_node *from,
+                           const cfx_node *to, bool any)
+{
+    cfx_rewrite_writes *w = t->r->writes;
+    if (!w || !w->n || !from || !to)
+        return false;
+    mark_match(w, t->m);
+    for (uint32_t i = first_writer(w, from); i < w->n; i++) {
+        const cfx_node *n = w->writer[i];
+        if (n->erased || n == from || w->matched[n->id] == w->turn)
+            continue;
+        if (!cfx_node_before(n, to))
+            return false;
+        if (any || touches(w, n))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,41 @@
+/*
+ * scopes -- the classes of scopes that others derive from.
+ *
+ * They stand here, since their base knows all that may be called: operators,
+ * modules, and graphs, which are walked.
+ */
+#include "interp/walk/interp_impl.h"
+#include "nn/module_impl.h"
+#include "op/scope_impl.h"
+
+static cfx_status base_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
+{
+    (void)out;
+    return cfx_call_fail(call, CFX_EUNSUPPORTED, "scope class '%s' calls no "
+                         "operators", s->cls->name);
+}
+
+const cfx_scope_class cfx_scope_base = {
+    .size = sizeof(cfx_scope_class),
+    .name = "base",
+    .call_op = base_call_op,
+    .call_higher_order = cfx_scope__call_higher_order,
+    .call_module = cfx_module__base_call,
+    .call_graph = cfx_walks__call_graph,
+    .get_attr = cfx_module__get_attr,
+};
+
+const cfx_scope_class cfx_eager_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "eager",
+    .super = &cfx_scope_base,
+    .computes = true,
+    .call_op = cfx_scope__compute,
+};
+
+const cfx_scope_class cfx_meta_class = {
+    .size = sizeof(cfx_scope_class),
+    .name = "meta",
+    .super = &cfx_scope_base,
+    .call_op = cfx_scope__propagate,
+};

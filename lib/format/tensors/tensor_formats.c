@@ -1,0 +1,215 @@
+/*
+ * tensor_formats -- the table of tensor formats, and files read through it.
+ *
+ * The content of a file tells its format. The suffix tells it where the content
+ * cannot: of a pipe, of a file that is to be written, and of a broken file,
+ * whose reader then says what is wrong with it.
+ */
+#include "format/io.h"
+
+#include <unistd.h>
+
+#include "base/util.h"
+
+enum { HEAD = 64 };
+
+static const cfx_tensor_format *const formats[] = {
+#define TENSOR_FORMAT(name) &cfx_tensor_format__##name,
+#include "format/tensors/tensor_formats.def"
+#undef TENSOR_FORMAT
+};
+
+enum { NFORMATS = sizeof(formats) / sizeof(*formats) };
+
+/* ---- Lookup ---- */
+
+const cfx_tensor_format *cfx_tensor_format_at(size_t i)
+{
+    return i < NFORMATS ? formats[i] : NULL;
+}
+
+const cfx_tensor_format *cfx_tensor_format_of_name(const char *path)
+{
+    size_t n = strlen(path);
+
+    for (size_t i = 0; i < NFORMATS; i++) {
+        size_t k = strlen(formats[i]->suffix);
+        if (n > k && !strcmp(path + n - k, formats[i]->suffix))
+            return formats[i];
+    }
+    return NULL;
+}
+
+/* NULL where no probe knows the content, or it cannot be looked at. */
+static const cfx_tensor_format *probe_file(cfx_context *ctx, const char *path)
+{
+    unsigned char head[HEAD];
+    const cfx_tensor_format *found = NULL;
+    size_t size;
+    int fd;
+
+    if (cfx_file_open(&fd, &size, path, NULL))
+        return NULL;
+    size = size < HEAD ? size : HEAD;
+    if (!cfx_file_read_at(ctx, fd, head, size, 0, NULL)) {
+        for (size_t i = 0; i < NFORMATS && !found; i++)
+            found = formats[i]->probe(head, size) ? formats[i] : NULL;
+    }
+    close(fd);
+    return found;
+}
+
+/* ".npy, .npz, ...": all, or those that can be written. */
+static const char *suffixes(char *text, size_t size, bool written)
+{
+    size_t at = 0;
+
+    text[0] = '\0';
+    for (size_t i = 0; i < NFORMATS && at < size; i++) {
+        if (written && !formats[i]->write)
+            continue;
+        at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "",
+                               formats[i]->suffix);
+    }
+    return text;
+}
+
+/* The format of no probe and no suffix: the file cannot be opened, or is
+ * something else. */
+static cfx_status fail_unknown(const char *path, cfx_error *err)
+{
+    char known[256];
+    size_t size;
+    int fd;
+    cfx_status st = cfx_file_open(&fd, &size, path, err);
+
+    if (st) {
+        cfx_fail_at(err, "%s", path);
+        return st;
+    }
+    close(fd);
+    return cfx_fail(err, CFX_EPARSE, "%s: is in no known format of tensors; "
+                    "known are %s", path,
+                    suffixes(known, sizeof(known), false));
+}
+
+/* ---- Reading ---- */
+
+cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path, bool map,
+                             cfx_tensors_fn *fn, void *user, cfx_error *err)
+{
+    cfx_tensors all = {0};
+    const cfx_tensor_format *format = probe_file(ctx, path);
+
+    if (!format)
+        format = cfx_tensor_format_of_name(path);
+    if (!format)
+        return fail_unknown(path, err);
+    if (format->visit)
+        return format->visit(ctx, path, map, fn, user, err);
+    cfx_status st = format->read(&all, ctx, path, map, err);
+    if (!st)
+        st = fn(user, &all, path, err);
+    cfx_tensors_release(&all);
+    return st;
+}
+
+/* The place of the colon in FILE:KEY, where the name of FILE is that of a
+ * format with keys; or NULL. */
+static const char *find_key(const char *text)
+{
+    const char *first = NULL;
+
+    for (size_t i = 0; i < NFORMATS; i++) {
+        size_t k = strlen(formats[i]->suffix);
+        const char *p = formats[i]->keyed ? text : NULL;
+        while (p && (p = strstr(p, formats[i]->suffix)) && p[k] != ':')
+            p++;
+        if (p && (!first || p + k < first))
+            first = p + k;
+    }
+    return first;
+}
+
+bool cfx_tensor_names_file(const char *text)
+{
+    const cfx_tensor_format *format = cfx_tensor_format_of_name(text);
+
+    return find_key(text) || (format && !format->keyed);
+}
+
+/* One tensor out of those of a file. */
+struct pick {
+    const char *key; /* NULL: the only one */
+    cfx_tensor *found;
+    size_t n;
+};
+
+static cfx_status pick_tensor(void *user, const cfx_tensors *tensors,
+                              const char *path, cfx_error *err)
+{
+    struct pick *p = user;
+
+    (void)path;
+    (void)err;
+    for (size_t i = 0; i < tensors->n; i++) {
+        if (p->key && strcmp(tensors->item[i].name, p->key))
+            continue;
+        if (!p->found)
+            p->found = cfx_tensor_ref(tensors->item[i].tensor);
+        p->n++;
+    }
+    return CFX_OK;
+}
+
+static cfx_status pick_one(struct pick *p, cfx_context *ctx, const char *path,
+                           bool map, cfx_error *err)
+{
+    cfx_status st = cfx_tensors_visit(ctx, path, map, pick_tensor, p, err);
+
+    if (!st && p->key && !p->n)
+        st = cfx_fail(err, CFX_ENAME, "%s: has no tensor '%s'", path, p->key);
+    else if (!st && p->n != 1)
+        st = cfx_fail(err, CFX_EINVAL, "%s: has %zu tensors, not one", path,
+                      p->n);
+    return st;
+}
+
+cfx_status cfx_tensor_read(cfx_tensor **out, cfx_context *ctx,
+                           const char *text, bool map, cfx_error *err)
+{
+    const char *colon = find_key(text);
+    struct pick p = {.key = colon ? colon + 1 : NULL};
+    cfx_buf path;
+
+    *out = NULL;
+    cfx_buf_init(&path, ctx);
+    cfx_buf_add(&path, text, colon ? (size_t)(colon - text) : strlen(text));
+    cfx_status st = path.failed ? cfx_no_memory(err)
+                                : pick_one(&p, ctx, path.s, map, err);
+    cfx_buf_release(&path);
+    if (st)
+        cfx_tensor_unref(p.found);
+    else
+        *out = p.found;
+    return st;
+}
+
+/* ---- Writing ---- */
+
+cfx_status cfx_tensors_write(const char *path, cfx_context *ctx,
+                             const cfx_named_tensor *item, size_t n,
+                             cfx_error *err)
+{
+    const cfx_tensor_format *format = cfx_tensor_format_of_name(path);
+    char known[256];
+
+    if (!format || !format->write)
+        return cfx_fail(err, CFX_EUNSUPPORTED, "%s: tensors are not written to "
+                        "such a file; known are %s", path,
+                        suffixes(known, sizeof(known), true));
+    if (!format->keyed && n != 1)
+        return cfx_fail(err, CFX_EINVAL, "%s: holds one tensor, not %zu", path,
+                        n);
+    return format->write(path, ctx, item, n, err);
+}

@@ -1,0 +1,121 @@
+/*
+ * convert_level.c -- loops that copy and convert between any two types.
+ */
+#include "kernel/move/convert_level.h"
+
+#include "kernel/vec/simd.h"
+
+#include "kernel/move/convert.h"
+
+/* What an element is as a number, and a number as an element. */
+#define TYPE_BOOL uint8_t
+#define TYPE_U8 uint8_t
+#define TYPE_I8 int8_t
+#define TYPE_I16 int16_t
+#define TYPE_I32 int32_t
+#define TYPE_I64 int64_t
+#define TYPE_F16 uint16_t
+#define TYPE_BF16 uint16_t
+#define TYPE_F32 float
+#define TYPE_F64 double
+
+#define GET_BOOL(e) ((e) != 0)
+#define GET_U8(e) (e)
+#define GET_I8(e) (e)
+#define GET_I16(e) (e)
+#define GET_I32(e) (e)
+#define GET_I64(e) (e)
+#define GET_F16(e) f32_of_f16(e)
+#define GET_BF16(e) f32_of_bf16(e)
+#define GET_F32(e) (e)
+#define GET_F64(e) (e)
+
+#define INT32(v) \
+    _Generic((v), float: i32_of_f32, double: i32_of_f64, \
+             default: i64_of_int)(v)
+#define PUT_BOOL(v) ((uint8_t)((v) != 0))
+#define PUT_U8(v) ((uint8_t)INT32(v))
+#define PUT_I8(v) ((int8_t)INT32(v))
+#define PUT_I16(v) ((int16_t)INT32(v))
+#define PUT_I32(v) ((int32_t)INT32(v))
+#define PUT_I64(v) \
+    ((int64_t)_Generic((v), float: i64_of_f32, double: i64_of_f64, \
+                       default: i64_of_int)(v))
+#define PUT_F16(v) f16_of_f32((float)(v))
+#define PUT_BF16(v) bf16_of_f32((float)(v))
+#define PUT_F32(v) ((float)(v))
+#define PUT_F64(v) ((double)(v))
+
+/* The three ways in which inputs are walked: row by row, one number for all
+ * (broadcast), and with any strides. */
+#define LOOP(name, TO, FROM, value) \
+    static void name(void *y_, int64_t sy, const void *x_, int64_t sx, \
+                     int64_t n) \
+    { \
+        TO *y = y_; \
+        const FROM *x = x_; \
+        if (sy == 1 && sx == 1) { \
+            CFX_SIMD \
+            for (int64_t i = 0; i < n; i++) { \
+                const FROM e = x[i]; \
+                y[i] = value; \
+            } \
+        } else if (sy == 1 && sx == 0 && n > 0) { \
+            const FROM e = x[0]; \
+            const TO v = value; \
+            for (int64_t i = 0; i < n; i++) \
+                y[i] = v; \
+        } else { \
+            for (int64_t i = 0; i < n; i++) { \
+                const FROM e = x[i * sx]; \
+                y[i * sy] = value; \
+            } \
+        } \
+    }
+
+LOOP(copy_1, uint8_t, uint8_t, e)
+LOOP(copy_2, uint16_t, uint16_t, e)
+LOOP(copy_4, uint32_t, uint32_t, e)
+LOOP(copy_8, uint64_t, uint64_t, e)
+/* Whatever is not 0 is true, and true is stored as 1. */
+LOOP(copy_bool, uint8_t, uint8_t, e != 0)
+
+#define CONVERT(to, from) \
+    LOOP(from##_to_##to, TYPE_##to, TYPE_##from, PUT_##to(GET_##from(e)))
+
+/* A row for each type that is converted to, without the type itself. */
+#define TO_BOOL(F) F(BOOL, U8) F(BOOL, I8) F(BOOL, I16) F(BOOL, I32) \
+    F(BOOL, I64) F(BOOL, F16) F(BOOL, BF16) F(BOOL, F32) F(BOOL, F64)
+#define TO_U8(F) F(U8, BOOL) F(U8, I8) F(U8, I16) F(U8, I32) \
+    F(U8, I64) F(U8, F16) F(U8, BF16) F(U8, F32) F(U8, F64)
+#define TO_I8(F) F(I8, BOOL) F(I8, U8) F(I8, I16) F(I8, I32) \
+    F(I8, I64) F(I8, F16) F(I8, BF16) F(I8, F32) F(I8, F64)
+#define TO_I16(F) F(I16, BOOL) F(I16, U8) F(I16, I8) F(I16, I32) \
+    F(I16, I64) F(I16, F16) F(I16, BF16) F(I16, F32) F(I16, F64)
+#define TO_I32(F) F(I32, BOOL) F(I32, U8) F(I32, I8) F(I32, I16) \
+    F(I32, I64) F(I32, F16) F(I32, BF16) F(I32, F32) F(I32, F64)
+#define TO_I64(F) F(I64, BOOL) F(I64, U8) F(I64, I8) F(I64, I16) \
+    F(I64, I32) F(I64, F16) F(I64, BF16) F(I64, F32) F(I64, F64)
+#define TO_F16(F) F(F16, BOOL) F(F16, U8) F(F16, I8) F(F16, I16) \
+    F(F16, I32) F(F16, I64) F(F16, BF16) F(F16, F32) F(F16, F64)
+#define TO_BF16(F) F(BF16, BOOL) F(BF16, U8) F(BF16, I8) F(BF16, I16) \
+    F(BF16, I32) F(BF16, I64) F(BF16, F16) F(BF16, F32) F(BF16, F64)
+#define TO_F32(F) F(F32, BOOL) F(F32, U8) F(F32, I8) F(F32, I16) \
+    F(F32, I32) F(F32, I64) F(F32, F16) F(F32, BF16) F(F32, F64)
+#define TO_F64(F) F(F64, BOOL) F(F64, U8) F(F64, I8) F(F64, I16) \
+    F(F64, I32) F(F64, I64) F(F64, F16) F(F64, BF16) F(F64, F32)
+
+#define EACH(F) TO_BOOL(F) TO_U8(F) TO_I8(F) TO_I16(F) TO_I32(F) TO_I64(F) \
+    TO_F16(F) TO_BF16(F) TO_F32(F) TO_F64(F)
+
+EACH(CONVERT)
+
+#define ENTRY(to, from) [CFX_##to][CFX_##from] = from##_to_##to,
+#define SAME(type, loop) [CFX_##type][CFX_##type] = loop,
+
+cfx_convert_fn *const CFX_CONVERT_TABLE[CFX_NDTYPES][CFX_NDTYPES] = {
+    EACH(ENTRY)
+    SAME(BOOL, copy_bool) SAME(U8, copy_1) SAME(I8, copy_1)
+    SAME(I16, copy_2) SAME(F16, copy_2) SAME(BF16, copy_2)
+    SAME(I32, copy_4) SAME(F32, copy_4) SAME(I64, copy_8) SAME(F64, copy_8)
+};

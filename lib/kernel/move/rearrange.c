@@ -1,0 +1,229 @@
+/*
+ * rearrange.c -- triangles, and what masks pick out.
+ */
+#include "kernel/move/index.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/stop.h"
+#include "kernel/int64.h"
+#include "kernel/move/convert.h"
+
+enum { GRAIN = 16384 /* elements that are worth another thread */ };
+
+/* ---- Triangles ---- */
+
+typedef struct triangle_job {
+    char *y;
+    const char *x;
+    size_t size;
+    int64_t rows, cols, diagonal;
+    bool upper;
+} triangle_job;
+
+static void run_triangle(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const triangle_job *j = arg;
+
+    (void)worker;
+    for (; begin < end; begin++) {
+        size_t at = (size_t)(begin * j->cols) * j->size;
+        /* The first column past the diagonal (upper: the first on it). */
+        int64_t edge = begin % j->rows + j->diagonal + !j->upper;
+        size_t left, all = (size_t)j->cols * j->size;
+        char *y = j->y + at;
+
+        edge = edge < 0 ? 0 : cfx_min64(edge, j->cols);
+        left = (size_t)edge * j->size;
+        if (y != j->x + at)
+            memcpy(y, j->x + at, all);
+        memset(j->upper ? y : y + left, 0, j->upper ? left : all - left);
+    }
+}
+
+void cfx_triangle(cfx_context *ctx, size_t size, bool upper, void *y,
+                  const void *x, int64_t batch, int64_t rows, int64_t cols,
+                  int64_t diagonal)
+{
+    triangle_job j = {
+        .y = y, .x = x, .size = size, .rows = rows, .cols = cols,
+        .upper = upper,
+        /* Beyond these nothing changes, and nothing can overflow. */
+        .diagonal = diagonal < -rows ? -rows : cfx_min64(diagonal, cols),
+    };
+
+    if (cols > 0)
+        cfx_parallel_for(ctx, batch * rows, cols < GRAIN ? GRAIN / cols : 1,
+                         run_triangle, &j);
+}
+
+/* ---- Masks ---- */
+
+static bool is_set(cfx_dtype dtype, const void *x, int64_t i)
+{
+    switch (dtype) {
+    case CFX_F16:
+    case CFX_BF16:
+        return (((const uint16_t *)x)[i] & 0x7fff) != 0;
+    case CFX_F32:
+        return ((const float *)x)[i] != 0;
+    case CFX_F64:
+        return ((const double *)x)[i] != 0;
+    case CFX_I64:
+        return ((const int64_t *)x)[i] != 0;
+    case CFX_I32:
+        return ((const int32_t *)x)[i] != 0;
+    case CFX_I16:
+        return ((const int16_t *)x)[i] != 0;
+    default:
+        return ((const uint8_t *)x)[i] != 0;
+    }
+}
+
+int64_t cfx_nonzero_count(cfx_context *ctx, cfx_dtype dtype, const void *x,
+                          int64_t n)
+{
+    int64_t count = 0;
+
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++)
+        count += is_set(dtype, x, i);
+    return count;
+}
+
+void cfx_kernel_nonzero(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
+                        const void *x, int rank, const int64_t *shape)
+{
+    int64_t at[CFX_ITER_RANK] = {0}, n = 1;
+
+    for (int i = 0; i < rank; i++)
+        n *= shape[i];
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++) {
+        if (is_set(dtype, x, i))
+            for (int k = 0; k < rank; k++)
+                *y++ = at[k];
+        for (int k = rank - 1; k >= 0; k--) {
+            if (++at[k] < shape[k])
+                break;
+            at[k] = 0;
+        }
+    }
+}
+
+void cfx_kernel_masked_select(cfx_context *ctx, size_t size, void *y_,
+                              const void *x_, const uint8_t *mask, int64_t n)
+{
+    char *y = y_;
+    const char *x = x_;
+
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++, x += size)
+        if (mask[i]) {
+            memcpy(y, x, size);
+            y += size;
+        }
+}
+
+bool cfx_kernel_masked_scatter(cfx_context *ctx, size_t size, void *y_,
+                               const uint8_t *mask, const void *src_,
+                               int64_t nsrc, int64_t n)
+{
+    char *y = y_;
+    const char *src = src_;
+
+    for (int64_t i = 0; i < n && !cfx_context_stops_at(ctx, i); i++, y += size)
+        if (mask[i]) {
+            if (nsrc-- <= 0)
+                return false;
+            memcpy(y, src, size);
+            src += size;
+        }
+    return true;
+}
+
+/* ---- Search ---- */
+
+typedef struct search_job {
+    int64_t *y;
+    const void *sorted, *value;
+    cfx_dtype dtype;
+    int64_t n, count;
+    bool shared, right;
+} search_job;
+
+/* Is element i of x before element k of v? Where one is NaN: `unordered`. */
+static bool is_before(cfx_dtype t, const void *x, int64_t i, const void *v,
+                      int64_t k, bool unordered)
+{
+    double a, b;
+
+    switch (t) {
+    case CFX_I64:
+        return ((const int64_t *)x)[i] < ((const int64_t *)v)[k];
+    case CFX_I32:
+        return ((const int32_t *)x)[i] < ((const int32_t *)v)[k];
+    case CFX_I16:
+        return ((const int16_t *)x)[i] < ((const int16_t *)v)[k];
+    case CFX_I8:
+        return ((const int8_t *)x)[i] < ((const int8_t *)v)[k];
+    case CFX_U8:
+    case CFX_BOOL:
+        return ((const uint8_t *)x)[i] < ((const uint8_t *)v)[k];
+    case CFX_F32:
+        a = (double)((const float *)x)[i];
+        b = (double)((const float *)v)[k];
+        break;
+    case CFX_F64:
+        a = ((const double *)x)[i];
+        b = ((const double *)v)[k];
+        break;
+    case CFX_F16:
+        a = (double)f32_of_f16(((const uint16_t *)x)[i]);
+        b = (double)f32_of_f16(((const uint16_t *)v)[k]);
+        break;
+    default:
+        a = (double)f32_of_bf16(((const uint16_t *)x)[i]);
+        b = (double)f32_of_bf16(((const uint16_t *)v)[k]);
+        break;
+    }
+    return isnan(a) || isnan(b) ? unordered : a < b;
+}
+
+/* What cannot be compared is passed over, as in PyTorch. */
+static void run_search(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const search_job *j = arg;
+
+    (void)worker;
+    for (; begin < end; begin++) {
+        int64_t first = j->shared ? 0 : begin / j->count * j->n;
+        int64_t lo = 0, hi = j->n;
+
+        while (lo < hi) {
+            int64_t mid = lo + (hi - lo) / 2;
+            bool below = j->right
+                ? !is_before(j->dtype, j->value, begin, j->sorted, first + mid,
+                             false)
+                : is_before(j->dtype, j->sorted, first + mid, j->value, begin,
+                            true);
+
+            if (below)
+                lo = mid + 1;
+            else
+                hi = mid;
+        }
+        j->y[begin] = lo;
+    }
+}
+
+void cfx_kernel_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
+                             const void *sorted, const void *value,
+                             int64_t outer, int64_t n, int64_t count,
+                             bool shared, bool right)
+{
+    search_job j = {
+        .y = y, .sorted = sorted, .value = value, .dtype = dtype, .n = n,
+        .count = count, .shared = shared, .right = right,
+    };
+
+    cfx_parallel_for(ctx, outer * count, 1024, run_search, &j);
+}

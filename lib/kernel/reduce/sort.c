@@ -1,0 +1,457 @@
+/*
+ * sort.c -- sorting, and the k largest.
+ *
+ * Elements become unsigned keys whose order is the one asked for, with the
+ * place they came from beside them. Sorting goes digit by digit, from the
+ * lowest, which is stable; a digit that all keys share is passed over. For few
+ * of many, elements are first compared with the smallest that is still in,
+ * block by block.
+ *
+ * Floats: the bits of a positive number are ordered as they are; those of a
+ * negative one the other way round, below; both zeros are one key, and NaN has
+ * the greatest.
+ */
+#include "kernel/move/index.h"
+
+#include <string.h>
+
+#include "base/stop.h"
+
+#include "kernel/int64.h"
+#include "kernel/move/convert.h"
+#include "kernel/reduce/reduce.h"
+
+enum {
+    GRAIN = 4096,   /* elements that are worth another thread */
+    FEW = 48,       /* sorted by insertion */
+    BLOCK = 256     /* elements compared with the bound at once */
+};
+
+typedef struct pair { uint64_t key; int64_t index; } pair;
+
+/* ---- Keys ---- */
+
+static uint64_t key_of_f64(double v)
+{
+    union { double d; uint64_t u; } x = {.d = v == 0 ? 0 : v};
+
+    if (v != v)
+        return UINT64_MAX;
+    return x.u >> 63 ? ~x.u : x.u | (uint64_t)1 << 63;
+}
+
+static uint64_t key_of_f32(float v)
+{
+    union { float f; uint32_t u; } x = {.f = v == 0 ? 0 : v};
+
+    if (v != v)
+        return UINT32_MAX;
+    return x.u >> 31 ? (uint32_t)~x.u : x.u | (uint32_t)1 << 31;
+}
+
+/* Of f16 and bf16, which differ in where NaN begins. */
+static uint64_t key_of_half(uint16_t h, uint16_t inf)
+{
+    if ((h & 0x7fff) > inf)
+        return UINT16_MAX;
+    if ((h & 0x7fff) == 0)
+        h = 0;
+    return h >> 15 ? (uint16_t)~h : (uint16_t)(h | 0x8000);
+}
+
+#define KEYS(T, key) \
+    for (int64_t i = 0; i < n; i++) { \
+        const T v = ((const T *)x)[i * step]; \
+        p[i] = (pair){(key) ^ flip, first + i}; \
+    } \
+    break
+
+/* The pairs of n elements, `step` apart, of which the first is number `first`;
+ * `flip` turns the order around. */
+static void load_pairs(cfx_dtype t, pair *p, const void *x, int64_t step,
+                       int64_t first, int64_t n, uint64_t flip)
+{
+    switch (t) {
+    case CFX_BOOL: KEYS(uint8_t, v != 0);
+    case CFX_U8: KEYS(uint8_t, v);
+    case CFX_I8: KEYS(int8_t, (uint8_t)(v ^ 0x80));
+    case CFX_I16: KEYS(int16_t, (uint16_t)(v ^ 0x8000));
+    case CFX_I32: KEYS(int32_t, (uint32_t)v ^ 0x80000000u);
+    case CFX_I64: KEYS(int64_t, (uint64_t)v ^ (uint64_t)1 << 63);
+    case CFX_F16: KEYS(uint16_t, key_of_half(v, 0x7c00));
+    case CFX_BF16: KEYS(uint16_t, key_of_half(v, 0x7f80));
+    case CFX_F32: KEYS(float, key_of_f32(v));
+    default: KEYS(double, key_of_f64(v));
+    }
+}
+
+/* ---- Sorting pairs ---- */
+
+static bool is_before(const pair *a, const pair *b)
+{
+    return a->key < b->key || (a->key == b->key && a->index < b->index);
+}
+
+static void sort_few(pair *p, int64_t n)
+{
+    for (int64_t i = 1; i < n; i++) {
+        pair v = p[i];
+        int64_t k = i;
+
+        for (; k > 0 && is_before(&v, &p[k - 1]); k--)
+            p[k] = p[k - 1];
+        p[k] = v;
+    }
+}
+
+/* Count how often each digit has each value. */
+static void count_digits(int64_t (*count)[256], const pair *p, int64_t n,
+                         int digits)
+{
+    for (int64_t i = 0; i < n; i++)
+        for (int d = 0; d < digits; d++)
+            count[d][p[i].key >> 8 * d & 255]++;
+}
+
+/* Move each pair to the next place for its digit. */
+static void move_pairs(pair *to, int64_t *place, const pair *p, int64_t n,
+                       int digit)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[place[p[i].key >> 8 * digit & 255]++] = p[i];
+}
+
+/* By the low `digits` bytes of the keys. Returns where the result is: `p`, or
+ * `other`, which has the same size; NULL where the context stops. */
+static pair *sort_digits(const cfx_context *ctx, pair *p, pair *other,
+                         int64_t n, int digits)
+{
+    int64_t count[sizeof(uint64_t)][256];
+
+    memset(count, 0, (size_t)digits * sizeof(count[0]));
+    for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(ctx))
+            return NULL;
+        count_digits(count, p + i, cfx_min64(CFX_STOP_BLOCK, n - i), digits);
+    }
+    for (int d = 0; d < digits; d++) {
+        int64_t *c = count[d], sum = 0;
+        pair *t = p;
+
+        if (c[p[0].key >> 8 * d & 255] == n)
+            continue;
+        for (int b = 0; b < 256; b++) {
+            int64_t here = c[b];
+
+            c[b] = sum;
+            sum += here;
+        }
+        for (int64_t i = 0; i < n; i += CFX_STOP_BLOCK) {
+            if (cfx_context_stops(ctx))
+                return NULL;
+            move_pairs(other, c, p + i, cfx_min64(CFX_STOP_BLOCK, n - i), d);
+        }
+        p = other;
+        other = t;
+    }
+    return p;
+}
+
+/* Pairs in the order of their index; NULL where the context stops. */
+static pair *sort_pairs(const cfx_context *ctx, pair *p, pair *other,
+                        int64_t n, int digits)
+{
+    if (n > FEW)
+        return sort_digits(ctx, p, other, n, digits);
+    sort_few(p, n);
+    return p;
+}
+
+/* ---- Rows of an array ---- */
+
+typedef struct job {
+    const cfx_context *ctx;
+    cfx_dtype dtype;
+    size_t size;
+    bool descending;
+    const char *x;
+    char *y;
+    int64_t *index;
+    int64_t n, inner, k, rows, slots;
+    char *work;
+    size_t slot;           /* bytes of work for a slot */
+
+    /* Of topk: blocks as the loops read them, and their extremes. */
+    cfx_rows_fn *extreme;
+    cfx_convert_fn *load;
+    cfx_dtype type;
+    uint64_t flip;
+} job;
+
+static void copy_elements(size_t size, char *y, const char *x,
+                          const pair *p, int64_t step, int64_t k)
+{
+    size_t s = (size_t)step * size;
+
+    for (int64_t i = 0; i < k; i++) {
+        const char *from = x + (size_t)p[i].index * s;
+
+        switch (size) {
+        case 1: y[i] = *from; break;
+        case 2: memcpy(y + i * 2, from, 2); break;
+        case 4: memcpy(y + i * 4, from, 4); break;
+        default: memcpy(y + i * 8, from, 8); break;
+        }
+    }
+}
+
+/* Write n values and the indices of their pairs, from output `at` on. */
+static void put_block(const job *j, int64_t at, const char *v, const pair *p,
+                      int64_t n)
+{
+    char *y = j->y ? j->y + (size_t)at * j->size : NULL;
+
+    if (y && j->inner == 1)
+        memcpy(y, v, (size_t)n * j->size);
+    else if (y)
+        for (int64_t i = 0; i < n; i++)
+            memcpy(y + (size_t)(i * j->inner) * j->size,
+                   v + (size_t)i * j->size, j->size);
+    for (int64_t i = 0; j->index && i < n; i++)
+        j->index[at + i * j->inner] = p[i].index;
+}
+
+/* Write the first k pairs of a row: their elements by way of `other`, since the
+ * output may be the input. */
+static void put_row(const job *j, int64_t row, const pair *p, void *other)
+{
+    int64_t outer = row / j->inner, column = row % j->inner;
+    const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
+    int64_t at = outer * j->k * j->inner + column;
+    char *v = other;
+
+    for (int64_t i = 0; j->y && i < j->k; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(j->ctx))
+            return;
+        copy_elements(j->size, v + (size_t)i * j->size, x, p + i, j->inner,
+                      cfx_min64(CFX_STOP_BLOCK, j->k - i));
+    }
+    for (int64_t i = 0; i < j->k; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(j->ctx))
+            return;
+        put_block(j, at + i * j->inner, v + (size_t)i * j->size, p + i,
+                  cfx_min64(CFX_STOP_BLOCK, j->k - i));
+    }
+}
+
+static void sort_row(const job *j, int64_t row, pair *p)
+{
+    int64_t outer = row / j->inner, column = row % j->inner;
+    const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
+    uint64_t flip = !j->descending ? 0 : UINT64_MAX >> (64 - 8 * j->size);
+    pair *other = p + j->n, *sorted;
+
+    for (int64_t i = 0; i < j->n; i += CFX_STOP_BLOCK) {
+        if (cfx_context_stops(j->ctx))
+            return;
+        load_pairs(j->dtype, p + i, x + (size_t)(i * j->inner) * j->size,
+                   j->inner, i, cfx_min64(CFX_STOP_BLOCK, j->n - i), flip);
+    }
+    sorted = sort_pairs(j->ctx, p, other, j->n, (int)j->size);
+    if (sorted)
+        put_row(j, row, sorted, sorted == p ? other : p);
+}
+
+/* Rows begin..end of slots: each has a part of the work area of its own. */
+static void run_sort(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+
+    (void)worker;
+    for (; begin < end; begin++)
+        for (int64_t row = begin; row < j->rows && !cfx_context_stops(j->ctx);
+             row += j->slots)
+            sort_row(j, row, (void *)(j->work + (size_t)begin * j->slot));
+}
+
+static size_t slot_size(int64_t pairs)
+{
+    return ((size_t)pairs * sizeof(pair) + 63) & ~(size_t)63;
+}
+
+static int64_t slots_of(const cfx_context *ctx, int64_t rows, int64_t n)
+{
+    int64_t worth = rows * n / GRAIN + 1;
+
+    return cfx_min64(cfx_min64(cfx_context_threads(ctx), rows), worth);
+}
+
+size_t cfx_sort_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
+                     int64_t n, int64_t inner)
+{
+    (void)dtype;
+    return slot_size(2 * n) * (size_t)slots_of(ctx, outer * inner, n);
+}
+
+void cfx_kernel_sort(cfx_context *ctx, cfx_dtype dtype, bool descending,
+                     void *y, int64_t *index, const void *x, int64_t outer,
+                     int64_t n, int64_t inner, void *work)
+{
+    job j = {
+        .ctx = ctx, .dtype = dtype, .size = cfx_dtype_size(dtype),
+        .descending = descending, .x = x, .y = y, .index = index, .n = n,
+        .inner = inner, .k = n, .rows = outer * inner,
+        .slots = slots_of(ctx, outer * inner, n), .work = work,
+        .slot = slot_size(2 * n),
+    };
+
+    if (n > 0)
+        cfx_parallel_for(ctx, j.slots, 1, run_sort, &j);
+}
+
+/* ---- The k largest ---- */
+
+/* A heap: no pair is before the one at (i - 1) / 2, so that the last of all,
+ * the one to leave next, is p[0]. */
+static void sift_down(pair *p, int64_t n, pair v)
+{
+    int64_t i = 0;
+
+    for (;;) {
+        int64_t child = 2 * i + 1;
+
+        if (child + 1 < n && is_before(&p[child], &p[child + 1]))
+            child++;
+        if (child >= n || !is_before(&v, &p[child]))
+            break;
+        p[i] = p[child];
+        i = child;
+    }
+    p[i] = v;
+}
+
+static void push(pair *p, int64_t n, pair v)
+{
+    int64_t i = n;
+
+    for (; i > 0 && is_before(&p[(i - 1) / 2], &v); i = (i - 1) / 2)
+        p[i] = p[(i - 1) / 2];
+    p[i] = v;
+}
+
+/* False where the context stops. */
+static bool sort_heap(const cfx_context *ctx, pair *p, int64_t n)
+{
+    while (--n > 0) {
+        pair last = p[0], v = p[n];
+
+        if (cfx_context_stops_at(ctx, n))
+            return false;
+        sift_down(p, n, v);
+        p[n] = last;
+    }
+    return true;
+}
+
+/* The key of the first of a block of elements by their extreme: no element of
+ * the block comes before it. */
+static uint64_t first_key(const job *j, const void *block, int64_t n)
+{
+    union { double d; int64_t i; } m;
+
+    j->extreme(&m, block, 0, 1, n, 0);
+    if (j->type == CFX_I64)
+        return ((uint64_t)m.i ^ (uint64_t)1 << 63) ^ j->flip;
+    /* The least of numbers among which is a NaN is not told. */
+    if (m.d != m.d)
+        return 0;
+    return (j->type == CFX_F32 ? key_of_f32((float)m.d) : key_of_f64(m.d)) ^
+           j->flip;
+}
+
+static void take_block(const job *j, pair *p, int64_t *count,
+                       const void *block, int64_t n, int64_t first)
+{
+    pair all[BLOCK];
+
+    if (*count == j->k && first_key(j, block, n) >= p[0].key)
+        return;
+    load_pairs(j->type, all, block, 1, first, n, j->flip);
+    for (int64_t i = 0; i < n; i++) {
+        if (*count < j->k)
+            push(p, (*count)++, all[i]);
+        else if (all[i].key < p[0].key)
+            sift_down(p, j->k, all[i]);
+    }
+}
+
+static void topk_row(const job *j, int64_t row, pair *p)
+{
+    _Alignas(64) double buffer[BLOCK];
+    int64_t outer = row / j->inner, column = row % j->inner, count = 0;
+    const char *x = j->x + (size_t)(outer * j->n * j->inner + column) * j->size;
+
+    for (int64_t i = 0; i < j->n; i += BLOCK) {
+        int64_t n = cfx_min64(BLOCK, j->n - i);
+        const char *from = x + (size_t)(i * j->inner) * j->size;
+
+        if (cfx_context_stops_at(j->ctx, i))
+            return;
+        const void *block = from;
+
+        if (j->type != j->dtype || j->inner != 1) {
+            j->load(buffer, 1, from, j->inner, n);
+            block = buffer;
+        }
+        take_block(j, p, &count, block, n, i);
+    }
+    if (sort_heap(j->ctx, p, j->k))
+        put_row(j, row, p, p + j->k);
+}
+
+static void run_topk(void *arg, int64_t begin, int64_t end, int worker)
+{
+    const job *j = arg;
+
+    (void)worker;
+    for (; begin < end; begin++)
+        for (int64_t row = begin; row < j->rows && !cfx_context_stops(j->ctx);
+             row += j->slots)
+            topk_row(j, row, (void *)(j->work + (size_t)begin * j->slot));
+}
+
+/* Are k so many that sorting all of them is better? */
+static bool are_many(int64_t n, int64_t k) { return k > n / 8 && k > FEW; }
+
+size_t cfx_topk_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
+                     int64_t n, int64_t inner, int64_t k)
+{
+    (void)dtype;
+    return slot_size(2 * (are_many(n, k) ? n : k)) *
+           (size_t)slots_of(ctx, outer * inner, n);
+}
+
+void cfx_kernel_topk(cfx_context *ctx, cfx_dtype dtype, bool largest, void *y,
+                     int64_t *index, const void *x, int64_t outer, int64_t n,
+                     int64_t inner, int64_t k, void *work)
+{
+    const cfx_kernels *kernels = cfx_context_kernels(ctx);
+    bool floats = cfx_dtype_is_float(dtype), f64 = dtype == CFX_F64;
+    cfx_wide wide = !floats ? CFX_W_I64 : f64 ? CFX_W_F64 : CFX_W_F32;
+    job j = {
+        .ctx = ctx, .dtype = dtype, .size = cfx_dtype_size(dtype),
+        .descending = largest, .x = x, .y = y, .index = index, .n = n,
+        .inner = inner, .k = k, .rows = outer * inner,
+        .slots = slots_of(ctx, outer * inner, n), .work = work,
+        .slot = slot_size(2 * (are_many(n, k) ? n : k)),
+        .type = !floats ? CFX_I64 : f64 ? CFX_F64 : CFX_F32,
+        .flip = largest ? UINT64_MAX : 0,
+    };
+
+    j.extreme = kernels->reduce->rows[wide][largest ? CFX_ACC_MAX
+                                                    : CFX_ACC_MIN];
+    j.load = kernels->pointwise->convert[j.type][dtype];
+    if (k > 0)
+        cfx_parallel_for(ctx, j.slots, 1,
+                         are_many(n, k) ? run_sort : run_topk, &j);
+}

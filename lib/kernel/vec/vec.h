@@ -1,0 +1,61 @@
+/*
+ * vec.h -- vectors of float and double, by the level that is compiled.
+ *
+ * For the files that are compiled once a level. A vector of float is a vf of VF
+ * lanes, one of double a vd of VD; each function exists as vf_ and as vd_:
+ *
+ *     load(p), store(p, v)            all lanes, from any address
+ *     load_n(p, n), store_n(p, n, v)  the first n lanes, 0 <= n <= lanes; the
+ *                                     others are 0, and no memory of theirs is
+ *                                     touched
+ *     load_mask(p, bits)              the lanes whose bits are set, else 0
+ *     load_step(p, step)              p[0], p[step], ... (float only)
+ *     set1(x), zero(), add, sub, mul, max, min, fma(a, b, c) = a * b + c,
+ *     sum(v)                          of all lanes, in a fixed order
+ *
+ * The plain level has vectors of one lane, so that the same text is the
+ * reference.
+ */
+#ifndef CFX_KERNEL_VEC_H
+#define CFX_KERNEL_VEC_H
+
+#include <stdint.h>
+
+#include "kernel/kernel.h"
+
+/* What CFX_LEVEL is, for the preprocessor: CFX_LEVEL_IS(avx2). */
+#define CFX_LEVEL_NUMBER_plain 1
+#define CFX_LEVEL_NUMBER_neon 2
+#define CFX_LEVEL_NUMBER_avx2 3
+#define CFX_LEVEL_NUMBER_avx512 4
+#define CFX_LEVEL_NUMBER_(level) CFX_LEVEL_NUMBER_##level
+#define CFX_LEVEL_NUMBER(level) CFX_LEVEL_NUMBER_(level)
+#define CFX_LEVEL_IS(l) (CFX_LEVEL_NUMBER(CFX_LEVEL) == CFX_LEVEL_NUMBER_##l)
+
+/* Before a loop of few turns, whose number is a constant. */
+#if defined(__clang__)
+#define CFX_UNROLL _Pragma("clang loop unroll(full)")
+#elif defined(__GNUC__)
+#define CFX_UNROLL _Pragma("GCC unroll 32")
+#else
+#define CFX_UNROLL
+#endif
+#if defined(__GNUC__) || defined(__clang__)
+#define CFX_FORCE_INLINE static inline __attribute__((always_inline, unused))
+#define CFX_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define CFX_FORCE_INLINE static inline
+#define CFX_PREFETCH(p) ((void)(p))
+#endif
+
+#if CFX_LEVEL_IS(avx512)
+#include "kernel/vec/vec_avx512.h"
+#elif CFX_LEVEL_IS(avx2)
+#include "kernel/vec/vec_avx2.h"
+#elif CFX_LEVEL_IS(neon)
+#include "kernel/vec/vec_neon.h"
+#else
+#include "kernel/vec/vec_plain.h"
+#endif
+
+#endif

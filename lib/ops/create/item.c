@@ -1,0 +1,177 @@
+/*
+ * item -- numbers out of tensors: item and tolist.
+ *
+ * shape   the result is a number, or a list of them.
+ */
+#include <math.h>
+
+#include "op/infer.h"
+#include "op/loop.h"
+#include "ops/index/indexing.h"
+
+CFX_PARAMS(params, SELF);
+
+static cfx_value number_at(cfx_dtype type, const void *p)
+{
+    if (type == CFX_BOOL)
+        return cfx_bool(cfx_element_int(type, p) != 0);
+    return cfx_dtype_is_float(type) ? cfx_num(cfx_element_double(type, p))
+                                    : cfx_int(cfx_element_int(type, p));
+}
+
+static cfx_status unknown(cfx_call *call)
+{
+    return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                         "the result depends on the numbers");
+}
+
+/* A number that only the data tell: an int is a symbol, since it may be an
+ * extent later. Of a float, which decides on no shape, something has to stand
+ * for it: NaN. Whether something is true nobody can tell. */
+static cfx_status unknown_number(cfx_call *call, cfx_dtype type,
+                                 cfx_value *out)
+{
+    cfx_dim n;
+    if (cfx_dtypes[type].category == CFX_CAT_BOOL || !call->env)
+        return unknown(call);
+    *out = cfx_num((double)NAN);
+    if (cfx_dtype_is_float(type))
+        return CFX_OK;
+    cfx_status st = cfx_index_unknown(call, &n);
+    *out = cfx_value_of_dim(n);
+    return st;
+}
+
+bool cfx_infer_is_unknown(const cfx_call *call, double x)
+{
+    return isnan(x) && call->meta && call->env;
+}
+
+cfx_status cfx_infer_number(cfx_call *call, const cfx_tensor *t,
+                            cfx_value *out)
+{
+    cfx_dtype type = (cfx_dtype)t->dtype;
+    if (call->meta || cfx_tensor_is_meta(t))
+        return unknown_number(call, type, out);
+    *out = number_at(type, t->data);
+    return CFX_OK;
+}
+
+cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out)
+{
+    *out = v;
+    if (v.kind != CFX_TENSOR)
+        return CFX_OK;
+    const cfx_tensor *t = v.u.tensor;
+    cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape);
+    if (cfx_dtype_is_float((cfx_dtype)t->dtype) || !cfx_dim_is(n, 1))
+        return cfx_call_fail(call, CFX_EINVAL, "only integer tensors of a "
+                             "single element can be converted to an index");
+    return cfx_infer_number(call, t, out);
+}
+
+/* ---- item ---- */
+
+static cfx_status item_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_dtype type = (cfx_dtype)x->dtype;
+    cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
+    if (!cfx_dim_eq(call->env, n, cfx_dim_int(1)))
+        return cfx_call_fail(call, CFX_EINVAL, "a Tensor that has not just one "
+                             "element cannot be converted to Scalar");
+    if (!call->meta)
+        return CFX_OK;
+    cfx_value v;
+    cfx_status st = unknown_number(call, type, &v);
+    return st ? st : cfx_call_return_take(call, v);
+}
+
+static cfx_status item_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    return cfx_call_return_take(call, number_at((cfx_dtype)x->dtype, x->data));
+}
+
+const cfx_op cfx_op__item = {
+    .schema = "item(Tensor self) -> Scalar",
+    .params = params,
+    .aliases = "Tensor.item aten._local_scalar_dense.default aten.item.default "
+               "Tensor.__int__ Tensor.__float__ torch._local_scalar_dense "
+               "aten._local_scalar_dense",
+    .doc = "The number that a tensor of one element holds.",
+    .flags = CFX_OP_OWN_RESULT,
+    .infer = item_infer,
+    .run = item_run,
+};
+
+/* ---- tolist ---- */
+
+/* The list of what lies at `p` and behind, axis by axis, or without data of
+ * what stands for it; the depth is bounded by the rank. */
+static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
+                          const char *p, cfx_value *out)
+{
+    size_t size = cfx_dtype_size((cfx_dtype)x->dtype);
+    if (axis == x->rank && !p)
+        return unknown_number(call, (cfx_dtype)x->dtype, out);
+    if (axis == x->rank) {
+        *out = number_at((cfx_dtype)x->dtype, p);
+        return CFX_OK;
+    }
+    int64_t n = cfx_tensor_size(x, axis), made = 0;
+    if (!p)
+        size = 0;
+    cfx_value *item = cfx_alloc(call->ctx, (size_t)n * sizeof(*item));
+    cfx_status st = item ? CFX_OK : cfx_no_memory(call->err);
+    for (; !st && made < n; made += !st)
+        st = list_of(call, x, axis + 1,
+                     size ? p + (size_t)(made * cfx_tensor_stride(x, axis)) *
+                                    size : NULL, &item[made]);
+    if (!st)
+        *out = cfx_list_new(call->ctx, (size_t)n, item);
+    if (!st && !out->kind)
+        st = cfx_no_memory(call->err);
+    while (made--)
+        cfx_value_unref(item[made]);
+    cfx_free(call->ctx, item, (size_t)n * sizeof(*item));
+    return st;
+}
+
+/* So many numbers that nobody knows are still told apart. */
+enum { MOST_UNKNOWN = 1024 };
+
+static cfx_status tolist_infer(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_dim n = cfx_infer_numel(call->env, x->rank, x->shape);
+    cfx_value list;
+    if (!call->meta)
+        return CFX_OK;
+    if (!cfx_dim_is_int(n) || cfx_dim_value(n) > MOST_UNKNOWN)
+        return unknown(call);
+    for (int i = 0; i < x->rank; i++)
+        if (!cfx_dim_is_int(x->shape[i]) ||
+            cfx_tensor_size(x, i) > MOST_UNKNOWN)
+            return unknown(call);
+    cfx_status st = list_of(call, x, 0, NULL, &list);
+    return st ? st : cfx_call_return_take(call, list);
+}
+
+static cfx_status tolist_run(cfx_call *call)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_value list;
+    cfx_status st = list_of(call, x, 0, x->data, &list);
+    return st ? st : cfx_call_return_take(call, list);
+}
+
+const cfx_op cfx_op__tolist = {
+    .schema = "tolist(Tensor self) -> any",
+    .params = params,
+    .aliases = "Tensor.tolist",
+    .doc = "The numbers in lists, one for each axis.",
+    .flags = CFX_OP_OWN_RESULT,
+    .infer = tolist_infer,
+    .run = tolist_run,
+};

@@ -1,0 +1,239 @@
+/*
+ * class_loss -- losses of log-probabilities of classes: nll_loss and
+ * cross_entropy.
+ *
+ * shape   that of the target, or of the input without its axis of classes; of
+ *         the reductions "mean" and "sum" none.
+ * cost    that of the operators they consist of.
+ *
+ * Classes are axis 1 of a batch, axis 0 of a single sample.
+ */
+#include "ops/loss/loss.h"
+
+#include "op/infer.h"
+#include "op/op_impl.h"
+
+/* What a class target chooses: its log-probabilities and weights, 0 where it
+ * is ignored, and where that is. */
+struct chosen {
+    cfx_value ignored, log, weight;
+};
+
+static int class_axis(cfx_value x)
+{
+    return x.u.tensor->rank == 1 ? 0 : 1;
+}
+
+/* Is there a class for each sample and place? */
+static void check_target(cfx_scope *s, cfx_value x, cfx_value y)
+{
+    const cfx_tensor *a = x.u.tensor, *b = y.u.tensor;
+    int axis = class_axis(x);
+    if (a->rank < 1 || a->rank != b->rank + 1) {
+        cfx_scope_fail(s, CFX_ESHAPE, "expected a target of rank %d for an "
+                       "input of rank %d, got %d", a->rank - 1, a->rank,
+                       b->rank);
+        return;
+    }
+    for (int i = 0; i < b->rank; i++)
+        if (!cfx_dim_eq(s->env, a->shape[i + (i >= axis)], b->shape[i]))
+            cfx_scope_fail(s, CFX_ESHAPE, "Expected target size to be that of "
+                           "the input without its classes; axis %d differs",
+                           i);
+}
+
+static void check_weight(cfx_scope *s, cfx_value x, cfx_value weight)
+{
+    if (cfx_scope_failed(s))
+        return;
+    cfx_loss_check_weight(s, weight, x.u.tensor->shape[class_axis(x)],
+                          "weight tensor should be defined either for all "
+                          "classes or no classes");
+}
+
+static void choose(cfx_scope *s, cfx_value x, cfx_value y, cfx_value weight,
+                   cfx_value ignore, struct chosen *out)
+{
+    cfx_value axis = cfx_int(class_axis(x)), zero = cfx_int(0);
+    out->ignored = TORCH("eq", y, ignore);
+    cfx_value index = TORCH("masked_fill", y, out->ignored, zero);
+    index = cfx_loss_as(s, index, CFX_I64);
+    out->log = TORCH("gather", x, axis, TORCH("unsqueeze", index, axis));
+    out->log = TORCH("squeeze", out->log, axis);
+    if (cfx_value_is_none(weight)) {
+        out->weight = TORCH("ones_like", out->log);
+    } else {
+        out->weight = TORCH("take", weight, index);
+    }
+    out->weight = TORCH("masked_fill", out->weight, out->ignored, zero);
+}
+
+/* The loss, and in *total the weights' sum. */
+static cfx_value nll(cfx_scope *s, const cfx_call *call, cfx_value x,
+                     cfx_value y, cfx_value *total)
+{
+    struct chosen c;
+    cfx_value weight = ARG(WEIGHT);
+    cfx_reduction how = cfx_loss_reduction(s, call);
+    check_target(s, x, y);
+    check_weight(s, x, weight);
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    choose(s, x, y, weight, ARG(IGNORE_INDEX), &c);
+    cfx_value loss = TORCH("mul", TORCH("neg", c.log), c.weight);
+    loss = TORCH("masked_fill", loss, c.ignored, cfx_int(0));
+    *total = TORCH("sum", c.weight);
+    if (how == CFX_REDUCE_NONE)
+        return loss;
+    loss = TORCH("sum", loss);
+    return how == CFX_REDUCE_SUM ? loss : TORCH("div", loss, *total);
+}
+
+static cfx_value nll_loss_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value total;
+    return nll(s, call, ARG(INPUT), ARG(TARGET), &total);
+}
+
+static cfx_value nll_loss_forward_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value total, loss = nll(s, call, ARG(INPUT), ARG(TARGET), &total);
+    if (cfx_loss_reduction(s, call) == CFX_REDUCE_NONE &&
+        ARG(INPUT).u.tensor->rank > 1)
+        total = TORCH("zeros_like", total);
+    return cfx_tuple(s, loss, total);
+}
+
+#define PAIR "Tensor input, Tensor target, Tensor? weight=None, "
+#define SELF "Tensor self, Tensor target, Tensor? weight=None, "
+#define IGNORE "SymInt ignore_index=-100"
+#define OLD_PAIR PAIR "bool? size_average=None, " IGNORE                      \
+                 ", bool? reduce=None, " CFX_LOSS_REDUCTION
+#define NUMBERED(name)                                                        \
+    {"aten." #name ".default(" SELF "int reduction=1, " IGNORE ") -> Tensor", \
+     NULL}
+
+CFX_LOSS(nll_loss, OLD_PAIR,
+         ((const cfx_variant[]){NUMBERED(nll_loss), NUMBERED(nll_loss2d),
+                                NUMBERED(nll_loss_nd), {NULL, NULL}}),
+         "The negative log-probability of the right class.")
+
+CFX_COMPOSITE(nll_loss_forward)
+
+const cfx_op cfx_op__nll_loss_forward = {
+    .schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, "
+              "int reduction, SymInt ignore_index) -> (Tensor, Tensor)",
+    .params = cfx_loss_params,
+    .aliases = "aten.nll_loss_forward.default aten.nll_loss2d_forward.default",
+    .doc = "nll_loss, and the sum of the weights.",
+    .infer = nll_loss_forward_infer,
+    .cost = nll_loss_forward_cost,
+    .run = nll_loss_forward_run,
+};
+
+/* ---- cross_entropy ---- */
+
+/* A vector of classes as it broadcasts against x. */
+static cfx_value along_classes(cfx_scope *s, cfx_value weight, cfx_value x)
+{
+    cfx_value shape[CFX_MAX_RANK];
+    int rank = x.u.tensor->rank;
+    for (int i = 0; i < rank; i++)
+        shape[i] = cfx_int(i == class_axis(x) ? -1 : 1);
+    return TORCH("reshape", weight,
+                 cfx_list_of(s, CFX_TUPLE, (size_t)rank, shape));
+}
+
+static cfx_value sum_of_classes(cfx_scope *s, cfx_value v, cfx_value x)
+{
+    return TORCH("neg", TORCH("sum", v, cfx_tuple(s, cfx_int(class_axis(x)))));
+}
+
+/* Targets are probabilities. Their mean is that of the samples and places. */
+static cfx_value of_probabilities(cfx_scope *s, const cfx_call *call,
+                                  cfx_value x, cfx_value y)
+{
+    cfx_value weight = ARG(WEIGHT), smooth = ARG(LABEL_SMOOTHING);
+    double share = cfx_value_number(smooth);
+    cfx_value classes = cfx_size(s, x, class_axis(x));
+    if (!cfx_dtype_is_float((cfx_dtype)y.u.tensor->dtype))
+        return cfx_scope_fail(s, CFX_EDTYPE, "Expected floating point type "
+                              "for target with class probabilities, got %s",
+                              cfx_dtypes[y.u.tensor->dtype].name);
+    check_weight(s, x, weight);
+    if (share > 0) {
+        cfx_value even = TORCH("div", TORCH("full_like", y, smooth), classes);
+        y = TORCH("add", TORCH("mul", y, cfx_num(1 - share)), even);
+    }
+    cfx_value loss = TORCH("mul", x, y);
+    if (!cfx_value_is_none(weight))
+        loss = TORCH("mul", loss, along_classes(s, weight, x));
+    if (cfx_loss_reduction(s, call) == CFX_REDUCE_NONE)
+        return sum_of_classes(s, loss, x);
+    cfx_value sum = TORCH("neg", TORCH("sum", loss));
+    if (cfx_loss_reduction(s, call) == CFX_REDUCE_SUM)
+        return sum;
+    cfx_value all = cfx_value_of_dim(cfx_infer_numel(
+        s->env, x.u.tensor->rank, x.u.tensor->shape));
+    return TORCH("div", sum, cfx_int_floordiv(s, all, classes));
+}
+
+/* A share of the loss is spread over all classes. */
+static cfx_value smoothed(cfx_scope *s, const cfx_call *call, cfx_value x,
+                          cfx_value y, cfx_value share, cfx_value classes)
+{
+    cfx_value weight = ARG(WEIGHT), total, spread = x;
+    cfx_value loss = nll(s, call, x, y, &total);
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (!cfx_value_is_none(weight))
+        spread = TORCH("mul", x, along_classes(s, weight, x));
+    spread = sum_of_classes(s, spread, x);
+    spread = TORCH("masked_fill", spread,
+                   TORCH("eq", y, ARG(IGNORE_INDEX)), cfx_int(0));
+    if (cfx_loss_reduction(s, call) != CFX_REDUCE_NONE)
+        spread = TORCH("sum", spread);
+    if (cfx_loss_reduction(s, call) == CFX_REDUCE_MEAN)
+        spread = TORCH("div", spread, total);
+    loss = TORCH("mul", loss, cfx_num(1 - cfx_value_number(share)));
+    spread = TORCH("div", TORCH("mul", spread, share), classes);
+    return TORCH("add", loss, spread);
+}
+
+static cfx_value cross_entropy_build(cfx_scope *s, const cfx_call *call)
+{
+    cfx_value x = ARG(INPUT), y = ARG(TARGET), total;
+    cfx_value share = ARG(LABEL_SMOOTHING);
+    double smooth = cfx_value_number(share);
+    if (smooth < 0 || smooth > 1)
+        return cfx_scope_fail(s, CFX_EINVAL, "label_smoothing must be between "
+                              "0.0 and 1.0. Got: %g", smooth);
+    if (x.u.tensor->rank < 1)
+        return cfx_scope_fail(s, CFX_ESHAPE, "input has no axis of classes");
+    cfx_value log = TORCH("log_softmax", x, cfx_int(class_axis(x)));
+    if (cfx_scope_failed(s))
+        return cfx_none();
+    if (cfx_loss_is_shape(s, x, y))
+        return of_probabilities(s, call, log, y);
+    if (smooth > 0)
+        return smoothed(s, call, log, y, share,
+                        cfx_size(s, x, class_axis(x)));
+    return nll(s, call, log, y, &total);
+}
+
+CFX_COMPOSITE(cross_entropy)
+
+const cfx_op cfx_op__cross_entropy = {
+    .schema = "cross_entropy(" OLD_PAIR ", float label_smoothing=0.0) -> "
+              "Tensor",
+    .params = cfx_loss_params,
+    .aliases = "torch.nn.functional.cross_entropy",
+    .variants = (const cfx_variant[]){
+        {"aten.cross_entropy_loss.default(" SELF "int reduction=1, " IGNORE
+         ", float label_smoothing=0.0) -> Tensor", NULL},
+        {NULL, NULL}},
+    .doc = "nll_loss of log_softmax(input), or that of probabilities.",
+    .infer = cross_entropy_infer,
+    .cost = cross_entropy_cost,
+    .run = cross_entropy_run,
+};

@@ -1,0 +1,262 @@
+/*
+ * activation -- the nonlinear functions of torch.nn.functional.
+ *
+ * shape   that of the argument.
+ * cost    the steps of the formula for each element.
+ *
+ * Each is a formula of kernel/pointwise/pointwise.def with up to three parameters, which
+ * are the numbers among the operator's arguments, in order, unless `params`
+ * says otherwise.
+ */
+#include <string.h>
+
+#include "op/list.h"
+#include "op/rules.h"
+
+CFX_PARAMS(params, SELF, NEGATIVE_SLOPE, MIN_VAL, MAX_VAL, BETA, THRESHOLD,
+           VALUE, ALPHA, SCALE, INPUT_SCALE, APPROXIMATE);
+
+static cfx_status activation_run(cfx_call *call)
+{
+    double number[3] = {0};
+    for (int i = 1; i < call->schema->nparams && i <= 3; i++)
+        number[i - 1] = cfx_value_number(call->in[i]);
+    return cfx_unary_params(call, number);
+}
+
+/* `extra` are the parameters behind self, in the schema's language. */
+#define ACTIVATION(name, code_, extra, aliases_, cost_, run_, infer_, doc_)   \
+    static const cfx_variant name##_variants[] = {                            \
+        {"torch.nn.functional." #name "(Tensor input" extra                   \
+         ", bool inplace=False) -> Tensor", NULL},                            \
+        {NULL, NULL},                                                         \
+    };                                                                        \
+    OUT_OF_PLACE(name, code_, extra, aliases_, cost_, run_, infer_, doc_,     \
+                 name##_variants)
+
+#define OUT_OF_PLACE(name, code_, extra, aliases_, cost_, run_, infer_, doc_, \
+                     variants_)                                               \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self" extra ") -> Tensor",                   \
+        .params = params,                                                     \
+        .aliases = "torch." #name " Tensor." #name " aten." #name             \
+                   ".default" aliases_,                                       \
+        .variants = variants_,                                                \
+        .doc = doc_,                                                          \
+        .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,                           \
+        .code = CFX_PW_##code_,                                               \
+        .infer = infer_,                                                      \
+        .cost = cost_,                                                        \
+        .run = run_,                                                          \
+    };
+
+ACTIVATION(relu, RELU, "", "", cfx_cost_0_0, activation_run,
+           cfx_unary_no_bool, "max(x, 0).")
+ACTIVATION(silu, SILU, "", "", cfx_cost_4_2, activation_run,
+           cfx_unary_only_float, "x * sigmoid(x).")
+ACTIVATION(mish, MISH, "", "", cfx_cost_4_3, activation_run,
+           cfx_unary_only_float, "x * tanh(softplus(x)).")
+ACTIVATION(hardsigmoid, HARDSIGMOID, "", "", cfx_cost_2_1, activation_run,
+           cfx_unary_only_float, "clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(hardswish, HARDSWISH, "", "", cfx_cost_3_1, activation_run,
+           cfx_unary_only_float, "x * clamp(x + 3, 0, 6) / 6.")
+ACTIVATION(leaky_relu, LEAKY_RELU, ", Scalar negative_slope=0.01", "",
+           cfx_cost_1_0, activation_run, cfx_unary_only_float,
+           "x, or x * negative_slope where x is negative.")
+/* Numbers for a tensor of integers, which cut their fractions. */
+static cfx_value cut(cfx_value v)
+{
+    return v.kind == CFX_FLOAT ? cfx_int((int64_t)v.u.f) : v;
+}
+
+/* A limit of hardtanh is an int64 before it is of the tensor's type. */
+static cfx_status check_limit(cfx_call *call, cfx_value v, cfx_dtype type)
+{
+    double whole;
+    if (v.kind == CFX_FLOAT) {
+        cfx_status st = cfx_infer_cut(call, v.u.f, CFX_I64, &whole);
+        if (st || cfx_infer_is_unknown(call, v.u.f))
+            return st;
+        v = cfx_int((int64_t)whole);
+    }
+    if (type == CFX_U8 && v.kind == CFX_INT && v.u.i < 0)
+        return cfx_call_fail(call, CFX_EINVAL, "cannot do hardtanh on an "
+                             "unsigned type with negative limits");
+    return cfx_list_check_number(call, v, type);
+}
+
+static cfx_status hardtanh_infer(cfx_call *call)
+{
+    cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;
+    if (own == CFX_BOOL)
+        return cfx_infer_refuse(call, own);
+    cfx_status st = CFX_OK;
+    if (!cfx_dtype_is_float(own))
+        st = check_limit(call, cfx_call_value(call, MIN_VAL), own);
+    if (!st && !cfx_dtype_is_float(own))
+        st = check_limit(call, cfx_call_value(call, MAX_VAL), own);
+    return st ? st : cfx_unary_like(call);
+}
+
+static cfx_status hardtanh_run(cfx_call *call)
+{
+    cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
+    cfx_value in[] = {cfx_call_value(call, SELF),
+                      cut(cfx_call_value(call, MIN_VAL)),
+                      cut(cfx_call_value(call, MAX_VAL))};
+    return cfx_dtype_is_float(type)
+               ? activation_run(call)
+               : cfx_loop_run(call, CFX_PW_CLAMP, type, in, 3, NULL);
+}
+
+ACTIVATION(hardtanh, HARDTANH, ", Scalar min_val=-1, Scalar max_val=1", "",
+           cfx_cost_0_0, hardtanh_run, hardtanh_infer,
+           "x, kept between two numbers.")
+OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
+             " torch.nn.functional.softplus", cfx_cost_4_3, activation_run,
+             cfx_unary_only_float,
+             "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
+             NULL)
+
+/* Of integers: a mask, and a choice by it. */
+static cfx_status threshold_run(cfx_call *call)
+{
+    cfx_tensor *x = cfx_call_tensor(call, SELF), *above;
+    cfx_dtype type = (cfx_dtype)x->dtype;
+    cfx_iter it;
+    if (cfx_dtype_is_float(type))
+        return activation_run(call);
+    cfx_status st = cfx_tensor_meta(&above, call->ctx, CFX_BOOL, x->rank,
+                                    x->shape, NULL, call->err);
+    if (!st)
+        st = cfx_tensor_alloc(above, call->err);
+    if (!st) {
+        cfx_value in[] = {cfx_value_of_tensor(above),
+                          cfx_call_value(call, SELF),
+                          cut(cfx_call_value(call, VALUE))};
+        cfx_loop_out(&it, above);
+        cfx_loop_in(&it, x);
+        cfx_loop_value(&it, cut(cfx_call_value(call, THRESHOLD)));
+        cfx_pointwise(call->ctx, CFX_PW_GT, type, &it, NULL);
+        st = cfx_loop_run(call, CFX_PW_WHERE, type, in, 3, NULL);
+    }
+    cfx_tensor_unref(above);
+    return st;
+}
+
+static cfx_status threshold_infer(cfx_call *call)
+{
+    cfx_status st = cfx_list_check_whole(
+        call, 1, 3, (cfx_dtype)cfx_call_tensor(call, SELF)->dtype);
+    return st ? st : cfx_unary_no_bool(call);
+}
+
+ACTIVATION(threshold, THRESHOLD, ", Scalar threshold, Scalar value", "",
+           cfx_cost_0_0, threshold_run, threshold_infer,
+           "x where it is above the threshold, else the value.")
+
+/* ---- Those whose parameters are not in their arguments ---- */
+
+/* A clamp, which integers have too. */
+static cfx_status relu6_run(cfx_call *call)
+{
+    cfx_value in[] = {cfx_call_value(call, SELF), cfx_int(0), cfx_int(6)};
+    return cfx_loop_run(call, CFX_PW_CLAMP, (cfx_dtype)call->out[0]->dtype, in,
+                        3, NULL);
+}
+
+ACTIVATION(relu6, CLAMP, "", "", cfx_cost_0_0, relu6_run, cfx_unary_no_bool,
+           "min(max(x, 0), 6).")
+
+/* Klambauer et al. 2017: alpha and scale as PyTorch has them. */
+static cfx_status selu_run(cfx_call *call)
+{
+    static const double number[3] = {1.6732632423543772848170429916717,
+                                     1.0507009873554804934193349852946, 1};
+    return cfx_unary_params(call, number);
+}
+
+ACTIVATION(selu, ELU, "", "", cfx_cost_3_1, selu_run, cfx_unary_only_float,
+           "The scaled exponential linear unit.")
+
+static cfx_status celu_run(cfx_call *call)
+{
+    double alpha = cfx_call_double(call, ALPHA);
+    double number[3] = {alpha, 1, 1 / alpha};
+    return cfx_unary_params(call, number);
+}
+
+static cfx_status celu_infer(cfx_call *call)
+{
+    if (cfx_call_double(call, ALPHA) == 0)
+        return cfx_call_fail(call, CFX_EINVAL, "alpha cannot be 0");
+    return cfx_unary_only_float(call);
+}
+
+ACTIVATION(celu, ELU, ", Scalar alpha=1.0", "", cfx_cost_3_2, celu_run,
+           celu_infer, "max(0, x) + min(0, alpha * (exp(x / alpha) - 1)).")
+
+/* elu's scales are ATen's only. */
+static const cfx_variant elu_variants[] = {
+    {"torch.nn.functional.elu(Tensor input, Scalar alpha=1.0, bool "
+     "inplace=False) -> Tensor", NULL},
+    {NULL, NULL},
+};
+
+const cfx_op cfx_op__elu = {
+    .schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar "
+              "input_scale=1) -> Tensor",
+    .params = params,
+    .aliases = "torch.elu aten.elu.default",
+    .variants = elu_variants,
+    .doc = "x, or alpha * (exp(x) - 1) where x is negative.",
+    .flags = CFX_OP_POINTWISE | CFX_OP_INPLACE,
+    .code = CFX_PW_ELU,
+    .infer = cfx_unary_only_float,
+    .cost = cfx_cost_2_1,
+    .run = activation_run,
+};
+
+/* ---- gelu ---- */
+
+struct gelu {
+    bool tanh;
+};
+
+static cfx_status gelu_infer(cfx_call *call)
+{
+    struct gelu *g = call->state;
+    const char *how = cfx_call_str(call, APPROXIMATE);
+    g->tanh = !strcmp(how, "tanh");
+    if (!g->tanh && strcmp(how, "none"))
+        return cfx_call_fail(call, CFX_EINVAL, "approximate argument must be "
+                             "either none or tanh.");
+    return cfx_unary_only_float(call);
+}
+
+/* x / 2 * (1 + erf(x / sqrt(2))), or
+ * x / 2 * (1 + tanh(c * (x + d * x * x * x))): constants are products. */
+static void gelu_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const struct gelu *g = call->state;
+    cfx_cost_pointwise(call, cost, g->tanh ? 9 : 5, 1);
+}
+
+static cfx_status gelu_run(cfx_call *call)
+{
+    const struct gelu *g = call->state;
+    return cfx_loop_run(call, g->tanh ? CFX_PW_GELU_TANH : CFX_PW_GELU,
+                        (cfx_dtype)call->out[0]->dtype, call->in, 1, NULL);
+}
+
+const cfx_op cfx_op__gelu = {
+    .schema = "gelu(Tensor self, *, str approximate='none') -> Tensor",
+    .params = params,
+    .aliases = "torch.nn.functional.gelu aten.gelu.default",
+    .doc = "x times the normal distribution's cumulative probability at x.",
+    .flags = CFX_OP_POINTWISE,
+    .state_size = sizeof(struct gelu),
+    .infer = gelu_infer,
+    .cost = gelu_cost,
+    .run = gelu_run,
+};

@@ -1,0 +1,437 @@
+/*
+ * reduce -- many elements to one: sums, means, extremes, norms.
+ *
+ * shape   the argument's without the reduced axes (of extent 1 with keepdim).
+ * cost    a reduction of n elements n - 1 operations; extremes none; variances
+ *         and norms what their formulas add.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "kernel/reduce/reduce.h"
+#include "op/composite.h"
+#include "op/cost.h"
+#include "op/infer.h"
+#include "op/loop.h"
+#include "op/op_impl.h"
+
+/* What comes out of a type: sums of integers are int64; means need floats, and
+ * logsumexp makes them. */
+enum { SAME, SUM, FLOAT, BOOL, COUNT, TO_FLOAT, TYPES = 7 };
+
+/* cfx_op.code: a cfx_red and the rule of types. */
+#define CODE(red, types) ((red) | (types) << 8)
+#define RED_OF(code) ((cfx_red)((code) & 255))
+#define TYPES_OF(code) ((code) >> 8 & TYPES)
+
+CFX_PARAMS(params, SELF, DIM, KEEPDIM, DTYPE, UNBIASED, CORRECTION, ORD, P);
+
+/* The state of a call. */
+struct reduction {
+    uint32_t mask;  /* the axes that are reduced */
+    bool keep;
+    double number;  /* of variances their correction, of norms their order */
+};
+
+static cfx_status type_of(cfx_call *call, cfx_dtype *type)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    int rule = TYPES_OF(call->op->code);
+    bool given = cfx_call_has(call, DTYPE);
+    *type = cfx_call_dtype(call, DTYPE, (cfx_dtype)x->dtype);
+    if (rule == BOOL)
+        *type = x->dtype == CFX_U8 ? CFX_U8 : CFX_BOOL;
+    else if (rule == COUNT || (rule == SUM && !given &&
+                               !cfx_dtype_is_float(*type)))
+        *type = CFX_I64;
+    else if (rule == TO_FLOAT && !cfx_dtype_is_float(*type))
+        *type = CFX_F32;
+    else if (rule == FLOAT && !cfx_dtype_is_float(*type))
+        return cfx_call_fail(call, CFX_EDTYPE, "could not infer output dtype. "
+                             "Input dtype must be either a floating point or "
+                             "complex dtype. Got: %s",
+                             cfx_dtypes[*type].name);
+    return CFX_OK;
+}
+
+/* Extremes of nothing are refused. */
+static cfx_status check_empty(cfx_call *call, uint32_t mask)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_red red = RED_OF(call->op->code);
+    if (red != CFX_RED_MAX && red != CFX_RED_MIN)
+        return CFX_OK;
+    for (int i = 0; i < x->rank; i++)
+        if (mask >> i & 1 && cfx_dim_is(x->shape[i], 0))
+            return cfx_call_fail(call, CFX_ESHAPE, "Expected reduction dim %d "
+                                 "to have non-zero size.", i);
+    return CFX_OK;
+}
+
+static cfx_status reduce_infer(cfx_call *call)
+{
+    struct reduction *r = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    cfx_dim shape[CFX_MAX_RANK];
+    cfx_dtype type;
+    r->keep = cfx_call_bool(call, KEEPDIM);
+    cfx_status st = cfx_infer_axes(call, DIM, x->rank, &r->mask);
+    if (!st)
+        st = type_of(call, &type);
+    if (!st)
+        st = check_empty(call, r->mask);
+    if (st)
+        return st;
+    int rank = cfx_infer_reduced(x, r->mask, r->keep, shape);
+    return cfx_call_out(call, type, rank, shape);
+}
+
+static cfx_dim added(const cfx_call *call)
+{
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
+    return cfx_dim_sub(call->env, n, cfx_cost_numel(call, call->out[0]));
+}
+
+static void sum_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->ops = added(call);
+}
+
+static void mean_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cost->transcendental = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_dim_add(call->env, added(call), cost->transcendental);
+}
+
+/* Of each n: a sum of n - 1, a division; n differences, squares, a sum of
+ * n - 1, a division; of deviations a root. */
+static void var_cost(const cfx_call *call, cfx_cost *cost)
+{
+    bool root = RED_OF(call->op->code) == CFX_RED_STD;
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
+    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_cost_linear(call, 4, n, root, groups);
+    cost->transcendental = cfx_dim_mul(call->env, groups,
+                                       cfx_dim_int(2 + root));
+}
+
+/* n differences to the largest, n exp, a sum of n - 1, a logarithm, a sum. */
+static void logsumexp_cost(const cfx_call *call, cfx_cost *cost)
+{
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
+    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
+    cost->ops = cfx_cost_linear(call, 3, n, 1, groups);
+    cost->transcendental = cfx_dim_add(call->env, n, groups);
+}
+
+/* ---- Running ---- */
+
+/* The iterator over the input, whose output stands still along the reduced
+ * axes. */
+static void begin(cfx_call *call, cfx_iter *it)
+{
+    const struct reduction *r = call->state;
+    const cfx_tensor *x = cfx_call_tensor(call, SELF), *y = call->out[0];
+    int64_t shape[CFX_MAX_RANK];
+    cfx_loop_shape(shape, x);
+    cfx_iter_begin(it, x->rank, shape);
+    int64_t *stride = cfx_iter_add(it, y->data, (cfx_dtype)y->dtype);
+    for (int i = 0, at = 0; i < x->rank; i++) {
+        bool gone = r->mask >> i & 1;
+        stride[i] = gone ? 0 : cfx_tensor_stride(y, at);
+        at += !gone || r->keep;
+    }
+    cfx_loop_in(it, x);
+}
+
+/* What is not zero is told before anything is rounded. */
+static cfx_dtype compute_type(const cfx_call *call)
+{
+    int rule = TYPES_OF(call->op->code);
+    const cfx_tensor *of = rule == BOOL || rule == COUNT
+                               ? cfx_call_tensor(call, SELF) : call->out[0];
+    return (cfx_dtype)of->dtype;
+}
+
+static cfx_status run_as(cfx_call *call, cfx_red red)
+{
+    const struct reduction *r = call->state;
+    cfx_iter it;
+    begin(call, &it);
+    cfx_reduce(call->ctx, red, compute_type(call), &it, r->number);
+    return CFX_OK;
+}
+
+static cfx_status reduce_run(cfx_call *call)
+{
+    return run_as(call, RED_OF(call->op->code));
+}
+
+#define REDUCE(symbol, schema_, red, types, aliases_, cost_, doc_, next_)     \
+    const cfx_op symbol = {                                                   \
+        .schema = schema_,                                                    \
+        .params = params,                                                     \
+        .aliases = aliases_,                                                  \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, types),                                   \
+        .state_size = sizeof(struct reduction),                               \
+        .infer = reduce_infer,                                                \
+        .cost = cost_,                                                        \
+        .run = reduce_run,                                                    \
+        .next = next_,                                                        \
+    };
+
+/* ---- sum, mean, prod ---- */
+
+static REDUCE(sum_dim, "sum.dim_IntList(Tensor self, int[1]? dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", SUM, SUM,
+              "torch.sum Tensor.sum aten.sum.dim_IntList", sum_cost,
+              "The sum along axes.", NULL)
+REDUCE(cfx_op__sum, "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       SUM, SUM, "torch.sum Tensor.sum aten.sum.default", sum_cost,
+       "The sum of all elements.", &sum_dim)
+
+static REDUCE(mean_dim, "mean.dim(Tensor self, int[1]? dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", MEAN,
+              FLOAT, "torch.mean Tensor.mean aten.mean.dim", mean_cost,
+              "The mean along axes.", NULL)
+REDUCE(cfx_op__mean, "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       MEAN, FLOAT, "torch.mean Tensor.mean aten.mean.default", mean_cost,
+       "The mean of all elements.", &mean_dim)
+
+static REDUCE(prod_dim, "prod.dim_int(Tensor self, int dim, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor", PROD, SUM,
+              "torch.prod Tensor.prod aten.prod.dim_int", sum_cost,
+              "The product along an axis.", NULL)
+REDUCE(cfx_op__prod, "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+       PROD, SUM, "torch.prod Tensor.prod aten.prod.default", sum_cost,
+       "The product of all elements.", &prod_dim)
+
+/* ---- any, all, count_nonzero ---- */
+
+#define LOGIC(name, red)                                                      \
+    static REDUCE(name##_dims, #name ".dims(Tensor self, int[]? dim=None, "   \
+                  "bool keepdim=False) -> Tensor", red, BOOL,                 \
+                  "torch." #name " Tensor." #name " aten." #name ".dims",     \
+                  NULL, "Along axes.", NULL)                                  \
+    static REDUCE(name##_dim, #name ".dim(Tensor self, int dim, bool "        \
+                  "keepdim=False) -> Tensor", red, BOOL,                      \
+                  "torch." #name " Tensor." #name " aten." #name ".dim",      \
+                  NULL, "Along an axis.", &name##_dims)                       \
+    REDUCE(cfx_op__##name, #name "(Tensor self) -> Tensor", red, BOOL,        \
+           "torch." #name " Tensor." #name " aten." #name ".default", NULL,   \
+           "Of the elements, is " #name " nonzero?", &name##_dim)
+
+LOGIC(any, ANY)
+LOGIC(all, ALL)
+
+REDUCE(cfx_op__count_nonzero, "count_nonzero.dim_IntList(Tensor self, int[1]? "
+       "dim=None) -> Tensor", COUNT_NONZERO, COUNT,
+       "torch.count_nonzero Tensor.count_nonzero aten.count_nonzero.default "
+       "aten.count_nonzero.dim_IntList", NULL,
+       "How many elements are not zero.", NULL)
+
+/* ---- Extremes without their places ---- */
+
+REDUCE(cfx_op__amax, "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+       "Tensor", MAX, SAME, "torch.amax Tensor.amax aten.amax.default", NULL,
+       "The largest element along axes.", NULL)
+REDUCE(cfx_op__amin, "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> "
+       "Tensor", MIN, SAME, "torch.amin Tensor.amin aten.amin.default", NULL,
+       "The smallest element along axes.", NULL)
+REDUCE(cfx_op__logsumexp, "logsumexp(Tensor self, int[1] dim, bool "
+       "keepdim=False) -> Tensor", LOGSUMEXP, TO_FLOAT,
+       "torch.logsumexp Tensor.logsumexp aten.logsumexp.default",
+       logsumexp_cost,
+       "The logarithm of the sum of exp along axes.", NULL)
+
+/* ---- Variances ---- */
+
+static cfx_status var_infer(cfx_call *call)
+{
+    struct reduction *r = call->state;
+    bool biased = cfx_call_has(call, UNBIASED) &&
+                  !cfx_call_bool(call, UNBIASED);
+    r->number = cfx_call_has(call, CORRECTION)
+                    ? cfx_call_double(call, CORRECTION) : !biased;
+    return reduce_infer(call);
+}
+
+#define VARIANCE(name, red, doc_)                                             \
+    static const cfx_op name##_dim = {                                        \
+        .schema = #name ".dim(Tensor self, int[1]? dim, bool unbiased=True, " \
+                  "bool keepdim=False) -> Tensor",                            \
+        .params = params,                                                     \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".dim",     \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, FLOAT),                                   \
+        .state_size = sizeof(struct reduction),                               \
+        .infer = var_infer,                                                   \
+        .cost = var_cost,                                                     \
+        .run = reduce_run,                                                    \
+    };                                                                        \
+    static const cfx_op name##_correction = {                                 \
+        .schema = #name ".correction(Tensor self, int[1]? dim=None, *, "      \
+                  "Scalar? correction=None, bool keepdim=False) -> Tensor",   \
+        .params = params,                                                     \
+        .aliases = "torch." #name " Tensor." #name " aten." #name             \
+                   ".correction",                                             \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, FLOAT),                                   \
+        .state_size = sizeof(struct reduction),                               \
+        .infer = var_infer,                                                   \
+        .cost = var_cost,                                                     \
+        .run = reduce_run,                                                    \
+        .next = &name##_dim,                                                  \
+    };                                                                        \
+    const cfx_op cfx_op__##name = {                                           \
+        .schema = #name "(Tensor self, bool unbiased=True) -> Tensor",        \
+        .params = params,                                                     \
+        .aliases = "torch." #name " Tensor." #name " aten." #name ".default", \
+        .doc = doc_,                                                          \
+        .code = CODE(CFX_RED_##red, FLOAT),                                   \
+        .state_size = sizeof(struct reduction),                               \
+        .infer = var_infer,                                                   \
+        .cost = var_cost,                                                     \
+        .run = reduce_run,                                                    \
+        .next = &name##_correction,                                           \
+    };
+
+VARIANCE(var, VAR, "The variance, divided by n - 1 unless told otherwise.")
+VARIANCE(std, STD, "The standard deviation.")
+
+/* ---- Norms ---- */
+
+/* Called ord or p; a word is that of the Frobenius norm. */
+static double order_of(const cfx_call *call)
+{
+    cfx_value ord = cfx_call_value(call, cfx_call_has(call, ORD) ? ORD : P);
+    return ord.kind == CFX_STR || ord.kind == CFX_NONE ? 2
+                                                       : cfx_value_number(ord);
+}
+
+/* A step for each element (a square, an absolute value), of other orders two,
+ * of which one is a power; a sum of n - 1, and a root where there is one. */
+static void norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    const struct reduction *r = call->state;
+    double p = r->number;
+    bool power = p != 0 && p != 1 && p != 2 && !isinf(p);
+    cfx_dim n = cfx_cost_numel(call, cfx_call_tensor(call, SELF));
+    cfx_dim groups = cfx_cost_numel(call, call->out[0]);
+    bool root = power || p == 2;
+    if (isinf(p)) {
+        cost->ops = n;
+        return;
+    }
+    cost->ops = cfx_cost_linear(call, 2 + power - (p == 0), n, root - 1,
+                                groups);
+    cost->transcendental = cfx_cost_linear(call, power, n, root, groups);
+}
+
+static cfx_status norm_run(cfx_call *call)
+{
+    const struct reduction *r = call->state;
+    double p = r->number;
+    cfx_red red = p == 1 ? CFX_RED_NORM1 : p == 2 ? CFX_RED_NORM2
+                  : p == INFINITY ? CFX_RED_NORMINF
+                  : p == -INFINITY ? CFX_RED_NORMNINF : CFX_RED_NORM;
+    return run_as(call, red);
+}
+
+/* The least and the greatest of nothing are not defined. */
+static cfx_status check_identity(cfx_call *call, double p)
+{
+    const cfx_tensor *x = cfx_call_tensor(call, SELF);
+    uint32_t mask;
+    if (!(p < 0 || p == INFINITY))
+        return CFX_OK;
+    cfx_status st = cfx_infer_axes(call, DIM, x->rank, &mask);
+    for (int i = 0; i < x->rank && !st; i++)
+        if (mask >> i & 1 && !cfx_dim_ne(call->env, x->shape[i],
+                                         cfx_dim_int(0)))
+            st = cfx_call_fail(call, CFX_ESHAPE, "cannot compute the %g norm "
+                               "on dimension %d, which is empty: the "
+                               "operation does not have an identity", p, i);
+    return st;
+}
+
+static cfx_status norm_infer(cfx_call *call)
+{
+    struct reduction *r = call->state;
+    r->number = order_of(call);
+    cfx_status st = check_identity(call, r->number);
+    return st ? st : reduce_infer(call);
+}
+
+const cfx_op cfx_op__linalg_vector_norm = {
+    .schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? "
+              "dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+              "Tensor",
+    .params = params,
+    .aliases = "torch.linalg.vector_norm torch._C._linalg.linalg_vector_norm "
+               "aten.linalg_vector_norm.default",
+    .doc = "The p-norm of a tensor taken as a vector.",
+    .code = CODE(CFX_RED_NORM, FLOAT),
+    .state_size = sizeof(struct reduction),
+    .infer = norm_infer,
+    .cost = norm_cost,
+    .run = norm_run,
+};
+
+/* All words but 'fro' are norms of matrices, by default of all axes. */
+static bool is_of_matrix(const cfx_call *call)
+{
+    const char *word = cfx_call_str(call, P);
+    return word && strcmp(word, "fro");
+}
+
+static cfx_value matrix_norm_build(cfx_scope *s, const cfx_call *call)
+{
+    int rank = cfx_call_tensor(call, SELF)->rank;
+    cfx_value axis[CFX_MAX_RANK];
+    cfx_value args[] = {cfx_call_value(call, SELF), cfx_call_value(call, P),
+                        cfx_call_value(call, DIM),
+                        cfx_call_value(call, KEEPDIM)};
+    cfx_value dtype[] = {cfx_str(s, "dtype"), cfx_call_value(call, DTYPE)};
+    for (int i = 0; i < rank; i++)
+        axis[i] = cfx_int(i);
+    if (!cfx_call_has(call, DIM))
+        args[2] = cfx_list_of(s, CFX_TUPLE, (size_t)rank, axis);
+    return cfx_call_function(s, "torch.linalg.matrix_norm",
+                             (cfx_args){args, 4, dtype, 1});
+}
+
+static cfx_status any_norm_infer(cfx_call *call)
+{
+    return is_of_matrix(call) ? cfx_composite_infer(call, matrix_norm_build)
+                              : norm_infer(call);
+}
+
+static void any_norm_cost(const cfx_call *call, cfx_cost *cost)
+{
+    if (is_of_matrix(call))
+        cfx_composite_cost(call, cost, matrix_norm_build);
+    else
+        norm_cost(call, cost);
+}
+
+static cfx_status any_norm_run(cfx_call *call)
+{
+    return is_of_matrix(call) ? cfx_composite_run(call, matrix_norm_build)
+                              : norm_run(call);
+}
+
+const cfx_op cfx_op__norm = {
+    .schema = "norm(Tensor self, any p='fro', int[1]? dim=None, bool "
+              "keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    .params = params,
+    .aliases = "torch.norm torch.functional.norm Tensor.norm "
+               "aten.norm.ScalarOpt_dim",
+    .doc = "The p-norm along axes; by default the Frobenius norm.",
+    .code = CODE(CFX_RED_NORM, FLOAT),
+    .state_size = sizeof(struct reduction),
+    .infer = any_norm_infer,
+    .cost = any_norm_cost,
+    .run = any_norm_run,
+};

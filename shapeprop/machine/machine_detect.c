@@ -1,0 +1,349 @@
+/*
+ * machine_detect -- what the system tells of this machine.
+ *
+ * Linux tells it in files, x86 processors themselves; of other systems sysconf
+ * knows the sizes. A machine that tells nothing gets the smallest caches that
+ * are usual, so that the sets which are measured fit.
+ */
+#define _GNU_SOURCE 1
+#include "shapeprop/machine/machine_impl.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#elif defined(__aarch64__) && defined(__linux__)
+#include <sys/auxv.h>
+#endif
+
+#include "base/context.h"
+
+/* ---- Small files ---- */
+
+/* The first bytes of a file, as text without the newline at its end; empty
+ * where it cannot be read. */
+static void read_small(char *to, size_t size, const char *path)
+{
+    FILE *f = fopen(path, "r");
+    size_t n = f ? fread(to, 1, size - 1, f) : 0;
+
+    if (f)
+        fclose(f);
+    to[n] = '\0';
+    to[strcspn(to, "\n")] = '\0';
+}
+
+static void read_cache_file(char *to, size_t size, int cpu, int index,
+                            const char *what)
+{
+    char path[128];
+
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/cache/index%d/"
+             "%s", cpu, index, what);
+    read_small(to, size, path);
+}
+
+/* ---- The name ---- */
+
+/* Printable, without spaces at its ends or two in a row. */
+static void tidy(char *s)
+{
+    size_t n = 0;
+
+    for (const char *p = s; *p; p++) {
+        char c = *p > ' ' && *p < 127 ? *p : ' ';
+        if (c != ' ' || (n && s[n - 1] != ' '))
+            s[n++] = c;
+    }
+    while (n && s[n - 1] == ' ')
+        n--;
+    s[n] = '\0';
+}
+
+#if defined(__x86_64__)
+
+static void processor_name(char name[CFX_MACHINE_TEXT])
+{
+    unsigned max = (unsigned)__get_cpuid_max(0x80000000, NULL);
+    unsigned r[12];
+
+    name[0] = '\0';
+    if (max < 0x80000004)
+        return;
+    for (unsigned i = 0; i < 3; i++)
+        __get_cpuid(0x80000002 + i, &r[4 * i], &r[4 * i + 1], &r[4 * i + 2],
+                    &r[4 * i + 3]);
+    memcpy(name, r, sizeof(r));
+    name[sizeof(r)] = '\0';
+}
+
+#else
+
+/* The line "KEY : VALUE" of /proc/cpuinfo; empty where there is none. */
+static void cpuinfo(char *to, size_t size, const char *key)
+{
+    FILE *f = fopen("/proc/cpuinfo", "r");
+    char line[512];
+    size_t n = strlen(key);
+
+    to[0] = '\0';
+    while (f && !to[0] && fgets(line, sizeof(line), f)) {
+        const char *colon = strchr(line, ':');
+        if (colon && !strncmp(line, key, n) && strspn(line + n, " \t") ==
+            (size_t)(colon - line) - n)
+            snprintf(to, size, "%s", colon + 1);
+    }
+    if (f)
+        fclose(f);
+    tidy(to);
+}
+
+/* Boards have a name; else the numbers of the processor's design. */
+static void processor_name(char name[CFX_MACHINE_TEXT])
+{
+    char maker[32], part[32];
+
+    read_small(name, CFX_MACHINE_TEXT, "/proc/device-tree/model");
+    if (!name[0])
+        cpuinfo(name, CFX_MACHINE_TEXT, "model name");
+    if (name[0])
+        return;
+    cpuinfo(maker, sizeof(maker), "CPU implementer");
+    cpuinfo(part, sizeof(part), "CPU part");
+    if (part[0])
+        snprintf(name, CFX_MACHINE_TEXT, "processor of maker %s, part %s",
+                 maker, part);
+}
+
+#endif
+
+/* ---- Processors ---- */
+
+static bool is_in(int cpu, const cpu_set_t *set)
+{
+    return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET((size_t)cpu, set);
+}
+
+/* Those that this process may run on; the first one where that is not told. */
+static void our_processors(cpu_set_t *set)
+{
+    CPU_ZERO(set);
+    if (sched_getaffinity(0, sizeof(*set), set))
+        CPU_SET(0, set);
+}
+
+/* How many processors of the set are in a list such as "0-3,8-11". */
+static int count_shared(const char *list, const cpu_set_t *set)
+{
+    int n = 0, first, last, used;
+
+    while (sscanf(list, "%d%n", &first, &used) == 1) {
+        list += used;
+        last = first;
+        if (*list == '-' && sscanf(list + 1, "%d%n", &last, &used) == 1)
+            list += 1 + used;
+        for (int i = first; i <= last && i < CPU_SETSIZE; i++)
+            n += is_in(i, set);
+        list += *list == ',';
+    }
+    return n ? n : 1;
+}
+
+/* Is a processor the first of ours in its core? */
+static bool leads_core(int cpu, const cpu_set_t *set)
+{
+    char path[128], list[512];
+    cpu_set_t before;
+
+    snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%d/topology/"
+             "thread_siblings_list", cpu);
+    read_small(list, sizeof(list), path);
+    CPU_ZERO(&before);
+    for (int i = 0; i <= cpu; i++) {
+        if (is_in(i, set))
+            CPU_SET((size_t)i, &before);
+    }
+    return count_shared(list, &before) == 1;
+}
+
+static void order_processors(cfx_machine_hardware *hw, const cpu_set_t *set)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        for (int i = 0; i < CPU_SETSIZE; i++) {
+            if (is_in(i, set) && leads_core(i, set) == !turn &&
+                hw->nprocessors < CFX_MACHINE_PROCESSORS)
+                hw->processor[hw->nprocessors++] = (short)i;
+        }
+    }
+}
+
+/* ---- Caches ---- */
+
+static int64_t size_of(const char *text)
+{
+    long long n;
+    char unit = ' ';
+
+    if (sscanf(text, "%lld%c", &n, &unit) < 1 || n < 1 || n > 1LL << 40)
+        return 0;
+    return (int64_t)n << (unit == 'K' ? 10 : unit == 'M' ? 20
+                          : unit == 'G' ? 30 : 0);
+}
+
+/* Keep the list in order, and each cache larger than the one below it. */
+static void add_cache(cfx_machine_hardware *hw, cfx_machine_cache c)
+{
+    const cfx_machine_cache *last =
+        hw->ncaches ? &hw->cache[hw->ncaches - 1] : NULL;
+
+    if (c.bytes < 1024 || hw->ncaches == CFX_MACHINE_CACHES ||
+        (last && (c.level <= last->level || c.bytes <= last->bytes)))
+        return;
+    hw->cache[hw->ncaches++] = c;
+}
+
+static void caches_of_files(cfx_machine_hardware *hw, const cpu_set_t *set)
+{
+    int cpu = hw->processor[0];
+    char text[512];
+
+    for (int level = 1; level <= CFX_MACHINE_CACHES; level++) {
+        for (int i = 0; i < 2 * CFX_MACHINE_CACHES; i++) {
+            cfx_machine_cache c = {.level = level};
+            read_cache_file(text, sizeof(text), cpu, i, "level");
+            if (text[0] != '0' + level || text[1])
+                continue;
+            read_cache_file(text, sizeof(text), cpu, i, "type");
+            if (!strcmp(text, "Instruction"))
+                continue;
+            read_cache_file(text, sizeof(text), cpu, i, "size");
+            c.bytes = size_of(text);
+            read_cache_file(text, sizeof(text), cpu, i, "shared_cpu_list");
+            c.processors = count_shared(text, set);
+            add_cache(hw, c);
+        }
+    }
+}
+
+/* What the C library knows; who shares them it does not tell. */
+static void caches_of_sysconf(cfx_machine_hardware *hw)
+{
+#if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
+    add_cache(hw, (cfx_machine_cache){1, sysconf(_SC_LEVEL1_DCACHE_SIZE), 1});
+    add_cache(hw, (cfx_machine_cache){2, sysconf(_SC_LEVEL2_CACHE_SIZE), 1});
+    add_cache(hw, (cfx_machine_cache){3, sysconf(_SC_LEVEL3_CACHE_SIZE),
+                                      hw->cores});
+#else
+    (void)hw;
+#endif
+}
+
+/* ---- Memory ---- */
+
+/* The number behind a word, at the beginning of a line; 0 where there is none.
+ * The word may be empty. */
+static int64_t number_in(const char *path, const char *word)
+{
+    FILE *f = fopen(path, "r");
+    char line[256];
+    long long n = 0;
+    size_t len = strlen(word);
+
+    while (f && !n && fgets(line, sizeof(line), f)) {
+        if (!strncmp(line, word, len) && sscanf(line + len, "%lld", &n) != 1)
+            n = 0;
+    }
+    if (f)
+        fclose(f);
+    return n > 0 ? n : 0;
+}
+
+/* What is free, and within the limit of a container. */
+static int64_t available_memory(int64_t all)
+{
+    int64_t kilobytes = number_in("/proc/meminfo", "MemAvailable:");
+    int64_t limit = number_in("/sys/fs/cgroup/memory.max", "");
+    int64_t used = number_in("/sys/fs/cgroup/memory.current", "");
+    int64_t available = kilobytes && kilobytes < all >> 10 ? kilobytes << 10
+                                                           : all;
+
+    if (limit && limit - used < available)
+        available = limit > used ? limit - used : 0;
+    return available;
+}
+
+void cfx_machine__detect(cfx_machine_hardware *hw)
+{
+    cpu_set_t set;
+
+    *hw = (cfx_machine_hardware){.cores = cfx_cpu_count()};
+    processor_name(hw->name);
+    tidy(hw->name);
+    if (!hw->name[0])
+        strcpy(hw->name, "unknown processor");
+    our_processors(&set);
+    order_processors(hw, &set);
+    caches_of_files(hw, &set);
+    if (!hw->ncaches)
+        caches_of_sysconf(hw);
+    if (!hw->ncaches) {
+        add_cache(hw, (cfx_machine_cache){1, 32 << 10, 1});
+        add_cache(hw, (cfx_machine_cache){2, 512 << 10, hw->cores});
+    }
+    long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGE_SIZE);
+    if (pages > 0 && page > 0)
+        hw->memory = (int64_t)pages * page;
+    hw->available = available_memory(hw->memory);
+}
+
+/* ---- Instructions ---- */
+
+#if defined(__x86_64__)
+
+static unsigned cpuid_7(unsigned leaf, bool ecx)
+{
+    unsigned a = 0, b = 0, c = 0, d = 0;
+
+    __get_cpuid_count(7, leaf, &a, &b, &c, &d);
+    return ecx ? c : a;
+}
+
+bool cfx_machine__has(cfx_machine_feature feature)
+{
+    switch (feature) {
+    case CFX_FEATURE_NONE:
+        return true;
+    case CFX_FEATURE_AVX512_VNNI:
+        return cpuid_7(0, true) >> 11 & 1;
+    case CFX_FEATURE_AVX_VNNI:
+        return cpuid_7(1, false) >> 4 & 1;
+    case CFX_FEATURE_AVX512_BF16:
+        return cpuid_7(1, false) >> 5 & 1;
+    case CFX_FEATURE_DOTPROD:
+    case CFX_FEATURE_BF16:
+        break;
+    }
+    return false;
+}
+
+#elif defined(__aarch64__) && defined(__linux__)
+
+bool cfx_machine__has(cfx_machine_feature feature)
+{
+    if (feature == CFX_FEATURE_DOTPROD)
+        return getauxval(AT_HWCAP) >> 20 & 1;
+    if (feature == CFX_FEATURE_BF16)
+        return getauxval(AT_HWCAP2) >> 14 & 1;
+    return feature == CFX_FEATURE_NONE;
+}
+
+#else
+
+bool cfx_machine__has(cfx_machine_feature feature)
+{
+    return feature == CFX_FEATURE_NONE;
+}
+
+#endif

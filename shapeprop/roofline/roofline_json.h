@@ -1,0 +1,24 @@
+/*
+ * roofline_json.h -- reports as JSON. Not installed.
+ */
+#ifndef CFX_ROOFLINE_JSON_H
+#define CFX_ROOFLINE_JSON_H
+
+#include <jansson.h>
+
+#include "shapeprop/text/json_value.h"
+#include "shapeprop/roofline/roofline_impl.h"
+
+/* One being made; NULL after lack of memory. */
+typedef struct cfx_json_object {
+    json_t *json;
+} cfx_json_object;
+
+/* The document of a report: a new reference, or NULL on lack of memory. */
+json_t *cfx_roofline__json(const cfx_roofline *r, const char *model);
+
+/* Write one, with a final newline, and give it back; NULL fails with
+ * CFX_ENOMEM. */
+cfx_status cfx_json__write(cfx_sink to, json_t *j, cfx_error *err);
+
+#endif

@@ -1,0 +1,159 @@
+/*
+ * roofline_text -- tables to read, and comma-separated values.
+ */
+#include "shapeprop/roofline/roofline_table.h"
+#include "shapeprop/text/grid.h"
+
+/* ---- The whole ---- */
+
+typedef void put_fn(cfx_buf *b, const cfx_grid *g, int width);
+
+/* A name is a node's, or what the rows are by. */
+static const char *title_of(const cfx_table *t, const cfx_column *c)
+{
+    static const char *const titles[] = {"name", "module", "operator",
+                                         "bound", "at"};
+    return strcmp(c->name, "name") ? c->title : titles[t->view->by];
+}
+
+static bool make_grid(cfx_grid *g, const cfx_table *t, bool plain)
+{
+    char text[512];
+    for (size_t c = 0; c < t->ncolumns; c++)
+        cfx_grid_add_column(g, (cfx_grid_column){
+            title_of(t, t->column[c]), t->column[c]->key, t->column[c]->text,
+            t->column[c]->rank});
+    for (size_t i = 0; i < t->nrows * t->ncolumns; i++) {
+        cfx_cell cell = {.kind = CFX_CELL_NONE};
+        t->column[i % t->ncolumns]->get(t->r, &t->row[i / t->ncolumns], &cell);
+        if (plain)
+            cfx_cell__plain(&cell, text, sizeof(text));
+        else
+            cfx_cell__human(&cell, text, sizeof(text));
+        cfx_grid_add(g, text);
+    }
+    return !g->failed;
+}
+
+static cfx_status put(cfx_buf *b, const cfx_roofline *r,
+                      const cfx_roofline_view *view, const char *columns,
+                      put_fn *fn, cfx_error *err)
+{
+    cfx_table t;
+    cfx_grid g;
+    cfx_status st = cfx_table__make(&t, r, view, columns, err);
+    cfx_grid_init(&g, r->ctx);
+    if (!st && !make_grid(&g, &t, fn == cfx_grid_put_csv))
+        st = cfx_no_memory(err);
+    if (!st)
+        fn(b, &g, view->width);
+    if (!st && t.nrows < t.all && fn != cfx_grid_put_csv)
+        cfx_buf_printf(b, "%s(%zu of %zu)\n",
+                       fn == cfx_grid_put_markdown ? "\n" : "", t.nrows,
+                       t.all);
+    cfx_grid_release(&g);
+    cfx_table__release(&t);
+    return st;
+}
+
+static const char *usual_columns(const cfx_roofline *r,
+                                 const cfx_roofline_view *v)
+{
+    if (v->columns)
+        return v->columns;
+    if (v->by == CFX_BY_POINT)
+        return "name,macs,flops,bytes,intensity,floor,computing,live";
+    if (v->by == CFX_BY_NODE && !r->known)
+        return "name,type,shape,macs,flops,bytes,bound";
+    if (v->by == CFX_BY_NODE)
+        return r->runs ? "name,type,shape,macs,flops,bytes,intensity,bound,"
+                         "level,floor,seconds,gflops,bandwidth,efficiency,"
+                         "share"
+                       : "name,type,shape,macs,flops,bytes,intensity,bound,"
+                         "level,floor,share";
+    if (!r->known)
+        return "name,type,nodes,macs,flops,bytes";
+    return v->by == CFX_BY_MODULE
+               ? "name,type,nodes,parameters,macs,flops,bytes,intensity,floor,"
+                 "seconds,gflops,efficiency,share"
+               : "name,nodes,macs,flops,bytes,intensity,floor,seconds,gflops,"
+                 "efficiency,share";
+}
+
+cfx_status cfx_roofline__finish(cfx_buf *b, cfx_sink to, cfx_status st,
+                                cfx_error *err)
+{
+    if (!st && b->failed)
+        st = cfx_no_memory(err);
+    if (!st && b->len) {
+        st = to.write(to.user, b->s, b->len);
+        if (st)
+            cfx_fail(err, st, "the text cannot be written");
+    }
+    cfx_buf_release(b);
+    return st;
+}
+
+/* The table asked for, then those of its parts. */
+static cfx_status put_tables(cfx_buf *b, const cfx_roofline *r,
+                             const cfx_roofline_view *view, put_fn *fn,
+                             cfx_error *err)
+{
+    cfx_roofline_view v = *view;
+    cfx_status st = put(b, r, view, usual_columns(r, view), fn, err);
+    v.columns = v.sort = NULL;
+    v.top = 0;
+    cfx_roofline_by last = r->known ? CFX_BY_BOUND : CFX_BY_OPERATOR;
+    for (v.by = CFX_BY_OPERATOR; !st && v.parts && v.by <= last; v.by++) {
+        cfx_buf_putc(b, '\n');
+        st = put(b, r, &v, usual_columns(r, &v), fn, err);
+    }
+    return st;
+}
+
+cfx_status cfx_roofline_print(cfx_sink to, const cfx_roofline *r,
+                              const cfx_roofline_view *view, cfx_error *err)
+{
+    cfx_buf b;
+    cfx_buf_init(&b, r->ctx);
+    cfx_roofline__put_machine(&b, r, view);
+    cfx_status st = put_tables(&b, r, view, cfx_grid_put_text, err);
+    cfx_roofline__put_symbols(&b, r, false);
+    cfx_roofline__put_turns(&b, r);
+    cfx_buf_putc(&b, '\n');
+    cfx_roofline__put_totals(&b, r);
+    return cfx_roofline__finish(&b, to, st, err);
+}
+
+cfx_status cfx_roofline_print_markdown(cfx_sink to, const cfx_roofline *r,
+                                       const cfx_roofline_view *view,
+                                       cfx_error *err)
+{
+    cfx_buf b;
+    cfx_buf_init(&b, r->ctx);
+    cfx_status st = put_tables(&b, r, view, cfx_grid_put_markdown, err);
+    cfx_roofline__put_symbols(&b, r, true);
+    return cfx_roofline__finish(&b, to, st, err);
+}
+
+cfx_status cfx_roofline_print_csv(cfx_sink to, const cfx_roofline *r,
+                                  const cfx_roofline_view *view,
+                                  cfx_error *err)
+{
+    static const char all[] =
+        "name,op,target,module,type,dtype,shape,macs,flops,ops,transcendental,"
+        "read,written,bytes,parameters,weights,intensity,ridge,bound,level,"
+        "algorithm,floor,seconds,gflops,bandwidth,efficiency,share,live";
+    static const char sums[] =
+        "name,type,nodes,macs,flops,ops,transcendental,read,written,bytes,"
+        "parameters,weights,intensity,floor,seconds,gflops,bandwidth,"
+        "efficiency,share";
+    const char *columns = view->by == CFX_BY_NODE    ? all
+                          : view->by == CFX_BY_POINT ? usual_columns(r, view)
+                                                     : sums;
+    cfx_buf b;
+    cfx_buf_init(&b, r->ctx);
+    columns = view->columns ? view->columns : columns;
+    cfx_status st = put(&b, r, view, columns, cfx_grid_put_csv, err);
+    return cfx_roofline__finish(&b, to, st, err);
+}
