@@ -13,10 +13,12 @@ dist_cfxinclude_HEADERS += \
 nodist_cfxinclude_HEADERS += %reldir%/cfx/version.h
 
 include $(srcdir)/%reldir%/base/local.mk
+include $(srcdir)/%reldir%/dim/local.mk
 include $(srcdir)/%reldir%/tensor/local.mk
 include $(srcdir)/%reldir%/value/local.mk
 include $(srcdir)/%reldir%/kernel/local.mk
 include $(srcdir)/%reldir%/op/local.mk
+include $(srcdir)/%reldir%/ops/local.mk
 include $(srcdir)/%reldir%/nn/local.mk
 include $(srcdir)/%reldir%/graph/local.mk
 include $(srcdir)/%reldir%/format/local.mk

@@ -1,6 +1,6 @@
 # Test programs; the last line of each counts what passed.
 
-# The source of tests/x is tests/x.c; LDADD below is for all of them.
+# LDADD below is for all of them.
 AM_CPPFLAGS += $(CHECK_CFLAGS)
 LDADD = libcfx_all.la $(CHECK_LIBS)
 
@@ -122,7 +122,8 @@ SHELL_TESTS = %reldir%/cli/opcases.sh %reldir%/cli/opcases_memory.sh \
 	%reldir%/cli/readme.sh %reldir%/cli/picture.sh \
 	%reldir%/cli/codegen_zoo.sh %reldir%/cli/codegen.sh %reldir%/cli/diff.sh \
 	%reldir%/cli/folder.sh %reldir%/cli/manual.sh %reldir%/cli/behaviours.sh \
-	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/docs.sh
+	%reldir%/cli/install.sh %reldir%/cli/limits.sh %reldir%/cli/docs.sh \
+	%reldir%/cli/arrows.sh
 dist_check_SCRIPTS += $(SHELL_TESTS)
 TESTS += $(SHELL_TESTS)
 
@@ -215,6 +216,7 @@ dist_check_SCRIPTS += %reldir%/cli/traced.sh
 TESTS += %reldir%/cli/traced.sh
 # Random edits of graphs, as torch.fx does them.
 check_PROGRAMS += tests/graph_script
+tests_graph_script_SOURCES = %reldir%/cases/graph_script.c
 dist_check_SCRIPTS += %reldir%/cli/graph_script.sh
 TESTS += %reldir%/cli/graph_script.sh
 

@@ -2,34 +2,22 @@ libcore_la_SOURCES += \
 	%reldir%/atomic.h \
 	%reldir%/blas.c \
 	%reldir%/buf.c \
-	%reldir%/../dim/cases.c \
 	%reldir%/class.c \
 	%reldir%/class.h \
 	%reldir%/context.c \
 	%reldir%/context.h \
 	%reldir%/cpu.c \
-	%reldir%/../dim/dim.c \
-	%reldir%/../dim/dim_parse.c \
-	%reldir%/../dim/dim_text.c \
-	%reldir%/../dim/env.c \
-	%reldir%/../dim/env.h \
 	%reldir%/error.c \
-	%reldir%/../dim/expr.c \
-	%reldir%/../dim/expr.h \
-	%reldir%/../dim/extremum.c \
-	%reldir%/../dim/guard.c \
 	%reldir%/heap.c \
 	%reldir%/heap.h \
 	%reldir%/mutex.h \
 	%reldir%/nearest.c \
 	%reldir%/number.c \
 	%reldir%/pool.h \
-	%reldir%/../dim/prove.c \
 	%reldir%/spans.c \
 	%reldir%/spans.h \
 	%reldir%/stop.c \
 	%reldir%/stop.h \
-	%reldir%/../dim/subst.c \
 	%reldir%/util.c \
 	%reldir%/util.h \
 	%reldir%/version.c

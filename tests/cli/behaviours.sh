@@ -3,7 +3,7 @@
 # each number from 1 to 98 in one file, where README.md says, its rows together;
 # and each test that is named exists. In the last column, what stands in
 # backticks and looks like a name is a test, a case of golden/code or
-# golden/text, or a file of this folder; so is a word that ends in _test; "these
+# golden/text, or a file of these folders; so is a word that ends in _test; "these
 # names" are those of the column before.
 set -u
 cd "$srcdir/tests" || exit 99
@@ -13,12 +13,12 @@ trap 'rm -rf "$work"' EXIT
 tests='s/^TEST_[CE]A[SC][EH](\([a-z_A-Z0-9]*\)[,)].*/\1/p'
 # Names, and names with the file that has them.
 {
-    for f in ./*.c; do
+    for f in ./*/*.c; do
         sed -n "$tests" "$f" |
             sed "s/\$/ ${f##*/}/;s/\.c\$//"
     done
-    sed -n "$tests" ./*.c
-    for f in ./*.c ./*.sh golden/code/*.txt golden/text/*.txt oracle/*.py; do
+    sed -n "$tests" ./*/*.c
+    for f in ./*/*.c cli/*.sh golden/code/*.txt golden/text/*.txt oracle/*.py; do
         f=${f##*/}
         echo "${f%.*}"
     done

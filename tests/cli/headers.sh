@@ -116,9 +116,8 @@ done
 # data types, of tensor, are known to kernels too.
 cd "$src" || exit 99
 parts=$(ls interp/cfx/*.h shapeprop/cfx/*.h 2>/dev/null | tr '\n' ' ')
-grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
-    interp/passes/*.[ch] interp/cfx/*.h cli/*.[ch] \
-    shapeprop/*.[ch] shapeprop/cfx/*.h 2>/dev/null |
+find lib interp shapeprop cli -name '*.[ch]' -exec grep -n '#include [<"]' \
+    /dev/null {} + |
     awk -F: -v parts="$parts" '
     function all(part, list,   i, n, a) {
         n = split(list, a, " ")
@@ -132,7 +131,8 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
             part_of[a[i]] = part
     }
     BEGIN {
-        headers("base", "compiler status context dim nearest version")
+        headers("base", "compiler status context nearest version")
+        headers("dim", "dim")
         headers("types", "dtype")
         headers("tensor", "tensor")
         headers("value", "value")
@@ -149,15 +149,20 @@ grep -n '#include [<"]' lib/*/*.[ch] interp/*.[ch] \
         }
         all("base", "")
         all("types", "base")
-        all("tensor", "base types")
-        all("value", "base types tensor")
+        all("dim", "base")
+        all("tensor", "base types dim")
+        all("value", "base types dim tensor")
         all("kernel", "base types")
-        all("op", "base types tensor value kernel")
-        all("nn", "base types tensor value op")
-        all("graph", "base types tensor value op nn")
-        lib = "base types tensor value op nn graph format"
+        all("op", "base types dim tensor value kernel")
+        all("ops", "base types dim tensor value kernel op")
+        lib = "base types dim tensor value op ops"
+        all("nn", lib)
+        lib = lib " nn"
+        all("graph", lib)
+        lib = lib " graph"
         all("format", lib)
-        all("interp", lib " passes")
+        lib = lib " format"
+        all("interp", lib)
         all("shapeprop", lib " interp")
         all("cli", lib " interp shapeprop")
     }

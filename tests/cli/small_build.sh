@@ -3,7 +3,7 @@
 # tells of it: its configure line, in the folder BUILD, gives a library without
 # threads, of which examples/embed.c becomes one static program of about the
 # size that the README names. .ci/run runs it, since it builds the library anew.
-src=$(cd "$(dirname "$0")/.." && pwd)
+src=$(cd "$(dirname "$0")/../.." && pwd)
 mkdir -p "$1"
 build=$(cd "$1" && pwd)
 export srcdir="$src" builddir="$build" CFX="$build/embed"

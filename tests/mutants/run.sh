@@ -129,8 +129,8 @@ mutate() {
 targets() {
     case $1 in
     *.sh) sed -n 's|.*builddir/tests/\([a-z_]*\).*|tests/\1|p' \
-            "$tree/tests/$1"
-        grep -qE 'CFX"|said\.sh' "$tree/tests/$1" && echo cfx ;;
+            "$tree/tests/cli/$1"
+        grep -qE 'CFX"|said\.sh' "$tree/tests/cli/$1" && echo cfx ;;
     *)  echo "tests/${1%%/*}" ;;
     esac
 }
@@ -149,7 +149,7 @@ run_test() {
         export CC="${CC:-gcc}" CK_TIMEOUT_MULTIPLIER=10 CK_VERBOSITY=silent
         ulimit -c 0
         case $1 in
-        *.sh)  timeout 300 sh "$tree/tests/$1" ;;
+        *.sh)  timeout 300 sh "$tree/tests/cli/$1" ;;
         */*)   timeout 300 "tests/${1%%/*}" "${1#*/}" ;;
         *)     timeout 300 "tests/$1" ;;
         esac

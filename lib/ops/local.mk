@@ -1,0 +1,48 @@
+# The operators, a folder a family.
+libcore_la_SOURCES += %reldir%/all.c %reldir%/ops.def
+libcore_la_SOURCES += %reldir%/attention/attention.c \
+	%reldir%/attention/multi_head.c %reldir%/attention/multi_head.h
+libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
+	%reldir%/control/control_loop.c
+libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/exported.c \
+	%reldir%/conv/fold.c
+libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
+	%reldir%/create/create.h %reldir%/create/item.c \
+	%reldir%/create/sample.c
+libcore_la_SOURCES += %reldir%/image/grid_sample.c \
+	%reldir%/image/interpolate.c %reldir%/image/pad.c \
+	%reldir%/image/torchvision.c %reldir%/image/torchvision_mvit.c
+libcore_la_SOURCES += %reldir%/index/embedding.c %reldir%/index/gather.c \
+	%reldir%/index/getitem.c %reldir%/index/indexing.c \
+	%reldir%/index/indexing.h %reldir%/index/mask.c \
+	%reldir%/index/scatter.c %reldir%/index/triangle.c \
+	%reldir%/index/write.c
+libcore_la_SOURCES += %reldir%/linalg/diff.c %reldir%/linalg/distance.c \
+	%reldir%/linalg/einsum.c %reldir%/linalg/linear.c \
+	%reldir%/linalg/matmul.c %reldir%/linalg/matrix_norm.c \
+	%reldir%/linalg/products.c %reldir%/linalg/similarity.c \
+	%reldir%/linalg/svdvals.c
+libcore_la_SOURCES += %reldir%/loss/class_loss.c %reldir%/loss/ctc_loss.c \
+	%reldir%/loss/loss.c %reldir%/loss/loss.h \
+	%reldir%/loss/margin_loss.c
+libcore_la_SOURCES += %reldir%/norm/batch_norm.c \
+	%reldir%/norm/instance_norm.c %reldir%/norm/layer_norm.c \
+	%reldir%/norm/local_response_norm.c %reldir%/norm/softmax.c \
+	%reldir%/norm/weight_norm.c
+libcore_la_SOURCES += %reldir%/pointwise/activation.c \
+	%reldir%/pointwise/arithmetic.c %reldir%/pointwise/binary.c \
+	%reldir%/pointwise/dropout.c %reldir%/pointwise/elementary.c \
+	%reldir%/pointwise/gate.c %reldir%/pointwise/shrink.c \
+	%reldir%/pointwise/unary.c
+libcore_la_SOURCES += %reldir%/pool/lp_pool.c %reldir%/pool/pool.c
+libcore_la_SOURCES += %reldir%/python/asserts.c %reldir%/python/attr.c \
+	%reldir%/python/number.c %reldir%/python/number_unary.c \
+	%reldir%/python/seq.c
+libcore_la_SOURCES += %reldir%/recurrent/rnn.c %reldir%/recurrent/rnn_cell.c
+libcore_la_SOURCES += %reldir%/reduce/extreme.c %reldir%/reduce/moments.c \
+	%reldir%/reduce/reduce.c %reldir%/reduce/search.c
+libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
+	%reldir%/shape/expand.c %reldir%/shape/join.c %reldir%/shape/move.c \
+	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
+	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
+	%reldir%/shape/view.h %reldir%/shape/view_copy.c
