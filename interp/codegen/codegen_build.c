@@ -8,7 +8,7 @@
 #include "format/text/repr.h"
 #include "interp/codegen/codegen.h"
 #include "nn/module_impl.h"
-#include "op/c_names.h"
+#include "ops/c_names.h"
 
 /* ---- Paths ---- */
 

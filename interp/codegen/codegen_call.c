@@ -9,7 +9,7 @@
  */
 #define CFX_NO_PLACES
 #include "interp/codegen/codegen.h"
-#include "op/c_names.h"
+#include "ops/c_names.h"
 #include "op/op_impl.h"
 #include "op/overload.h"
 

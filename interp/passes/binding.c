@@ -1,7 +1,7 @@
 /*
  * binding -- the kinds of values, and the signatures that calls may have.
  */
-#include "passes/binding.h"
+#include "interp/passes/binding.h"
 
 #include <string.h>
 

@@ -14,7 +14,7 @@
 
 #include "graph/aliases.h"
 #include "interp/passes/pass_impl.h"
-#include "passes/retrace.h"
+#include "interp/passes/retrace.h"
 
 typedef struct folder {
     cfx_pass_call *p;

@@ -1,7 +1,7 @@
 /*
  * hold -- copies of values that belong to a graph.
  */
-#include "passes/binding.h"
+#include "interp/passes/binding.h"
 
 static cfx_value hold(cfx_context *ctx, cfx_value v, int depth);
 

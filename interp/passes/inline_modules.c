@@ -7,7 +7,7 @@
  * known) stays.
  */
 #include "interp/passes/pass_impl.h"
-#include "passes/retrace.h"
+#include "interp/passes/retrace.h"
 
 static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
 {

@@ -5,7 +5,7 @@
  * Of the nodes whose inputs have all been placed the one that stood first comes
  * next: a graph in order stays as it is. The output comes last.
  */
-#include "passes/legalize.h"
+#include "interp/passes/legalize.h"
 
 #include <stdio.h>
 

@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "passes/binding.h"
+#include "interp/passes/binding.h"
 
 /* A call as it will be written. */
 typedef struct spelled {

@@ -3,7 +3,7 @@
  *
  * By alias set: the last node that wrote, and those that have read since.
  */
-#include "passes/order.h"
+#include "interp/passes/order.h"
 
 #include "base/util.h"
 #include "graph/aliases.h"

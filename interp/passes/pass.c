@@ -14,12 +14,12 @@
 #include <cfx/nearest.h>
 
 #define PASS(name) extern const cfx_pass cfx_pass__##name;
-#include "passes/passes.def"
+#include "interp/passes/passes.def"
 #undef PASS
 
 static const cfx_pass *const builtin[] = {
 #define PASS(name) &cfx_pass__##name,
-#include "passes/passes.def"
+#include "interp/passes/passes.def"
 #undef PASS
 };
 

@@ -1,7 +1,7 @@
 /*
  * retrace -- nodes that give way to others.
  */
-#include "passes/retrace.h"
+#include "interp/passes/retrace.h"
 
 #include <string.h>
 

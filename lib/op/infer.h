@@ -31,6 +31,16 @@ cfx_status cfx_infer_written(const cfx_call *call, const cfx_tensor *t);
 
 /* ---- Numbers ---- */
 
+/* The number at `p`, an element of the type. */
+cfx_value cfx_infer_number_at(cfx_dtype type, const void *p);
+/* Stands for a number that only a run knows. An integer is a new symbol, since
+ * it may become an extent; a float, which no shape depends on, is NaN. Fails for
+ * a bool, and without a shape environment. */
+cfx_status cfx_infer_unknown_number(cfx_call *call, cfx_dtype type,
+                                    cfx_value *out);
+/* A new symbol for an extent that only a run knows. Fails without a shape
+ * environment. */
+cfx_status cfx_infer_unknown_extent(cfx_call *call, cfx_dim *out);
 /* Is a float one that only a run knows? It passes checks of its range. */
 bool cfx_infer_is_unknown(const cfx_call *call, double x);
 

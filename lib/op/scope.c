@@ -215,6 +215,18 @@ cfx_status cfx_scope__refuse(cfx_scope *s, const cfx_target *t,
                     p->name, type, cfx_kind_name(in[k].kind));
 }
 
+cfx_status cfx_scope__call_higher_order(cfx_scope *s, cfx_call *call,
+                                        cfx_value *out)
+{
+    cfx_value result = CFX_NOTHING;
+    *out = cfx_none();
+    cfx_status st = call->op->call_graphs(s, call, &result);
+    if (st)
+        return st;
+    *out = result;
+    return CFX_OK;
+}
+
 cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
                                  const cfx_value *in, bool inplace,
                                  cfx_value *out)

@@ -46,3 +46,20 @@ libcore_la_SOURCES += %reldir%/shape/axes.c %reldir%/shape/combine.c \
 	%reldir%/shape/permute.c %reldir%/shape/repeat.c \
 	%reldir%/shape/shape.c %reldir%/shape/split.c %reldir%/shape/view.c \
 	%reldir%/shape/view.h %reldir%/shape/view_copy.c
+
+# The C functions of all operators, made from their schemas.
+noinst_PROGRAMS += gen-ops
+gen_ops_SOURCES = %reldir%/gen_ops.c %reldir%/c_names.h
+gen_ops_LDADD = libcore.la
+nodist_cfxinclude_HEADERS += lib/cfx/ops.h
+BUILT_SOURCES += lib/cfx/ops.h
+CLEANFILES += lib/cfx/ops.h lib/ops/ops.c
+nodist_libcfx_all_la_SOURCES = lib/ops/ops.c
+
+lib/cfx/ops.h: gen-ops$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) lib/cfx && $(CFX_EMULATOR) ./gen-ops$(EXEEXT) \
+		header > $@.tmp && mv $@.tmp $@
+
+lib/ops/ops.c: gen-ops$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) lib/ops && $(CFX_EMULATOR) ./gen-ops$(EXEEXT) \
+		source > $@.tmp && mv $@.tmp $@

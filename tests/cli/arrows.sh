@@ -1,13 +1,18 @@
 #!/bin/sh
 # arrows.sh -- no folder uses a symbol of one above it. Read from the objects of
 # the build.
+srcdir=$(cd "$srcdir" && pwd)
 cd "$builddir" || exit 99
 command -v nm >/dev/null || exit 77
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# In libtool's builds with shared libraries only, objects are in .libs.
-find lib interp shapeprop cli -name '*.o' >"$work/objects"
+# Objects that an earlier build left have no source any more.
+find lib interp shapeprop cli -name '*.o' |
+    while read -r object; do
+        source=$(echo "${object%.o}.c" | sed 's:/lib[a-z0-9_]*_la-:/:;s:/[.]libs/:/:')
+        [ ! -e "$srcdir/$source" ] && [ ! -e "$source" ] || echo "$object"
+    done >"$work/objects"
 [ -s "$work/objects" ] || exit 77
 xargs nm -A -g <"$work/objects" 2>/dev/null |
     awk '

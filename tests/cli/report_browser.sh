@@ -4,7 +4,7 @@
 set -eu
 command -v python3 >/dev/null || exit 77
 export PYTHONDONTWRITEBYTECODE=1
-(cd "$srcdir/tests" &&
+(cd "$srcdir/tests/cli" &&
     python3 -c 'import browser, sys; sys.exit(not browser.find())') || {
     echo "there is no Chromium"
     exit 77

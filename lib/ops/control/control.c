@@ -243,19 +243,7 @@ cfx_status cfx_control__wrap(control *c, cfx_value *out)
     return cfx_control__call(c, wrapped ? WRAPPED : IDENTIFIER, NULL, 0, out);
 }
 
-/* ---- The dispatch ---- */
-
-cfx_status cfx_scope__call_higher_order(cfx_scope *s, cfx_call *call,
-                                        cfx_value *out)
-{
-    cfx_value result = CFX_NOTHING;
-    *out = cfx_none();
-    cfx_status st = call->op->call_graphs(s, call, &result);
-    if (st)
-        return st;
-    *out = result;
-    return CFX_OK;
-}
+/* ---- The operators ---- */
 
 #define CONTROL(name, rule, schema_, aliases_, doc_, ...)                   \
     static cfx_status name##_call(cfx_scope *s, cfx_call *call,             \

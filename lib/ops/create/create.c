@@ -420,7 +420,7 @@ static cfx_status count_floats(cfx_call *call, double start, double end,
                                double step, cfx_dim *n)
 {
     if (has_unknown(call, start, end, step))
-        return cfx_index_unknown(call, n);
+        return cfx_infer_unknown_extent(call, n);
     double count = ceil((end - start) / step);
     if (!(count < 0x1p60))
         return cfx_call_fail(call, CFX_ESHAPE, "invalid size, possible "

@@ -3,71 +3,15 @@
  *
  * shape   the result is a number, or a list of them.
  */
-#include <math.h>
-
 #include "op/infer.h"
 #include "op/loop.h"
-#include "ops/index/indexing.h"
 
 CFX_PARAMS(params, SELF);
-
-static cfx_value number_at(cfx_dtype type, const void *p)
-{
-    if (type == CFX_BOOL)
-        return cfx_bool(cfx_element_int(type, p) != 0);
-    return cfx_dtype_is_float(type) ? cfx_num(cfx_element_double(type, p))
-                                    : cfx_int(cfx_element_int(type, p));
-}
 
 static cfx_status unknown(cfx_call *call)
 {
     return cfx_call_fail(call, CFX_EUNSUPPORTED,
                          "the result depends on the numbers");
-}
-
-/* A number that only the data tell: an int is a symbol, since it may be an
- * extent later. Of a float, which decides on no shape, something has to stand
- * for it: NaN. Whether something is true nobody can tell. */
-static cfx_status unknown_number(cfx_call *call, cfx_dtype type,
-                                 cfx_value *out)
-{
-    cfx_dim n;
-    if (cfx_dtypes[type].category == CFX_CAT_BOOL || !call->env)
-        return unknown(call);
-    *out = cfx_num((double)NAN);
-    if (cfx_dtype_is_float(type))
-        return CFX_OK;
-    cfx_status st = cfx_index_unknown(call, &n);
-    *out = cfx_value_of_dim(n);
-    return st;
-}
-
-bool cfx_infer_is_unknown(const cfx_call *call, double x)
-{
-    return isnan(x) && call->meta && call->env;
-}
-
-cfx_status cfx_infer_number(cfx_call *call, const cfx_tensor *t,
-                            cfx_value *out)
-{
-    cfx_dtype type = (cfx_dtype)t->dtype;
-    if (call->meta || cfx_tensor_is_meta(t))
-        return unknown_number(call, type, out);
-    *out = number_at(type, t->data);
-    return CFX_OK;
-}
-
-cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out)
-{
-    *out = v;
-    if (v.kind != CFX_TENSOR)
-        return CFX_OK;
-    const cfx_tensor *t = v.u.tensor;
-    cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape);
-    if (cfx_dtype_is_float((cfx_dtype)t->dtype) || !cfx_dim_is(n, 1))
-        return cfx_call_fail(call, CFX_EINVAL, "only integer tensors of a "
-                             "single element can be converted to an index");
-    return cfx_infer_number(call, t, out);
 }
 
 /* ---- item ---- */
@@ -83,14 +27,15 @@ static cfx_status item_infer(cfx_call *call)
     if (!call->meta)
         return CFX_OK;
     cfx_value v;
-    cfx_status st = unknown_number(call, type, &v);
+    cfx_status st = cfx_infer_unknown_number(call, type, &v);
     return st ? st : cfx_call_return_take(call, v);
 }
 
 static cfx_status item_run(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
-    return cfx_call_return_take(call, number_at((cfx_dtype)x->dtype, x->data));
+    return cfx_call_return_take(call, cfx_infer_number_at((cfx_dtype)x->dtype,
+                                                          x->data));
 }
 
 const cfx_op cfx_op__item = {
@@ -114,9 +59,9 @@ static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
 {
     size_t size = cfx_dtype_size((cfx_dtype)x->dtype);
     if (axis == x->rank && !p)
-        return unknown_number(call, (cfx_dtype)x->dtype, out);
+        return cfx_infer_unknown_number(call, (cfx_dtype)x->dtype, out);
     if (axis == x->rank) {
-        *out = number_at((cfx_dtype)x->dtype, p);
+        *out = cfx_infer_number_at((cfx_dtype)x->dtype, p);
         return CFX_OK;
     }
     int64_t n = cfx_tensor_size(x, axis), made = 0;

@@ -177,7 +177,7 @@ static cfx_status scaled(cfx_call *call, cfx_dim in, cfx_value factor,
         return CFX_OK;
     }
     if (cfx_infer_is_unknown(call, scale))
-        return cfx_index_unknown(call, out);
+        return cfx_infer_unknown_extent(call, out);
     if (cfx_dim_is_int(in)) {
         double n = floor((double)cfx_dim_value(in) * scale);
         if (!(n >= 0 && n < 0x1p60))

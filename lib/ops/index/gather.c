@@ -476,7 +476,7 @@ static cfx_status one_hot_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL, "num_classes should be "
                              "positive");
     if (given < 0 && (call->meta || !x->data)) {
-        st = cfx_index_unknown(call, &classes);
+        st = cfx_infer_unknown_extent(call, &classes);
     } else if (given < 0) {
         st = count_classes(call, x, &least);
         classes = cfx_dim_int(least);

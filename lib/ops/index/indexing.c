@@ -39,15 +39,6 @@ static cfx_status too_many(cfx_call *call)
                          cfx_call__tensor_at(call, 0)->rank);
 }
 
-cfx_status cfx_index_unknown(cfx_call *call, cfx_dim *out)
-{
-    if (!call->env)
-        return cfx_call_fail(call, CFX_EUNSUPPORTED, "the shape of the result "
-                             "depends on the numbers");
-    *out = cfx_dim_unbacked(call->env);
-    return cfx_dim_is_bad(*out) ? cfx_no_memory(call->err) : CFX_OK;
-}
-
 /* ---- Masks ---- */
 
 /* Is it counted by its elements that are not 0? */
@@ -85,7 +76,7 @@ static cfx_status mask_places(cfx_call *call, const cfx_tensor *mask,
 {
     cfx_dim shape[2] = {cfx_dim_int(0), cfx_dim_int(mask->rank)};
     if (!has_numbers(call, mask)) {
-        cfx_status st = cfx_index_unknown(call, &shape[0]);
+        cfx_status st = cfx_infer_unknown_extent(call, &shape[0]);
         return st ? st : cfx_call_new(call, places, CFX_I64, 2, shape);
     }
     cfx_tensor *rows = cfx_loop_contiguous(call, mask);
@@ -172,7 +163,7 @@ static cfx_status select_somewhere(cfx_call *call, cfx_view *v, int axis)
 {
     cfx_dim at;
     if (call->env && !cfx_dim_is(v->shape[axis], 0)) {
-        cfx_status st = cfx_index_unknown(call, &at);
+        cfx_status st = cfx_infer_unknown_extent(call, &at);
         if (st)
             return st;
         v->offset = cfx_dim_add(call->env, v->offset,

@@ -32,8 +32,6 @@ cfx_status cfx_index_plan_python(cfx_call *call, cfx_index_plan *p,
 /* The same for a list of tensors and None, as ATen's index has it. */
 cfx_status cfx_index_plan_tensors(cfx_call *call, cfx_index_plan *p,
                                   cfx_value list);
-/* An extent that only the numbers tell. */
-cfx_status cfx_index_unknown(cfx_call *call, cfx_dim *out);
 
 /* Zeroed and released plans are allowed. */
 void cfx_index_plan_release(cfx_index_plan *p);

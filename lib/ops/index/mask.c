@@ -56,7 +56,7 @@ static cfx_status nonzero_infer(cfx_call *call)
     cfx_dim n;
     if (!call->meta)
         return CFX_OK;
-    cfx_status st = cfx_index_unknown(call, &n);
+    cfx_status st = cfx_infer_unknown_extent(call, &n);
     return st ? st : places_out(call, n, cfx_call_tensor(call, SELF)->rank);
 }
 
@@ -130,7 +130,7 @@ static cfx_status columns_infer(cfx_call *call)
     cfx_dim n;
     if (!call->meta)
         return CFX_OK;
-    cfx_status st = cfx_index_unknown(call, &n);
+    cfx_status st = cfx_infer_unknown_extent(call, &n);
     if (!st)
         st = places_out(call, n, rank ? rank : 1);
     return st ? st : give_columns(call, rank ? rank : 1, call->out[0]);
@@ -315,7 +315,7 @@ static cfx_status masked_select_infer(cfx_call *call)
     cfx_status st = common_shape(call, &rank, shape);
     if (st || !call->meta)
         return st;
-    st = cfx_index_unknown(call, &n);
+    st = cfx_infer_unknown_extent(call, &n);
     return st ? st : cfx_call_out(call, (cfx_dtype)cfx_call_tensor(call, SELF)
                                             ->dtype, 1, &n);
 }

@@ -101,7 +101,7 @@ static cfx_status float_to_int(cfx_call *call, double f)
 {
     cfx_dim n;
     if (isnan(f) && call->meta && call->env) {
-        cfx_status st = cfx_index_unknown(call, &n);
+        cfx_status st = cfx_infer_unknown_extent(call, &n);
         return st ? st : cfx_call_return_take(call, cfx_value_of_dim(n));
     }
     if (isnan(f) || isinf(f))

@@ -260,7 +260,7 @@ static cfx_status narrow_tensor_infer(cfx_call *call)
                          zero);
     /* It is somewhere on the axis. */
     cfx_dim at = zero;
-    cfx_status st = call->env ? cfx_index_unknown(call, &at) : CFX_OK;
+    cfx_status st = call->env ? cfx_infer_unknown_extent(call, &at) : CFX_OK;
     return st ? st : narrow_to(call, zero, at);
 }
 

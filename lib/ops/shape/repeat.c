@@ -223,7 +223,7 @@ static cfx_status total_of(cfx_call *call, const cfx_tensor *t, int k,
                              "tensor");
     if (call->meta || !t->data) {
         if (!cfx_call_has(call, k))
-            return cfx_index_unknown(call, out);
+            return cfx_infer_unknown_extent(call, out);
         *out = cfx_value_dim(call->in[k]);
         return CFX_OK;
     }

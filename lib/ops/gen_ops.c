@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "op/c_names.h"
+#include "ops/c_names.h"
 #include "op/overload.h"
 
 /* A C function that is to be written. */

@@ -1,0 +1,68 @@
+/*
+ * numbers -- the numbers that tensors hold, as rules need them; where only a run
+ * knows them, a symbol or NaN stands for them.
+ */
+#include <math.h>
+
+#include "op/infer.h"
+#include "op/loop.h"
+
+cfx_status cfx_infer_unknown_extent(cfx_call *call, cfx_dim *out)
+{
+    if (!call->env)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "the shape of the result "
+                             "depends on the numbers");
+    *out = cfx_dim_unbacked(call->env);
+    return cfx_dim_is_bad(*out) ? cfx_no_memory(call->err) : CFX_OK;
+}
+
+cfx_value cfx_infer_number_at(cfx_dtype type, const void *p)
+{
+    if (type == CFX_BOOL)
+        return cfx_bool(cfx_element_int(type, p) != 0);
+    return cfx_dtype_is_float(type) ? cfx_num(cfx_element_double(type, p))
+                                    : cfx_int(cfx_element_int(type, p));
+}
+
+cfx_status cfx_infer_unknown_number(cfx_call *call, cfx_dtype type,
+                                    cfx_value *out)
+{
+    cfx_dim n;
+    if (cfx_dtypes[type].category == CFX_CAT_BOOL || !call->env)
+        return cfx_call_fail(call, CFX_EUNSUPPORTED,
+                             "the result depends on the numbers");
+    *out = cfx_num((double)NAN);
+    if (cfx_dtype_is_float(type))
+        return CFX_OK;
+    cfx_status st = cfx_infer_unknown_extent(call, &n);
+    *out = cfx_value_of_dim(n);
+    return st;
+}
+
+bool cfx_infer_is_unknown(const cfx_call *call, double x)
+{
+    return isnan(x) && call->meta && call->env;
+}
+
+cfx_status cfx_infer_number(cfx_call *call, const cfx_tensor *t,
+                            cfx_value *out)
+{
+    cfx_dtype type = (cfx_dtype)t->dtype;
+    if (call->meta || cfx_tensor_is_meta(t))
+        return cfx_infer_unknown_number(call, type, out);
+    *out = cfx_infer_number_at(type, t->data);
+    return CFX_OK;
+}
+
+cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out)
+{
+    *out = v;
+    if (v.kind != CFX_TENSOR)
+        return CFX_OK;
+    const cfx_tensor *t = v.u.tensor;
+    cfx_dim n = cfx_infer_numel(call->env, t->rank, t->shape);
+    if (cfx_dtype_is_float((cfx_dtype)t->dtype) || !cfx_dim_is(n, 1))
+        return cfx_call_fail(call, CFX_EINVAL, "only integer tensors of a "
+                             "single element can be converted to an index");
+    return cfx_infer_number(call, t, out);
+}
