@@ -1,6 +1,6 @@
 /*
- * cfx/check_finite.h -- an interpreter that stops at the first value with a
- * NaN or an infinity in it, with CFX_ENUMERIC and the place of the element.
+ * cfx/check_finite.h -- an interpreter that fails at the first value with a NaN
+ * or an infinity, with CFX_ENUMERIC and the index of the element.
  */
 #ifndef CFX_CHECK_FINITE_H
 #define CFX_CHECK_FINITE_H

@@ -1,10 +1,10 @@
 /*
- * cfx/compare.h -- where two runs begin to differ.
+ * cfx/compare.h -- find where two runs begin to differ.
  *
- * Two interpreters run side by side, a node of the first and then the node of
- * the same name of the second, and what they give is compared: the same model
- * under two CPU levels, or before and after a rewrite. The interpreters may
- * have different classes, scopes, contexts, graphs and weights.
+ * Two interpreters run side by side, and the values of nodes of the same name
+ * are compared: the same model at two CPU levels, or before and after a
+ * rewrite. The interpreters may have different classes, scopes, contexts,
+ * graphs and weights.
  *
  *     cfx_interp a = {0}, b = {0};
  *     cfx_interp_init(&a, &cfx_interp_base, gm, &err);
@@ -14,18 +14,18 @@
  *     if (c.ndiffer)
  *         puts(c.first_a->name);
  *
- * Each run goes on with its own values, so that errors grow as they do in real
- * life; cfx/minimize.h runs parts on the same inputs.
+ * Each run continues with its own values, so that errors accumulate;
+ * cfx/minimize.h instead runs parts on the same inputs.
  */
 #ifndef CFX_COMPARE_H
 #define CFX_COMPARE_H
 
 #include <cfx/interp.h>
 
-/* How much elements may differ: |a - b| <= atol + rtol * |a|, as
- * torch.testing.assert_close has it; NaN is equal to NaN. Zeroed: its defaults
- * for each dtype (f32: rtol 1.3e-6, atol 1e-5). Integers are compared exactly
- * unless the tolerances are given. */
+/* The allowed difference of elements: |a - b| <= atol + rtol * |a|, as in
+ * torch.testing.assert_close; NaN equals NaN. If zeroed, the defaults of each
+ * dtype apply (f32: rtol 1.3e-6, atol 1e-5). Integers are compared exactly
+ * unless tolerances are given. */
 typedef struct cfx_tolerance {
     bool given;
     double rtol, atol;
@@ -33,45 +33,45 @@ typedef struct cfx_tolerance {
 
 typedef struct cfx_difference {
     bool differs;
-    int64_t elements, differing; /* of all tensors together */
-    double max_abs, max_rel;     /* the largest, where both are finite */
+    int64_t elements, differing; /* of all tensors */
+    double max_abs, max_rel;     /* maximum over finite pairs */
     char text[256];              /* one line about the first, or "" */
 } cfx_difference;
 
 typedef struct cfx_comparison {
     size_t size;                 /* sizeof(cfx_comparison) */
     cfx_tolerance tolerance;
-    bool all;                    /* go on behind the first difference */
-    /* Told of each, in the order of the first run; may be NULL. What it
-     * returns other than CFX_OK ends the comparison. */
+    bool all;                    /* continue after the first difference */
+    /* Called for each difference, in the order of the first run; may be NULL. A
+     * status other than CFX_OK ends the comparison. */
     cfx_status (*differs)(void *user, const cfx_node *a, const cfx_node *b,
                           cfx_value va, cfx_value vb,
                           const cfx_difference *d);
-    /* Told of nodes that only one of the graphs has; may be NULL. */
+    /* Called for nodes that only one graph has; may be NULL. */
     cfx_status (*unmatched)(void *user, const cfx_node *n, bool in_a);
     void *user;
 
     /* Results. */
     size_t ncompared, ndiffer;
-    const cfx_node *first_a, *first_b; /* where they differ first, or NULL */
+    const cfx_node *first_a, *first_b; /* first difference, or NULL */
     cfx_difference first;
     const cfx_interp *failed;    /* the run that failed, or NULL */
 } cfx_comparison;
 
 CFX_BEGIN_DECLS
 
-/* Compare two values: kinds, lengths, and of tensors dtype, shape and, unless
- * one is a meta, the elements. Strides do not count. Fails with CFX_ENOMEM. */
+/* Compare two values: kinds, lengths, dtypes and shapes, and the elements
+ * unless one tensor is a meta. Strides are ignored. Fails with CFX_ENOMEM. */
 CFX_API cfx_status cfx_value_compare(cfx_difference *d, cfx_value a,
                                      cfx_value b, const cfx_tolerance *t,
                                      cfx_error *err);
 
 /*
- * Run both and compare. Nodes are matched by name; the outputs are, whatever
- * they are called. A node that the second graph has in another place is kept
- * as a copy until its turn comes. The second graph runs on copies of its
- * inputs, which may thus be the first one's. Stops behind the first difference
- * unless `all` is set. Fails as the runs do, and c->failed is the one that did.
+ * Run both and compare. Nodes are matched by name; outputs are matched in any
+ * case. If the second graph reaches a node earlier than the first, its value is
+ * kept as a copy. The second graph runs on copies of its inputs, so both may be
+ * given the same inputs. Stops after the first difference unless `all` is set.
+ * Fails as the runs do; c->failed is the run that did.
  */
 CFX_API cfx_status cfx_compare_runs(cfx_interp *a, cfx_interp *b,
                                     const cfx_value *inputs_a, size_t na,

@@ -1,9 +1,9 @@
 /*
- * cfx/decompose.h -- calls as several simpler ones.
+ * cfx/decompose.h -- replace calls by several simpler ones.
  *
- * A decomposition is code over values that computes what an operator does by
- * other operators. The table that comes with the library leads to the Core ATen
- * set, which exported programs consist of; a program gives its own.
+ * A decomposition is code over values that computes an operator by means of
+ * others. The library's table decomposes into the Core ATen set, the operators
+ * of exported programs; a program may pass its own table.
  *
  *     static cfx_value silu(cfx_scope *s, const cfx_value *in)
  *     {
@@ -21,9 +21,9 @@
 #include <cfx/graph_module.h>
 #include <cfx/scope.h>
 
-/* `in` is one value a parameter of the operator's schema, with defaults. None:
- * it cannot be done here (some need a rank or an extent that is not known), and
- * the call stays. */
+/* `in` has one value per parameter of the operator's schema, with defaults.
+ * Returning None keeps the call: some decompositions need a known rank or
+ * extent. */
 typedef cfx_value cfx_decompose_fn(cfx_scope *s, const cfx_value *in);
 
 typedef struct cfx_decomposition {
@@ -34,10 +34,10 @@ typedef struct cfx_decomposition {
 /* Zeroed members take the defaults. */
 typedef struct cfx_decompose_options {
     size_t size;             /* sizeof(cfx_decompose_options) */
-    const cfx_decomposition *table; /* looked at before the library's */
+    const cfx_decomposition *table; /* searched before the library's */
     size_t n;
-    bool only_table;         /* not the library's */
-    /* Calls of an operator for which it is true stay. */
+    bool only_table;         /* do not use the library's */
+    /* Calls of operators for which it returns true stay. */
     bool (*skip)(void *user, const cfx_node *n);
     void *user;
 } cfx_decompose_options;
@@ -45,21 +45,21 @@ typedef struct cfx_decompose_options {
 CFX_BEGIN_DECLS
 
 /*
- * Decompose each call of a function or method that has an entry, and what comes
- * of it, until nothing has one. A call of one tensor that writes to it (relu_)
- * gives a new result instead, where only its own users see the difference;
- * other calls that write, views of memory that something writes to, and calls
- * that may be of several operators stay. New nodes inherit the provenance of
- * those they replace; where nodes have meta `tensor_meta`, so do the new ones.
+ * Decompose each call of a function or method that has an entry, and the new
+ * calls, until none has one. A call that writes to its only tensor (relu_) is
+ * replaced by one with a new result if only its own users see the difference.
+ * Other calls that write, views of memory that something writes to, and calls
+ * that may resolve to several operators stay. New nodes inherit the provenance
+ * of those they replace; if those have meta `tensor_meta`, so do the new ones.
  * *changed (which may be NULL) is the number of nodes made, removed or
- * rewritten. Fails with CFX_ENAME for a table's operator that is unknown,
+ * rewritten. Fails with CFX_ENAME for an unknown operator in a table,
  * CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_decompose(cfx_module *gm,
                                  const cfx_decompose_options *options,
                                  size_t *changed, cfx_error *err);
 
-/* The library's table; ends with an entry without an operator. */
+/* The library's table; the last entry has no operator. */
 CFX_API extern const cfx_decomposition cfx_core_decompositions[];
 
 CFX_END_DECLS

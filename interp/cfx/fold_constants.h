@@ -1,5 +1,5 @@
 /*
- * cfx/fold_constants.h -- compute what does not depend on the inputs.
+ * cfx/fold_constants.h -- compute nodes that do not depend on the inputs.
  */
 #ifndef CFX_FOLD_CONSTANTS_H
 #define CFX_FOLD_CONSTANTS_H
@@ -9,30 +9,29 @@
 /* Zeroed members take the defaults. */
 typedef struct cfx_fold_options {
     size_t size;                /* sizeof(cfx_fold_options) */
-    /* Nodes for which it is true are not folded, nor what depends on them. */
+    /* Nodes for which it returns true, and their users, are not folded. */
     bool (*skip)(void *user, const cfx_node *n);
     void *user;
-    int64_t max_bytes;          /* results that are larger stay; 0: no limit */
+    int64_t max_bytes;          /* larger results are not folded; 0: no limit */
     const char *prefix;         /* of the new buffers; NULL: "_folded_" */
 } cfx_fold_options;
 
 CFX_BEGIN_DECLS
 
 /*
- * Compute each node that depends on nothing but parameters, buffers and
- * literals, has no effect, is not random and is in no memory that something
- * writes to; once, now. A tensor among the results becomes a buffer _folded_0,
- * _folded_1, ... of the root, anything else a literal where it is used; nodes
- * that nobody needs any more are erased. The new get_attr nodes have the names
- * and types of the nodes they replace, as far as names are free, their meta
- * tensor_meta, and inherit their provenance. Calls whose results are lists of
- * tensors that others need whole stay, as does what they need.
+ * Compute each node that depends only on parameters, buffers and literals, has
+ * no effect, is not random, and is not in memory that something writes to. A
+ * tensor result becomes a buffer _folded_0, _folded_1, ... of the root, any
+ * other result a literal in its users; unused nodes are erased. The new
+ * get_attr nodes take the names (if free), types, meta tensor_meta and
+ * provenance of the nodes they replace. Calls that return lists of tensors
+ * which others use as a whole stay, with their inputs.
  *
- * torch.fx's split_const_subgraphs does the same in two GraphModules, the
- * constant one of which runs at the first call. *changed (which may be NULL) is
- * the number of nodes made and erased. Fails with CFX_EWEIGHT ("missing weight:
- * PATH") where numbers are needed that were not loaded, CFX_ENOMEM, and what
- * the calls fail with; the graph stays as it was, then.
+ * torch.fx's split_const_subgraphs instead makes two GraphModules and runs the
+ * constant one at the first call. *changed (which may be NULL) is the number of
+ * nodes made and erased. Fails with CFX_EWEIGHT ("missing weight: PATH") if
+ * needed weights are not loaded, CFX_ENOMEM, and as the calls do; the graph is
+ * then unchanged.
  */
 CFX_API cfx_status cfx_fold_constants(cfx_module *gm,
                                       const cfx_fold_options *options,

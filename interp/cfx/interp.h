@@ -1,8 +1,8 @@
 /*
  * cfx/interp.h -- an interpreter that walks a graph node by node.
  *
- * It keeps an environment from node to value, gives a value back after its
- * last use, and calls one hook an opcode. A class is a constant table of
+ * It keeps an environment from node to value, releases each value after its
+ * last use, and calls one hook per opcode. A class is a constant table of
  * hooks; an empty hook is inherited from `super`. A derived struct has a
  * cfx_interp first; a hook chains up with CFX_SUPER, which names the class the
  * hook was written for.
@@ -26,22 +26,22 @@
  *     cfx_interp_run(&c.base, inputs, 1, &result, &err);
  *     cfx_interp_release(&c.base);
  *
- * What does not change between runs (operators, bound arguments, last uses) is
- * found when the interpreter is made, so a graph must not be edited while one
- * is in use. It borrows graph and module and only reads them: two threads may
- * run two interpreters over one graph, unless a class writes to it, as
- * ShapeProp does (cfx/shape_prop.h).
+ * An interpreter resolves operators, binds arguments and computes last uses
+ * once, when it is created, so a graph must not be edited while one is in use.
+ * It borrows graph and module and only reads them: two threads may run two
+ * interpreters over one graph, unless a class writes to the graph, as ShapeProp
+ * does (cfx/shape_prop.h).
  *
- * A hook may run other interpreters, and its own again: that run has an
- * environment to itself, and the outer one goes on as if nothing had happened.
- * A run clears `err` first. A hook that goes on after a call that failed
- * returns CFX_OK, and its error is forgotten; one that returns a bare status is
- * given a sentence by the run.
+ * A hook may run other interpreters and also its own: the inner run has its own
+ * environment and does not affect the outer one. A run clears `err` first. A
+ * hook may handle the failure of a call and return CFX_OK; the error is then
+ * dropped. If a hook returns a failing status without setting an error, the run
+ * adds a message.
  *
- * A GraphModule that is called as a module runs in the same scope, by the base
- * class: as in torch.fx, hooks see the call and not what is inside. It is
+ * A GraphModule that is called as a module is run by the base class in the same
+ * scope: as in torch.fx, hooks see the call and not the nodes inside. It is
  * prepared at its first call, so its graph must not be edited either. Errors
- * tell the innermost node and its module: "... While executing %add : ... in
+ * name the innermost node and its module: "... While executing %add : ... in
  * submodule layer.block".
  */
 #ifndef CFX_INTERP_H
@@ -53,9 +53,9 @@
 typedef struct cfx_interp cfx_interp;
 typedef struct cfx_interp_class cfx_interp_class;
 
-/* The contract of the six: make the node's value. *out is a new reference. A
- * hook may chain up with a changed copy of the call: another target, other
- * args or kwargs. */
+/* The contract of the six call hooks: compute the node's value. *out is a new
+ * reference. A hook may chain up with a changed copy of the call: another
+ * target, args or kwargs. */
 typedef cfx_status cfx_call_hook(cfx_interp *it, const cfx_call *call,
                                  cfx_value *out);
 
@@ -71,25 +71,25 @@ struct cfx_interp_class {
     cfx_call_hook *call_module;
     cfx_call_hook *output;
 
-    /* Around them: fetch the arguments and dispatch by opcode. */
+    /* Wraps the six hooks: fetches the arguments and dispatches by opcode. */
     cfx_status (*run_node)(cfx_interp *it, const cfx_node *n, cfx_value *out);
-    /* Args and kwargs with values for nodes, into `call`; they live until the
-     * node has run. */
+    /* Fills `call` with args and kwargs, nodes replaced by their values; they
+     * live until the node has run. */
     cfx_status (*fetch_args)(cfx_interp *it, const cfx_node *n,
                              cfx_call *call);
-    /* What a dotted path names; a new reference. */
+    /* Returns what a dotted path names; a new reference. */
     cfx_status (*fetch_attr)(cfx_interp *it, const char *path,
                              cfx_value *out);
-    /* Free what the class added, then chain up. */
+    /* Frees what the class added, then chains up. */
     void (*release)(cfx_interp *it);
 };
 
-/* The public part is small; the rest is behind `self`. */
+/* The public part of an interpreter. */
 struct cfx_interp {
     const cfx_interp_class *cls;
     cfx_module *module;
     const cfx_graph *graph;
-    cfx_scope *scope;      /* where calls are made: eager unless set */
+    cfx_scope *scope;      /* scope of the calls; eager unless set */
     cfx_error *err;        /* of the run in progress */
     struct cfx_interp_self *self;
 };
@@ -98,29 +98,30 @@ CFX_BEGIN_DECLS
 
 CFX_API extern const cfx_interp_class cfx_interp_base;
 
-/* The hook that `CLASS`'s super has, its own or inherited. */
+/* The hook of CLASS's super, its own or inherited. */
 #define CFX_SUPER(class_, hook) \
     (cfx_interp_class_with((class_)->super, \
         offsetof(cfx_interp_class, hook))->hook)
-/* The nearest class, from cls upwards, whose hook at that offset is set. */
+/* Return the nearest class, from cls upwards, that sets the hook at
+ * `offset`. */
 CFX_API const cfx_interp_class *cfx_interp_class_with(
     const cfx_interp_class *cls, size_t offset);
 
-/* Prepare a zeroed struct. Fails with CFX_EOPERATOR for operators and CFX_ENAME
- * for modules that are unknown, CFX_EINVAL for arguments that bind to no
- * signature, CFX_EGRAPH, CFX_ENOMEM; each with "While executing %node : ...".
- */
+/* Prepare a zeroed struct. Fails with CFX_EOPERATOR for unknown operators,
+ * CFX_ENAME for unknown modules, CFX_EINVAL for arguments that bind to no
+ * signature, CFX_EGRAPH, CFX_ENOMEM; each with "While executing %node :
+ * ...". */
 CFX_API cfx_status cfx_interp_init(cfx_interp *it,
                                    const cfx_interp_class *cls,
                                    cfx_module *gm, cfx_error *err);
 
-/* More choices, zeroed for the defaults. */
+/* Options; zeroed members take the defaults. */
 typedef struct cfx_interp_options {
     size_t size;             /* sizeof(cfx_interp_options) */
     const cfx_graph *graph;  /* another graph over the same module */
     cfx_scope *scope;        /* a meta or tracing scope; borrowed */
-    bool keep_values;        /* all values stay until the next run */
-    /* Told after each node how many of how many are done; may be NULL. */
+    bool keep_values;        /* keep all values until the next run */
+    /* Called after each node with the number of finished nodes; may be NULL. */
     void (*progress)(void *user, size_t done, size_t total);
     void *progress_user;
 } cfx_interp_options;
@@ -129,7 +130,7 @@ CFX_API cfx_status cfx_interp_init_with(cfx_interp *it,
                                         cfx_module *gm,
                                         const cfx_interp_options *options,
                                         cfx_error *err);
-/* A zeroed or released one is allowed. */
+/* Release an interpreter; a zeroed or released one is allowed. */
 CFX_API void cfx_interp_release(cfx_interp *it);
 
 /* Run the graph. Inputs are in the order of the placeholders; *result is a new
@@ -139,27 +140,27 @@ CFX_API cfx_status cfx_interp_run(cfx_interp *it, const cfx_value *inputs,
                                   cfx_error *err);
 
 /*
- * The same with one value a placeholder, each of which it takes over, also on
- * failure: they go with their last use, and inputs[i] becomes absent. `*args`
- * and `**kwargs` are given as one value. Fails with CFX_EINVAL, in torch.fx's
- * sentence, where the number is another; then nothing is taken.
+ * Like cfx_interp_run, with one value per placeholder (also `*args`,
+ * `**kwargs`). Takes the values, also on failure: inputs[i] becomes absent, and
+ * the value is released after its last use. Fails with CFX_EINVAL and
+ * torch.fx's message if the number of inputs is wrong; then nothing is taken.
  */
 CFX_API cfx_status cfx_interp_run_take(cfx_interp *it, cfx_value *inputs,
                                        size_t ninputs, cfx_value *result,
                                        cfx_error *err);
 
 /*
- * A run that stops after each node, to look at two of them side by side:
+ * Run node by node, for example to compare two runs:
  *
  *     cfx_status st = cfx_interp_begin(&it, inputs, n, &err);
  *     while (!st && !(st = cfx_interp_step(&it, &node, &v, &err)) && node)
  *         look(node, v);
  *     cfx_interp_end(&it, &result);
  *
- * `inputs` must stay until the end. A step gives the node that it ran, NULL
- * behind the last one, and its value, borrowed until the next step or the end.
- * *result is a new reference, None where the run did not come to its output.
- * A step fails as a run does; nothing but the end may follow.
+ * `inputs` must stay valid until cfx_interp_end. A step returns the node that
+ * it ran, NULL after the last one, and its value, borrowed until the next step
+ * or the end. *result is a new reference, None if the run did not reach its
+ * output. A step fails as a run does; only cfx_interp_end may follow.
  */
 CFX_API cfx_status cfx_interp_begin(cfx_interp *it, const cfx_value *inputs,
                                     size_t ninputs, cfx_error *err);
@@ -167,20 +168,20 @@ CFX_API cfx_status cfx_interp_step(cfx_interp *it, const cfx_node **n,
                                    cfx_value *value, cfx_error *err);
 CFX_API void cfx_interp_end(cfx_interp *it, cfx_value *result);
 
-/* Set values before a run: nodes that have one are not run (partial
- * evaluation); skipped placeholders take no input. Kept until the run ends. */
+/* Set a value for the next run. Nodes with a value are not run (partial
+ * evaluation), and placeholders with one take no input. */
 CFX_API cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n,
                                       cfx_value v, cfx_error *err);
-/* The value a node has in the environment now; absent if none. Borrowed. */
+/* Return a node's current value, borrowed; absent if it has none. */
 CFX_API cfx_value cfx_interp_env(const cfx_interp *it, const cfx_node *n);
 
-/* Dispatch to the class's hooks, for use by other hooks. */
+/* Dispatch to the class's hooks; for use by hooks. */
 CFX_API cfx_status cfx_interp_run_node(cfx_interp *it, const cfx_node *n,
                                        cfx_value *out);
 CFX_API cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,
                                          cfx_value *out);
 
-/* Fail with "the path of the module and the node" added by the run. */
+/* Fail with this message; the run appends the node and its module. */
 CFX_API cfx_status cfx_interp_fail(cfx_interp *it, cfx_status code,
                                    const char *fmt, ...) CFX_PRINTF(3, 4);
 

@@ -1,10 +1,10 @@
 /*
- * cfx/matcher.h -- find where a small graph occurs in a large one.
+ * cfx/matcher.h -- find the occurrences of a small graph in a large one.
  *
  * A pattern is a graph (of a GraphModule, or traced from a function): its
- * placeholders stand for any value, its other nodes for nodes that are equal
- * to them, its output for what may be used outside. The rules are those of
- * torch.fx's SubgraphMatcher:
+ * placeholders match any value, its other nodes match equal nodes, and its
+ * outputs may be used outside. The rules are those of torch.fx's
+ * SubgraphMatcher:
  *
  * anchors      the pattern's outputs that nothing else in it uses. Every node
  *              of the graph that equals the first anchor is tried, in graph
@@ -28,11 +28,11 @@
  * overlap      a match that shares computed nodes with an earlier one is
  *              dropped.
  *
- * Where torch.fx is in error this is not: the cycle check also holds where
- * overlapping matches are kept; an anchor without a candidate is no match; a
- * placeholder that the pattern does not use is simply not bound, and never
- * stands for the output node; slices and dicts are compared item by item too;
- * ignoring literals never leaves a node of the pattern without a partner.
+ * Errors of torch.fx are corrected: the cycle check also works if overlapping
+ * matches are kept; there is no match if an anchor has no candidate; a
+ * placeholder that the pattern does not use is not bound, and never matches the
+ * output node; slices and dicts are compared item by item too; ignoring
+ * literals never leaves a node of the pattern without a partner.
  *
  * Beyond torch.fx, a pattern may hold special nodes, calls of
  *
@@ -43,10 +43,10 @@
  *     cfx.where(a, "name")     a, if the predicate of that name holds
  *     cfx.module("Type", ...)  the call of a module of that type
  *
- * (cfx/pattern.h makes them where a pattern is written as a function.) Such a
- * node stands for what its argument stands for; parts of the pattern that were
- * passed over are not bound. And calls can be compared as what they mean, not
- * as they are spelled: see `by_operator` and `commutative`.
+ * (cfx/pattern.h makes them in patterns that are written as functions.) Such a
+ * node matches what its argument matches; skipped parts of the pattern are not
+ * bound. Calls can also be compared by operator instead of literally: see
+ * `by_operator` and `commutative`.
  *
  *     cfx_matcher *m;
  *     cfx_matches found;
@@ -57,10 +57,9 @@
  *     cfx_matches_release(&found);
  *     cfx_matcher_free(m);
  *
- * The time is that of one walk over the graph and, for each candidate, of the
- * part of the pattern that matches; candidates for further anchors are looked
- * for among the users of what is matched already. Nothing recurses over a
- * graph.
+ * The search takes one walk over the graph and, for each candidate, the time to
+ * compare the matching part of the pattern; candidates for further anchors are
+ * searched among the users of bound nodes. Nothing recurses over a graph.
  */
 #ifndef CFX_MATCHER_H
 #define CFX_MATCHER_H
@@ -69,7 +68,7 @@
 
 typedef struct cfx_matcher cfx_matcher;
 
-/* What a cfx.where node asks. It must not edit the graph. */
+/* The predicate of a cfx.where node. It must not edit the graph. */
 typedef struct cfx_match_predicate {
     const char *name;
     bool (*holds)(void *user, cfx_value v);
@@ -80,23 +79,22 @@ typedef struct cfx_match_predicate {
 typedef struct cfx_match_options {
     size_t size;             /* sizeof(cfx_match_options) */
     bool match_output;       /* the output node is part of the pattern */
-    bool match_placeholder;  /* placeholders stand for placeholders only */
+    bool match_placeholder;  /* placeholders only match placeholders */
     bool keep_overlapping;   /* torch's remove_overlapping_matches=False */
     /* Literals of the pattern match anything, and those of the graph match
-     * placeholders that stand for something else already. */
+     * placeholders that are bound to something else. */
     bool ignore_literals;
-    /* Calls are equal when they resolve to the same overload of the same
-     * operator, whether spelled as function, method, operator.* or aten, and
-     * when their arguments are equal once bound to its schema: positional or
-     * by keyword, defaults filled in, `stride=2` as (2, 2). In-place
-     * spellings equal in-place ones only. What does not resolve is compared
-     * as spelled. */
+    /* Calls are equal if they resolve to the same overload of the same
+     * operator, as function, method, operator.* or aten, and their arguments
+     * are equal once bound to its schema: positional or by keyword, with
+     * defaults, `stride=2` as (2, 2). In-place forms only equal in-place ones.
+     * Calls that do not resolve are compared literally. */
     bool by_operator;
-    /* And operators that commute (CFX_OP_COMMUTES) match with their first two
+    /* Operators that commute (CFX_OP_COMMUTES) also match with their first two
      * arguments exchanged. Implies by_operator. */
     bool commutative;
     /* The pattern returns (out, ..., {"name": node, ...}): the dict is not an
-     * output, but what cfx_match_named reads. */
+     * output, but is read by cfx_match_named. */
     bool name_node_map;
     /* Nodes whose name contains this text equal any node of the pattern; their
      * arguments must still match. NULL or empty: none. */
@@ -106,20 +104,20 @@ typedef struct cfx_match_options {
 } cfx_match_options;
 
 /*
- * One occurrence. Its nodes belong to the graph; literals to the match. Values
- * that no node or literal was bound to are absent.
+ * One occurrence. Its nodes belong to the graph, its literals to the match.
+ * Values that are not bound are absent.
  */
 typedef struct cfx_match {
     const cfx_graph *pattern;
-    cfx_node *anchor;          /* the graph's node (in torch.fx mistakenly the
-                                  pattern's) for the first anchor */
+    cfx_node *anchor;          /* the graph's node (torch.fx's is the pattern's,
+                                  by mistake) for the first anchor */
     cfx_node **anchors;
     size_t nanchors;
-    cfx_value *placeholders;   /* for each of the pattern's, in order */
+    cfx_value *placeholders;   /* one per placeholder of the pattern */
     size_t nplaceholders;
-    cfx_value *returning;      /* for each distinct output of the pattern */
+    cfx_value *returning;      /* one per distinct output of the pattern */
     size_t nreturning;
-    cfx_node **replacements;   /* nodes that cfx_replace_pattern made */
+    cfx_node **replacements;   /* new nodes of cfx_replace_pattern */
     size_t nreplacements;
     cfx_value *map;            /* private: by id of the pattern's nodes */
     uint32_t nmap;
@@ -130,7 +128,7 @@ typedef struct cfx_matches {
     cfx_context *ctx;
     size_t n;
     cfx_match *item;
-    size_t room;               /* private, as is what follows */
+    size_t room;               /* private, as the rest */
     cfx_module *pattern;
 } cfx_matches;
 
@@ -138,9 +136,9 @@ CFX_BEGIN_DECLS
 
 /* Prepare a pattern, which must outlive the matcher and its matches, and must
  * not be edited meanwhile. Fails with CFX_EGRAPH for a pattern that is empty,
- * has no output, or has nodes without users (but placeholders); CFX_EINVAL for
- * special nodes with arguments that make no sense, or a predicate that the
- * options lack; CFX_ENOMEM. */
+ * has no output, or has nodes without users (except placeholders); CFX_EINVAL
+ * for special nodes with wrong arguments, or a predicate that the options lack;
+ * CFX_ENOMEM. */
 CFX_API cfx_status cfx_matcher_new(cfx_matcher **out, const cfx_graph *pattern,
                                    const cfx_match_options *options,
                                    cfx_error *err);
@@ -151,13 +149,13 @@ CFX_API void cfx_matcher_free(cfx_matcher *m);
  * CFX_ELIMIT. */
 CFX_API cfx_status cfx_matcher_match(cfx_matcher *m, const cfx_graph *graph,
                                      cfx_matches *out, cfx_error *err);
-/* A zeroed one is allowed. */
+/* Release the matches; a zeroed struct is allowed. */
 CFX_API void cfx_matches_release(cfx_matches *found);
 
-/* What stands for a node of the pattern: a node of the graph or a literal,
- * borrowed; absent if it was not bound. */
+/* Return the partner of a node of the pattern: a node of the graph or a
+ * literal, borrowed; absent if it is not bound. */
 CFX_API cfx_value cfx_match_of(const cfx_match *m, const cfx_node *pattern);
-/* The same by a name of the dict that the pattern returns; without
+/* Like cfx_match_of, by a name of the dict that the pattern returns; without
  * name_node_map by the name of the pattern's node. */
 CFX_API cfx_value cfx_match_named(const cfx_match *m, const char *name);
 

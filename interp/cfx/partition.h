@@ -22,7 +22,7 @@
 
 /* ---- What a backend supports ---- */
 
-/* Can the backend run this node? Asked of every node. */
+/* True if the backend can run this node. Called for every node. */
 typedef bool cfx_support_fn(void *user, const cfx_node *n);
 
 typedef struct cfx_support {
@@ -35,16 +35,16 @@ typedef struct cfx_support_list {
     size_t n;
 } cfx_support_list;
 
-/* A target that is supported (the class name of a module, the name of a
- * function or method), and of which types its arguments may be: bits
- * 1 << cfx_dtype for each positional argument, 0: any. */
+/* A supported target (the class name of a module, the name of a function or
+ * method) and the allowed types of its arguments: bits 1 << cfx_dtype for each
+ * positional argument, 0: any. */
 typedef struct cfx_support_rule {
     const char *target;
     uint64_t args[8];
 } cfx_support_rule;
 
 typedef struct cfx_support_rules {
-    const cfx_module *gm;        /* whose modules are called */
+    const cfx_module *gm;        /* the module that the nodes belong to */
     const cfx_support_rule *item;
     size_t n;
 } cfx_support_rules;
@@ -52,8 +52,8 @@ typedef struct cfx_support_rules {
 /* ---- Partitions ---- */
 
 typedef struct cfx_partition {
-    cfx_node **node;             /* in the order of the graph; getitem nodes
-                                    that followed their producer last */
+    cfx_node **node;             /* in graph order; getitem nodes moved to their
+                                    producer come last */
     size_t n;
 } cfx_partition;
 
@@ -61,7 +61,7 @@ typedef struct cfx_partitions {
     cfx_context *ctx;
     cfx_partition *item;
     size_t n;
-    cfx_node **nodes;            /* private: the memory of all */
+    cfx_node **nodes;            /* private: one block for all */
     size_t nnodes, room;
 } cfx_partitions;
 
@@ -69,17 +69,17 @@ typedef struct cfx_partitions {
 typedef struct cfx_partition_options {
     size_t size;                 /* sizeof(cfx_partition_options) */
     bool allow_single;           /* keep partitions of one compute node */
-    bool skip_horizontal;        /* only join what uses each other */
-    const char *const *non_compute;    /* do not count, as getitem and view */
-    const char *const *allowed_single; /* may be alone */
+    bool skip_horizontal;        /* only join partitions that use each other */
+    const char *const *non_compute;    /* not counted, like getitem and view */
+    const char *const *allowed_single; /* may be a partition alone */
 } cfx_partition_options;
 
 CFX_BEGIN_DECLS
 
-/* For `fn`: `user` is a cfx_support_list (all must agree; one is enough), a
- * list of node names that ends in NULL and may not occur, a cfx_dtype that no
- * input may have (by the tensor in its meta val or tensor_meta),
- * cfx_support_rules. */
+/* Functions for `fn`, with their `user`: a cfx_support_list (all must agree;
+ * one is enough), a NULL-terminated list of names of unsupported nodes, a
+ * cfx_dtype that no input may have (by the tensor in its meta val or
+ * tensor_meta), cfx_support_rules. */
 CFX_API bool cfx_support_all(void *user, const cfx_node *n);
 CFX_API bool cfx_support_any(void *user, const cfx_node *n);
 CFX_API bool cfx_support_not_named(void *user, const cfx_node *n);
@@ -89,16 +89,16 @@ CFX_API bool cfx_support_by_rules(void *user, const cfx_node *n);
 /*
  * torch's CapabilityBasedPartitioner.propose_partitions: from the end of the
  * graph to its start each supported node begins a partition, which is joined
- * with all others that it can be without a cycle; getitem nodes follow what
- * they index. Partitions with at most one compute node are dropped (torch
- * counts functions only, and drops those of modules and methods too).
+ * with all others where this makes no cycle; getitem nodes join their producer.
+ * Partitions with at most one compute node are dropped (torch counts functions
+ * only, and drops those of modules and methods too).
  *
- * Whether two partitions can be one is asked of an order of the partitions that
- * is kept up to date, by a search between the places of the two; torch asks
- * what it knew when a partition was last joined, and can give partitions that
- * depend on each other. Where all that is still to come must pass through one
- * unsupported node, the partitions behind it are not tried again, so that long
- * graphs take linear time. Fails with CFX_ENOMEM.
+ * Cycles are found in a topological order of the partitions that each join
+ * updates, by a search between the places of the two; torch uses information
+ * from the last join of each and can return partitions that depend on each
+ * other. If one unsupported node separates all remaining nodes from the
+ * partitions, these are not tried again, so that long graphs take linear time.
+ * Fails with CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_propose_partitions(cfx_partitions *out,
                                           const cfx_module *gm,
@@ -107,25 +107,25 @@ CFX_API cfx_status cfx_propose_partitions(cfx_partitions *out,
                                           cfx_error *err);
 CFX_API void cfx_partitions_release(cfx_partitions *p);
 
-/* torch's remove_bookend_non_compute_ops: take functions of these names out of
- * where nothing else of the partition is before them, or behind. */
+/* torch's remove_bookend_non_compute_ops: remove functions of these names from
+ * the begin and the end of partitions. */
 CFX_API cfx_status cfx_partitions_trim(cfx_partitions *p,
                                        const char *const *non_compute,
                                        cfx_error *err);
 
 /* ---- Fusing ---- */
 
-/* Could these nodes be one, without a cycle? They are of one graph, which is
- * in order. Fails with CFX_ENOMEM. */
+/* True if these nodes could be one without a cycle. They are of one graph,
+ * which is in topological order. Fails with CFX_ENOMEM. */
 CFX_API cfx_status cfx_validate_partition(bool *valid, cfx_node *const *nodes,
                                           size_t n, cfx_error *err);
 
 /*
  * torch's fuse_by_partitions: each partition becomes one call of a child, a
  * GraphModule called PREFIX0, PREFIX1, ... ("fused_" where prefix is NULL); the
- * graph is sorted. Partitions that would depend on each other fail with
- * CFX_EGRAPH before anything has changed; so do nodes that are not the graph's,
- * that are no calls, or that are given twice (CFX_EINVAL).
+ * graph is sorted topologically. Fails, before anything changes, with
+ * CFX_EGRAPH for partitions that depend on each other, CFX_EINVAL for nodes
+ * that are not in the graph, are not calls, or are given twice.
  */
 CFX_API cfx_status cfx_fuse_partitions(cfx_module *gm,
                                        const cfx_partitions *p,
@@ -135,8 +135,8 @@ CFX_API cfx_status cfx_fuse_partitions(cfx_module *gm,
 
 /*
  * torch's fuse_as_graphmodule: a new GraphModule of n nodes, which must be
- * sorted. What they take of others, and give to others, are listed. Release it
- * with cfx_fused_release. Fails as the above.
+ * sorted, and the lists of its inputs and outputs. Release it with
+ * cfx_fused_release. Fails as cfx_fuse_partitions.
  */
 typedef struct cfx_fused {
     cfx_context *ctx;
@@ -150,44 +150,44 @@ CFX_API cfx_status cfx_fuse_as_graph_module(cfx_fused *out,
                                             const char *class_name,
                                             bool always_return_tuple,
                                             cfx_error *err);
-/* A zeroed one is allowed. */
+/* Release it; a zeroed one is allowed. */
 CFX_API void cfx_fused_release(cfx_fused *f);
 
 /*
- * torch's insert_subgm: put it into gm as a child called as its class, call it
- * behind the node `after`, and let all who used its outputs use the results.
+ * torch's insert_subgm: add it to gm as a child named after its class, call it
+ * after the node `after`, and let all users of its outputs use the results.
  * Takes f->gm. The old nodes stay.
  */
 CFX_API cfx_status cfx_insert_fused(cfx_module *gm, cfx_fused *f,
                                     cfx_node *after, bool always_return_tuple,
                                     cfx_error *err);
 
-/* ---- An accelerator and a host that take turns ---- */
+/* ---- Splitting between an accelerator and the host ---- */
 
 typedef struct cfx_accelerate_options {
     size_t size;                 /* sizeof(cfx_accelerate_options) */
     uint32_t min_acc_module_size; /* smaller parts run on the host; 0: 1 */
     uint32_t max_parts;          /* 0: any number (torch's max_acc_splits) */
-    bool allow_non_tensor;       /* may numbers cross the border? */
-    bool return_tuple;           /* also where a part has one result */
+    bool allow_non_tensor;       /* non-tensors may cross the border */
+    bool return_tuple;           /* also with a single result */
     const char *host_prefix;     /* NULL: "_run_on_cpu_" */
-    bool skip_fusion;            /* calls of one group may be apart */
+    bool skip_fusion;            /* do not keep groups together */
 } cfx_accelerate_options;
 
 /*
- * torch's splitter_base: split a graph into as few parts as can be that run on
- * an accelerator (what `support` says) and on the host in turn, called
- * _run_on_acc_0, _run_on_cpu_1, ... with one count for both. A part takes all
- * that is ready when its turn comes. What is a tensor, the meta says (val,
- * tensor_meta, example_value); a value of which nothing is known counts as one.
+ * torch's splitter_base: split a graph into parts that run on an accelerator
+ * (as `support` says) and on the host in turn, as few as possible, called
+ * _run_on_acc_0, _run_on_cpu_1, ..., numbered together. A part takes all calls
+ * that are ready. Meta (val, tensor_meta, example_value) shows which values are
+ * tensors; unknown values count as tensors.
  *
- * Unless `allow_non_tensor`, a node that takes from the host, or gives to it
- * or to the output, what is no tensor runs on the host too. Unless
- * `skip_fusion`, calls on the accelerator that exchange values without any
- * tensor are one group, with all that is on a way between them, and run in one
- * part; a group that would need a call of the host runs there. (torch builds
- * groups that share calls, and then finds no order; here they are one.) Fails
- * with CFX_EINVAL beyond max_parts, and as cfx_split_by_tags.
+ * Unless `allow_non_tensor`, a node runs on the host if it exchanges a value
+ * that is not a tensor with the host or the output. Unless `skip_fusion`, calls
+ * on the accelerator that exchange values without tensors, and all calls on
+ * paths between them, are a group and run in one part; a group that would
+ * contain a call of the host runs on the host. (torch's groups may share calls,
+ * and then have no order; here such groups are one.) Fails with CFX_EINVAL
+ * beyond max_parts, and as cfx_split_by_tags.
  */
 CFX_API cfx_status cfx_split_for_accelerator(
     cfx_module **out, const cfx_module *gm, cfx_support support,

@@ -1,10 +1,10 @@
 /*
  * cfx/pass.h -- passes: one constant descriptor each.
  *
- * A pass rewrites the graph of a GraphModule. Its descriptor says what it is
- * called and what options it takes (in ATen's schema language), what it does,
- * and how far its results may differ. Whoever applies passes (the pass
- * manager, `cfx transform`, `cfx passes`, the documentation) reads it here.
+ * A pass rewrites the graph of a GraphModule. Its descriptor has its name and
+ * options (in ATen's schema language), a description, and how far its results
+ * may differ. The pass manager, `cfx transform`, `cfx passes` and the
+ * documentation read it.
  *
  *     static cfx_status rename_run(cfx_pass_call *p)
  *     {
@@ -30,10 +30,10 @@
  *     cfx_register_pass(ctx, &rename, &err);
  *     cfx_pass_apply(gm, "rename(stem=layer)", false, &changed, &err);
  *
- * A pass keeps the graph well-formed (cfx_graph_lint) and its meaning. What it
- * must know of a call it asks of the call's schema (cfx_node_effects); none has
- * a list of operators for that. New nodes inherit the provenance of those they
- * replace (cfx_node_inherit). It takes time in proportion to the graph.
+ * A pass keeps the graph well-formed (cfx_graph_lint) and its meaning. It
+ * learns the properties of a call from the call's schema (cfx_node_effects),
+ * not from a list of operators. New nodes inherit the provenance of those they
+ * replace (cfx_node_inherit). A pass takes linear time.
  */
 #ifndef CFX_PASS_H
 #define CFX_PASS_H
@@ -41,9 +41,9 @@
 #include <cfx/graph_module.h>
 
 enum {
-    CFX_PASS_ROUNDS = 1,     /* results may differ by rounding */
-    CFX_PASS_WEIGHTS = 2,    /* needs the numbers of weights */
-    CFX_PASS_REVERSIBLE = 4  /* can undo what it did (`reverse`) */
+    CFX_PASS_ROUNDS = 1,     /* results may be rounded differently */
+    CFX_PASS_WEIGHTS = 2,    /* needs weights to be loaded */
+    CFX_PASS_REVERSIBLE = 4  /* can be undone (`reverse`) */
 };
 
 typedef struct cfx_pass cfx_pass;
@@ -55,9 +55,9 @@ struct cfx_pass {
     const char *schema;
     const char *doc;     /* one sentence */
     uint32_t flags;
-    /* Rewrite p->graph, or give p->gm another (then new nodes inherit nothing
-     * but by the pass). A pass that fails has left the graph well-formed,
-     * perhaps rewritten in part. */
+    /* Rewrite p->graph, or give p->gm another graph (its new nodes then inherit
+     * provenance only if the pass sees to it). A pass that fails leaves the
+     * graph well-formed, but it may be partly rewritten. */
     cfx_status (*run)(cfx_pass_call *p);
 };
 
@@ -66,10 +66,10 @@ struct cfx_pass_call {
     cfx_context *ctx;
     cfx_module *gm;
     cfx_graph *graph;       /* of gm */
-    const cfx_value *in;    /* the options, one a parameter of the schema */
+    const cfx_value *in;    /* the options, one per parameter of the schema */
     bool reverse;           /* undo; only where CFX_PASS_REVERSIBLE */
-    size_t changed;         /* nodes it made, removed or rewrote: 0 means that
-                               the graph is as it was */
+    size_t changed;         /* nodes made, removed or rewritten; 0 means that
+                               the graph is unchanged */
     cfx_error *err;         /* never NULL */
 };
 
@@ -77,19 +77,19 @@ CFX_BEGIN_DECLS
 
 /* ---- The registry ---- */
 
-/* By name, those registered last first; NULL if there is none. */
+/* Find a pass by name, those registered last first; NULL if there is none. */
 CFX_API const cfx_pass *cfx_find_pass(cfx_context *ctx, const char *name);
 
-/* The i-th pass, the built-in ones first, or NULL after the last. */
+/* Return the i-th pass, the built-in ones first; NULL after the last. */
 CFX_API const cfx_pass *cfx_pass_at(cfx_context *ctx, size_t i);
 
-/* Add a pass, which must outlive the context; one of the same name is hidden.
- * Fails with CFX_EINVAL for a pass of another ABI or without `run`, CFX_EPARSE
- * for a schema that does not read, CFX_ENOMEM. */
+/* Register a pass, which must outlive the context and hides one of the same
+ * name. Fails with CFX_EINVAL for a pass of another ABI or without `run`,
+ * CFX_EPARSE for a malformed schema, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_pass(cfx_context *ctx, const cfx_pass *pass,
                                      cfx_error *err);
 
-/* Its parsed schema: name and options. NULL for lack of memory. */
+/* Return the parsed schema: name and options. NULL for lack of memory. */
 CFX_API const cfx_schema *cfx_pass_schema(cfx_context *ctx,
                                           const cfx_pass *pass);
 
@@ -97,9 +97,9 @@ CFX_API const cfx_schema *cfx_pass_schema(cfx_context *ctx,
 
 /*
  * Apply a pass to a GraphModule. `args` and `kwargs` are its options, bound by
- * its schema. *changed (which may be NULL) is the number of nodes that it made,
- * removed or rewrote. Fails with CFX_EINVAL for options that do not bind, a gm
- * that has no graph, `reverse` of a pass that is not reversible; and as the
+ * its schema. *changed (which may be NULL) is the number of nodes made, removed
+ * or rewritten. Fails with CFX_EINVAL for options that do not bind, a gm
+ * without a graph, or `reverse` of a pass that is not reversible; and as the
  * pass does.
  */
 CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
@@ -107,36 +107,36 @@ CFX_API cfx_status cfx_pass_run(const cfx_pass *pass, cfx_module *gm,
                                 cfx_error *err);
 
 /*
- * The same from text: "name", "name()" or "name(option=value, ...)". Values are
- * Python literals; strings need no quotes where they are words. Fails also with
- * CFX_ENAME for a pass that is unknown, CFX_EPARSE.
+ * Like cfx_pass_run, from text: "name", "name()" or "name(option=value, ...)".
+ * Values are Python literals; strings that are words need no quotes. Fails also
+ * with CFX_ENAME for an unknown pass, CFX_EPARSE.
  */
 CFX_API cfx_status cfx_pass_apply(cfx_module *gm, const char *text,
                                   bool reverse, size_t *changed,
                                   cfx_error *err);
 
 /*
- * Take apart a text of several, "a, b(x=[1, 2]), c": the length of the first,
- * without blanks around it, whose start *text is moved to; *rest (which may be
- * NULL) is where the next begins, or NULL after the last. Gives 0 where a name
- * is missing. Never fails.
+ * Split a list of passes, "a, b(x=[1, 2]), c": returns the length of the first
+ * one, without surrounding blanks, and moves *text to its start; *rest (which
+ * may be NULL) is the start of the next one, or NULL after the last. Returns 0
+ * if a name is missing. Never fails.
  */
 CFX_API size_t cfx_pass_split(const char **text, const char **rest);
 
 /* ---- For passes ---- */
 
 /*
- * The numbers of a parameter or buffer, by its path from p->gm; borrowed. Fails
- * with CFX_EWEIGHT, "missing weight: PATH", where it was not loaded, CFX_EATTR
- * where there is none of that path, CFX_ENAME where it is no tensor.
+ * Return a loaded parameter or buffer by its path from p->gm; borrowed. Fails
+ * with CFX_EWEIGHT, "missing weight: PATH", if it was not loaded, CFX_EATTR if
+ * the path does not exist, CFX_ENAME if it is not a tensor.
  */
 CFX_API cfx_status cfx_pass_weight(cfx_pass_call *p, const char *path,
                                    cfx_tensor **out);
 
 /*
- * Give p->gm a buffer under the first name of PREFIX0, PREFIX1, ... that is
- * free, and make a get_attr node of it at the insert point of the graph. The
- * tensor is shared. NULL on failure, which p->err tells.
+ * Add a buffer to p->gm under the first free name of PREFIX0, PREFIX1, ..., and
+ * make its get_attr node at the insert point of the graph. The tensor is
+ * shared. Returns NULL on failure, with p->err set.
  */
 CFX_API cfx_node *cfx_pass_add_tensor(cfx_pass_call *p, const char *prefix,
                                       cfx_tensor *t);

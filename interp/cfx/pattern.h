@@ -1,8 +1,8 @@
 /*
  * cfx/pattern.h -- patterns and their replacements, written as functions.
  *
- * A pattern function is traced like any other; in it, these stand for more
- * than one value or node (see cfx/matcher.h):
+ * A pattern function is traced like any other. The functions below make special
+ * nodes, which match more than one value or node (see cfx/matcher.h):
  *
  *     static cfx_value pattern(cfx_scope *s, const cfx_value *in, void *user)
  *     {
@@ -14,9 +14,9 @@
  *                          &(cfx_rewrite_options){.match.by_operator = true},
  *                          NULL, &err);
  *
- * Operators are recorded as their "torch." function (cfx/tracer.h), so that
- * `by_operator` is what one mostly wants: methods and operator.* match too. In
- * scopes that compute, all of these fail.
+ * Operators are recorded as their "torch." function (cfx/tracer.h), so
+ * `by_operator` is mostly needed: methods and operator.* then match too. In
+ * scopes that compute, these functions fail.
  */
 #ifndef CFX_PATTERN_H
 #define CFX_PATTERN_H
@@ -26,18 +26,18 @@
 
 CFX_BEGIN_DECLS
 
-/* Any value, node or literal. */
+/* Match any value, node or literal. */
 CFX_API cfx_value cfx_pattern_any(cfx_scope *s);
-/* The first of n values that matches. In C, cfx_pattern_one_of(s, a, ...). */
+/* Match the first fitting value of n. In C, cfx_pattern_one_of(s, a, ...). */
 CFX_API cfx_value cfx_pattern_one_of_n(cfx_scope *s, size_t n,
                                        const cfx_value *v);
-/* v, or where that is missing `without`; absent: the first argument of v. */
+/* Match v, or `without` if v is missing; absent: the first argument of v. */
 CFX_API cfx_value cfx_pattern_optional(cfx_scope *s, cfx_value v,
                                        cfx_value without);
-/* v, if the predicate of that name in cfx_match_options holds. */
+/* Match v if the predicate of that name in cfx_match_options holds. */
 CFX_API cfx_value cfx_pattern_where(cfx_scope *s, cfx_value v,
                                     const char *predicate);
-/* The call of a module of a type, whatever its path. */
+/* Match the call of a module of a type, whatever its path. */
 CFX_API cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
                                      const cfx_value *args, size_t nargs);
 
@@ -48,9 +48,9 @@ CFX_API cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
 #endif
 
 /*
- * cfx_replace_pattern of functions of the same parameters (as
- * cfx_trace_function takes them), both of which get `user`. `replacement` may
- * be NULL where the options have a callback. Fails as these two do.
+ * Call cfx_replace_pattern with two traced functions of the same parameters (as
+ * cfx_trace_function takes them), which both get `user`. `replacement` may be
+ * NULL if the options have a callback. Fails as these two do.
  */
 CFX_API cfx_status cfx_replace_function(cfx_module *gm, cfx_trace_fn *pattern,
                                         cfx_trace_fn *replacement, void *user,

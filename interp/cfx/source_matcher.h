@@ -1,9 +1,8 @@
 /*
- * cfx/source_matcher.h -- group nodes by the module or function that they were
- * traced from.
+ * cfx/source_matcher.h -- group nodes by their module or function of origin.
  *
- * A graph of operators has lost where a Linear began and ended; its nodes'
- * meta has not. A partition is all nodes that come from one use of a source:
+ * A graph of operators does not show which nodes were one Linear, but their
+ * meta does. A partition is the set of all nodes from one use of a source:
  *
  *     const char *wanted[] = {"Linear", "torch.nn.functional.relu"};
  *     cfx_source_partitions found;
@@ -12,14 +11,13 @@
  *         printf("%s %s\n", found.item[i].source, found.item[i].name);
  *     cfx_source_partitions_release(&found);
  *
- * Read, as torch.fx does, are meta `source_fn_stack` (a list of (name,
+ * As in torch.fx, the source is meta `source_fn_stack` (a list of (name,
  * source), the innermost last), else `torch_fn` ((name, "kind.function")),
- * else, of functions and methods, `nn_module_stack` (a dict of path to (path,
- * class)). Sources are texts: of a class, that is a name with a capital, what
- * stands before the last dot does not count ("torch.nn.Linear" is "Linear").
+ * else, for functions and methods, `nn_module_stack` (a dict of path to (path,
+ * class)). Sources are texts; the class "torch.nn.Linear" is "Linear".
  *
- * Unlike torch.fx's, partitions come in the order of their first nodes, and
- * their inputs in that of their use, also those from keywords and lists.
+ * Unlike in torch.fx, partitions are in the order of their first nodes, and
+ * inputs, including those in keywords and lists, in the order of their uses.
  */
 #ifndef CFX_SOURCE_MATCHER_H
 #define CFX_SOURCE_MATCHER_H
@@ -27,12 +25,12 @@
 #include <cfx/graph.h>
 
 typedef struct cfx_source_partition {
-    const char *source;      /* as it was asked for */
-    const char *name;        /* of this use: "fc1", "relu_1" */
-    cfx_node **nodes;        /* in the order of the graph */
-    cfx_node **inputs;       /* from outside, but for get_attr nodes */
-    cfx_node **outputs;      /* of the nodes, those used outside */
-    cfx_node **params;       /* get_attr nodes in it, or used by it */
+    const char *source;      /* as passed in `wanted` */
+    const char *name;        /* name of this use: "fc1", "relu_1" */
+    cfx_node **nodes;        /* in graph order */
+    cfx_node **inputs;       /* from outside, without get_attr nodes */
+    cfx_node **outputs;      /* nodes with users outside */
+    cfx_node **params;       /* get_attr nodes in it or used by it */
     size_t nnodes, ninputs, noutputs, nparams;
 } cfx_source_partition;
 
@@ -48,19 +46,19 @@ typedef struct cfx_source_partitions {
 CFX_BEGIN_DECLS
 
 /*
- * Find the partitions of the sources wanted; partitions with a node for which
- * `keep` is false are left out (NULL: none). `wanted` and the graph must
- * outlive the result, which is overwritten: release it, also on failure.
- * Fails with CFX_ENOMEM.
+ * Find the partitions of the wanted sources; those with a node for which `keep`
+ * returns false are left out (NULL: none). `wanted` and the graph must outlive
+ * the result, which is overwritten: release it, also on failure. Fails with
+ * CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_get_source_partitions(
     cfx_source_partitions *out, const cfx_graph *g, const char *const *wanted,
     size_t nwanted, bool (*keep)(void *user, const cfx_node *n), void *user,
     cfx_error *err);
-/* A zeroed one is allowed. */
+/* Release them; a zeroed struct is allowed. */
 CFX_API void cfx_source_partitions_release(cfx_source_partitions *found);
 
-/* Does a node of b use one of a? */
+/* True if a node of b uses a node of a. */
 CFX_API bool cfx_source_partitions_connected(const cfx_source_partition *a,
                                              const cfx_source_partition *b);
 

@@ -1,6 +1,6 @@
 /*
- * cfx/trace.h -- an interpreter that prints each node as it runs: its name,
- * what came out, and how long it took.
+ * cfx/trace.h -- an interpreter that prints each node as it runs: its name, its
+ * result and its time.
  */
 #ifndef CFX_TRACE_H
 #define CFX_TRACE_H

@@ -1,7 +1,7 @@
 /*
- * cfx/tracer.h -- tracing: what code over values does, written down in a graph.
+ * cfx/tracer.h -- tracing: record what code over values does in a graph.
  *
- * A cfx_tracer is a scope. In it values are proxies, that is nodes of a graph
+ * A cfx_tracer is a scope. Its values are proxies, that is nodes of a graph
  * (kind CFX_NODE), and a call makes a node:
  *
  *     static cfx_value f(cfx_scope *s, const cfx_value *in, void *user)
@@ -19,53 +19,52 @@
  *         %mul : [num_users=1] = call_function[target=torch.mul](...)
  *         return mul
  *
- * A module is traced through its forward, so that what runs eagerly and
- * propagates shapes is what is traced.
+ * A module is traced through its forward, the same code that runs eagerly and
+ * propagates shapes.
  *
  * What is recorded
  *
- * - cfx_relu(s, x) and all functions of cfx/ops.h: as cfx_op_spelling says
+ * - cfx_relu(s, x) and all functions of cfx/ops.h: as cfx_op_spelling describes
  *   (cfx/scope.h): call_function of the operator's first "torch." alias, or
  *   call_method where it is only a method; in place the method "relu_" where
  *   there is one, else the function that writes. Required arguments are
  *   positional, others that are given are keywords in the schema's order,
  *   absent ones do not appear: cfx_clamp(s, x, .max = cfx_num(1)) is
  *   torch.clamp(x, max = 1.0).
- * - cfx_call_function and cfx_call_method: with the very name and arguments.
+ * - cfx_call_function and cfx_call_method: with the given name and arguments.
  * - cfx_nth: operator.getitem. cfx_size: the method `size`. cfx_int_add, mul,
  *   floordiv: operator.add, mul, floordiv. cfx_unpack: one getitem each.
- * - cfx_param_of: get_attr, one node a path. Parameters that are None give
+ * - cfx_param_of: get_attr, one node per path. Parameters that are None give
  *   None.
- * - cfx_call_module: call_module for a leaf, with the arguments as written;
- *   else what its forward records. Leaves are the library's own module types
- *   but Sequential; modules of a type that a program registered, containers
- *   with a graph (whose nodes are copied) and Sequential are not.
+ * - cfx_call_module: call_module for a leaf, with the given arguments; else
+ *   what its forward records. Leaves are the library's own module types but
+ *   Sequential; modules of a type that a program registered, containers with a
+ *   graph (whose nodes are copied) and Sequential are not.
  *   cfx_trace_options.is_leaf decides otherwise.
- * - A tensor among arguments: get_attr of the parameter or buffer of the root
- *   that it is, else of an attribute _tensor_constant0, 1, ... of the new
- *   module, the same one for the same tensor. A node for each use, as in
- *   torch.fx.
+ * - A tensor among arguments: get_attr of the root's parameter or buffer, else
+ *   of an attribute _tensor_constant0, 1, ... of the new module, one per
+ *   tensor. Each use makes a node, as in torch.fx.
  * - A call without any proxy among its arguments is computed at once, as in
  *   torch.fx; its result is a constant if it is used. Operators that draw
- *   random numbers or have effects are recorded nevertheless: torch.fx would
- *   bake one draw in, silently.
+ *   random numbers or have effects are recorded nevertheless; torch.fx would
+ *   make one draw a constant.
  *
  * Names are made from the target by the graph's rules. Each node has meta:
  * nn_module_stack (a dict of path to (path, class name), outermost first; the
- * second call of a module has the key "path@1"), and stack_trace
- * ("File: model.c:12 in forward"), where in the program the call stands; of
- * calls made by the library's own modules, the call of the module. Nodes made
- * for a node of another graph that is being run inherit its provenance.
+ * second call of a module has the key "path@1"), and stack_trace ("File:
+ * model.c:12 in forward"), the source location of the call; for calls made by
+ * the library's own modules, that of the module's call. Nodes made for a node
+ * of another graph that is being run inherit its provenance.
  *
- * What cannot be traced fails the scope with torch.fx's sentences: a question
- * about a proxy's value (cfx_truth, cfx_len, cfx_items, cfx_rank of one without
- * a meta), a node of another graph among the arguments.
+ * Code that cannot be traced fails the scope with torch.fx's messages: a
+ * question about a proxy's value (cfx_truth, cfx_len, cfx_items, cfx_rank of
+ * one without a meta), or a node of another graph among the arguments.
  *
- * Proxies with metas. Inputs for which metas are given (torch.fx's MetaTracer)
- * make their dtype, rank and extents known, and those of everything computed
- * from them: each node gets meta `tensor_meta`, code may go by cfx_rank and
- * cfx_meta_of, and a shape error is found while tracing. Such a graph is
- * specialised as far as the code asked. Parameters are always known.
+ * Proxies with metas: if inputs have metas (torch.fx's MetaTracer), dtype, rank
+ * and extents of all values computed from them are known. Each node gets meta
+ * `tensor_meta`, code may use cfx_rank and cfx_meta_of, and a shape mismatch
+ * fails while tracing. The graph is then specialized to the answers that the
+ * code used. Parameters are always known.
  */
 #ifndef CFX_TRACER_H
 #define CFX_TRACER_H
@@ -73,40 +72,40 @@
 #include <cfx/graph_module.h>
 #include <cfx/scope.h>
 
-/* Code over values: `in` has one for each parameter. */
+/* Code over values: `in` has one value per parameter. */
 typedef cfx_value cfx_trace_fn(cfx_scope *s, const cfx_value *in, void *user);
 
 /*
- * An argument that is known while tracing. A number, bool or str: the
+ * An argument that is known while tracing. For a number, bool or str the
  * parameter stays, but the code sees the value, and the graph checks it
- * (operator.eq and torch._assert, "flag has been specialized to have value
- * True but got another value"); None is checked by
- * torch.fx._symbolic_trace._assert_is_none. Tuples, lists and dicts: each leaf
- * so; a leaf cfx_ph() is a parameter of its own. Leaves are named x_1, x_2,
- * ..., and the traced graph takes them one by one. A star parameter `*args` is
- * called "args" here: a tuple of cfx_ph() says how many there are.
+ * (operator.eq and torch._assert, "flag has been specialized to have value True
+ * but got another value"); None is checked by
+ * torch.fx._symbolic_trace._assert_is_none. The same holds for leaves of
+ * tuples, lists and dicts; a leaf cfx_ph() is a parameter of its own. Leaves
+ * are named x_1, x_2, ..., and the traced graph takes them one by one. A star
+ * parameter `*args` is called "args" here; a tuple of cfx_ph() sets its length.
  */
 typedef struct cfx_concrete_arg {
     const char *name;
     cfx_value value;
 } cfx_concrete_arg;
 
-/* Choices, zeroed for the defaults. */
+/* Options; zeroed members take the defaults. */
 typedef struct cfx_trace_options {
     size_t size;             /* sizeof(cfx_trace_options) */
-    /* A class of one's own, whose hooks go on to cfx_tracer_class's. */
+    /* A subclass of cfx_tracer_class, whose hooks chain up. */
     const cfx_scope_class *cls;
     const char *class_name;  /* of the GraphModule; NULL: the root's, or
                                 "GraphModule" */
-    /* Of functions: the module whose paths and state are named; may be NULL.
-     * The result copies from it what the graph names. */
+    /* For functions: the module whose paths and state are used; may be NULL.
+     * The attributes that the graph names are copied from it. */
     cfx_module *root;
-    /* One for each parameter: a meta or tensor, whose numbers are not looked
-     * at; absent: a bare proxy. */
+    /* One per parameter: a meta, or a tensor whose data is ignored; absent: a
+     * bare proxy. */
     const cfx_value *metas;
     size_t nmetas;
     cfx_shape_env *env;      /* where metas have symbols */
-    /* cfx_size of a known extent gives it instead of a node. */
+    /* cfx_size returns a known extent instead of making a node. */
     bool known_sizes;
     const cfx_concrete_arg *concrete;
     size_t nconcrete;
@@ -115,7 +114,7 @@ typedef struct cfx_trace_options {
     void *user;
     /* Refuse calls that write to an argument (check_mutable_operations). */
     bool check_mutable;
-    bool no_places;          /* no meta stack_trace */
+    bool no_places;          /* do not set meta stack_trace */
 } cfx_trace_options;
 
 /* The scope. Read it freely. */
@@ -131,11 +130,11 @@ CFX_BEGIN_DECLS
 CFX_API extern const cfx_scope_class cfx_tracer_class;
 
 /*
- * Trace a function of the parameters `params`: names separated by spaces, as
- * "x y=None *args **kw": with a default in Python's notation (without
- * spaces), or a star. *gm is a new reference. Fails with what the code fails
- * with, CFX_EINVAL (parameters that do not read), CFX_EUNSUPPORTED (what
- * cannot be traced), CFX_EGRAPH (proxies of two tracers), CFX_ENOMEM.
+ * Trace a function of the parameters `params`: names separated by spaces, as "x
+ * y=None *args **kw", with defaults in Python's notation (without spaces), or a
+ * star. *gm is a new reference. Fails with the code's errors, CFX_EINVAL
+ * (malformed parameters), CFX_EUNSUPPORTED (code that cannot be traced),
+ * CFX_EGRAPH (proxies of two tracers), CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_trace_function(cfx_module **gm, cfx_context *ctx,
                                       cfx_trace_fn *fn, void *user,
@@ -148,20 +147,20 @@ CFX_API cfx_status cfx_trace_function_with(cfx_module **gm, cfx_context *ctx,
 
 /*
  * Trace a module: its forward's parameters become placeholders, with their
- * defaults. A parameter that has one is a proxy too, as in torch.fx, and not
- * None to the code that looks: give it as concrete to trace without it. Of a
- * GraphModule the graph is traced anew. `options` may be NULL. *gm has the
- * root's class name and training flag, and copies of the children and state
- * that the graph names, in containers that print as `Module` where they were
- * not called themselves; tensors are shared.
+ * defaults. Such a parameter is also a proxy, as in torch.fx, and not None:
+ * pass a concrete None to trace without it. For a GraphModule the graph is
+ * traced again. `options` may be NULL. *gm has the root's class name and
+ * training flag, and copies of the children and state that the graph names, in
+ * containers that print as `Module` where they were not called themselves;
+ * tensors are shared.
  */
 CFX_API cfx_status cfx_symbolic_trace(cfx_module **gm, cfx_module *root,
                                       const cfx_trace_options *options,
                                       cfx_error *err);
 
 /*
- * A tracer over a graph that is there, at its insert point (torch.fx's
- * GraphAppendingTracer): passes write new nodes as calls.
+ * Create a tracer that inserts into an existing graph, at its insert point
+ * (torch.fx's GraphAppendingTracer). Passes use it to write new nodes as calls.
  *
  *     cfx_tracer t = {0};
  *     cfx_graph_inserting_before(g, n);
@@ -179,28 +178,27 @@ CFX_API cfx_status cfx_tracer_init(cfx_tracer *t, cfx_graph *graph,
                                    cfx_error *err);
 CFX_API void cfx_tracer_release(cfx_tracer *t);
 
-/* Make a node of any opcode with such arguments as calls take: tensors become
- * get_attr nodes. What the tracer's hooks end in. The node's value; None after
- * a failure. */
+/* Make a node of any opcode from arguments that may contain tensors, which
+ * become get_attr nodes. All of the tracer's hooks end here. Returns the node's
+ * value, or None on failure. */
 CFX_API cfx_value cfx_tracer_create(cfx_tracer *t, cfx_opcode op,
                                     const char *target, cfx_args args);
 
-/* Give a proxy's node that name, made unique; does nothing to other values,
- * so that code may name what it computes in every scope. A node that was made
- * last is named as if it had been made so: the name it had is free. Gives
- * v. */
+/* Give a proxy's node that name, made unique; does nothing to other values, so
+ * that code may name values in every scope. The last node's previous name
+ * becomes free again. Returns v. */
 CFX_API cfx_value cfx_named(cfx_scope *s, const char *name, cfx_value v);
 
 /* Set the type expression of a proxy's node (torch.fx's annotate). Fails the
- * scope if it has one. Gives v. */
+ * scope if it has one already. Returns v. */
 CFX_API cfx_value cfx_annotate(cfx_scope *s, cfx_value v, const char *type);
 
-/* A parameter within a concrete aggregate. */
+/* Make a parameter within a concrete aggregate. */
 CFX_API cfx_value cfx_ph(void);
 
 /*
- * A function of one's own that is recorded as one call (torch.fx.wrap), and is
- * found by the name when a graph runs. In eager and meta scopes fn runs.
+ * A function that is recorded as one call (torch.fx.wrap) and found by name
+ * when a graph runs. In eager and meta scopes fn runs.
  *
  *     static cfx_wrapped gelu2 = {
  *         .op = {.schema = "gelu2(Tensor x) -> Tensor",
@@ -210,10 +208,10 @@ CFX_API cfx_value cfx_ph(void);
  *     cfx_wrap(ctx, &gelu2, &err);
  *     y = cfx_wrapped_call(s, &gelu2, &x, 1);
  *
- * The struct must outlive the context, and belongs to it alone if `user` does.
+ * The struct must outlive the context; contexts that share it share `user`.
  */
 typedef struct cfx_wrapped {
-    cfx_op op;               /* its schema, aliases and doc are yours */
+    cfx_op op;               /* you set its schema, aliases and doc */
     cfx_trace_fn *fn;
     void *user;
 } cfx_wrapped;

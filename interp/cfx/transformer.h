@@ -1,9 +1,9 @@
 /*
  * cfx/transformer.h -- an interpreter whose values are nodes of a new graph.
  *
- * It walks a graph and writes each node down again; a subclass overrides the
- * hooks of an interpreter and so changes what is written. cfx_transform gives
- * a GraphModule with the new graph.
+ * It walks a graph and records each node in a new graph; a subclass overrides
+ * hooks to record something else. cfx_transform returns a GraphModule with the
+ * new graph.
  *
  *     static cfx_status swap_function(cfx_interp *it, const cfx_call *call,
  *                                     cfx_value *out)
@@ -27,12 +27,11 @@
  *
  * A hook may also compute with proxies, in the scope `it->scope`, which is a
  * tracer: `*out = cfx_mul(it->scope, cfx_gt(it->scope, x, zero), x)` decomposes
- * relu; or give back one of its arguments, which removes the node (dropout).
+ * relu. Returning an argument removes the node (dropout).
  *
- * New nodes keep the name where it is free, the type and the meta of the node
- * they stand for: what is written for one node under the same target is that
- * node, anything else inherits its provenance (cfx_node_inherit). Placeholders
- * keep their defaults, types and meta; torch.fx loses the last two.
+ * A new node with the target of the original one keeps its name (if free), type
+ * and meta; other new nodes inherit its provenance (cfx_node_inherit).
+ * Placeholders keep defaults, types and meta; torch.fx loses the last two.
  */
 #ifndef CFX_TRANSFORMER_H
 #define CFX_TRANSFORMER_H
@@ -43,7 +42,7 @@
 typedef struct cfx_transformer {
     cfx_interp base;
     cfx_tracer tracer;       /* base.scope */
-    cfx_graph *graph;        /* the new one, until it is given away */
+    cfx_graph *graph;        /* the new graph, until cfx_transform */
 } cfx_transformer;
 
 CFX_BEGIN_DECLS
@@ -51,8 +50,8 @@ CFX_BEGIN_DECLS
 CFX_API extern const cfx_interp_class cfx_transformer_class;
 
 /* Prepare a zeroed struct. All modules are leaves unless options->is_leaf says
- * otherwise: those that are not are inlined, down to operators. It borrows the
- * module, which keeps its graph. Fails as cfx_interp_init does. */
+ * otherwise; others are inlined, down to operators. The module and its graph
+ * are borrowed. Fails as cfx_interp_init does. */
 CFX_API cfx_status cfx_transformer_init(cfx_transformer *t,
                                         const cfx_interp_class *cls,
                                         cfx_module *gm,
@@ -60,9 +59,9 @@ CFX_API cfx_status cfx_transformer_init(cfx_transformer *t,
                                         cfx_error *err);
 CFX_API void cfx_transformer_release(cfx_transformer *t);
 
-/* Walk the graph; *out is a new GraphModule with copies of what the new graph
- * names; tensors are shared. May be called once. Errors of a node end in
- * "While executing %node : ...". */
+/* Walk the graph; *out is a new GraphModule with copies of the attributes that
+ * the new graph names; tensors are shared. May be called once. Errors of a node
+ * end in "While executing %node : ...". */
 CFX_API cfx_status cfx_transform(cfx_transformer *t, cfx_module **out,
                                  cfx_error *err);
 

@@ -1,9 +1,9 @@
 /*
- * codegen -- a GraphModule as a C file.
+ * codegen -- print a GraphModule as a C file.
  *
- * Values are named as the nodes are. A name that C or its headers give a
- * meaning gets an underscore; what a tracer would call a node is worked out
- * beside it, and where that is not the node's name, the text says it.
+ * Variables have the names of the nodes. Names with a meaning in C or in its
+ * headers get an underscore. Where a tracer would name a node differently, the
+ * generated code sets the name (cfx_named).
  */
 #define CFX_NO_PLACES
 #include "interp/codegen/codegen.h"
@@ -32,7 +32,7 @@ void cgen_refuse(cgen *c, const char *fmt, ...)
 /* ---- Names ---- */
 
 /* Keywords of C11 and C23, macros of the headers that generated files include
- * and of compilers, and what a function of such a file uses itself. */
+ * and of compilers, and names that the generated functions use themselves. */
 static const char *const taken[] = {
     "alignas", "alignof", "asm", "assert", "auto", "bool", "break", "case",
     "char", "complex", "const", "constexpr", "continue", "default", "do",
@@ -51,8 +51,8 @@ static int compare(const void *a, const void *b)
     return strcmp(a, *(const char *const *)b);
 }
 
-/* Names without small letters may be macros (I, NAN, EOF); those that begin
- * with two underscores, or one and a capital, are not a program's. */
+/* Names without lower-case letters may be macros (I, NAN, EOF). Names that
+ * begin with two underscores, or with one and a capital, are reserved. */
 static bool is_taken(const char *name)
 {
     bool small = false;
@@ -65,7 +65,7 @@ static bool is_taken(const char *name)
                    compare);
 }
 
-/* Give a node a C name; false where that is in use already. */
+/* Give a node a C name; false if the name is already in use. */
 static bool claim(cgen *c, const cfx_node *n, const char *name)
 {
     bool added = false;
@@ -93,7 +93,7 @@ static void change_name(cgen *c, const cfx_node *n)
     } while (!c->out->status);
 }
 
-/* Most nodes keep their names, so these come first. */
+/* Most nodes keep their names, so these are claimed first. */
 static void choose_names(cgen *c)
 {
     for (const cfx_node *n = cfx_graph_first(c->graph); n;
@@ -106,8 +106,8 @@ static void choose_names(cgen *c)
             change_name(c, n);
 }
 
-/* Will a tracer call the node otherwise? */
-static bool must_say_name(cgen *c, const cfx_node *n)
+/* True if a tracer would give the node another name. */
+static bool needs_name(cgen *c, const cfx_node *n)
 {
     cfx_names_candidate(&c->buf, (cfx_opcode)n->op,
                         cfx_print__target(n));
@@ -126,7 +126,7 @@ static bool must_say_name(cgen *c, const cfx_node *n)
 
 /* ---- Text ---- */
 
-/* In a comment. */
+/* Print the shape of a node's value as a comment. */
 static void put_shape(cgen *c, const cfx_node *n)
 {
     cfx_value v = cfx_print__meta_value(n);
@@ -168,7 +168,7 @@ static size_t count_params(const cfx_graph *g)
     return count;
 }
 
-/* Python's notation without blanks: in strings they become escapes. */
+/* Copy Python's notation without blanks; those in strings become escapes. */
 static void squeeze(cfx_buf *to, const char *s)
 {
     char quote = 0;
@@ -186,7 +186,7 @@ static void squeeze(cfx_buf *to, const char *s)
     }
 }
 
-/* "x flag=3 *args": what cfx_trace_function takes. */
+/* Print the parameters as cfx_trace_function takes them: "x flag=3 *args". */
 static void put_params(cgen *c)
 {
     cfx_buf all;
@@ -218,7 +218,7 @@ static bool is_last(const cgen *c, const cgen_unit *u)
     return u == c->unit + c->nunits - 1;
 }
 
-/* What other files may call has a prototype; the rest is static. */
+/* Functions for other files have a prototype; all others are static. */
 static void put_prototypes(cgen *c, const cgen_unit *u)
 {
     cfx_out_puts(c->out, "cfx_value ");
@@ -276,7 +276,7 @@ static void end_statement(cgen *c, const cfx_node *n, bool named)
     cfx_out_puts(c->out, ";\n");
 }
 
-/* Inputs that n is the last to use, and n itself where nobody uses it. */
+/* Drop the inputs whose last user is n, and n itself if it has no users. */
 static void put_drops(cgen *c, const cfx_node *n)
 {
     for (uint32_t i = 0; i <= n->ninputs; i++) {
@@ -291,7 +291,7 @@ static void put_drops(cgen *c, const cfx_node *n)
 
 static void put_param_statement(cgen *c, const cfx_node *n)
 {
-    bool named = must_say_name(c, n);
+    bool named = needs_name(c, n);
     if (named || n->type) {
         cfx_out_puts(c->out, "    ");
         cfx_out_puts(c->out, c->name[n->id]);
@@ -316,7 +316,7 @@ static void put_statement(cgen *c, const cfx_node *n)
         cfx_out_puts(c->out, ";\n");
         return;
     }
-    bool named = must_say_name(c, n);
+    bool named = needs_name(c, n);
     cfx_out_puts(c->out, "    cfx_value ");
     cfx_out_puts(c->out, c->name[n->id]);
     cfx_out_puts(c->out, " = ");
@@ -352,7 +352,7 @@ static void put_forward(cgen *c, const cgen_unit *u)
     cfx_out_puts(c->out, "}\n\n");
 }
 
-/* ---- The entry ---- */
+/* ---- The entry point ---- */
 
 static void put_default(cgen *c, const cfx_node *n)
 {
@@ -377,7 +377,7 @@ static void put_input(cgen *c, const cfx_node *n, size_t i)
     put_default(c, n);
 }
 
-/* An input that must be given, and is not: torch.fx's sentence. */
+/* Check that a required input was given; the message is torch.fx's. */
 static void put_check(cgen *c, const cfx_node *n, size_t i)
 {
     char text[64];
@@ -490,9 +490,9 @@ static void put_unit(cgen *c, const cgen_unit *u)
     release_unit(c);
 }
 
-/* ---- The whole ---- */
+/* ---- The file ---- */
 
-/* A prefix for functions that no other GraphModule has. */
+/* Make a prefix for functions that no other GraphModule has. */
 static const char *make_prefix(cgen *c, const char *name)
 {
     size_t len;
@@ -524,7 +524,7 @@ static const char *make_prefix(cgen *c, const char *name)
     return NULL;
 }
 
-/* All GraphModules below gm, children first. */
+/* Collect all GraphModules below gm, children first. */
 static bool find_units(cgen *c, const cfx_module *gm)
 {
     const cfx_module *m;

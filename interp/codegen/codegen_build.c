@@ -1,8 +1,8 @@
 /*
- * codegen_build -- the C text that makes the modules, and the program's main.
+ * codegen_build -- print the C code that builds the modules, and main.
  *
- * Only what its constructor does not make of itself is written: arguments that
- * are not the default, children and state that a module made anew lacks.
+ * Only the parts that a module's constructor does not create are written:
+ * arguments that differ from their defaults, and added children and state.
  */
 #define CFX_NO_PLACES
 #include "format/text/repr.h"
@@ -12,7 +12,7 @@
 
 /* ---- Paths ---- */
 
-/* The path of `name` in m below the root, into c->buf, as a literal. */
+/* Format the path of `name` in m from the root into c->buf, as a literal. */
 static void put_path(cgen *c, const cfx_module *root, const cfx_module *m,
                      const char *name)
 {
@@ -60,7 +60,7 @@ static bool same_arguments(const cfx_module *a, const cfx_module *b)
     return a->undecided == b->undecided;
 }
 
-/* Does the parent's constructor make it? */
+/* True if the constructor of m's parent creates m. */
 static bool comes_with_parent(cgen *c, const cfx_module *m)
 {
     const cfx_module *up = cfx_module_parent(m);
@@ -105,7 +105,7 @@ static void put_arguments(cgen *c, const cfx_module *m)
     cfx_out_puts(c->out, named ? ")});\n" : ");\n");
 }
 
-/* The program asks for them when it runs, as this one would. */
+/* Let the generated program refuse undecided arguments, as this one does. */
 static void put_undecided(cgen *c, const cfx_module *root, const cfx_module *m)
 {
     for (int k = 0; m->undecided >> k; k++) {
@@ -194,7 +194,7 @@ static void put_training(cgen *c, const cfx_module *root, const cfx_module *m)
     cfx_out_puts(c->out, above ? ", false);\n" : ", true);\n");
 }
 
-/* ---- The whole ---- */
+/* ---- The build function ---- */
 
 void cgen_build(cgen *c, const cgen_unit *u)
 {
@@ -223,7 +223,7 @@ void cgen_build(cgen *c, const cgen_unit *u)
     cfx_out_puts(c->out, "    return cfx_build_end(&b, out, err);\n}\n\n");
 }
 
-/* `@` stands for the prefix, `#` for the number of inputs, at least 1. */
+/* `@` stands for the prefix, `#` for the number of inputs (at least 1). */
 static const char program[] =
     "#ifndef CFX_NO_MAIN\n"
     "#include <stdio.h>\n"
@@ -296,7 +296,7 @@ static const char program[] =
 
 void cgen_main(cgen *c, const cgen_unit *u, size_t nparams)
 {
-    bool directive = true; /* at the start of a line `#` is itself */
+    bool directive = true; /* `#` at the start of a line is copied */
     for (const char *p = program; *p; p++) {
         if (*p == '@')
             cfx_out_puts(c->out, u->prefix);

@@ -1,11 +1,11 @@
 /*
- * codegen_call -- the call that a node stands for.
+ * codegen_call -- print the call of a node.
  *
- * Traced, the C text must give the node's own spelling. The function of
- * cfx/ops.h does where the tracer spells it so (cfx_op_spelling), required
- * arguments are positional and the others keywords in the schema's order, and
- * just one overload binds, which is also the one that the function chooses; all
- * other calls are made by name.
+ * Tracing the C code must give the node's own target and arguments. The
+ * function of cfx/ops.h does if the tracer records it under this target
+ * (cfx_op_spelling), required arguments are positional and the others keywords
+ * in the schema's order, and only one overload binds, the one that the function
+ * selects_overload. All other calls are made by name.
  */
 #define CFX_NO_PLACES
 #include "interp/codegen/codegen.h"
@@ -13,7 +13,7 @@
 #include "op/op_impl.h"
 #include "op/overload.h"
 
-/* ---- Which functions there are ---- */
+/* ---- Functions of cfx/ops.h ---- */
 
 #define OP(name) extern const cfx_op cfx_op__##name;
 #include "ops/ops.def"
@@ -43,14 +43,14 @@ bool cgen_find_functions(cgen *c)
     return true;
 }
 
-/* ---- Its arguments ---- */
+/* ---- Arguments ---- */
 
-/* A call by the function of an operator. */
+/* A call of an operator's function. */
 typedef struct function_call {
     const cfx_op *head;      /* its first overload */
     const cfx_param *param[CFX_MAX_UNION];
     int nparams;
-    uint8_t place[CFX_MAX_PARAMS]; /* of the overload that is meant */
+    uint8_t place[CFX_MAX_PARAMS]; /* by parameter of the chosen overload */
     cfx_value arg[CFX_MAX_UNION];
 } function_call;
 
@@ -69,7 +69,7 @@ static bool find_function(function_call *f, const cgen *c, const cfx_target *t)
     return true;
 }
 
-/* Give it the node's arguments, which stand as is_laid_out_so wants. */
+/* Take the node's arguments, in the order that is_in_schema_order requires. */
 static void take_arguments(function_call *f, const cfx_schema *s,
                            const cfx_node *n)
 {
@@ -82,8 +82,9 @@ static void take_arguments(function_call *f, const cfx_schema *s,
     }
 }
 
-/* Do the arguments choose this overload? */
-static bool chooses(const function_call *f, const cgen *c, const cfx_target *t)
+/* True if the arguments select this overload. */
+static bool selects_overload(const function_call *f, const cgen *c,
+                             const cfx_target *t)
 {
     uint8_t all[CFX_MAX_UNION * 8];
     cfx_value in[CFX_MAX_PARAMS];
@@ -100,7 +101,7 @@ static bool chooses(const function_call *f, const cgen *c, const cfx_target *t)
                             t->inplace, in, &nearest) == t->op;
 }
 
-/* ---- Does it record the same? ---- */
+/* ---- Does tracing record the same call? ---- */
 
 static bool binds(cgen *c, const cfx_target *t, const cfx_node *n)
 {
@@ -113,7 +114,7 @@ static bool binds(cgen *c, const cfx_target *t, const cfx_node *n)
     return !st;
 }
 
-/* The only overload that takes the node's arguments, or NULL. */
+/* Return the only overload that takes the node's arguments, or NULL. */
 static const cfx_target *sole_target(cgen *c, const cfx_node *n)
 {
     const char *name = n->target.u.str->text;
@@ -131,7 +132,7 @@ static const cfx_target *sole_target(cgen *c, const cfx_node *n)
     return found;
 }
 
-static bool is_spelled_so(const cfx_target *t, const cfx_node *n)
+static bool is_recorded_target(const cfx_target *t, const cfx_node *n)
 {
     char name[256];
     bool method = false;
@@ -141,8 +142,8 @@ static bool is_spelled_so(const cfx_target *t, const cfx_node *n)
            !strcmp(name, n->target.u.str->text);
 }
 
-/* Required arguments stand in order, others are keywords in order. */
-static bool is_laid_out_so(const cfx_schema *s, const cfx_node *n)
+/* True if required arguments are positional and the others ordered keywords. */
+static bool is_in_schema_order(const cfx_schema *s, const cfx_node *n)
 {
     int k = cfx_c_required(s);
     if (n->nargs != (uint32_t)k)
@@ -157,7 +158,7 @@ static bool is_laid_out_so(const cfx_schema *s, const cfx_node *n)
     return true;
 }
 
-/* Those in their places first, the others by name. */
+/* Print positional arguments first, then the others by name. */
 static void put_arguments(cgen *c, const function_call *f, const cfx_node *n)
 {
     uint32_t i = 0;
@@ -182,11 +183,11 @@ static bool put_function(cgen *c, const cfx_node *n)
     char name[128];
     function_call f;
     const cfx_target *t = n->nargs || n->nkwargs ? sole_target(c, n) : NULL;
-    if (!t || t->how || t->variant != t->schema || !is_spelled_so(t, n) ||
-        !is_laid_out_so(t->schema, n) || !find_function(&f, c, t))
+    if (!t || t->how || t->variant != t->schema || !is_recorded_target(t, n) ||
+        !is_in_schema_order(t->schema, n) || !find_function(&f, c, t))
         return false;
     take_arguments(&f, t->schema, n);
-    if (!chooses(&f, c, t))
+    if (!selects_overload(&f, c, t))
         return false;
     cfx_c_function_name(name, sizeof(name), t->schema, t->inplace);
     cfx_out_puts(c->out, name);

@@ -1,15 +1,15 @@
 /*
- * codegen_value -- values as C expressions.
+ * codegen_value -- print values as C expressions.
  *
- * Macros that count their arguments expand them twice, so they hold flat lists
- * only; an aggregate of aggregates says how many there are.
+ * Macros that count their arguments expand them twice, so they are only used
+ * for flat lists. Nested aggregates are written with an explicit count.
  */
 #define CFX_NO_PLACES
 #include <math.h>
 
 #include "interp/codegen/codegen.h"
 
-/* The longest string literal that every C11 compiler takes is 4095 bytes. */
+/* C11 compilers must accept string literals of up to 4095 bytes only. */
 enum { MAX_LITERAL = 4000 };
 
 static void value_at(cgen *c, cfx_value v, int depth);
@@ -186,7 +186,7 @@ static void put_parts(cgen *c, cfx_value v, int depth)
     cfx_out_putc(c->out, ')');
 }
 
-/* ---- All ---- */
+/* ---- Any value ---- */
 
 static void put_constant(cgen *c, cfx_value v)
 {

@@ -1,5 +1,5 @@
 /*
- * compiled -- what generated C calls: values, trees of modules, its entry.
+ * compiled -- functions for generated C: values, module trees, entry points.
  */
 #define CFX_NO_PLACES
 #include <cfx/codegen.h>
@@ -28,7 +28,7 @@ cfx_value cfx_str_of(cfx_scope *s, const char *text, size_t len)
     return cfx_scope_take(s, v);
 }
 
-/* A string of another kind. */
+/* Make a value of another kind that holds a string. */
 static cfx_value word(cfx_scope *s, const char *text, cfx_kind kind)
 {
     if (cfx_scope_failed(s))
@@ -76,7 +76,7 @@ cfx_value cfx_range_of(cfx_scope *s, int64_t start, int64_t stop, int64_t step)
     return cfx_list_of(s, CFX_RANGE, 3, part);
 }
 
-/* cfx_module__owner, which fails the scope. */
+/* Call cfx_module__owner; an error fails the scope. */
 static cfx_module *owner_of(cfx_scope *s, const cfx_module *m,
                             const char *path, const char **last)
 {
@@ -236,7 +236,7 @@ cfx_status cfx_build_end(cfx_builder *b, cfx_module **out, cfx_error *err)
     return st;
 }
 
-/* ---- Entries ---- */
+/* ---- Entry points ---- */
 
 static cfx_status missing(const cfx_compiled *c, size_t nin, cfx_error *err)
 {
@@ -279,7 +279,7 @@ cfx_status cfx_compiled_trace(cfx_module **gm, const cfx_compiled *c,
                                    c->params, &how, err);
 }
 
-/* The name of parameter i: words, of which each may have a default. */
+/* Find the name of parameter i in a list of words with optional defaults. */
 static size_t param_name(const cfx_compiled *c, size_t i, const char **name)
 {
     const char *p = c->params;
@@ -303,8 +303,8 @@ static cfx_status fill(cfx_value *out, cfx_context *ctx, const char *text,
     const char *p = strchr(text, '[');
     size_t n = p ? (size_t)(p - text) : 0;
     if (!n || n >= sizeof(word))
-        return cfx_fail(err, CFX_EPARSE, "'%s' is no file and no type with a "
-                        "shape", text);
+        return cfx_fail(err, CFX_EPARSE, "'%s' is neither a file nor a type with "
+                        "a shape", text);
     memcpy(word, text, n);
     word[n] = '\0';
     if (!cfx_dtype_parse(&dtype, word))
@@ -318,7 +318,7 @@ static cfx_status fill(cfx_value *out, cfx_context *ctx, const char *text,
         p += strspn(p, " ");
     }
     if (*p != ']' || p[1])
-        return cfx_fail(err, CFX_EPARSE, "'%s' is no shape", text);
+        return cfx_fail(err, CFX_EPARSE, "'%s' is not a shape", text);
     cfx_status st = cfx_tensor_new(&t, ctx, dtype, rank, shape, err);
     if (st)
         return st;

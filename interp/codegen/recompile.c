@@ -1,9 +1,9 @@
 /*
- * recompile -- a GraphModule's C text, compiled and loaded.
+ * recompile -- compile a GraphModule's C code and load it.
  *
- * The compiler is run without a shell. Source, object and what the compiler
- * said stand in a directory of their own, which is gone when the object is
- * loaded: the system keeps the object while it is in use.
+ * The compiler is run without a shell. Source, object and compiler output are
+ * in a temporary directory, which is removed once the object is loaded; the
+ * system keeps a loaded object.
  */
 #define _POSIX_C_SOURCE 200809L
 #define CFX_NO_PLACES
@@ -24,8 +24,8 @@ extern char **environ;
 
 enum { MAX_WORDS = 64 };
 
-/* What compiled graphs call, and this library may not: a program that holds
- * the static library has it by this, too. */
+/* Functions that compiled graphs call but this library does not. The references
+ * keep them in programs that link the static library. */
 extern const struct needed {
     cfx_value (*get_attr)(cfx_scope *, cfx_module *, const char *);
     cfx_value (*op)(cfx_scope *, cfx_value);
@@ -36,7 +36,7 @@ extern const struct needed {
 const struct needed cfx_recompile__needed = {
     cfx_call_get_attr, cfx_relu, cfx_named, cfx_call_module};
 
-/* What a module holds of the object that it was compiled to. */
+/* The shared object that a module was compiled to. */
 typedef struct loaded {
     cfx_context *ctx;
     void *handle;
@@ -49,7 +49,7 @@ typedef struct job {
     cfx_compile_options how;
     char dir[256];
     char source[280], object[280], said[280];
-    cfx_buf words;          /* of the command line; each ends in NUL */
+    cfx_buf words;          /* the command line's words, each ends in NUL */
     char *argv[MAX_WORDS + 1];
     cfx_error *err;
 } job;
@@ -144,7 +144,7 @@ static cfx_status make_command(job *j)
     return CFX_OK;
 }
 
-/* The first line that the compiler wrote, preferably one with an error. */
+/* Report the first line of compiler output, preferably one with "error". */
 static cfx_status tell_failure(job *j, int status)
 {
     char line[300], first[300] = "";
@@ -163,7 +163,7 @@ static cfx_status tell_failure(job *j, int status)
         return cfx_fail(j->err, CFX_EIO, "there is no compiler '%s'",
                         j->argv[0]);
     return cfx_fail(j->err, CFX_EIO, "%s failed: %s", j->argv[0],
-                    first[0] ? first : "it says nothing");
+                    first[0] ? first : "it printed nothing");
 }
 
 static cfx_status spawn(job *j, pid_t *pid)
@@ -237,7 +237,7 @@ static cfx_status load(job *j, loaded **out)
     return CFX_EIO;
 }
 
-/* ---- The whole ---- */
+/* ---- Public functions ---- */
 
 static void read_options(cfx_compile_options *to,
                          const cfx_compile_options *from)

@@ -1,9 +1,9 @@
 /*
  * compare -- two runs side by side.
  *
- * The first run sets the pace: after each of its nodes the second one goes on
- * to the node of that name. What it comes by on the way is kept, as a copy, if
- * the first one is still to come there.
+ * After each node of the first run, the second run advances to the node of the
+ * same name. Values that it computes on the way are copied and kept if the
+ * first run will reach nodes of their names later.
  */
 #include <cfx/compare.h>
 
@@ -11,9 +11,9 @@
 
 typedef struct pair {
     cfx_interp *a, *b;
-    const cfx_node *at_a;        /* where the first run is */
+    const cfx_node *at_a;        /* the current node of the first run */
     cfx_node_map kept;           /* of nodes of b */
-    cfx_node_map done;           /* nodes of b that have run */
+    cfx_node_map done;           /* nodes of b that have been run */
     bool b_ended;
     cfx_comparison *c;
     cfx_error *err;
@@ -47,9 +47,9 @@ static cfx_status tell_unmatched(pair *p, const cfx_graph *of,
     return st;
 }
 
-/* ---- Keeping what b comes by ---- */
+/* ---- Keeping values of b ---- */
 
-static cfx_status keep(pair *p, const cfx_node *n, cfx_value v)
+static cfx_status keep_value(pair *p, const cfx_node *n, cfx_value v)
 {
     const cfx_node *a = partner(p->a->graph, n);
     cfx_value copy;
@@ -63,7 +63,7 @@ static cfx_status keep(pair *p, const cfx_node *n, cfx_value v)
     return st;
 }
 
-/* Let b run up to node n; *v is what that gives, borrowed, or absent. */
+/* Run b up to node n; *v is the value of n, borrowed, or absent. */
 static cfx_status run_b_to(pair *p, const cfx_node *n, cfx_value *v)
 {
     *v = cfx_node_map_get(&p->kept, n);
@@ -81,7 +81,7 @@ static cfx_status run_b_to(pair *p, const cfx_node *n, cfx_value *v)
                       : CFX_OK;
         st = cfx_node_map_set(&p->done, at, cfx_none(), p->err);
         if (!st)
-            st = keep(p, at, *v);
+            st = keep_value(p, at, *v);
         if (st)
             return st;
     }
@@ -130,7 +130,7 @@ static cfx_status walk(pair *p)
     return CFX_OK;
 }
 
-/* Run both: `b` on inputs of its own, since a graph may write to them. */
+/* Run both; `b` has inputs of its own, since a graph may write to them. */
 static cfx_status run(pair *p, const cfx_value *inputs_a, size_t na,
                       const cfx_value *inputs_b, size_t nb)
 {

@@ -1,5 +1,5 @@
 /*
- * compare_value -- how two values differ.
+ * compare_value -- describe how two values differ.
  */
 #include <cfx/compare.h>
 
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* torch.testing's, by dtype; of others exactly. */
+/* Return torch.testing's tolerances; other types are compared exactly. */
 static cfx_tolerance tolerance_of(cfx_dtype type, const cfx_tolerance *t)
 {
     if (t && t->given)
@@ -21,7 +21,7 @@ static cfx_tolerance tolerance_of(cfx_dtype type, const cfx_tolerance *t)
     }
 }
 
-/* Row-major elements. */
+/* Elements in row-major order. */
 typedef struct elements {
     cfx_tensor *flat;
     cfx_dtype type;
@@ -43,7 +43,7 @@ static const void *element(const elements *e, int64_t i)
     return (const char *)e->flat->data + (size_t)i * e->size;
 }
 
-/* Where element i of a row-major tensor lies: "[0, 3]". */
+/* Format the index of element i of a row-major tensor: "[0, 3]". */
 static void format_place(const cfx_tensor *t, int64_t i, char *buf,
                          size_t size)
 {
@@ -60,7 +60,7 @@ static void format_place(const cfx_tensor *t, int64_t i, char *buf,
         snprintf(buf + n, size - n, "]");
 }
 
-/* Are they close? Large integers are no doubles: those are compared first. */
+/* Are they close? Integers are compared exactly before they become doubles. */
 static bool is_close(const elements *a, const elements *b, int64_t i,
                      const cfx_tolerance *t, double *x, double *y)
 {
@@ -99,7 +99,7 @@ static void compare_elements(cfx_difference *d, const elements *a,
         if (close)
             continue;
         differing++;
-        /* What is not finite is the worst; of those, the first. */
+        /* A difference that is not finite is the largest. */
         double by = isfinite(x - y) ? fabs(x - y) : INFINITY;
         if (by > far) {
             far = by;
@@ -126,7 +126,7 @@ static bool same_type(const cfx_tensor *a, const cfx_tensor *b)
     char x[256], y[256];
     if (!same)
         return false;
-    /* Symbols of two environments are the same by name. */
+    /* Symbols of two environments are equal if their names are. */
     cfx_tensor_format_type(a, x, sizeof(x));
     cfx_tensor_format_type(b, y, sizeof(y));
     return !strcmp(x, y);
@@ -178,7 +178,7 @@ static void compare_floats(cfx_difference *d, double a, double b,
     differ(d, x, y);
 }
 
-/* What is neither a tensor nor holds any. Modules are as their runs are. */
+/* Compare values without tensors. Modules are equal; their runs may differ. */
 static void compare_leaves(cfx_difference *d, cfx_value a, cfx_value b,
                            const cfx_tolerance *t)
 {

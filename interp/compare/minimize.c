@@ -1,5 +1,5 @@
 /*
- * minimize -- the ways to go through a graph for the part that differs.
+ * minimize -- search strategies for the part of a graph that differs.
  */
 #include "interp/compare/minimize_impl.h"
 
@@ -22,7 +22,7 @@ void cfx_minimizer__say(cfx_minimizer *m, const char *fmt, ...)
     cfx_buf_putc(&m->self->report, '\n');
 }
 
-/* Hand on what an iteration said. */
+/* Pass an iteration's report on to the caller. */
 static cfx_status tell(cfx_minimizer *m)
 {
     struct cfx_minimizer_self *self = m->self;
@@ -79,7 +79,7 @@ static cfx_status go_sequential(cfx_minimizer *m)
     return CFX_OK;
 }
 
-/* The depth is that of halving. */
+/* The recursion depth is that of halving. */
 static cfx_status halve(cfx_minimizer *m, size_t from, size_t to)
 {
     const cfx_node *const *node = m->self->node + from;
@@ -142,7 +142,7 @@ static cfx_status go_accumulate(cfx_minimizer *m)
     return CFX_OK;
 }
 
-/* One part that is looked at as a whole. */
+/* Try one block as a whole. */
 static cfx_status try_block(cfx_minimizer *m, size_t from, size_t to,
                             bool whole)
 {
@@ -187,9 +187,9 @@ static cfx_status go_skip(cfx_minimizer *m)
 }
 
 /*
- * The border of the culprits: with `last` the smallest number of nodes from
- * the start that differ, else the largest index from which on they still do.
- * *found is false where none does.
+ * Find the boundary of the culprits. With `last`: the smallest number of
+ * leading nodes that differ; else the largest first index for which the rest
+ * still differs. *found is false if nothing differs.
  */
 static cfx_status find_border(cfx_minimizer *m, size_t n, bool last,
                               size_t *at, bool *found)

@@ -1,5 +1,5 @@
 /*
- * minimize_part -- cut nodes out of a graph, and run them in two ways.
+ * minimize_part -- extract nodes of a graph and run them in two ways.
  */
 #include "interp/compare/minimize_impl.h"
 
@@ -65,9 +65,9 @@ cfx_status cfx_minimizer__run_all(cfx_minimizer *m, const cfx_value *inputs,
     return st;
 }
 
-/* ---- Cutting ---- */
+/* ---- Extracting ---- */
 
-/* A part: its graph, the nodes whose values go in, and those whose come out. */
+/* A part: its graph, and the nodes whose values it takes and returns. */
 typedef struct part {
     cfx_graph *graph;
     cfx_node_map copies;         /* of the model's nodes */
@@ -99,7 +99,7 @@ static cfx_status add_input(part *p, const cfx_node *n, cfx_error *err)
     return cfx_node_map_set(&p->copies, n, cfx_value_of_node(x), err);
 }
 
-/* Does a value go out of the part? */
+/* True if a value is used outside of the part. */
 static bool leaves(const part *p, const cfx_node *n)
 {
     for (const cfx_use *u = n->first_user; u; u = u->next)
@@ -182,13 +182,13 @@ static cfx_status run_base(void *user, cfx_module *gm, const cfx_graph *g,
     return st;
 }
 
-/* Is a failure the part's own? */
+/* True if a failure counts as a difference. */
 static bool is_culpable(cfx_status st)
 {
     return st && st != CFX_ENOMEM && st != CFX_ELIMIT && st != CFX_ECANCEL;
 }
 
-/* Run one way, on copies of what `from` has, or else the other map. */
+/* Run one way on copies of the values in `from`, else of the other map. */
 static cfx_status run_way(cfx_minimizer *m, const part *p, cfx_part_run *run,
                           const cfx_node_map *from, cfx_value *result,
                           bool *failed)
@@ -222,7 +222,7 @@ static cfx_status run_way(cfx_minimizer *m, const part *p, cfx_part_run *run,
     return st;
 }
 
-/* Keep what came out, for the parts that follow. */
+/* Keep the part's outputs for later parts. */
 static cfx_status store(cfx_minimizer *m, const part *p, cfx_node_map *map,
                         cfx_value result)
 {

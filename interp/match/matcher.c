@@ -1,8 +1,8 @@
 /*
- * matcher -- patterns, prepared; and what is found.
+ * matcher -- prepare patterns, and return matches.
  *
  * The search is in matcher_search.c, the comparison of two calls in
- * matcher_call.c, what a match must be besides in matcher_check.c.
+ * matcher_call.c, and the further conditions on a match in matcher_check.c.
  */
 #include "interp/match/matcher_impl.h"
 
@@ -46,7 +46,7 @@ static bool is_optional(const cfx_node *n)
     return !strcmp(target_of(n), "cfx.optional");
 }
 
-/* one_of(a, b) and one_of([a, b]) are the same. */
+/* one_of(a, b) and one_of([a, b]) are equivalent. */
 static const cfx_value *arguments(const cfx_node *n, uint32_t *count)
 {
     if (n->nargs == 1 && cfx_value_is_seq(n->args[0])) {
@@ -163,8 +163,8 @@ static cfx_status add_output(void *user, cfx_value v)
     return CFX_OK;
 }
 
-/* The dict of names is split off: what counts of a tuple is all but its last
- * item. */
+/* Split off the dict of names: only the other items of the tuple are
+ * outputs. */
 static cfx_status split_names(cfx_matcher *m, cfx_error *err)
 {
     cfx_value out = m->out_args;
@@ -210,7 +210,7 @@ static cfx_status add_anchor(cfx_matcher *m, const cfx_node *n, cfx_error *err)
     return CFX_OK;
 }
 
-/* Nothing but the output uses it; names in the dict are no use. */
+/* Anchors are outputs without other users, not counting the dict of names. */
 static cfx_status find_anchors(cfx_matcher *m, cfx_error *err)
 {
     if (m->o.match_output)
@@ -224,8 +224,8 @@ static cfx_status find_anchors(cfx_matcher *m, cfx_error *err)
     return CFX_OK;
 }
 
-/* The nodes that a candidate for the anchor may equal: the anchor, or what
- * special nodes there lead to. */
+/* Find the nodes that a candidate for the anchor may equal: the anchor, or the
+ * nodes that its special nodes lead to. */
 static cfx_status find_heads(cfx_matcher *m, cfx_anchor *a, cfx_error *err)
 {
     uint32_t n = 0;
@@ -255,8 +255,8 @@ static cfx_status find_heads(cfx_matcher *m, cfx_anchor *a, cfx_error *err)
     return CFX_OK;
 }
 
-/* Mark all that an anchor reaches through nodes that are certain to be bound
- * with it. */
+/* Mark all nodes that an anchor reaches through nodes that every match of it
+ * binds. */
 static void mark_early(cfx_matcher *m, const cfx_node *anchor)
 {
     uint32_t n = 0;
@@ -276,8 +276,9 @@ static void mark_early(cfx_matcher *m, const cfx_node *anchor)
     }
 }
 
-/* A way from what earlier anchors reach to this one, the shortest, over plain
- * nodes. from[id] is 1 + the place in the queue of the user it was found by. */
+/* Find the shortest path over plain nodes from those that earlier anchors
+ * reach to this one. from[id]: 1 + the queue index of the user that led to
+ * the node. */
 static cfx_status find_path(cfx_matcher *m, cfx_anchor *a, uint32_t *from,
                             cfx_error *err)
 {
@@ -325,7 +326,7 @@ static cfx_status prepare_anchors(cfx_matcher *m, cfx_error *err)
     return st;
 }
 
-/* ---- Making ---- */
+/* ---- Creation ---- */
 
 static cfx_status add_placeholder(cfx_matcher *m, const cfx_node *n,
                                   cfx_error *err)

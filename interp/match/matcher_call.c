@@ -1,9 +1,9 @@
 /*
- * matcher_call -- are two calls the same?
+ * matcher_call -- compare two calls.
  *
- * As they are spelled: same opcode, same target, arguments one by one. Or as
- * they are meant: both resolve to the same overload of the same operator, and
- * their arguments are compared as the schema binds them.
+ * Calls are compared as written: opcode, target, and arguments one by one. With
+ * `by_operator`, both are resolved to the same overload of the same operator,
+ * and their arguments are compared as the schema binds them.
  */
 #include "interp/match/matcher_impl.h"
 
@@ -33,7 +33,7 @@ static bool is_overload(const cfx_node *n)
 
 /* ---- Binding ---- */
 
-/* NULL where there is none, or memory is lacking: m->lacks_memory then. */
+/* NULL if there is none, or if memory is lacking (sets m->lacks_memory). */
 static const cfx_target *resolve(cfx_matcher *m, const cfx_node *n)
 {
     const cfx_target *t;
@@ -43,7 +43,7 @@ static const cfx_target *resolve(cfx_matcher *m, const cfx_node *n)
     return t;
 }
 
-/* Bind a node's arguments to one target: not to those behind it. */
+/* Bind a node's arguments to one target only, not to the overloads after it. */
 static cfx_status bind_to(cfx_bound *b, cfx_context *ctx, const cfx_node *n,
                           const cfx_target *t)
 {
@@ -55,7 +55,7 @@ static cfx_status bind_to(cfx_bound *b, cfx_context *ctx, const cfx_node *n,
     return st;
 }
 
-/* A node of the pattern bound to one of its targets, kept; or NULL. */
+/* Bind a pattern node to one of its targets and keep the result; or NULL. */
 static cfx_bound *bound_of(cfx_search *s, const cfx_node *pn,
                            const cfx_target *t)
 {
@@ -80,7 +80,7 @@ static cfx_bound *bound_of(cfx_search *s, const cfx_node *pn,
     return call->fits ? &call->bound : NULL;
 }
 
-/* A node of the graph bound, kept until the search comes back before it. */
+/* Bind a node of the graph; kept until the search backtracks. */
 static cfx_bound *bind_for(cfx_search *s, const cfx_node *gn,
                            const cfx_target *t)
 {
@@ -97,8 +97,8 @@ static cfx_bound *bind_for(cfx_search *s, const cfx_node *gn,
     return NULL;
 }
 
-/* May both be calls of one operator? Not if one writes where the other does
- * not: += of numbers is +, but what a node is nobody knows yet. */
+/* True if both may be calls of one operator. They are not if only one writes in
+ * place: += of numbers is +, but the kind of a node's value is not known. */
 static bool may_resolve(const cfx_target *p, const cfx_target *g)
 {
     bool may = false;
@@ -111,7 +111,7 @@ static bool may_resolve(const cfx_target *p, const cfx_target *g)
     return may;
 }
 
-/* Bind both to the first operator that can be called under both targets. */
+/* Bind both to the first operator that both targets can resolve to. */
 static bool bind_both(cfx_search *s, const cfx_node *pn, const cfx_node *gn,
                       cfx_bound **pb, cfx_bound **gb)
 {
@@ -131,9 +131,10 @@ static bool bind_both(cfx_search *s, const cfx_node *pn, const cfx_node *gn,
     return false;
 }
 
-/* ---- Heads ---- */
+/* ---- Opcodes and targets ---- */
 
-/* What a get_attr names: 0 nothing, 1 a parameter, 2 a buffer, 3 a module. */
+/* The kind of a get_attr's target: 0 nothing, 1 parameter, 2 buffer, 3
+ * module. */
 static int attribute_kind(const cfx_node *n)
 {
     cfx_module *owner = cfx_graph_owning_module(n->graph);
@@ -161,7 +162,7 @@ static bool same_attribute(const cfx_node *pn, const cfx_node *gn)
     return p == g;
 }
 
-/* cfx.module("Conv2d", ...): the type's own name, or what it prints as. */
+/* cfx.module("Conv2d", ...) matches the type's name and the printed name. */
 static bool is_of_type(const cfx_node *pn, const cfx_node *gn)
 {
     cfx_module *owner = cfx_graph_owning_module(gn->graph);
@@ -214,9 +215,9 @@ static bool same_keys(const cfx_node *a, const cfx_node *b)
     return true;
 }
 
-/* The last goal set is the first done: positional arguments, in order. */
-static bool match_spelled(cfx_search *s, const cfx_node *pn,
-                          const cfx_node *gn)
+/* The last goal is solved first, so positional arguments go in order. */
+static bool match_literally(cfx_search *s, const cfx_node *pn,
+                            const cfx_node *gn)
 {
     uint32_t skip = s->m->node[pn->id].kind == CFX_PAT_MODULE;
     if (pn->nargs - skip != gn->nargs || !same_keys(pn, gn))
@@ -250,9 +251,10 @@ static bool may_swap(const cfx_bound *g)
     return true;
 }
 
-/* 1: the goals are set; 0: the two do not resolve to one operator; -1: lack of
- * memory. */
-static int match_meant(cfx_search *s, const cfx_node *pn, const cfx_node *gn)
+/* Returns 1 if goals were pushed, 0 if the two do not resolve to one operator,
+ * -1 if memory is lacking. */
+static int match_by_operator(cfx_search *s, const cfx_node *pn,
+                             const cfx_node *gn)
 {
     cfx_bound *p, *g;
     if (!bind_both(s, pn, gn, &p, &g))
@@ -264,7 +266,7 @@ static int match_meant(cfx_search *s, const cfx_node *pn, const cfx_node *gn)
     return cfx_match_bound(s, p, g, false) ? 1 : -1;
 }
 
-/* The output's argument, less the dict of names. */
+/* Match the output's argument, without the dict of names. */
 static bool match_output(cfx_search *s, const cfx_node *gn)
 {
     const cfx_matcher *m = s->m;
@@ -291,9 +293,9 @@ bool cfx_match_call(cfx_search *s, const cfx_node *pn, const cfx_node *gn)
                     same_target(pn, gn);
     if ((s->m->o.by_operator || overload) && is_operator(pn) &&
         is_operator(gn)) {
-        int meant = match_meant(s, pn, gn);
-        if (meant)
-            return meant > 0;
+        int pushed = match_by_operator(s, pn, gn);
+        if (pushed)
+            return pushed > 0;
     }
     bool named = s->m->o.node_name_match &&
                  strstr(gn->name, s->m->o.node_name_match);
@@ -301,5 +303,5 @@ bool cfx_match_call(cfx_search *s, const cfx_node *pn, const cfx_node *gn)
         pn->op != CFX_GET_ATTR &&
         (pn->op != gn->op || !same_target(pn, gn)))
         return false;
-    return match_spelled(s, pn, gn);
+    return match_literally(s, pn, gn);
 }

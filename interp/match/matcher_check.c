@@ -1,5 +1,5 @@
 /*
- * matcher_check -- what a match must be besides equal, and its record.
+ * matcher_check -- conditions on a match beyond equality, and recording it.
  */
 #include "interp/match/matcher_impl.h"
 
@@ -10,7 +10,7 @@ static uint32_t pattern_id(const cfx_search *s, const cfx_node *gn)
     return s->rev[gn->id] & CFX_REV_MASK;
 }
 
-/* Mark the nodes of the pattern whose partners may be used anywhere. */
+/* Mark the nodes of the pattern whose partners may have users outside. */
 static void mark_returned(cfx_search *s)
 {
     s->epoch++;
@@ -36,7 +36,7 @@ static bool leaks(const cfx_search *s, const cfx_node *gn)
     return false;
 }
 
-/* The partner of a plain node that was bound last but i; or NULL. */
+/* Return the partner of the i-th last plain node that was bound, or NULL. */
 static cfx_node *computed(const cfx_search *s, size_t i)
 {
     uint32_t id = s->trail[i];
@@ -57,8 +57,8 @@ static bool is_contained(cfx_search *s)
 
 /* ---- Cycles ---- */
 
-/* Put the users of a node that lie outside, and not behind the last node of
- * the match, on the stack. */
+/* Push the users of a node that are outside of the match and not after its last
+ * node. */
 static bool follow(cfx_search *s, const cfx_node *gn, uint64_t last)
 {
     for (const cfx_use *u = gn->first_user; u; u = u->next) {
@@ -74,9 +74,9 @@ static bool follow(cfx_search *s, const cfx_node *gn, uint64_t last)
     return true;
 }
 
-/* From every user outside of the match, what can be reached in it? Only what
- * stands before its last node can lead back, so that most matches are seen to
- * be free of cycles without a step. */
+/* Search from every user outside of the match for a path back into it. Only
+ * nodes before the match's last node can lead back, so most matches need no
+ * search. */
 static bool is_acyclic(cfx_search *s)
 {
     uint64_t last = 0;
@@ -94,7 +94,7 @@ static bool is_acyclic(cfx_search *s)
     for (size_t i = 0; i < s->ntrail && none; i++)
         if (computed(s, i))
             none = follow(s, computed(s, i), last);
-    /* Marked nodes are not followed; an edge into the match is a cycle. */
+    /* Marked nodes are not visited; an edge into the match is a cycle. */
     while (none && s->nnodes > base) {
         cfx_node *n = s->nodes[--s->nnodes];
         for (const cfx_use *u = n->first_user; u && none; u = u->next)
@@ -110,11 +110,11 @@ bool cfx_match_is_valid(cfx_search *s)
     return is_contained(s) && is_acyclic(s);
 }
 
-/* ---- The record ---- */
+/* ---- Recording ---- */
 
-/* A value of a graph may go with the node it is in: what is kept is a copy,
- * with references of its own. Depth is bounded by CFX_MAX_DEPTH. */
-static cfx_value keep(cfx_context *ctx, cfx_value v)
+/* Copy a value with references of its own, since the graph's value may be freed
+ * with its node. Depth is bounded by CFX_MAX_DEPTH. */
+static cfx_value copy_value(cfx_context *ctx, cfx_value v)
 {
     cfx_value small[8], *item = small, out = CFX_NOTHING;
     if (v.kind == CFX_STR || v.kind == CFX_NAME || v.kind == CFX_DEVICE ||
@@ -133,7 +133,7 @@ static cfx_value keep(cfx_context *ctx, cfx_value v)
     if (n > 8)
         item = cfx_alloc(ctx, n * sizeof(*item));
     while (item && done < n) {
-        item[done] = keep(ctx, v.u.seq->item[done]);
+        item[done] = copy_value(ctx, v.u.seq->item[done]);
         if (!item[done].kind && v.u.seq->item[done].kind)
             break;
         done++;
@@ -147,7 +147,7 @@ static cfx_value keep(cfx_context *ctx, cfx_value v)
     return out;
 }
 
-/* One block for all arrays of a match. */
+/* All arrays of a match are allocated as one block. */
 static size_t block_size(const cfx_match *m)
 {
     return (m->nmap + m->nplaceholders + m->nreturning) * sizeof(cfx_value) +
@@ -184,7 +184,7 @@ void cfx_match__release(cfx_context *ctx, cfx_match *m)
              m->nreplacements * sizeof(*m->replacements));
 }
 
-/* The nodes that were computed belong to this match alone. */
+/* Mark the computed nodes as used by this match. */
 static void take_nodes(cfx_search *s)
 {
     for (size_t i = 0; i < s->ntrail; i++) {
@@ -207,7 +207,7 @@ void cfx_match_record(cfx_search *s)
     f->n++;
     for (size_t i = 0; i < s->ntrail; i++) {
         uint32_t id = s->trail[i];
-        to->map[id] = keep(m->ctx, s->map[id]);
+        to->map[id] = copy_value(m->ctx, s->map[id]);
         if (!to->map[id].kind && s->map[id].kind)
             cfx_search__no_memory(s);
     }

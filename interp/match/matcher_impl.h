@@ -1,11 +1,11 @@
 /*
- * matcher_impl.h -- what the files of the matcher share. Not installed.
+ * matcher_impl.h -- declarations shared by the matcher's files. Not installed.
  *
  * A pattern is compiled once: a kind for each node, the anchors, and for each
- * anchor but the first a path by which it hangs together with those before.
- * The search is that of Prolog: a list of goals (this value of the pattern
- * against that of the graph), a trail of bindings to undo, and a stack of
- * choices to come back to. All stacks are arrays; nothing recurses.
+ * anchor but the first a path that connects it to earlier ones. The search
+ * works like Prolog's: a list of goals (a value of the pattern against one of
+ * the graph), a trail of bindings to undo, and a stack of choices to backtrack
+ * to. All stacks are arrays; nothing recurses.
  */
 #ifndef CFX_MATCHER_IMPL_H
 #define CFX_MATCHER_IMPL_H
@@ -19,7 +19,7 @@
 /* ---- The pattern ---- */
 
 typedef enum cfx_pattern_kind {
-    CFX_PAT_UNUSED,      /* no live node has this id */
+    CFX_PAT_UNUSED,      /* no node in use has this id */
     CFX_PAT_PLACEHOLDER,
     CFX_PAT_NODE,        /* equal op and target */
     CFX_PAT_MODULE,      /* cfx.module */
@@ -28,13 +28,13 @@ typedef enum cfx_pattern_kind {
     CFX_PAT_WHERE
 } cfx_pattern_kind;
 
-/* Does such a node stand for one node of the graph, and no other does? */
+/* True if it stands for one node of the graph that no other stands for. */
 CFX_INLINE bool cfx_pattern_is_plain(uint8_t kind)
 {
     return kind == CFX_PAT_NODE || kind == CFX_PAT_MODULE;
 }
 
-/* A call of the pattern as one of its targets binds it. */
+/* A call of the pattern, bound to one of its targets. */
 typedef struct cfx_pattern_call {
     const cfx_target *target;
     bool fits;
@@ -45,18 +45,18 @@ typedef struct cfx_pattern_call {
 typedef struct cfx_pattern_node {
     uint8_t kind;
     bool early;                      /* an earlier anchor reaches it */
-    cfx_pattern_call *calls;         /* made when first asked for */
+    cfx_pattern_call *calls;         /* created on demand */
     const cfx_match_predicate *test; /* of CFX_PAT_WHERE */
 } cfx_pattern_node;
 
 typedef struct cfx_anchor {
     const cfx_node *node;
-    /* The nodes of which a candidate must equal one; any_node: anything. */
+    /* A candidate must equal one of these nodes; any_node: any. */
     const cfx_node **heads;
     size_t nheads, heads_room;
     bool any_node;
-    /* From a node that is bound before to this anchor, each an input of the
-     * next; empty if there is none. */
+    /* From a node that is bound earlier to this anchor, each an input of the
+     * next; empty if there is no such path. */
     const cfx_node **path;
     size_t npath, path_room;
 } cfx_anchor;
@@ -68,21 +68,21 @@ struct cfx_matcher {
     cfx_pattern_node *node;          /* by id */
     uint32_t ids;
     const cfx_node *output;
-    cfx_value out_args;              /* what of the output's argument counts */
+    cfx_value out_args;              /* the part that is matched */
     uint32_t nout_args;              /* 0: all of it */
     cfx_anchor *anchor;
     size_t nanchors, anchors_room;
     const cfx_node **placeholder, **returning;
     size_t nplaceholders, nreturning, placeholders_room, returning_room;
-    const cfx_node **queue;          /* scratch, room for all ids */
-    bool lacks_memory;               /* an operator was not found for that */
+    const cfx_node **queue;          /* scratch with room for all ids */
+    bool lacks_memory;               /* set when operators are resolved */
 };
 
-/* A value of pattern node `pn` as arguments of special nodes tell it. */
+/* Return alternative i of a special pattern node. */
 cfx_value cfx_pattern_alternative(const cfx_node *pn, uint32_t i);
 uint32_t cfx_pattern_alternatives(const cfx_node *pn);
 
-/* Has a value of a pattern nodes in it? */
+/* True if a value of a pattern contains nodes. */
 bool cfx_pattern_has_nodes(cfx_value v);
 
 /* ---- The search ---- */
@@ -99,8 +99,8 @@ typedef struct cfx_choice {
     uint8_t what;
     bool listed;                     /* candidates are those of the anchor */
     uint32_t anchor;
-    uint32_t at, end;                /* what is to be tried next */
-    uint32_t goals;                  /* what is to be done after it */
+    uint32_t at, end;                /* the remaining alternatives */
+    uint32_t goals;                  /* the goals to solve afterwards */
     uint32_t ngoals, ntrail, nbounds, nnodes;
     const cfx_node *pn;
     cfx_value g;
@@ -111,7 +111,7 @@ enum { CFX_CHOICE_ANCHOR, CFX_CHOICE_ONE_OF, CFX_CHOICE_SWAP };
 
 typedef struct cfx_candidates {
     cfx_node **node;
-    size_t n, room, first;           /* those before `first` are taken */
+    size_t n, room, first;           /* those before `first` were accepted */
 } cfx_candidates;
 
 /* rev[id of the graph's node]: 1 + id of the pattern's node, and a bit. */
@@ -131,53 +131,53 @@ typedef struct cfx_search {
     cfx_candidates *list;            /* by anchor */
     cfx_goal *goal;
     size_t ngoals, goals_room;
-    uint32_t goals;                  /* the list to be done */
+    uint32_t goals;                  /* the list of goals to solve */
     uint32_t *trail;                 /* ids of the pattern's nodes */
     size_t ntrail, trail_room;
     cfx_choice *choice;
     size_t nchoices, choices_room;
     cfx_bound **bound;
     size_t nbounds, bounds_room;
-    cfx_node **nodes;                /* candidates, and what walks need */
+    cfx_node **nodes;                /* candidates, and scratch for searches */
     size_t nnodes, nodes_room;
     uint32_t ids;                    /* of the graph */
     uint32_t steps;
 } cfx_search;
 
-/* Is a node of a pattern plain? */
+/* True if a node of the pattern is plain. */
 bool cfx_pattern_computes(const cfx_node *n);
 
-/* Give back what a match holds. */
+/* Release the contents of a match. */
 void cfx_match__release(cfx_context *ctx, cfx_match *m);
 
-/* Room for one more: false on lack of memory, which the search then has. */
+/* Make room for one more element; false, and CFX_ENOMEM in s, if it fails. */
 #define CFX_SEARCH_ROOM(s, array, n, room)                              \
     (!cfx_grow((s)->m->ctx, (s)->array, (s)->room, (s)->n + 1, NULL) || \
      (cfx_search__no_memory(s), false))
 void cfx_search__no_memory(cfx_search *s);
 
-/* Walk: call accept for each solution. */
+/* Run the search and call accept for each solution. */
 void cfx_search_run(cfx_search *s);
 
-/* A goal before all others. */
+/* Push a goal before all others. */
 bool cfx_search_push(cfx_search *s, uint8_t what, cfx_value p, cfx_value g);
 bool cfx_search_choose(cfx_search *s, cfx_choice choice);
 
 /* ---- matcher_call.c ---- */
 
-/* May these two be equal, as far as op and target tell? */
+/* True if the opcodes and targets of the two nodes may be equal. */
 bool cfx_match_head(cfx_matcher *m, const cfx_node *pn, const cfx_node *gn);
-/* Set goals for the arguments of two nodes; false if they cannot match. */
+/* Push goals for the arguments of two nodes; false if they cannot match. */
 bool cfx_match_call(cfx_search *s, const cfx_node *pn, const cfx_node *gn);
-/* The goals of a bound call, exchanged or not. */
+/* Push the goals of a bound call, with exchanged operands if `swap`. */
 bool cfx_match_bound(cfx_search *s, const cfx_bound *p, const cfx_bound *g,
                      bool swap);
 
 /* ---- matcher_check.c ---- */
 
-/* Is what is bound now contained and free of cycles? */
+/* True if the current bindings satisfy containment and acyclicity. */
 bool cfx_match_is_valid(cfx_search *s);
-/* Record it. */
+/* Record the current bindings as a match. */
 void cfx_match_record(cfx_search *s);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * matcher_search -- goals, bindings, and choices to come back to.
+ * matcher_search -- goals, bindings and backtracking.
  *
- * A goal is a value of the pattern against one of the graph. The list of goals
- * is a chain of cells in an array; a choice remembers how long each array was
- * and which cell came next, so that to fail is to cut the arrays and go on
- * with the next alternative. An accepted match cuts back to the choice of the
- * last anchor's candidate (of the first one's, where overlapping matches are
- * dropped: each further one would share that node).
+ * A goal compares a value of the pattern with one of the graph. The list of
+ * goals is a chain of cells in an array. A choice records the length of each
+ * array and the next cell; backtracking truncates the arrays and goes on with
+ * the next alternative. An accepted match backtracks to the choice of the last
+ * anchor's candidate. If overlapping matches are dropped, it backtracks to the
+ * first anchor's, since every further match would share that node.
  */
 #include "interp/match/matcher_impl.h"
 
@@ -50,7 +50,7 @@ static bool bind(cfx_search *s, const cfx_node *pn, cfx_value v)
     return true;
 }
 
-/* And no other node of the pattern stands for it. */
+/* Bind a node that no other node of the pattern may stand for. */
 static bool bind_node(cfx_search *s, const cfx_node *pn, cfx_node *gn)
 {
     uint32_t *rev = &s->rev[gn->id];
@@ -101,7 +101,7 @@ static bool match_plain(cfx_search *s, const cfx_node *pn, cfx_value g)
     return cfx_match_call(s, pn, gn);
 }
 
-/* The first alternative, with a choice to come back for the others. */
+/* Take the first alternative and push a choice for the others. */
 static bool match_alternative(cfx_search *s, const cfx_node *pn, cfx_value g,
                               uint32_t i)
 {
@@ -188,7 +188,7 @@ static int by_order(const cfx_node *a, const cfx_node *b)
     return a->order < b->order ? -1 : a->order > b->order;
 }
 
-/* Sort in place (heapsort: no memory, no recursion, n log n). */
+/* Sort in place by heapsort: no memory, no recursion, n log n. */
 static void sort_nodes(cfx_node **v, size_t n)
 {
     for (size_t start = n / 2, end = n; end > 1;) {
@@ -212,9 +212,9 @@ static void sort_nodes(cfx_node **v, size_t n)
     }
 }
 
-/* Put the users of the nodes from `at` on that may equal pn behind them. False
- * on lack of memory, or when there are too many to be worth a look: from a
- * node that half of the graph uses, the list is the shorter way. */
+/* Append the users of the nodes from index `at` on that may equal pn. False on
+ * lack of memory, or if there are too many users to check: then the anchor's
+ * candidate list is faster. */
 static bool step_to_users(cfx_search *s, const cfx_node *pn, size_t at,
                           size_t end, size_t *left)
 {
@@ -238,8 +238,8 @@ static bool step_to_users(cfx_search *s, const cfx_node *pn, size_t at,
 
 enum { NEAR_USERS = 1024 };
 
-/* Candidates for an anchor are among the users of what is bound: leave them,
- * in graph order, in s->nodes from *begin on. False: take the list. */
+/* Collect the users of bound nodes that are candidates for an anchor, in graph
+ * order, in s->nodes from *begin on. False: use the candidate list. */
 static bool find_near(cfx_search *s, const cfx_anchor *a, size_t *begin)
 {
     size_t at = s->nnodes;
@@ -285,10 +285,10 @@ static bool begin_anchor(cfx_search *s, uint32_t k)
     return !s->status && cfx_search_choose(s, c);
 }
 
-/* ---- The walk ---- */
+/* ---- The search loop ---- */
 
-/* Try what a choice offers next; it is dropped with its last alternative.
- * False when there is none, or it does not begin to match. */
+/* Try the next alternative of a choice; the last one removes the choice. False
+ * if there is none, or if it cannot match. */
 static bool try_next(cfx_search *s)
 {
     size_t i = s->nchoices - 1;
@@ -314,7 +314,7 @@ static bool try_next(cfx_search *s)
     return match_node(s, s->m->anchor[c.anchor].node, cfx_value_of_node(gn));
 }
 
-/* Forget the choices made since an anchor's candidate was chosen. */
+/* Drop the choices made since an anchor's candidate was chosen. */
 static void cut(cfx_search *s, bool to_first)
 {
     while (s->nchoices) {
@@ -344,7 +344,7 @@ static bool do_goal(cfx_search *s)
     s->goals = goal.next;
     switch (goal.what) {
     case CFX_GOAL_ANCHOR:
-        /* Its first candidate is tried as its others are. */
+        /* The first candidate is handled like the others. */
         begin_anchor(s, (uint32_t)goal.p.u.i);
         return false;
     case CFX_GOAL_TEST:

@@ -1,11 +1,11 @@
 /*
- * pattern -- patterns that are traced from functions.
+ * pattern -- trace patterns from functions.
  */
 #include <cfx/pattern.h>
 
 #include <string.h>
 
-/* Only a scope that writes calls down is a tracer. */
+/* Patterns can only be recorded in a tracing scope. */
 static cfx_value record(cfx_scope *s, const char *target,
                         const cfx_value *args, size_t nargs)
 {
@@ -56,8 +56,7 @@ cfx_value cfx_pattern_module(cfx_scope *s, const char *type,
     return v;
 }
 
-/* Places in the pattern's source would hide where the model's nodes come
- * from. */
+/* Nodes have no stack_trace: that of the pattern would replace the model's. */
 static cfx_status trace(cfx_module **gm, cfx_context *ctx, cfx_trace_fn *fn,
                         void *user, const char *params, cfx_error *err)
 {
@@ -83,7 +82,7 @@ cfx_status cfx_replace_function(cfx_module *gm, cfx_trace_fn *pattern,
             gm, cfx_graph_module_graph(what),
             with ? cfx_graph_module_graph(with) : NULL, options, replaced,
             err);
-    /* The matches speak of the pattern's nodes. */
+    /* The matches refer to the pattern's nodes. */
     if (!st && replaced)
         replaced->pattern = cfx_module_ref(what);
     else if (replaced)

@@ -1,15 +1,15 @@
 /*
- * rewriter -- matches, replaced one after the other.
+ * rewriter -- replace matches one by one.
  *
- * A replacement first does all that can fail: it finds its place, copies the
- * graph there and checks what comes out. Then uses are exchanged and what was
- * matched is erased, for which no memory is needed; so each match is replaced
- * as a whole or not at all. `changed` knows what became of the outputs that
- * are gone: later matches may have bound them.
+ * All steps that can fail come first: finding the place, copying the graph
+ * there and checking the result. Exchanging uses and erasing the matched nodes
+ * needs no memory, so each match is replaced completely or not at all.
+ * `changed` maps erased outputs to their replacements, since later matches may
+ * have bound them.
  */
 #include "interp/match/rewriter_impl.h"
 
-/* ---- What is remapped ---- */
+/* ---- Remapping ---- */
 
 static cfx_status follow(void *user, cfx_value v, cfx_value *out)
 {
@@ -24,8 +24,8 @@ static cfx_status follow(void *user, cfx_value v, cfx_value *out)
     return CFX_OK;
 }
 
-/* Let a value of a match be what it is now. Its items in the three arrays are
- * borrowed from the map. */
+/* Map a value of a match to its current replacement. Items in the three arrays
+ * are borrowed from the map. */
 static cfx_status update(cfx_rewrite *r, cfx_match *m, cfx_value *slot)
 {
     cfx_value old = *slot, now;
@@ -90,8 +90,8 @@ static void erase_copy(cfx_rewrite_step *t)
             cfx_graph_erase_node(t->r->g, copy_of(t, n), NULL);
 }
 
-/* The new nodes stand for all that took part in the match, above all for the
- * anchor. In a match of very many nodes they stand for the anchor alone. */
+/* New nodes inherit provenance from all nodes of the match, the anchor first.
+ * In a very large match they inherit from the anchor only. */
 enum { MANY_NODES = 256 };
 
 static cfx_status inherit(cfx_rewrite_step *t, cfx_node *copy)
@@ -110,7 +110,7 @@ static cfx_status inherit(cfx_rewrite_step *t, cfx_node *copy)
     return st;
 }
 
-/* Record the copies in their order. */
+/* Record the copies in order. */
 static cfx_status list_copies(cfx_rewrite_step *t)
 {
     cfx_match *m = t->m;
@@ -155,7 +155,7 @@ size_t cfx_rewriter__count_leaves(cfx_value v)
     return n;
 }
 
-/* What of the output counts: all but a dict of names. */
+/* Return the part of the output that counts: all but a dict of names. */
 static cfx_value output_of(const cfx_graph *g)
 {
     const cfx_node *out = cfx_graph_output_node(g);
@@ -180,7 +180,7 @@ static cfx_status take_leaf(void *user, cfx_value v)
     return CFX_OK;
 }
 
-/* The pattern's leaf that is visited stands for its node's first place. */
+/* Pairs leaves of the pattern's output with their nodes' first positions. */
 typedef struct cfx_pairing {
     const cfx_rewrite_step *t;
     const cfx_value *leaf;     /* of the copy's output */
@@ -193,7 +193,7 @@ static cfx_status pair_leaf(void *user, cfx_value v)
     const cfx_match *m = p->t->m;
     cfx_value leaf = p->leaf[p->at++];
     cfx_value stands = v.kind == CFX_NODE ? m->map[v.u.node->id] : CFX_NOTHING;
-    /* Distinct outputs come in the order of their first places. */
+    /* Distinct outputs are in the order of their first positions. */
     if (v.kind == CFX_NODE && p->next < m->nreturning &&
         m->returning[p->next].kind == stands.kind &&
         m->returning[p->next].u.i == stands.u.i)
@@ -201,8 +201,8 @@ static cfx_status pair_leaf(void *user, cfx_value v)
     return CFX_OK;
 }
 
-/* One leaf for each place of the pattern's output, where it returns a node
- * twice: that of the first place counts. */
+/* List one leaf for each position of the pattern's output. A node that is
+ * returned twice has the leaf of its first position. */
 static cfx_status pair_places(cfx_rewrite_step *t, size_t n)
 {
     size_t size = n * sizeof(cfx_value);
@@ -252,7 +252,7 @@ static cfx_status pair_outputs(cfx_rewrite_step *t)
     return check_literals(t);
 }
 
-/* ---- What can no longer fail ---- */
+/* ---- Steps that cannot fail ---- */
 
 static bool is_old(void *data, cfx_node *user)
 {
@@ -271,7 +271,7 @@ static bool is_input(const cfx_match *m, size_t i)
 static void commit(cfx_rewrite_step *t)
 {
     cfx_match *m = t->m;
-    /* Inputs that are handed out go first: other outputs may become them. */
+    /* Outputs that are inputs go first: others may be replaced by them. */
     for (int inputs = 1; inputs >= 0; inputs--)
         for (size_t i = 0; i < m->nreturning; i++)
             if (m->returning[i].kind == CFX_NODE &&
@@ -301,7 +301,7 @@ static cfx_status remember(cfx_rewrite_step *t)
     return st;
 }
 
-/* ---- One turn ---- */
+/* ---- One match ---- */
 
 static cfx_status check_replacement(cfx_rewrite *r, const cfx_graph *from,
                                     const cfx_graph *pattern)
@@ -338,7 +338,7 @@ static cfx_status copy_in(cfx_rewrite_step *t)
     return st;
 }
 
-/* Replace one match. *done: it was; else a cycle forbids it. */
+/* Replace one match. *done is false if a cycle forbids it. */
 static cfx_status replace(cfx_rewrite *r, cfx_match *m, const cfx_graph *from,
                           bool *done)
 {
@@ -361,8 +361,8 @@ static cfx_status replace(cfx_rewrite *r, cfx_match *m, const cfx_graph *from,
     return st;
 }
 
-static cfx_status take_turn(cfx_rewrite *r, cfx_match *m,
-                            const cfx_graph *replacement, bool *done)
+static cfx_status replace_if_kept(cfx_rewrite *r, cfx_match *m,
+                                  const cfx_graph *replacement, bool *done)
 {
     const cfx_graph *from = replacement;
     cfx_status st = update_match(r, m);
@@ -379,7 +379,7 @@ static cfx_status take_turn(cfx_rewrite *r, cfx_match *m,
     return st ? st : replace(r, m, from, done);
 }
 
-/* ---- All of them ---- */
+/* ---- All matches ---- */
 
 static bool passes(const cfx_rewrite *r, const cfx_match *m)
 {
@@ -415,7 +415,7 @@ static cfx_status replace_all(cfx_rewrite *r, const cfx_graph *replacement,
     cfx_status st = CFX_OK;
     for (; i < found->n && !st; i++) {
         bool done;
-        st = take_turn(r, &found->item[i], replacement, &done);
+        st = replace_if_kept(r, &found->item[i], replacement, &done);
         if (done)
             found->item[kept++] = found->item[i];
         else

@@ -1,6 +1,6 @@
 /*
- * rewriter_adopt -- modules, parameters and buffers that come with a
- * replacement.
+ * rewriter_adopt -- copy in the modules, parameters and buffers that a
+ * replacement names.
  */
 #include "interp/match/rewriter_impl.h"
 

@@ -1,9 +1,9 @@
 /*
- * rewriter_place -- where a replacement is put.
+ * rewriter_place -- find the insert point of a replacement.
  *
- * Before the first user of what it computes, as in torch.fx; where that is not
- * behind all that it needs, everything that depends on its outputs is moved
- * there, in the order it has. Only what stands in between is looked at.
+ * As in torch.fx it is before the first user of the outputs. If some of the
+ * copy's inputs come later, everything that depends on the outputs is moved
+ * after them, in order. Only nodes in between are visited.
  */
 #include "interp/match/rewriter_impl.h"
 
@@ -15,7 +15,7 @@ static bool push(cfx_rewrite *r, cfx_node *n)
     return true;
 }
 
-/* A fresh mark for every node there is. */
+/* Begin a new mark for all nodes. */
 static bool begin_marks(cfx_rewrite *r)
 {
     uint32_t ids = cfx_graph_ids(r->g);
@@ -59,7 +59,7 @@ static cfx_node *first_user(const cfx_rewrite_step *t)
     return first;
 }
 
-/* The leaves of the replacement's output, beside the pattern's outputs. */
+/* The leaves of the replacement's output, next to the pattern's outputs. */
 typedef struct cfx_handed {
     const cfx_rewrite_step *t;
     size_t i;
@@ -86,9 +86,9 @@ static cfx_status see_handed(void *user, cfx_value v)
                ? later(&h->last, now) : CFX_OK;
 }
 
-/* The last node that must come before the copy and what uses it, or NULL:
- * inputs of the copy's nodes, and inputs that take the place of an output
- * whose users are before them. */
+/* Return the last node that must come before the copy and its users, or NULL:
+ * inputs of the copy's nodes, and inputs that replace an output with earlier
+ * users. */
 static cfx_node *last_input(const cfx_rewrite_step *t)
 {
     const cfx_node *out = cfx_graph_output_node(t->from);
@@ -103,7 +103,7 @@ static cfx_node *last_input(const cfx_rewrite_step *t)
     return h.last;
 }
 
-/* Is output i an input that the replacement hands through as well? */
+/* True if the replacement also returns output i, an input, unchanged. */
 static bool is_passed(const cfx_rewrite_step *t, size_t i)
 {
     const cfx_node *out = cfx_graph_output_node(t->from);
@@ -115,7 +115,7 @@ static bool is_passed(const cfx_rewrite_step *t, size_t i)
     return false;
 }
 
-/* Collect what depends on the outputs and stands before `last`. */
+/* Collect the nodes before `last` that depend on the outputs. */
 static bool find_dependents(cfx_rewrite_step *t, const cfx_node *last)
 {
     cfx_rewrite *r = t->r;
@@ -173,9 +173,10 @@ static bool is_marked(void *user, cfx_value v)
     return v.kind == CFX_NODE && r->seen[v.u.node->id] == r->epoch;
 }
 
-/* The outputs' users stand before something that the copy needs: move all that
- * depends on the outputs behind it. *cycle: it needs some of that itself. */
-static cfx_status make_way(cfx_rewrite_step *t, cfx_node *last, bool *cycle)
+/* Users of the outputs come before an input of the copy: move all nodes that
+ * depend on the outputs after it. *cycle: the input depends on them itself. */
+static cfx_status move_dependents(cfx_rewrite_step *t, cfx_node *last,
+                                  bool *cycle)
 {
     cfx_rewrite *r = t->r;
     if (!find_dependents(t, last))
@@ -198,7 +199,7 @@ static cfx_status make_way(cfx_rewrite_step *t, cfx_node *last, bool *cycle)
     return CFX_OK;
 }
 
-/* The first and the last node that the match computes. */
+/* Find the first and the last node that the match computes. */
 static void find_ends(const cfx_match *m, cfx_node **first, cfx_node **last)
 {
     *first = *last = NULL;
@@ -224,7 +225,7 @@ cfx_status cfx_rewriter__find_place(cfx_rewrite_step *t, bool *cycle)
         return CFX_OK;
     if (user && last && !cfx_node_before(last, user)) {
         *cycle = cfx_rewriter__written(t, user, last, true);
-        return *cycle ? CFX_OK : make_way(t, last, cycle);
+        return *cycle ? CFX_OK : move_dependents(t, last, cycle);
     }
     if (user && !cfx_rewriter__written(t, end, user, false)) {
         cfx_graph_inserting_before(t->r->g, user);

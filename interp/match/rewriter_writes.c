@@ -1,10 +1,10 @@
 /*
- * rewriter_writes -- does something between two nodes write to what a match
- * reads or gives? Then the copy cannot stand anywhere between them.
+ * rewriter_writes -- find writes to memory that a match reads or returns. The
+ * copy cannot be placed across such a write.
  *
- * Nodes that write are listed once, in order; `upto` tells how many of them
- * come before the end of a node, so that the others are never looked at. In
- * most graphs there are none, and no list.
+ * Nodes that write are listed once, in order. `upto` is the number of them that
+ * come before the end of a node, so that later ones are not visited. Most
+ * graphs have none, and no list.
  */
 #include "interp/match/rewriter_impl.h"
 
@@ -15,8 +15,8 @@ struct cfx_rewrite_writes {
     cfx_aliases aliases;
     cfx_node **writer;         /* in order */
     uint32_t *upto;            /* by id */
-    uint32_t *matched, *set;   /* by id, by alias set: the turn of the mark */
-    uint32_t n, room, turn;
+    uint32_t *matched, *set;   /* by id, by alias set: the marking match */
+    uint32_t n, room, current;
 };
 
 static bool writes(const cfx_aliases *a, const cfx_node *n)
@@ -89,24 +89,24 @@ void cfx_rewriter__forget_writes(cfx_rewrite *r)
 static void mark(cfx_rewrite_writes *w, const cfx_node *n)
 {
     if (n->id < w->aliases.life.ids)
-        w->set[cfx_aliases__set(&w->aliases, n)] = w->turn;
+        w->set[cfx_aliases__set(&w->aliases, n)] = w->current;
 }
 
 static void mark_match(cfx_rewrite_writes *w, const cfx_match *m)
 {
-    w->turn++;
+    w->current++;
     for (const cfx_node *p = cfx_graph_first(m->pattern); p;
          p = cfx_node_next(p)) {
         cfx_value v = m->map[p->id];
         if (v.kind != CFX_NODE || !cfx_pattern_computes(p))
             continue;
         const cfx_node *n = v.u.node;
-        w->matched[n->id] = w->turn;
+        w->matched[n->id] = w->current;
         mark(w, n);
         for (uint32_t i = 0; i < n->ninputs; i++)
             mark(w, cfx_node_input(n, i));
         if (n->op == CFX_CALL_MODULE)
-            w->set[cfx_aliases__state(&w->aliases)] = w->turn;
+            w->set[cfx_aliases__state(&w->aliases)] = w->current;
     }
 }
 
@@ -114,19 +114,19 @@ static bool touches(cfx_rewrite_writes *w, const cfx_node *n)
 {
     const cfx_effects *e = &w->aliases.effects[n->id];
     if (e->state_writes &&
-        w->set[cfx_aliases__state(&w->aliases)] == w->turn)
+        w->set[cfx_aliases__state(&w->aliases)] == w->current)
         return true;
     for (uint32_t i = 0; i < n->ninputs; i++) {
         const cfx_node *in = cfx_node_input(n, i);
         if (cfx_effects__writes(e, i) &&
             (in->id >= w->aliases.life.ids ||
-             w->set[cfx_aliases__set(&w->aliases, in)] == w->turn))
+             w->set[cfx_aliases__set(&w->aliases, in)] == w->current))
             return true;
     }
     return false;
 }
 
-/* The first writer that does not come before n. */
+/* Return the first writer that does not come before n. */
 static uint32_t first_writer(const cfx_rewrite_writes *w, const cfx_node *n)
 {
     while (n && n->id >= w->aliases.life.ids)
@@ -146,7 +146,7 @@ bool cfx_rewriter__written(cfx_rewrite_step *t, const cfx_node *from,
     mark_match(w, t->m);
     for (uint32_t i = first_writer(w, from); i < w->n; i++) {
         const cfx_node *n = w->writer[i];
-        if (n->erased || n == from || w->matched[n->id] == w->turn)
+        if (n->erased || n == from || w->matched[n->id] == w->current)
             continue;
         if (!cfx_node_before(n, to))
             return false;

@@ -1,8 +1,8 @@
 /*
- * source_matcher -- partitions of a graph by what meta says of its nodes.
+ * source_matcher -- group the nodes of a graph by the source in their meta.
  *
- * Two walks: the first finds the partition of each node and counts, the second
- * fills arrays that were cut from one block.
+ * The first walk finds the partition of each node and counts; the second one
+ * fills arrays that are cut from one block.
  */
 #include <cfx/source_matcher.h>
 
@@ -56,8 +56,8 @@ static const char *pair_text(cfx_value v, int i)
     return v.u.seq->item[i].u.str->text;
 }
 
-/* What a node was traced from: its index among what is wanted, and the name of
- * the use; or nwanted. */
+/* Return the index of a node's source among the wanted ones, or nwanted, and
+ * the name of its use. */
 static size_t source_of(const cfx_grouping *by, const cfx_node *n,
                         const char **name)
 {
@@ -86,7 +86,8 @@ static size_t source_of(const cfx_grouping *by, const cfx_node *n,
 
 /* ---- The first walk ---- */
 
-/* 1 + the index of a partition, made where it is new; 0: lack of memory. */
+/* Return 1 + a partition's index, a new one if need be; 0 for lack of
+ * memory. */
 static uint32_t partition_of(cfx_grouping *by, size_t source,
                              const char *name)
 {
@@ -125,10 +126,9 @@ static cfx_status group(cfx_grouping *by, cfx_error *err)
     return CFX_OK;
 }
 
-/* ---- The second ---- */
+/* ---- The second walk ---- */
 
-/* What one node adds to its partition: counted where the arrays are not there
- * yet, and put into them where they are. */
+/* Add a node to an array, or only count it while the array is not allocated. */
 static void put(cfx_node **array, size_t *n, cfx_node *node)
 {
     if (array)
@@ -166,8 +166,8 @@ static void add_node(cfx_grouping *by, cfx_node *n)
         }
 }
 
-/* Partitions may take turns in the graph: `seen` then forgets, so that inputs
- * are told twice. A partition's nodes are walked together instead. */
+/* Walk the nodes of each partition together: partitions may be interleaved in
+ * the graph, and `seen` only remembers the last partition of an input. */
 static void fill(cfx_grouping *by, cfx_node *const *order, size_t n)
 {
     memset(by->seen, 0, cfx_graph_ids(by->g) * sizeof(*by->seen));
@@ -175,7 +175,7 @@ static void fill(cfx_grouping *by, cfx_node *const *order, size_t n)
         add_node(by, order[i]);
 }
 
-/* The nodes of all partitions, partition by partition: a counting sort. */
+/* Sort all nodes by partition, by a counting sort. */
 static bool sort_nodes(cfx_grouping *by, cfx_node ***order, size_t *count)
 {
     cfx_source_partitions *out = by->out;
@@ -197,7 +197,7 @@ static bool sort_nodes(cfx_grouping *by, cfx_node ***order, size_t *count)
     return ok;
 }
 
-/* Cut the arrays of all partitions from one block, as long as was counted. */
+/* Cut the arrays of all partitions from one block of the counted size. */
 static bool cut_arrays(cfx_source_partitions *out)
 {
     size_t total = 0;
@@ -252,7 +252,7 @@ static void filter(cfx_source_partitions *out,
     out->n = kept;
 }
 
-/* ---- Public ---- */
+/* ---- Public functions ---- */
 
 cfx_status cfx_get_source_partitions(
     cfx_source_partitions *out, const cfx_graph *g, const char *const *wanted,
@@ -289,8 +289,7 @@ void cfx_source_partitions_release(cfx_source_partitions *found)
     *found = (cfx_source_partitions){0};
 }
 
-/* Nodes are in the order of the graph: one of b that uses one of a is found
- * by its place. */
+/* Nodes are in graph order, so a node is found by binary search. */
 static bool has_node(const cfx_source_partition *p, const cfx_node *n)
 {
     size_t low = 0, high = p->nnodes;

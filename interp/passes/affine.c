@@ -1,6 +1,6 @@
 /*
- * affine -- layers with a weight and a bias, and the norms beside them: found,
- * read, and given other numbers.
+ * affine -- find layers with a weight and a bias and the norms beside them,
+ * read their parameters, and replace them.
  */
 #include "interp/passes/affine.h"
 
@@ -32,7 +32,7 @@ static cfx_status find_writes(path_uses *u, cfx_pass_call *p)
     return st;
 }
 
-/* A get_attr counts for the module that has the parameter, too. */
+/* A get_attr also counts for the module that owns the parameter. */
 cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p)
 {
     cfx_map_init(&u->count, p->ctx);
@@ -122,12 +122,12 @@ const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n)
     if (n->op != CFX_CALL_MODULE)
         return NULL;
     const cfx_module *m = cfx_module_at(p->gm, n->target.u.str->text);
-    /* Parameters that are computed from others are not the module's own. */
+    /* Parametrized modules compute their parameters from others. */
     return !m || m->graph || !m->schema || cfx_module__is_parametrized(m)
                ? NULL : m;
 }
 
-/* Can a parameter's numbers be had: is it a get_attr, or None? */
+/* True if the parameter can be read: it is a get_attr, or None. */
 static bool is_attr(cfx_value v)
 {
     return cfx_value_is_none(v) ||
@@ -144,7 +144,7 @@ extern const cfx_module_type cfx_module__Linear, cfx_module__Conv1d,
     cfx_module__ConvTranspose2d, cfx_module__ConvTranspose3d,
     cfx_module__BatchNorm1d, cfx_module__BatchNorm2d, cfx_module__BatchNorm3d;
 
-/* The operators and module types, and over how many axes they go; 0: any. */
+/* Operators and module types of layers, with their spatial axes; 0: any. */
 static const struct layer_type {
     layer_kind kind;
     int axes;
@@ -168,7 +168,7 @@ static const struct layer_type {
     {LAYER_NORM, 3, NULL, &cfx_module__BatchNorm3d},
 };
 
-/* The row of the table that a module or a function has, or NULL. */
+/* Return the table entry of a module or function, or NULL. */
 static const struct layer_type *type_of(const cfx_module *m, const cfx_op *op)
 {
     for (size_t i = 0; i < sizeof(layer_types) / sizeof(*layer_types); i++)
@@ -188,7 +188,7 @@ static const struct layer_type *type_of_call(cfx_pass_call *p,
     return type_of(*m, t ? t->op : NULL);
 }
 
-/* aten.convolution tells in an argument whether it is transposed. */
+/* aten.convolution has an argument for "transposed". */
 static bool find_function(layer *l)
 {
     const cfx_node *n = l->n;
@@ -224,7 +224,7 @@ bool cfx_layer__find(layer *l, cfx_pass_call *p, cfx_node *n)
     return true;
 }
 
-/* One parameter of a module, or one that a get_attr names. */
+/* Load a parameter of a module, or the one that a get_attr names. */
 static cfx_status load(cfx_pass_call *p, const cfx_node *n,
                        const cfx_module *m, const cfx_schema *schema,
                        const char *name, cfx_tensor **out)
@@ -303,7 +303,7 @@ cfx_status cfx_norm__load(norm *b, cfx_pass_call *p)
     return st;
 }
 
-/* ---- Giving numbers ---- */
+/* ---- Storing parameters ---- */
 
 cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
                                  const cfx_value *kwargs, size_t nkwargs,
@@ -355,7 +355,7 @@ cfx_status cfx_pass__put_module_take(cfx_pass_call *p, cfx_node *n,
                ? st : cfx_node_set_target(n, text, p->err);
 }
 
-/* The first argument of repr's, which tell how wide a layer is. */
+/* Make a module with `bias` and, if linear, the widths of the weight. */
 static cfx_status layer_module(cfx_module **out, const layer *l,
                                const cfx_tensor *weight, bool bias,
                                cfx_pass_call *p)
@@ -405,7 +405,7 @@ static cfx_status store_module(layer *l, cfx_pass_call *p, path_uses *u,
     return st || once ? st : count_path(u, p, path, strlen(path));
 }
 
-/* A get_attr node of a new buffer, before the layer. */
+/* Add a get_attr node of a new buffer before the layer. */
 static cfx_status store_attr(layer *l, cfx_pass_call *p, const char *name,
                              const char *prefix, cfx_value t)
 {
@@ -444,7 +444,7 @@ cfx_status cfx_layer__store(layer *l, cfx_pass_call *p, path_uses *u,
                      : store_function(l, p, weight, bias);
 }
 
-/* ---- Taking nodes out ---- */
+/* ---- Erasing nodes ---- */
 
 cfx_status cfx_pass__drop_attrs(cfx_pass_call *p, cfx_node *const *nodes,
                                 size_t n)

@@ -1,9 +1,9 @@
 /*
- * annotate_getitem -- give operator.getitem the type that the container's type
- * tells: torch.fx's annotate_getitem_nodes.
+ * annotate_getitem -- derive the type of operator.getitem from the container's
+ * type: torch.fx's annotate_getitem_nodes.
  *
  * Types are texts: typing.Tuple[A, B], tuple[A, ...], typing.List[A]. An index
- * that the type does not have is left (torch.fx asserts).
+ * out of range is skipped (torch.fx asserts).
  */
 #include <cfx/pass.h>
 
@@ -11,13 +11,13 @@
 
 #include "base/util.h"
 
-/* A piece of the text of a type. */
+/* A substring of a type. */
 typedef struct piece {
     const char *at;
     size_t len;
 } piece;
 
-/* What is in the brackets of `NAME[...]`, perhaps with typing. before it. */
+/* Find the text in the brackets of `NAME[...]`, with or without "typing.". */
 static bool inside(const char *type, const char *name, piece *out)
 {
     size_t n = strlen(name), len = strlen(type);
@@ -31,7 +31,7 @@ static bool inside(const char *type, const char *name, piece *out)
     return true;
 }
 
-/* The end of the part of a list that begins at `at`. */
+/* Return the end of the list item that begins at `at`. */
 static const char *part_end(const char *at, const char *end)
 {
     int depth = 0;

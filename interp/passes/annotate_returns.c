@@ -1,9 +1,9 @@
 /*
- * annotate_returns -- give nodes the types that schemas return: torch.fx's
- * AnnotateTypesWithSchema.
+ * annotate_returns -- annotate nodes with the return types of schemas:
+ * torch.fx's AnnotateTypesWithSchema.
  *
- * A type that a node has stays. Where several operators may be meant, as in
- * x + y, all must return the same.
+ * An existing type is kept. If a call may resolve to several operators, as x +
+ * y does, all must return the same type.
  */
 #include <cfx/pass.h>
 
@@ -40,7 +40,7 @@ static bool tuple_type(const char *returns, char *buf, size_t size)
     return n < size && snprintf(buf + n, size - n, "]") < (int)(size - n);
 }
 
-/* The type of a schema's result; "" where Python has no word for it. */
+/* Format the result type of a schema; "" if Python has no name for it. */
 static void type_of(const cfx_schema *s, char *buf, size_t size)
 {
     char returns[256];
@@ -80,7 +80,7 @@ static cfx_status call_type(const cfx_graph_kinds *k, const cfx_node *n,
     cfx_status st = cfx_node__candidates(k, n, add_type, &all, err);
     if (!st && all.any && !all.differ)
         snprintf(buf, size, "%s", all.type);
-    /* What is taken from a tensor is one. */
+    /* An item of a tensor is a tensor. */
     if (!st && !*buf && all.any && k->of[n->id].self == 1u << CFX_TENSOR)
         snprintf(buf, size, "torch.Tensor");
     return st;

@@ -1,5 +1,5 @@
 /*
- * binding -- the kinds of values, and the signatures that calls may have.
+ * binding -- possible kinds of values, and possible signatures of calls.
  */
 #include "interp/passes/binding.h"
 
@@ -12,7 +12,7 @@
 
 /* ---- Return types ---- */
 
-/* Without "(a!)" and "(a -> *)", which stand behind a word. */
+/* Copy a type without the "(a!)" or "(a -> *)" after a word. */
 static size_t without_alias(const char *at, char *buf, size_t size)
 {
     size_t n = 0;
@@ -32,7 +32,7 @@ static size_t without_alias(const char *at, char *buf, size_t size)
     return n;
 }
 
-/* The arrow of the result is the last that is in no bracket. */
+/* The arrow of the result is the last one outside of brackets. */
 static const char *result_text(const cfx_schema *s)
 {
     const char *at = s->text + strlen(s->text);
@@ -100,7 +100,7 @@ static enum fit fit_node(const cfx_graph_kinds *k, const cfx_node *n,
            : may.item & ~item_kinds ? PERHAPS : CERTAIN;
 }
 
-/* Of an argument, whose literals have been looked at by the binder. */
+/* Check an argument with nodes; its literals were checked by the binder. */
 static enum fit fit_value(const cfx_graph_kinds *k, const cfx_param *p,
                           cfx_value v)
 {
@@ -130,7 +130,7 @@ static enum fit fit_call(const cfx_graph_kinds *k, const cfx_schema *s,
     return all;
 }
 
-/* Does a parameter of that type get what is a tensor for certain? */
+/* True if a parameter of that type gets a value that is certainly a tensor. */
 static bool takes_tensor(const cfx_graph_kinds *k, const cfx_schema *s,
                          const cfx_value *in, cfx_type_base base)
 {
@@ -142,8 +142,8 @@ static bool takes_tensor(const cfx_graph_kinds *k, const cfx_schema *s,
     return false;
 }
 
-/* What Python's operators do with sequences takes `any` last, when tensors have
- * been thought of: it is not for them. */
+/* Python's sequence operators accept any value last, after the tensor
+ * overloads. They do not apply to tensors. */
 cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
                                 const cfx_target *chain, const cfx_value *args,
                                 size_t nargs, const cfx_value *kwargs,
@@ -183,7 +183,7 @@ cfx_status cfx_node__candidates(const cfx_graph_kinds *k, const cfx_node *n,
                                 n->kwargs, n->nkwargs, fn, user, err);
 }
 
-/* ---- Following kinds through a graph ---- */
+/* ---- Propagating kinds through a graph ---- */
 
 static cfx_kinds of_value(const cfx_graph_kinds *k, cfx_value v)
 {
@@ -191,13 +191,13 @@ static cfx_kinds of_value(const cfx_graph_kinds *k, cfx_value v)
                               : (cfx_kinds){1u << v.kind, ~1u};
 }
 
-/* What several signatures may give. */
+/* The union of the results of several signatures. */
 struct results {
     const cfx_graph_kinds *k;
     cfx_kinds all;
 };
 
-/* The item of a sequence, by a number; a part of a tensor is a tensor. */
+/* The kinds of an item of a sequence. An item of a tensor is a tensor. */
 static cfx_kinds of_item(const cfx_graph_kinds *k, const cfx_bound *b)
 {
     cfx_kinds of = of_value(k, b->in[0]);
@@ -232,7 +232,7 @@ static cfx_kinds of_type(const cfx_node *n)
     return CFX_ANY_KIND;
 }
 
-/* What shape propagation left. */
+/* True if shape propagation stored a tensor. */
 static bool has_tensor_meta(const cfx_node *n)
 {
     static const char *const keys[] = {"val", "tensor_meta", "example_value"};
@@ -250,7 +250,7 @@ static cfx_kinds of_placeholder(const cfx_node *n, bool tensors)
     return of_type(n);
 }
 
-/* Of a module, by the forward of its type; a type has no other. */
+/* Derive the kinds from the forward of the module's type. */
 static cfx_kinds of_module(const cfx_node *n)
 {
     const cfx_module *root = cfx_graph_owning_module(n->graph);

@@ -1,17 +1,17 @@
 /*
- * binding.h -- what the nodes of a graph may be, and which operator a call may
- * turn out to be. Not installed.
+ * binding.h -- possible kinds of nodes, and the operators that a call may
+ * resolve to. Not installed.
  *
- * Without numbers it is not known what a node gives; but a result of
- * torch.relu is a tensor, and so is a parameter. That is followed through the
- * graph by the schemas' return types.
+ * Without running a graph the kind of a value is often unknown, but torch.relu
+ * returns a tensor and a parameter is one. Kinds are propagated through the
+ * graph by the return types of schemas.
  */
 #ifndef CFX_PASSES_BINDING_H
 #define CFX_PASSES_BINDING_H
 
 #include <cfx/pass.h>
 
-/* The kinds (1 << cfx_kind) that a value may have; of tuples and lists also
+/* The possible kinds (1 << cfx_kind) of a value; for tuples and lists also
  * those of their items. */
 typedef struct cfx_kinds {
     uint32_t self, item;
@@ -26,40 +26,40 @@ typedef struct cfx_graph_kinds {
     cfx_kinds *of;   /* by node id */
 } cfx_graph_kinds;
 
-/* `tensors`: placeholders without a type or a default are tensors. Release it
- * also on failure. */
+/* `tensors`: assume that placeholders without type and default are tensors.
+ * Release it also on failure. */
 cfx_status cfx_graph_kinds__init(cfx_graph_kinds *k, const cfx_graph *g,
                                  bool tensors, cfx_error *err);
 void cfx_graph_kinds__release(cfx_graph_kinds *k);
 
-/* The return type of a schema: "Tensor", "Tensor[]", "(Tensor, Tensor)",
- * without the marks of aliases; as snprintf. */
+/* Format the return type of a schema: "Tensor", "Tensor[]", "(Tensor, Tensor)",
+ * without alias annotations. Returns the length, as snprintf. */
 size_t cfx_schema__returns(const cfx_schema *s, char *buf, size_t size);
 cfx_kinds cfx_schema__result(const cfx_schema *s);
 
 /*
- * Call fn for each signature that the call of a function or method may turn
- * out to have, in the order in which they are tried, up to one that is
- * certain; `b` is bound to that one alone. What fn fails with ends it. No
- * signature at all is no failure. Fails with CFX_ENOMEM.
+ * Call fn for each signature that the call of a function or method may resolve
+ * to, in the order of binding, up to one that is certain; `b` is bound to that
+ * signature only. Stops with the status of fn if it fails. A call without
+ * signatures is no error. Fails with CFX_ENOMEM.
  */
 typedef cfx_status cfx_candidate_fn(void *user, const cfx_target *t,
                                     const cfx_bound *b);
 cfx_status cfx_node__candidates(const cfx_graph_kinds *k, const cfx_node *n,
                                 cfx_candidate_fn *fn, void *user,
                                 cfx_error *err);
-/* The same of a call that is in no graph yet. */
+/* The variant for a call that is not in a graph. */
 cfx_status cfx_call__candidates(const cfx_graph_kinds *k,
                                 const cfx_target *chain, const cfx_value *args,
                                 size_t nargs, const cfx_value *kwargs,
                                 size_t nkwargs, cfx_candidate_fn *fn,
                                 void *user, cfx_error *err);
 
-/* A counted copy of a value that a graph or a schema owns, which outlives an
- * edit; absent for lack of memory. */
-cfx_value cfx_value__hold(cfx_context *ctx, cfx_value v);
+/* Copy a value of a graph or schema, with references of its own, so that it
+ * outlives edits; absent for lack of memory. */
+cfx_value cfx_value__clone(cfx_context *ctx, cfx_value v);
 
-/* What a node calls: NULL where it is no function or method that is known. */
+/* Return what a node calls; NULL unless it is a known function or method. */
 const cfx_target *cfx_node__target(const cfx_node *n);
 
 #endif

@@ -1,13 +1,12 @@
 /*
- * canonicalize -- one order and one naming for graphs that are the same.
+ * canonicalize -- one order and one naming for equivalent graphs.
  *
- * First the placeholders, in their order, then the get_attr nodes by target;
- * then the calls: of those whose inputs have all been placed the one comes next
- * that is least by target, then by the places of its inputs, then by its
- * literals. What writes, is random or has an effect stays where it is among the
- * rest: only calls between two such ones change places. Nodes get the names
- * that a new graph would give them. The module gets a new graph, unless all is
- * so already.
+ * Placeholders come first, in their order, then get_attr nodes by target, then
+ * calls: among the calls whose inputs are all placed, the least comes next, by
+ * target, then by the places of its inputs, then by its literals. Calls that
+ * write, are random or have an effect keep their place: other calls move only
+ * between two of them. Nodes get the names that a new graph would give them.
+ * The module gets a new graph, unless it is canonical already.
  */
 #include <cfx/pass.h>
 
@@ -18,9 +17,9 @@
 
 typedef struct order {
     cfx_pass_call *p;
-    cfx_node **node;     /* placed, in order */
+    cfx_node **node;     /* placed nodes, in order */
     size_t nplaced;
-    cfx_node **heap;     /* may come next, the least first */
+    cfx_node **heap;     /* nodes that are ready, the least first */
     size_t nheap;
     uint32_t *place;     /* by id: 1 + its place; 0: not placed */
     uint32_t *waits;     /* by id: inputs of its section not placed yet */
@@ -51,14 +50,14 @@ static cfx_status order_init(order *o, cfx_pass_call *p)
                ? CFX_OK : cfx_no_memory(p->err);
 }
 
-/* ---- Which is less ---- */
+/* ---- Comparison ---- */
 
 static int compare_numbers(uint64_t a, uint64_t b)
 {
     return (a > b) - (a < b);
 }
 
-/* Inputs by where they are; an input that is not placed is behind. */
+/* Compare inputs by place; those not placed yet come last. */
 static int compare_inputs(const order *o, const cfx_node *a, const cfx_node *b)
 {
     int d = compare_numbers(a->ninputs, b->ninputs);
@@ -95,7 +94,7 @@ static int compare_args(const cfx_node *a, const cfx_node *b)
     return d;
 }
 
-/* Nodes that differ in nothing keep their order. */
+/* Equal nodes keep their order. */
 static bool is_less(const order *o, const cfx_node *a, const cfx_node *b)
 {
     int d = compare_numbers(a->op, b->op);
@@ -137,8 +136,8 @@ static cfx_node *pop(order *o)
 
 /* ---- The order ---- */
 
-/* Sections: 0 placeholders, 1 attributes, then by turns calls that may change
- * places, and one that may not. */
+/* Sections: 0 placeholders, 1 attributes, then alternately calls that may be
+ * reordered, and a single one that may not. */
 static cfx_status find_sections(order *o)
 {
     uint32_t section = 2;
@@ -170,8 +169,8 @@ static void place(order *o, cfx_node *n)
     o->place[n->id] = (uint32_t)o->nplaced;
 }
 
-/* The nodes of one section, which come one after the other from `n` on, but
- * for placeholders and attributes between them. */
+/* Place the nodes of one section, which are consecutive from `n` on except for
+ * placeholders and attributes. */
 static cfx_node *place_section(order *o, cfx_node *n)
 {
     uint32_t section = o->section[n->id];
@@ -213,7 +212,7 @@ static cfx_value copy_of(void *user, cfx_node *n)
     return copies[n->id] ? cfx_value_of_node(copies[n->id]) : CFX_NOTHING;
 }
 
-/* All but its name, which the target gives. */
+/* Copy everything but the name, which is derived from the target. */
 static cfx_status copy_node(const order *o, cfx_graph *to, const cfx_node *n,
                             cfx_node **copies)
 {
@@ -256,7 +255,7 @@ static size_t count_changes(const order *o, const cfx_graph *to)
     return changed;
 }
 
-/* The module takes the graph over, and frees the one it had. */
+/* Let the module take the new graph and free its old one. */
 static cfx_status replace_graph(cfx_pass_call *p, cfx_graph *to)
 {
     cfx_module *same;

@@ -1,10 +1,10 @@
 /*
- * common_subexpressions -- let one of several equal calls stand for all.
+ * common_subexpressions -- merge equal calls.
  *
- * Calls are equal that have the same opcode, target and arguments, after those
- * before them were merged; 1, 1.0 and True differ (torch.fx merges them). The
- * order of keywords does not matter. What has an effect, is random, or gives
- * memory that something writes to stays, and so does what reads memory that is
+ * Calls are equal if they have the same opcode, target and arguments, after
+ * earlier calls were merged; 1, 1.0 and True differ (torch.fx merges them). The
+ * order of keywords does not matter. A call stays if it has an effect, is
+ * random, returns memory that something writes to, or reads memory that is
  * written to between the two calls.
  */
 #include <cfx/pass.h>
@@ -60,7 +60,7 @@ static const cfx_seq *seq_of(cfx_value v)
     }
 }
 
-/* Of what is nested too deeply only the upper part counts. */
+/* Only the upper levels of deeply nested values are hashed. */
 static uint64_t hash_value(uint64_t h, cfx_value v)
 {
     struct { const cfx_seq *seq; uint32_t i; } at[CFX_MAX_DEPTH];
@@ -124,8 +124,8 @@ static bool equal(const cfx_node *a, const cfx_node *b)
 
 /* ---- The table ---- */
 
-/* The stamp says when what a call reads was written to last: equal calls with
- * equal stamps read the same. */
+/* The stamp is the time of the last write to memory that the call reads: equal
+ * calls with equal stamps read the same data. */
 typedef struct entry {
     cfx_node *node;
     uint64_t hash, stamp;
@@ -134,7 +134,7 @@ typedef struct entry {
 typedef struct merger {
     cfx_pass_call *p;
     cfx_aliases aliases;
-    uint32_t *last_write; /* by alias set: a place, from 1 on */
+    uint32_t *last_write; /* by alias set: a position, from 1 on */
     entry *table;
     size_t size;          /* a power of two */
 } merger;
@@ -162,7 +162,7 @@ static void merger_release(merger *m)
     cfx_aliases__release(&m->aliases);
 }
 
-/* The entry of what equals n, or the empty one that is for it. */
+/* Return the entry of a call equal to n, or the empty entry for it. */
 static entry *look_up(merger *m, const cfx_node *n, uint64_t hash,
                       uint64_t stamp)
 {

@@ -1,10 +1,10 @@
 /*
- * constant_folding -- compute what does not depend on the inputs.
+ * constant_folding -- compute nodes that do not depend on the inputs.
  *
- * One walk marks the constant nodes and computes them; a value is kept while a
- * constant node that comes later, or one that is not constant, needs it. A walk
- * back decides what each becomes: nothing where nobody is left who uses it, a
- * buffer or a literal where it can be one; else it stays.
+ * A forward walk marks constant nodes and computes them; a value is kept while
+ * later nodes need it. A backward walk decides the fate of each: it is erased
+ * if it has no users left, becomes a buffer or a literal if possible, and
+ * otherwise stays.
  */
 #include <cfx/fold_constants.h>
 #include <cfx/pass.h>
@@ -21,9 +21,9 @@ typedef struct folder {
     const cfx_fold_options *o;
     cfx_aliases aliases;
     cfx_scope scope;
-    cfx_node_map value;   /* what constant nodes give; absent: not known */
+    cfx_node_map value;   /* values of constant nodes; absent: not known */
     bool *constant;       /* by node id */
-    uint32_t *waiting;    /* by node id: constant users not computed yet */
+    uint32_t *waiting;    /* by node id: constant users still to compute */
 } folder;
 
 static cfx_status folder_init(folder *f, cfx_pass_call *p,
@@ -50,9 +50,9 @@ static void folder_release(folder *f, size_t ids)
     cfx_aliases__release(&f->aliases);
 }
 
-/* ---- What is constant ---- */
+/* ---- Finding constants ---- */
 
-/* Modules and graphs as values are not computed with. */
+/* Modules and graphs as values are not folded. */
 static bool is_tensor_attr(const folder *f, const cfx_node *n)
 {
     cfx_value v;
@@ -60,7 +60,7 @@ static bool is_tensor_attr(const folder *f, const cfx_node *n)
            v.kind == CFX_TENSOR;
 }
 
-/* A call of an operator that is not known is nobody's to compute. */
+/* A call of an unknown operator cannot be computed. */
 static bool is_known(const folder *f, const cfx_node *n)
 {
     const char *target = n->target.u.str->text;
@@ -119,7 +119,7 @@ static cfx_status fetch_weight(folder *f, const cfx_node *n)
                                       f->p->err);
 }
 
-/* Weights are looked for only when something is computed with them. */
+/* Weights are only loaded when something is computed with them. */
 static cfx_status fetch_inputs(folder *f, const cfx_node *n)
 {
     cfx_status st = CFX_OK;
@@ -131,7 +131,7 @@ static cfx_status fetch_inputs(folder *f, const cfx_node *n)
     return st;
 }
 
-/* Args or kwargs with values for nodes, as a tuple that the scope owns. */
+/* Make a tuple, owned by the scope, of args or kwargs with values for nodes. */
 static cfx_value fetch_args(folder *f, const cfx_value *args, size_t n)
 {
     cfx_scope *s = &f->scope;
@@ -196,7 +196,7 @@ static cfx_status compute(folder *f, const cfx_node *n)
     return st ? cfx_fail_from(f->p->err, &why) : CFX_OK;
 }
 
-/* Give back what nobody will ask for. */
+/* Drop values without further users. */
 static void drop_inputs(folder *f, const cfx_node *n)
 {
     for (uint32_t i = 0; i < n->ninputs; i++) {
@@ -265,8 +265,8 @@ static cfx_status erase(folder *f, cfx_node *n)
     return st;
 }
 
-/* Backwards, so that the users of a node are settled before it. */
-static cfx_status settle(folder *f, cfx_node *n)
+/* Called backwards, so that a node's users are handled before it. */
+static cfx_status rewrite_node(folder *f, cfx_node *n)
 {
     cfx_value v = cfx_node_map_get(&f->value, n);
     cfx_status st = CFX_OK;
@@ -279,8 +279,8 @@ static cfx_status settle(folder *f, cfx_node *n)
     return st || n->nusers ? st : erase(f, n);
 }
 
-/* A get_attr node that nobody used before stays. */
-static cfx_status settle_all(folder *f)
+/* A get_attr node that had no users before stays. */
+static cfx_status rewrite_all(folder *f)
 {
     cfx_node *before;
     cfx_status st = CFX_OK;
@@ -288,7 +288,7 @@ static cfx_status settle_all(folder *f)
         before = cfx_node_prev(n);
         if (n->id < f->aliases.life.ids && f->constant[n->id] &&
             (n->op != CFX_GET_ATTR || f->p->changed))
-            st = settle(f, n);
+            st = rewrite_node(f, n);
     }
     return st;
 }
@@ -303,7 +303,7 @@ static cfx_status fold(cfx_pass_call *p, const cfx_fold_options *o)
         st = compute_all(&f);
     }
     if (!st)
-        st = settle_all(&f);
+        st = rewrite_all(&f);
     folder_release(&f, ids);
     return st;
 }

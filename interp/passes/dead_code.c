@@ -1,5 +1,5 @@
 /*
- * dead_code -- erase what nobody uses and what has no effect.
+ * dead_code -- erase nodes without users and effects.
  */
 #include <cfx/pass.h>
 

@@ -1,5 +1,5 @@
 /*
- * decompose -- calls as several simpler ones, by a table.
+ * decompose -- replace calls by several simpler ones, by a table.
  */
 #include <cfx/decompose.h>
 
@@ -23,11 +23,10 @@ typedef struct decomposer {
     cfx_retracer retracer;
     rule *rule;
     size_t nrules, room;
-    uint32_t *needed;    /* by alias set: the last use of what the walk has come
-                            by */
+    uint32_t *needed;    /* by alias set: its last use among visited nodes */
 } decomposer;
 
-/* ---- The table, by operator ---- */
+/* ---- The table by operator ---- */
 
 static cfx_status add_rule(decomposer *d, const cfx_decomposition *one,
                            bool must)
@@ -74,7 +73,7 @@ static bool is_new(const decomposer *d, const cfx_node *n)
     return n->id >= d->aliases.life.ids;
 }
 
-/* The walk has come by n, or what stood there. */
+/* Record that the walk has visited n or its replacements. */
 static void note_use(decomposer *d, const cfx_node *n)
 {
     if (is_new(d, n))
@@ -84,10 +83,10 @@ static void note_use(decomposer *d, const cfx_node *n)
         *needed = d->aliases.life.last_use[n->id];
 }
 
-/* n writes to its first argument: does nobody read that memory later, but
- * through n? Then n may as well give a new result. Another tensor could make it
- * one of another type. Inputs of the graph and state are somebody else's to
- * read. */
+/* n writes to its first argument. True if nobody reads that memory later except
+ * through n, so that n may return a new result instead. A second tensor
+ * argument could change the result's type. Memory of inputs and state has
+ * readers outside. */
 static bool writes_unseen(decomposer *d, const cfx_node *n)
 {
     if (is_new(d, n) || n->ninputs != 1)
@@ -99,7 +98,7 @@ static bool writes_unseen(decomposer *d, const cfx_node *n)
 
 /* ---- One call ---- */
 
-/* The one signature that a call can have. */
+/* The only signature that a call can have. */
 struct only {
     const cfx_target *target;
     bool several, inplace;
@@ -130,9 +129,9 @@ static cfx_value decompose_call(cfx_scope *s, const cfx_node *n, void *user)
                           (size_t)c->target->schema->nparams, false);
 }
 
-/* A view through which something writes cannot become a copy; a new result that
- * is written to later can come from elsewhere. Nodes that this pass made stand
- * for ones that were looked at. */
+/* A view through which something writes must not become a copy. A result that
+ * is written to later may come from other nodes. Nodes made by this pass
+ * replace nodes that were checked. */
 static bool is_excluded(decomposer *d, const cfx_node *n)
 {
     if (n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD)
@@ -177,7 +176,7 @@ static cfx_status decompose_node(decomposer *d, cfx_node *n, cfx_node **next)
 
 /* ---- The walk ---- */
 
-/* What is new is looked at again, up to a depth that only a decomposition into
+/* New nodes are visited again, up to a limit that only a decomposition into
  * itself reaches. */
 enum { MOST_PER_NODE = 1000 };
 

@@ -1,9 +1,8 @@
 /*
- * decompositions -- operators by those of the Core ATen set.
+ * decompositions -- the operators that are decomposed into the Core ATen set.
  *
- * Each function has the name of its operator. Formulas are those that the
- * operators' own text gives; where PyTorch's differ in rounding, these are
- * theirs as well as ours.
+ * Each function has the name of its operator. Formulas are those of the
+ * operators' own code; they also round as PyTorch's do.
  */
 #include <cfx/decompose.h>
 #include <cfx/ops.h>
@@ -160,7 +159,7 @@ static cfx_value log_softmax(cfx_scope *s, const cfx_value *in)
     return cfx_aten_log_softmax(s, in[0], in[1], cfx_bool(false));
 }
 
-/* p, train: in evaluation it gives what it got. */
+/* p, train: without training it returns its input. */
 static cfx_value dropout(cfx_scope *s, const cfx_value *in)
 {
     (void)s;
@@ -169,7 +168,7 @@ static cfx_value dropout(cfx_scope *s, const cfx_value *in)
 
 /* ---- Pooling ---- */
 
-/* No stride is the size of the window. */
+/* The default stride is the size of the window. */
 static cfx_value max_pool2d(cfx_scope *s, const cfx_value *in)
 {
     cfx_value stride = cfx_value_is_none(in[2]) ? in[1] : in[2];
@@ -223,7 +222,7 @@ static cfx_value stack(cfx_scope *s, const cfx_value *in)
                    .dim = in[1]);
 }
 
-/* A matrix is what has two axes for certain. */
+/* Transpose a matrix; the rank must be known to be 2. */
 static cfx_value t(cfx_scope *s, const cfx_value *in)
 {
     const cfx_tensor *x = cfx_meta_of(s, in[0]);
@@ -248,8 +247,8 @@ static cfx_value transpose(cfx_scope *s, const cfx_value *in)
     return cfx_permute(s, in[0], cfx_list_of(s, CFX_LIST, (size_t)n, dim));
 }
 
-/* A view needs elements in a row: without knowing that they are, a copy. */
-static cfx_value in_rows(cfx_scope *s, cfx_value x)
+/* A view needs contiguous elements: copy unless they are known to be. */
+static cfx_value contiguous(cfx_scope *s, cfx_value x)
 {
     const cfx_tensor *known = cfx_meta_of(s, x);
     if (known && cfx_tensor_is_contiguous(known))
@@ -258,7 +257,7 @@ static cfx_value in_rows(cfx_scope *s, cfx_value x)
                                cfx_value_of_format(CFX_CONTIGUOUS_FORMAT));
 }
 
-/* From an axis on that is counted from the front, to the last. */
+/* Flatten from axis `from`, counted from the front, to the last one. */
 static cfx_value flatten(cfx_scope *s, const cfx_value *in)
 {
     cfx_value size[CFX_MAX_RANK];
@@ -269,18 +268,18 @@ static cfx_value flatten(cfx_scope *s, const cfx_value *in)
     for (size_t i = 0; i < n; i++)
         size[i] = cfx_sym_size(s, in[0], .dim = cfx_int((int64_t)i));
     size[n] = cfx_int(-1);
-    return cfx_view(s, in_rows(s, in[0]),
+    return cfx_view(s, contiguous(s, in[0]),
                     cfx_list_of(s, CFX_LIST, n + 1, size));
 }
 
 static cfx_value reshape(cfx_scope *s, const cfx_value *in)
 {
-    return cfx_view(s, in_rows(s, in[0]), in[1]);
+    return cfx_view(s, contiguous(s, in[0]), in[1]);
 }
 
 /* ---- Products ---- */
 
-/* Of a matrix; of more axes the matrix that all but the last one make. */
+/* More than two axes: all but the last one are flattened to a matrix. */
 static cfx_value linear(cfx_scope *s, const cfx_value *in)
 {
     const cfx_tensor *x = cfx_meta_of(s, in[0]);
@@ -304,7 +303,7 @@ static cfx_value matmul(cfx_scope *s, const cfx_value *in)
     return one_batch ? cfx_bmm(s, in[0], in[1]) : cfx_none();
 }
 
-/* beta, alpha: of what is multiplied by 0 nothing is left, NaN neither. */
+/* beta, alpha: a factor of 0 drops its operand, even NaN. */
 static cfx_value baddbmm(cfx_scope *s, const cfx_value *in)
 {
     if (in[3].kind == CFX_NODE)

@@ -1,12 +1,12 @@
 /*
- * div_to_mul -- x / c becomes x * (1 / c), as Optimum's
+ * div_to_mul -- x / c becomes x * (1 / c): Optimum's
  * ChangeTrueDivToMulByInverse.
  *
- * A node that was rewritten remembers what it was in its meta: its target and
- * its divisor under "divided_by" (Optimum, which divides 1 by the inverse
- * again, does not always get back what it had). Numbers are left alone, since
- * 49 * (1 / 49) is less than 1 and may become an extent, and so are divisors
- * whose inverse is not a normal float32.
+ * The old target and divisor are stored in the node's meta under "divided_by",
+ * so that the reverse restores them exactly (Optimum divides 1 by the inverse,
+ * which does not always give the old divisor). Numbers are left alone, since 49
+ * * (1 / 49) is less than 1 and may become an extent; so are divisors whose
+ * inverse is not a normal float32.
  */
 #include "interp/passes/affine.h"
 
@@ -44,9 +44,9 @@ static const struct pair *pair_of(const cfx_node *n)
     return NULL;
 }
 
-/* ---- Which nodes are tensors ---- */
+/* ---- Finding tensors ---- */
 
-/* Does any form of a call give a Tensor, or an item of what it is given? */
+/* True if any overload of the call returns a Tensor or an item. */
 static bool may_give_tensor(cfx_pass_call *p, const cfx_node *n)
 {
     const char *name = n->target.u.str->text;
@@ -69,9 +69,9 @@ static bool input_is_tensor(const bool *is_tensor, const cfx_node *n)
     return false;
 }
 
-/* An input of the graph is taken for a tensor unless its meta or type says
- * otherwise, a call of which one form takes tensors and another numbers for
- * what goes into it. */
+/* Find out if a node is a tensor. Inputs of the graph are, unless their meta or
+ * type says otherwise; so is a call with overloads for tensors and numbers if
+ * its inputs are tensors. */
 static bool find_type(cfx_pass_call *p, const bool *is_tensor,
                       const cfx_node *n)
 {
@@ -93,7 +93,7 @@ static bool find_type(cfx_pass_call *p, const bool *is_tensor,
     }
 }
 
-/* ---- There and back ---- */
+/* ---- Forward and reverse ---- */
 
 static bool can_invert(double c)
 {

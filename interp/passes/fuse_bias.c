@@ -1,11 +1,11 @@
 /*
- * fuse_bias -- the bias of a linear layer becomes a column of its weight, as
+ * fuse_bias -- make the bias of a linear layer a column of its weight:
  * Optimum's FuseBiasInLinear.
  *
  *     W x + b  ->  [W b] [x 1]
  *
- * The column of ones is one call of pad, which the reverse knows by a note in
- * its meta: a model may have such calls of its own.
+ * The column of ones is made by a call of pad with a mark in its meta, by which
+ * the reverse recognizes it: the model may have such calls itself.
  */
 #include "interp/passes/affine.h"
 
@@ -14,7 +14,7 @@
 static const char meta_key[] = "column_for_bias";
 static const char pad_name[] = "torch.nn.functional.pad";
 
-/* A linear module of this graph alone, and what goes into it. */
+/* Find a linear module that only this node calls, and its input. */
 static bool find_linear(layer *l, cfx_pass_call *p, const path_uses *u,
                         cfx_node *n)
 {
@@ -25,9 +25,9 @@ static bool find_linear(layer *l, cfx_pass_call *p, const path_uses *u,
            cfx_path_uses__once(u, n->target.u.str->text);
 }
 
-/* ---- There ---- */
+/* ---- Forward ---- */
 
-/* x with a column of ones behind it. */
+/* Append a column of ones to x. */
 static cfx_node *add_ones(cfx_pass_call *p, cfx_node *n)
 {
     cfx_value ends[] = {cfx_int(0), cfx_int(1)};
@@ -74,7 +74,7 @@ static cfx_status fuse(cfx_pass_call *p, path_uses *u, layer *l)
     return st;
 }
 
-/* ---- And back ---- */
+/* ---- Reverse ---- */
 
 static bool is_ones(const cfx_node *n)
 {

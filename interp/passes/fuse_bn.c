@@ -1,21 +1,20 @@
 /*
- * fuse_bn -- batch norms folded into the layers before or behind them.
+ * fuse_bn -- fold batch norms into the layers before or after them.
  *
  *     y = (W x + b - mean) * s + beta,  s = gamma / sqrt(var + eps)
  *       = (s W) x + (b - mean) * s + beta
  *
- * and, with the norm in front of a linear layer,
+ * and, with the norm before a linear layer,
  *
  *     y = W ((x - mean) * s + beta) + b = (W s) x + W (beta - mean * s) + b
  *
- * The arithmetic is torch.nn.utils.fusion's, in its order and with its types:
- * results go back to those of the layer. For transposed convolutions in groups
- * it is right, which torch's is not.
+ * The arithmetic is torch.nn.utils.fusion's, with the same order and types;
+ * results are converted to the layer's type. Unlike torch's, it is right for
+ * grouped transposed convolutions.
  *
- * Whether a linear layer's last axis is the one that the norm takes its
- * channels from, the graph alone does not tell; as in torch, equal extents are
- * taken for a yes, unless a node's meta says that the norm's input has
- * more than two axes.
+ * The graph alone does not show whether the norm's channels are the linear
+ * layer's last axis. As in torch, equal extents are taken as proof, unless a
+ * node's meta says that the norm's input has more than two axes.
  */
 #include "interp/passes/affine.h"
 
@@ -35,7 +34,7 @@ static cfx_value zeros_like(cfx_scope *s, const cfx_tensor *t)
     return cfx_zeros_like(s, tensor((cfx_tensor *)t));
 }
 
-/* 1 / sqrt(var + eps), and that times gamma. */
+/* Return 1 / sqrt(var + eps), and the same times gamma. */
 static cfx_value deviation(cfx_scope *s, const norm *b)
 {
     return cfx_rsqrt(s, cfx_add(s, tensor(b->var), cfx_num(b->eps)));
@@ -46,7 +45,7 @@ static cfx_value scale(cfx_scope *s, const norm *b, cfx_value deviation_)
     return b->weight ? cfx_mul(s, tensor(b->weight), deviation_) : deviation_;
 }
 
-/* v along `axis` of a tensor of that rank. */
+/* Reshape v to lie along `axis` of a tensor of that rank. */
 static cfx_value along(cfx_scope *s, cfx_value v, int axis, int rank)
 {
     cfx_value shape[CFX_MAX_RANK + 1];
@@ -55,7 +54,7 @@ static cfx_value along(cfx_scope *s, cfx_value v, int axis, int rank)
     return cfx_reshape(s, v, cfx_list_of(s, CFX_LIST, (size_t)rank, shape));
 }
 
-/* The weight (in, out / groups, k...) with each output channel scaled. */
+/* Scale each output channel of the weight (in, out / groups, k...). */
 static cfx_value scale_transposed(cfx_scope *s, const layer *l, cfx_value by)
 {
     const cfx_tensor *w = l->weight;
@@ -83,7 +82,7 @@ static cfx_value scale_transposed(cfx_scope *s, const layer *l, cfx_value by)
                        cfx_list_of(s, CFX_LIST, n, shape));
 }
 
-/* The norm behind the layer. */
+/* Fold a norm after the layer. */
 static void fold_behind(cfx_scope *s, const layer *l, const norm *b,
                         cfx_value *weight, cfx_value *bias)
 {
@@ -104,7 +103,7 @@ static void fold_behind(cfx_scope *s, const layer *l, const norm *b,
     *bias = as_type_of(s, c, like);
 }
 
-/* The norm in front of a linear layer. */
+/* Fold a norm before a linear layer. */
 static void fold_in_front(cfx_scope *s, const layer *l, const norm *b,
                           cfx_value *weight, cfx_value *bias)
 {
@@ -121,9 +120,9 @@ static void fold_in_front(cfx_scope *s, const layer *l, const norm *b,
     *bias = as_type_of(s, c, like);
 }
 
-/* ---- Which may be folded ---- */
+/* ---- What can be folded ---- */
 
-/* Along which axis of its weight a layer has the channels that it gives. */
+/* Return the extent of the weight's axis of output channels. */
 static int64_t channels_of(const layer *l, const cfx_tensor *weight)
 {
     return l->kind == LAYER_CONV_TRANSPOSE
@@ -145,7 +144,7 @@ static cfx_status check_eval(cfx_pass_call *p, const layer *l, const norm *b)
     return cfx_fail_at(p->err, "%s", b->n->name);
 }
 
-/* The input of a norm or linear layer, where it is a node. */
+/* Return the input of a norm or linear layer, if it is a node. */
 static cfx_node *input_of(const cfx_node *n)
 {
     if (n->nargs && n->args[0].kind == CFX_NODE)
@@ -157,8 +156,8 @@ static cfx_node *input_of(const cfx_node *n)
     return v.kind == CFX_NODE ? v.u.node : NULL;
 }
 
-/* The n of BatchNormNd and ConvNd must agree; functions of norms, and linear
- * layers, take any. */
+/* BatchNormNd and ConvNd must have the same N. Norm functions and linear layers
+ * accept any. */
 static bool same_space(const layer *l, const norm *b)
 {
     return !l->module || !l->axes || !b->axes || l->axes == b->axes;
@@ -172,8 +171,7 @@ typedef struct folding {
     bool in_front;
 } folding;
 
-/* `gone` is the node that the fused one takes the place of: the norm or, with
- * the norm in front, the norm too, by its input. */
+/* Fold the norm into the layer and let the layer replace it. */
 static cfx_status fold(folding *f, layer *l, norm *b)
 {
     cfx_pass_call *p = f->p;

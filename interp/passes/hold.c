@@ -1,12 +1,12 @@
 /*
- * hold -- copies of values that belong to a graph.
+ * hold -- copy values that belong to a graph.
  */
 #include "interp/passes/binding.h"
 
-static cfx_value hold(cfx_context *ctx, cfx_value v, int depth);
+static cfx_value clone_value(cfx_context *ctx, cfx_value v, int depth);
 
-/* Values nest CFX_MAX_DEPTH levels at most. */
-static cfx_value hold_seq(cfx_context *ctx, cfx_value v, int depth)
+/* Values are nested at most CFX_MAX_DEPTH levels. */
+static cfx_value clone_seq(cfx_context *ctx, cfx_value v, int depth)
 {
     const cfx_seq *seq = v.u.seq;
     size_t n = seq->len, made = 0, bytes = (n + 1) * sizeof(cfx_value);
@@ -14,8 +14,8 @@ static cfx_value hold_seq(cfx_context *ctx, cfx_value v, int depth)
     cfx_value *item = depth < CFX_MAX_DEPTH ? cfx_alloc(ctx, bytes) : NULL;
     if (!item)
         return out;
-    while (made < n && (item[made] = hold(ctx, seq->item[made],
-                                          depth + 1)).kind)
+    while (made < n && (item[made] = clone_value(ctx, seq->item[made],
+                                                 depth + 1)).kind)
         made++;
     if (made == n)
         out = cfx_seq_new(ctx, (cfx_kind)v.kind,
@@ -26,7 +26,7 @@ static cfx_value hold_seq(cfx_context *ctx, cfx_value v, int depth)
     return out;
 }
 
-static cfx_value hold(cfx_context *ctx, cfx_value v, int depth)
+static cfx_value clone_value(cfx_context *ctx, cfx_value v, int depth)
 {
     switch (v.kind) {
     case CFX_STR:
@@ -45,13 +45,13 @@ static cfx_value hold(cfx_context *ctx, cfx_value v, int depth)
     case CFX_SLICE:
     case CFX_RANGE:
     case CFX_COMPLEX:
-        return hold_seq(ctx, v, depth);
+        return clone_seq(ctx, v, depth);
     default:
         return cfx_value_ref(v);
     }
 }
 
-cfx_value cfx_value__hold(cfx_context *ctx, cfx_value v)
+cfx_value cfx_value__clone(cfx_context *ctx, cfx_value v)
 {
-    return hold(ctx, v, 0);
+    return clone_value(ctx, v, 0);
 }

@@ -1,10 +1,10 @@
 /*
- * inline_modules -- write what modules do in place of their calls.
+ * inline_modules -- replace calls of modules by what they compute.
  *
- * A module's forward is code over values: it is traced, and its nodes take the
- * place of the call_module node; parameters become get_attr nodes. A module
- * whose forward cannot be traced (one that branches on a shape that is not
- * known) stays.
+ * A module's forward is code over values: it is traced, its nodes replace the
+ * call_module node, and parameters become get_attr nodes. A module whose
+ * forward cannot be traced (for example because it branches on an unknown
+ * shape) stays.
  */
 #include "interp/passes/pass_impl.h"
 #include "interp/passes/retrace.h"
@@ -26,7 +26,7 @@ static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
     return cfx_scope_take(s, out);
 }
 
-/* By the name of its class, or by its path; all where neither is given. */
+/* Select by class name or by path; all if neither is given. */
 static bool is_chosen(const cfx_pass_call *p, const cfx_node *n)
 {
     cfx_value types = p->in[0], paths = p->in[1];

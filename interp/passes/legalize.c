@@ -1,9 +1,9 @@
 /*
- * legalize -- put nodes behind what they use, as torch.fx's
- * stable_topological_sort does.
+ * legalize -- topologically sort the graph, as torch.fx's
+ * stable_topological_sort.
  *
- * Of the nodes whose inputs have all been placed the one that stood first comes
- * next: a graph in order stays as it is. The output comes last.
+ * Among the nodes whose inputs are all placed, the first in the graph comes
+ * next, so a sorted graph stays as it is. The output comes last.
  */
 #include "interp/passes/legalize.h"
 
@@ -14,12 +14,12 @@
 typedef struct sorter {
     cfx_node **node;    /* by position in the graph */
     uint32_t *position; /* by node id */
-    uint32_t *waits;    /* by node id: inputs that are not placed yet */
-    uint32_t *heap;     /* positions of nodes that may come, smallest first */
+    uint32_t *waits;    /* by node id: inputs not placed yet */
+    uint32_t *heap;     /* positions of ready nodes, smallest first */
     size_t nheap, n, ids;
     const cfx_order_pairs *pairs;
     uint32_t *first;    /* by node id: its first pair, index + 1 */
-    uint32_t *next;     /* by pair: the next of the same node */
+    uint32_t *next;     /* by pair: the next one of the same node */
 } sorter;
 
 static void sorter_release(sorter *s, cfx_context *ctx)
@@ -77,7 +77,7 @@ static uint32_t pop(sorter *s)
     return top;
 }
 
-/* The output's position is behind all others. */
+/* The output's position is after all others. */
 static void number_nodes(sorter *s, const cfx_graph *g)
 {
     const cfx_node *output = cfx_graph_last(g);
@@ -143,13 +143,13 @@ static cfx_status place_all(sorter *s, cfx_pass_call *p)
     return st;
 }
 
-/* In any order. */
+/* check_cycles needs no order. */
 static void append(sorter *s, uint32_t position)
 {
     s->heap[s->nheap++] = position;
 }
 
-/* The same without moving anything: does all get placed? */
+/* Sort without moving anything, to find cycles. */
 static cfx_status check_cycles(sorter *s, cfx_pass_call *p)
 {
     size_t placed = 0;

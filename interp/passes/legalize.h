@@ -1,5 +1,5 @@
 /*
- * legalize.h -- put nodes behind what they use. Not installed.
+ * legalize.h -- topologically sort a graph. Not installed.
  */
 #ifndef CFX_PASSES_LEGALIZE_H
 #define CFX_PASSES_LEGALIZE_H
@@ -8,8 +8,8 @@
 
 #include "interp/passes/order.h"
 
-/* The pass, with pairs that must come in this order besides. Fails with
- * CFX_EGRAPH, CFX_ENOMEM. */
+/* Run the pass with additional pairs of nodes that must keep their order. Fails
+ * with CFX_EGRAPH, CFX_ENOMEM. */
 cfx_status cfx_legalize__with(cfx_pass_call *p, const cfx_order_pairs *pairs);
 
 #endif

@@ -1,24 +1,23 @@
 /*
- * merge_linears -- linear layers of one input become one, as Optimum's
- * MergeLinears.
+ * merge_linears -- merge linear layers of one input: Optimum's MergeLinears.
  *
  *     q = q(x), k = k(x)   ->   q-k-merged(x)[..., 0:n], [..., n:n+m]
  *
- * The nodes of the old layers become the slices, in place and under their
- * names, and turn into the layers again in reverse: the graph's text is then
- * what it was. A layer without a bias among others with one gets a bias of -0,
- * which added to a number changes nothing (+0 would: -0 + 0 is 0), and by which
- * it is known again; Optimum forgets which had none.
+ * The old layers' nodes become the slices, with their places and names, and the
+ * reverse turns them into layers again, so that the graph's text is restored. A
+ * layer without a bias among others with one gets a bias of -0, which leaves
+ * every sum as it is (+0 would not: -0 + 0 is 0) and which the reverse removes;
+ * Optimum forgets which layers had none.
  *
- * The new module stands where the first of the old ones stood, and they come
- * back in their order behind it. Where they stood otherwise, the node's meta
- * notes their places. A layer whose bias is -0 throughout would come back
- * without it, and stays.
+ * The new module is stored in the place of the first old one. The reverse
+ * restores them after each other from there; if they had other places, those
+ * are stored in the node's meta. A layer whose bias is -0 throughout would lose
+ * it and is not merged.
  *
- * All are computed where the first was: nothing may write to the input, or to
- * parameters, in between. A slice has other strides than the layer's result
- * had: where something looks at these, the layer stays (but for a view that
- * takes the last axis apart, which slices allow).
+ * All layers are computed where the first one was, so nothing may write to the
+ * input or to parameters in between. A slice has other strides than the layer's
+ * result. If users depend on strides, the layer is not merged (except for a
+ * view that splits the last axis, which slices support).
  */
 #include "interp/passes/affine.h"
 #include "graph/aliases.h"
@@ -30,10 +29,10 @@
 
 #include "nn/module_impl.h"
 
-/* Names of more are not joined: no path gets longer than this. */
+/* Longer joined names are not made. */
 enum { NAME_ROOM = 400 };
 
-/* Layers that can be one, in the order of the graph. */
+/* Layers that can be merged, in graph order. */
 typedef struct group {
     uint32_t first, last;    /* node numbers */
     uint32_t n;
@@ -44,14 +43,14 @@ typedef struct merger {
     cfx_pass_call *p;
     cfx_arena arena;
     path_uses uses;
-    cfx_map groups;          /* what they have in common -> index */
+    cfx_map groups;          /* key of shared properties -> index */
     group *group;
     uint32_t ngroups;
     cfx_node **node;         /* by number */
     uint32_t *next;          /* by number: the next of its group, or 0 */
     cfx_aliases aliases;
     uint32_t *writes;        /* by alias set: how often, up to here */
-    bool *looked_at;         /* by alias set: its strides matter */
+    bool *looked_at;         /* by alias set: users depend on its strides */
 } merger;
 
 static const char suffix[] = "-merged";
@@ -63,7 +62,7 @@ static const char *last_atom(const char *path)
     return dot ? dot + 1 : path;
 }
 
-/* ---- Whose strides matter ---- */
+/* ---- Users that depend on strides ---- */
 
 static bool looks_at_strides(const cfx_node *n)
 {
@@ -76,7 +75,7 @@ static bool looks_at_strides(const cfx_node *n)
     return false;
 }
 
-/* Is n x.view(..., a, b) with a * b the extent of x's last axis? */
+/* True if n is x.view(..., a, b) and a * b is the extent of x's last axis. */
 static bool splits_last_axis(const merger *m, const cfx_node *n)
 {
     layer l;
@@ -126,7 +125,7 @@ static void note_writes(merger *m, const cfx_node *n)
             m->writes[cfx_aliases__set(&m->aliases, cfx_node_input(n, i))]++;
 }
 
-/* ---- Which layers can be one ---- */
+/* ---- Finding groups ---- */
 
 static bool can_merge(merger *m, layer *l, cfx_node *n)
 {
@@ -141,8 +140,8 @@ static bool can_merge(merger *m, layer *l, cfx_node *n)
            cfx_path_uses__once(&m->uses, path);
 }
 
-/* Put node number i into the group of its input, as it was last written to, of
- * its parent, type and flag. */
+/* Add node number i to the group for its input (as last written to), parent
+ * module, type and training flag. */
 static cfx_status join_group(merger *m, uint32_t i, const layer *l)
 {
     char key[NAME_ROOM];
@@ -204,9 +203,9 @@ static cfx_status find_groups(merger *m)
     return st;
 }
 
-/* ---- One layer of several ---- */
+/* ---- Merging ---- */
 
-/* A bias that adds nothing. */
+/* Make a bias of -0, which adds nothing. */
 static cfx_value no_bias(cfx_scope *s, const cfx_tensor *weight)
 {
     return cfx_full(s, cfx_list(s, cfx_int(cfx_tensor_size(weight, 0))),
@@ -244,7 +243,7 @@ static cfx_status can_be_undone(merger *m, const group *g, bool *can)
     return CFX_OK;
 }
 
-/* The joined weights and biases; the latter stay absent where none has one. */
+/* Concatenate weights and biases; without any bias, *bias stays absent. */
 static cfx_status join_numbers(merger *m, const group *g, cfx_scope *s,
                                cfx_value *weight, cfx_value *bias)
 {
@@ -267,7 +266,7 @@ static cfx_status join_numbers(merger *m, const group *g, cfx_scope *s,
     return cfx_scope_status(s, m->p->err);
 }
 
-/* PARENT.a-b-merged */
+/* Build the name PARENT.a-b-merged. */
 static void join_names(const merger *m, const group *g, char *path)
 {
     const char *first = m->node[g->first]->target.u.str->text;
@@ -306,7 +305,7 @@ static cfx_status new_linear(cfx_module **out, cfx_pass_call *p,
     return st;
 }
 
-/* A node becomes merged[..., begin:end]. */
+/* Turn a node into merged[..., begin:end]. */
 static cfx_status become_slice(cfx_pass_call *p, cfx_node *n, cfx_node *merged,
                                int64_t begin, int64_t end)
 {
@@ -331,8 +330,8 @@ static cfx_module *module_of(const cfx_pass_call *p, const cfx_node *n)
     return cfx_module_at(p->gm, n->target.u.str->text);
 }
 
-/* Put the new module where the first was, and note in its node where the
- * others were, unless they follow it. */
+/* Store the new module in the place of the first one. Record the places of the
+ * others in the new node's meta, unless they follow it. */
 static cfx_status note_places(merger *m, const group *g, cfx_node *merged)
 {
     cfx_pass_call *p = m->p;
@@ -356,7 +355,7 @@ static cfx_status note_places(merger *m, const group *g, cfx_node *merged)
     return st;
 }
 
-/* Call the new layer, and slice what it gives. */
+/* Call the merged layer and slice its result. */
 static cfx_status rewrite_group(merger *m, const group *g, const char *path)
 {
     cfx_pass_call *p = m->p;
@@ -434,16 +433,16 @@ static cfx_status merge(cfx_pass_call *p)
     return st;
 }
 
-/* ---- And back ---- */
+/* ---- Reverse ---- */
 
-/* The slices of a merged layer, by where they begin. */
+/* The slices of a merged layer, sorted by their begin. */
 typedef struct slices {
     cfx_node *n[NAME_ROOM];
     int64_t begin[NAME_ROOM], end[NAME_ROOM];
     uint32_t len;
 } slices;
 
-/* Is n x[..., begin:end]? */
+/* True if n is x[..., begin:end]. */
 static bool is_slice(const cfx_node *n, int64_t *begin, int64_t *end)
 {
     if (n->op != CFX_CALL_FUNCTION || n->nargs != 2 || n->nkwargs ||
@@ -460,7 +459,7 @@ static bool is_slice(const cfx_node *n, int64_t *begin, int64_t *end)
            cfx_value_is_none(bound[2]);
 }
 
-/* All users must be slices that follow each other up to the end. */
+/* All users must be slices, adjacent and up to the end. */
 static bool find_slices(slices *s, const cfx_node *merged, int64_t width)
 {
     s->len = 0;
@@ -496,7 +495,7 @@ static cfx_value part_of(cfx_scope *s, cfx_tensor *t, int64_t begin,
                                    cfx_int(begin), cfx_int(end - begin)));
 }
 
-/* One slice becomes the layer `path` again. */
+/* Turn one slice into the layer `path` again. */
 static cfx_status restore_one(cfx_pass_call *p, const layer *l,
                               const slices *of, uint32_t i, const char *path)
 {
@@ -525,7 +524,7 @@ static cfx_status restore_one(cfx_pass_call *p, const layer *l,
     return st;
 }
 
-/* How many names `a-b-merged` joins; 0 if it is not such a name. */
+/* Count the names that `a-b-merged` joins; 0 if it is not such a name. */
 static uint32_t count_names(const char *name)
 {
     size_t len = strlen(name), tail = sizeof(suffix) - 1;
@@ -537,8 +536,8 @@ static uint32_t count_names(const char *name)
     return n;
 }
 
-/* The place of each: as noted, or one after the other from `first` on. False
- * where the note is not of as many. */
+/* Read the recorded places, or number them from `first` on. False if their
+ * number is wrong. */
 static bool read_places(const cfx_node *merged, uint32_t names, size_t first,
                         size_t *place)
 {
@@ -556,7 +555,7 @@ static bool read_places(const cfx_node *merged, uint32_t names, size_t first,
     return true;
 }
 
-/* Put children that were added at the end in their places, the least first. */
+/* Move children that were appended to their places, in ascending order. */
 static void put_in_places(cfx_pass_call *p, const slices *of,
                           const size_t *place)
 {
@@ -608,7 +607,7 @@ static cfx_status restore_at(cfx_pass_call *p, cfx_node *n)
     return CFX_OK;
 }
 
-/* The last that was merged comes first: places are as they were then. */
+/* Undo in reverse order, since places refer to the state at merging. */
 static cfx_status merge_linears_run(cfx_pass_call *p)
 {
     cfx_status st = CFX_OK;

@@ -1,16 +1,15 @@
 /*
- * merge_matmul -- products with one matrix become one product, as torch.fx's
- * merge_matmul.
+ * merge_matmul -- merge products with one matrix: torch.fx's merge_matmul.
  *
  *     a @ w, b @ w   ->   split(cat([a, b]) @ w, [rows of a, rows of b])
  *
- * That is right where w is a matrix and the others have two axes or more, as
- * many each, and agree on all but the first. It must be known: from what nodes
- * have in their meta, and from parameters; with `assume`, what is not known is
- * taken to be so (torch asks nothing). None may depend on another, also not by
- * way of others that were merged; what does is left out (torch looks six steps
- * back, and leaves all). Nothing between them may have effects, since nodes are
- * moved. `w` in two get_attr nodes of one path is one matrix.
+ * This is valid if w is a matrix, and the other operands have the same rank, at
+ * least 2, and the same extents except for the first axis. Meta and parameters
+ * must show it; with `assume`, unknown shapes are assumed to fit (torch does
+ * not check). No product may depend on another, directly or through other
+ * merged products; those that do are left out (torch looks back six steps and
+ * then merges nothing). Nodes are moved, so nothing between the products may
+ * have effects. Two get_attr nodes of one path are the same matrix.
  */
 #include "interp/passes/affine.h"
 
@@ -20,7 +19,7 @@
 #include "interp/split/carve.h"
 #include "interp/split/contract.h"
 
-/* Products with one matrix, in the order of the graph. */
+/* Products with one matrix, in graph order. */
 typedef struct group {
     uint32_t first, last, n;
 } group;
@@ -34,14 +33,14 @@ typedef struct merger {
     uint32_t ngroups, n;
     cfx_node **node;         /* by number: the products */
     uint32_t *next;          /* by number: the next of its group, or 0 */
-    uint32_t *number;        /* by id: the place in the graph */
-    uint32_t *effects;       /* by id: how many nodes before it have some */
+    uint32_t *number;        /* by id: position in the graph */
+    uint32_t *effects;       /* by id: number of earlier nodes with effects */
     contraction c;
-    bool *is_late;           /* by id, also of nodes that will be made */
+    bool *is_late;           /* by id, including nodes to be made */
     cfx_node **late;
 } merger;
 
-/* ---- Which products can be one ---- */
+/* ---- Finding groups ---- */
 
 static bool is_product(const cfx_node *n)
 {
@@ -50,7 +49,7 @@ static bool is_product(const cfx_node *n)
            (cfx_node_is(n, "matmul") || cfx_node_is(n, "mm"));
 }
 
-/* What a node is, as far as it is known; NULL: not at all. */
+/* Return what is known of a node's value; NULL if nothing is. */
 static const cfx_tensor *known(merger *m, const cfx_node *n)
 {
     cfx_value v = cfx_carve__known(n);
@@ -135,7 +134,7 @@ static uint32_t vertex_of(merger *m, const cfx_node *n)
     return cfx_contraction__find(&m->c, m->number[n->id]);
 }
 
-/* Keep those of a group that can be one with the first. */
+/* Keep the products of a group that can be merged with the first. */
 static void choose(merger *m, group *g)
 {
     const cfx_node *first = m->node[g->first];
@@ -148,8 +147,8 @@ static void choose(merger *m, group *g)
         if (m->effects[n->id] != m->effects[first->id] ||
             vertex_of(m, n->args[0].u.node) == one ||
             vertex_of(m, n->args[1].u.node) == one ||
-            !cfx_contraction__join(&m->c, one, vertex_of(m, n), &joined,
-                                   &never))
+            !cfx_contraction__merge(&m->c, one, vertex_of(m, n), &joined,
+                                    &never))
             continue;
         m->next[last] = i;
         last = i;
@@ -159,9 +158,9 @@ static void choose(merger *m, group *g)
     g->last = last;
 }
 
-/* ---- One product of several ---- */
+/* ---- Merging ---- */
 
-/* How many rows one has: a number, or a node that asks. */
+/* Return the number of rows: an integer, or a node that computes it. */
 static cfx_status rows_of(merger *m, cfx_node *n, cfx_value *out)
 {
     const cfx_tensor *x = known(m, n);
@@ -196,7 +195,7 @@ static cfx_node *call_list(merger *m, const char *target, cfx_value first,
     return made;
 }
 
-/* A part of the result for each product. */
+/* Extract the part of the result for each product. */
 static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
                              cfx_value *items)
 {
@@ -218,8 +217,8 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
     return st;
 }
 
-/* Move all that uses the results, and stands before them, behind `end`. None
- * of this needs memory. */
+/* Move users of the results that come before `end` after it. Needs no
+ * memory. */
 static cfx_status move_users(merger *m, const group *g,
                              const cfx_value *items, cfx_node *end)
 {
@@ -264,7 +263,7 @@ static cfx_status replace_products(merger *m, const group *g,
     return st;
 }
 
-/* All is made before the last product. */
+/* Insert the new nodes before the last product. */
 static cfx_status merge_group(merger *m, const group *g, cfx_value *items)
 {
     cfx_pass_call *p = m->p;
@@ -298,7 +297,7 @@ static cfx_status merge_group(merger *m, const group *g, cfx_value *items)
     return st ? st : replace_products(m, g, items, last);
 }
 
-/* First choose for all, as long as numbers are those of the graph. */
+/* Select all groups first, while positions are those of the graph. */
 static cfx_status merge_groups(merger *m)
 {
     cfx_pass_call *p = m->p;
@@ -336,7 +335,7 @@ static cfx_status prepare(merger *m)
     m->number = cfx_arena_alloc(a, ids * sizeof(*m->number));
     m->effects = cfx_arena_alloc(a, ids * sizeof(*m->effects));
     m->group = cfx_arena_alloc(a, ids * sizeof(*m->group));
-    /* Of n products fewer than 5 n nodes are made. */
+    /* Merging n products makes fewer than 5 n nodes. */
     m->is_late = cfx_arena_alloc(a, 6 * ids * sizeof(*m->is_late));
     m->late = cfx_arena_alloc(a, 6 * ids * sizeof(*m->late));
     if (!m->node || !m->next || !m->number || !m->effects || !m->group ||

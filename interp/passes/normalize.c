@@ -1,12 +1,11 @@
 /*
- * normalize -- one spelling for each call: torch.fx's NormalizeArgs and
+ * normalize -- one form for each call: torch.fx's NormalizeArgs and
  * NormalizeOperators, for every operator.
  *
- * Methods (x.relu()), operators (x + y) and the several functions that are one
- * operator become the call of one function, whose arguments are bound by the
- * operator's schema. A call stays as it is where it binds to no operator, and
- * where what it means depends on what is not known: x + 1 may add numbers.
- * Name, meta and type of a node stay.
+ * Methods (x.relu()), operators (x + y) and all functions of one operator
+ * become calls of one function, with arguments bound by the operator's schema.
+ * A call stays if it binds to no operator, or if its meaning depends on unknown
+ * kinds: x + 1 may add numbers. A node's name, meta and type stay.
  */
 #include <cfx/scope.h>
 
@@ -15,16 +14,16 @@
 
 #include "interp/passes/binding.h"
 
-/* A call as it will be written. */
-typedef struct spelled {
+/* The new form of a call. */
+typedef struct normal_form {
     cfx_context *ctx;
     const cfx_op *op;
     bool inplace;
     char target[160];
-    cfx_value args[CFX_MAX_PARAMS];       /* these and the next are owned */
+    cfx_value args[CFX_MAX_PARAMS];       /* owned, as is the next array */
     cfx_value kwargs[2 * CFX_MAX_PARAMS];
     size_t nargs, nkwargs;
-} spelled;
+} normal_form;
 
 typedef struct normalizer {
     cfx_pass_call *p;
@@ -32,7 +31,7 @@ typedef struct normalizer {
     bool keywords, defaults, aten;
 } normalizer;
 
-static void spelled_release(spelled *s)
+static void normal_form_release(normal_form *s)
 {
     for (size_t i = 0; i < s->nargs; i++)
         cfx_value_unref(s->args[i]);
@@ -43,7 +42,7 @@ static void spelled_release(spelled *s)
 
 /* ---- Names ---- */
 
-/* "aten.add.Tensor" as graphs write it, "aten.add_.Tensor" in place. */
+/* Format "aten.add.Tensor" as graphs write it; in place "aten.add_.Tensor". */
 static bool aten_name(const cfx_op *op, bool inplace, char *buf, size_t size)
 {
     const char *at = op->aliases ? strstr(op->aliases, "aten.") : NULL;
@@ -68,8 +67,8 @@ static bool torch_name(const cfx_op *op, bool inplace, char *buf, size_t size)
     return n > 0 && (size_t)n < size;
 }
 
-/* Functions of Python take `input`, ATen's overloads `self`. */
-static const char *param_name(const spelled *s, const cfx_param *p)
+/* Python's functions take `input`, ATen's overloads `self`. */
+static const char *param_name(const normal_form *s, const cfx_param *p)
 {
     bool aten = !strncmp(s->target, "torch.ops.", 10);
     return !aten && !strcmp(p->name, "self") ? "input" : p->name;
@@ -77,23 +76,23 @@ static const char *param_name(const spelled *s, const cfx_param *p)
 
 /* ---- Arguments ---- */
 
-static cfx_status add_positional(spelled *s, cfx_value v)
+static cfx_status add_positional(normal_form *s, cfx_value v)
 {
-    s->args[s->nargs] = cfx_value__hold(s->ctx, v);
+    s->args[s->nargs] = cfx_value__clone(s->ctx, v);
     return s->args[s->nargs++].kind ? CFX_OK : CFX_ENOMEM;
 }
 
-static cfx_status add_keyword(spelled *s, const cfx_param *p, cfx_value v)
+static cfx_status add_keyword(normal_form *s, const cfx_param *p, cfx_value v)
 {
     const char *name = param_name(s, p);
     cfx_value *pair = &s->kwargs[2 * s->nkwargs++];
     pair[0] = cfx_str_new(s->ctx, name, strlen(name));
-    pair[1] = cfx_value__hold(s->ctx, v);
+    pair[1] = cfx_value__clone(s->ctx, v);
     return pair[0].kind && pair[1].kind ? CFX_OK : CFX_ENOMEM;
 }
 
-/* The first of a method, and of those that take a list, has no keyword. */
-static bool must_be_positional(const spelled *s, const cfx_param *p, int k)
+/* The first argument of methods, and of functions of lists, has no keyword. */
+static bool must_be_positional(const normal_form *s, const cfx_param *p, int k)
 {
     return !k && (p->rest || !strncmp(s->target, "torch.Tensor.", 13) ||
                   !strncmp(s->target, "operator.", 9) ||
@@ -101,7 +100,7 @@ static bool must_be_positional(const spelled *s, const cfx_param *p, int k)
 }
 
 static cfx_status spell_args(const normalizer *z, const cfx_schema *schema,
-                             const cfx_bound *b, spelled *s)
+                             const cfx_bound *b, normal_form *s)
 {
     bool gap = false;
     cfx_status st = CFX_OK;
@@ -122,14 +121,14 @@ static cfx_status spell_args(const normalizer *z, const cfx_schema *schema,
     return st;
 }
 
-/* ---- Is it the call that it was? ---- */
+/* ---- Does the new call resolve to the same operator? ---- */
 
 struct look {
     const cfx_op *op;
     bool inplace, found, other;
 };
 
-/* The operator must be the first that takes the call. */
+/* The operator must be the first one that accepts the call. */
 static cfx_status look_for(void *user, const cfx_target *t, const cfx_bound *b)
 {
     struct look *l = user;
@@ -139,7 +138,8 @@ static cfx_status look_for(void *user, const cfx_target *t, const cfx_bound *b)
     return CFX_OK;
 }
 
-static cfx_status leads_back(const normalizer *z, const spelled *s, bool *ok)
+static cfx_status leads_back(const normalizer *z, const normal_form *s,
+                             bool *ok)
 {
     struct look l = {s->op, s->inplace, false, false};
     const cfx_target *t = cfx_find_function(z->p->ctx, s->target);
@@ -150,7 +150,7 @@ static cfx_status leads_back(const normalizer *z, const spelled *s, bool *ok)
     return st;
 }
 
-static bool same_call(const spelled *a, const spelled *b)
+static bool same_call(const normal_form *a, const normal_form *b)
 {
     if (strcmp(a->target, b->target) || a->nargs != b->nargs ||
         a->nkwargs != b->nkwargs)
@@ -166,17 +166,17 @@ static bool same_call(const spelled *a, const spelled *b)
 
 /* ---- Nodes ---- */
 
-/* What the signatures that a call may have agree on. */
+/* Properties that all possible signatures of a call share. */
 struct choice {
     const normalizer *z;
-    spelled call;
+    normal_form call;
     bool any, differ;
 };
 
 static cfx_status spell(const normalizer *z, const cfx_target *t,
-                        const cfx_bound *b, spelled *s, bool *ok)
+                        const cfx_bound *b, normal_form *s, bool *ok)
 {
-    *s = (spelled){.ctx = z->p->ctx, .op = t->op, .inplace = b->inplace};
+    *s = (normal_form){.ctx = z->p->ctx, .op = t->op, .inplace = b->inplace};
     *ok = z->aten ? aten_name(t->op, b->inplace, s->target, sizeof(s->target))
                   : torch_name(t->op, b->inplace, s->target,
                                sizeof(s->target));
@@ -189,16 +189,16 @@ static cfx_status spell(const normalizer *z, const cfx_target *t,
 static cfx_status choose(void *user, const cfx_target *t, const cfx_bound *b)
 {
     struct choice *c = user;
-    spelled s;
+    normal_form s;
     bool ok;
     if (c->differ)
         return CFX_OK;
     cfx_status st = spell(c->z, t, b, &s, &ok);
     if (st || !ok || (c->any && !same_call(&s, &c->call))) {
         c->differ = true;
-        spelled_release(&s);
+        normal_form_release(&s);
     } else if (c->any) {
-        spelled_release(&s);
+        normal_form_release(&s);
     } else {
         c->any = true;
         c->call = s;
@@ -206,7 +206,7 @@ static cfx_status choose(void *user, const cfx_target *t, const cfx_bound *b)
     return st;
 }
 
-static bool is_so_already(const cfx_node *n, const spelled *s)
+static bool is_normal(const cfx_node *n, const normal_form *s)
 {
     if (n->op != CFX_CALL_FUNCTION ||
         strcmp(n->target.u.str->text, s->target) || n->nargs != s->nargs ||
@@ -221,10 +221,11 @@ static bool is_so_already(const cfx_node *n, const spelled *s)
     return true;
 }
 
-static cfx_status rewrite(const normalizer *z, cfx_node *n, const spelled *s)
+static cfx_status rewrite(const normalizer *z, cfx_node *n,
+                          const normal_form *s)
 {
     cfx_error *err = z->p->err;
-    if (is_so_already(n, s))
+    if (is_normal(n, s))
         return CFX_OK;
     z->p->changed++;
     cfx_status st = cfx_node_set_kwargs(n, s->kwargs, s->nkwargs, err);
@@ -241,7 +242,7 @@ static cfx_status normalize_node(const normalizer *z, cfx_node *n)
     cfx_status st = cfx_node__candidates(&z->kinds, n, choose, &c, z->p->err);
     if (!st && c.any && !c.differ)
         st = rewrite(z, n, &c.call);
-    spelled_release(&c.call);
+    normal_form_release(&c.call);
     return st == CFX_ENOMEM ? cfx_no_memory(z->p->err) : st;
 }
 

@@ -1,5 +1,5 @@
 /*
- * observer -- remember what happens to a graph.
+ * observer -- record the changes to a graph.
  */
 #include <cfx/pass_manager.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/util.h"
 
-/* Hooks cannot fail: lack of memory is remembered in `failed`. */
+/* Hooks cannot fail; lack of memory sets `failed`. */
 
 static void on_created(void *data, cfx_node *n)
 {
@@ -27,7 +27,7 @@ static void on_erased(void *data, cfx_node *n)
         o->erased[o->nerased++] = n;
 }
 
-/* Without `with` it is a renaming. */
+/* Without `with`, the node was renamed. */
 static void on_replaced(void *data, cfx_node *old, cfx_node *with,
                         const char *name, cfx_node *user)
 {

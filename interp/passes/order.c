@@ -1,7 +1,7 @@
 /*
- * order -- which nodes must keep their order because they share memory.
+ * order -- find nodes that must keep their order because they share memory.
  *
- * By alias set: the last node that wrote, and those that have read since.
+ * For each alias set: the last node that wrote, and the readers since.
  */
 #include "interp/passes/order.h"
 
@@ -55,8 +55,8 @@ static cfx_status note_write(ordering *o, cfx_node *n, uint32_t set)
     return st;
 }
 
-/* First what n writes to, then what it reads: so it is among the readers that
- * the next write comes after. */
+/* Writes of n come before its reads, so that n is among the readers that
+ * precede the next write. */
 static cfx_status visit(ordering *o, cfx_node *n)
 {
     cfx_aliases *a = &o->aliases;

@@ -7,10 +7,10 @@
 #include <cfx/graph.h>
 
 /*
- * Pairs of nodes that must keep their order though no value passes from one to
- * the other: a write, and what reads or writes the same memory before and
- * after it. No more of them than there are inputs of nodes. Release it also on
- * failure; a zeroed one is allowed.
+ * Pairs of nodes that must keep their order although no value connects them: a
+ * write, and the accesses to the same memory before and after it. There are no
+ * more pairs than node inputs. Release it also on failure; a zeroed one is
+ * allowed.
  */
 typedef struct cfx_order_pair {
     cfx_node *before, *after;

@@ -1,5 +1,5 @@
 /*
- * pass -- the registry of passes, and applying one.
+ * pass -- the registry of passes; applying a pass.
  */
 #include <cfx/pass.h>
 
@@ -25,7 +25,7 @@ static const cfx_pass *const builtin[] = {
 
 enum { NBUILTIN = sizeof(builtin) / sizeof(*builtin) };
 
-/* The passes that programs added; the built-in ones stand before them. */
+/* Passes that programs registered; the built-in ones come before them. */
 typedef struct registry {
     cfx_mutex lock;
     const cfx_pass **pass;

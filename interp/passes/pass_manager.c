@@ -1,5 +1,5 @@
 /*
- * pass_manager -- order passes, apply them, and say which one failed.
+ * pass_manager -- order passes, apply them, and report which one failed.
  */
 #include <cfx/pass_manager.h>
 
@@ -15,7 +15,7 @@ typedef struct entry {
     const cfx_pass *pass;
 } entry;
 
-/* this_before_that, by the names of passes. */
+/* this_before_that, with names of passes. */
 typedef struct constraint {
     const cfx_pass *first, *then;
 } constraint;
@@ -209,7 +209,7 @@ cfx_status cfx_pass_manager_add_check(cfx_pass_manager *pm,
 
 /* ---- The order ---- */
 
-/* May entry i come next, while those from `from` on are not placed yet? */
+/* True if entry i may come next while those from `from` on are not placed. */
 static bool is_ready(const cfx_pass_manager *pm, size_t i, size_t from)
 {
     const constraint *c = pm->constraints.item;
@@ -223,7 +223,7 @@ static bool is_ready(const cfx_pass_manager *pm, size_t i, size_t from)
     return true;
 }
 
-/* "['a', 'b']": the texts of the passes in a range. */
+/* Format the texts of a range of passes: "['a', 'b']". */
 static void list_texts(const cfx_pass_manager *pm, size_t from, size_t to,
                        cfx_buf *out)
 {
@@ -247,7 +247,7 @@ static cfx_status circular(const cfx_pass_manager *pm, size_t from,
     return st;
 }
 
-/* Lists are short, and written by hand: each entry is looked for. */
+/* Lists are short, so each entry is searched for. */
 cfx_status cfx_pass_manager_solve(cfx_pass_manager *pm, cfx_error *err)
 {
     for (size_t placed = 0; placed < pm->entries.n; placed++) {
@@ -266,7 +266,7 @@ cfx_status cfx_pass_manager_solve(cfx_pass_manager *pm, cfx_error *err)
 
 /* ---- Running ---- */
 
-/* A callback may fail with a bare status. */
+/* A hook may fail without setting an error. */
 static cfx_status hooked(cfx_status st, const char *hook, cfx_error *err)
 {
     return st ? cfx_fail(err, st, "the %s hook returned %s without a message",
@@ -297,7 +297,7 @@ static cfx_status observed(const cfx_pass_manager *pm, cfx_module *gm,
     st = cfx_pass_apply(gm, r->text, pm->o.reverse, &r->changed, err);
     r->seconds = 1e-9 * (double)(cfx_clock_ns() - start);
     if (cfx_graph_module_graph(gm) != seen.graph)
-        seen.graph = NULL; /* the module has another now */
+        seen.graph = NULL; /* the module has a new graph */
     else if (!st)
         st = cfx_graph_observer_inherit(&seen, err);
     r->created = seen.ncreated;
@@ -307,7 +307,7 @@ static cfx_status observed(const cfx_pass_manager *pm, cfx_module *gm,
     return st;
 }
 
-/* Which pass it was, before the words of the error. */
+/* Put the name of the failed pass before the error. */
 static void explain(const cfx_pass_manager *pm, size_t done, const entry *e,
                     cfx_error *err)
 {

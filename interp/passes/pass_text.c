@@ -1,6 +1,5 @@
 /*
- * pass_text -- passes and their options as people write them:
- * "dead_code, split(parts=3, by=flops)".
+ * pass_text -- parse passes and options: "dead_code, split(parts=3, by=flops)".
  */
 #include <cfx/pass.h>
 #include <cfx/text.h>
@@ -15,8 +14,8 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Where a piece ends: at a comma, or the end, outside of brackets and quotes.
- * An unclosed one lasts to the end; the value's reader will say so. */
+/* Find the end of a piece: a comma outside of brackets and quotes, or the end.
+ * An unclosed one extends to the end, where parsing the value reports it. */
 static const char *piece_end(const char *at, const char *end)
 {
     int depth = 0;
@@ -54,7 +53,7 @@ size_t cfx_pass_split(const char **text, const char **rest)
 
 /* ---- Options ---- */
 
-/* What is given, to be bound: owned values. */
+/* Parsed options before binding; the values are owned. */
 typedef struct options {
     cfx_context *ctx;
     cfx_value arg[CFX_MAX_PARAMS], kwarg[2 * CFX_MAX_PARAMS];
@@ -134,7 +133,7 @@ static cfx_status read_option(options *o, const char *at, size_t n,
     return CFX_OK;
 }
 
-/* From behind the opening bracket up to the closing one. */
+/* Parse from after the opening bracket up to the closing one. */
 static cfx_status read_options(options *o, const char *at, const char *end,
                                cfx_error *err)
 {
@@ -162,7 +161,7 @@ static cfx_status apply(cfx_module *gm, const char *text, size_t len,
     const char *end = text + len, *open = memchr(text, '(', len);
     size_t n = trim(&text, open ? open : end);
     if (!is_word(text, n))
-        return cfx_fail(err, CFX_EPARSE, "'%.*s' is no name of a pass",
+        return cfx_fail(err, CFX_EPARSE, "'%.*s' is not a name of a pass",
                         n < 256 ? (int)n : 256, text);
     cfx_status st = cfx_pass__find(&pass, o->ctx, text, n, err);
     if (!st && open && end[-1] != ')')

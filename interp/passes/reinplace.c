@@ -1,18 +1,18 @@
 /*
- * reinplace -- let calls write their result into an argument that nobody needs
- * any more, as torch.fx's reinplace pass does.
+ * reinplace -- let calls write their result into an argument that is not used
+ * later, as torch.fx's reinplace pass.
  *
- * y = f(x) becomes y = f_(x) where the operator has that spelling, and
+ * y = f(x) becomes y = f_(x) if the operator has this form, and
  *
- * - x and y have the same type, shape and strides, none of which is 0: meta
- *   `tensor_meta` must tell (run shape propagation first);
- * - x stands once among the arguments, and no other argument may share its
+ * - x and y have the same type, shape and strides without zeros, according to
+ *   meta `tensor_meta` (run shape propagation first);
+ * - x occurs once among the arguments, and no other argument may share its
  *   memory;
- * - nothing that may share x's memory is used later (the graph's result is the
- *   last use), is an input of the graph, or a parameter or buffer.
+ * - no value that may share x's memory is used later (by the graph's result at
+ *   the latest), is an input of the graph, or is a parameter or buffer.
  *
- * torch.fx also turns scatters of views into copies to them; here a graph has
- * no scatters that a view's write was made into.
+ * torch.fx also turns scatters of views into copies to them; graphs here have
+ * no such scatters.
  */
 #include <cfx/pass.h>
 
@@ -43,17 +43,17 @@ static const cfx_tensor *meta_of(const cfx_node *n)
 
 /* ---- One call ---- */
 
-struct twin {
+struct inplace_form {
     const cfx_target *target;
     int count;
-    char name[128];      /* of the method or function that writes */
+    char name[128];      /* name of the method or function that writes */
     bool method;
 };
 
-static cfx_status find_twin(void *user, const cfx_target *t,
-                            const cfx_bound *b)
+static cfx_status find_inplace_form(void *user, const cfx_target *t,
+                                    const cfx_bound *b)
 {
-    struct twin *w = user;
+    struct inplace_form *w = user;
     w->count++;
     w->target = t;
     if (!(t->op->flags & CFX_OP_INPLACE) || b->inplace ||
@@ -74,7 +74,7 @@ static bool same_layout(const cfx_tensor *a, const cfx_tensor *b)
     return true;
 }
 
-/* How often x stands in the arguments. */
+/* Counts how often x occurs in the arguments. */
 struct count {
     const cfx_node *x;
     int n;
@@ -87,7 +87,7 @@ static cfx_status count_node(void *user, cfx_value v)
     return CFX_OK;
 }
 
-/* Once, and no other argument may share its memory. */
+/* True if x occurs once and no other argument may share its memory. */
 static bool stands_alone(reinplacer *r, const cfx_node *n, const cfx_node *x)
 {
     struct count c = {x, 0};
@@ -104,8 +104,8 @@ static bool stands_alone(reinplacer *r, const cfx_node *n, const cfx_node *x)
     return c.n == 1;
 }
 
-/* The argument that n can write to; NULL: it cannot. */
-static cfx_node *victim(reinplacer *r, const cfx_node *n)
+/* Return the argument that n can write to, or NULL. */
+static cfx_node *reusable_argument(reinplacer *r, const cfx_node *n)
 {
     if (!n->nargs || n->args[0].kind != CFX_NODE)
         return NULL;
@@ -120,9 +120,9 @@ static cfx_node *victim(reinplacer *r, const cfx_node *n)
     return x;
 }
 
-/* Do the node's arguments suit its twin, as it is spelled? */
+/* True if the node's arguments bind to its in-place form. */
 static cfx_status binds_to(reinplacer *r, const cfx_node *n,
-                           const struct twin *w, bool *yes)
+                           const struct inplace_form *w, bool *yes)
 {
     const cfx_target *t = w->method ? cfx_find_method(r->p->ctx, w->name)
                                     : cfx_find_function(r->p->ctx, w->name);
@@ -135,16 +135,16 @@ static cfx_status binds_to(reinplacer *r, const cfx_node *n,
     return st == CFX_ENOMEM ? cfx_no_memory(r->p->err) : CFX_OK;
 }
 
-/* relu(x) becomes relu_(x), relu(x, inplace=False) relu(x, inplace=True). */
-static cfx_status write_in_place(reinplacer *r, cfx_node *n, struct twin *w,
-                                 bool *done)
+/* relu(x) becomes relu_(x); relu(x, inplace=False) sets inplace=True. */
+static cfx_status write_in_place(reinplacer *r, cfx_node *n,
+                                 struct inplace_form *w, bool *done)
 {
     const cfx_target *t = w->target;
-    const cfx_schema *spelled = t->variant ? t->variant : t->schema;
+    const cfx_schema *schema = t->variant ? t->variant : t->schema;
     cfx_error *err = r->p->err;
-    *done = cfx_pass__arg(n, spelled, "inplace").kind != CFX_ABSENT;
+    *done = cfx_pass__arg(n, schema, "inplace").kind != CFX_ABSENT;
     if (*done)
-        return cfx_pass__set_arg(r->p, n, spelled, "inplace", cfx_bool(true));
+        return cfx_pass__set_arg(r->p, n, schema, "inplace", cfx_bool(true));
     size_t len = cfx_op_spelling(t->op, true, &w->method, w->name,
                                  sizeof(w->name));
     if (!len || len >= sizeof(w->name))
@@ -159,12 +159,12 @@ static cfx_status write_in_place(reinplacer *r, cfx_node *n, struct twin *w,
 
 static cfx_status rewrite(reinplacer *r, cfx_node *n)
 {
-    struct twin w = {.count = 0};
+    struct inplace_form w = {.count = 0};
     bool done;
-    cfx_node *x = victim(r, n);
+    cfx_node *x = reusable_argument(r, n);
     if (!x)
         return CFX_OK;
-    cfx_status st = cfx_node__candidates(&r->kinds, n, find_twin, &w,
+    cfx_status st = cfx_node__candidates(&r->kinds, n, find_inplace_form, &w,
                                          r->p->err);
     if (st || w.count != 1)
         return st;

@@ -1,13 +1,13 @@
 /*
- * remove_noops -- nodes whose result is their own argument.
+ * remove_noops -- remove nodes that return their argument.
  *
- * No list of operators: a call is tried on tensors without numbers, and what
- * comes out is compared with what went in. Where shape propagation has left a
- * node's input in its meta, that is what goes in, and `contiguous`, `to` and
- * `view` go where they change nothing. Else tensors of all ranks go in, of
- * several types and strides, with extents of 1 and of more than anybody slices
- * to, and all that the call takes must come out again: so only what never
- * changes anything is taken out, dropout and its kin in eval mode, Identity,
+ * There is no list of operators: a call is tried on tensors without data, and
+ * the result is compared with the argument. If shape propagation has stored the
+ * input's meta, that meta is used, and `contiguous`, `to` and `view` are
+ * removed where they change nothing. Otherwise tensors of all ranks, several
+ * types and strides, and extents of 1 and of more than slices usually take are
+ * tried, and all that the call accepts must be returned unchanged. So only
+ * calls that never change anything are removed: dropout in eval mode, Identity,
  * positive, alias.
  */
 #include "interp/passes/affine.h"
@@ -16,7 +16,7 @@
 #include "interp/split/carve.h"
 #include "op/op_impl.h"
 
-/* One without axes; of 1 to 5, one for each axis that is long. */
+/* One sample of rank 0; for ranks 1 to 5 one for each axis that is long. */
 enum { NSAMPLES = 1 + 1 + 2 + 3 + 4 + 5 };
 
 typedef struct trial {
@@ -25,8 +25,8 @@ typedef struct trial {
     bool dropout_only;
 } trial;
 
-/* Extents of 1 but for one axis; the elements of every other sample are apart,
- * so that it is not contiguous. */
+/* All extents but one are 1. Every other sample has gaps between elements, so
+ * that it is not contiguous. */
 static cfx_status make_sample(trial *t, int i, int rank, int axis)
 {
     static const cfx_dtype types[] = {CFX_F32, CFX_F16, CFX_I64, CFX_U8,
@@ -51,7 +51,7 @@ static cfx_status make_samples(trial *t)
     return st;
 }
 
-/* A scope that knows what is a view of x, as far as one came last. */
+/* A scope that tracks views of x while each call returns one. */
 typedef struct tracking_scope {
     cfx_scope base;
     const cfx_tensor *x, *view;
@@ -80,7 +80,7 @@ static const cfx_scope_class tracking_class = {
     .call_op = track_op,
 };
 
-/* Is v the tensor x, or a view that does not differ from it? */
+/* True if v is the tensor x, or a view that does not differ from it. */
 static bool same_tensor(const tracking_scope *s, cfx_value v)
 {
     const cfx_tensor *x = s->x, *y = v.u.tensor;
@@ -99,8 +99,8 @@ static bool same_tensor(const tracking_scope *s, cfx_value v)
 
 /* ---- One call ---- */
 
-/* Copies of a node's arguments with `x` where its input stands: at the top
- * only, since a list of tensors is no argument that could come out again. */
+/* Copy a node's arguments with `x` in place of its input. Only the top level is
+ * replaced, since a list of tensors cannot be returned as a tensor. */
 static bool bind_sample(cfx_value *to, const cfx_value *from, size_t n,
                         cfx_tensor *x)
 {
@@ -117,8 +117,8 @@ static bool bind_sample(cfx_value *to, const cfx_value *from, size_t n,
     return true;
 }
 
-/* What gives lists, or numbers, is not called: the list of the parts of a
- * long axis would be long. */
+/* Operators that return lists or numbers are not tried: splitting a long axis
+ * could give a long list. */
 static bool gives_tensor(const cfx_target *t)
 {
     char type[16];
@@ -130,7 +130,7 @@ static bool gives_tensor(const cfx_target *t)
     return false;
 }
 
-/* Call the node on x in a scope that computes nothing: does x come out? */
+/* Call the node on x and compute nothing; true if x is returned. */
 static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
                           const cfx_value *kwargs, cfx_tensor *x, bool *same)
 {
@@ -160,7 +160,7 @@ static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
     return st;
 }
 
-/* Only lack of memory is an error. `fits`: x can be the argument. */
+/* Only lack of memory is an error. `fits`: the call accepts x. */
 static cfx_status try_on(trial *t, const cfx_node *n, cfx_tensor *x,
                          bool *fits, bool *same)
 {

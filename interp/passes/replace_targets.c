@@ -1,5 +1,5 @@
 /*
- * replace_targets -- let calls of one target call another: torch.fx's
+ * replace_targets -- replace one target by another: torch.fx's
  * replace_target_nodes_with.
  */
 #include <cfx/pass.h>
@@ -15,7 +15,7 @@ static cfx_status read_opcode(cfx_pass_call *p, int k, cfx_opcode *out)
             return CFX_OK;
         }
     return cfx_fail(p->err, CFX_EINVAL,
-                    "replace_targets: '%s' is no opcode", name);
+                    "replace_targets: '%s' is not an opcode", name);
 }
 
 static cfx_status replace_targets_run(cfx_pass_call *p)

@@ -1,5 +1,5 @@
 /*
- * retrace -- nodes that give way to others.
+ * retrace -- replace nodes by values or by traced code.
  */
 #include "interp/passes/retrace.h"
 
@@ -7,7 +7,7 @@
 
 /* ---- Values in place of nodes ---- */
 
-/* The item that operator.getitem takes of a tuple; absent: it is no such. */
+/* Return the tuple's item that operator.getitem takes; else absent. */
 static cfx_value item_of(const cfx_node *user, const cfx_node *n, cfx_value v)
 {
     if (!cfx_value_is_seq(v) || user->op != CFX_CALL_FUNCTION ||
@@ -27,7 +27,7 @@ static cfx_status take_item(cfx_pass_call *p, cfx_node *user, cfx_node *with)
     return st ? st : cfx_graph_erase_node(p->graph, user, p->err);
 }
 
-/* Args and kwargs of a user, with v for n. */
+/* Map the args and kwargs of a user, with v for n. */
 static cfx_status map_args(cfx_value *out, cfx_pass_call *p,
                            const cfx_node_map *map, const cfx_value *args,
                            size_t n)
@@ -133,7 +133,7 @@ static cfx_node *first_after(cfx_pass_call *p, cfx_node *before)
     return before ? cfx_node_next(before) : cfx_graph_first(p->graph);
 }
 
-/* Take back what was written before it failed. */
+/* Erase the nodes that were made before a failure. */
 static cfx_status undo(cfx_pass_call *p, cfx_node *before, cfx_node *n)
 {
     cfx_status st = CFX_OK;
@@ -142,9 +142,9 @@ static cfx_status undo(cfx_pass_call *p, cfx_node *before, cfx_node *n)
     return st;
 }
 
-/* The value v, which is owned, stands for n from now on. */
-static cfx_status settle(cfx_pass_call *p, cfx_node *before, cfx_node *n,
-                         cfx_value v)
+/* Replace n by the value v, which is owned. */
+static cfx_status replace_node(cfx_pass_call *p, cfx_node *before, cfx_node *n,
+                               cfx_value v)
 {
     cfx_status st = CFX_OK;
     for (cfx_node *at = first_after(p, before); at != n && !st;
@@ -171,7 +171,7 @@ static bool is_final(cfx_status st)
            st == CFX_EUNDECIDED;
 }
 
-/* What fn made, kept; absent: n is to stay. */
+/* Trace fn and keep its value; absent: n stays. */
 static cfx_status trace(cfx_retracer *r, const cfx_node *n,
                         cfx_retrace_fn *fn, void *user, cfx_value *out)
 {
@@ -208,7 +208,7 @@ cfx_status cfx_retracer__node(cfx_retracer *r, cfx_node *n,
         cfx_status undone = undo(p, before, n);
         return st ? st : undone;
     }
-    st = settle(p, before, n, v);
+    st = replace_node(p, before, n, v);
     cfx_value_unref(v);
     *next = first_after(p, before);
     *done = true;

@@ -1,5 +1,5 @@
 /*
- * split -- stages of about the same weight, as children of the graph.
+ * split -- cut the graph into stages of about equal weight, as submodules.
  */
 #include <cfx/pass.h>
 #include <cfx/split.h>
@@ -13,7 +13,7 @@ static cfx_status split_run(cfx_pass_call *p)
     if (!flops && strcmp(by, "size"))
         return cfx_fail(p->err, CFX_EINVAL, "by is size or flops, not %s", by);
     if (p->in[0].u.i < 1 || p->in[0].u.i > UINT32_MAX)
-        return cfx_fail(p->err, CFX_EINVAL, "%lld is no number of parts",
+        return cfx_fail(p->err, CFX_EINVAL, "%lld is not a number of parts",
                         (long long)p->in[0].u.i);
     size_t before = cfx_graph_len(p->graph);
     cfx_status st = cfx_split_stages_in_place(

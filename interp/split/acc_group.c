@@ -1,14 +1,14 @@
 /*
- * acc_group -- torch's fusion groups: what must run together on an
- * accelerator. Where groups are contracted, ways that leave one and come back
- * are cycles; so a group and all that is on such ways is a strongly connected
- * component (Tarjan), which also joins groups that need each other. Linear.
+ * acc_group -- torch's fusion groups: calls that must run together on an
+ * accelerator. If groups are contracted, a path that leaves a group and returns
+ * to it becomes a cycle. So a group and all such paths are one strongly
+ * connected component (Tarjan's algorithm), which also joins groups that depend
+ * on each other. Linear time.
  */
 #include "interp/split/acc_group.h"
 
 /* ---- Units ---- */
 
-/* List the calls by unit. */
 static cfx_status list_calls(cfx_acc_units *u, const cfx_graph *g,
                              cfx_arena *a, cfx_error *err)
 {
@@ -43,7 +43,7 @@ cfx_status cfx_acc_units__init(cfx_acc_units *u, const cfx_graph *g,
     return list_calls(u, g, a, err);
 }
 
-/* ---- What exchanges values that are no tensors ---- */
+/* ---- Exchanged values that are not tensors ---- */
 
 static bool is_tensor(void *user, cfx_value v)
 {
@@ -51,8 +51,8 @@ static bool is_tensor(void *user, cfx_value v)
     return v.kind == CFX_TENSOR;
 }
 
-/* Is it known that the node gives no tensor, nor anything that has one? */
-static bool gives_none(const cfx_node *n)
+/* True if the node's value is known to contain no tensor. */
+static bool has_no_tensor(const cfx_node *n)
 {
     cfx_value v = cfx_carve__known(n);
     return v.kind && !cfx_value_any(v, is_tensor, NULL);
@@ -71,7 +71,7 @@ typedef struct grouping {
     const cfx_graph *g;
     cfx_arena *a;
     cfx_error *err;
-    uint32_t *up;            /* by unit: towards the one that stands for all */
+    uint32_t *up;            /* by unit: the parent in a union-find */
     bool *is_group;          /* by unit */
     bool any;
 } grouping;
@@ -86,7 +86,7 @@ static cfx_status join_exchanges(grouping *s)
     for (uint32_t i = 0; i < u->n; i++)
         s->up[i] = i;
     for (uint32_t i = 0; i < u->n; i++) {
-        if (!gives_none(u->call[i]))
+        if (!has_no_tensor(u->call[i]))
             continue;
         for (const cfx_use *k = u->call[i]->first_user; k; k = k->next)
             if (cfx_node_is_call(k->user))
@@ -94,13 +94,13 @@ static cfx_status join_exchanges(grouping *s)
         s->any = s->any || s->on_acc[u->call[i]->id];
     }
     for (uint32_t i = 0; i < u->n && s->any; i++)
-        if (s->on_acc[u->call[i]->id] && gives_none(u->call[i]))
+        if (s->on_acc[u->call[i]->id] && has_no_tensor(u->call[i]))
             s->is_group[root_of(s->up, i)] = true;
     return CFX_OK;
 }
 
-/* Number the units anew: groups, and single calls; as they occur. */
-static cfx_status contract(grouping *s)
+/* Renumber the units, groups and single calls, in the order of the graph. */
+static cfx_status renumber_units(grouping *s)
 {
     cfx_acc_units *u = s->u;
     uint32_t n = 0;
@@ -126,7 +126,7 @@ static cfx_status contract(grouping *s)
 /* ---- Strongly connected components ---- */
 
 typedef struct visit {
-    uint32_t unit, at;       /* at: in the unit's calls */
+    uint32_t unit, at;       /* at: index into the unit's calls */
     const cfx_use *next;
 } visit;
 
@@ -134,8 +134,9 @@ typedef struct tarjan {
     grouping *s;
     uint32_t *index, *low;   /* by unit; index 0: not seen */
     uint32_t *component;     /* by unit, from 1; 0: not known yet */
-    uint32_t *open, nopen;   /* units whose component is not known */
-    visit *way;              /* from the unit begun with to the one at hand */
+    uint32_t *open, nopen;   /* units without a component yet */
+    visit *way;              /* from the search's first unit to the current
+                                one */
     uint32_t depth, seen, ncomponents;
 } tarjan;
 
@@ -148,7 +149,7 @@ static void enter(tarjan *t, uint32_t unit)
     t->way[t->depth++] = (visit){unit, first, u->call[first]->first_user};
 }
 
-/* The next unit that uses this one; false: there is none. */
+/* Find the next unit that uses this one; false if there is none. */
 static bool next_user(tarjan *t, visit *v, uint32_t *unit)
 {
     const cfx_acc_units *u = t->s->u;
@@ -166,7 +167,7 @@ static bool next_user(tarjan *t, visit *v, uint32_t *unit)
     }
 }
 
-static void leave(tarjan *t)
+static void leave_unit(tarjan *t)
 {
     uint32_t unit = t->way[--t->depth].unit;
     if (t->depth) {
@@ -190,7 +191,7 @@ static void walk_from(tarjan *t, uint32_t unit)
         visit *v = &t->way[t->depth - 1];
         uint32_t user;
         if (!next_user(t, v, &user))
-            leave(t);
+            leave_unit(t);
         else if (!t->index[user])
             enter(t, user);
         else if (!t->component[user] && t->index[user] < t->low[v->unit])
@@ -215,10 +216,10 @@ static cfx_status find_components(tarjan *t)
     return CFX_OK;
 }
 
-/* ---- Groups that can be ---- */
+/* ---- From components to units ---- */
 
-/* Components become the units. Those of a group that have a call of the host
- * run there, call by call. */
+/* Make each component a unit. If a group contains a call that the host must
+ * run, all calls of the group run on the host, each a unit by itself. */
 static cfx_status take_components(grouping *s, const tarjan *t)
 {
     cfx_acc_units *u = s->u;
@@ -259,7 +260,7 @@ cfx_status cfx_acc_units__group(cfx_acc_units *u, bool *on_acc,
     cfx_status st = join_exchanges(&s);
     if (st || !s.any)
         return st;
-    st = contract(&s);
+    st = renumber_units(&s);
     if (!st)
         st = find_components(&t);
     return st ? st : take_components(&s, &t);

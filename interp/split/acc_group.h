@@ -1,28 +1,28 @@
 /*
- * acc_group.h -- what must run together on an accelerator. Not installed.
+ * acc_group.h -- calls that must run together on an accelerator. Not installed.
  */
 #ifndef CFX_ACC_GROUP_H
 #define CFX_ACC_GROUP_H
 
 #include "interp/split/carve.h"
 
-/* Calls by the unit that they are of, in order: those of unit u are
- * call[start[u]] ... call[start[u + 1]]. */
+/* The calls, sorted by unit: those of unit u are call[start[u]] ...
+ * call[start[u + 1] - 1]. */
 typedef struct cfx_acc_units {
-    uint32_t *of;            /* by node id; n for what is no call */
+    uint32_t *of;            /* by node id: its unit; n if not a call */
     uint32_t n;
     uint32_t *start;
     cfx_node **call;
 } cfx_acc_units;
 
-/* Each call a unit by itself. */
+/* Make each call a unit by itself. */
 cfx_status cfx_acc_units__init(cfx_acc_units *u, const cfx_graph *g,
                                cfx_arena *a, cfx_error *err);
 
 /*
- * Calls on the accelerator that exchange what is no tensor become one unit,
- * with all that is on a way from one of them to another. Units that would
- * have to hold a call of the host are given up, and all their calls run there.
+ * Join the calls on the accelerator that exchange values without tensors, and
+ * all calls on paths between them, into one unit. A unit that would contain a
+ * call of the host is dissolved and its calls run on the host.
  */
 cfx_status cfx_acc_units__group(cfx_acc_units *u, bool *on_acc,
                                 const cfx_graph *g, cfx_arena *a,

@@ -1,6 +1,6 @@
 /*
- * accelerate -- torch's splitter_base: parts for an accelerator and for the
- * host, in turn.
+ * accelerate -- torch's splitter_base: parts that alternate between an
+ * accelerator and the host.
  */
 #include <cfx/partition.h>
 #include <cfx/split.h>
@@ -16,12 +16,12 @@ typedef struct splitting {
     cfx_error *err;
     cfx_arena arena;
     bool *on_acc;            /* by id */
-    cfx_acc_units unit;      /* what runs together */
-    uint32_t *waits;         /* by unit: inputs that have not run */
-    uint32_t *part_of;       /* by id: the turn, then the part */
-    cfx_node **queue[2];     /* what is ready: for the host, for the acc. */
+    cfx_acc_units unit;      /* calls that run together */
+    uint32_t *waits;         /* by unit: number of inputs that have not run */
+    uint32_t *part_of;       /* by id: its part, before drop_small and after */
+    cfx_node **queue[2];     /* ready calls: of the host, of the accelerator */
     size_t head[2], tail[2];
-    bool *part_is_acc;       /* by turn */
+    bool *part_is_acc;       /* by part */
     uint32_t *part_size, *part_now, nparts;
     const char **tag;        /* by part */
     uint32_t ntags;
@@ -35,7 +35,7 @@ static bool gives_tensor(const cfx_node *n)
     return !v.kind || v.kind == CFX_TENSOR;
 }
 
-/* A node moves to the host; those that this concerns follow later. */
+/* Move a node to the host. Nodes that this affects are queued. */
 static void to_host(splitting *s, cfx_node *n, size_t *len)
 {
     if (!s->on_acc[n->id])
@@ -51,8 +51,9 @@ static void inputs_to_host(splitting *s, const cfx_node *n, size_t *len)
             to_host(s, cfx_node_input(n, k), len);
 }
 
-/* What is no tensor does not cross the border: users of such a value of the
- * host run there, and so does who gives one to the host, or to the output. */
+/* Values that are not tensors stay on one side: users of such a value of the
+ * host run on the host, and so do nodes that give one to the host or the
+ * output. */
 static void keep_numbers_together(splitting *s)
 {
     size_t len = 0;
@@ -99,9 +100,9 @@ static cfx_status place(splitting *s, cfx_support support)
     return st;
 }
 
-/* ---- Turns ---- */
+/* ---- Alternating parts ---- */
 
-/* All calls of a unit run at the same place. */
+/* Queue all calls of a unit; they run on the same side. */
 static void ready(splitting *s, uint32_t unit)
 {
     for (uint32_t i = s->unit.start[unit]; i < s->unit.start[unit + 1]; i++) {
@@ -111,7 +112,7 @@ static void ready(splitting *s, uint32_t unit)
     }
 }
 
-/* Is it a call, of another unit? */
+/* True if n is a call of another unit. */
 static bool is_foreign(const splitting *s, const cfx_node *n, uint32_t unit)
 {
     return cfx_node_is_call(n) && s->unit.of[n->id] != unit;
@@ -129,8 +130,8 @@ static void start(splitting *s)
             ready(s, i);
 }
 
-/* The host begins if it can. */
-static void take_turns(splitting *s)
+/* Fill parts in turn. The host begins if it has a ready call. */
+static void fill_parts(splitting *s)
 {
     bool acc = !s->tail[0];
     for (; s->head[0] < s->tail[0] || s->head[1] < s->tail[1]; acc = !acc) {
@@ -149,8 +150,8 @@ static void take_turns(splitting *s)
     }
 }
 
-/* Parts too small for the accelerator join the one before them, and parts of
- * the host that stand side by side then are one. */
+/* Join parts that are too small for the accelerator to the part before them,
+ * then join neighbouring parts of the host. */
 static cfx_status drop_small(splitting *s)
 {
     const char *prefix = s->o.host_prefix ? s->o.host_prefix : "_run_on_cpu_";
@@ -189,7 +190,7 @@ static cfx_status split(splitting *s, cfx_module **out, const cfx_module *gm,
     if (st)
         return st;
     start(s);
-    take_turns(s);
+    fill_parts(s);
     st = drop_small(s);
     if (!st && s->o.max_parts && s->ntags > s->o.max_parts)
         st = cfx_fail(s->err, CFX_EINVAL, "Cannot fulfill max_acc_splits limit"

@@ -1,5 +1,5 @@
 /*
- * carve -- nodes copied into the graphs of new children, and the modules that
+ * carve -- copy nodes into the graphs of new submodules, with the modules that
  * they name.
  */
 #include "interp/split/carve.h"
@@ -83,7 +83,7 @@ cfx_status cfx_carve__node(cfx_carving *c, const cfx_node *n,
     return CFX_OK;
 }
 
-/* The values that env has for n nodes, in memory of the context. */
+/* Return the values that env has for n nodes, allocated from the context. */
 static cfx_value *values_of(const cfx_carving *c, cfx_node *const *of,
                             size_t n)
 {
@@ -153,8 +153,8 @@ size_t cfx_path__dots(const char *path)
     return n;
 }
 
-/* Where `path` ends: its last atom; *parent is the module that holds it, made
- * of empty containers as far as it is not there. */
+/* Find the module that holds the last atom of `path` and store it in *parent.
+ * Missing modules on the way are created as empty containers. */
 static cfx_status make_parents(cfx_module **parent, const char **last,
                                cfx_module *to, const char *path,
                                cfx_error *err)
@@ -186,7 +186,7 @@ static cfx_status make_parents(cfx_module **parent, const char **last,
     }
 }
 
-/* Is it a container that was made on the way to something below `from`? */
+/* True if m is a container created on the way to a submodule of `from`. */
 static bool is_standin(const cfx_module *m, const cfx_module *from)
 {
     return m->type == &cfx_module__Module && !m->graph &&

@@ -1,8 +1,8 @@
 /*
- * contract -- an acyclic graph whose vertices are joined, kept in order.
+ * contract -- an acyclic graph with vertices to merge, in topological order.
  *
- * Each vertex has two lists of edges. Joining hangs one list behind the other;
- * whoever walks over a list takes out what leads back into the vertex.
+ * Each vertex has two lists of edges. Merging appends one list to the other;
+ * edges within the merged vertex are removed when a list is traversed.
  */
 #include "interp/split/contract.h"
 
@@ -12,7 +12,7 @@
 
 enum { OUT, IN };
 
-/* ---- Life ---- */
+/* ---- Creation ---- */
 
 static void add_edge(contraction *c, uint32_t at, int way, uint32_t other,
                      uint32_t index)
@@ -49,7 +49,7 @@ static cfx_status allocate(contraction *c, size_t nedges, cfx_error *err)
                ? CFX_OK : cfx_no_memory(err);
 }
 
-/* Values, and writes to memory that is shared, lead from one to the other. */
+/* Add an edge for each value and each ordered pair of accesses to memory. */
 static cfx_status add_edges(contraction *c, const cfx_graph *g,
                             const cfx_order_pairs *pairs,
                             const uint32_t *number, cfx_error *err)
@@ -115,9 +115,9 @@ uint32_t cfx_contraction__find(contraction *c, uint32_t i)
     return i;
 }
 
-/* ---- Walking over edges ---- */
+/* ---- Traversing edges ---- */
 
-/* The neighbours of x; what leads back into x is taken out on the way. */
+/* Iterates over the neighbours of x and removes edges from x to itself. */
 typedef struct walk {
     contraction *c;
     uint32_t x, *link, before;
@@ -129,7 +129,7 @@ static walk walk_from(contraction *c, uint32_t x, int way)
     return (walk){.c = c, .x = x, .link = &c->v[x].first[way], .way = way};
 }
 
-/* The next; x itself at the end. */
+/* Return the next neighbour, or x at the end. */
 static uint32_t walk_next(walk *w)
 {
     contraction *c = w->c;
@@ -150,10 +150,10 @@ static uint32_t walk_next(walk *w)
     return w->x;
 }
 
-/* ---- Joining ---- */
+/* ---- Merging ---- */
 
-/* What x reaches on one way without coming by `goal`, between the places of
- * the two; false if `goal` is reached through a third. */
+/* Collect the vertices that x reaches in one direction without passing `goal`,
+ * between the two. False if a path reaches `goal` through a third vertex. */
 static bool search(contraction *c, uint32_t x, uint32_t goal, int way,
                    bool *never)
 {
@@ -189,8 +189,7 @@ int cfx_contraction__by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Sort vertices by their place, through the places themselves: `at` tells who
- * stands there. */
+/* Sort vertices by their place; `at` maps places to vertices. */
 static void sort_by_place(contraction *c, uint32_t *list, uint32_t n)
 {
     for (uint32_t i = 0; i < n; i++)
@@ -207,8 +206,8 @@ static void put(contraction *c, uint32_t vertex, uint32_t place)
     c->at[place] = vertex;
 }
 
-/* In the places of all that were found: what is before b, the two, what is
- * behind a. */
+/* Assign the places of all collected vertices anew: first the ones before b,
+ * then the merged vertex, then the ones after a. */
 static void reorder(contraction *c, uint32_t a, uint32_t b, uint32_t joined)
 {
     uint32_t *behind = c->found[OUT], *before = c->found[IN];
@@ -251,8 +250,8 @@ static void append_edges(contraction *c, uint32_t to, uint32_t from)
     }
 }
 
-bool cfx_contraction__join(contraction *c, uint32_t a, uint32_t b,
-                           uint32_t *joined, bool *never)
+bool cfx_contraction__merge(contraction *c, uint32_t a, uint32_t b,
+                            uint32_t *joined, bool *never)
 {
     *never = false;
     if (c->v[a].place > c->v[b].place) {

@@ -1,12 +1,12 @@
 /*
- * contract.h -- an acyclic graph whose vertices are joined, kept in order. Not
- * installed.
+ * contract.h -- an acyclic graph whose vertices can be merged, kept in
+ * topological order. Not installed.
  *
- * Vertices are the nodes of a graph, by number; joined ones have one
- * representative. Edges are values that pass, and writes to shared memory that
- * must stay between what they stand between. The order is that of Pearce and
- * Kelly's algorithm: joining two searches between their places only, and moves
- * only what it finds there.
+ * Vertices are the nodes of a graph, by number. Merged vertices have one
+ * representative. Edges are values, and pairs of accesses to shared memory that
+ * must keep their order. The order is maintained by Pearce and Kelly's
+ * algorithm: merging two vertices searches, and reorders, only the vertices
+ * between their places.
  */
 #ifndef CFX_CONTRACT_H
 #define CFX_CONTRACT_H
@@ -15,18 +15,18 @@
 
 #include "base/util.h"
 
-/* An edge in the list of the vertex that it leaves, or enters. */
+/* An edge, in the list of the vertex at one of its ends. */
 typedef struct contract_edge {
     uint32_t other, next;    /* next: index + 1, or 0 */
 } contract_edge;
 
 typedef struct contract_vertex {
     uint32_t parent;         /* union-find */
-    uint32_t place;          /* in the order */
-    uint32_t mark;           /* of the last search that came here */
+    uint32_t place;          /* in the topological order */
+    uint32_t mark;           /* number of the last search that visited it */
     uint32_t size;           /* of the union */
-    bool fixed;              /* it is never joined */
-    bool by_fixed;           /* the last search came here by one that is */
+    bool fixed;              /* it cannot be merged */
+    bool by_fixed;           /* the last search reached it by a fixed one */
     uint32_t first[2], last[2]; /* edges out and in: index + 1, or 0 */
 } contract_vertex;
 
@@ -37,9 +37,9 @@ typedef struct contraction {
     size_t edge_bytes;
     uint32_t n;
     uint32_t *at;            /* by place: the vertex */
-    uint32_t *pool;          /* places, while they are given anew */
+    uint32_t *pool;          /* scratch for reassigning places */
     uint32_t stamp;
-    uint32_t *found[2];      /* by the searches forwards and backwards */
+    uint32_t *found[2];      /* by the forward and the backward search */
     uint32_t nfound[2];
 } contraction;
 
@@ -50,18 +50,18 @@ void cfx_contraction__release(contraction *c);
 
 uint32_t cfx_contraction__find(contraction *c, uint32_t i);
 
-/* Join two representatives, unless a path leads from one to the other through
- * a third; *never is set where one on the path is fixed, so that they cannot be
- * joined later either. */
-bool cfx_contraction__join(contraction *c, uint32_t a, uint32_t b,
-                           uint32_t *joined, bool *never);
+/* Merge two representatives, unless a path connects them through a third
+ * vertex. *never is set if such a path contains a fixed vertex, so that they
+ * can never be merged. */
+bool cfx_contraction__merge(contraction *c, uint32_t a, uint32_t b,
+                            uint32_t *joined, bool *never);
 
-/* How many of the vertices in `wanted` does one reach, by way of those whose
- * place is at most `limit`? */
+/* Count the vertices of `wanted` that `from` reaches through vertices whose
+ * place is at most `limit`. */
 uint32_t cfx_contraction__reach(contraction *c, uint32_t from, uint32_t limit,
                                 const bool *wanted);
 
-/* Compare two numbers of vertices, for qsort. */
+/* Compare two vertex numbers, for qsort. */
 int cfx_contraction__by_number(const void *a, const void *b);
 
 #endif

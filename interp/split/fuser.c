@@ -1,5 +1,5 @@
 /*
- * fuser -- partitions become calls of children.
+ * fuser -- replace partitions by calls of submodules.
  */
 #include <cfx/partition.h>
 #include <cfx/pass.h>
@@ -12,10 +12,10 @@
 
 #define NONE UINT32_MAX
 
-/* ---- Is it legal? ---- */
+/* ---- Cycle check ---- */
 
-/* From all users outside on, as far as the last node: what comes behind that
- * leads nowhere. */
+/* Search from all outside users, as far as the last node: nodes after that one
+ * cannot lead back to the partition. */
 static bool comes_back(const cfx_node *const *nodes, size_t n, uint8_t *state,
                        const cfx_node **stack, const cfx_node *last)
 {
@@ -76,7 +76,7 @@ typedef struct fusing {
     size_t ids;
 } fusing;
 
-/* `more` nodes will be made. */
+/* `more`: number of nodes that will be added. */
 static cfx_status fusing_init(fusing *f, const cfx_module *gm, size_t more,
                               cfx_error *err)
 {
@@ -109,7 +109,8 @@ void cfx_fused_release(cfx_fused *f)
     *f = (cfx_fused){0};
 }
 
-/* What n nodes take of others, each once, and give to others. */
+/* Find the inputs of n nodes, each once, and the nodes that are used
+ * outside. */
 static cfx_status find_borders(fusing *f, cfx_fused *out,
                                cfx_node *const *nodes, size_t n)
 {
@@ -150,7 +151,7 @@ static cfx_status find_borders(fusing *f, cfx_fused *out,
     return CFX_OK;
 }
 
-/* Placeholders come where they are first used, as torch places them. */
+/* Placeholders are added where they are first used, as in torch. */
 static cfx_status carve_nodes(fusing *f, cfx_carving *c,
                               cfx_node *const *nodes, size_t n)
 {
@@ -207,7 +208,7 @@ static cfx_status check_nodes(fusing *f, cfx_node *const *nodes, size_t n)
             return cfx_fail(f->err, CFX_EINVAL, "'%s' is not in the graph",
                             nodes[i]->name);
         if (nodes[i]->op == CFX_PLACEHOLDER || nodes[i]->op == CFX_OUTPUT)
-            return cfx_fail(f->err, CFX_EINVAL, "'%s' is no call",
+            return cfx_fail(f->err, CFX_EINVAL, "'%s' is not a call",
                             nodes[i]->name);
         if (f->inside[nodes[i]->id])
             return cfx_fail(f->err, CFX_EINVAL, "'%s' is given twice",
@@ -257,11 +258,11 @@ cfx_status cfx_fuse_as_graph_module(cfx_fused *out, const cfx_module *gm,
     return st ? cfx_fail_from(err, &why) : CFX_OK;
 }
 
-/* ---- Into the parent ---- */
+/* ---- Insertion into the parent ---- */
 
-/* A node takes the place of another in the eyes of all who use it; as in
- * torch, it has the old one's meta. */
-static cfx_status take_over(cfx_node *now, cfx_node *old, cfx_error *err)
+/* Let `now` replace `old` for all users. As in torch, it takes the old node's
+ * meta. */
+static cfx_status replace_uses(cfx_node *now, cfx_node *old, cfx_error *err)
 {
     cfx_status st = CFX_OK;
     for (uint32_t i = 0; old->meta.kind == CFX_DICT && !st &&
@@ -271,7 +272,7 @@ static cfx_status take_over(cfx_node *now, cfx_node *old, cfx_error *err)
     return st ? st : cfx_node_replace_all_uses_with(old, now, NULL, NULL, err);
 }
 
-/* The "val" of the call is that of its outputs. */
+/* The meta "val" of the call is that of its outputs. */
 static cfx_status note_values(cfx_node *call, const cfx_fused *f,
                               cfx_error *err)
 {
@@ -322,7 +323,7 @@ static cfx_status insert(cfx_module *gm, cfx_fused *f, cfx_node *after,
     if (!st && (f->noutputs != 1 || tuple))
         st = note_values(call, f, err);
     for (size_t i = 0; i < f->noutputs && !st; i++)
-        st = take_over(env[f->outputs[i]->id], f->outputs[i], err);
+        st = replace_uses(env[f->outputs[i]->id], f->outputs[i], err);
     return st;
 }
 
@@ -347,11 +348,11 @@ typedef struct many {
     fusing f;
     cfx_arena arena;
     uint32_t *part_of;       /* by id */
-    uint32_t *place;         /* by id: in its partition */
-    uint32_t *waits;         /* by place */
+    uint32_t *place;         /* by id: its index in the partition */
+    uint32_t *waits;         /* by index */
     uint32_t *heap;
     cfx_node **call;         /* by partition */
-    cfx_order_pairs pairs;   /* of nodes; in the end of those that are left */
+    cfx_order_pairs pairs;   /* of nodes; at the end of the remaining ones */
 } many;
 
 static void push(many *m, uint32_t *n, uint32_t v)
@@ -376,7 +377,7 @@ static uint32_t pop(many *m, uint32_t *n)
     return top;
 }
 
-/* torch's topo_sort: of the nodes that may come the one that stands first. */
+/* Sort as torch's topo_sort: the first ready node of the graph comes next. */
 static cfx_status sort_partition(many *m, const cfx_partition *p, uint32_t id,
                                  cfx_node **sorted)
 {
@@ -405,8 +406,8 @@ static cfx_status sort_partition(many *m, const cfx_partition *p, uint32_t id,
                                 "nodes");
 }
 
-/* Can all be run, each partition at once? Vertices are partitions, and nodes
- * outside of them by their ids behind those. */
+/* Check that every partition can run as one call. Vertices are the partitions,
+ * followed by the nodes outside of them, by id. */
 static cfx_status check_cycles(many *m, const cfx_partitions *p)
 {
     size_t n = p->n + m->f.ids, done = 0, total = 0;
@@ -525,8 +526,8 @@ static cfx_status fuse_one(many *m, cfx_module *gm, const cfx_partition *p,
     return st;
 }
 
-/* What stands for a node now: itself, or the call of its partition. */
-static cfx_node *stands_for(const many *m, cfx_node *n)
+/* Return the node itself, or the call of its partition. */
+static cfx_node *current_node(const many *m, cfx_node *n)
 {
     return n->erased ? m->call[m->part_of[n->id]] : n;
 }
@@ -538,8 +539,8 @@ static cfx_status sort_graph(many *m, cfx_module *gm, cfx_error *err)
     size_t n = 0;
     for (size_t i = 0; i < m->pairs.n; i++) {
         cfx_order_pair p = m->pairs.item[i];
-        p.before = stands_for(m, p.before);
-        p.after = stands_for(m, p.after);
+        p.before = current_node(m, p.before);
+        p.after = current_node(m, p.after);
         if (p.before != p.after)
             m->pairs.item[n++] = p;
     }
@@ -553,7 +554,7 @@ cfx_status cfx_fuse_partitions(cfx_module *gm, const cfx_partitions *p,
 {
     cfx_error why;
     many m = {0};
-    size_t more = p->n; /* a call for each, and no more results than nodes */
+    size_t more = p->n; /* a call each, and no more results than nodes */
     why.code = CFX_OK;
     for (size_t i = 0; i < p->n; i++)
         more += p->item[i].n;
@@ -584,8 +585,8 @@ static bool is_one_of(const cfx_node *n, const char *const *names)
     return false;
 }
 
-/* Nodes are marked 1 in their partition, 2 where all before them may go, 4
- * where all behind them may. `sorted` has room for all. */
+/* Mark each node: 1 if it is in the partition, 2 if it and all nodes before it
+ * go, 4 if it and all nodes after it go. `sorted` has room for all. */
 static void trim(cfx_partition *p, uint8_t *mark, const char *const *names,
                  cfx_node **sorted)
 {

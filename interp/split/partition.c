@@ -1,10 +1,10 @@
 /*
  * partition -- torch's CapabilityBasedPartitioner, on a graph that is kept in
- * order while its nodes are joined.
+ * topological order while its nodes are merged.
  *
- * Partitions are numbered as they begin, from the end of the graph. Those that
- * may still be joined stand in a list, in the order of the smallest number that
- * each has taken in; this is the order in which joining is tried.
+ * Partitions are numbered as they are created, from the end of the graph. Those
+ * that may still be joined form a list, ordered by the smallest number that
+ * each has absorbed; joining is tried in this order.
  */
 #include <cfx/partition.h>
 
@@ -15,18 +15,18 @@
 
 #define NONE UINT32_MAX
 
-/* A set of pairs that are known not to be joinable, ever. */
+/* A set of pairs that can never be joined. */
 typedef struct pair_set {
     uint64_t *key;           /* 0: empty */
     size_t n, cap;
 } pair_set;
 
-/* One partition; the names of torch's tables. */
+/* One partition; named as in torch's tables. */
 typedef struct part {
-    uint32_t vertex;         /* representative; NONE: joined to another */
-    uint32_t next, prev;     /* in the list of those that may be joined */
+    uint32_t vertex;         /* representative; NONE if joined to another one */
+    uint32_t next, prev;     /* links of the list of joinable partitions */
     uint32_t size;
-    uint32_t tried;          /* for whom it was last tried, and 1 */
+    uint32_t tried;          /* 1 + the partition for which it was last tried */
 } part;
 
 typedef struct proposal {
@@ -41,23 +41,22 @@ typedef struct proposal {
     uint32_t *number;        /* by node id */
     bool *supported;         /* by number */
     contraction c;
-    part *part;              /* by id, which is its number of birth */
+    part *part;              /* by id, which is the order of creation */
     uint32_t nparts;
-    uint32_t *part_of;       /* by vertex, of representatives */
+    uint32_t *part_of;       /* by vertex; only for representatives */
     uint32_t first, last;    /* of the list */
     uint32_t nlive;
     pair_set never;
-    /* What tells where nothing before can be joined with what is behind. */
-    uint32_t *crossing;      /* by number: values that pass it by */
+    /* Used to find nodes between all earlier and all later partitions. */
+    uint32_t *crossing;      /* by number: values whose use is after it */
     uint32_t *dead_ends;     /* by number: values before it without users */
-    bool *wanted;            /* by vertex: of those that may be joined */
+    bool *wanted;            /* by vertex: it may still be joined */
     bool any_retired;
-    uint32_t try_at;         /* number of live ones to try to retire again */
+    uint32_t try_at;         /* joinable ones at which to retire again */
     /* The result. */
     uint32_t *assigned;      /* by number: the partition, or NONE */
 } proposal;
 
-/* ---- Pairs ---- */
 
 static uint64_t pair_key(uint32_t a, uint32_t b)
 {
@@ -95,9 +94,9 @@ static bool pair_add(cfx_context *ctx, pair_set *s, uint64_t key)
     return true;
 }
 
-/* ---- What is known before ---- */
+/* ---- Precomputation ---- */
 
-/* A value matters if it is of a supported node, or made from such a one's. */
+/* A value counts if it is computed by a supported node, directly or not. */
 static cfx_status find_passages(proposal *s)
 {
     cfx_arena *a = &s->arena;
@@ -180,7 +179,7 @@ static void enlist(proposal *s, uint32_t id)
     s->nlive++;
 }
 
-/* `id` takes the place of `old`, which is out of the list then. */
+/* `id` replaces `old`, which is then no longer in the list. */
 static void take_place(proposal *s, uint32_t id, uint32_t old)
 {
     part *p = &s->part[id];
@@ -196,8 +195,8 @@ static void take_place(proposal *s, uint32_t id, uint32_t old)
         s->last = id;
 }
 
-/* Try to join two. The larger one stays, in the earlier place of the list; a
- * new one has none yet. *self is what stays. */
+/* Try to join two partitions. The larger one remains, at the earlier position
+ * of the list; a new one has no position yet. *self is the remaining one. */
 static cfx_status try_join(proposal *s, uint32_t *self, bool *listed,
                            uint32_t other, bool *done)
 {
@@ -208,7 +207,7 @@ static cfx_status try_join(proposal *s, uint32_t *self, bool *listed,
     *done = false;
     if (pair_has(&s->never, key))
         return CFX_OK;
-    if (!cfx_contraction__join(&s->c, a->vertex, b->vertex, &joined, &never))
+    if (!cfx_contraction__merge(&s->c, a->vertex, b->vertex, &joined, &never))
         return !never || pair_add(s->ctx, &s->never, key)
                    ? CFX_OK : cfx_no_memory(s->err);
     uint32_t stays = a->size < b->size ? other : *self;
@@ -226,8 +225,8 @@ static cfx_status try_join(proposal *s, uint32_t *self, bool *listed,
     return CFX_OK;
 }
 
-/* Join one with all others, the first of the list first. A new one comes to
- * the end of the list if it is joined with none. */
+/* Try to join one with all others, in the order of the list. A new partition
+ * that joins none is appended. */
 static cfx_status join_all(proposal *s, uint32_t self, bool listed, bool *any)
 {
     uint32_t at = listed ? s->part[self].next : s->first;
@@ -244,7 +243,7 @@ static cfx_status join_all(proposal *s, uint32_t self, bool listed, bool *any)
     return st;
 }
 
-/* Only with what uses the node, each once, in torch's order of users. */
+/* Try only partitions of the node's users, each once, in torch's order. */
 static cfx_status join_users(proposal *s, const cfx_node *n, uint32_t self)
 {
     uint32_t born = self;
@@ -266,8 +265,8 @@ static cfx_status join_users(proposal *s, const cfx_node *n, uint32_t self)
 
 /* ---- Retiring ---- */
 
-/* All that is before node i and may still be joined comes through i, which is
- * not supported: what i reaches can be forgotten. */
+/* If node i, which is not supported, separates all earlier nodes from the
+ * joinable partitions, these need not be tried again. */
 static void try_retire(proposal *s, uint32_t i)
 {
     if (s->crossing[i] || s->dead_ends[i] || s->nlive < s->try_at ||
@@ -306,8 +305,8 @@ static cfx_status visit(proposal *s, uint32_t i)
     }
     if (s->o.skip_horizontal)
         return CFX_OK;
-    /* The first of all is tried with the others; once it has retired, there is
-     * nothing that it could be joined with. */
+    /* The first partition is tried with the others; once it has retired, no
+     * joinable ones are left. */
     if (!s->any_retired && s->first != NONE)
         st = join_all(s, s->first, true, &any);
     if (!st && !any)
@@ -363,8 +362,8 @@ static bool only_items(const cfx_node *n)
     return true;
 }
 
-/* Who moves in one round: getitems of the n producers, in order, that are not
- * in their producer's partition, once each; `to` says where. */
+/* Collect the moves of one round: getitems of the n producers, in order and
+ * once each, that are not in their producer's partition. `to` is the target. */
 static uint32_t find_moves(proposal *s, const uint32_t *producer, uint32_t n,
                            uint32_t *moved, uint32_t *to, uint32_t *mark,
                            uint32_t round)
@@ -388,7 +387,7 @@ static uint32_t find_moves(proposal *s, const uint32_t *producer, uint32_t n,
     return count;
 }
 
-/* `later` gets the nodes that were moved, in the order of their last move. */
+/* `later` lists the moved nodes in the order of their last move. */
 static cfx_status move_items(proposal *s, uint32_t *moves, uint32_t *nmoves)
 {
     cfx_arena *a = &s->arena;
@@ -425,8 +424,8 @@ static bool counts(const proposal *s, const cfx_node *n)
            !is_one_of(n, s->o.non_compute);
 }
 
-/* Nodes by partition: first those that never moved, in the order of the graph,
- * then the others in that of their moves. */
+/* List the nodes by partition: first those that were never moved, in graph
+ * order, then the others in the order of their moves. */
 static cfx_status collect(proposal *s, const uint32_t *moves, uint32_t nmoves,
                           cfx_partitions *out)
 {

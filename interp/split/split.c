@@ -1,12 +1,12 @@
 /*
- * split -- torch's split_module: children are carved one after the other, then
- * the parent that calls them.
+ * split -- torch's split_module: build the children one by one, then the parent
+ * that calls them.
  */
 #include "interp/split/split_impl.h"
 
 #include <stdio.h>
 
-/* ---- Life ---- */
+/* ---- Init and release ---- */
 
 cfx_status cfx_split__init(splitter *s, const cfx_module *gm,
                            const cfx_split_options *options, cfx_error *err)
@@ -38,7 +38,7 @@ void cfx_split__release(splitter *s)
 
 /* ---- Children ---- */
 
-/* Does a get_attr node name a module? */
+/* Set *yes if a get_attr node names a module. */
 static cfx_status names_module(splitter *s, const cfx_node *n, bool *yes)
 {
     cfx_value v;
@@ -50,8 +50,8 @@ static cfx_status names_module(splitter *s, const cfx_node *n, bool *yes)
                           n->target.u.str->text);
 }
 
-/* The inputs of part p, each once, those that become placeholders first; the
- * others are *nmodules get_attr nodes. */
+/* Find the inputs of part p, each once: first those that become placeholders,
+ * then *nmodules get_attr nodes of modules. */
 static cfx_status find_inputs(splitter *s, uint32_t p, uint32_t *seen,
                               uint32_t *nmodules)
 {
@@ -103,7 +103,7 @@ static cfx_status carve_inputs(splitter *s, cfx_carving *c, uint32_t p,
     return st;
 }
 
-/* `a.b` is a_b in a child; a name that another module has gets a number. */
+/* Module `a.b` is a_b in a child, with a number if the name is taken. */
 static cfx_status name_in_child(splitter *s, cfx_map *taken, const char *path,
                                 const char **name)
 {
@@ -156,7 +156,7 @@ static cfx_status carve_nodes(splitter *s, cfx_carving *c, uint32_t p,
     return st;
 }
 
-/* Give a child the modules that its nodes call, and those that it fetches. */
+/* Copy the modules that the nodes call or fetch into a child. */
 static cfx_status lift_modules(splitter *s, uint32_t p, uint32_t nmodules)
 {
     cfx_module *to = s->child[p];
@@ -203,7 +203,7 @@ static cfx_status carve_part(splitter *s, uint32_t p, uint32_t *seen)
     return st ? st : lift_modules(s, p, nmodules);
 }
 
-cfx_status cfx_split__carve(splitter *s)
+cfx_status cfx_split__extract(splitter *s)
 {
     cfx_arena *a = &s->arena;
     uint32_t *seen = cfx_carve__scratch(a, s->nids, sizeof(*seen), s->err);
@@ -219,7 +219,7 @@ cfx_status cfx_split__carve(splitter *s)
     return st;
 }
 
-/* ---- Names, new and old ---- */
+/* ---- The map of names ---- */
 
 cfx_status cfx_split__dict_take(splitter *s, cfx_value *pair, size_t n,
                                 cfx_value *out)
@@ -233,8 +233,8 @@ cfx_status cfx_split__dict_take(splitter *s, cfx_value *pair, size_t n,
     return out->kind ? CFX_OK : cfx_no_memory(s->err);
 }
 
-/* "submod_0.a_b" -> "a.b", for each module that a part calls. A map finds the
- * ones that are there; its keys are in the strings. */
+/* Map "submod_0.a_b" to "a.b" for each module that a part calls. Keys point
+ * into the strings. */
 static cfx_status map_names(splitter *s)
 {
     size_t n = 0, room = 2 * (size_t)s->nodes.start[s->nparts];
@@ -285,7 +285,7 @@ cfx_status cfx_split_module(cfx_module **out, const cfx_module *gm,
     if (!st)
         st = cfx_split__prepare(&s, part_of, user);
     if (!st)
-        st = cfx_split__carve(&s);
+        st = cfx_split__extract(&s);
     if (!st && s.o.qualname_map)
         st = map_names(&s);
     if (!st)

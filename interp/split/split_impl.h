@@ -1,5 +1,5 @@
 /*
- * split_impl.h -- one splitting of a graph by parts. Not installed.
+ * split_impl.h -- state of splitting a graph into parts. Not installed.
  */
 #ifndef CFX_SPLIT_IMPL_H
 #define CFX_SPLIT_IMPL_H
@@ -10,8 +10,8 @@
 
 #define NO_PART UINT32_MAX
 
-/* An ordered set of nodes, part by part: those of part p are
- * item[start[p]] ... item[start[p + 1]]. */
+/* Lists of nodes by part: those of part p are item[start[p]] ... item[start[p +
+ * 1] - 1]. */
 typedef struct node_lists {
     cfx_node **item;
     uint32_t *start;
@@ -26,38 +26,38 @@ typedef struct splitter {
     cfx_arena arena;
 
     uint32_t nids;
-    uint32_t *part_of;       /* by node id; NO_PART: in the parent */
+    uint32_t *part_of;       /* by node id; NO_PART: it stays in the parent */
     uint32_t nparts;
-    const char **name;       /* by part: of the child */
+    const char **name;       /* by part: name of the child */
     node_lists nodes, outputs;
     cfx_node ***inputs;      /* by part */
     uint32_t *ninputs;       /* by part */
-    uint32_t *order;         /* in which the parts are called */
-    cfx_module **child;      /* by part; ours until the parent takes them */
+    uint32_t *order;         /* order in which the parts are called */
+    cfx_module **child;      /* by part; owned until the parent takes them */
     cfx_node **env;          /* of the graph being made */
-    const char **path;       /* by node id: of its module, in the child */
+    const char **path;       /* by node id: path of its module in the child */
 } splitter;
 
-/* Everything that is found out before the first node is made. */
+/* Compute everything that is needed before nodes are created. */
 cfx_status cfx_split__prepare(splitter *s, cfx_part_of_fn *part_of,
                               void *user);
-/* s->nodes and s->outputs, from s->part_of. */
+/* Fill s->nodes and s->outputs from s->part_of. */
 cfx_status cfx_split__sort_nodes(splitter *s);
 /* Make the children. */
-cfx_status cfx_split__carve(splitter *s);
-/* The parent: new, or gm itself. */
+cfx_status cfx_split__extract(splitter *s);
+/* Build the parent: a new one, or gm itself. */
 cfx_status cfx_split__parent(splitter *s, cfx_module **out);
-/* A new one, by what makes its graph and what gives it the children. */
+/* Build a new parent, with functions for its graph and its children. */
 cfx_status cfx_split__new_parent(
     splitter *s, cfx_status (*make)(splitter *s, cfx_carving *c),
     cfx_status (*give)(splitter *s, cfx_module *to), cfx_module **out);
 cfx_status cfx_split__in_place(splitter *s);
 
-/* The pairs of n strings as a dict; takes the references, also on failure. */
+/* Make a dict of n pairs of strings. Takes the references, also on failure. */
 cfx_status cfx_split__dict_take(splitter *s, cfx_value *pair, size_t n,
                                 cfx_value *out);
 
-/* Bytes of all parameters and buffers of a module, those of known extents. */
+/* Return the bytes of all parameters and buffers whose extents are known. */
 uint64_t cfx_split__module_bytes(const cfx_module *m);
 
 cfx_status cfx_split__init(splitter *s, const cfx_module *gm,

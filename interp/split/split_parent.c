@@ -1,6 +1,6 @@
 /*
- * split_parent -- the graph that calls the parts: a new one, or the old one
- * edited.
+ * split_parent -- build the graph that calls the parts: a new one, or the old
+ * one edited.
  */
 #include "interp/split/split_impl.h"
 
@@ -8,7 +8,7 @@
 
 static const cfx_carved as_it_is = {0};
 
-/* A placeholder or get_attr of the parent. */
+/* Copy a placeholder or get_attr of the parent. */
 static cfx_status copy_source(splitter *s, cfx_carving *c, const cfx_node *n)
 {
     cfx_carved how = as_it_is;
@@ -29,7 +29,7 @@ static cfx_status copy_sources(splitter *s, cfx_carving *c, bool attrs)
     return st;
 }
 
-/* Call part p; its inputs are in env, and then its results too. */
+/* Call part p. Its inputs are in env; its results are added to it. */
 static cfx_status call_part(splitter *s, cfx_carving *c, uint32_t p)
 {
     uint32_t first = s->outputs.start[p];
@@ -64,7 +64,7 @@ static cfx_status call_parts(splitter *s, cfx_carving *c)
 
 /* ---- A new parent ---- */
 
-/* What the output takes must be there also where no part asked for it. */
+/* Copy nodes that only the output uses. */
 static cfx_status copy_outputs(splitter *s, cfx_carving *c)
 {
     cfx_status st = CFX_OK;
@@ -91,8 +91,8 @@ static cfx_status make_graph(splitter *s, cfx_carving *c)
     return st ? st : copy_outputs(s, c);
 }
 
-/* Children stand in the order in which the graph names them, those of few
- * atoms first. */
+/* Add the children in the order in which the graph names them, shortest paths
+ * first. */
 static cfx_status give_children(splitter *s, cfx_module *to)
 {
     cfx_graph *g = cfx_graph_module_graph(to);
@@ -171,8 +171,8 @@ static cfx_status add_children(splitter *s)
     return st;
 }
 
-/* What the output takes of the parts is now taken of their calls: all at once,
- * since it may take very much. */
+/* Let the output use the results of the calls instead of the parts' nodes. All
+ * uses are replaced in one step, since there may be many. */
 static cfx_status use_results(splitter *s)
 {
     cfx_node *output = cfx_graph_output_node(s->g);
@@ -196,8 +196,8 @@ static cfx_status use_results(splitter *s)
     return st;
 }
 
-/* The children come first: whatever fails later, the graph finds all that it
- * names. */
+/* Children are added first, so that after a later failure the graph still finds
+ * all that it names. */
 cfx_status cfx_split__in_place(splitter *s)
 {
     cfx_carving c = {.to = s->g, .env = s->env, .err = s->err};

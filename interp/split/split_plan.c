@@ -1,9 +1,8 @@
 /*
- * split_plan -- which nodes make which part, what each takes and gives, and
- * the order in which the parts can run.
+ * split_plan -- find the nodes, inputs and outputs of each part, and an order
+ * in which the parts can run.
  *
- * All is found by a few walks over the nodes and their inputs, in time
- * proportional to those.
+ * Takes a few walks over the nodes and their inputs, in linear time.
  */
 #include "interp/split/split_impl.h"
 
@@ -11,14 +10,14 @@
 
 #include "interp/passes/order.h"
 
-/* ---- Parts by their names ---- */
+/* ---- Parts by name ---- */
 
-/* Parts found so far. */
+/* The parts found so far. */
 typedef struct found {
-    cfx_map by_name;         /* of the child: its number */
+    cfx_map by_name;         /* name of the child: its number */
     const char **name;
     size_t room;
-    int64_t last_id;         /* what the last node's part was called */
+    int64_t last_id;         /* id of the last node's part */
     uint32_t last;
 } found;
 
@@ -56,7 +55,7 @@ static cfx_status part_named(splitter *s, found *f, int64_t id, uint32_t *part)
     return CFX_OK;
 }
 
-/* Ask for the part of each call. */
+/* Call part_of for each call of the graph. */
 static cfx_status find_parts(splitter *s, cfx_part_of_fn *part_of, void *user)
 {
     found f = {0};
@@ -103,8 +102,8 @@ static cfx_status sort_by_part(splitter *s, node_lists *to,
     return st;
 }
 
-/* A node whose value another part takes, or the parent's output, is a result
- * of its part; results come in the order of their first such use. */
+/* A node whose value is used by another part or by the parent's output is an
+ * output of its part. Outputs are in the order of their first such use. */
 static uint32_t find_outputs(const splitter *s, bool *is_output,
                              cfx_node **list)
 {
@@ -144,7 +143,7 @@ cfx_status cfx_split__sort_nodes(splitter *s)
 
 /* ---- The order of parts ---- */
 
-/* Part `from` gives something to part `to`, first at the node `time`. */
+/* Part `from` gives a value to part `to`, first at the node `time`. */
 typedef struct edges {
     uint32_t n, cap;
     uint32_t *from, *to, *time;
@@ -172,8 +171,8 @@ static bool add_edge(splitter *s, edges *e, uint32_t from, uint32_t to,
     return true;
 }
 
-/* All pairs of parts once: nodes part by part, so that one mark a part tells
- * what was seen. `number` is the place of each node in the graph. */
+/* List all pairs of parts once. Nodes are visited by part, so that one mark per
+ * part is enough. `number` is the position of each node in the graph. */
 static cfx_status find_edges(splitter *s, edges *e, const uint32_t *number)
 {
     uint32_t *seen = cfx_carve__scratch(&s->arena, s->nparts, sizeof(*seen),
@@ -195,7 +194,7 @@ static cfx_status find_edges(splitter *s, edges *e, const uint32_t *number)
     return CFX_OK;
 }
 
-/* Parts that must keep their order since one writes to what the other reads. */
+/* Add pairs of parts of which one writes memory that the other reads. */
 static cfx_status find_writes(splitter *s, edges *e, const uint32_t *number)
 {
     cfx_order_pairs pairs;
@@ -217,7 +216,7 @@ static cfx_status find_writes(splitter *s, edges *e, const uint32_t *number)
     return st;
 }
 
-/* Edges as indices: by part, in the order of time. */
+/* Sort edges by part, then by time. */
 static cfx_status sort_edges(splitter *s, const edges *e, uint32_t ntimes,
                              uint32_t *start, uint32_t **sorted)
 {
@@ -238,7 +237,7 @@ static cfx_status sort_edges(splitter *s, const edges *e, uint32_t ntimes,
     return CFX_OK;
 }
 
-/* As torch sorts: what was found free last is taken first. */
+/* Sort as torch does: the part that became ready last is taken first. */
 static cfx_status sort_parts(splitter *s, const edges *e,
                              const uint32_t *start, const uint32_t *sorted)
 {

@@ -1,6 +1,5 @@
 /*
- * split_stages -- a graph cut into consecutive stages of about the same
- * weight.
+ * split_stages -- cut a graph into consecutive stages of about equal weight.
  */
 #include "interp/split/split_impl.h"
 
@@ -8,9 +7,9 @@
 
 /* ---- The best cut ---- */
 
-/* How many stages are needed if none may weigh more than `most`; `stage` NULL:
- * only count. A cut is also made where the items left are as few as the stages
- * left. */
+/* Return the number of stages needed if none may weigh more than `most`;
+ * `stage` NULL: only count. When no more items than stages are left, each item
+ * is a stage. */
 static uint64_t cut(uint32_t *stage, const uint64_t *weight, size_t n,
                     uint64_t most, uint64_t parts)
 {
@@ -50,7 +49,7 @@ void cfx_balance(uint32_t *stage, const uint64_t *weight, size_t n,
 
 /* ---- Weights ---- */
 
-/* Bytes of a tensor of known extents; of others none. */
+/* Return the bytes of a tensor; 0 if its extents are not known. */
 static uint64_t bytes_of(const cfx_tensor *t)
 {
     uint64_t n = cfx_dtype_size((cfx_dtype)t->dtype);
@@ -62,7 +61,7 @@ static uint64_t bytes_of(const cfx_tensor *t)
 
 /* Tensors that have been counted, by address. */
 typedef struct counted {
-    cfx_map seen;            /* keys: the paths of modules and parameters */
+    cfx_map seen;            /* keys: paths of modules and parameters */
     cfx_error *err;
 } counted;
 
@@ -83,7 +82,7 @@ uint64_t cfx_split__module_bytes(const cfx_module *m)
     return n;
 }
 
-/* A parameter in a get_attr node weighs on its first user. */
+/* The weight of a get_attr's parameter is added to its first user. */
 static cfx_status weigh_attr(uint64_t *weight, counted *c, cfx_module *gm,
                              const cfx_node *n)
 {
@@ -126,7 +125,7 @@ static cfx_status weigh_sizes(uint64_t *weight, cfx_module *gm,
     return st;
 }
 
-/* ---- FLOPs: a walk over metas that asks each call what it costs ---- */
+/* ---- FLOPs: a walk over metas that adds up the costs of calls ---- */
 
 typedef struct weighing_scope {
     cfx_scope base;
@@ -153,7 +152,7 @@ static const cfx_scope_class weighing_class = {
     .call_op = weigh_op,
 };
 
-/* The inputs that shape propagation left on the placeholders. */
+/* Read the inputs that shape propagation stored in the placeholders' meta. */
 static cfx_status inputs_in_meta(const cfx_graph *g, cfx_value *in, size_t *n,
                                  cfx_error *err)
 {
@@ -215,14 +214,14 @@ cfx_status cfx_node_weights(uint64_t *weight, cfx_module *gm, cfx_weigh by,
     return st;
 }
 
-/* ---- Splitting by them ---- */
+/* ---- Splitting by stages ---- */
 
 static int64_t stage_of(void *user, const cfx_node *n)
 {
     return ((const uint32_t *)user)[n->id];
 }
 
-/* The stage of each call, by its id. */
+/* Find the stage of each call, by id. */
 static cfx_status find_stages(uint32_t *stage, cfx_module *gm, uint32_t parts,
                               cfx_weigh by, const cfx_value *inputs,
                               size_t ninputs, cfx_error *err)
@@ -255,7 +254,7 @@ static cfx_status find_stages(uint32_t *stage, cfx_module *gm, uint32_t parts,
     return st;
 }
 
-/* `out` NULL: in place. */
+/* `out` NULL: split in place. */
 static cfx_status split_stages(cfx_module **out, cfx_module *gm,
                                uint32_t parts, cfx_weigh by,
                                const cfx_value *inputs, size_t ninputs,
@@ -278,7 +277,7 @@ static cfx_status split_stages(cfx_module **out, cfx_module *gm,
     if (!st)
         st = cfx_split__prepare(&s, stage_of, stage);
     if (!st)
-        st = cfx_split__carve(&s);
+        st = cfx_split__extract(&s);
     if (!st)
         st = out ? cfx_split__parent(&s, out) : cfx_split__in_place(&s);
     cfx_split__release(&s);

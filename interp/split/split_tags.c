@@ -1,8 +1,8 @@
 /*
- * split_tags -- torch's split_by_tags: one child a tag.
+ * split_tags -- torch's split_by_tags: one child per tag.
  *
- * Placeholders and parameters of a child come where they are first used, as
- * torch places them.
+ * A child's placeholders and parameters are added where they are first used, as
+ * in torch.
  */
 #include "interp/split/split_impl.h"
 
@@ -11,11 +11,11 @@
 typedef struct tagged {
     splitter s;
     cfx_map tags;            /* tag -> its number */
-    cfx_value *pair;         /* of the map of names */
+    cfx_value *pair;         /* pairs of the map of names */
     size_t npairs, room;
 } tagged;
 
-/* ---- Which node goes where ---- */
+/* ---- Parts ---- */
 
 static cfx_status read_tags(tagged *t, const char *const *tags, size_t ntags)
 {
@@ -67,7 +67,7 @@ static cfx_status check_order(splitter *s, const cfx_node *n)
     return st;
 }
 
-/* What writes to memory is upstream of what reads it later, too. */
+/* A node that writes to memory is also upstream of nodes that read it later. */
 static cfx_status check_writes(splitter *s)
 {
     cfx_order_pairs pairs;
@@ -130,7 +130,7 @@ static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
     return CFX_OK;
 }
 
-/* The inputs of a node that the child does not have yet. */
+/* Add the inputs of a node that the child does not have yet. */
 static cfx_status carve_inputs(tagged *t, cfx_carving *c, uint32_t p,
                                const cfx_node *n, uint32_t *has)
 {
@@ -225,7 +225,7 @@ static cfx_status call_parts(splitter *s, cfx_carving *c)
     return CFX_OK;
 }
 
-/* A parameter that is returned stands in the parent under its node's name. */
+/* A parameter that is returned gets its node's name in the parent. */
 static cfx_status make_parent(splitter *s, cfx_carving *c)
 {
     const cfx_node *output = cfx_graph_output_node(s->g);

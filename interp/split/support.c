@@ -1,5 +1,5 @@
 /*
- * support -- what a backend supports, said by combining functions.
+ * support -- describe what a backend supports by combining functions.
  */
 #include <cfx/partition.h>
 
@@ -56,8 +56,8 @@ static const char *target_of(const cfx_support_rules *rules, const cfx_node *n)
     return m ? cfx_module_class_name(m) : target;
 }
 
-/* An argument that is no node is not checked, nor is one that the rule says
- * nothing of. */
+/* Only arguments that are nodes are checked, and only if the rule mentions
+ * them. */
 static bool fits(const cfx_support_rule *rule, const cfx_node *n)
 {
     size_t most = sizeof(rule->args) / sizeof(*rule->args);

@@ -1,7 +1,7 @@
 /*
  * symbolic -- trace a function or a module into a GraphModule: parameters
- * become placeholders, the result the output, and what the graph names is
- * copied from the root.
+ * become placeholders, the result becomes the output, and attributes that the
+ * graph names are copied from the root.
  */
 #include <stdio.h>
 
@@ -29,7 +29,7 @@ struct leaves {
     int n;
 };
 
-/* str(v), for the message. */
+/* Format str(v) for a message. */
 static cfx_status append(void *user, const char *text, size_t len)
 {
     cfx_buf_add(user, text, len);
@@ -67,7 +67,7 @@ static cfx_status check_leaf(cfx_tracer *t, const char *param,
     return s->error.code;
 }
 
-/* A leaf is a parameter of its own, checked where its value is known. */
+/* Make a leaf of a concrete argument a parameter; known values are checked. */
 static cfx_status concrete_leaf(void *user, cfx_value v, cfx_value *out)
 {
     struct leaves *l = user;
@@ -116,7 +116,7 @@ static cfx_status without_numbers(void *user, cfx_value v, cfx_value *out)
     return st;
 }
 
-/* What the code sees of parameter i. */
+/* Return the value of parameter i as the traced code sees it. */
 static cfx_value parameter(cfx_tracer *t, size_t i, const char *name,
                            cfx_value init)
 {
@@ -144,7 +144,7 @@ static cfx_value parameter(cfx_tracer *t, size_t i, const char *name,
 static cfx_status bad_params(cfx_tracer *t, const char *params)
 {
     return cfx_fail(&t->base.error, CFX_EINVAL,
-                    "the parameters '%s' do not read", params);
+                    "the parameters '%s' are malformed", params);
 }
 
 static bool is_letter(char c)
@@ -152,7 +152,7 @@ static bool is_letter(char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-/* Is it a name, behind two stars at most, and a new one? */
+/* True if it is a new name, with at most two stars before it. */
 static bool is_new_param(const cfx_tracer *t, const char *name)
 {
     const char *c = name + (*name == '*');
@@ -164,7 +164,7 @@ static bool is_new_param(const cfx_tracer *t, const char *name)
     return !*c && !cfx_graph_find_nodes(t->graph, CFX_PLACEHOLDER, name, NULL);
 }
 
-/* One of "x y=None *args"; gives the text behind it. */
+/* Read one parameter of "x y=None *args"; returns the rest of the text. */
 static const char *read_param(cfx_tracer *t, const char *params,
                               const char *p, size_t i, cfx_value *out)
 {
@@ -218,10 +218,10 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
     return s->error.code;
 }
 
-/* ---- What the graph names ---- */
+/* ---- Attributes that the graph names ---- */
 
-/* The tensor or module that a node names: a constant, or of the root. What the
- * root lacks, because its weights were not loaded, the copy lacks too. */
+/* Find the tensor or module that a node names: a constant, or an attribute of
+ * the root. Parameters without loaded weights are copied without them. */
 static bool find_item(const cfx_tracer *t, const cfx_node *n,
                       cfx_module_item *out)
 {
@@ -251,7 +251,7 @@ static bool find_item(const cfx_tracer *t, const cfx_node *n,
     return true;
 }
 
-/* Copies have their flags; what was made around them gets those of the root's
+/* Copies have their own training flags; new containers get those of the root's
  * modules. */
 static void copy_training(cfx_module *to, const cfx_module *root)
 {
@@ -298,10 +298,9 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
     return st;
 }
 
-/* ---- Tracing ---- */
 
-/* How a trace begins and ends: a graph, a tracer over it, and what `body`
- * records, whose result is the output. */
+/* A trace: a graph, a tracer over it, and a `body` that records calls and
+ * returns the output. */
 struct job {
     cfx_module **out;
     cfx_module *root;

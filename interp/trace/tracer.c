@@ -1,9 +1,9 @@
 /*
- * tracer -- the scope that writes calls down.
+ * tracer -- the scope that records calls.
  *
- * Each hook ends in cfx_tracer__new_node, the one place where nodes are made:
- * tensors among arguments become get_attr nodes, and the node tells where it
- * comes from. Whatever fails has failed the scope.
+ * Each hook ends in cfx_tracer__new_node, the only function that makes nodes:
+ * tensors among arguments become get_attr nodes, and the node gets its
+ * provenance. Every failure fails the scope.
  */
 #include "interp/trace/tracer_impl.h"
 
@@ -38,8 +38,8 @@ static bool has_proxy(const cfx_spelling *c)
     return false;
 }
 
-/* Bring another scope's error here. */
-static cfx_status passed(cfx_tracer *t, cfx_scope *from, cfx_status st)
+/* Move another scope's error to this one. */
+static cfx_status move_error(cfx_tracer *t, cfx_scope *from, cfx_status st)
 {
     if (st)
         cfx_fail_from(&t->base.error, &from->error);
@@ -56,7 +56,7 @@ static bool writes(const cfx_bound *b)
     return found;
 }
 
-/* Arguments that fit no signature are an error at once, not in each run. */
+/* Fail at once if the arguments fit no signature, rather than in each run. */
 static cfx_status check(cfx_tracer *t, const cfx_spelling *c)
 {
     cfx_bound b = {0};
@@ -72,7 +72,7 @@ static cfx_status check(cfx_tracer *t, const cfx_spelling *c)
     return st;
 }
 
-/* An extent that is known, where that is asked for. */
+/* With `known_sizes`, return a known extent instead of a node. */
 static bool known_size(const cfx_tracer *t, const cfx_spelling *c,
                        cfx_value *out)
 {
@@ -102,8 +102,8 @@ static cfx_status tracer_spelled(cfx_scope *s, const cfx_spelling *c,
         return CFX_OK;
     if (!has_proxy(c) &&
         !(c->target->op->flags & (CFX_OP_RANDOM | CFX_OP_EFFECT)))
-        return passed(t, &t->self->eager,
-                      cfx_scope_call_target(&t->self->eager, c->target,
+        return move_error(t, &t->self->eager,
+                          cfx_scope_call_target(&t->self->eager, c->target,
                           (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs},
                           out));
     cfx_status st = check(t, c);
@@ -175,7 +175,7 @@ bool cfx_tracer__every_module(void *user, const cfx_module *m,
     return true;
 }
 
-/* The stack with one more entry, in a new dict. */
+/* Copy the module stack with one more entry. */
 static cfx_status push_module(cfx_tracer *t, const cfx_module *m,
                               const char *path, cfx_value *before)
 {
@@ -193,7 +193,7 @@ static cfx_status push_module(cfx_tracer *t, const cfx_module *m,
         return cfx_no_memory(&t->base.error);
     unsigned long long calls = e->v.u++;
     snprintf(key, sizeof(key), calls ? "%s@%llu" : "%s", path, calls);
-    /* Deeper modules keep the stack of those around them. */
+    /* Deeper modules keep the stack of the modules around them. */
     bool deep = n + 2 > sizeof(item) / sizeof(*item);
     name = cfx_str_new(ctx, key, strlen(key));
     part[0] = cfx_str_new(ctx, path, strlen(path));
@@ -234,8 +234,8 @@ static cfx_status record_module(cfx_tracer *t, cfx_module *m,
     return t->base.error.code;
 }
 
-/* Trace through a module. Where the library's own call something, the place is
- * the call of the module. */
+/* Trace through a module. Calls made by the library's own modules have the call
+ * of the module as their place. */
 static cfx_status trace_module(cfx_tracer *t, cfx_module *m,
                                const cfx_spelling *c, cfx_value *out)
 {
@@ -286,7 +286,7 @@ const cfx_scope_class cfx_tracer_class = {
     .ask = cfx_tracer__ask,
 };
 
-/* ---- Life ---- */
+/* ---- Init and release ---- */
 
 cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
                                cfx_module *root,

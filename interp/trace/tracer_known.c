@@ -1,11 +1,11 @@
 /*
- * tracer_known -- what a tracer knows of its proxies: metas, where it was given
- * some, and the answers to questions.
+ * tracer_known -- what a tracer knows of its proxies: metas, if it was given
+ * any, and the answers to questions about them.
  */
 #include "interp/trace/tracer_impl.h"
 #include "nn/module_impl.h"
 
-/* ---- What is known of a proxy ---- */
+/* ---- Known values ---- */
 
 cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n)
 {
@@ -21,7 +21,7 @@ cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n)
     return constant ? cfx_value_of_tensor(constant) : CFX_NOTHING;
 }
 
-/* A tensor without its numbers. */
+/* Make a tensor's meta, without its numbers. */
 static cfx_status forget(cfx_tracer *t, cfx_value v, cfx_value *out)
 {
     cfx_tensor *meta;
@@ -37,10 +37,10 @@ static cfx_status forget(cfx_tracer *t, cfx_value v, cfx_value *out)
     return st;
 }
 
-/* Arguments being mapped to what is known of them. */
+/* Maps arguments to what is known of them. */
 struct knowing {
     cfx_tracer *t;
-    bool lacks;              /* of some nothing is known */
+    bool lacks;              /* nothing is known of some argument */
 };
 
 static cfx_status to_meta(void *user, cfx_value v, cfx_value *out)
@@ -67,7 +67,7 @@ static cfx_status give_meta(cfx_tracer *t, cfx_node *n, cfx_value v)
                              &t->base.error);
 }
 
-/* Make the call in the meta scope: a function or method, or a module. */
+/* Make the call of a function, method or module in the meta scope. */
 static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
                             const cfx_spelling *c, cfx_value *out)
 {
@@ -78,8 +78,7 @@ static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
                  (cfx_args){c->args, c->nargs, c->kwargs, c->nkwargs}, out);
 }
 
-/* What only numbers tell stays unknown; a shape that does not fit is an error
- * here. */
+/* A result that depends on data stays unknown; a shape mismatch is an error. */
 cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
                              const cfx_spelling *c)
 {

@@ -1,6 +1,6 @@
 /*
- * tracer_node -- how a tracer makes nodes: what arguments become, what the
- * node is called, and where it comes from.
+ * tracer_node -- how a tracer makes nodes: their arguments, names and
+ * provenance.
  */
 #include <stdio.h>
 
@@ -32,7 +32,7 @@ cfx_status cfx_tracer__path(cfx_tracer *t, const cfx_module *m,
         end -= n + 1;
         memcpy(buf->s + end, at->name, n);
     }
-    /* A module's path has one dot too many. */
+    /* A module's path ends in a dot that must be removed. */
     if (!*name && len)
         buf->s[len - 1] = '\0';
     return CFX_OK;
@@ -124,7 +124,7 @@ cfx_tensor *cfx_tracer__constant(const cfx_tracer *t, const char *name)
     return e ? e->v.p : NULL;
 }
 
-/* A tensor that the root has not gets the first free name. */
+/* Give a tensor that the root does not have the first free name. */
 static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
                                const char **name)
 {
@@ -198,7 +198,7 @@ cfx_node *cfx_tracer__make(cfx_tracer *t, cfx_opcode op, const char *target,
     return n && !set_provenance(t, n) ? n : NULL;
 }
 
-/* What an argument becomes: torch.fx's create_arg. */
+/* Map an argument as torch.fx's create_arg does. */
 static cfx_status map_arg(void *user, cfx_value v, cfx_value *out)
 {
     cfx_tracer *t = user;
@@ -226,7 +226,7 @@ static cfx_status map_arg(void *user, cfx_value v, cfx_value *out)
     return n ? CFX_OK : t->base.error.code;
 }
 
-/* Is it anything that cannot stand in an argument as it is? */
+/* True if the value cannot be stored in an argument as it is. */
 static bool is_odd(void *user, cfx_value v)
 {
     const cfx_tracer *t = user;
@@ -235,7 +235,7 @@ static bool is_odd(void *user, cfx_value v)
             (!v.u.node || v.u.node->graph != t->graph));
 }
 
-/* Map n values into a new array, where any needs it; else *out is `v`. */
+/* Map n values into a new array if any needs it; else *out is `v`. */
 static cfx_status map_args(cfx_tracer *t, const cfx_value *v, size_t n,
                            const cfx_value **out)
 {

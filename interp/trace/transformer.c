@@ -1,11 +1,11 @@
 /*
  * transformer -- the interpreter whose values are nodes of a new graph.
  *
- * The hooks write down the call that they are given. What stands for a node
- * under its own target keeps the node's name, type and meta; what it knows of
- * values that may have changed is left out. A graph that is called in a tracing
- * scope and is no leaf is walked by the same hooks, but for the placeholders,
- * which take the arguments.
+ * Each hook records the call that it gets. If the call has the target of the
+ * node that is run, the new node keeps name, type and meta, except for facts
+ * about values that may have changed. A graph that is called in a tracing scope
+ * and is not a leaf is walked by the same hooks, except that its placeholders
+ * take the arguments.
  */
 #include <cfx/transformer.h>
 
@@ -19,8 +19,8 @@ static cfx_tracer *tracer_of(const cfx_interp *it)
     return (cfx_tracer *)it->scope;
 }
 
-/* Bring the scope's error to the run's. */
-static cfx_status passed(cfx_interp *it)
+/* Move the scope's error to the run's. */
+static cfx_status move_error(cfx_interp *it)
 {
     return cfx_scope_status(it->scope, it->err);
 }
@@ -35,10 +35,10 @@ static bool is_fact(const char *key)
     return false;
 }
 
-/* The meta and type of a node that another stands for; `facts`: what is known
- * of the value, too. */
-static cfx_status keep(cfx_tracer *t, cfx_node *n, const cfx_node *from,
-                       bool facts)
+/* Copy the meta and type of the node that another one replaces; with `facts`
+ * also what is known of the value. */
+static cfx_status copy_meta(cfx_tracer *t, cfx_node *n, const cfx_node *from,
+                            bool facts)
 {
     cfx_error *err = &t->base.error;
     cfx_status st = CFX_OK;
@@ -55,7 +55,7 @@ static cfx_status keep(cfx_tracer *t, cfx_node *n, const cfx_node *from,
     return st;
 }
 
-/* Where metas are known: that of the result. */
+/* Infer the meta of the result if those of the arguments are known. */
 static void infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
                   const cfx_call *call)
 {
@@ -72,7 +72,7 @@ static void infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
     cfx_tracer__infer(t, n, m, &c);
 }
 
-/* Write a call down; of a module, m. */
+/* Record a call; `m` is the module of a call_module. */
 static cfx_status record(cfx_interp *it, const cfx_call *call, cfx_opcode op,
                          const char *target, cfx_module *m, cfx_value *out)
 {
@@ -84,11 +84,11 @@ static cfx_status record(cfx_interp *it, const cfx_call *call, cfx_opcode op,
                                 call->kwargs, call->nkwargs,
                                 same ? from->name : NULL);
     if (!cfx_scope_failed(it->scope) && same)
-        keep(t, out->u.node, from, op == CFX_PLACEHOLDER ||
+        copy_meta(t, out->u.node, from, op == CFX_PLACEHOLDER ||
                  op == CFX_GET_ATTR || op == CFX_OUTPUT);
     if (!cfx_scope_failed(it->scope))
         infer(t, out->u.node, m, call);
-    return passed(it);
+    return move_error(it);
 }
 
 static cfx_status transformer_placeholder(cfx_interp *it,
@@ -99,7 +99,7 @@ static cfx_status transformer_placeholder(cfx_interp *it,
                   out);
 }
 
-/* The place of a path of the module that is walked, in that of the tracer. */
+/* Translate a path of the walked module to one of the tracer's root. */
 static cfx_status transformer_get_attr(cfx_interp *it, const cfx_call *call,
                                        cfx_value *out)
 {
@@ -111,7 +111,7 @@ static cfx_status transformer_get_attr(cfx_interp *it, const cfx_call *call,
     if (!st)
         st = record(it, call, CFX_GET_ATTR, path.s, NULL, out);
     cfx_buf_release(&path);
-    return st ? passed(it) : CFX_OK;
+    return st ? move_error(it) : CFX_OK;
 }
 
 static cfx_status call_spelled(cfx_interp *it, const cfx_call *call,
@@ -134,8 +134,8 @@ static cfx_status transformer_call_method(cfx_interp *it,
     return call_spelled(it, call, CFX_CALL_METHOD, out);
 }
 
-/* A leaf is written down here, with the node's name; the tracer goes into the
- * others. */
+/* Record a leaf here, with the node's name; the tracer goes into other
+ * modules. */
 static cfx_status transformer_call_module(cfx_interp *it,
                                           const cfx_call *call,
                                           cfx_value *out)
@@ -159,7 +159,7 @@ static cfx_status transformer_call_module(cfx_interp *it,
                  : it->scope->hook.spelled_module(it->scope, m, target, &c,
                                                   out);
     cfx_buf_release(&path);
-    return st ? passed(it) : CFX_OK;
+    return st ? move_error(it) : CFX_OK;
 }
 
 static cfx_status transformer_output(cfx_interp *it, const cfx_call *call,
@@ -180,8 +180,8 @@ const cfx_interp_class cfx_transformer_class = {
     .output = transformer_output,
 };
 
-/* Of a graph that is inlined: placeholders take the arguments, and the output
- * is the result. */
+/* The class for inlined graphs: placeholders take the arguments, and the
+ * output's value is the result. */
 const cfx_interp_class cfx_transformer__inline = {
     .size = sizeof(cfx_interp_class),
     .name = "inline",
@@ -192,7 +192,7 @@ const cfx_interp_class cfx_transformer__inline = {
     .call_module = transformer_call_module,
 };
 
-/* ---- Life ---- */
+/* ---- Init and release ---- */
 
 cfx_status cfx_transformer_init(cfx_transformer *t,
                                 const cfx_interp_class *cls, cfx_module *gm,

@@ -1,10 +1,10 @@
 /*
- * wrap -- functions over values that are operators: recorded as one call, and
- * run where a graph calls them.
+ * wrap -- functions over values as operators: recorded as one call, and run
+ * where a graph calls them.
  */
 #include "interp/trace/tracer_impl.h"
 
-/* Run it in a scope of the kind that the call is made in. */
+/* Run the function in a scope of the kind that the call is made in. */
 static cfx_status wrapped_infer(cfx_call *call)
 {
     const cfx_wrapped *w = (const cfx_wrapped *)call->op;

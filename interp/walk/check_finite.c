@@ -1,12 +1,12 @@
 /*
- * check_finite -- look at every value on its way into the environment.
+ * check_finite -- check every value before it enters the environment.
  */
 #include <cfx/check_finite.h>
 
 #include <math.h>
 #include <stdio.h>
 
-/* Where an element of a row-major walk lies, as "[1, 0, 3]". */
+/* Format the index of an element, as "[1, 0, 3]". */
 static void format_place(const cfx_tensor *t, const int64_t *index, char *buf,
                          size_t size)
 {
@@ -17,7 +17,7 @@ static void format_place(const cfx_tensor *t, const int64_t *index, char *buf,
                               (long long)index[i]);
 }
 
-/* Step to the next index; false after the last. */
+/* Step to the next index in row-major order; false after the last one. */
 static bool advance(const cfx_tensor *t, int64_t *index)
 {
     for (int i = t->rank - 1; i >= 0; i--) {

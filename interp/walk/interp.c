@@ -1,9 +1,9 @@
 /*
- * interp -- the default hooks, and the life of an interpreter.
+ * interp -- the default hooks; creation and release of an interpreter.
  *
- * Each hook gets the call as its node spells it. Where the base class's hooks
- * see that call as it was prepared, what was bound then is used; one that was
- * changed on the way is bound anew.
+ * Each hook gets the call with the node's own target and arguments. If the call
+ * reaches the base class unchanged, the prepared binding is used; a call that a
+ * hook has changed is bound again.
  */
 #include "interp/walk/interp_impl.h"
 
@@ -30,7 +30,7 @@ static cfx_status append(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-/* The place of a nested module comes last, and must not be cut. */
+/* The location in a nested module comes last and must not be truncated. */
 void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
                                  const cfx_node *n)
 {
@@ -68,7 +68,8 @@ cfx_status cfx_interp_fail(cfx_interp *it, cfx_status code, const char *fmt,
 
 /* ---- Arguments ---- */
 
-/* Fill holes; gives the first whose value is of a wrong kind, or NULL. */
+/* Fill the holes. Returns the first one with a value of a wrong kind, or
+ * NULL. */
 static const patch *fill(const struct cfx_interp_self *self, const patch *p,
                          uint32_t n)
 {
@@ -103,7 +104,7 @@ static const step *step_of(const struct cfx_interp_self *self,
 static cfx_status base_fetch_args(cfx_interp *it, const cfx_node *n,
                                   cfx_call *call)
 {
-    const spelling *s = &step_of(it->self, n)->spelled;
+    const original_call *s = &step_of(it->self, n)->original;
     const patch *missing = fill(it->self, s->patch, s->npatch);
     if (missing)
         return no_value(it, n, missing->id);
@@ -114,10 +115,10 @@ static cfx_status base_fetch_args(cfx_interp *it, const cfx_node *n,
     return CFX_OK;
 }
 
-/* ---- The six ---- */
+/* ---- One hook per opcode ---- */
 
-/* `*args` takes all inputs that are left, but for a dict at their end where a
- * placeholder `**kwargs` wants it. */
+/* Collect all remaining inputs for `*args`, except a dict at the end if the
+ * graph has a placeholder `**kwargs`. */
 static cfx_status take_rest(cfx_interp *it, bool keywords, cfx_value *out)
 {
     struct cfx_interp_self *self = it->self;
@@ -135,7 +136,7 @@ static cfx_status take_rest(cfx_interp *it, bool keywords, cfx_value *out)
     return out->kind ? CFX_OK : cfx_no_memory(it->err);
 }
 
-/* The input that was asked for last, out of the caller's hands. */
+/* Take the input that was fetched last out of the caller's array. */
 static cfx_value take_input(struct cfx_interp_self *self)
 {
     cfx_value *in = (cfx_value *)self->inputs + self->next_input - 1;
@@ -167,9 +168,9 @@ static cfx_status base_placeholder(cfx_interp *it, const cfx_call *call,
     return CFX_OK;
 }
 
-/* Move the scope's error to the run's: a hook that is told of it by the status
- * may go on. In a nested run they are one. */
-static cfx_status passed(cfx_interp *it, cfx_status st)
+/* Move the scope's error to the run's. A hook that sees the failing status may
+ * handle it and go on. In a nested run both errors are the same object. */
+static cfx_status move_error(cfx_interp *it, cfx_status st)
 {
     cfx_error *from = &it->scope->error;
     if (CFX_LIKELY(!st))
@@ -181,7 +182,7 @@ static cfx_status passed(cfx_interp *it, cfx_status st)
     return st;
 }
 
-/* The scope fetches parameters and buffers; a module stands for itself. */
+/* The scope fetches parameters and buffers; a module is a value itself. */
 static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
                                   cfx_value *out)
 {
@@ -189,7 +190,7 @@ static cfx_status base_fetch_attr(cfx_interp *it, const char *path,
     cfx_module *m = cfx_module__owner(it->module, path, &name);
     cfx_status st =
         m && cfx_module_state(m, name)
-            ? passed(it, it->scope->hook.get_attr(it->scope, m, name, out))
+            ? move_error(it, it->scope->hook.get_attr(it->scope, m, name, out))
             : cfx_module_fetch_attr(out, it->module, path, it->err);
     if (!st)
         *out = cfx_value_ref(*out);
@@ -202,29 +203,29 @@ static cfx_status base_get_attr(cfx_interp *it, const cfx_call *call,
     return cfx_interp_fetch_attr(it, call->target.u.str->text, out);
 }
 
-/* No signature takes the values as they stand. */
+/* Called when no prepared signature accepts the values. */
 CFX_NOINLINE
-static cfx_status call_otherwise(cfx_interp *it, const step *s,
-                                 const candidate *c, const patch *wrong,
-                                 cfx_value *out)
+static cfx_status bind_and_call(cfx_interp *it, const step *s,
+                                const candidate *c, const patch *wrong,
+                                cfx_value *out)
 {
     const cfx_schema *schema = c->target->schema;
     cfx_status st = CFX_OK;
     if (wrong->at->kind == CFX_ABSENT)
         return no_value(it, s->node, wrong->id);
-    fill(it->self, s->spelled.patch, s->spelled.npatch);
-    if (cfx_scope__call_with_numbers(it->scope, s->target, s->spelled.args,
-                                     s->node->nargs, s->spelled.kwargs,
+    fill(it->self, s->original.patch, s->original.npatch);
+    if (cfx_scope__call_with_numbers(it->scope, s->target, s->original.args,
+                                     s->node->nargs, s->original.kwargs,
                                      s->node->nkwargs, out, &st))
-        return passed(it, st);
+        return move_error(it, st);
     while (wrong < c->patch + c->npatch)
         fill(it->self, wrong++, 1);
     int k = cfx_bound__mismatch(schema, c->in);
-    return passed(it, cfx_scope__refuse(it->scope, c->target, c->in,
-                                        k < 0 ? 0 : k));
+    return move_error(it, cfx_scope__refuse(it->scope, c->target, c->in,
+                                            k < 0 ? 0 : k));
 }
 
-/* The prepared signature whose parameters the values fit. */
+/* Call the prepared signature whose parameters accept the values. */
 static cfx_status call_prepared(cfx_interp *it, const step *s, cfx_value *out)
 {
     const candidate *c = s->candidate, *last = c + s->ncandidates - 1;
@@ -232,12 +233,12 @@ static cfx_status call_prepared(cfx_interp *it, const step *s, cfx_value *out)
     while ((wrong = fill(it->self, c->patch, c->npatch)) && c < last)
         c++;
     if (CFX_UNLIKELY(wrong))
-        return call_otherwise(it, s, c, wrong, out);
-    return passed(it, cfx_scope__call_bound(it->scope, c->target, c->in,
-                                            c->inplace, out));
+        return bind_and_call(it, s, c, wrong, out);
+    return move_error(it, cfx_scope__call_bound(it->scope, c->target, c->in,
+                                                c->inplace, out));
 }
 
-/* What was prepared for a call's target; NULL where a hook changed it. */
+/* Return the prepared step of a call, or NULL if a hook changed the target. */
 static const step *prepared(const cfx_interp *it, const cfx_call *call,
                             cfx_opcode op)
 {
@@ -247,11 +248,11 @@ static const step *prepared(const cfx_interp *it, const cfx_call *call,
                ? step_of(it->self, n) : NULL;
 }
 
-/* Are the arguments those that were bound? */
+/* True if the arguments are the ones that were bound. */
 static bool args_are_prepared(const step *s, const cfx_call *call)
 {
-    return call->args == s->spelled.args && call->nargs == s->node->nargs &&
-           call->kwargs == s->spelled.kwargs &&
+    return call->args == s->original.args && call->nargs == s->node->nargs &&
+           call->kwargs == s->original.kwargs &&
            call->nkwargs == s->node->nkwargs;
 }
 
@@ -268,7 +269,7 @@ static cfx_status call_target(cfx_interp *it, const cfx_call *call,
                                          op == CFX_CALL_METHOD, it->err);
     if (st)
         return st;
-    return passed(it, cfx_scope_call_target(it->scope, t,
+    return move_error(it, cfx_scope_call_target(it->scope, t,
         (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
         out));
 }
@@ -294,13 +295,13 @@ static cfx_status base_call_module(cfx_interp *it, const cfx_call *call,
     if (!m)
         return cfx_interp_fail(it, CFX_ENAME,
                                "Node referenced nonexistent target %s", path);
-    return passed(it, cfx_scope_call_module(it->scope, m, path,
+    return move_error(it, cfx_scope_call_module(it->scope, m, path,
         (cfx_args){call->args, call->nargs, call->kwargs, call->nkwargs},
         out));
 }
 
-/* A counted copy: aggregates among the arguments are the interpreter's own and
- * change with the next run. The depth is bounded by CFX_MAX_DEPTH. */
+/* Copy a value, with references of its own: the interpreter's aggregates change
+ * in the next run. The depth is bounded by CFX_MAX_DEPTH. */
 static cfx_value own_copy(cfx_context *ctx, cfx_value v)
 {
     if (v.kind < CFX_SLICE || v.kind > CFX_DICT || v.u.seq->refs)
@@ -379,13 +380,13 @@ const cfx_interp_class cfx_interp_base = {
     .release = base_release,
 };
 
-/* Around the hook of a class where somebody wants to know how far it is: the
- * walk need not look. */
-static cfx_status told_run_node(cfx_interp *it, const cfx_node *n,
-                                cfx_value *out)
+/* Wraps the class's run_node hook if a progress callback is set, so that the
+ * walk need not check for one. */
+static cfx_status progress_run_node(cfx_interp *it, const cfx_node *n,
+                                    cfx_value *out)
 {
     struct cfx_interp_self *self = it->self;
-    cfx_status st = self->untold(it, n, out);
+    cfx_status st = self->wrapped_run_node(it, n, out);
     if (!st)
         self->progress(self->progress_user, self->step_of[n->id],
                        self->nsteps);
@@ -404,7 +405,7 @@ cfx_status cfx_interp_fetch_attr(cfx_interp *it, const char *path,
     return it->self->hook.fetch_attr(it, path, out);
 }
 
-/* ---- Life ---- */
+/* ---- Init and release ---- */
 
 cfx_status cfx_interp__init_nested(cfx_interp *it, const cfx_interp_class *cls,
                                    cfx_module *gm,
@@ -425,7 +426,7 @@ cfx_status cfx_interp__init_nested(cfx_interp *it, const cfx_interp_class *cls,
     it->self->ctx = ctx;
     it->self->nested = nested;
     cfx_walks__init(&it->self->walks, ctx);
-    /* Every hook is found once, so that a walk need not search. */
+    /* Resolve every hook once, so that the walk need not search. */
     it->self->hook = cfx_interp_base;
     cfx_class__flatten(&it->self->hook,
                        offsetof(cfx_interp_class, placeholder),
@@ -436,8 +437,8 @@ cfx_status cfx_interp__init_nested(cfx_interp *it, const cfx_interp_class *cls,
         it->self->progress_user = options->progress_user;
     }
     if (it->self->progress) {
-        it->self->untold = it->self->hook.run_node;
-        it->self->hook.run_node = told_run_node;
+        it->self->wrapped_run_node = it->self->hook.run_node;
+        it->self->hook.run_node = progress_run_node;
     }
     cfx_arena_init(&it->self->arena, ctx);
     cfx_scope_init(&it->self->eager, &cfx_eager_class, ctx, NULL);
@@ -474,7 +475,7 @@ static void free_self(cfx_context *ctx, struct cfx_interp_self *self)
     cfx_free(ctx, self, sizeof(*self));
 }
 
-/* The hooks and choices are those of the outer run. */
+/* Hooks and options are copied from the outer run. */
 cfx_status cfx_interp__new_inner(cfx_interp *it, cfx_error *err)
 {
     struct cfx_interp_self *outer = it->self;
@@ -489,7 +490,7 @@ cfx_status cfx_interp__new_inner(cfx_interp *it, cfx_error *err)
     self->keep_values = outer->keep_values;
     self->progress = outer->progress;
     self->progress_user = outer->progress_user;
-    self->untold = outer->untold;
+    self->wrapped_run_node = outer->wrapped_run_node;
     cfx_walks__init(&self->walks, ctx);
     cfx_arena_init(&self->arena, ctx);
     it->self = self;

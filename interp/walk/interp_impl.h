@@ -1,5 +1,5 @@
 /*
- * interp_impl.h -- what an interpreter knows of each node before it runs. Not
+ * interp_impl.h -- what an interpreter precomputes for each node. Not
  * installed.
  */
 #ifndef CFX_INTERP_IMPL_H
@@ -9,7 +9,7 @@
 
 #include "base/util.h"
 
-/* A place among a step's values, the node whose value belongs there, and the
+/* A hole among a step's values: the node whose value belongs there, and the
  * kinds (1 << cfx_kind) that it may have. */
 typedef struct patch {
     cfx_value *at;
@@ -18,34 +18,34 @@ typedef struct patch {
 
 #define ANY_KIND (~(uint32_t)(1 << CFX_ABSENT))
 
-/* One signature that a call may turn out to have, bound. */
+/* One signature that a call may resolve to, with bound arguments. */
 typedef struct candidate {
     const cfx_target *target;
-    cfx_value *in;     /* one a parameter, with holes */
-    patch *patch;      /* the holes, in `in` or in lists that it holds */
-    cfx_value *owned;  /* values that binding made */
+    cfx_value *in;     /* one per parameter, with holes */
+    patch *patch;      /* the holes, in `in` or in lists within it */
+    cfx_value *owned;  /* values that binding created */
     uint32_t npatch, nowned;
     bool inplace;
 } candidate;
 
-/* A call as its node spells it. */
-typedef struct spelling {
+/* A call with the node's own target and arguments. */
+typedef struct original_call {
     cfx_value *args, *kwargs;    /* copies of the node's, with holes */
-    patch *patch;                /* the holes of both */
+    patch *patch;                /* the holes of both arrays */
     uint32_t npatch;
-} spelling;
+} original_call;
 
-/* One node, prepared: what a walk needs of it, without a look at the node. */
+/* One prepared node: the walk does not read the node itself. */
 typedef struct step {
     const cfx_node *node;
     uint32_t id;
     uint8_t op;                  /* cfx_opcode */
-    bool direct;                 /* no hook needs to see the call as spelled */
-    uint16_t ncandidates;        /* 0: bind when it runs */
+    bool direct;                 /* no hook needs to see the original call */
+    uint16_t ncandidates;        /* 0: bind at run time */
     candidate *candidate;
-    uint32_t *drop;              /* ids of values that end here */
+    uint32_t *drop;              /* ids of values whose last use is this node */
     uint32_t ndrop;
-    spelling spelled;
+    original_call original;
     const cfx_target *target;    /* of functions and methods */
     cfx_module *module;          /* of call_module */
 } step;
@@ -56,19 +56,19 @@ typedef struct cfx_params {
     size_t n, cap;
 } cfx_params;
 
-/* GraphModules that were called in a scope: nested.c. */
+/* The GraphModules that were called in a scope: nested.c. */
 typedef struct cfx_walks {
     cfx_map by_module;           /* keys are pointers */
     int depth;
 } cfx_walks;
 
-/* A level takes some kilobytes of the C stack, and trees that are read from
- * text are no deeper. */
+/* Each level takes some kilobytes of the C stack; trees that are read from text
+ * are not deeper than this. */
 enum { CFX_MAX_NESTED_RUNS = 256 };
 
-/* One run's share of an interpreter; a run within a run has another. */
+/* The state of one run. A nested run has a state of its own. */
 struct cfx_interp_self {
-    cfx_interp_class hook;       /* every hook found: the class flattened */
+    cfx_interp_class hook;       /* the class with inherited hooks filled in */
     cfx_context *ctx;
     cfx_arena arena;
     step *step;
@@ -76,61 +76,62 @@ struct cfx_interp_self {
     uint32_t *step_of;           /* by node id: index + 1 */
     cfx_value *env;              /* by node id */
     uint32_t nids;
-    const step *walking;         /* where the walk is */
+    const step *walking;         /* the current step */
     const cfx_value *inputs;
     size_t ninputs, next_input;
-    bool bound;                  /* inputs has one value a placeholder */
-    bool nested;                 /* it runs inside of another's run */
-    bool boxed;                  /* inputs are given away */
-    size_t at;                   /* the next step; of a run in steps */
+    bool bound;                  /* `inputs` has one value per placeholder */
+    bool nested;                 /* it runs inside another run */
+    bool boxed;                  /* the run takes ownership of the inputs */
+    size_t at;                   /* the next step, when stepping */
     void (*progress)(void *user, size_t done, size_t total);
     void *progress_user;
-    cfx_status (*untold)(cfx_interp *it, const cfx_node *n, cfx_value *out);
+    cfx_status (*wrapped_run_node)(cfx_interp *it, const cfx_node *n,
+                                   cfx_value *out);
     bool has_kwargs;             /* a placeholder is `**kwargs` */
-    cfx_params params;           /* of nested ones */
-    cfx_walks walks;             /* what this run calls, if it is the first */
+    cfx_params params;           /* of nested graphs */
+    cfx_walks walks;             /* of this run, if it is the outermost */
     bool keep_values;
-    bool has_run;                /* and its values are still there */
+    bool has_run;                /* a run has ended and its values are kept */
     bool running, stepped;       /* stepped: until cfx_interp_end */
-    struct cfx_interp_self *outer; /* of the run that this one is within */
-    struct cfx_interp_self *inner; /* for runs within; NULL until the first */
+    struct cfx_interp_self *outer; /* the run that contains this one */
+    struct cfx_interp_self *inner; /* for nested runs; NULL until the first */
     cfx_scope eager;
 };
 
-/* Find everything that does not change between runs. */
+/* Precompute everything that does not change between runs. */
 cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err);
 void cfx_interp__forget(struct cfx_interp_self *self);
 
-/* Make it->self->inner. */
+/* Create it->self->inner. */
 cfx_status cfx_interp__new_inner(cfx_interp *it, cfx_error *err);
 
 cfx_status cfx_params__find(cfx_params *p, const cfx_graph *g, cfx_error *err);
 void cfx_params__release(cfx_params *p, cfx_context *ctx);
 
-/* cfx_interp_init_with; `nested` ones tell their module in errors. */
+/* Like cfx_interp_init_with; errors of `nested` ones name their module. */
 cfx_status cfx_interp__init_nested(cfx_interp *it, const cfx_interp_class *cls,
                                    cfx_module *gm,
                                    const cfx_interp_options *options,
                                    bool nested, cfx_error *err);
 
-/* Run with one value a placeholder, absent for its default, in the midst of
- * what else happens in the scope. */
+/* Run with one value per placeholder (absent: the default) within a scope that
+ * is in use. */
 cfx_status cfx_interp__run_bound(cfx_interp *it, const cfx_value *in,
                                  cfx_value *result, cfx_error *err);
 
-/* "While executing %add : ..." behind an error, unless it is there. */
+/* Append "While executing %add : ..." to an error, unless it has one. */
 void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
                                  const cfx_node *n);
 
 void cfx_walks__init(cfx_walks *w, cfx_context *ctx);
 void cfx_walks__release(cfx_walks *w);
 
-/* The call_graph of cfx_scope_base. */
+/* The call_graph hook of cfx_scope_base. */
 cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
                                  const cfx_spelling *c, const cfx_value *in,
                                  cfx_value *out);
 
-/* Of GraphModules that are called in a scope that writes calls down. */
+/* The class for GraphModules that are called in a tracing scope. */
 extern const cfx_interp_class cfx_transformer__inline;
 
 #endif

@@ -1,9 +1,9 @@
 /*
  * nested -- GraphModules that are called while a graph runs.
  *
- * The interpreter that runs first in a scope keeps those it comes to need, one
- * a GraphModule, prepared at its first call. A call in a scope where nothing
- * runs (from C) keeps them until it returns.
+ * The outermost interpreter of a scope keeps one interpreter per called
+ * GraphModule, prepared at the first call. A call from C in a scope where
+ * nothing runs keeps them until it returns.
  */
 #include "interp/walk/interp_impl.h"
 
@@ -63,8 +63,8 @@ static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
     return st;
 }
 
-/* The prepared walk of a module, made where there is none; *own: nobody else
- * has it. */
+/* Find or create the prepared walk of a module; *own: the caller must free
+ * it. */
 static cfx_status find_nested(struct nested **out, bool *own, cfx_walks *w,
                               cfx_scope *s, cfx_module *m)
 {
@@ -109,15 +109,15 @@ void cfx_params__release(cfx_params *p, cfx_context *ctx)
     *p = (cfx_params){.n = 0};
 }
 
-/* Arguments as a generated forward binds them. */
+/* Binds arguments as a generated forward does. */
 typedef struct binder {
     cfx_scope *s;
     const cfx_value *args, *kwargs;
     size_t nargs, nkwargs;
     const cfx_params *params;
-    cfx_value *in;               /* one a placeholder */
+    cfx_value *in;               /* one per placeholder */
     cfx_value made[2];           /* of `*args` and `**kwargs` */
-    size_t rest;                 /* 1 + the placeholder `**kwargs` */
+    size_t rest;                 /* 1 + that of the placeholder `**kwargs` */
 } binder;
 
 static const char *param(const binder *b, size_t k)
@@ -150,8 +150,8 @@ static cfx_status bind_positional(binder *b)
                           b->nargs);
 }
 
-/* The placeholder of that name, sought from `from` on: keywords mostly stand
- * in the order of the parameters. As many if there is none. */
+/* Return the index of the placeholder of that name, or their number. Keywords
+ * are mostly in the order of the parameters, so the search begins at `from`. */
 static size_t find_param(const binder *b, const char *name, size_t from)
 {
     for (size_t i = 0; i < b->params->n; i++) {
@@ -162,8 +162,8 @@ static size_t find_param(const binder *b, const char *name, size_t from)
     return b->params->n;
 }
 
-/* Keywords by name; those that have no parameter go into `other`, *left of
- * them. */
+/* Bind keywords by name. Those without a parameter are added to `other`; *left
+ * counts them. */
 static cfx_status bind_keywords(binder *b, cfx_value *other, size_t *left)
 {
     size_t next = 0;
@@ -234,7 +234,7 @@ static cfx_status run(cfx_scope *s, struct nested *n, const cfx_value *in,
     return st;
 }
 
-/* Run with bound arguments, or with those that `b` is to bind. */
+/* Run with bound arguments, or with those that `b` binds. */
 static cfx_status run_in(cfx_walks *w, cfx_scope *s, cfx_module *m, binder *b,
                          const cfx_value *in, cfx_value *out)
 {
@@ -274,8 +274,8 @@ static cfx_status run_graph(cfx_scope *s, cfx_module *m, binder *b,
     return st;
 }
 
-/* A graph that was compiled runs as what it was compiled to. `b` is to be
- * bound, or else `in` is. */
+/* Run the compiled form of a graph. Takes `in`, or the arguments that `b`
+ * binds. */
 static cfx_status run_compiled(cfx_scope *s, cfx_module *m, binder *b,
                                const cfx_value *in, cfx_value *out)
 {
@@ -285,7 +285,7 @@ static cfx_status run_compiled(cfx_scope *s, cfx_module *m, binder *b,
     size_t frame = cfx_scope_enter(s);
     cfx_status st = cfx_params__find(&params, m->graph, &s->error);
     if (!st && params.n != c->nparams)
-        st = cfx_fail(&s->error, CFX_EGRAPH, "%s was compiled when it had %zu "
+        st = cfx_fail(&s->error, CFX_EGRAPH, "%s was compiled with %zu "
                       "inputs, not %zu", c->name, c->nparams, params.n);
     if (!st && b)
         st = bind(b, &params);
@@ -300,8 +300,8 @@ static cfx_status run_compiled(cfx_scope *s, cfx_module *m, binder *b,
     return s->error.code;
 }
 
-/* A class that looks at modules decides what becomes of the call. The graph
- * need not be one that can be prepared. */
+/* Let a scope class with a module hook handle the call. The graph is not
+ * prepared, so it may be one that cannot be. */
 static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
                                 binder *b, cfx_value *out)
 {
@@ -317,7 +317,7 @@ static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
     return st;
 }
 
-/* Modules that operators are given need not be GraphModules. */
+/* A module that an operator gets as an argument need not be a GraphModule. */
 cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
                                  const cfx_spelling *c, const cfx_value *in,
                                  cfx_value *out)

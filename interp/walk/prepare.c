@@ -1,12 +1,12 @@
 /*
- * prepare -- what an interpreter finds out once: operators, bound arguments,
- * modules, last uses.
+ * prepare -- precompute an interpreter's operators, bound arguments, modules
+ * and last uses.
  *
- * Arguments are copied into the interpreter with holes where nodes stand; a
- * run fills the holes and nothing is bound again. Where several signatures
- * take a call as long as its nodes' values are unknown (operator.add of
- * tensors or of ints), each is prepared, and the values choose. In a scope that
- * writes calls down nothing is bound: they go there as they are spelled.
+ * Arguments are copied into the interpreter with holes in place of nodes. A run
+ * fills the holes and does not bind again. If several signatures accept a call
+ * while the values of its nodes are unknown (operator.add of tensors or of
+ * ints), each is prepared, and the values select one. In a tracing scope
+ * nothing is bound: calls are recorded as written.
  */
 #include "interp/walk/interp_impl.h"
 
@@ -40,8 +40,8 @@ static cfx_status add_hole(struct holes *h, cfx_value *at)
     return CFX_OK;
 }
 
-/* Put a copy of an aggregate that holds nodes in its place, owned by the
- * interpreter, and note the holes. The depth is bounded by CFX_MAX_DEPTH. */
+/* Replace an aggregate that contains nodes by a copy owned by the interpreter,
+ * and record the holes. The depth is bounded by CFX_MAX_DEPTH. */
 static cfx_status open_value(struct holes *h, cfx_value *at)
 {
     if (at->kind == CFX_NODE)
@@ -84,9 +84,9 @@ static cfx_status open_values(struct holes *h, const cfx_value *from,
 
 /* ---- Calls ---- */
 
-/* A node where a list belongs may turn out to be one number: such a call is
- * bound when it runs. */
-static bool is_settled(const cfx_bound *b)
+/* False if a node is given where a list is expected: its value may be a single
+ * number, so the call is bound at run time. */
+static bool lists_are_known(const cfx_bound *b)
 {
     const cfx_schema *s = b->target->schema;
     for (int k = 0; k < s->nparams; k++)
@@ -95,7 +95,7 @@ static bool is_settled(const cfx_bound *b)
     return !b->target->how || !b->target->how->lower;
 }
 
-/* Take over what was bound: values into the arena, and those made for it. */
+/* Move bound values into the arena, and take those that binding created. */
 static cfx_status prepare_candidate(struct cfx_interp_self *self,
                                     candidate *c, cfx_bound *b,
                                     cfx_error *err)
@@ -136,16 +136,16 @@ static void release_candidates(step *s)
     s->ncandidates = 0;
 }
 
-/* Bind to the one signature t; a binding that fails is no failure yet. */
+/* Bind to the one signature t. A failure to bind is not an error yet. */
 static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
-                                const cfx_target *t, bool *settled,
+                                const cfx_target *t, bool *complete,
                                 cfx_error *first, cfx_error *err)
 {
     const cfx_node *n = s->node;
     cfx_target one = *t;
     cfx_error e;
     cfx_bound b;
-    /* Not {0}: to clear the text takes longer than most bindings. */
+    /* Not {0}: clearing the text takes longer than most bindings. */
     e.code = CFX_OK;
     e.text[0] = '\0';
     candidate *c = &s->candidate[s->ncandidates];
@@ -161,7 +161,7 @@ static cfx_status try_candidate(struct cfx_interp_self *self, step *s,
     }
     *c = (candidate){.target = t};
     b.target = t;
-    *settled = is_settled(&b);
+    *complete = lists_are_known(&b);
     st = prepare_candidate(self, c, &b, err);
     if (!st)
         s->ncandidates++;
@@ -181,25 +181,25 @@ static cfx_status prepare_op(struct cfx_interp_self *self, step *s,
     if (!s->candidate)
         return cfx_no_memory(err);
     cfx_error first;
-    bool settled = true;
+    bool complete = true;
     first.code = CFX_OK;
     first.text[0] = '\0';
-    for (const cfx_target *t = chain; t && settled; t = t->next) {
+    for (const cfx_target *t = chain; t && complete; t = t->next) {
         if (cfx_target__misses_out(t, s->node->kwargs, s->node->nkwargs))
             continue;
-        cfx_status st = try_candidate(self, s, t, &settled, &first, err);
+        cfx_status st = try_candidate(self, s, t, &complete, &first, err);
         if (st)
             return st;
     }
     if (!s->ncandidates)
         return cfx_fail_from(err, &first);
-    if (settled)
+    if (complete)
         return CFX_OK;
     release_candidates(s);
     return CFX_OK;
 }
 
-/* Does nothing but the base class look at calls of functions (methods)? */
+/* True if only the base class handles calls of functions (or methods). */
 static bool calls_are_plain(const cfx_interp_class *hook, bool method)
 {
     const cfx_interp_class *base = &cfx_interp_base;
@@ -208,10 +208,10 @@ static bool calls_are_plain(const cfx_interp_class *hook, bool method)
                    : hook->call_function == base->call_function);
 }
 
-/* The module whose child was called last: the next call is often of a child of
- * the same one. */
+/* The parent of the last called module: the next call is often of another child
+ * of it. */
 struct last_parent {
-    const char *path; /* its path is the first `len` letters */
+    const char *path; /* its path is the first `len` bytes */
     size_t len;
     const cfx_module *module;
 };
@@ -238,12 +238,12 @@ static cfx_status prepare_node(cfx_interp *it, step *s,
     struct cfx_interp_self *self = it->self;
     const cfx_node *n = s->node;
     struct holes h = {.self = self, .kinds = ANY_KIND, .err = err};
-    cfx_status st = open_values(&h, n->args, n->nargs, &s->spelled.args);
+    cfx_status st = open_values(&h, n->args, n->nargs, &s->original.args);
     if (!st)
         st = open_values(&h, n->kwargs, 2 * (size_t)n->nkwargs,
-                         &s->spelled.kwargs);
-    s->spelled.patch = h.list;
-    s->spelled.npatch = h.n;
+                         &s->original.kwargs);
+    s->original.patch = h.list;
+    s->original.npatch = h.n;
     if (st)
         return st;
     const char *target = n->target.u.str->text;
@@ -268,7 +268,7 @@ static cfx_status prepare_node(cfx_interp *it, step *s,
 
 /* ---- Last uses ---- */
 
-/* Each node drops what it reads last; its own value, if nobody does. */
+/* List the values to drop after each node: last uses, and unused results. */
 static cfx_status list_drops(struct cfx_interp_self *self,
                              const cfx_lifetimes *life, cfx_error *err)
 {

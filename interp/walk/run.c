@@ -1,10 +1,9 @@
 /*
  * run -- the walk over the prepared nodes, whole or step by step.
  *
- * A run has its steps, holes and environment to itself. One that a hook begins
- * on the interpreter that called it is given another set, which is prepared at
- * the first such run and kept for the next; `it->self` is that of the innermost
- * run in progress.
+ * A run has its own steps, holes and environment. A run that a hook begins on
+ * its own interpreter gets a second set, which is prepared at the first such
+ * run and then kept. `it->self` is the set of the innermost run in progress.
  */
 #include "interp/walk/interp_impl.h"
 
@@ -25,7 +24,7 @@ static void clear_env(struct cfx_interp_self *self)
         set_env(self, self->step[i].id, CFX_NOTHING);
 }
 
-/* Values kept from the last run go when the next one is prepared. */
+/* Drop the values that the last run kept. */
 static void forget_last_run(struct cfx_interp_self *self)
 {
     if (self->has_run)
@@ -38,7 +37,7 @@ cfx_status cfx_interp_set_env(cfx_interp *it, const cfx_node *n, cfx_value v,
 {
     if (n->graph != it->graph || n->id >= it->self->nids ||
         !it->self->step_of[n->id])
-        return cfx_fail(err, CFX_EGRAPH, "node %s is not of this graph",
+        return cfx_fail(err, CFX_EGRAPH, "node %s is not in this graph",
                         n->name);
     forget_last_run(it->self);
     set_env(it->self, n->id, cfx_value_ref(v));
@@ -50,9 +49,9 @@ cfx_value cfx_interp_env(const cfx_interp *it, const cfx_node *n)
     return n->id < it->self->nids ? it->self->env[n->id] : CFX_NOTHING;
 }
 
-/* ---- A run within a run ---- */
+/* ---- Nested runs ---- */
 
-/* The run in progress goes on when the new one has ended. */
+/* Switch to the inner state; the outer run goes on when the new one ends. */
 static cfx_status begin_inner(cfx_interp *it, cfx_error *err)
 {
     cfx_status st = it->self->inner ? CFX_OK : cfx_interp__new_inner(it, err);
@@ -77,15 +76,15 @@ typedef struct surroundings {
     cfx_error *err;
 } surroundings;
 
-/* A run starts without an error, whatever err and the scope hold of earlier
- * ones. Graphs that it calls are prepared for it alone. */
+/* A run begins without an error, whatever err and the scope contained before.
+ * Graphs that it calls are prepared for this run alone. */
 static cfx_status enter(cfx_interp *it, surroundings *before, cfx_error *err)
 {
     cfx_scope *s = it->scope;
     int depth = s->walks ? s->walks->depth + 1 : 0;
     cfx_error_clear(err);
     if (depth >= CFX_MAX_NESTED_RUNS)
-        return cfx_fail(err, CFX_EGRAPH, "runs begin each other to a depth of "
+        return cfx_fail(err, CFX_EGRAPH, "runs are nested to a depth of "
                         "more than %d", CFX_MAX_NESTED_RUNS);
     cfx_status st = it->self->running ? begin_inner(it, err) : CFX_OK;
     if (st)
@@ -98,8 +97,8 @@ static cfx_status enter(cfx_interp *it, surroundings *before, cfx_error *err)
     return CFX_OK;
 }
 
-/* An inner run tells its failure by its status; the scope goes on with the
- * outer one. */
+/* An inner run reports failure by its status; the scope continues with the
+ * outer run. */
 static void leave(cfx_interp *it, const surroundings *before, cfx_status st)
 {
     if (st && !it->self->outer)
@@ -115,11 +114,11 @@ static void leave(cfx_interp *it, const surroundings *before, cfx_status st)
 
 /* ---- The walk ---- */
 
-/* A failure that a hook was told by a status and did not pass on is forgotten.
- * One that only the scope knows was not seen by anybody. In the run of a nested
- * graph both are one. */
+/* Drop an error that a hook saw and did not return. An error that only the
+ * scope has was seen by nobody and fails the run. In the run of a nested graph
+ * both are the same error. */
 CFX_NOINLINE
-static cfx_status settle_errors(cfx_interp *it, const cfx_node *n)
+static cfx_status report_unseen_error(cfx_interp *it, const cfx_node *n)
 {
     const cfx_error *unseen = &it->scope->error;
     if (it->err != unseen) {
@@ -167,11 +166,11 @@ static cfx_status make_value(cfx_interp *it, const step *s)
         return st;
     set_env(self, s->id, v);
     if (CFX_UNLIKELY(it->err->code || it->scope->error.code))
-        return settle_errors(it, s->node);
+        return report_unseen_error(it, s->node);
     return CFX_OK;
 }
 
-/* Give back the values whose last use this was. */
+/* Drop the values whose last use was this step. */
 static void drop_ended(struct cfx_interp_self *self, const step *s)
 {
     if (self->keep_values)
@@ -180,8 +179,8 @@ static void drop_ended(struct cfx_interp_self *self, const step *s)
         set_env(self, s->drop[i], CFX_NOTHING);
 }
 
-/* What is left when all went well is the result; unless values are kept, or
- * nodes behind the output still wait for some. */
+/* End a run. After success only the result is left, unless values are kept or
+ * nodes after the output still need some. */
 static void end_run(struct cfx_interp_self *self, bool complete)
 {
     if (self->keep_values)
@@ -284,7 +283,7 @@ cfx_status cfx_interp_run_take(cfx_interp *it, cfx_value *inputs,
     return st;
 }
 
-/* ---- The walk, in steps ---- */
+/* ---- Stepping ---- */
 
 cfx_status cfx_interp_begin(cfx_interp *it, const cfx_value *inputs,
                             size_t ninputs, cfx_error *err)
@@ -315,7 +314,7 @@ static cfx_status make_next(cfx_interp *it, const step *s, cfx_error *err)
     return st;
 }
 
-/* The values that the step before it used last could still be looked at. */
+/* Drop the previous step's last uses, which the caller could read until now. */
 cfx_status cfx_interp_step(cfx_interp *it, const cfx_node **n,
                            cfx_value *value, cfx_error *err)
 {

@@ -1,8 +1,8 @@
 /*
- * scopes -- the classes of scopes that others derive from.
+ * scopes -- the scope classes that others derive from.
  *
- * They stand here, since their base knows all that may be called: operators,
- * modules, and graphs, which are walked.
+ * They are defined here because the base class handles all calls: of operators,
+ * of modules, and of graphs, which are walked by interpreters.
  */
 #include "interp/walk/interp_impl.h"
 #include "nn/module_impl.h"

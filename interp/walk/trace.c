@@ -1,5 +1,5 @@
 /*
- * trace -- the shortest way to subclass: wrap run_node.
+ * trace -- the shortest subclass of an interpreter: it wraps run_node.
  */
 #include <cfx/trace.h>
 
@@ -14,7 +14,7 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-/* "f32[2, 3]", or the kind of what is no tensor. */
+/* Format "f32[2, 3]", or the kind of a value that is not a tensor. */
 static void describe(cfx_value v, char *buf, size_t size)
 {
     if (v.kind == CFX_TENSOR)

@@ -44,6 +44,6 @@ claim 'without weights it fills them' "$work/digits" 'f32[1,1,8,8]'
 claim 'bad usage has status 2' test $? = 2
 "$work/digits" 'f32[1,1,8' >"$work/said" 2>&1
 claim 'a bad shape has status 1' test $? = 1
-claim 'and is told' grep -q "^digits: 'f32\[1,1,8' is no shape" "$work/said"
+claim 'and is told' grep -q "^digits: 'f32\[1,1,8' is not a shape" "$work/said"
 echo "$passed passed, $failed failed"
 [ $failed = 0 ]

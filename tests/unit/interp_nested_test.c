@@ -131,7 +131,7 @@ TEST_CASE(runs_within_runs_end_somewhere)
     w.deepest = 4000;
     cfx_value_unref(out);
     out = run(&w.base, &x, 1);
-    ck_assert_str_eq(w.limit, "runs begin each other to a depth of more than "
+    ck_assert_str_eq(w.limit, "runs are nested to a depth of more than "
                               "256");
     cfx_value_unref(out);
     cfx_value_unref(x);

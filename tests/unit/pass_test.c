@@ -188,9 +188,9 @@ TEST_CASE(options_that_do_not_bind_are_refused)
     static const struct { const char *text; cfx_status code; const char *why; }
     bad[] = {
         {"lisp", CFX_ENAME, "there is no pass 'lisp'"},
-        {"", CFX_EPARSE, "'' is no name of a pass"},
-        {"(3)", CFX_EPARSE, "'' is no name of a pass"},
-        {"a b", CFX_EPARSE, "'a b' is no name of a pass"},
+        {"", CFX_EPARSE, "'' is not a name of a pass"},
+        {"(3)", CFX_EPARSE, "'' is not a name of a pass"},
+        {"a b", CFX_EPARSE, "'a b' is not a name of a pass"},
         {"listen, listen", CFX_EPARSE,
          "'listen, listen' is more than one pass"},
         {"listen(3", CFX_EPARSE, "listen: ')' is missing"},

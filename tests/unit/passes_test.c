@@ -463,7 +463,7 @@ TEST_CASE(replace_target_nodes_with)
     ck_assert_str_eq(node("c")->target.u.str->text, "operator.mul");
     ck_assert_int_eq(cfx_pass_apply(gm, "replace_targets(a, b, c, d)", false,
                                     NULL, &err), CFX_EINVAL);
-    assert_failed(CFX_EINVAL, "replace_targets: 'a' is no opcode");
+    assert_failed(CFX_EINVAL, "replace_targets: 'a' is not an opcode");
 }
 
 /* ---- 92: types ---- */

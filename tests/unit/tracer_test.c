@@ -299,7 +299,7 @@ TEST_CASE(defaults_are_literals)
     assert_ok(trace(first, "  x  flag=None n=-3 s='a' t=(1,2.5) "));
     assert_code("def forward(self, x, flag = None, n = -3, s = 'a', "
                 "t = (1, 2.5)):");
-    assert_fails(trace(first, "x ="), CFX_EINVAL, "do not read");
+    assert_fails(trace(first, "x ="), CFX_EINVAL, "are malformed");
     assert_fails(trace(first, "x=(1"), CFX_EPARSE, "");
 }
 
