@@ -1,12 +1,12 @@
 /*
- * cfx/cost.h -- what a graph costs, node by node, computing nothing.
+ * cfx/cost.h -- count the cost of a graph, node by node, without running it.
  *
- * ShapeProp that adds up, and leaves the nodes' meta alone. The cost of a node
- * is that of all operator calls made for it: by a module's forward, by
- * GraphModules that are called, by the graphs of control flow (of cond the
- * dearer branch, count by count; of map and scan one round for each slice; of
- * while_loop one round, since nobody knows how many there are). Extents may be
- * symbols, and then so are counts.
+ * A walk like ShapeProp's that adds up costs and does not change the nodes'
+ * meta. The cost of a node is that of all operator calls made for it: by a
+ * module's forward, by GraphModules that are called, by the graphs of control
+ * flow (for cond the larger count of both branches; for map and scan one
+ * iteration per slice; for while_loop one iteration, since their number is not
+ * known). If extents are symbols, counts are expressions.
  *
  *     cfx_cost_prop p = {0};
  *     cfx_cost_prop_init(&p, NULL, gm, NULL, &err);
@@ -15,8 +15,8 @@
  *     ... total.cost.macs ...
  *     cfx_cost_prop_release(&p);
  *
- * What is counted is defined in shapeprop/README.md. A count that would
- * overflow is CFX_DIM_BAD: not known.
+ * shapeprop/COSTS.md defines the counts. A count that would overflow is
+ * CFX_DIM_BAD: not known.
  *
  * A subclass changes what a call or a node costs. Its table is a
  * cfx_cost_prop_class, whose `base` may have any hook of interpreters, too:
@@ -45,7 +45,7 @@
 
 typedef struct cfx_cost_prop cfx_cost_prop;
 
-/* A parameter or buffer that a node reads; borrowed from its module. */
+/* A parameter or buffer that a node reads, borrowed from its module. */
 typedef struct cfx_cost_weight {
     const cfx_tensor *tensor;
     bool buffer;
@@ -54,17 +54,17 @@ typedef struct cfx_cost_weight {
 /* One node. */
 typedef struct cfx_cost_node {
     const cfx_node *node;
-    cfx_value value;        /* what it gives; absent until it was run */
+    cfx_value value;        /* its value; absent until it has run */
     cfx_cost cost;
-    uint32_t calls;         /* of operators */
-    cfx_dtype dtype;        /* what it computes in */
-    const char *algorithm;  /* as cfx_op's; of its dearest call */
+    uint32_t calls;         /* number of operator calls */
+    cfx_dtype dtype;        /* type of its arithmetic */
+    const char *algorithm;  /* of its most expensive call, as cfx_op names it */
     const cfx_cost_weight *weight; /* each once */
     size_t nweights;
 } cfx_cost_node;
 
-/* The costs of several nodes. Shared parameters count once; tied weights that a
- * file stores twice are not shared. */
+/* The sum of several nodes' costs. Shared parameters count once; tied weights
+ * that a file stores twice are not shared. */
 typedef struct cfx_cost_sum {
     size_t nodes;
     cfx_cost cost;
@@ -73,19 +73,19 @@ typedef struct cfx_cost_sum {
 
 typedef struct cfx_cost_prop_class {
     cfx_interp_class base;  /* .size = sizeof(cfx_cost_prop_class) */
-    /* What one bound call costs and gives: the default is cfx_call_cost. */
+    /* Returns a bound call's cost and value; the default is cfx_call_cost. */
     cfx_status (*call_cost)(cfx_cost_prop *p, cfx_call *call, cfx_cost *cost,
                             cfx_value *out);
-    /* The last word on a node, when its calls are added up and n->value is
-     * set; the default changes nothing. */
+    /* May adjust a node's cost when its calls are added up and n->value is set;
+     * the default does nothing. */
     cfx_status (*node_cost)(cfx_cost_prop *p, cfx_cost_node *n);
 } cfx_cost_prop_class;
 
-/* Subclasses have it first. */
+/* Subclasses have this struct first. */
 struct cfx_cost_prop {
     cfx_shape_prop base;
     size_t nnodes;
-    cfx_cost_node *node;    /* in the order of the graph */
+    cfx_cost_node *node;    /* in graph order */
     struct cfx_cost_self *self;
 };
 
@@ -93,47 +93,48 @@ CFX_BEGIN_DECLS
 
 CFX_API extern const cfx_cost_prop_class cfx_cost_prop_default;
 
-/* The hook that `CLASS`'s super has, its own or inherited. */
+/* The hook of CLASS's super, its own or inherited. */
 #define CFX_COST_SUPER(class_, hook)                                         \
     (((const cfx_cost_prop_class *)(const void *)cfx_interp_class_with(      \
         (class_)->base.super, offsetof(cfx_cost_prop_class, hook)))->hook)
 
-/* Prepare a zeroed struct. `cls` NULL: the default; `env` is borrowed, and
- * needed where extents may be symbols. Fails as cfx_interp_init. */
+/* Prepare a zeroed struct. `cls` NULL: the default. `env` is borrowed, and
+ * required if extents may be symbols. Fails as cfx_interp_init. */
 CFX_API cfx_status cfx_cost_prop_init(cfx_cost_prop *p,
                                       const cfx_cost_prop_class *cls,
                                       cfx_module *gm, cfx_shape_env *env,
                                       cfx_error *err);
-/* A zeroed or released one is allowed. */
+/* Release it; a zeroed or released one is allowed. */
 CFX_API void cfx_cost_prop_release(cfx_cost_prop *p);
 
-/* Walk: fills p->node. Inputs may be metas. Fails as cfx_interp_run. */
+/* Walk the graph, fill p->node. Inputs may be metas. Fails as
+ * cfx_interp_run. */
 CFX_API cfx_status cfx_cost_prop_run(cfx_cost_prop *p, const cfx_value *inputs,
                                      size_t ninputs, cfx_error *err);
 
-/* The row of a node of the graph; NULL of another's. */
+/* Return the row of a node; NULL if it is not of the graph. */
 CFX_API const cfx_cost_node *cfx_cost_prop_of(const cfx_cost_prop *p,
                                               const cfx_node *n);
 
-/* 2 * macs + ops, and bytes_read + bytes_written. */
+/* Return 2 * macs + ops, and bytes_read + bytes_written. */
 CFX_API cfx_dim cfx_cost_flops(cfx_shape_env *env, const cfx_cost *c);
 CFX_API cfx_dim cfx_cost_bytes(cfx_shape_env *env, const cfx_cost *c);
-/* *sum += c, count by count. */
+/* *sum += c for every count. */
 CFX_API void cfx_cost_add(cfx_shape_env *env, cfx_cost *sum,
                           const cfx_cost *c);
 
 /* ---- Sums ---- */
 
 typedef enum cfx_cost_by {
-    CFX_COST_BY_MODULE,     /* the tree: each with what is below it */
-    CFX_COST_BY_OPERATOR    /* the types of modules, names of functions */
+    CFX_COST_BY_MODULE,     /* the module tree, each with its submodules */
+    CFX_COST_BY_OPERATOR    /* module types and names of functions */
 } cfx_cost_by;
 
 typedef struct cfx_cost_group {
     const char *key;        /* a path ("" for the root), or an operator */
     const char *type;       /* of a module; else NULL */
     int depth;              /* of the path: 0 for the root */
-    int64_t parent;         /* index, -1 for none; parents come first */
+    int64_t parent;         /* its parent, -1 for none; parents come first */
     cfx_cost_sum sum;
 } cfx_cost_group;
 
@@ -147,26 +148,26 @@ typedef struct cfx_cost_groups {
     struct cfx_cost_names *names;
 } cfx_cost_groups;
 
-/* The sum of all nodes, with all parameters and buffers of the module, as
- * PyTorch counts them: also those that no node reads. */
+/* Compute the sum of all nodes, with all parameters and buffers of the module,
+ * as PyTorch counts them: including those that no node reads. */
 CFX_API cfx_status cfx_cost_prop_total(cfx_cost_sum *out,
                                        const cfx_cost_prop *p,
                                        cfx_error *err);
 
 /*
- * The nodes in groups: by operator in the order of their first nodes, without
- * placeholders and outputs; by module in the order of the first nodes, each
- * module before those in it. A node belongs to the module it calls, or whose
- * forward made it: as meta nn_module_stack tells, else the innermost that the
- * nodes before and behind it are in (cfx_graph_node_paths has all of it).
- * Parameters count in their module and all around it.
+ * Group the nodes: by operator in the order of their first nodes, without
+ * placeholders and outputs; by module in the order of the first nodes, parents
+ * first. A node belongs to the module that it calls or that made it, by meta
+ * nn_module_stack; without that meta, to the innermost module around the nodes
+ * before and after it (see cfx_graph_node_paths). Parameters count in their
+ * module and all modules around it.
  */
 CFX_API cfx_status cfx_cost_groups_make(cfx_cost_groups *out,
                                         const cfx_cost_prop *p, cfx_cost_by by,
                                         cfx_error *err);
 CFX_API void cfx_cost_groups_release(cfx_cost_groups *g);
 
-/* What a node is grouped by: "Conv2d", "torch.flatten", "view". */
+/* Return the key of a node: "Conv2d", "torch.flatten", "view". */
 CFX_API const char *cfx_cost_operator(const cfx_node *n,
                                       const cfx_module *gm);
 

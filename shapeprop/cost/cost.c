@@ -1,8 +1,8 @@
 /*
- * cost -- the interpreter that adds up, and the scope it makes calls in.
+ * cost -- the interpreter that adds up costs, and the scope of its calls.
  *
- * The walk's run_node says which row is being filled; the scope's call_op sees
- * every call made meanwhile, however deep, and adds its cost to the row.
+ * The interpreter's run_node sets the current row; the scope's call_op sees
+ * every call made meanwhile, at any depth, and adds its cost to the row.
  */
 #include <cfx/cost.h>
 
@@ -34,7 +34,7 @@ static cfx_dim mul_dims(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     return cfx_dim_mul(env, a, b);
 }
 
-/* *a = op(*a, *b), count by count. */
+/* *a = op(*a, *b) for every count. */
 static void combine(cfx_shape_env *env, cfx_cost *a, const cfx_cost *b,
                     dim_op *op)
 {
@@ -84,13 +84,13 @@ static cfx_status default_node_cost(cfx_cost_prop *p, cfx_cost_node *n)
     return CFX_OK;
 }
 
-/* Sums of integers: what is larger decides, where both are known. */
+/* The value of a known count, for comparisons; 0 for an expression. */
 static int64_t known(cfx_dim d)
 {
     return cfx_dim_is_int(d) ? cfx_dim_value(d) : 0;
 }
 
-/* The type of the first tensor that is a float, else of the first. */
+/* Return the type of the first float tensor, else of the first tensor. */
 static cfx_dtype type_of(const cfx_call *call, cfx_value out)
 {
     cfx_dtype first = out.kind == CFX_TENSOR ? (cfx_dtype)out.u.tensor->dtype
@@ -136,9 +136,9 @@ static bool calls_one(const cfx_call *call)
 }
 
 /*
- * Calls within graphs are seen one by one; what they add up to is gathered
- * apart. Of an operator that takes one branch the dearer one is counted; one
- * that makes rounds tells how many.
+ * Calls in nested graphs are seen one by one and added up separately. For an
+ * operator that runs one of its branches, the more expensive one counts; a loop
+ * provides its number of iterations.
  */
 static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
                                          cfx_value *out)
@@ -165,8 +165,8 @@ static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
     return CFX_OK;
 }
 
-/* A graph that the innermost operator of higher order calls is added to its
- * frame; the second of which one is called, apart. */
+/* Add a graph that the innermost higher-order operator calls to its frame; of
+ * two branches the second one has its own sum. */
 static cfx_status cost_call_graph(cfx_scope *s, cfx_module *m,
                                   const char *path, const cfx_spelling *c,
                                   const cfx_value *in, cfx_value *out)
@@ -193,7 +193,7 @@ static cfx_status cost_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
     cfx_status st = cfx_shape_scope_known(&self->scope, call, out, &done);
     if (!done && !st)
         st = self->call_cost(self->prop, call, &cost, out);
-    else if (!st) /* what is known by value is no cheaper */
+    else if (!st) /* results with known values cost the same */
         st = self->call_cost(self->prop, &same, &cost, &meta);
     cfx_value_unref(meta);
     if (!st)

@@ -1,19 +1,20 @@
 /*
- * cost_groups -- sums over some of the nodes.
+ * cost_groups -- sums over groups of nodes.
  *
- * A node belongs to one group, and counts in that and in all around it. A
- * module, and the whole, has the parameters that PyTorch counts, whether a node
- * reads them or not; an operator those that its nodes read. Shared ones count
- * once in each group: they are sorted, and go up until a group that has them.
+ * A node belongs to one group and counts in it and in all enclosing groups.
+ * Modules and the total have the parameters that PyTorch counts, whether or not
+ * a node reads them; operators have those that their nodes read. A shared one
+ * counts once per group: parameters are sorted, and go up to a group that has
+ * them.
  */
 #include <stdlib.h>
 
 #include "shapeprop/cost/cost_impl.h"
 
-/* Keys are made of these. */
+/* Inputs of group keys. */
 struct cfx_cost_names {
     cfx_arena arena;
-    cfx_map by_key;         /* index of a group */
+    cfx_map by_key;         /* index of each group */
 };
 
 const char *cfx_cost_operator(const cfx_node *n, const cfx_module *gm)
@@ -53,7 +54,7 @@ void cfx_cost__add_tensor(cfx_shape_env *env, cfx_cost_sum *sum,
     sum->parameter_bytes = cfx_dim_add(env, sum->parameter_bytes, bytes);
 }
 
-/* A weight and a group that has it, or -1. */
+/* A weight, and the index of its group or -1. */
 typedef struct holding {
     cfx_cost_weight w;
     int64_t group;
@@ -85,7 +86,7 @@ static void holdings_release(holdings *h)
     cfx_free(h->ctx, h->item, (h->cap + 1) * sizeof(*h->item));
 }
 
-/* The weights that nodes read, each in the group of the node. */
+/* List the weights that nodes read, with the group of the node. */
 static cfx_status of_nodes(holdings *h, const cfx_cost_groups *g,
                            const cfx_cost_prop *p, cfx_error *err)
 {
@@ -100,8 +101,8 @@ static cfx_status of_nodes(holdings *h, const cfx_cost_groups *g,
     return CFX_OK;
 }
 
-/* The group of a module, or of the nearest one around it that has nodes: -1
- * for none. False on lack of memory. */
+/* Find the group of a module, or of the nearest enclosing module with nodes; -1
+ * if there is none. False on lack of memory. */
 static bool group_around(int64_t *group, const cfx_cost_groups *g,
                          const cfx_module *m)
 {
@@ -121,7 +122,7 @@ static bool group_around(int64_t *group, const cfx_cost_groups *g,
     return true;
 }
 
-/* All that the model has, each in the group of its module; `g` may be NULL. */
+/* List all weights of the model with their modules' groups; `g` may be NULL. */
 static cfx_status of_tree(holdings *h, const cfx_cost_groups *g,
                           const cfx_cost_prop *p, cfx_error *err)
 {
@@ -210,7 +211,7 @@ static void sum_costs(cfx_cost_groups *g, const cfx_cost_prop *p)
         }
 }
 
-/* The group of a key, or -1 on lack of memory. */
+/* Return the group of a key, or -1 on lack of memory. */
 static int64_t group_of(cfx_cost_groups *g, const char *key, size_t len,
                         int64_t parent, bool *added)
 {
@@ -249,7 +250,7 @@ static cfx_status group_operators(cfx_cost_groups *g, const cfx_cost_prop *p,
     return CFX_OK;
 }
 
-/* The group of a path, after those of all that it begins with. */
+/* Return the group of a path; groups of its prefixes come first. */
 static int64_t group_of_path(cfx_cost_groups *g, const cfx_module *root,
                              const cfx_node_path *p)
 {

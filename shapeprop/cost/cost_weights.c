@@ -1,7 +1,7 @@
 /*
- * cost_weights -- the parameters and buffers that a node reads.
+ * cost_weights -- record the parameters and buffers that a node reads.
  *
- * Forwards of modules and get_attr nodes ask the scope for each.
+ * Modules' forwards and get_attr nodes fetch them through the scope.
  */
 #include "shapeprop/cost/cost_impl.h"
 

@@ -1,11 +1,11 @@
 /*
- * machine -- the description of a machine: its life, and what it is asked.
+ * machine -- descriptions of machines: creation, release and queries.
  */
 #include "shapeprop/machine/machine_impl.h"
 
 #include <stdio.h>
 
-/* ---- Life ---- */
+/* ---- Creation and release ---- */
 
 cfx_machine_box *cfx_machine__new(cfx_context *ctx, int nrates)
 {
@@ -30,12 +30,12 @@ void cfx_machine_free(cfx_machine *m)
 {
     if (!m)
         return;
-    cfx_machine_box *box = (cfx_machine_box *)m; /* its first member */
+    cfx_machine_box *box = (cfx_machine_box *)m; /* m is its first member */
     cfx_arena_release(&box->arena);
     cfx_free(m->ctx, box, sizeof(*box));
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 const cfx_machine_rates *cfx_machine_for(const cfx_machine *m, int threads)
 {
@@ -46,7 +46,7 @@ const cfx_machine_rates *cfx_machine_for(const cfx_machine *m, int threads)
     return &m->rates[i];
 }
 
-/* The type whose peak is that of `t`. */
+/* Return the type whose peak applies to `t`. */
 static cfx_machine_type type_of(cfx_dtype t)
 {
     if (t == CFX_BF16)

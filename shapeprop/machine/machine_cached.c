@@ -1,11 +1,10 @@
 /*
- * machine_cached -- what was measured before, in the user's cache folder.
+ * machine_cached -- cached measurements, in the user's cache folder.
  *
- * A result that contradicts itself is measured again, and not kept unless that
- * is asked for. The file's name tells processor, cores and level of
- * instructions, and so does its text: a folder may be shared by several
- * machines, and what is of another one, of another version, or cannot be read
- * is measured again.
+ * A result that contradicts itself is measured again, and only kept on request.
+ * Both the file's name and its content identify processor, cores and
+ * instruction set, since machines may share a folder. A file of another machine
+ * or version, or one that cannot be read, is replaced by a new measurement.
  */
 #include "shapeprop/machine/machine_impl.h"
 
@@ -16,10 +15,10 @@
 
 #include "base/context.h"
 
-/* ---- Where ---- */
+/* ---- File names ---- */
 
-/* Folders by the rules of freedesktop.org: an absolute $XDG_CACHE_HOME, else
- * .cache in $HOME. False where there is neither. */
+/* Append the folder of the XDG specification: an absolute $XDG_CACHE_HOME, else
+ * .cache in $HOME. False if neither is set. */
 static bool add_folder(cfx_buf *b)
 {
     const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
@@ -33,7 +32,7 @@ static bool add_folder(cfx_buf *b)
     return true;
 }
 
-/* "machine-intel-r-xeon-r-8-avx512.json" */
+/* Append "machine-intel-r-xeon-r-8-avx512.json". */
 static void add_file(cfx_buf *b, const cfx_machine_hardware *hw, cfx_cpu cpu)
 {
     cfx_buf_puts(b, "/machine-");
@@ -48,25 +47,25 @@ static void add_file(cfx_buf *b, const cfx_machine_hardware *hw, cfx_cpu cpu)
                    cfx_cpu_name(cpu));
 }
 
-/* Make the folders that lead to a file, for the user alone. */
+/* Create the folders of a file, readable by the user only. */
 static void make_folders(char *path)
 {
     for (char *slash = strchr(path + 1, '/'); slash;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        mkdir(path, 0700); /* what fails is told when the file is opened */
+        mkdir(path, 0700); /* opening the file reports failures */
         *slash = '/';
     }
 }
 
-/* ---- Reading and keeping ---- */
+/* ---- Reading and writing ---- */
 
 static bool same(const char *a, const char *b)
 {
     return a && b && !strcmp(a, b);
 }
 
-/* The machine in the file, if it is what would be measured now. */
+/* Read the file; NULL unless it is of this machine and version. */
 static cfx_machine *read_kept(cfx_context *ctx, const char *path,
                               const cfx_machine_hardware *hw)
 {
@@ -84,19 +83,19 @@ static cfx_machine *read_kept(cfx_context *ctx, const char *path,
     return NULL;
 }
 
-static void keep(const cfx_machine *m, char *path)
+static void write_kept(const cfx_machine *m, char *path)
 {
     cfx_error err = {0};
 
     make_folders(path);
     if (cfx_machine_write(path, m, &err))
-        cfx_message(m->ctx, CFX_WARNING, "what was measured is not kept: %s",
+        cfx_message(m->ctx, CFX_WARNING, "the measurement is not kept: %s",
                     err.text);
 }
 
 enum { TRIES = 3 };
 
-/* Measure, and keep the result in a file; `path` may be NULL. */
+/* Measure and write the result to a file; `path` may be NULL. */
 static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
                                    char *path, unsigned how, double seconds,
                                    cfx_machine_measure_fn *measure,
@@ -108,18 +107,18 @@ static cfx_status measure_and_keep(cfx_machine **out, cfx_context *ctx,
     cfx_message(ctx, CFX_NOTE, "measuring this machine, which takes some %g "
                 "seconds%s%s", seconds > 0 ? seconds : CFX_MACHINE_SECONDS,
                 path ? " and is kept in " : "", path ? path : "");
-    cfx_status rc = cfx_machine__measure_surely(
+    cfx_status st = cfx_machine__measure_surely(
         out, ctx, seconds, keep_doubtful ? 1 : TRIES, measure, why, err);
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     if (why[0])
-        cfx_message(ctx, CFX_WARNING, "what was measured is doubtful, and %s: "
+        cfx_message(ctx, CFX_WARNING, "the measurement is doubtful, and %s: "
                     "%s", !path           ? "not kept"
                           : keep_doubtful ? "kept"
                           : "not kept (run cfx machine --keep-doubtful once)",
                     why);
     if (path && (!why[0] || keep_doubtful))
-        keep(*out, path);
+        write_kept(*out, path);
     return CFX_OK;
 }
 
@@ -129,7 +128,7 @@ cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
                                   cfx_error *err)
 {
     cfx_machine_hardware hw;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
     cfx_buf path;
 
     *out = NULL;
@@ -139,17 +138,17 @@ cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
     if (folder)
         add_file(&path, &hw, ctx->cpu);
     if (path.failed)
-        rc = cfx_no_memory(err);
+        st = cfx_no_memory(err);
     else if (folder && !(how & CFX_MACHINE_AGAIN))
         *out = read_kept(ctx, path.s, &hw);
     if (*out && seconds > 0)
         cfx_message(ctx, CFX_NOTE, "this machine was measured before, and is "
                     "not measured again: %s", path.s);
-    if (!rc && !*out)
-        rc = measure_and_keep(out, ctx, folder ? path.s : NULL, how, seconds,
+    if (!st && !*out)
+        st = measure_and_keep(out, ctx, folder ? path.s : NULL, how, seconds,
                               measure, err);
     cfx_buf_release(&path);
-    return rc;
+    return st;
 }
 
 cfx_status cfx_machine_cached(cfx_machine **out, cfx_context *ctx,

@@ -1,9 +1,9 @@
 /*
- * machine_detect -- what the system tells of this machine.
+ * machine_detect -- hardware properties from the operating system.
  *
- * Linux tells it in files, x86 processors themselves; of other systems sysconf
- * knows the sizes. A machine that tells nothing gets the smallest caches that
- * are usual, so that the sets which are measured fit.
+ * Linux has them in files, x86 processors in cpuid; on other systems sysconf
+ * knows the sizes. If nothing is known, the smallest usual caches are assumed,
+ * so that the measured working sets fit.
  */
 #define _GNU_SOURCE 1
 #include "shapeprop/machine/machine_impl.h"
@@ -22,8 +22,8 @@
 
 /* ---- Small files ---- */
 
-/* The first bytes of a file, as text without the newline at its end; empty
- * where it cannot be read. */
+/* Read the first bytes of a file as text, without a newline at the end; empty
+ * if it cannot be read. */
 static void read_small(char *to, size_t size, const char *path)
 {
     FILE *f = fopen(path, "r");
@@ -47,7 +47,7 @@ static void read_cache_file(char *to, size_t size, int cpu, int index,
 
 /* ---- The name ---- */
 
-/* Printable, without spaces at its ends or two in a row. */
+/* Make printable, without spaces at the ends or repeated ones. */
 static void tidy(char *s)
 {
     size_t n = 0;
@@ -81,7 +81,7 @@ static void processor_name(char name[CFX_MACHINE_TEXT])
 
 #else
 
-/* The line "KEY : VALUE" of /proc/cpuinfo; empty where there is none. */
+/* Read the line "KEY : VALUE" of /proc/cpuinfo; empty if there is none. */
 static void cpuinfo(char *to, size_t size, const char *key)
 {
     FILE *f = fopen("/proc/cpuinfo", "r");
@@ -100,7 +100,7 @@ static void cpuinfo(char *to, size_t size, const char *key)
     tidy(to);
 }
 
-/* Boards have a name; else the numbers of the processor's design. */
+/* Boards have a name; otherwise the processor's model numbers are used. */
 static void processor_name(char name[CFX_MACHINE_TEXT])
 {
     char maker[32], part[32];
@@ -126,7 +126,7 @@ static bool is_in(int cpu, const cpu_set_t *set)
     return cpu >= 0 && cpu < CPU_SETSIZE && CPU_ISSET((size_t)cpu, set);
 }
 
-/* Those that this process may run on; the first one where that is not told. */
+/* The processors that this process may run on; the first one if unknown. */
 static void our_processors(cpu_set_t *set)
 {
     CPU_ZERO(set);
@@ -134,7 +134,7 @@ static void our_processors(cpu_set_t *set)
         CPU_SET(0, set);
 }
 
-/* How many processors of the set are in a list such as "0-3,8-11". */
+/* Count the processors of the set in a list such as "0-3,8-11". */
 static int count_shared(const char *list, const cpu_set_t *set)
 {
     int n = 0, first, last, used;
@@ -151,7 +151,7 @@ static int count_shared(const char *list, const cpu_set_t *set)
     return n ? n : 1;
 }
 
-/* Is a processor the first of ours in its core? */
+/* True if a processor is the first of ours in its core. */
 static bool leads_core(int cpu, const cpu_set_t *set)
 {
     char path[128], list[512];
@@ -192,7 +192,7 @@ static int64_t size_of(const char *text)
                           : unit == 'G' ? 30 : 0);
 }
 
-/* Keep the list in order, and each cache larger than the one below it. */
+/* Keep the list sorted, with each cache larger than the one below it. */
 static void add_cache(cfx_machine_hardware *hw, cfx_machine_cache c)
 {
     const cfx_machine_cache *last =
@@ -227,7 +227,7 @@ static void caches_of_files(cfx_machine_hardware *hw, const cpu_set_t *set)
     }
 }
 
-/* What the C library knows; who shares them it does not tell. */
+/* Sizes that the C library knows; it does not know who shares a cache. */
 static void caches_of_sysconf(cfx_machine_hardware *hw)
 {
 #if defined(_SC_LEVEL1_DCACHE_SIZE) && defined(_SC_LEVEL3_CACHE_SIZE)
@@ -242,8 +242,8 @@ static void caches_of_sysconf(cfx_machine_hardware *hw)
 
 /* ---- Memory ---- */
 
-/* The number behind a word, at the beginning of a line; 0 where there is none.
- * The word may be empty. */
+/* Return the number after a word at the beginning of a line; 0 if there is
+ * none. The word may be empty. */
 static int64_t number_in(const char *path, const char *word)
 {
     FILE *f = fopen(path, "r");
@@ -260,7 +260,7 @@ static int64_t number_in(const char *path, const char *word)
     return n > 0 ? n : 0;
 }
 
-/* What is free, and within the limit of a container. */
+/* Return the free memory within the limit of a container. */
 static int64_t available_memory(int64_t all)
 {
     int64_t kilobytes = number_in("/proc/meminfo", "MemAvailable:");

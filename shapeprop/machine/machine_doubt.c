@@ -1,21 +1,20 @@
 /*
- * machine_doubt -- does a measured machine contradict itself?
+ * machine_doubt -- check if a measured machine contradicts itself.
  *
- * Where other work takes a part of a machine, some loops come out slower than
- * they are, and where a cache is not passed, faster. Both show when levels are
- * held against each other: none is slower than the next one, and memory is not
- * written faster than it is read or copied.
+ * Other work on the machine makes some loops slower, and a working set that
+ * does not exceed the cache makes them faster. Both show in comparisons: no
+ * level is faster than the one before it, and memory is not written faster than
+ * it is read or copied.
  */
 #include "shapeprop/machine/machine_impl.h"
 
 #include <stdio.h>
 
-/* How much more than it can be a rate may come out, and how far the median of
- * its repeats may be below the best. */
+/* Tolerances for rates, and for the median of repeats relative to the best. */
 static const double level_excess = 1.1, write_excess = 1.25,
                     spread_most = 0.5;
 
-/* The part of the processors that others may have. */
+/* The largest fraction of the processors that other work may have. */
 static const double busy_most = 0.1;
 
 static const char *plural(int n)
@@ -23,7 +22,7 @@ static const char *plural(int n)
     return n == 1 ? "" : "s";
 }
 
-/* A level against the one before it. */
+/* Compare a level with the one before it. */
 static bool is_too_fast(char why[CFX_MACHINE_TEXT], const cfx_machine_rates *r,
                         int i)
 {
@@ -72,7 +71,7 @@ static bool varies(char why[CFX_MACHINE_TEXT], const cfx_machine_rates *r,
     return true;
 }
 
-/* The first of all doubts, if there is one. */
+/* Find the first doubt, if any. */
 static void find_doubt(char why[CFX_MACHINE_TEXT], const cfx_machine_rates *r)
 {
     bool any = false;
@@ -113,15 +112,15 @@ cfx_status cfx_machine__measure_surely(cfx_machine **out, cfx_context *ctx,
                                        char why[CFX_MACHINE_TEXT],
                                        cfx_error *err)
 {
-    cfx_status rc = measure(out, ctx, seconds, err);
+    cfx_status st = measure(out, ctx, seconds, err);
 
-    /* Other work, and a quota of processors, last longer than a try. */
+    /* Other work, and processor quotas, last longer than a single try. */
     why[0] = '\0';
-    while (!rc && cfx_machine__doubt(why, *out) && --tries > 0 &&
+    while (!st && cfx_machine__doubt(why, *out) && --tries > 0 &&
            !is_busy(*out)) {
         cfx_message(ctx, CFX_NOTE, "measuring again, since %s", why);
         cfx_machine_free(*out);
-        rc = measure(out, ctx, seconds, err);
+        st = measure(out, ctx, seconds, err);
     }
-    return rc;
+    return st;
 }

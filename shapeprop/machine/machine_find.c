@@ -1,5 +1,5 @@
 /*
- * machine_find -- the descriptions that come with cfx, by name.
+ * machine_find -- the machine descriptions that come with cfx, by name.
  */
 #define _GNU_SOURCE 1
 #include "shapeprop/machine/machine_impl.h"
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#ifndef CFX_MACHINES_DIR /* the makefile gives it */
+#ifndef CFX_MACHINES_DIR /* set by the makefile */
 #define CFX_MACHINES_DIR "/usr/share/cfx/machines"
 #endif
 
@@ -21,7 +21,7 @@ static const char *folder(void)
     return dir && *dir ? dir : CFX_MACHINES_DIR;
 }
 
-/* The length of a file's name without .json, 0 for any other. */
+/* Return the length of a file's name without .json; 0 for other files. */
 static size_t stem(const char *file)
 {
     size_t n = strlen(file);
@@ -35,7 +35,7 @@ static int is_machine(const struct dirent *d)
     return stem(d->d_name) > 0;
 }
 
-/* Add the names there are, as " (there are A, B)". */
+/* Append the existing names: " (there are A, B)". */
 static void add_names(cfx_buf *b, cfx_nearest *near)
 {
     struct dirent **list;
@@ -64,18 +64,18 @@ static cfx_status unknown(cfx_context *ctx, const char *name, cfx_error *err)
     cfx_buf_init(&names, ctx);
     cfx_nearest_init(&near, name, strlen(name));
     add_names(&names, &near);
-    cfx_status rc = cfx_fail(err, CFX_ENAME, "there is no machine '%s', nor "
+    cfx_status st = cfx_fail(err, CFX_ENAME, "there is no machine '%s', nor "
                              "a file of that name%s%s", name,
                              cfx_buf_str(&names), cfx_nearest_text(&near));
     cfx_buf_release(&names);
-    return rc;
+    return st;
 }
 
 cfx_status cfx_machine_find(cfx_machine **out, cfx_context *ctx,
                             const char *name, cfx_error *err)
 {
     cfx_buf path;
-    cfx_status rc;
+    cfx_status st;
 
     *out = NULL;
     if (strchr(name, '/') || stem(name) || !access(name, F_OK))
@@ -83,11 +83,11 @@ cfx_status cfx_machine_find(cfx_machine **out, cfx_context *ctx,
     cfx_buf_init(&path, ctx);
     cfx_buf_printf(&path, "%s/%s.json", folder(), name);
     if (path.failed)
-        rc = cfx_no_memory(err);
+        st = cfx_no_memory(err);
     else if (!*name || name[0] == '.' || access(path.s, F_OK))
-        rc = unknown(ctx, name, err);
+        st = unknown(ctx, name, err);
     else
-        rc = cfx_machine_read(out, ctx, path.s, err);
+        st = cfx_machine_read(out, ctx, path.s, err);
     cfx_buf_release(&path);
-    return rc;
+    return st;
 }

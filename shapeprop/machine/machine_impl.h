@@ -1,5 +1,5 @@
 /*
- * machine_impl.h -- what the files of machine share. Not installed.
+ * machine_impl.h -- declarations shared by the machine files. Not installed.
  */
 #ifndef CFX_MACHINE_IMPL_H
 #define CFX_MACHINE_IMPL_H
@@ -12,69 +12,69 @@
 
 #include "shapeprop/machine/machine_loops.h"
 
-/* A machine and all that it points to; free it with cfx_machine_free. */
+/* A machine and all memory it points to; free it with cfx_machine_free. */
 typedef struct cfx_machine_box {
     cfx_machine machine;
     cfx_arena arena;
-    bool hurried; /* time or memory were too short to pass the caches */
-    double busy;  /* the part of the processors that others had meanwhile */
+    bool hurried; /* time or memory were too short to exceed the caches */
+    double busy;  /* fraction of the processors used by others */
 } cfx_machine_box;
 
-/* One with `nrates` zeroed rates, without name. NULL on lack of memory. */
+/* Make one with `nrates` zeroed rates and no name. NULL on lack of memory. */
 cfx_machine_box *cfx_machine__new(cfx_context *ctx, int nrates);
 
 enum { CFX_MACHINE_KEY = 32 };
 
-/* "read_bytes_per_second", in all documents. */
+/* Format "read_bytes_per_second", the key in all documents. */
 void cfx_machine__rate_key(char key[CFX_MACHINE_KEY], cfx_machine_kernel k);
 
-/* The rates of one number of threads, as in the file; NULL on lack of memory.
- * A new reference. */
+/* Return the rates of one thread count as JSON, a new reference; NULL on lack
+ * of memory. */
 json_t *cfx_machine__rates_json(const cfx_machine_rates *r);
 
-/* ---- machine_detect.c: what the system tells of this machine ---- */
+/* ---- machine_detect.c: hardware properties ---- */
 
 enum {
     CFX_MACHINE_CACHES = CFX_MACHINE_LEVELS - 1,
     CFX_MACHINE_PROCESSORS = 1024,
     CFX_MACHINE_TEXT = 256,
-    CFX_MACHINE_SECONDS = 8 /* that measuring takes, unless told */
+    CFX_MACHINE_SECONDS = 8 /* default duration of measuring */
 };
 
 typedef struct cfx_machine_cache {
     int level;       /* 1: L1 */
     int64_t bytes;
-    int processors;  /* of ours that share one, at least 1 */
+    int processors;  /* of ours that share it, at least 1 */
 } cfx_machine_cache;
 
 typedef struct cfx_machine_hardware {
     char name[CFX_MACHINE_TEXT];
     int cores;       /* processors that this process may run on */
     int ncaches;
-    cfx_machine_cache cache[CFX_MACHINE_CACHES]; /* of data, from L1 */
+    cfx_machine_cache cache[CFX_MACHINE_CACHES]; /* data caches, from L1 */
     int64_t memory;  /* bytes; 0: not known */
-    int64_t available; /* of them, to this process; 0: not known */
-    /* The processors' numbers, those that share a core after all others. */
+    int64_t available; /* of it, for this process; 0: not known */
+    /* The numbers of the processors; second threads of a core come last. */
     int nprocessors;
     short processor[CFX_MACHINE_PROCESSORS];
 } cfx_machine_hardware;
 
-/* Never fails: what cannot be told is guessed. */
+/* Detect the hardware. Never fails: unknown properties are guessed. */
 void cfx_machine__detect(cfx_machine_hardware *hw);
 
-/* Does the processor have it, beyond its level? */
+/* True if the processor has the feature, which is beyond its level. */
 bool cfx_machine__has(cfx_machine_feature feature);
 
-/* ---- machine_doubt.c: does a machine contradict itself? ---- */
+/* ---- machine_doubt.c: consistency of measurements ---- */
 
-/* Says in a line what is doubtful of a measured machine; false: nothing. */
+/* Describe in one line why a machine is doubtful; false if it is not. */
 bool cfx_machine__doubt(char why[CFX_MACHINE_TEXT], const cfx_machine *m);
 
 typedef cfx_status cfx_machine_measure_fn(cfx_machine **out, cfx_context *ctx,
                                           double seconds, cfx_error *err);
 
-/* Measure, and as long as the result is doubtful once more, but TRIES times at
- * most; then *why is not empty. Fails as `measure` does. */
+/* Measure until the result is not doubtful, at most TRIES times; *why is not
+ * empty if the last one is. Fails as `measure` does. */
 cfx_status cfx_machine__measure_surely(cfx_machine **out, cfx_context *ctx,
                                        double seconds, int tries,
                                        cfx_machine_measure_fn *measure,
@@ -91,15 +91,15 @@ cfx_status cfx_machine__cached_by(cfx_machine **out, cfx_context *ctx,
 
 /* ---- machine_measure.c ---- */
 
-/* The loops of a level. */
+/* Return the loops of an instruction level. */
 const cfx_machine_loops *cfx_machine__loops_of(cfx_cpu level);
 
-/* What is measured with these loops here, as a description says it. */
+/* Describe the instructions that these loops use on this machine. */
 void cfx_machine__instructions(char out[CFX_MACHINE_TEXT],
                                const cfx_machine_loops *loops);
 
-/* "measured by cfx VERSION": what one of another version measured may mean
- * something else. */
+/* Return "measured by cfx VERSION"; results of different versions may not be
+ * comparable. */
 const char *cfx_machine__measured_by(void);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * machine_json -- descriptions of machines as JSON.
+ * machine_json -- read and write descriptions of machines as JSON.
  *
- * What is read is often written by hand, so everything is checked: a key that
- * is not known is an error, since it is a misspelt one.
+ * Descriptions are often written by hand, so everything is checked: an unknown
+ * key is an error, since it is probably misspelt.
  */
 #include "shapeprop/machine/machine_impl.h"
 
@@ -17,10 +17,10 @@ enum {
     FILE_MAX = 1 << 20,
     TEXT_MAX = 1000,
     MAX_THREADS = 1 << 20,
-    MAX_RATES = 4096 /* entries of "threads", each of some memory */
+    MAX_RATES = 4096 /* entries of "threads" */
 };
 
-/* Rates that no machine has: they would make times of 0 or infinity. */
+/* Rates outside of these would lead to times of 0 or infinity. */
 static const double rate_min = 1, rate_max = 1e24;
 
 /* ---- Reading ---- */
@@ -30,7 +30,7 @@ static cfx_status bad(cfx_error *err, const char *key, const char *what)
     return cfx_fail(err, CFX_EPARSE, "%s has to be %s", key, what);
 }
 
-/* All keys of an object are in the list, which ends with NULL. */
+/* Check that all keys of an object are in the list, which ends with NULL. */
 static cfx_status check_keys(const json_t *o, const char *const *known,
                              cfx_error *err)
 {
@@ -62,7 +62,7 @@ static cfx_status read_int(int64_t *out, const json_t *o, const char *key,
     return CFX_OK;
 }
 
-/* A number in a range; 0 where it is null or absent. */
+/* Read a number within a range; 0 if it is null or absent. */
 static cfx_status read_number(double *out, const json_t *o, const char *key,
                               double min, double max, const char *what,
                               cfx_error *err)
@@ -93,9 +93,9 @@ static cfx_status read_spread(double *out, const json_t *o, const char *key,
                        err);
 }
 
-/* What steers a terminal, or the order of what it shows: controls of either
- * set, the ends of lines and paragraphs, and the marks of writing from right to
- * left. The text is good UTF-8. */
+/* True if UTF-8 text has characters that control a terminal or the order of its
+ * output: control characters, line and paragraph separators, and bidirectional
+ * marks. */
 static bool is_control(const char *text)
 {
     const unsigned char *s = (const unsigned char *)text;
@@ -113,7 +113,7 @@ static bool is_control(const char *text)
            (s[1] == 0x81 && s[2] >= 0xA6 && s[2] <= 0xA9);
 }
 
-/* A line of text, at most `max` bytes; NULL where it is absent. */
+/* Read a line of text, at most `max` bytes; NULL if it is absent. */
 static cfx_status read_text(const char **out, cfx_machine_box *box,
                             const json_t *o, const char *key, size_t max,
                             cfx_error *err)
@@ -153,16 +153,16 @@ static cfx_status read_sizes(cfx_machine_level *l, const json_t *o, bool last,
 {
     const json_t *bytes = json_object_get(o, "bytes");
     int64_t sharing = 1;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (!last || (bytes && !json_is_null(bytes)))
-        rc = read_int(&l->bytes, o, "bytes", INT64_MAX, "a positive integer",
+        st = read_int(&l->bytes, o, "bytes", INT64_MAX, "a positive integer",
                       err);
-    if (!rc && json_object_get(o, "threads_sharing"))
-        rc = read_int(&sharing, o, "threads_sharing", MAX_THREADS,
+    if (!st && json_object_get(o, "threads_sharing"))
+        st = read_int(&sharing, o, "threads_sharing", MAX_THREADS,
                       "an integer from 1 to 1048576", err);
     l->threads_sharing = (int)sharing;
-    return rc;
+    return st;
 }
 
 static cfx_status read_kernels(cfx_machine_level *l, const json_t *o,
@@ -173,9 +173,9 @@ static cfx_status read_kernels(cfx_machine_level *l, const json_t *o,
 
     for (int k = 0; k < CFX_MACHINE_KERNELS; k++) {
         cfx_machine__rate_key(key, (cfx_machine_kernel)k);
-        cfx_status rc = read_rate(&l->rate[k], o, key, err);
-        if (rc)
-            return rc;
+        cfx_status st = read_rate(&l->rate[k], o, key, err);
+        if (st)
+            return st;
         all += l->rate[k];
     }
     return all > 0 ? CFX_OK : cfx_fail(err, CFX_EPARSE, "has no rate");
@@ -197,15 +197,15 @@ static cfx_status check_level_keys(const json_t *o, cfx_error *err)
 static cfx_status read_level(cfx_machine_level *l, const json_t *o, bool last,
                              cfx_error *err)
 {
-    cfx_status rc = check_level_keys(o, err);
+    cfx_status st = check_level_keys(o, err);
 
-    if (!rc)
-        rc = read_level_name(l, o, err);
-    if (!rc)
-        rc = read_sizes(l, o, last, err);
-    if (!rc)
-        rc = read_kernels(l, o, err);
-    return rc ? rc : read_spread(&l->spread, o, "spread", err);
+    if (!st)
+        st = read_level_name(l, o, err);
+    if (!st)
+        st = read_sizes(l, o, last, err);
+    if (!st)
+        st = read_kernels(l, o, err);
+    return st ? st : read_spread(&l->spread, o, "spread", err);
 }
 
 static cfx_status read_levels(cfx_machine_rates *r, const json_t *list,
@@ -218,19 +218,19 @@ static cfx_status read_levels(cfx_machine_rates *r, const json_t *list,
     r->nlevels = (int)n;
     for (size_t i = 0; i < n; i++) {
         cfx_machine_level *l = &r->level[i];
-        cfx_status rc = read_level(l, json_array_get(list, i), i == n - 1,
+        cfx_status st = read_level(l, json_array_get(list, i), i == n - 1,
                                    err);
-        if (!rc && i && l->bytes && l->bytes <= l[-1].bytes)
-            rc = bad(err, "bytes", "more than the level before has");
-        if (rc) {
+        if (!st && i && l->bytes && l->bytes <= l[-1].bytes)
+            st = bad(err, "bytes", "more than the level before has");
+        if (st) {
             cfx_fail_at(err, "levels[%zu]", i);
-            return rc;
+            return st;
         }
     }
     return CFX_OK;
 }
 
-/* Peaks, or spreads of peaks. */
+/* Read peaks, or spreads of peaks. */
 static cfx_status read_types(double to[CFX_MACHINE_TYPES], const json_t *o,
                              bool spread, cfx_error *err)
 {
@@ -238,13 +238,13 @@ static cfx_status read_types(double to[CFX_MACHINE_TYPES], const json_t *o,
 
     for (int t = 0; t < CFX_MACHINE_TYPES; t++)
         keys[t] = cfx_machine_type_name((cfx_machine_type)t);
-    cfx_status rc = check_keys(o, keys, err);
-    for (int t = 0; t < CFX_MACHINE_TYPES && !rc; t++)
-        rc = spread ? read_spread(&to[t], o, keys[t], err)
+    cfx_status st = check_keys(o, keys, err);
+    for (int t = 0; t < CFX_MACHINE_TYPES && !st; t++)
+        st = spread ? read_spread(&to[t], o, keys[t], err)
                     : read_rate(&to[t], o, keys[t], err);
-    if (!rc && !spread && !(to[CFX_MACHINE_FLOAT32] > 0))
-        rc = cfx_fail(err, CFX_EPARSE, "float32 is missing");
-    return rc;
+    if (!st && !spread && !(to[CFX_MACHINE_FLOAT32] > 0))
+        st = cfx_fail(err, CFX_EPARSE, "float32 is missing");
+    return st;
 }
 
 static cfx_status read_rates(cfx_machine_rates *r, const json_t *o,
@@ -254,23 +254,23 @@ static cfx_status read_rates(cfx_machine_rates *r, const json_t *o,
                                        "peak_spread", "levels", NULL};
     const json_t *spread = json_object_get(o, "peak_spread");
     int64_t threads = 0;
-    cfx_status rc = check_keys(o, keys, err);
+    cfx_status st = check_keys(o, keys, err);
 
-    if (!rc)
-        rc = read_int(&threads, o, "threads", MAX_THREADS,
+    if (!st)
+        st = read_int(&threads, o, "threads", MAX_THREADS,
                       "an integer from 1 to 1048576", err);
     r->threads = (int)threads;
-    if (!rc) {
-        rc = read_types(r->peak, json_object_get(o, keys[1]), false, err);
-        if (rc)
+    if (!st) {
+        st = read_types(r->peak, json_object_get(o, keys[1]), false, err);
+        if (st)
             cfx_fail_at(err, "%s", keys[1]);
     }
-    if (!rc && spread) {
-        rc = read_types(r->peak_spread, spread, true, err);
-        if (rc)
+    if (!st && spread) {
+        st = read_types(r->peak_spread, spread, true, err);
+        if (st)
             cfx_fail_at(err, "%s", keys[2]);
     }
-    return rc ? rc : read_levels(r, json_object_get(o, "levels"), err);
+    return st ? st : read_levels(r, json_object_get(o, "levels"), err);
 }
 
 static cfx_status read_all_rates(cfx_machine *m, const json_t *list,
@@ -278,12 +278,12 @@ static cfx_status read_all_rates(cfx_machine *m, const json_t *list,
 {
     for (int i = 0; i < m->nrates; i++) {
         cfx_machine_rates *r = &m->rates[i];
-        cfx_status rc = read_rates(r, json_array_get(list, (size_t)i), err);
-        if (!rc && i && r->threads <= r[-1].threads)
-            rc = bad(err, "threads", "more than in the entry before");
-        if (rc) {
+        cfx_status st = read_rates(r, json_array_get(list, (size_t)i), err);
+        if (!st && i && r->threads <= r[-1].threads)
+            st = bad(err, "threads", "more than in the entry before");
+        if (st) {
             cfx_fail_at(err, "threads[%d]", i);
-            return rc;
+            return st;
         }
     }
     return CFX_OK;
@@ -294,22 +294,22 @@ static cfx_status read_head(cfx_machine_box *box, const json_t *o,
 {
     cfx_machine *m = &box->machine;
     int64_t cores = 0;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (!json_object_get(o, "name"))
-        rc = cfx_fail(err, CFX_EPARSE, "has no name");
-    if (!rc)
-        rc = read_text(&m->name, box, o, "name", TEXT_MAX, err);
-    if (!rc)
-        rc = read_text(&m->comment, box, o, "comment", TEXT_MAX, err);
-    if (!rc)
-        rc = read_text(&m->instructions, box, o, "instructions", TEXT_MAX,
+        st = cfx_fail(err, CFX_EPARSE, "has no name");
+    if (!st)
+        st = read_text(&m->name, box, o, "name", TEXT_MAX, err);
+    if (!st)
+        st = read_text(&m->comment, box, o, "comment", TEXT_MAX, err);
+    if (!st)
+        st = read_text(&m->instructions, box, o, "instructions", TEXT_MAX,
                        err);
-    if (!rc)
-        rc = read_int(&cores, o, "cores", MAX_THREADS,
+    if (!st)
+        st = read_int(&cores, o, "cores", MAX_THREADS,
                       "an integer from 1 to 1048576", err);
     m->cores = (int)cores;
-    return rc;
+    return st;
 }
 
 static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
@@ -323,9 +323,9 @@ static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
 
     if (!schema || strcmp(schema, SCHEMA))
         return cfx_fail(err, CFX_EPARSE, "schema has to be \"" SCHEMA "\"");
-    cfx_status rc = check_keys(o, keys, err);
-    if (rc)
-        return rc;
+    cfx_status st = check_keys(o, keys, err);
+    if (st)
+        return st;
     if (!json_array_size(list) || json_array_size(list) > MAX_RATES)
         return bad(err, "threads", "a list of 1 to 4096 objects");
     for (size_t i = 0; i < json_array_size(list); i++)
@@ -335,14 +335,14 @@ static cfx_status read_machine(cfx_machine **out, cfx_context *ctx,
     cfx_machine_box *box = cfx_machine__new(ctx, (int)json_array_size(list));
     if (!box)
         return cfx_no_memory(err);
-    rc = read_head(box, o, err);
-    if (!rc)
-        rc = read_all_rates(&box->machine, list, err);
-    if (rc)
+    st = read_head(box, o, err);
+    if (!st)
+        st = read_all_rates(&box->machine, list, err);
+    if (st)
         cfx_machine_free(&box->machine);
     else
         *out = &box->machine;
-    return rc;
+    return st;
 }
 
 cfx_status cfx_machine_parse(cfx_machine **out, cfx_context *ctx,
@@ -351,12 +351,12 @@ cfx_status cfx_machine_parse(cfx_machine **out, cfx_context *ctx,
     cfx_json json;
 
     *out = NULL;
-    cfx_status rc = cfx_json_parse(&json, ctx, text, len,
+    cfx_status st = cfx_json_parse(&json, ctx, text, len,
                                    JSON_REJECT_DUPLICATES, 0, err);
-    if (!rc)
-        rc = read_machine(out, ctx, json.root, err);
+    if (!st)
+        st = read_machine(out, ctx, json.root, err);
     cfx_json_release(&json);
-    return rc;
+    return st;
 }
 
 bool cfx_machine_probe(cfx_context *ctx, const char *text, size_t len)
@@ -377,21 +377,21 @@ cfx_status cfx_machine_read(cfx_machine **out, cfx_context *ctx,
                             const char *path, cfx_error *err)
 {
     cfx_bytes text = {0};
-    cfx_status rc = cfx_bytes_read(&text, ctx, path, FILE_MAX, err);
+    cfx_status st = cfx_bytes_read(&text, ctx, path, FILE_MAX, err);
 
     *out = NULL;
-    if (!rc)
-        rc = cfx_machine_parse(out, ctx, (const char *)text.data, text.len,
+    if (!st)
+        st = cfx_machine_parse(out, ctx, (const char *)text.data, text.len,
                                err);
     cfx_bytes_release(&text);
-    if (rc)
+    if (st)
         cfx_fail_at(err, "%s", path);
-    return rc;
+    return st;
 }
 
 /* ---- Writing ---- */
 
-/* Whole numbers without a point; null for what is not known. */
+/* Whole numbers have no decimal point; unknown ones are null. */
 static json_t *number_json(double x)
 {
     if (!(x > 0))
@@ -423,7 +423,7 @@ static json_t *level_json(const cfx_machine_level *l, bool *ok)
     return o;
 }
 
-/* Those that are known. */
+/* Write the known values. */
 static json_t *types_json(const double value[CFX_MACHINE_TYPES], bool *ok)
 {
     json_t *o = json_object();
@@ -517,14 +517,14 @@ cfx_status cfx_machine_write(const char *path, const cfx_machine *m,
                              cfx_error *err)
 {
     cfx_outfile file;
-    cfx_status rc = cfx_outfile_open(&file, m->ctx, path, err);
+    cfx_status st = cfx_outfile_open(&file, m->ctx, path, err);
 
-    if (rc)
-        return rc;
-    rc = cfx_print_machine(cfx_sink_file(file.stream), m, err);
-    if (!rc)
+    if (st)
+        return st;
+    st = cfx_print_machine(cfx_sink_file(file.stream), m, err);
+    if (!st)
         return cfx_outfile_commit(&file, err);
     cfx_outfile_discard(&file);
     cfx_fail_at(err, "%s", path);
-    return rc;
+    return st;
 }

@@ -1,11 +1,11 @@
 /*
- * machine_level -- the loops that are timed, at one level of instructions.
+ * machine_level -- the timed loops for one instruction level.
  *
- * Vectors are those of the compiler (GNU C), as wide as the level has them; the
- * plain level has those that every processor of the kind has. All accumulators
- * are independent of each other, and there are more than any processor needs
- * to hide the latency of its multiply-adds. They begin with what the compiler
- * cannot know, the sink, and end there.
+ * Vectors are the compiler's (GNU C), as wide as the level allows; the plain
+ * level uses what every processor of the architecture has. All accumulators are
+ * independent, and there are more than needed to hide the latency of a
+ * multiply-add. They are initialized from, and stored to, the sink, whose
+ * content the compiler does not know.
  */
 #include "shapeprop/machine/machine_loops.h"
 
@@ -21,7 +21,7 @@
 #define PASTE_(name, level) name##_##level
 #define PASTE(name, level) PASTE_(name, level)
 
-/* As many accumulators as there are registers for, less the operands'. */
+/* As many accumulators as registers, less those for operands. */
 #if defined(__AVX512F__)
 enum { WIDTH = 64, ACC = 24 };
 #elif defined(__AVX2__)
@@ -32,7 +32,7 @@ enum { WIDTH = 16, ACC = 24 };
 enum { WIDTH = 16, ACC = 10 };
 #endif
 
-enum { STEPS = 8 }; /* of all accumulators in a round */
+enum { STEPS = 8 }; /* for each accumulator, in a round */
 
 #if defined(__clang__)
 #define UNROLL _Pragma("clang loop unroll(full)")
@@ -46,8 +46,8 @@ typedef uint64_t vi __attribute__((vector_size(WIDTH), may_alias));
 
 /* ---- Arithmetic ---- */
 
-/* x = STEP, of which x is an accumulator, and a and b are operands; a and b are
- * what stands first in the sink, so that x * a + b stays where it is. */
+/* x = STEP, where x is an accumulator and a and b are operands. Both are the
+ * first values of the sink, so that x * a + b stays bounded. */
 #define ARITHMETIC(name, V, ATTRIBUTE, STEP)                                  \
     ATTRIBUTE static void name(int64_t rounds, void *sink)                    \
     {                                                                         \
@@ -75,12 +75,12 @@ typedef uint64_t vi __attribute__((vector_size(WIDTH), may_alias));
 ARITHMETIC(fma_f32, vf, , x * a + b)
 ARITHMETIC(fma_f64, vd, , x * a + b)
 
-/* Operations of a round, with so many in each vector. */
+/* Operations per round, for n in each vector. */
 #define OPS(n) ((double)(n) * ACC * STEPS)
 
-/* Two products of 16 bits each are summed up in 32: four operations in 32
- * bits. The accumulator is a factor too, or the product would be moved out of
- * the loop. */
+/* Pairs of 16-bit products are added in 32 bits: four operations per 32 bits.
+ * The accumulator is also a factor; otherwise the compiler would move the
+ * product out of the loop. */
 #if defined(__AVX512BW__)
 ARITHMETIC(dot_int16, __m512i, ,
            _mm512_add_epi32(_mm512_madd_epi16(x, a), b))
@@ -93,7 +93,7 @@ ARITHMETIC(dot_int16, __m256i, ,
 ARITHMETIC(dot_int16, __m128i, , _mm_add_epi32(_mm_madd_epi16(x, a), b))
 #define INT16_OPS OPS(WIDTH)
 #elif defined(__aarch64__)
-/* Eight products of 8 bits, then pairs of them added to 32 bits. */
+/* Eight products of 8 bits, whose pairs are added to 32 bits. */
 ARITHMETIC(dot_int16, int32x4_t, ,
            vpadalq_s16(b, vmull_s8(vget_low_s8(vreinterpretq_s8_s32(x)),
                                    vget_low_s8(vreinterpretq_s8_s32(a)))))
@@ -104,8 +104,8 @@ ARITHMETIC(dot_int16, vw, , x * a + b)
 #define INT16_OPS OPS(WIDTH / 2)
 #endif
 
-/* Products of four of 8 bits: eight operations in 32 bits. Of bfloat16, pairs:
- * four. */
+/* int8: four products per 32 bits, eight operations. bfloat16: two products,
+ * four operations. */
 #if defined(__clang__)
 #define CLANG __clang_major__
 #define GCC 0
@@ -180,7 +180,7 @@ static void read_all(char *p, size_t bytes, size_t apart, int64_t rounds,
             for (int i = 0; i < PER_TURN; i++)
                 acc[i] |= at[i];
         }
-        /* Each pass is to be made, though it reads the same again. */
+        /* Keep the compiler from merging passes over the same data. */
         atomic_signal_fence(memory_order_seq_cst);
     }
     UNROLL
@@ -189,8 +189,8 @@ static void read_all(char *p, size_t bytes, size_t apart, int64_t rounds,
     memcpy(sink, &acc[0], sizeof(acc[0]));
 }
 
-/* STREAMS parts in turns, a pair of lines of each: a core has more reads of
- * memory under way than for a single run of addresses. */
+/* Read STREAMS parts alternately, two cache lines of each: a core has more
+ * reads in flight than with a single stream. */
 enum { STREAMS = 8, STEP_BYTES = 128 };
 
 static void read_streams(char *p, size_t bytes, size_t apart, int64_t rounds,

@@ -1,15 +1,15 @@
 /*
- * machine_measure -- what this machine can do, measured.
+ * machine_measure -- measure this machine.
  *
- * Sets of a cache are walked again and again. Memory is walked in a circle, a
- * piece after the other, through a block of BLOCK times what all caches hold,
- * so that a line was pushed out long before its turn comes again. Stores stay
- * behind in the caches when the time is taken, unless they go past them: a
- * sample with such stores is a window of pieces that passes WINDOW times what
- * the caches hold. Others are as short as the clock allows, since other work on
- * the same memory leaves it free for milliseconds only, and a floor is what no
- * run is below. Where time or memory is too short for that, or others
- * had a part of the processors, the machine is marked.
+ * For a cache, one working set is traversed repeatedly. Memory is traversed
+ * piece by piece, cyclically, through a block of BLOCK times the size of all
+ * caches, so that each line is evicted long before it is reached again. Stores
+ * may still be in the caches when the clock is read, unless they are
+ * non-temporal: a sample with such stores is a window of pieces of WINDOW times
+ * the caches' size. Other samples are as short as the clock allows: other work
+ * on the same memory leaves it idle for milliseconds only, and floors need the
+ * best rate. If time or memory is too short for this, or other work used the
+ * processors, the machine is marked.
  */
 #define _GNU_SOURCE 1
 #include "shapeprop/machine/machine_impl.h"
@@ -25,37 +25,37 @@
 #include "shapeprop/machine/machine_team.h"
 
 enum {
-    PIECE = 4 << 20,            /* of memory, that a thread walks at once */
-    CLEAN_WINDOW = 32 << 20,    /* of those, where nothing stays in caches */
-    BLOCK = 8, BLOCK_MIN = 4,   /* times what all caches hold, or less */
+    PIECE = 4 << 20,            /* of memory that a thread traverses at once */
+    CLEAN_WINDOW = 32 << 20,    /* of pieces that leave nothing in caches */
+    BLOCK = 8, BLOCK_MIN = 4,   /* times the size of all caches, or less */
     WINDOW = 8,
-    BESIDE = 8,                 /* times the cache below: a set of one beyond
-                                   L2, of which others may have a part */
-    ROUNDS = 4,                 /* of everything, since what a machine does
-                                   beside may take seconds */
-    MEMORY_SHARES = 4,          /* of the time, for each loop over memory */
-    SHARES_MOST = 4,            /* times its share a loop may take at most, */
-    MEMORY_SHARES_MOST = 8,     /* or of memory where the time is given, */
-    MEMORY_NS = 2000000000,     /* or where it is not */
-    PASS = 1024,                /* bytes of a pass are a multiple of this */
+    BESIDE = 8,                 /* times the cache below: a working set beyond
+                                   L2, whose cache others may use */
+    ROUNDS = 4,                 /* repeats of everything, since other work may
+                                   take seconds */
+    MEMORY_SHARES = 4,          /* of the time, for each memory loop */
+    SHARES_MOST = 4,            /* a loop may take up to so many shares, */
+    MEMORY_SHARES_MOST = 8,     /* for memory, if the time is given, */
+    MEMORY_NS = 2000000000,     /* else so long */
+    PASS = 1024,                /* a pass has a multiple of so many bytes */
     SKEW = 21 * 64,             /* between arrays, so that their lines do not
-                                   fall on the same places of a page */
+                                   map to the same sets of a cache */
     COUNTS = 32
 };
 
 /* ---- What is measured ---- */
 
-/* What the loops of a team are measured with, and what they find. */
+/* The loops of a team, and their results. */
 typedef struct measuring {
     cfx_team *team;
     const cfx_machine_loops *loops;
     cfx_machine_rates *rates;
-    int64_t share_ns;       /* about how long a loop may take */
-    bool hurried;           /* the time is given */
-    bool cut;               /* it was too short for a window */
+    int64_t share_ns;       /* approximate time for a loop */
+    bool hurried;           /* the caller gave the time */
+    bool cut;               /* too short for a window */
 } measuring;
 
-/* A result, if it is better than what is there. */
+/* Keep a result if it is the best. */
 static void keep_best(double *best, double *spread, const cfx_team_result *got)
 {
     if (!(got->best > *best))
@@ -74,7 +74,7 @@ static void fill_sinks(cfx_team *t, cfx_machine_type type)
     }
 }
 
-/* The same piece again and again. */
+/* Traverse the same piece repeatedly. */
 static void repeat_piece(const measuring *m)
 {
     cfx_team *t = m->team;
@@ -106,7 +106,7 @@ static bool measure_peaks(measuring *m)
         keep_best(&r->peak[a->type], &r->peak_spread[a->type], &got);
     }
     m->team->arithmetic = NULL;
-    /* Converted, then computed in float32, where that is no slower. */
+    /* bfloat16 via conversion to float32, if that is at least as fast. */
     const cfx_team_result f32 = {.best = r->peak[CFX_MACHINE_FLOAT32],
                                  .spread =
                                      r->peak_spread[CFX_MACHINE_FLOAT32]};
@@ -120,25 +120,25 @@ static size_t whole(size_t bytes, size_t unit)
     return bytes < unit ? unit : bytes / unit * unit;
 }
 
-/* A loop, over so many arrays, that moves so many bytes for each byte of one;
- * and what it tells. The last ones are for the last cache and memory. */
+/* A loop, its number of arrays, the bytes it moves for each byte of one array,
+ * and the rate it measures. The last ones are for the last cache and memory. */
 typedef struct way {
     cfx_machine_pass *pass;
     int arrays, moved;
     cfx_machine_kernel kernel;
-    bool stores;            /* into the caches */
+    bool stores;            /* stores into the caches */
 } way;
 
 enum { WAYS = 4, WAYS_LAST = 3 };
 
-/* What a thread walks of a level. */
+/* The data that a thread traverses at a level. */
 typedef struct walk {
     size_t set;             /* bytes, of all arrays */
-    double caches;          /* of memory: what all caches hold; else 0 */
-    int ways;               /* that are taken */
+    double caches;          /* for memory: size of all caches; else 0 */
+    int ways;               /* number of loops to run */
 } walk;
 
-/* Pieces of memory, the next one where the last loop ended. */
+/* Traverse memory; each piece follows the end of the last one. */
 static void walk_pieces(const measuring *m, size_t set, double caches,
                         const way *w)
 {
@@ -147,8 +147,8 @@ static void walk_pieces(const measuring *m, size_t set, double caches,
 
     t->bytes = piece < set / 8 ? piece : whole(set / 8, PASS);
     t->stride = t->bytes;
-    t->reach = set - t->bytes;
-    t->at = t->at > t->reach ? 0 : t->at;
+    t->limit = set - t->bytes;
+    t->at = t->at > t->limit ? 0 : t->at;
     double all = (double)t->bytes * w->arrays * t->n;
     double window = w->stores ? WINDOW * caches : (double)CLEAN_WINDOW * t->n;
     t->window = (int)fmin(ceil(window / all), CFX_TEAM_PIECES / 2);
@@ -218,8 +218,8 @@ static int sharing(const cfx_machine_hardware *hw, const cfx_machine_cache *c,
     return (threads + instances - 1) / instances;
 }
 
-/* What one of so many threads walks in cache i: half of its share; of a large
- * cache that others use as well no more than is plainly not in those below. */
+/* Return the working set of a thread in cache i: half of its share; for a large
+ * cache shared with other processes, just enough to exceed the caches below. */
 static size_t set_of(const cfx_machine_hardware *hw, int i, int threads)
 {
     const cfx_machine_cache *c = &hw->cache[i];
@@ -230,7 +230,7 @@ static size_t set_of(const cfx_machine_hardware *hw, int i, int threads)
     return (size_t)set;
 }
 
-/* What all caches hold together. */
+/* Return the size of all caches together. */
 static int64_t cached_bytes(const cfx_machine_hardware *hw)
 {
     int64_t bytes = 0;
@@ -242,8 +242,7 @@ static int64_t cached_bytes(const cfx_machine_hardware *hw)
     return bytes;
 }
 
-/* Of memory: no more than a quarter of what is free, or than there is time to
- * walk. */
+/* For memory: at most a quarter of what is free, and what the time allows. */
 static size_t block_size(const cfx_machine_hardware *hw, double seconds)
 {
     int64_t least = 64 << 20, size = BLOCK * cached_bytes(hw);
@@ -255,7 +254,7 @@ static size_t block_size(const cfx_machine_hardware *hw, double seconds)
     return (size_t)(size < least ? least : size);
 }
 
-/* The numbers of threads; gives how many. */
+/* Choose the thread counts; returns how many. */
 static int choose_counts(int count[COUNTS], int cores)
 {
     int n = 0;
@@ -270,16 +269,16 @@ static int choose_counts(int count[COUNTS], int cores)
 /* ---- Everything ---- */
 
 typedef struct plan {
-    cfx_context *ctx;  /* the caller's, which may be cancelled */
-    cfx_context *own;  /* with a thread for each core, and the block */
+    cfx_context *ctx;  /* the caller's, for cancelling */
+    cfx_context *own;  /* one thread per core, and the block */
     cfx_machine_hardware hw;
     const cfx_machine_loops *loops;
     char *block;
     size_t size;
     double seconds;    /* for everything */
     bool given;        /* by the caller */
-    bool cut;          /* something was too short to pass the caches */
-    double had_ns, wanted_ns; /* of processors, by all teams */
+    bool cut;          /* some loop was too short to exceed the caches */
+    double had_ns, wanted_ns; /* processor time of all teams */
     int64_t began;
 } plan;
 
@@ -304,7 +303,7 @@ static void touch(void *arg, int64_t begin, int64_t end, int worker)
     memset((char *)arg + begin, 0, (size_t)(end - begin));
 }
 
-/* The block, touched by all threads so that it is spread over all memory. */
+/* Allocate the block; all threads touch it, to spread it over the memory. */
 static cfx_status make_block(plan *p, cfx_error *err)
 {
     p->size = block_size(&p->hw, p->given ? p->seconds : 0);
@@ -318,7 +317,7 @@ static cfx_status make_block(plan *p, cfx_error *err)
     return CFX_OK;
 }
 
-/* What a thread of a team walks of level i. */
+/* Return the data that a thread of a team traverses at level i. */
 static walk walk_of(const plan *p, int i, int threads, size_t slice)
 {
     bool memory = i == p->hw.ncaches;
@@ -345,7 +344,7 @@ static void name_level(const plan *p, cfx_machine_level *l, int i, int threads)
     l->threads_sharing = memory ? threads : sharing(&p->hw, c, threads);
 }
 
-/* With all that a team needs set. False: the threads cannot be had. */
+/* Measure with a team's settings. False: the threads are not available. */
 static cfx_status measure_with(const plan *p, measuring *m, bool *had,
                                cfx_error *err)
 {
@@ -356,9 +355,9 @@ static cfx_status measure_with(const plan *p, measuring *m, bool *had,
     for (int i = 0; i <= p->hw.ncaches && *had; i++) {
         cfx_machine_level *l = &m->rates->level[i];
         walk k = walk_of(p, i, threads, m->team->slice);
-        cfx_status rc = cfx_context_check(p->ctx, err);
-        if (rc)
-            return rc;
+        cfx_status st = cfx_context_check(p->ctx, err);
+        if (st)
+            return st;
         name_level(p, l, i, threads);
         *had = measure_level(m, &k, l);
         m->rates->nlevels = i + 1;
@@ -366,7 +365,7 @@ static cfx_status measure_with(const plan *p, measuring *m, bool *had,
     return CFX_OK;
 }
 
-/* Measure `threads` threads; *had is false where so many cannot be had. */
+/* Measure `threads` threads; *had is false if they are not available. */
 static cfx_status measure_count(plan *p, int threads, int64_t share_ns,
                                 cfx_machine_rates *r, bool *had,
                                 cfx_error *err)
@@ -375,10 +374,10 @@ static cfx_status measure_count(plan *p, int threads, int64_t share_ns,
                    .hurried = p->given};
     cfx_team *t = NULL;
     cfx_context *ctx;
-    cfx_status rc = own_context(&ctx, p->ctx, threads, err);
+    cfx_status st = own_context(&ctx, p->ctx, threads, err);
 
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     size_t sinks = (size_t)threads * CFX_MACHINE_SINK;
     size_t members = (size_t)threads * sizeof(*t->member);
     t = cfx_block_alloc(ctx, sizeof(*t) + members + sinks);
@@ -392,20 +391,20 @@ static cfx_status measure_count(plan *p, int threads, int64_t share_ns,
         t->block = p->block;
         t->slice = p->size / (size_t)threads / 4096 * 4096;
         m.team = t;
-        rc = measure_with(p, &m, had, err);
+        st = measure_with(p, &m, had, err);
         p->cut |= m.cut;
         p->had_ns += t->had_ns;
         p->wanted_ns += t->wanted_ns;
         cfx_block_free(ctx, t, sizeof(*t) + members + sinks);
     } else {
-        rc = cfx_no_memory(err);
+        st = cfx_no_memory(err);
     }
     cfx_context_free(ctx);
-    return rc;
+    return st;
 }
 
-/* How long each loop may take when so many teams are still to be measured; on
- * a busy machine those before took longer than they should. */
+/* Return the time for each loop, given the number of teams that are left; on a
+ * busy machine earlier teams may have taken longer than planned. */
 static int64_t share_of_rest(const plan *p, int teams)
 {
     int loops = WAYS * p->hw.ncaches + WAYS_LAST +
@@ -434,19 +433,19 @@ static cfx_status name_all(cfx_machine_box *box, const plan *p,
 static cfx_status measure_all(plan *p, cfx_machine_box *box, const int *count,
                               cfx_error *err)
 {
-    cfx_status rc = name_all(box, p, err);
+    cfx_status st = name_all(box, p, err);
     cfx_machine *m = &box->machine;
     bool had = true;
 
-    if (!rc)
-        rc = make_block(p, err);
-    for (int left = ROUNDS; left > 0 && !rc; left--) {
-        for (int i = 0; i < m->nrates && !rc; i++) {
+    if (!st)
+        st = make_block(p, err);
+    for (int left = ROUNDS; left > 0 && !st; left--) {
+        for (int i = 0; i < m->nrates && !st; i++) {
             int teams = left * m->nrates - i;
-            rc = measure_count(p, count[i], share_of_rest(p, teams),
+            st = measure_count(p, count[i], share_of_rest(p, teams),
                                &m->rates[i], &had, err);
-            if (!rc && !had && !i)
-                rc = cfx_fail(err, CFX_ELIMIT, "no thread can be had");
+            if (!st && !had && !i)
+                st = cfx_fail(err, CFX_ELIMIT, "no thread can be created");
             if (!had)
                 m->nrates = i;
         }
@@ -454,7 +453,7 @@ static cfx_status measure_all(plan *p, cfx_machine_box *box, const int *count,
     cfx_block_free(p->own, p->block, p->size);
     box->hurried = p->cut;
     box->busy = p->wanted_ns > 0 ? 1 - p->had_ns / p->wanted_ns : 0;
-    return rc;
+    return st;
 }
 
 cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
@@ -468,22 +467,22 @@ cfx_status cfx_machine_measure(cfx_machine **out, cfx_context *ctx,
 
     *out = NULL;
     if (!(seconds >= 0 && seconds <= 1e6))
-        return cfx_fail(err, CFX_EINVAL, "%g seconds are no time to measure",
+        return cfx_fail(err, CFX_EINVAL, "cannot measure in %g seconds",
                         seconds);
     cfx_machine__detect(&p.hw);
     int n = choose_counts(count, p.hw.cores);
     cfx_machine_box *box = cfx_machine__new(ctx, n);
     if (!box)
         return cfx_no_memory(err);
-    cfx_status rc = own_context(&p.own, ctx, p.hw.cores, err);
-    if (!rc)
-        rc = measure_all(&p, box, count, err);
+    cfx_status st = own_context(&p.own, ctx, p.hw.cores, err);
+    if (!st)
+        st = measure_all(&p, box, count, err);
     cfx_context_free(p.own);
-    if (rc)
+    if (st)
         cfx_machine_free(&box->machine);
     else
         *out = &box->machine;
-    return rc;
+    return st;
 }
 
 /* ---- Names ---- */

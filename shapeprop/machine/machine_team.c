@@ -1,9 +1,9 @@
 /*
- * machine_team -- threads that do the same loop at the same time.
+ * machine_team -- threads that run the same loop at the same time.
  *
- * Pieces of caches take some 100 us, so that on a machine that does other
- * things too many of them are undisturbed; the best sample counts, and how far
- * the median is below it is told.
+ * Pieces take about 100 us in caches, so that many are undisturbed even on a
+ * busy machine. The best sample counts; the spread shows how far the median is
+ * below it.
  */
 #define _GNU_SOURCE 1
 #include "shapeprop/machine/machine_team.h"
@@ -18,8 +18,8 @@
 
 enum { PIECE_NS = 100000, GIVE_UP_NS = 2000000000, SAMPLES_MIN = 3 };
 
-/* Wait for all members. False: not all of them have come, and none will. */
-static bool meet(cfx_team *t, int64_t *passed)
+/* Wait for all members. False if some will never arrive. */
+static bool wait_for_all(cfx_team *t, int64_t *passed)
 {
     int64_t all = ++*passed * t->n;
 
@@ -31,7 +31,7 @@ static bool meet(cfx_team *t, int64_t *passed)
         cfx_cpu_pause();
         if (i % 4096)
             continue;
-        /* Where there are fewer processors than threads others must run. */
+        /* With fewer processors than threads, others must run. */
         sched_yield();
         if (!until)
             until = cfx_clock_ns() + GIVE_UP_NS;
@@ -52,7 +52,8 @@ static void work(const cfx_team *t, int who)
                 t->rounds, sink);
 }
 
-/* How many rounds the next piece takes; a piece of too few tells nothing. */
+/* Choose the rounds of the next piece. False if this one had too few to
+ * count. */
 static bool choose_rounds(cfx_team *t, double took)
 {
     double round = took / (double)t->rounds;
@@ -67,7 +68,7 @@ static bool choose_rounds(cfx_team *t, double took)
     return 2 * (double)did >= want;
 }
 
-/* The first member adds up, while the others wait. */
+/* Record a piece; the first member does while the others wait. */
 static void record(cfx_team *t)
 {
     cfx_team_piece p = {t->member[0].begin, t->member[0].end,
@@ -85,16 +86,17 @@ static void record(cfx_team *t)
     else if (counts)
         t->piece[t->npieces++] = p;
     if (t->stride)
-        t->at = t->at + t->stride > t->reach ? 0 : t->at + t->stride;
+        t->at = t->at + t->stride > t->limit ? 0 : t->at + t->stride;
     int enough = t->window + SAMPLES_MIN - 1;
     t->done = t->npieces == CFX_TEAM_PIECES ||
               (t->npieces >= enough && spent > t->share_ns) ||
               (t->npieces && spent > t->most_ns);
 }
 
-/* Stay on one processor: where others are busy, a scheduler puts several of the
- * team on the same one. Gives what was allowed before. */
-static bool stay(const cfx_machine_hardware *hw, int who, cpu_set_t *before)
+/* Pin the thread to one processor: on a busy machine a scheduler may put
+ * several members on the same one. Stores the previous set in *before. */
+static bool pin_thread(const cfx_machine_hardware *hw, int who,
+                       cpu_set_t *before)
 {
     cpu_set_t one;
 
@@ -113,20 +115,20 @@ static void take_pieces(void *arg, int64_t begin, int64_t end, int worker)
     cfx_team_member *me = &t->member[who];
     int64_t passed = 0;
     cpu_set_t before;
-    bool stays = stay(t->hw, who, &before);
+    bool pinned = pin_thread(t->hw, who, &before);
 
     (void)end;
     (void)worker;
-    while (meet(t, &passed) && !t->done) {
+    while (wait_for_all(t, &passed) && !t->done) {
         me->begin = cfx_clock_ns();
         work(t, who);
         me->end = cfx_clock_ns();
-        if (!meet(t, &passed))
+        if (!wait_for_all(t, &passed))
             break;
         if (!who)
             record(t);
     }
-    if (stays)
+    if (pinned)
         sched_setaffinity(0, sizeof(before), &before);
 }
 
@@ -137,7 +139,7 @@ static int by_size(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Four digits are more than there are. */
+/* Rates have fewer than four exact digits. */
 static double rounded(double x)
 {
     double unit = pow(10, floor(log10(x)) - 3);
@@ -166,7 +168,7 @@ cfx_team_result cfx_team_judge(cfx_team *t)
                              round((top - middle) / top * 1000) / 1000, cut};
 }
 
-/* Of all threads of the process. */
+/* Return the processor time of all threads of the process. */
 static int64_t processor_ns(void)
 {
     struct timespec now;

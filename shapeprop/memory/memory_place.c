@@ -1,23 +1,22 @@
 /*
- * memory_place -- offsets for blocks that live between two times each, so that
- * no two that live at once overlap.
+ * memory_place -- choose offsets for blocks with lifetimes, so that no two live
+ * blocks overlap.
  *
- * To find the lowest arena is hard in general, but graphs of models are mild.
- * Blocks are placed one by one, each into the smallest gap between those placed
- * before that live at the same time; several orders are tried, and then the
- * blocks that stood out are moved to the front, until nothing stands out of the
- * largest live set: no plan can be lower. A pass that sees too many pairs of
- * blocks is given up; what an allocator would do that meets the blocks one
- * after the other takes no longer than to sort them, and is there from the
- * beginning.
+ * Finding the smallest arena is NP-hard, but graphs of models are benign.
+ * Blocks are placed one by one, each in the smallest sufficient gap between
+ * placed blocks with overlapping lifetimes. Several orders are tried; then
+ * blocks beyond the lower bound are repeatedly moved to the front of the order,
+ * until none is beyond the largest live set, which no plan can beat. A pass
+ * that visits too many pairs of blocks is abandoned; the result of
+ * memory_sweep, which takes no longer than sorting, is always available.
  */
 #include "shapeprop/memory/memory_impl.h"
 
 #include <stdlib.h>
 
-/* Pairs of blocks that all passes together may look at, and as many more for
- * each block. Some nanoseconds each; counted, so that a plan does not depend on
- * the machine. */
+/* Limit on the pairs of blocks that all passes may visit, and an addition for
+ * each block. A pair takes some nanoseconds; counting them instead makes a plan
+ * independent of the machine. */
 enum { MOST_PAIRS = 4000000, MORE_PAIRS = 64, MOST_ROUNDS = 100 };
 
 /* ---- The largest live set ---- */
@@ -44,34 +43,34 @@ cfx_status cfx_memory__bound(int64_t *bound, cfx_context *ctx,
     return CFX_OK;
 }
 
-/* ---- Those placed already that live at the same time ---- */
+/* ---- Placed blocks with overlapping lifetimes ---- */
 
 typedef struct gap {
-    int64_t from, to; /* what is taken */
+    int64_t from, to; /* the occupied range */
 } gap;
 
-/* What stands first, to be placed first. */
+/* Sort key of a block; the first is placed first. */
 typedef struct rank {
     int64_t key;
-    uint32_t at; /* in `span` */
+    uint32_t at; /* index into `span` */
 } rank;
 
 typedef struct placing {
     cfx_context *ctx;
     cfx_memory_span *span;   /* sorted by `first` */
     size_t n;
-    uint32_t *place;         /* of each in the caller's array */
-    /* A tree over `span`: the latest `last` + 1 of those placed below; leaves
-     * from `width` on, the root at 1. */
+    uint32_t *place;         /* index in the caller's array */
+    /* A segment tree over `span`: the latest `last` + 1 of the placed blocks
+     * below; leaves begin at `width`, the root is 1. */
     uint32_t *latest, width;
-    gap *taken;              /* of those that live at the same time */
+    gap *taken;              /* ranges of blocks that live at the same time */
     size_t ntaken;
     rank *order;
     int64_t *best;           /* offsets of the best pass */
-    int64_t height;          /* of it */
-    int64_t pairs;           /* still to be looked at */
-    int64_t ceiling;         /* the highest gap ends here, and fills from above;
-                                0: there is none */
+    int64_t height;          /* its height */
+    int64_t pairs;           /* budget of pairs */
+    int64_t ceiling;         /* the highest gap ends here and is filled from its
+                                top; 0: there is none */
 } placing;
 
 static void set_placed(placing *p, uint32_t i, bool placed)
@@ -84,7 +83,7 @@ static void set_placed(placing *p, uint32_t i, bool placed)
     }
 }
 
-/* How many begin at or before a time. */
+/* Return the number of blocks that begin at or before a time. */
 static uint32_t begun_by(const placing *p, uint32_t time)
 {
     size_t low = 0, high = p->n;
@@ -98,8 +97,8 @@ static uint32_t begun_by(const placing *p, uint32_t time)
     return (uint32_t)low;
 }
 
-/* Those placed of span[from..], before `limit`, that live at `time` or later.
- * The depth is that of the tree. */
+/* Collect the placed blocks of span[from..], before `limit`, that live at
+ * `time` or later. The recursion depth is that of the tree. */
 static void find_living(placing *p, uint32_t at, uint32_t from, uint32_t width,
                         uint32_t limit, uint32_t time)
 {
@@ -135,8 +134,7 @@ static void sort_taken(placing *p)
     }
 }
 
-/* The start of the smallest gap that is large enough; above all others where
- * there is none. */
+/* Return the start of the smallest sufficient gap, or the end of all blocks. */
 static int64_t best_gap(const placing *p, int64_t bytes)
 {
     int64_t end = 0, best = -1, least = INT64_MAX;
@@ -174,7 +172,7 @@ static void keep_best(placing *p, int64_t height)
         p->best[i] = p->span[i].offset;
 }
 
-/* Place all, in order; the height, or -1 where it was given up. */
+/* Place all blocks in order. Returns the height, or -1 if abandoned. */
 static int64_t place_all(placing *p)
 {
     int64_t height = 0;
@@ -219,7 +217,7 @@ static int64_t by_length(const cfx_memory_span *s)
     return length(s);
 }
 
-/* Of those that are too large to tell by an integer none is before another. */
+/* Sizes without a number compare equal. */
 static int64_t by_area(const cfx_memory_span *s)
 {
     const int64_t most = INT64_MAX / 2;
@@ -227,7 +225,7 @@ static int64_t by_area(const cfx_memory_span *s)
     return units > most / length(s) ? most : units * length(s);
 }
 
-/* From a ceiling, a chain fills both ends of the arena in turn. */
+/* With a ceiling, chains of blocks fill both ends of the arena in turn. */
 typedef struct pass {
     int64_t (*key)(const cfx_memory_span *s);
     bool ceiling;
@@ -241,7 +239,7 @@ static bool try_order(placing *p, const pass *how, int64_t bound)
     return place_all(p) >= 0;
 }
 
-/* Again and again, with what stood out of the bound before all others. */
+/* Repeatedly move blocks beyond the bound to the front of the order. */
 static void improve(placing *p, int64_t bound)
 {
     for (int round = 1; round <= MOST_ROUNDS && p->height > bound; round++) {
@@ -272,14 +270,14 @@ static void try_orders(placing *p, int64_t bound)
     }
 }
 
-/* ---- The whole ---- */
+/* ---- The plan ---- */
 
 static int by_first(const void *a, const void *b)
 {
     const cfx_memory_span *x = a, *y = b;
     if (x->first != y->first)
         return x->first < y->first ? -1 : 1;
-    /* Where they came from stands in the offset as yet. */
+    /* `offset` still holds the original index. */
     return (x->offset > y->offset) - (x->offset < y->offset);
 }
 

@@ -1,5 +1,5 @@
 /*
- * memory_plan -- a plan, made and read.
+ * memory_plan -- create and query memory plans.
  */
 #include "shapeprop/memory/memory_impl.h"
 
@@ -29,7 +29,7 @@ static void add_to(cfx_memory_plan *p, cfx_dim *sum, cfx_dim bytes)
         *sum = cfx_dim_add(p->env, *sum, bytes);
 }
 
-/* Aliases end with their block. */
+/* Set the ends of aliases to that of their block. */
 static void finish_blocks(cfx_memory_plan *p)
 {
     for (size_t i = 0; i < p->nblocks; i++) {
@@ -55,9 +55,9 @@ static void finish_blocks(cfx_memory_plan *p)
     }
 }
 
-/* ---- Places ---- */
+/* ---- Offsets ---- */
 
-/* A span for each block to be placed; false where they are too large. */
+/* List a span for each block to be placed; false if they are too large. */
 static bool list_spans(const cfx_memory_plan *p, cfx_memory_span *span,
                        size_t *n)
 {
@@ -137,7 +137,7 @@ static cfx_status sort_calls(cfx_memory_plan *p, cfx_error *err)
     return st;
 }
 
-/* The first place whose node is not below `n`, or is above it. */
+/* Return the first index whose node is not below `n`, or is above it. */
 static size_t bound_of(const cfx_memory_plan *p, uintptr_t n, bool above)
 {
     size_t low = 0, high = p->ncalls;
@@ -159,7 +159,7 @@ void cfx_memory__calls_of(const cfx_memory_plan *p, const cfx_node *n,
     *to = bound_of(p, (uintptr_t)n, true);
 }
 
-/* ---- Life ---- */
+/* ---- Creation and release ---- */
 
 static cfx_status init(cfx_memory_plan *p, const cfx_value *inputs, size_t n,
                        const cfx_memory_plan_options *o, cfx_error *err)
@@ -227,7 +227,7 @@ void cfx_memory_plan_free(cfx_memory_plan *p)
     cfx_free(ctx, p, sizeof(*p));
 }
 
-/* ---- Reading ---- */
+/* ---- Queries ---- */
 
 bool cfx_memory_plan_is_symbolic(const cfx_memory_plan *p)
 {

@@ -1,16 +1,15 @@
 /*
  * memory_run -- runs in the arena of a plan.
  *
- * The scope makes its calls in a context of its own, beside that of the plan:
- * what asks for numbers is given the place that is planned for the call in
- * progress, by its size; what is small (what tells of tensors, lists) comes
- * from lists of its own, which fill in the first run. Nobody is trusted: a
- * place is given only while nothing else lives there, so that a run which does
- * not go as planned, or whose values somebody holds on to, gets other memory
- * instead.
+ * The scope makes its calls in a child context of its own. A request for tensor
+ * data gets the planned block of the current call with the same size; small
+ * requests (tensor headers, lists) come from free lists, which are filled in
+ * the first run. Nothing relies on the run matching the plan: a block is only
+ * given out while nothing else lives there. A run that deviates from the plan,
+ * or whose values are kept, gets other memory instead.
  *
- * A tensor that was made here needs the context beside for as long as it lives:
- * each piece of memory that is not given back holds it, as the scope does.
+ * A tensor made here needs the child context, so every block that is not freed
+ * holds a reference to it, as the scope does.
  */
 #include "shapeprop/memory/memory_impl.h"
 
@@ -32,7 +31,7 @@
 #define ASAN_UNPOISON_MEMORY_REGION(p, n) ((void)(p), (void)(n))
 #endif
 
-/* Where every block is to be fresh, small ones are too. */
+/* Small requests also bypass the free lists if every block must be fresh. */
 #if defined(WATCHED) || defined(CFX_SANITIZED)
 enum { KEEPS_SMALL = 0 };
 #else
@@ -41,7 +40,7 @@ enum { KEEPS_SMALL = 1 };
 
 enum {
     UNIT = CFX_MEMORY_ALIGN,
-    SMALL = 4096,            /* bytes that are kept in lists, by size */
+    SMALL = 4096,            /* requests up to this size use free lists */
     CLASSES = SMALL / UNIT,
     SLAB = 64 << 10
 };
@@ -51,7 +50,7 @@ enum {
 typedef struct small { struct small *next; } small;
 typedef struct slab { struct slab *next; } slab;
 
-/* A place in the arena that is taken. */
+/* An occupied range of the arena. */
 typedef struct spot {
     int64_t from, to;
     uint32_t block;
@@ -60,24 +59,24 @@ typedef struct spot {
 struct cfx_planned_self {
     cfx_context *ctx, *beside;
     cfx_heap_source source;
-    const cfx_memory_plan *plan; /* as long as the scope is there */
-    cfx_spin lock;           /* of all that follows */
-    size_t held;                 /* pieces not given back, and the scope */
+    const cfx_memory_plan *plan; /* while the scope exists */
+    cfx_spin lock;           /* protects the following */
+    size_t held;                 /* blocks in use, plus one for the scope */
     char *arena;
     size_t size;
-    spot *spot;                  /* those that are taken, by address */
+    spot *spot;                  /* occupied ranges, by address */
     size_t nspots, nblocks;
     bool *taken;                 /* by block */
-    size_t call, next;           /* in progress or NO_CALL; expected */
+    size_t call, next;           /* current call, or NO_CALL; expected one */
     cfx_planned_counts counts;
     small *list[CLASSES];
     char *slab_at, *slab_end;
     slab *slabs;
 };
 
-/* ---- Places ---- */
+/* ---- Blocks of the arena ---- */
 
-/* The first spot that ends behind `at`. */
+/* Return the first occupied range that ends after `at`. */
 static size_t spot_behind(const struct cfx_planned_self *self, int64_t at)
 {
     size_t low = 0, high = self->nspots;
@@ -91,7 +90,7 @@ static size_t spot_behind(const struct cfx_planned_self *self, int64_t at)
     return low;
 }
 
-/* Take the place of a block; false where something lives there. */
+/* Occupy the place of a block; false if something lives there. */
 static bool take_spot(struct cfx_planned_self *self, uint32_t block)
 {
     int64_t from = self->plan->block[block].offset;
@@ -109,7 +108,7 @@ static bool take_spot(struct cfx_planned_self *self, uint32_t block)
     return true;
 }
 
-/* Does the block have this size, and a place that lies in the arena? */
+/* True if the block has this size and a place in the arena. */
 static bool fits(const struct cfx_planned_self *self, uint32_t block,
                  size_t size)
 {
@@ -118,7 +117,7 @@ static bool fits(const struct cfx_planned_self *self, uint32_t block,
            size <= self->size && (size_t)b->offset <= self->size - size;
 }
 
-/* A block of the call in progress that has this size and is not taken. */
+/* Take a free block of the current call with this size. */
 static void *take_planned(struct cfx_planned_self *self, size_t size)
 {
     if (self->call == NO_CALL)
@@ -150,8 +149,8 @@ static void *source_take(void *user, size_t size)
 
 static void destroy(struct cfx_planned_self *self);
 
-/* One piece less; the last one takes everything with it. */
-static void let_go(struct cfx_planned_self *self)
+/* Release one reference; the last one frees everything. */
+static void drop_reference(struct cfx_planned_self *self)
 {
     cfx_spin_lock(&self->lock);
     bool last = !--self->held;
@@ -174,7 +173,7 @@ static bool source_give(void *user, void *p, size_t size)
     memmove(&self->spot[i], &self->spot[i + 1],
             (self->nspots - i) * sizeof(*self->spot));
     cfx_spin_unlock(&self->lock);
-    let_go(self);
+    drop_reference(self);
     return true;
 }
 
@@ -185,7 +184,7 @@ static bool is_small(size_t size)
     return KEEPS_SMALL && size <= SMALL;
 }
 
-/* What is left of the last slab is given up. */
+/* The rest of the last slab is abandoned. */
 static bool add_slab(struct cfx_planned_self *self)
 {
     slab *s = cfx_block_alloc(self->ctx, SLAB);
@@ -219,7 +218,7 @@ static void *take_small(struct cfx_planned_self *self, size_t size)
     return add_slab(self) ? take_small(self, size) : NULL;
 }
 
-static void *beside_alloc(void *user, size_t size, size_t align)
+static void *child_alloc(void *user, size_t size, size_t align)
 {
     struct cfx_planned_self *self = user;
     (void)align;
@@ -232,7 +231,7 @@ static void *beside_alloc(void *user, size_t size, size_t align)
     return p;
 }
 
-static void beside_free(void *user, void *p, size_t size)
+static void child_free(void *user, void *p, size_t size)
 {
     struct cfx_planned_self *self = user;
     if (is_small(size)) {
@@ -244,7 +243,7 @@ static void beside_free(void *user, void *p, size_t size)
     } else {
         cfx_block_free(self->ctx, p, size);
     }
-    let_go(self);
+    drop_reference(self);
 }
 
 /* ---- Calls ---- */
@@ -255,8 +254,8 @@ static bool is_call(const cfx_memory_plan *p, size_t i, const cfx_node *n,
     return p->call[i].node == n && p->call[i].op == op;
 }
 
-/* The call of the plan that this one is: the next, or else the node's next one,
- * or else its first: another run may have begun. */
+/* Find the plan's call for this one: the next call, else the next one of the
+ * node, else its first, since another run may have begun. */
 static size_t find_call(const struct cfx_planned_self *self, const cfx_node *n,
                         const cfx_op *op)
 {
@@ -279,7 +278,7 @@ static size_t find_call(const struct cfx_planned_self *self, const cfx_node *n,
 
 static const cfx_scope_class planned_class;
 
-/* What leaves the run is made in the context that the user knows. */
+/* Tensors that leave the run are made in the user's context. */
 static cfx_status planned_call(cfx_scope *s, cfx_call *call, cfx_value *out)
 {
     struct cfx_planned_self *self = ((cfx_planned_scope *)s)->self;
@@ -301,7 +300,7 @@ static const cfx_scope_class planned_class = {
     .call_op = planned_call,
 };
 
-/* ---- Life ---- */
+/* ---- Init and release ---- */
 
 static void destroy(struct cfx_planned_self *self)
 {
@@ -325,7 +324,7 @@ static cfx_status take_arena(struct cfx_planned_self *self, cfx_error *err)
 {
     const cfx_memory_plan *plan = self->plan;
     size_t room = plan->nblocks + 1;
-    const cfx_allocator from = {beside_alloc, beside_free, self};
+    const cfx_allocator from = {child_alloc, child_free, self};
     self->source = (cfx_heap_source){source_take, source_give, self};
     self->nblocks = plan->nblocks;
     self->spot = cfx_alloc(self->ctx, room * sizeof(*self->spot));
@@ -364,7 +363,7 @@ cfx_status cfx_planned_scope_init(cfx_planned_scope *s,
     self->call = NO_CALL;
     cfx_status st = take_arena(self, err);
     if (st) {
-        let_go(self);
+        drop_reference(self);
         return st;
     }
     s->self = self;
@@ -377,12 +376,12 @@ void cfx_planned_scope_release(cfx_planned_scope *s)
     if (!s->self)
         return;
     cfx_scope_release(&s->base);
-    /* Whoever works on with its values gets no planned memory. */
+    /* Later users of its values get no planned memory. */
     cfx_spin_lock(&s->self->lock);
     s->self->call = NO_CALL;
     s->self->plan = NULL;
     cfx_spin_unlock(&s->self->lock);
-    let_go(s->self);
+    drop_reference(s->self);
     s->self = NULL;
 }
 

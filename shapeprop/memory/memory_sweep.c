@@ -1,33 +1,32 @@
 /*
- * memory_sweep -- offsets as an allocator would find them that meets the blocks
- * one after the other.
+ * memory_sweep -- choose offsets as an allocator would.
  *
- * Time is swept: what has ended is given back and grows together with the free
- * pieces beside it, what begins takes a free piece that is little larger. Free
- * pieces are in lists by their size, eight to every doubling, so that either
- * takes the same time whatever lives.
+ * Events are processed in order of time: a block that ends is freed and merged
+ * with free neighbours, and a block that begins takes a free piece that is
+ * little larger. Free pieces are in lists by size class, eight for each power
+ * of two, so that both operations take constant time.
  */
 #include "shapeprop/memory/memory_impl.h"
 
 enum { CLASSES = 8 + 60 * 8, WORDS = (CLASSES + 63) / 64 };
 #define NONE UINT32_MAX
 
-/* A piece of the arena, taken or free; the list of all is by address. */
+/* A piece of the arena, used or free; all pieces are linked by address. */
 typedef struct piece {
     int64_t offset, bytes;
     uint32_t below, above;
-    uint32_t back, forth; /* among the free ones of a class */
+    uint32_t back, forth; /* links of a free list */
     bool free;
 } piece;
 
 typedef struct sweep {
     cfx_memory_span *span;
     piece *piece;
-    uint32_t npieces, spare; /* spare: a list of those not in use, by `forth` */
+    uint32_t npieces, spare; /* spare: unused pieces, linked by `forth` */
     uint32_t top;            /* the highest piece */
     int64_t height;
     uint32_t list[CLASSES];
-    uint64_t some[WORDS];    /* which lists are not empty */
+    uint64_t some[WORDS];    /* bitmap of non-empty lists */
 } sweep;
 
 static unsigned class_of(int64_t bytes)
@@ -78,7 +77,7 @@ static void set_taken(sweep *s, uint32_t k)
         s->some[c / 64] &= ~((uint64_t)1 << c % 64);
 }
 
-/* The piece above goes up in this one; both are in no list. */
+/* Merge the piece above into this one; neither is in a list. */
 static void absorb(sweep *s, uint32_t k)
 {
     piece *p = &s->piece[k];
@@ -108,9 +107,9 @@ static void give(sweep *s, uint32_t k)
     set_free(s, k);
 }
 
-/* ---- Finding one ---- */
+/* ---- Searching ---- */
 
-/* The first class from c on that is not empty; CLASSES if there is none. */
+/* Return the first non-empty class from c on; CLASSES if there is none. */
 static unsigned next_class(const sweep *s, unsigned c)
 {
     for (unsigned w = c / 64; w < WORDS; w++) {
@@ -123,7 +122,7 @@ static unsigned next_class(const sweep *s, unsigned c)
     return CLASSES;
 }
 
-/* Of the class of that size not all are large enough: the best of a few. */
+/* Not all pieces of the size's class are large enough: try a few. */
 static uint32_t find_free(const sweep *s, int64_t bytes)
 {
     unsigned c = class_of(bytes);
@@ -139,7 +138,7 @@ static uint32_t find_free(const sweep *s, int64_t bytes)
     return c < CLASSES ? s->list[c] : NONE;
 }
 
-/* Another piece at the top, where the highest is not free to grow. */
+/* Extend the top: grow the highest piece if it is free, or add one. */
 static uint32_t add_top(sweep *s, int64_t bytes)
 {
     if (s->top != NONE && s->piece[s->top].free) {
@@ -180,9 +179,9 @@ static uint32_t take(sweep *s, int64_t bytes)
     return k;
 }
 
-/* ---- The whole ---- */
+/* ---- The sweep ---- */
 
-/* What lies in the piece of each span, and the next that ends when it does. */
+/* The piece of each span, and the next span that ends at the same time. */
 typedef struct ending {
     uint32_t piece, next;
 } ending;
@@ -206,7 +205,7 @@ cfx_status cfx_memory__sweep(cfx_memory_span *span, size_t n, uint32_t end,
                              int64_t *size, cfx_context *ctx, cfx_error *err)
 {
     sweep s = {.span = span, .spare = NONE, .top = NONE};
-    /* A span that takes a part of a free piece makes one piece more. */
+    /* Splitting a free piece for a span adds one piece. */
     size_t room = 2 * n + 1, nends = (size_t)end + 1;
     s.piece = cfx_alloc(ctx, room * sizeof(*s.piece));
     uint32_t *ends = cfx_alloc(ctx, nends * sizeof(*ends));

@@ -1,5 +1,5 @@
 /*
- * memory_text -- a plan as a table, as CSV, and as JSON, "cfx.memory/1".
+ * memory_text -- print a plan as a table, as CSV, or as JSON ("cfx.memory/1").
  */
 #include "shapeprop/memory/memory_impl.h"
 
@@ -9,9 +9,9 @@
 #include "format/print.h"
 #include "shapeprop/text/json_value.h"
 
-/* ---- Words ---- */
+/* ---- Rows ---- */
 
-/* What each format says of a block. */
+/* The fields of a block in every format. */
 typedef struct row {
     const char *kind, *node, *op, *until;
     char bytes[256], offset[32], alias[32];
@@ -28,7 +28,7 @@ static const char *node_name(const cfx_node *n)
     return n ? n->name : "";
 }
 
-/* Where it is not in the arena the table says why. */
+/* Name the reason why a block is not in the arena. */
 static const char *elsewhere(const cfx_memory_plan *p,
                              const cfx_memory_block *b)
 {
@@ -78,7 +78,7 @@ static void columns_of(const cfx_memory_plan *p, const row *r, size_t i,
     text[7] = *r->offset ? r->offset : elsewhere(p, &p->block[i]);
 }
 
-/* No spaces stand at the end of a line. */
+/* Lines do not end with spaces. */
 static void put_line(cfx_out *o, const char *const text[NCOLUMNS],
                      const size_t width[NCOLUMNS])
 {
@@ -95,7 +95,7 @@ static void put_line(cfx_out *o, const char *const text[NCOLUMNS],
     cfx_out_putc(o, '\n');
 }
 
-/* Parameters are many, and no part of a run's memory. */
+/* Parameters are not shown: they are many, and not allocated by a run. */
 static bool is_shown(const cfx_memory_plan *p, size_t i)
 {
     return p->block[i].kind != CFX_BLOCK_STATE;
@@ -125,7 +125,7 @@ static void put_table(cfx_out *o, const cfx_memory_plan *p)
     }
 }
 
-/* Sums over many symbols are long. */
+/* Expressions over many symbols are shortened. */
 static void put_dim(cfx_out *o, const cfx_memory_plan *p, const char *name,
                     cfx_dim d)
 {
@@ -171,8 +171,8 @@ static void put_totals(cfx_out *o, const cfx_memory_plan *p)
 
 /* ---- CSV ---- */
 
-/* Names of nodes and operators hold neither commas nor quotes, expressions
- * may have commas. */
+/* Names of nodes and operators contain no commas or quotes; expressions may
+ * contain commas. */
 static void put_field(cfx_out *o, const char *s)
 {
     const char *quote = strchr(s, ',') ? "\"" : "";
@@ -211,7 +211,7 @@ static bool set(json_t *to, const char *key, json_t *v)
     return !json_object_set_new(to, key, v);
 }
 
-/* A word, or null. */
+/* A string, or null. */
 static json_t *text(const char *s)
 {
     return s && *s ? cfx_json_text(s, strlen(s)) : json_null();
@@ -269,7 +269,7 @@ static json_t *total_json(const cfx_memory_plan *p)
     return NULL;
 }
 
-/* Write a part of the document and end it; NULL is lack of memory. */
+/* Write a part of the document and free it; NULL means lack of memory. */
 static void put_json(cfx_out *o, const char *before, json_t *j)
 {
     char *s = j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;
@@ -301,7 +301,7 @@ static void put_document(cfx_out *o, const cfx_memory_plan *p)
     cfx_out_puts(o, "}\n");
 }
 
-/* ---- The whole ---- */
+/* ---- Public function ---- */
 
 cfx_status cfx_print_memory(cfx_sink to, const cfx_memory_plan *p,
                             cfx_memory_text format, cfx_error *err)

@@ -1,11 +1,9 @@
 /*
- * memory_walk -- what a run would ask of memory, by a walk that computes
- * nothing.
+ * memory_walk -- record the memory requests of a run, by a walk without data.
  *
- * Its tensors are metas with a storage that has no numbers
- * (cfx_tensor__pretend): views share it, and it tells when the last of them is
- * gone. So lives begin and end here as they do in a run: the same interpreter
- * and the same modules hold on to values and let them go.
+ * Its tensors are metas with a fake storage (cfx_tensor__pretend), which views
+ * share and which reports when its last user is gone. Lifetimes are thus those
+ * of a run: the same interpreter and modules keep and release values.
  */
 #include "shapeprop/memory/memory_impl.h"
 
@@ -19,18 +17,18 @@ typedef struct walk {
     cfx_scope scope;
     cfx_interp it;
     cfx_memory_plan *p;
-    cfx_arena arena;       /* what maps and storages point to */
-    cfx_map stand_ins;     /* by tensor: what stands in its place */
-    cfx_map makers;        /* by tensor: the number of the call, from 1 on */
-    cfx_dim live;          /* bytes, now */
+    cfx_arena arena;       /* memory of maps and storages */
+    cfx_map tracked;       /* by tensor: its replacement */
+    cfx_map makers;        /* by tensor: 1 + the call that made it */
+    cfx_dim live;          /* bytes that live now */
     const cfx_node *outer; /* the node of the graph that is planned */
-    cfx_dim most;          /* the most bytes that lived in its calls so far */
+    cfx_dim most;          /* peak bytes during its calls so far */
     bool called;           /* it has made calls */
     size_t scratch;        /* blocks from here on end with the call */
 } walk;
 
-/* A storage's block, and how its end is told; the last node whose value was
- * found to lie there, and which part of it does. */
+/* The block of a storage, which the storage reports its end to; also the last
+ * node whose value is in it, and the index of that part. */
 typedef struct holder {
     walk *w;
     uint32_t block;
@@ -48,7 +46,7 @@ static bool is_number(cfx_dim d)
     return cfx_dim_is_int(d) && !cfx_dim_is_bad(d);
 }
 
-/* A size that only the data tell is in no sum, unless all are expressions. */
+/* Sizes that depend on data are not added, unless all are expressions. */
 static bool is_counted(const cfx_memory_plan *p, const cfx_memory_block *b)
 {
     return (b->kind == CFX_BLOCK_RESULT || b->kind == CFX_BLOCK_SCRATCH) &&
@@ -78,7 +76,7 @@ static cfx_status add_block(walk *w, cfx_block_kind kind, cfx_dim bytes,
                             uint32_t *at, cfx_error *err)
 {
     cfx_memory_plan *p = w->p;
-    if (p->nblocks == INT32_MAX) /* their numbers are int32_t */
+    if (p->nblocks == INT32_MAX) /* block numbers are int32_t */
         return cfx_no_memory(err);
     if (cfx_grow(p->ctx, p->block, p->block_cap, p->nblocks + 1, err))
         return CFX_ENOMEM;
@@ -106,9 +104,9 @@ static cfx_status add_block(walk *w, cfx_block_kind kind, cfx_dim bytes,
     return CFX_OK;
 }
 
-/* Let a meta have a storage that is a block of its own. */
-static cfx_status hold(walk *w, cfx_tensor *t, cfx_block_kind kind,
-                       cfx_error *err)
+/* Give a meta a storage that is a new block. */
+static cfx_status add_storage(walk *w, cfx_tensor *t, cfx_block_kind kind,
+                              cfx_error *err)
 {
     holder *h = cfx_arena_alloc(&w->arena, sizeof(*h));
     if (!h)
@@ -121,14 +119,14 @@ static cfx_status hold(walk *w, cfx_tensor *t, cfx_block_kind kind,
     return st;
 }
 
-/* The holder of the block that a tensor lies in, or NULL. */
+/* Return the holder of a tensor's block, or NULL. */
 static holder *holder_of(const cfx_tensor *t)
 {
     return t->storage && t->storage->release == end_holder
                ? t->storage->user : NULL;
 }
 
-/* ---- What comes from outside ---- */
+/* ---- Inputs and state ---- */
 
 static cfx_map_entry *put(walk *w, cfx_map *m, const cfx_tensor *t)
 {
@@ -142,18 +140,19 @@ static cfx_map_entry *put(walk *w, cfx_map *m, const cfx_tensor *t)
     return cfx_map_put(m, (const char *)key, sizeof(t), NULL);
 }
 
-/* A tensor of the same shape whose storage is ours to watch. */
-static cfx_status stand_in(walk *w, const cfx_tensor *t, cfx_block_kind kind,
-                           cfx_tensor **out, cfx_error *err)
+/* Make a tensor of the same shape with a storage that is tracked. */
+static cfx_status make_tracked(walk *w, const cfx_tensor *t,
+                               cfx_block_kind kind, cfx_tensor **out,
+                               cfx_error *err)
 {
-    cfx_map_entry *e = put(w, &w->stand_ins, t);
+    cfx_map_entry *e = put(w, &w->tracked, t);
     if (!e)
         return cfx_no_memory(err);
     if (!e->v.p) {
         cfx_tensor *made;
         cfx_status st = cfx_tensor_meta(&made, w->p->ctx, (cfx_dtype)t->dtype,
                                         t->rank, t->shape, t->stride, err);
-        if (!st && (st = hold(w, made, kind, err)))
+        if (!st && (st = add_storage(w, made, kind, err)))
             cfx_tensor_unref(made);
         if (st)
             return st;
@@ -178,7 +177,7 @@ static cfx_status replace_input(void *user, cfx_value v, cfx_value *out)
         *out = cfx_value_ref(v);
         return CFX_OK;
     }
-    cfx_status st = stand_in(r->w, v.u.tensor, CFX_BLOCK_INPUT, &t, r->err);
+    cfx_status st = make_tracked(r->w, v.u.tensor, CFX_BLOCK_INPUT, &t, r->err);
     if (!st)
         *out = cfx_value_ref(cfx_value_of_tensor(t));
     return st;
@@ -191,8 +190,8 @@ static cfx_status walk_get_attr(cfx_scope *s, struct cfx_module *m,
 {
     cfx_status st = CFX_SCOPE_SUPER(&walk_scope, get_attr)(s, m, name, out);
     return st || out->kind != CFX_TENSOR
-               ? st : stand_in((walk *)s, out->u.tensor, CFX_BLOCK_STATE,
-                               &out->u.tensor, &s->error);
+               ? st : make_tracked((walk *)s, out->u.tensor, CFX_BLOCK_STATE,
+                                   &out->u.tensor, &s->error);
 }
 
 /* ---- Calls ---- */
@@ -213,7 +212,7 @@ static cfx_status add_call(walk *w, const cfx_op *op, cfx_error *err)
     return st;
 }
 
-/* What lives now does so during a call of the node. */
+/* Memory that lives now also lives during a call of the node. */
 static void count_live(walk *w)
 {
     cfx_shape_env *env = w->p->env;
@@ -233,7 +232,7 @@ static cfx_status made_by_call(walk *w, const cfx_tensor *t, cfx_error *err)
     return CFX_OK;
 }
 
-/* A view as another type begins without a storage. */
+/* A view with another dtype begins without a storage. */
 static void share(cfx_tensor *t, const cfx_tensor *base)
 {
     if (!base || !base->storage || t->storage)
@@ -262,7 +261,7 @@ static cfx_status note_request(cfx_call *call, const cfx_request *r,
     if (r->kind == CFX_REQUEST_RESULT || r->kind == CFX_REQUEST_APART) {
         if (r->kind == CFX_REQUEST_RESULT)
             kind = CFX_BLOCK_RESULT;
-        cfx_status st = hold(w, r->t, kind, call->err);
+        cfx_status st = add_storage(w, r->t, kind, call->err);
         w->scratch = w->p->nblocks;
         return st;
     }
@@ -271,8 +270,8 @@ static cfx_status note_request(cfx_call *call, const cfx_request *r,
     return add_block(w, kind, bytes, &at, call->err);
 }
 
-/* Note which new tensors the call gives. A view as another type has no storage
- * yet. */
+/* Record the new tensors of a call's result. A view with another dtype has no
+ * storage yet. */
 static cfx_status look_at_results(walk *w, cfx_call *call)
 {
     cfx_status st = CFX_OK;
@@ -315,24 +314,24 @@ typedef struct merging {
     cfx_error *err;
 } merging;
 
-/* What lives on behind control flow may be the result of it, and live longer
- * than what was merged here of several. */
-static void leave_out(walk *w, size_t from)
+/* Values that live after control flow may be its result and outlive the merged
+ * value. Mark them as dependent on data. */
+static void mark_from_data(walk *w, size_t from)
 {
     for (size_t i = from; i < w->p->nblocks; i++)
         if (w->p->block[i].last == last_call(w))
             w->p->block[i].from_data = true;
 }
 
-/* What comes of control flow is the result of whichever call the data choose:
- * it takes memory, but nobody asks for it here. */
-static cfx_status hold_merged(void *user, cfx_value v)
+/* The result of control flow is made by whichever call the data select: it
+ * takes memory, but is not allocated here. */
+static cfx_status add_merged_storage(void *user, cfx_value v)
 {
     const merging *m = user;
     if (v.kind != CFX_TENSOR || v.u.tensor->storage || !v.u.tensor->home)
         return CFX_OK;
     size_t at = m->w->p->nblocks;
-    cfx_status st = hold(m->w, v.u.tensor, CFX_BLOCK_RESULT, m->err);
+    cfx_status st = add_storage(m->w, v.u.tensor, CFX_BLOCK_RESULT, m->err);
     if (!st)
         m->w->p->block[at].from_data = true;
     return st;
@@ -350,14 +349,14 @@ static cfx_status walk_call_higher_order(cfx_scope *s, cfx_call *call,
     size_t from = w->p->nblocks, calls = w->p->ncalls;
     cfx_status st = CFX_SCOPE_SUPER(&walk_scope, call_higher_order)(s, call,
                                                                     out);
-    leave_out(w, from);
+    mark_from_data(w, from);
     merging m = {w, call->err};
     if (!st)
         st = add_call(w, call->op, call->err);
     if (!st) {
         cfx_memory_call *c = &w->p->call[w->p->ncalls - 1];
         c->within = (uint32_t)(w->p->ncalls - 1 - calls);
-        st = cfx_value_visit(*out, hold_merged, &m);
+        st = cfx_value_visit(*out, add_merged_storage, &m);
     }
     if (!st)
         count_live(w);
@@ -386,7 +385,7 @@ typedef struct naming {
     cfx_error *err;
 } naming;
 
-/* A part of a node's value that lies in a block which another node made. */
+/* Record a part of a node's value that is in another node's block. */
 static cfx_status note_alias(const naming *g, const cfx_tensor *t,
                              uint32_t of)
 {
@@ -394,7 +393,7 @@ static cfx_status note_alias(const naming *g, const cfx_tensor *t,
     uint32_t at;
     if (w->p->block[of].node == g->node)
         return CFX_OK;
-    /* Inputs are made before the walk begins. */
+    /* Inputs exist before the walk begins. */
     if (!w->p->block[of].node) {
         w->p->block[of].node = g->node;
         return CFX_OK;
@@ -471,7 +470,7 @@ static const cfx_interp_class walk_interp = {
     .run_node = walk_run_node,
 };
 
-/* ---- What leaves ---- */
+/* ---- Results of the run ---- */
 
 static bool has_unplanned(const cfx_memory_plan *p, const cfx_memory_call *c)
 {
@@ -481,9 +480,8 @@ static bool has_unplanned(const cfx_memory_plan *p, const cfx_memory_call *c)
     return false;
 }
 
-/* What leaves control flow was made by one of the calls within: one whose
- * block lived on behind it, or one that makes no block but a view of another's.
- */
+/* The result of control flow was made by a call within it: one whose block
+ * outlived it, or one that made a view. */
 static void mark_call(cfx_memory_plan *p, size_t at)
 {
     p->call[at].leaves = true;
@@ -510,7 +508,7 @@ static cfx_status mark_leaving(void *user, cfx_value v)
     return CFX_OK;
 }
 
-/* ---- The whole ---- */
+/* ---- Public function ---- */
 
 static cfx_status replace_inputs(walk *w, const cfx_value *in, size_t n,
                                  cfx_value *out, cfx_error *err)
@@ -555,10 +553,10 @@ static void release(walk *w)
 {
     cfx_interp_release(&w->it);
     cfx_scope_release(&w->scope);
-    for (size_t i = 0; i < w->stand_ins.cap; i++)
-        if (w->stand_ins.entry[i].key)
-            cfx_tensor_unref(w->stand_ins.entry[i].v.p);
-    cfx_map_release(&w->stand_ins);
+    for (size_t i = 0; i < w->tracked.cap; i++)
+        if (w->tracked.entry[i].key)
+            cfx_tensor_unref(w->tracked.entry[i].v.p);
+    cfx_map_release(&w->tracked);
     cfx_map_release(&w->makers);
     cfx_arena_release(&w->arena);
 }
@@ -568,7 +566,7 @@ cfx_status cfx_memory__walk(cfx_memory_plan *p, const cfx_value *inputs,
 {
     walk w = {.p = p, .live = cfx_dim_int(0), .most = cfx_dim_int(0)};
     cfx_arena_init(&w.arena, p->ctx);
-    cfx_map_init(&w.stand_ins, p->ctx);
+    cfx_map_init(&w.tracked, p->ctx);
     cfx_map_init(&w.makers, p->ctx);
     cfx_scope_init(&w.scope, &walk_scope, p->ctx, p->env);
     cfx_status st = run(&w, inputs, ninputs, err);

@@ -1,15 +1,15 @@
-/* data.js -- the document and the picture, and what follows from them. */
+/* data.js -- the document, the picture, and data derived from them. */
 
 const report = JSON.parse(document.getElementById("document").textContent);
 const picture = document.querySelector("#roofline svg");
 const markOf = new Map([...picture.querySelectorAll("[data-node]")]
   .map(mark => [Number(mark.dataset.node), mark]));
 
-/* Larger ones have no sums. */
+/* Larger numbers are not added up. */
 const isNumber = v => typeof v === "number" && Math.abs(v) < 1e300;
 const orNull = v => v === undefined ? null : v;
 
-/* A sum, a formula where one of the two is one, null where one is missing. */
+/* A sum; an expression if one operand is one, null if one is missing. */
 function sum(a, b) {
   if (isNumber(a) && isNumber(b))
     return a + b;
@@ -18,7 +18,7 @@ function sum(a, b) {
   return a === 0 || a === "0" ? b : b === 0 || b === "0" ? a : a + " + " + b;
 }
 
-/* What has the same key, together, in the order of the first of each. */
+/* Group items by key, in the order of first occurrence. */
 function groups(list, key) {
   const all = new Map();
   for (const v of list) {
@@ -33,14 +33,14 @@ const ratio = (a, b) => isNumber(a) && isNumber(b) && b > 0 ? a / b : null;
 
 const typeOf = new Map((report.modules ?? []).map(m => [m.path, m.type]));
 
-/* "linear" of torch.nn.functional.linear, "conv2d" of aten.conv2d.default. */
+/* "linear" for torch.nn.functional.linear, "conv2d" for aten.conv2d.default. */
 function shortTarget(target) {
   const parts = target.split(".");
   const overloaded = /^(aten|torch\.ops)\./.test(target);
   return parts.at(overloaded && parts.length > 1 ? -2 : -1) || target;
 }
 
-/* The module that a node runs in, or that it is the call of. */
+/* The module that a node belongs to or calls. */
 function pathOf(raw) {
   const path = String(raw.module_path ?? ""), target = String(raw.target ?? "");
   const inside = raw.op === "call_module" &&
@@ -69,7 +69,7 @@ function makeNode(raw, index) {
 
 const nodes = report.nodes.map(makeNode);
 
-/* Where a node's bound changes along a symbol, that is its bound. */
+/* The bound of nodes whose bound changes along a symbol. */
 for (const t of report.turning_points ?? []) {
   const n = nodes.find(m => m.name === t.node);
   if (n)
@@ -81,7 +81,7 @@ const symbolic = nodes.some(n =>
   [n.flops, n.read, n.written].some(v => typeof v === "string"));
 const timeName = measured ? "Time" : "Least time";
 
-/* Why a node has no mark. */
+/* The reason why a node has no mark. */
 for (const n of nodes) {
   n.time = measured ? n.took : n.floor;
   n.why = n.mark ? "" : n.flops === 0 ? "without arithmetic"
@@ -94,10 +94,10 @@ const totalTime = total("time");
 for (const n of nodes)
   n.share = ratio(n.time, totalTime);
 
-/* The look of a mark: 0, 1, ... */
+/* The index of a mark's look: 0, 1, ... */
 const lookOfMark = mark => Number(/ k(\d)/.exec(mark.className.baseVal)[1]);
 
-/* Operators by falling time; those without any by falling number of nodes. */
+/* Operators by falling time; those without time by falling node count. */
 const operators = [...groups(nodes, n => n.operator)]
   .map(([name, list]) => ({
     name, nodes: list.length, time: total("time", list),
@@ -111,18 +111,18 @@ const lookOfNode = n => lookOf.get(n.operator);
 
 const machine = report.machine ?? {};
 
-/* Without the folders before it, where it is a file. */
+/* For a file, its name without folders. */
 const modelName = String(report.model ?? "").split("/").at(-1) ||
   "Roofline report";
 
-/* The rates that a level has: "read_bytes_per_second", ... */
+/* The measured rates of a level: "read_bytes_per_second", ... */
 const perSecond = "_bytes_per_second";
 
 function rateKeys(level) {
   return Object.keys(level).filter(key => key.endsWith(perSecond));
 }
 
-/* The best that was seen of a level: nothing moves more. */
+/* The best measured rate of a level. */
 function bandwidthOf(level) {
   return Math.max(0, ...rateKeys(level).map(key => level[key])
     .filter(isNumber));
@@ -134,7 +134,7 @@ const levelsKnown = (machine.levels ?? [])
   .sort((a, b) => b.rate - a.rate)
   .slice(0, 16);
 
-/* Levels that are equally fast are one ceiling. */
+/* Levels of equal rate are one ceiling. */
 const levels = [];
 for (const { name, rate } of levelsKnown) {
   const last = levels.at(-1);
@@ -144,7 +144,7 @@ for (const { name, rate } of levelsKnown) {
     levels.push({ name, rate });
 }
 
-/* Peaks of the data types that the nodes compute in; else all. */
+/* The peaks of data types that nodes compute in, or all peaks. */
 const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})
   .filter(([, rate]) => isNumber(rate) && rate > 0)
   .map(([name, rate]) => ({ name, rate }))
@@ -153,7 +153,7 @@ const allPeaks = Object.entries(machine.peak_flops_per_second ?? {})
 const usedPeaks = allPeaks.filter(p => nodes.some(n => n.dtype === p.name));
 const peaks = usedPeaks.length ? usedPeaks : allPeaks;
 
-/* The peak for most of the arithmetic. */
+/* The peak of the type with most of the arithmetic. */
 const mainPeak = peaks
   .map(p => [p, total("flops", nodes.filter(n => n.dtype === p.name))])
   .sort((a, b) => b[1] - a[1])[0]?.[0];

@@ -1,4 +1,4 @@
-/* draw.js -- elements, scales, icons and the tip that follows the pointer. */
+/* draw.js -- elements, scales, icons and the tooltip. */
 
 const SVG = "http://www.w3.org/2000/svg";
 const byId = id => document.getElementById(id);
@@ -11,14 +11,14 @@ function fill(element, attributes, children) {
   return element;
 }
 
-/* An element of HTML or of SVG. Children that are strings become text: what
- * the document holds never becomes markup. */
+/* Make an element of HTML or SVG. Strings among the children become text nodes,
+ * so content of the document never becomes markup. */
 const html = (tag, attributes = {}, ...children) =>
   fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS(SVG, tag), attributes, children);
 
-/* Radio buttons for items [value, title, ...], of which the first is chosen. */
+/* Draw radio buttons for items [value, title, ...]; the first is selected. */
 function drawChoice(id, items, use) {
   byId(id).hidden = items.length < 2;
   byId(id).append(...items.map((item, i) => {
@@ -41,12 +41,12 @@ function rounds(high, n) {
   return found;
 }
 
-/* In the font that the page got, which need not be the one it asked for. */
+/* Measure in the font that the page got, which may not be the requested one. */
 const pen = document.createElement("canvas").getContext("2d");
 pen.font = "12px " + getComputedStyle(document.body).fontFamily;
 const textWidth = s => pen.measureText(s).width;
 
-/* ---- Icons: the marks of the picture's legend ---- */
+/* ---- Icons: the marks of the legend ---- */
 
 const legend = [...picture.querySelectorAll(".legend .mark")];
 
@@ -57,7 +57,7 @@ function markIcon(look) {
     "aria-hidden": "true" }, mark ?? "");
 }
 
-/* ---- The tip ---- */
+/* ---- The tooltip ---- */
 
 /* Rows of [term, text]. */
 function showTip(title, rows, x, y) {
@@ -74,7 +74,7 @@ function showTip(title, rows, x, y) {
 
 const hideTip = () => { byId("tip").hidden = true; };
 
-/* What there is to say of a node, in the order in which one wants it. */
+/* Facts about a node, the most important first. */
 function factsOf(n) {
   return [
     ["operator", n.operator === n.target ? n.operator
@@ -94,7 +94,7 @@ function factsOf(n) {
   ];
 }
 
-/* In one line, for those who listen. */
+/* In one line, for screen readers. */
 const spoken = n => [n.name, ...factsOf(n)
   .filter(([k, v]) => v !== "" && v !== "–" && k !== "shape")
   .map(([k, v]) => k + " " + v)].join(", ");

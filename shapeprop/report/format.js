@@ -1,8 +1,8 @@
-/* format.js -- numbers and shapes as people read them. */
+/* format.js -- format numbers and shapes. */
 
 const PREFIXES = ["p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E"];
 
-/* Three digits, but at least the integer. */
+/* Three digits, and at least the integer part. */
 function rounded(v) {
   const a = Math.abs(v);
   if (a >= 1e6 || (a > 0 && a < 1e-4))
@@ -24,7 +24,7 @@ function quantity(v, unit) {
   return (rounded(v) + "\u00a0" + PREFIXES[i] + unit).trimEnd();
 }
 
-/* A number in the form that `format` gives it, a formula as it stands. */
+/* Format a number with `format`; expressions stay as they are. */
 function shown(v, format) {
   if (v === null || v === undefined)
     return "–";
@@ -38,7 +38,7 @@ const seconds = v => shown(v, x => quantity(x, "s"));
 const flop = v => shown(v, x => quantity(x, "FLOP"));
 const bytes = v => shown(v, x => quantity(x, "B"));
 
-/* Caches are measured in powers of two: "32 KiB". */
+/* Cache sizes use powers of two: "32 KiB". */
 const capacity = v => shown(v, x => {
   const i = Math.max(0, Math.min(4, Math.floor(Math.log2(x) / 10)));
   return rounded(x / 1024 ** i) + "\u00a0" + ["", "Ki", "Mi", "Gi", "Ti"][i] +
@@ -54,7 +54,7 @@ const DTYPES = {
   float64: "f64",
 };
 
-/* f32[1, 64, 56, 56], or a list of such, or a number. */
+/* Format f32[1, 64, 56, 56], a list of shapes, or a number. */
 function shapeText(v) {
   if (v === null || v === undefined)
     return "";

@@ -1,13 +1,13 @@
-/* main.js -- put the parts together. */
+/* main.js -- build the page. */
 
 function drawTheme() {
   const root = document.documentElement;
   const use = theme => { root.dataset.theme = theme; };
   let kept = "auto";
-  /* Files that are opened without a server may have no storage. */
+  /* Files opened without a server may have no storage. */
   try {
     kept = localStorage.getItem("cfx-theme") ?? "auto";
-  } catch { /* then it is not kept */ }
+  } catch { /* the choice is not kept */ }
   use(kept);
   for (const radio of byId("theme").querySelectorAll("input")) {
     radio.checked = radio.value === kept;
@@ -29,21 +29,19 @@ function drawPictures(modules, memory) {
   drawMemory(memory);
 }
 
-/* All widths are asked for before anything is drawn: to ask for one lays the
- * page out. */
+/* Read all widths before drawing: reading one triggers layout. */
 function drawToFit() {
   drawnWidth = byId("page").clientWidth;
   drawPictures(...["modules", "memory"].map(id => byId(id).clientWidth));
 }
 
-/* Pictures are as wide as their place. A page may be drawn before it has any
- * width at all. */
+/* Pictures are as wide as their container, which may have no width at first. */
 const followWidth = () => new ResizeObserver(() => {
   if (byId("page").clientWidth !== drawnWidth)
     drawToFit();
 }).observe(byId("page"));
 
-/* On paper, which is so wide, there is nothing to scroll or to open. */
+/* Print everything: paper cannot scroll or open boxes. */
 function followPrinting() {
   const paper = 688;
   addEventListener("beforeprint", () => {

@@ -1,13 +1,13 @@
-/* memory.js -- the bytes of results that are alive while a node runs. */
+/* memory.js -- bytes of results that are live while each node runs. */
 
 const alive = nodes.filter(n => isNumber(n.live));
-let memoryAt = 0; /* what the pointer or the keyboard is at */
+let memoryAt = 0; /* index under the pointer or keyboard cursor */
 
 function peakNode() {
   return alive.reduce((best, n) => n.live > best.live ? n : best, alive[0]);
 }
 
-/* Runs of nodes in the same module, so deep in the tree. */
+/* Runs of nodes in the same module at a depth of the tree. */
 function stretchesAt(depth) {
   const found = [];
   for (const n of alive) {
@@ -21,13 +21,13 @@ function stretchesAt(depth) {
   return found;
 }
 
-/* As high in the tree as tells something: where no module has most nodes. */
+/* The topmost depth at which no module has most of the nodes. */
 function stretches() {
   const tells = list => !list.some(s => s.to - s.from > alive.length * .7);
   return [1, 2, 3].map(stretchesAt).find(tells) ?? stretchesAt(1);
 }
 
-/* Every second one that is wide enough is shaded. */
+/* Shade every second run that is wide enough. */
 function drawStretches(box, x) {
   const wide = stretches().filter(s => x(s.to) - x(s.from) > 12);
   return wide.flatMap(({ name, from, to }, i) => {
@@ -51,7 +51,7 @@ function curve(x, y) {
 
 function drawPeak(box, x, y) {
   const n = peakNode(), at = (x(n.index) + x(n.index + 1)) / 2;
-  /* On that side of it where there is more room. */
+  /* Put the text on the side with more room. */
   const after = at < (box.left + box.right) / 2;
   const room = (after ? box.right - at : at) / textWidth("n") - 24;
   const name = n.name.length < room ? n.name

@@ -1,5 +1,5 @@
-/* modules.js -- the tree of modules: a box a module, as wide as what it takes,
- * above those that it is made of. */
+/* modules.js -- the module tree: one box per module, as wide as its share,
+ * above those of its submodules. */
 
 const MEASURES = [
   ...measured ? [["time", "Time", seconds]] : [],
@@ -8,7 +8,7 @@ const MEASURES = [
 ].filter(([of]) => total(of) > 0);
 let measure = MEASURES[0];
 
-/* ---- The tree: modules in the order in which they run ---- */
+/* ---- The tree: modules in execution order ---- */
 
 const DEEPEST = 64;
 
@@ -17,7 +17,7 @@ function makeModule(path, name, parent) {
     byName: new Map(), sums: new Map(), type: typeOf.get(path) ?? "" };
 }
 
-/* A node that is not the call of a module has a box in the one it runs in. */
+/* A node that does not call a module has a box in its own module. */
 const isBox = n => n.op !== "placeholder" && n.op !== "output" &&
   n.path !== n.target;
 
@@ -42,7 +42,7 @@ function growTree() {
   return root;
 }
 
-/* What runs in a module and all below it takes. */
+/* The sum of a module and all its submodules. */
 function within(m, of) {
   if (m.sums.has(of))
     return m.sums.get(of);
@@ -66,7 +66,7 @@ function findModule(path, m = tree) {
 
 const ROW = 27; /* pixels */
 
-/* Those of a module and below it: {m, left, width} in parts of the whole. */
+/* Boxes of a module and its submodules: {m, left, width} as fractions. */
 function place(m, left, width, depth, found) {
   const [of] = measure, all = within(m, of);
   found.push({ m, left, width, depth });
@@ -88,7 +88,7 @@ function factsOfModule(m) {
     ["share", percent(part)]];
 }
 
-/* A leaf is of its operator's colour. */
+/* A leaf has the colour of its operator. */
 function lookOfModule(m) {
   const leaf = !m.children.length && m.nodes[0];
   return leaf ? lookOfNode(leaf) : null;
@@ -97,7 +97,7 @@ function lookOfModule(m) {
 function makeBox({ m, left, width, depth }, current, pixels) {
   const look = lookOfModule(m), [of, , format] = measure;
   const value = format(within(m, of)), room = width * pixels - 10;
-  /* Half of a name will do, where that is some letters. */
+  /* Half of a name is enough if it has several letters. */
   const name = textWidth(m.name), least = Math.max(40, name / 2);
   const fits = room > Math.min(name, least);
   const box = html("div", { role: "treeitem", tabindex: current ? 0 : -1,
@@ -145,7 +145,7 @@ function drawModules() {
   markModules();
 }
 
-/* A module is entered, a node selected. */
+/* Click: open a module, select a node. */
 function enter(box) {
   const m = box?.module;
   if (!m)
@@ -180,7 +180,7 @@ function stepModules(e) {
   e.preventDefault();
 }
 
-/* What holds the selected node, and what the filter lets through. */
+/* Mark the boxes of the selected node and of filtered nodes. */
 function markModules() {
   for (const box of byId("modules").querySelectorAll("[role=treeitem]")) {
     const m = box.module;

@@ -6,7 +6,7 @@
 #include "shapeprop/report/report_impl.h"
 #include "shapeprop/roofline/roofline_json.h"
 
-/* ---- A roofline as a source ---- */
+/* ---- A roofline as input of a drawing ---- */
 
 static double number(cfx_dim d)
 {
@@ -41,7 +41,7 @@ static cfx_report_row row_of(const cfx_roofline *r, size_t i)
     };
 }
 
-/* The best that was seen of a level: nothing moves more. */
+/* Return the best measured rate of a level. */
 static double bandwidth(const cfx_machine_level *l)
 {
     double best = 0;

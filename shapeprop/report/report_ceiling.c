@@ -1,12 +1,11 @@
 /*
- * report_ceiling -- what the machine can do at most, as lines with names that
- * hide as few marks as can be.
+ * report_ceiling -- draw the machine's ceilings, with labels that hide few
+ * marks.
  *
- * A name stands above its line and can begin every few pixels of it. Each mark
- * that it would hide has a price, and so has, a much higher one, the name of a
- * line that runs close beside. The cheapest place wins, and of those the first:
- * seen from below for the slopes of the memory, from the right for the peaks
- * of arithmetic.
+ * A label is above its line and can begin every few pixels of it. Each mark
+ * that it would hide has a price; the label of a nearby line has a much higher
+ * one. The cheapest position wins; among equal ones the first, from below for
+ * memory slopes, from the right for peaks.
  */
 #include "shapeprop/report/report_plot.h"
 
@@ -18,8 +17,8 @@ static const double margin = 10, name_height = 17;
 typedef struct line {
     const cfx_report_ceiling *c;
     const char *unit;
-    double x, y, length, sine, cosine; /* y of the plot grows downwards */
-    double at, width; /* of its name; `at` below 0: there is no room */
+    double x, y, length, sine, cosine; /* y grows downwards */
+    double at, width; /* of its label; `at` below 0: no room */
     bool flat;
 } line;
 
@@ -36,7 +35,7 @@ static void add_line(lines *all, const cfx_report_ceiling *c, const char *unit,
 {
     double length = hypot(x2 - x1, y2 - y1);
     bool flat = y1 == y2;
-    /* The quantity has about eight characters before its unit. */
+    /* The number takes about eight characters before its unit. */
     double letters = (double)(strlen(c->name) + strlen(unit)) + 8;
     all->line[all->n++] = (line){
         .c = c, .unit = unit, .x = x1, .y = y1, .length = length,
@@ -54,7 +53,7 @@ static void add_peaks(lines *all)
     }
 }
 
-/* From where they enter the plot to the highest peak. */
+/* Lines go from the edge of the plot to the highest peak. */
 static void add_levels(lines *all)
 {
     const cfx_plot *p = all->p;
@@ -72,9 +71,9 @@ static void add_levels(lines *all)
     }
 }
 
-/* ---- Names ---- */
+/* ---- Labels ---- */
 
-/* How far along a line a point is, and how far above it. */
+/* Position of a point along a line, and its distance above the line. */
 static double along(const line *l, double x, double y)
 {
     return (x - l->x) * l->cosine - (y - l->y) * l->sine;
@@ -85,14 +84,14 @@ static double above(const line *l, double x, double y)
     return -(x - l->x) * l->sine - (y - l->y) * l->cosine;
 }
 
-/* Where the nth place for a name begins. */
+/* Return the start of the nth label position. */
 static double place_of(const line *l, int n)
 {
     double at = margin + STEP * n;
     return l->flat ? l->length - l->width - at : at;
 }
 
-/* What lies from..to of the line raises the price of the places there. */
+/* Add a price to all label positions that overlap from..to of the line. */
 static void add_price(const line *l, double *price, int n, double from,
                       double to, double by)
 {

@@ -1,10 +1,10 @@
 /*
  * report_draw -- the roofline as SVG: axes, ceilings, marks, a legend.
  *
- * Both axes are logarithms. Colours are those of Okabe and Ito, which differ
- * for the colour-blind too; each stands with a shape of its own, so that
- * nothing is told by colour alone. They are in a style sheet that has a second
- * part for dark screens.
+ * Both axes are logarithmic. Colours are those of Okabe and Ito, which
+ * colour-blind readers can distinguish; each has its own shape, so that nothing
+ * depends on colour alone. A second part of the style sheet is for dark
+ * screens.
  */
 #include "shapeprop/report/report_plot.h"
 
@@ -54,7 +54,7 @@ static void include(cfx_plot_axis *a, double v)
     a->high = log > a->high ? log : a->high;
 }
 
-/* Room around what is drawn, and at least two decades. */
+/* Add margins around the marks, and show at least two decades. */
 static void widen(cfx_plot_axis *a, double below, double above)
 {
     a->low -= below;
@@ -74,7 +74,7 @@ static void find_axes(cfx_plot *p)
     }
     for (size_t i = 0; i < r->npeaks; i++)
         include(&p->y, r->peak[i].rate);
-    /* The ridges of the highest ceiling. */
+    /* Include the ridge points of the highest ceiling. */
     for (size_t i = 0; r->npeaks && i < r->nlevels; i++) {
         double ridge = r->peak[0].rate / r->level[i].rate;
         if (ridge > 0 && isfinite(ridge))
@@ -84,12 +84,12 @@ static void find_axes(cfx_plot *p)
         p->x.low = -1, p->x.high = 2;
     if (!isfinite(p->y.low))
         p->y.low = 9, p->y.high = 12;
-    /* To the left there is room for the names of the ceilings. */
+    /* The left margin has room for the labels of the ceilings. */
     widen(&p->x, 0.7, 0.4);
     widen(&p->y, 0.3, 0.25);
 }
 
-/* Every power of ten, or every nth where there are many. */
+/* Label every power of ten, or every nth if there are many. */
 static int tick_step(const cfx_plot_axis *a)
 {
     int step = (int)ceil((a->high - a->low) / 9);
@@ -146,8 +146,8 @@ static void put_y_axis(cfx_plot *p)
 
 /* ---- Marks ---- */
 
-/* Polygons of the area of a circle of radius 1; without corners: that circle.
- * y grows downwards. */
+/* Polygons with the area of the unit circle; without corners: the circle. y
+ * grows downwards. */
 static const struct shape {
     int n;
     double corner[12][2];
@@ -165,7 +165,7 @@ static const struct shape {
     {0, {{0, 0}}},
 };
 
-/* Not closed, so that it can have a title. */
+/* The element stays open, so that it can have a title. */
 static void put_mark(cfx_out *o, uint32_t kind, double x, double y, double r)
 {
     const struct shape *s = &shapes[kind];
@@ -186,7 +186,7 @@ static void put_mark(cfx_out *o, uint32_t kind, double x, double y, double r)
     cfx_out_puts(o, "z\"");
 }
 
-/* Their area is their time, but all are to be seen. */
+/* The area of a mark is proportional to its time, but all marks are visible. */
 static void place_nodes(cfx_plot *p)
 {
     const double least = 2.5, most = p->r->nnodes > MARKS_MANY ? 8 : 13;
@@ -271,7 +271,7 @@ static void put_kind(cfx_plot *p, uint32_t kind, double x, double y)
     cfx_out_puts(p->out, "</tspan></text>\n");
 }
 
-/* Lays the legend out, and draws it where `draw` is set; gives its end. */
+/* Lay out the legend, and draw it if `draw` is set; returns its height. */
 static double legend(cfx_plot *p, bool draw)
 {
     double x = left, y = legend_top;
@@ -310,7 +310,7 @@ static void put_missing(cfx_plot *p, double y)
     cfx_out_puts(p->out, "</text>\n");
 }
 
-/* ---- The whole ---- */
+/* ---- The document ---- */
 
 static const char *title_of(const cfx_plot *p)
 {
@@ -339,8 +339,8 @@ static void put_about(cfx_plot *p)
     cfx_out_puts(p->out, "</text>\n</g>\n");
 }
 
-/* `data-plot` is the viewBox of the plot without what stands above and below
- * it, which the page tells elsewhere. */
+/* `data-plot` is the viewBox of the plot alone, without title and legend, which
+ * the page shows elsewhere. */
 static void put_frame(cfx_plot *p, double height)
 {
     cfx_out_puts(p->out, "<svg class=\"roofline\" role=\"img\" "

@@ -1,11 +1,11 @@
 /*
  * report_html -- a report as one page.
  *
- * The page is made of the files in report/ when the library is built. It holds
- * the picture, and the document in an element that browsers do not run, whose
- * numbers the page's script shows. All that could end that element begins with
- * `<`, which in JSON stands only in strings, where it can be written as an
- * escape.
+ * The page consists of the files in report/, which are embedded when the
+ * library is built. It contains the picture, and the JSON document in a script
+ * element that browsers do not run; the page's script shows its numbers. Only
+ * `<` could end that element. In JSON it occurs in strings only, where it is
+ * written as an escape.
  */
 #include "shapeprop/report/report_impl.h"
 

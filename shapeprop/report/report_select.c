@@ -1,6 +1,6 @@
 /*
- * report_select -- what a picture shows of a roofline: nodes that have a place,
- * a few looks for their operators, and the ceilings that matter.
+ * report_select -- select what a picture shows of a roofline: nodes, looks for
+ * their operators, and ceilings.
  */
 #include "shapeprop/report/report_impl.h"
 
@@ -57,7 +57,7 @@ static int by_time(const void *a, const void *b)
     return order ? order : x->len < y->len ? -1 : x->len > y->len;
 }
 
-/* Kinds by falling time, and the last ones as one. */
+/* Sort kinds by falling time and merge the last ones. */
 static void sort_kinds(cfx_report *r, cfx_map *kinds)
 {
     if (r->nkinds > 1)
@@ -83,7 +83,7 @@ static void sort_kinds(cfx_report *r, cfx_map *kinds)
 
 /* ---- Nodes ---- */
 
-/* Has it a place on axes that are logarithms? */
+/* True if its numbers have logarithms. */
 static bool place_node(cfx_report_node *n)
 {
     const cfx_report_row *row = n->row;
@@ -95,7 +95,7 @@ static bool place_node(cfx_report_node *n)
            isfinite(n->time);
 }
 
-/* False where a node cannot be drawn; then it is counted. */
+/* False if a node cannot be drawn; it is then counted. */
 static bool add_row(cfx_report *r, const cfx_report_row *row)
 {
     cfx_report_node *n = &r->node[r->nnodes];
@@ -169,7 +169,7 @@ static size_t sort_ceilings(cfx_report_ceiling *c, size_t n)
     return n < CFX_REPORT_CEILINGS ? n : CFX_REPORT_CEILINGS;
 }
 
-/* The peaks of the data types that the nodes compute in; else of all. */
+/* Add the peaks of the data types that nodes compute in, or all peaks. */
 static bool add_peaks(cfx_report *r, bool all)
 {
     const cfx_report_source *from = r->from;
@@ -188,7 +188,7 @@ static bool add_peaks(cfx_report *r, bool all)
     return true;
 }
 
-/* Levels that are equally fast are one ceiling: "L1, L2". */
+/* Join levels of equal rate: "L1, L2". */
 static bool join_levels(cfx_report *r)
 {
     size_t n = 0;
@@ -227,7 +227,7 @@ static bool add_levels(cfx_report *r)
     return join_levels(r);
 }
 
-/* ---- The whole ---- */
+/* ---- Public function ---- */
 
 cfx_status cfx_report__init(cfx_report *r, cfx_context *ctx,
                             const cfx_report_source *from, cfx_error *err)

@@ -1,11 +1,11 @@
 /*
- * report_text -- text and numbers in SVG, the same in every locale.
+ * report_text -- text and numbers in SVG, independent of the locale.
  */
 #include "shapeprop/report/report_plot.h"
 
 #include <math.h>
 
-/* U+FFFE and U+FFFF, in UTF-8. XML has them as little as control characters. */
+/* U+FFFE and U+FFFF, in UTF-8; XML allows neither. */
 static bool is_no_character(const char *s, size_t len)
 {
     return len >= 3 && (!memcmp(s, "\xef\xbf\xbe", 3) ||
@@ -58,11 +58,11 @@ void cfx_plot__decimals(cfx_out *o, double v, int decimals)
     }
 }
 
-/* 1.25e30; a number that no prefix serves. */
+/* Print 1.25e30, for numbers without a prefix. */
 static void put_power(cfx_out *o, double v)
 {
     int power = (int)floor(log10(v));
-    /* In two steps, since ten to that power may be no number. */
+    /* Divide in two steps, since the power may overflow. */
     double digits = v / pow(10, power / 2) / pow(10, power - power / 2);
     if (digits >= 9.995) {
         digits = 1;
@@ -85,7 +85,7 @@ void cfx_report__put_quantity(cfx_out *o, double v, const char *unit)
             v /= 1000;
         for (; v < 0.9995 && v > 0 && i > 0; i--)
             v *= 1000;
-        /* Three digits, but at least the integer. */
+        /* Three digits, and at least the integer part. */
         cfx_plot__decimals(o, v, v < 9.995 ? 2 : v < 99.95 ? 1 : 0);
     }
     cfx_out_puts(o, "\u00a0");

@@ -1,26 +1,26 @@
-/* roofline.js -- the plot, which came with the page, and its marks: the pointer
- * and the keys find them. */
+/* roofline.js -- the plot, which is part of the page, and its marks, reachable
+ * by pointer and keyboard. */
 
 const marked = nodes.filter(n => n.mark);
-let spots = [];                      /* where marks are: {node, x, y, r} */
+let spots = [];                      /* positions of marks: {node, x, y, r} */
 const ring = svg("circle", { class: "ring", hidden: true });
 
 /* ---- Marks ---- */
 
-/* Where a mark is, in the picture's own units. */
+/* The position of a mark in the units of the picture. */
 function spotOf(node) {
   const [x, y] = node.mark.getAttribute("transform").match(/-?[\d.]+/g)
     .map(Number);
   return { node, x, y, r: node.mark.getBBox().height / 2 };
 }
 
-/* A node's name for those who listen; its title would hide the tip. */
+/* Label a mark for screen readers; a title would hide the tooltip. */
 function nameMark(n) {
   fill(n.mark, { id: "mark-" + n.index, role: "option",
     "aria-label": n.name + ", " + n.operator }, []).replaceChildren();
 }
 
-let current = null; /* what the keyboard is at */
+let current = null; /* the mark under the keyboard cursor */
 
 function tellMark(n) {
   const at = n.mark.getBoundingClientRect();
@@ -36,7 +36,7 @@ function leaveMarks() {
   hideTip();
 }
 
-/* By rising intensity, as the plot goes; what is filtered away is left out. */
+/* Step by rising intensity, as on the axis, through the nodes of the filter. */
 function stepMarks(e) {
   const order = spots.filter(s => matching.has(s.node))
     .sort((a, b) => a.x - b.x || b.y - a.y).map(s => s.node);
@@ -65,7 +65,7 @@ function hover(n) {
   n?.mark?.classList.add("hover");
 }
 
-/* The mark under the pointer, or the nearest one in reach. */
+/* The mark under the pointer, or a nearby one. */
 function nearest(e) {
   const at = new DOMPoint(e.clientX, e.clientY)
     .matrixTransform(picture.getScreenCTM().inverse());
@@ -116,7 +116,7 @@ function showRing() {
     fill(ring, { cx: spot.x, cy: spot.y, r: spot.r + 5 }, []);
 }
 
-/* The page has a head, a legend and colours of its own. */
+/* Use the page's own head, legend and colours instead of the picture's. */
 function drawRoofline() {
   const list = picture.querySelector(".marks");
   byId("roofline").hidden = !marked.length;
@@ -137,7 +137,7 @@ function drawRoofline() {
   showRing();
 }
 
-/* ---- What has no place in it ---- */
+/* ---- Nodes that are not in the plot ---- */
 
 function drawApart() {
   const why = [...groups(nodes.filter(n => !n.mark), n => n.why)];
@@ -164,7 +164,7 @@ function drawApart() {
   };
 }
 
-/* The numbers of the one that is selected. */
+/* Show the numbers of the selected node. */
 function showDetail() {
   byId("detail").replaceChildren(...selected ? [
     html("h3", {}, selected.name), html("button", { type: "button" },

@@ -1,4 +1,4 @@
-/* state.js -- what is filtered and selected, and who wants to know. */
+/* state.js -- filter and selection, and their listeners. */
 
 const filter = { text: "", operator: "", bound: "", module: "" };
 let selected = null;         /* a node */

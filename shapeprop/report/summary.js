@@ -1,5 +1,5 @@
-/* summary.js -- the head of the page: what was run, where, and what it took;
- * the filters. */
+/* summary.js -- the head of the page: model, machine and totals; the
+ * filters. */
 
 function inputText([name, v]) {
   return name + " = " + (typeof v === "object" ? shapeText(v) : String(v));
@@ -15,7 +15,7 @@ function drawHead() {
     .join(" · ");
 }
 
-/* ---- What one should know first ---- */
+/* ---- The most important facts ---- */
 
 /* "53 nodes with 88.3 % of the time are bound by compute, 121 with ..." */
 function boundsText() {
@@ -55,7 +55,7 @@ function findings() {
   return bounds ? [...text, bounds + "."] : text;
 }
 
-/* What the report adds up, or what follows from its nodes. */
+/* Totals of the report, or sums over its nodes. */
 function totals() {
   const t = { ...report.total };
   for (const [key, of] of [["flops", "flops"], ["macs", "macs"],
@@ -64,7 +64,7 @@ function totals() {
   return t;
 }
 
-/* [name, number, more about it]; without what is not known, or a formula. */
+/* [name, number, details]; unknown numbers and expressions are left out. */
 function cards(t) {
   const number = (v, format) => isNumber(v) ? format(v) : "–";
   const floor = number(t.floor_seconds, seconds);
@@ -84,7 +84,7 @@ function cards(t) {
   ].filter(([, value]) => value !== "–");
 }
 
-/* Totals that are formulas; long ones are opened by whoever wants them. */
+/* Totals that are expressions; long ones are collapsed. */
 function drawFormulas(t) {
   const found = [["FLOPs", t.flops], ["MACs", t.macs],
     ["Bytes read", t.bytes_read], ["Bytes written", t.bytes_written],
@@ -193,7 +193,7 @@ function drawFilters() {
   showFilters();
 }
 
-/* ---- Operators: the legend of all marks, and a filter too ---- */
+/* ---- Operators: the legend of all marks, also a filter ---- */
 
 function operatorButton(o) {
   const share = ratio(o.time, totalTime);

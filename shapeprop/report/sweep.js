@@ -1,11 +1,11 @@
-/* sweep.js -- what a run takes at least, for each value of a symbol. */
+/* sweep.js -- the floor of a run for each value of a symbol. */
 
 const symbol = Object.keys(report.sweep?.[0] ?? {})
   .find(k => k in (report.symbols ?? {})) ?? "";
 const points = (report.sweep ?? [])
   .filter(p => isNumber(p[symbol]) && isNumber(p.floor_seconds));
 
-/* key, title, format, and layers from below: [name, value of a point]. */
+/* key, title, format, and layers from the bottom: [name, value of a point]. */
 const SWEEPS = [
   ["time", "Least time", seconds, [
     ["bound by compute", p => p.compute_bound_seconds],
@@ -18,7 +18,7 @@ const SWEEPS = [
 ];
 let sweepShown = SWEEPS[0];
 
-/* The heights of all layers, each on the one below it. */
+/* The top of each layer, stacked. */
 function stack(layers) {
   const under = points.map(() => 0);
   return layers.map(([name, value]) => {
@@ -37,7 +37,7 @@ function drawLayer({ name, from, to }, index, x, y) {
   const over = to.map((v, i) => at(i, v));
   const back = from.map((v, i) => at(i, v)).reverse();
   const last = points.length - 1, end = y(to[last]);
-  /* In the layer, or above it where it is thin. */
+  /* Put the text inside of the layer, or above it if it is thin. */
   const inside = y(from[last]) - end > 18;
   return [
     svg("path", { class: "area k" + index,
@@ -86,7 +86,7 @@ function followSweep(picture, x, box) {
   };
 }
 
-/* Whole numbers, about one every 60 pixels. */
+/* Ticks at whole numbers, about one every 60 pixels. */
 function symbolTicks(first, last, room) {
   const step = Math.max(1, Math.round(rounds(last - first || 1,
     Math.max(2, room / 60))[1]));

@@ -1,13 +1,13 @@
-/* table.js -- all numbers of all nodes, sorted and filtered. Rows are made as
- * one comes to them: thousands at once would take seconds. */
+/* table.js -- the table of all nodes, sorted and filtered. Rows are created
+ * while scrolling: thousands at once would take seconds. */
 
 const CHUNK = 150;
 
-/* The unit stands above the column. */
+/* The unit is in the column's head. */
 const count = v => shown(v, x => quantity(x, ""));
 
-/* key, title, text of a cell, and whether it is shown at first: if so, only
- * where some node has it. */
+/* key, title, text of a cell, and whether it is shown by default, if some node
+ * has it. */
 const COLUMNS = [
   ["index", "#", n => String(n.index), true],
   ["name", "Node", n => n.name, true],
@@ -44,11 +44,11 @@ const mostShare = nodes.reduce((most, n) => Math.max(most, n.share ?? 0), 0);
 const columnOf = new Map(COLUMNS.map(c => [c.key, c]));
 
 const order = { key: "index", down: false };
-let rows = [];    /* nodes, as they are shown */
-let made = 0;     /* how many of them have a row */
+let rows = [];    /* nodes in the order shown */
+let made = 0;     /* how many of them have a table row */
 const rowOf = new Map();
 
-/* ---- Order: numbers, then formulas, then nothing ---- */
+/* ---- Order: numbers, then expressions, then nothing ---- */
 
 const rank = v => isNumber(v) ? 0 : v === null || v === "" ? 2 : 1;
 
@@ -59,7 +59,7 @@ function compare(a, b) {
     a.index - b.index;
 }
 
-/* Numbers begin with the largest. */
+/* Numbers are sorted in descending order first. */
 function sortBy(key) {
   const first = key !== "index" && !columnOf.get(key).words;
   order.down = order.key === key ? !order.down : first;
@@ -97,7 +97,7 @@ function makeRow(n, columns) {
   return row;
 }
 
-/* Make rows until there are so many. */
+/* Create rows up to a number. */
 function makeRows(count) {
   const body = byId("nodes").querySelector("tbody");
   const columns = COLUMNS.filter(c => c.shown);
@@ -113,7 +113,7 @@ function moreRows() {
     makeRows(made + CHUNK);
 }
 
-/* ---- The whole ---- */
+/* ---- The table ---- */
 
 function makeHead(columns) {
   return html("thead", {}, html("tr", { "aria-rowindex": 1 },
@@ -140,7 +140,7 @@ function showTable() {
   makeRows(CHUNK);
 }
 
-/* The selected row is brought into view inside the table, and only there. */
+/* Scroll to the selected row, inside of the table only. */
 function showSelectedRow() {
   rowOf.forEach(row => row.classList.remove("selected"));
   const at = rows.indexOf(selected), box = byId("nodes");

@@ -1,8 +1,8 @@
 /*
- * flow -- which memory each row of a walk reads, and which its value is in.
+ * flow -- which memory blocks each row reads, and which one holds its value.
  *
- * Memory is the blocks of the memory plan of the same run. Weights are known by
- * their tensors.
+ * Blocks are those of the memory plan of the same run. Weights are identified
+ * by their tensors.
  */
 #include "shapeprop/roofline/roofline_impl.h"
 

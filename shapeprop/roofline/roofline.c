@@ -1,5 +1,5 @@
 /*
- * roofline -- a walk for costs, the floors that follow, and their sums.
+ * roofline -- a walk that counts costs, the resulting floors, and their sums.
  */
 #include "shapeprop/roofline/roofline_impl.h"
 #include "shapeprop/shapes/symbols.h"
@@ -79,7 +79,7 @@ double cfx_roofline_share(const cfx_roofline *r, const cfx_roofline_node *n)
     return r->total.floor > 0 ? n->floor.seconds / r->total.floor : 0;
 }
 
-/* ---- Life ---- */
+/* ---- Creation and release ---- */
 
 static bool is_known(const cfx_cost *c)
 {
@@ -122,7 +122,7 @@ static cfx_status fill_floors(cfx_roofline *r, cfx_error *err)
     return st;
 }
 
-/* The weights that nodes of each bound read: each once. */
+/* Sum up the weights that nodes of each bound read, each weight once. */
 static cfx_status fill_weights(cfx_roofline *r, cfx_error *err)
 {
     cfx_map seen;
@@ -163,15 +163,15 @@ static cfx_status fill_groups(cfx_roofline *r, cfx_error *err)
     return r->module_sum && r->operator_sum ? CFX_OK : cfx_no_memory(err);
 }
 
-/* ---- Symbols that guards settle ---- */
+/* ---- Symbols that guards determine ---- */
 
-/* Is there a symbol that need not be one? */
-static bool settles(const cfx_shape_env *env)
+/* True if guards determine some symbol. */
+static bool has_determined(const cfx_shape_env *env)
 {
     for (size_t i = 0; env && i < cfx_shape_env_symbols(env); i++) {
         cfx_symbol s;
         cfx_shape_env_symbol(env, i, &s);
-        if (cfx_symbol__is_settled(&s))
+        if (cfx_symbol__is_determined(&s))
             return true;
     }
     return false;
@@ -191,7 +191,7 @@ static bool only_value(void *user, const char *name, cfx_dim *v)
     return false;
 }
 
-static cfx_dim settled(cfx_shape_env *env, cfx_dim d)
+static cfx_dim substitute(cfx_shape_env *env, cfx_dim d)
 {
     return cfx_dim_subst(env, cfx_dim_simplify(env, d), only_value, env);
 }
@@ -202,7 +202,7 @@ static cfx_status settle_value(void *user, cfx_value v, cfx_value *out)
     cfx_dim shape[CFX_MAX_RANK], stride[CFX_MAX_RANK];
     cfx_tensor *t;
     if (v.kind == CFX_SYMINT) {
-        *out = cfx_value_of_dim(settled(r->env, v.u.dim));
+        *out = cfx_value_of_dim(substitute(r->env, v.u.dim));
         return CFX_OK;
     }
     if (v.kind != CFX_TENSOR || !cfx_tensor_is_meta(v.u.tensor)) {
@@ -210,8 +210,8 @@ static cfx_status settle_value(void *user, cfx_value v, cfx_value *out)
         return CFX_OK;
     }
     for (int i = 0; i < v.u.tensor->rank; i++) {
-        shape[i] = settled(r->env, v.u.tensor->shape[i]);
-        stride[i] = settled(r->env, v.u.tensor->stride[i]);
+        shape[i] = substitute(r->env, v.u.tensor->shape[i]);
+        stride[i] = substitute(r->env, v.u.tensor->stride[i]);
     }
     cfx_status st = cfx_tensor_meta(&t, r->ctx,
                                     (cfx_dtype)v.u.tensor->dtype,
@@ -229,11 +229,11 @@ static cfx_status walk(cfx_roofline *r, const cfx_value *inputs,
     return st ? st : cfx_cost_prop_run(costs, inputs, ninputs, err);
 }
 
-/* Once more with what the first walk found symbols to be, so that all that
- * can be a number is one. The inputs are the caller's, n of them. */
-static cfx_status walk_settled(cfx_roofline *r, cfx_value *to,
-                               const cfx_value *inputs, size_t n,
-                               const cfx_roofline_options *o, cfx_error *err)
+/* Walk again with the symbols that the first walk determined, so that as many
+ * extents as possible are numbers. The n inputs are the caller's. */
+static cfx_status walk_again(cfx_roofline *r, cfx_value *to,
+                             const cfx_value *inputs, size_t n,
+                             const cfx_roofline_options *o, cfx_error *err)
 {
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < n && !st; i++)
@@ -272,10 +272,10 @@ static cfx_status analyse(cfx_roofline *r, const cfx_value *inputs, size_t n,
                           const cfx_roofline_options *o, cfx_error *err)
 {
     cfx_status st = walk(r, inputs, n, o, err);
-    if (st || !settles(r->env))
+    if (st || !has_determined(r->env))
         return st ? st : fill(r, inputs, n, err);
     cfx_value *other = cfx_calloc(r->ctx, n + 1, sizeof(*other));
-    st = other ? walk_settled(r, other, inputs, n, o, err)
+    st = other ? walk_again(r, other, inputs, n, o, err)
                : cfx_no_memory(err);
     if (!st)
         st = fill(r, other, n, err);
@@ -328,7 +328,8 @@ void cfx_roofline_free(cfx_roofline *r)
     cfx_cost_groups_release(&r->modules);
     cfx_cost_groups_release(&r->operators);
     cfx_free(r->ctx, r->node, (r->nnodes + 1) * sizeof(*r->node));
-    cfx_free(r->ctx, r->turn, r->self->turn_cap * sizeof(*r->turn));
+    cfx_free(r->ctx, r->crossover,
+             r->self->crossover_cap * sizeof(*r->crossover));
     cfx_free(r->ctx, r->point, r->self->point_cap * sizeof(*r->point));
     cfx_flow__release(&r->self->flow);
     cfx_memory_plan_free(r->self->plan);

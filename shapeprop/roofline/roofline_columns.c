@@ -1,5 +1,5 @@
 /*
- * roofline_columns -- what can be told of a row.
+ * roofline_columns -- the columns of a row.
  */
 #include "shapeprop/roofline/roofline_table.h"
 
@@ -28,7 +28,7 @@ static void set_text(cfx_cell *c, const char *s)
     snprintf(c->text, sizeof(c->text), "%s", s ? s : "");
 }
 
-/* ---- What rows are called ---- */
+/* ---- Names ---- */
 
 #define GET(name_)                                                    \
     static void get_##name_(const cfx_roofline *r,                    \
@@ -130,7 +130,7 @@ static double known(cfx_dim d)
     return cfx_dim_is_int(d) ? (double)cfx_dim_value(d) : -1;
 }
 
-/* "(118013952*N)/(2*N + 9408)" where it is an expression. */
+/* An expression is shown as "(118013952*N)/(2*N + 9408)". */
 GET(intensity)
 {
     double flops = known(row->flops), bytes = known(row->bytes);
@@ -160,19 +160,19 @@ static bool has_floor(const cfx_roofline *r, const cfx_table_row *row)
            row->node->floor.bound != CFX_BOUND_UNKNOWN;
 }
 
-/* "memory, compute from N=21": of what is not known until N is. */
+/* Describe a bound that depends on N: "memory, compute from N=21". */
 static void follow_bound(const cfx_roofline *r, const cfx_table_row *row,
                          cfx_cell *c)
 {
     size_t at = (size_t)(row->node - r->node), len;
     set_text(c, cfx_bound_names[row->node->first]);
-    for (size_t i = 0; i < r->nturns; i++) {
-        if (r->turn[i].row != at)
+    for (size_t i = 0; i < r->ncrossovers; i++) {
+        if (r->crossover[i].row != at)
             continue;
         len = strlen(c->text);
         snprintf(c->text + len, sizeof(c->text) - len, ", %s from %s=%lld",
-                 cfx_bound_names[r->turn[i].after], r->symbol,
-                 (long long)r->turn[i].at);
+                 cfx_bound_names[r->crossover[i].after], r->symbol,
+                 (long long)r->crossover[i].at);
     }
 }
 
@@ -210,7 +210,7 @@ GET(floor)
         set_x(c, CFX_CELL_SECONDS, row->floor);
 }
 
-/* ---- Measured ---- */
+/* ---- Measurements ---- */
 
 static bool is_timed(const cfx_roofline *r, const cfx_table_row *row)
 {
@@ -316,9 +316,9 @@ const char *cfx_roofline_find_column(const char *name, size_t len)
     return c ? c->name : NULL;
 }
 
-/* ---- As text ---- */
+/* ---- Numbers as text ---- */
 
-/* A decimal point in every locale. */
+/* The decimal point is the same in every locale. */
 static void fixed(char *buf, size_t size, double x, int digits,
                   const char *unit)
 {
@@ -332,7 +332,7 @@ static void fixed(char *buf, size_t size, double x, int digits,
         snprintf(buf, size, "%s%lld%s", minus ? "-" : "", n, unit);
 }
 
-/* Three digits: what rounds up to a thousand goes to the next prefix. */
+/* Three digits; a number that rounds to 1000 gets the next prefix. */
 void cfx_human(char *buf, size_t size, double x, const char *unit)
 {
     static const char prefix[] = "num kMGTPE";

@@ -1,8 +1,8 @@
 /*
- * roofline_compare -- two reports side by side, node by node and in total.
+ * roofline_compare -- compare two reports, node by node and in total.
  *
- * Both are compared as documents, so that it does not matter when and where the
- * other was made. Nodes are known by their names.
+ * Both are compared as JSON documents, so that either may be read from a file.
+ * Nodes are matched by name.
  */
 #include <math.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@ typedef enum quantity {
     MACS, FLOPS, READ, WRITTEN, LIVE, FLOOR, SECONDS, QUANTITIES
 } quantity;
 
-/* What is compared; a total has two more. */
+/* The compared quantities; the last two are only in totals. */
 static const struct quantity_name {
     const char *key, *total_key, *title;
     const char *unit;
@@ -30,9 +30,9 @@ static const struct quantity_name {
     {"seconds", "seconds", "time", "s"},
 };
 
-/* One node, or the total; numbers that are not known are NaN. */
+/* One node or total; unknown numbers are NaN. */
 typedef struct side {
-    const json_t *json;     /* NULL: it is not there */
+    const json_t *json;     /* NULL: missing */
     double x[QUANTITIES];
 } side;
 
@@ -82,7 +82,7 @@ static bool map_nodes(cfx_map *map, const json_t *nodes)
     return true;
 }
 
-/* Nodes of now in their order; those that are gone come last. */
+/* Pair the new nodes in order; removed ones come last. */
 static cfx_status pair_up(comparing *c, cfx_error *err)
 {
     const json_t *now = json_object_get(c->now, "nodes");
@@ -113,8 +113,8 @@ static cfx_status pair_up(comparing *c, cfx_error *err)
     return ok ? CFX_OK : cfx_no_memory(err);
 }
 
-/* Counts are exact; floors follow from them up to the last digits; what was
- * measured differs each time. */
+/* Counts must be equal, floors equal up to rounding; measurements always
+ * vary. */
 static bool differs(quantity q, double a, double b)
 {
     double most = fmax(fabs(a), fabs(b));
@@ -124,7 +124,7 @@ static bool differs(quantity q, double a, double b)
     return fabs(a - b) > slack * most;
 }
 
-/* The formula that a quantity is, or NULL. */
+/* Return the expression of a quantity, or NULL. */
 static const char *formula(const side *s, quantity q, bool total)
 {
     const char *key = total ? names[q].total_key : names[q].key;
@@ -163,7 +163,7 @@ static bool total_differs(const pair *p)
 
 typedef void put_fn(cfx_buf *b, const cfx_grid *g, int width);
 
-/* Being filled; `plain` for programs. */
+/* A table under construction; `plain` for programs. */
 typedef struct table {
     cfx_grid grid;
     bool plain;
@@ -182,7 +182,7 @@ static void add_quantity(table *t, const side *s, quantity q, bool total)
     cfx_grid_add(&t->grid, symbolic ? symbolic : text);
 }
 
-/* "+12.3%", or 0.123; empty where one is not known. */
+/* Add "+12.3%", or 0.123; empty if one side is unknown. */
 static void add_change(table *t, double now, double was)
 {
     char text[48] = "", digits[32];
@@ -201,14 +201,14 @@ static void add_change(table *t, double now, double was)
     cfx_grid_add(&t->grid, text);
 }
 
-/* Measured times where both have them, else floors. */
+/* Return the measured time if both sides have it, else the floor. */
 static quantity time_of(const pair *p)
 {
     return isnan(p->now.x[SECONDS]) || isnan(p->was.x[SECONDS]) ? FLOOR
                                                                 : SECONDS;
 }
 
-/* Quantities that are the same in all rows shown have no column. */
+/* Hide quantities that are equal in all shown rows. */
 static void choose(const comparing *c, bool show[QUANTITIES])
 {
     for (size_t i = 0; i < c->n; i++)
@@ -250,13 +250,13 @@ static void add_columns(cfx_grid *g, const bool show[QUANTITIES])
     cfx_grid_add_column(g, (cfx_grid_column){"change", "change", false, 0});
 }
 
-/* "" for one that only changed: most do. */
+/* Return "" for a node that changed, since most do. */
 static const char *status_of(const pair *p)
 {
     return !p->was.json ? "added" : !p->now.json ? "removed" : "";
 }
 
-/* What is not known of one of both cannot be told to differ. */
+/* An unknown quantity cannot be compared. */
 static bool lacks_floors(const comparing *c)
 {
     for (size_t i = 0; i < c->n; i++) {
@@ -268,7 +268,7 @@ static bool lacks_floors(const comparing *c)
     return false;
 }
 
-/* A line below the table, or a paragraph. */
+/* Put a line below a table, or a paragraph in Markdown. */
 static void put_note(cfx_buf *b, const char *text, put_fn *fn)
 {
     cfx_buf_printf(b, fn == cfx_grid_put_markdown ? "\n%s\n" : "%s\n", text);
@@ -348,7 +348,7 @@ static bool put_totals(cfx_buf *b, const comparing *c, put_fn *fn)
     return ok;
 }
 
-/* All quantities of what changed, and of the total, which comes last. */
+/* List all quantities of changed nodes, then those of the total. */
 static bool put_csv(cfx_buf *b, const comparing *c,
                     const cfx_roofline_view *view)
 {
@@ -405,7 +405,7 @@ static json_t *real_or_null(double x)
                ? json_integer((json_int_t)x) : json_real(x);
 }
 
-/* A number, a formula, or null. */
+/* Return a number, an expression, or null. */
 static json_t *json_quantity(const side *s, quantity q, bool total)
 {
     const char *symbolic = formula(s, q, total);
@@ -472,9 +472,9 @@ static cfx_status write_json(cfx_sink to, const comparing *c, cfx_error *err)
     return cfx_json__write(to, j, err);
 }
 
-/* ---- The whole ---- */
+/* ---- Public functions ---- */
 
-/* What is compared is a number of at least 0, a formula, or not known. */
+/* Check that quantities are numbers of at least 0, expressions, or null. */
 static cfx_status check_quantities(const json_t *in, const char *name,
                                    bool total, cfx_error *err)
 {
@@ -483,7 +483,7 @@ static cfx_status check_quantities(const json_t *in, const char *name,
         const json_t *v = json_object_get(in, key);
         if (v && !json_is_null(v) && !json_is_string(v) &&
             !(json_is_number(v) && json_number_value(v) >= 0))
-            return cfx_fail(err, CFX_EINVAL, "%s: '%s' is no number of at "
+            return cfx_fail(err, CFX_EINVAL, "%s: '%s' is not a number of at "
                             "least 0", name, key);
     }
     return CFX_OK;
@@ -495,18 +495,18 @@ static cfx_status check_object(const json_t *in, const char *key,
     const json_t *v = json_object_get(in, key);
     return !v || json_is_null(v) || json_is_object(v)
                ? CFX_OK
-               : cfx_fail(err, CFX_EINVAL, "'%s' is no object", key);
+               : cfx_fail(err, CFX_EINVAL, "'%s' is not an object", key);
 }
 
 static cfx_status check_nodes(const json_t *nodes, cfx_error *err)
 {
     cfx_status st = CFX_OK;
     if (!json_is_array(nodes))
-        return cfx_fail(err, CFX_EINVAL, "'nodes' is no array");
+        return cfx_fail(err, CFX_EINVAL, "'nodes' is not an array");
     for (size_t i = 0; i < json_array_size(nodes) && !st; i++) {
         const json_t *n = json_array_get(nodes, i);
         if (!json_is_object(n))
-            return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' is no "
+            return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' is not an "
                             "object", i);
         if (!*name_of(n))
             return cfx_fail(err, CFX_EINVAL, "item %zu of 'nodes' has no name",
@@ -520,7 +520,7 @@ static cfx_status check_document(const json_t *was, cfx_error *err)
 {
     const char *schema = json_string_value(json_object_get(was, "schema"));
     if (!schema)
-        return cfx_fail(err, CFX_EINVAL, "no document of the schema "
+        return cfx_fail(err, CFX_EINVAL, "not a document of the schema "
                         "\"cfx.roofline/1\"");
     if (strcmp(schema, "cfx.roofline/1"))
         return cfx_fail(err, CFX_EINVAL, "the document's schema is \"%s\", not "

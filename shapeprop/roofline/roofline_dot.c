@@ -1,5 +1,5 @@
 /*
- * roofline_dot -- the graph for Graphviz, the darker the more time.
+ * roofline_dot -- the graph for Graphviz; nodes with more time are darker.
  */
 #include "shapeprop/roofline/roofline_table.h"
 
@@ -23,7 +23,7 @@ static void put_column(cfx_buf *b, const cfx_table *t, size_t row,
     put_escaped(b, text);
 }
 
-/* "2.31ms of 100ms" when measured, the floor alone when not. */
+/* "2.31ms of 100ms" if measured, else the floor alone. */
 static void put_times(cfx_buf *b, const cfx_table *t, size_t row)
 {
     const cfx_roofline *r = t->r;
@@ -39,8 +39,8 @@ static void put_times(cfx_buf *b, const cfx_table *t, size_t row)
     }
 }
 
-/* White to orange, the largest share the deepest: one hue, so that lightness
- * alone tells. */
+/* From white to orange, deepest for the largest share: one hue, so that
+ * lightness alone shows the value. */
 static int saturation(const cfx_roofline *r, size_t i, double most)
 {
     double share = cfx_roofline_share(r, &r->node[i]);

@@ -1,31 +1,31 @@
 /*
  * roofline_floor -- the least time of each row.
  *
- * The caches are followed as one stack of blocks by last use. What lies
- * deeper in it than a level holds has to come from beyond that level. Memory
- * that was given back stays where it is until a new value takes it, what was
- * given back last first. The walk goes round twice, and the second round
- * counts: weights and inputs are then where a run before would have left them.
+ * The caches are modelled as one LRU stack of blocks. Data deeper in the stack
+ * than a level's size must come from beyond that level. Freed memory stays in
+ * the stack until a new value takes it, the last freed first. The walk is made
+ * twice, and the second one counts, so that weights and inputs are where a
+ * previous run leaves them.
  */
 #include <math.h>
 
 #include "shapeprop/roofline/roofline_impl.h"
 
-/* ---- The stack ---- */
+/* ---- The LRU stack ---- */
 
-/* Memory that no value is in. */
+/* Freed memory. */
 typedef struct spare {
     size_t time;            /* of its last use */
     int64_t bytes;
 } spare;
 
-/* Bytes by time of last use, as a tree of sums (Fenwick's). */
+/* Bytes by time of last use, as a Fenwick tree of sums. */
 typedef struct stack {
     int64_t *sum;
-    size_t len;             /* times there are */
+    size_t len;             /* number of times */
     size_t now;
     size_t *last;           /* by block: its time, 0: not in the stack */
-    int64_t *held;          /* by block: bytes it has there */
+    int64_t *held;          /* by block: its bytes in the stack */
     spare *spare;           /* the last one is taken first */
     size_t nspare;
 } stack;
@@ -44,7 +44,7 @@ static int64_t sum_to(const stack *s, size_t time)
     return sum;
 }
 
-/* Bytes used since the block was; INT64_MAX if it never was. */
+/* Return the bytes used since the block was; INT64_MAX if it never was. */
 static int64_t depth(const stack *s, uint32_t block)
 {
     if (!s->last[block])
@@ -68,7 +68,7 @@ static void give_back(stack *s, uint32_t block)
     s->last[block] = 0;
 }
 
-/* A new value is in memory that was given back, as far as there is any. */
+/* A new value takes freed memory first. */
 static void take(stack *s, int64_t bytes)
 {
     while (bytes > 0 && s->nspare) {
@@ -93,7 +93,7 @@ typedef struct finding {
     cfx_roofline_floor *floor;
 } finding;
 
-/* The number that a count is, or -1. */
+/* Return the value of a count, or -1. */
 static int64_t number(const finding *g, cfx_dim d)
 {
     int64_t v = -1;
@@ -109,7 +109,7 @@ static int64_t number(const finding *g, cfx_dim d)
 /* ---- Levels ---- */
 
 typedef struct traffic {
-    /* Bytes that come from level i or beyond, and that have to go there. */
+    /* Bytes that level i or a later one must supply, and must receive. */
     double read[CFX_MACHINE_LEVELS], written[CFX_MACHINE_LEVELS];
     bool in_place;
 } traffic;
@@ -139,9 +139,9 @@ static void write_to(const finding *g, traffic *t, int64_t bytes)
             t->written[i + 1] += (double)(bytes - capacity(g, i));
 }
 
-/* The sum of what a row reads is told by its cost: where it is less than what
- * its blocks hold, it reads a part of the largest; where it is more, the rest
- * is what it made itself. */
+/* A row's cost gives the sum of its reads. If that is less than its blocks
+ * hold, it reads a part of the largest one; if it is more, it reads the rest
+ * from data that it wrote itself. */
 static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
                      int64_t total)
 {
@@ -164,7 +164,7 @@ static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
         int64_t bytes = number(g, r[i].bytes), deep;
         if (i == largest && left > 0)
             bytes = left < bytes ? bytes - left : 0;
-        if (left > most) /* it reads less than all others hold */
+        if (left > most) /* it reads less than the other blocks hold */
             bytes = (int64_t)((double)bytes * (double)total / (double)sum);
         deep = depth(&g->stack, r[i].block);
         if (bytes > 0)
@@ -172,9 +172,9 @@ static void read_all(const finding *g, traffic *t, const cfx_flow_row *row,
     }
 }
 
-/* Reads and writes may go on at once; both together are no more than the best
- * that was seen of the level. Two of three bytes of a triad are read, one of
- * two of an update, which tells what is possible in place. */
+/* Reads and writes may overlap; their sum is limited by the best rate measured
+ * for the level. A triad reads two of three bytes, an update one of two, which
+ * is the limit for work in place. */
 static double level_seconds(const cfx_machine_level *l, double read,
                             double written, bool in_place)
 {
@@ -220,7 +220,7 @@ static void find_bound(cfx_roofline_floor *floor, double flops, double bytes,
         floor->bound = CFX_BOUND_MEMORY;
 }
 
-/* Does a row write where it reads? */
+/* True if a row writes to a block that it reads. */
 static bool in_place(const cfx_flow *f, const cfx_flow_row *row)
 {
     for (size_t i = 0; i < row->nvalue; i++)
@@ -257,8 +257,8 @@ static void end_parts(finding *g, const cfx_memory_part *part, size_t n,
             give_back(&g->stack, part[k].block);
 }
 
-/* Bring the stack to where it is when the row has run. Views and what only
- * passes values on touch nothing. */
+/* Update the stack for a row that has run. Views, and rows that only pass on
+ * values, use no memory. */
 static void use_row(finding *g, size_t i)
 {
     const cfx_flow_row *row = &g->f->row[i];

@@ -1,7 +1,7 @@
 /*
  * roofline_json -- a report as a document of the schema "cfx.roofline/1".
  *
- * What is not known is null, and an expression is a string.
+ * Unknown numbers are null; expressions are strings.
  */
 #include "shapeprop/roofline/roofline_json.h"
 
@@ -10,7 +10,7 @@
 #include "format/print.h"
 #include "shapeprop/machine/machine_impl.h"
 
-/* ---- Objects being made: a missing value is lack of memory ---- */
+/* ---- Building objects: a missing value means lack of memory ---- */
 
 static void put(cfx_json_object *o, const char *key, json_t *v)
 {
@@ -30,7 +30,7 @@ static void put_dim(cfx_json_object *o, const char *key, cfx_dim d)
     put(o, key, cfx_dim_is_bad(d) ? json_null() : cfx_json_dim(d));
 }
 
-/* Negative ones are not known. */
+/* A negative number is unknown. */
 static void put_real(cfx_json_object *o, const char *key, double x)
 {
     put(o, key, x >= 0 && isfinite(x) ? json_real(x) : json_null());
@@ -200,13 +200,13 @@ static cfx_json_object total(const cfx_roofline *r)
     return o;
 }
 
-/* ---- Along a symbol ---- */
+/* ---- Results along a symbol ---- */
 
-static json_t *turns(const cfx_roofline *r)
+static json_t *crossovers(const cfx_roofline *r)
 {
     json_t *a = json_array();
-    for (size_t i = 0; a && i < r->nturns; i++) {
-        const cfx_crossover *t = &r->turn[i];
+    for (size_t i = 0; a && i < r->ncrossovers; i++) {
+        const cfx_crossover *t = &r->crossover[i];
         cfx_json_object o = object();
         put_text(&o, "node", r->node[t->row].cost->node->name);
         put_text(&o, "symbol", r->symbol);
@@ -218,7 +218,7 @@ static json_t *turns(const cfx_roofline *r)
     return a;
 }
 
-/* Counts are whole numbers; negative ones are not known. */
+/* Counts are whole numbers; a negative one is unknown. */
 static void put_whole(cfx_json_object *o, const char *key, double x)
 {
     put_dim(o, key, x < 0 || x > (double)CFX_DIM_MAX
@@ -292,7 +292,7 @@ static json_t *machine(const cfx_roofline *r)
     return o.json;
 }
 
-/* ---- The whole ---- */
+/* ---- The document ---- */
 
 static json_t *inputs(const cfx_roofline *r)
 {
@@ -320,8 +320,8 @@ json_t *cfx_roofline__json(const cfx_roofline *r, const char *model)
     put(&o, "operators", operators(r));
     put(&o, "bounds", bounds(r));
     put(&o, "total", total(r).json);
-    if (r->nturns)
-        put(&o, "turning_points", turns(r));
+    if (r->ncrossovers)
+        put(&o, "turning_points", crossovers(r));
     if (r->npoints)
         put(&o, "sweep", sweep(r));
     return o.json;

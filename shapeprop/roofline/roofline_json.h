@@ -9,15 +9,15 @@
 #include "shapeprop/text/json_value.h"
 #include "shapeprop/roofline/roofline_impl.h"
 
-/* One being made; NULL after lack of memory. */
+/* An object under construction; NULL after lack of memory. */
 typedef struct cfx_json_object {
     json_t *json;
 } cfx_json_object;
 
-/* The document of a report: a new reference, or NULL on lack of memory. */
+/* Return the document of a report, a new reference; NULL on lack of memory. */
 json_t *cfx_roofline__json(const cfx_roofline *r, const char *model);
 
-/* Write one, with a final newline, and give it back; NULL fails with
+/* Write a document with a final newline and free it; NULL fails with
  * CFX_ENOMEM. */
 cfx_status cfx_json__write(cfx_sink to, json_t *j, cfx_error *err);
 

@@ -1,9 +1,9 @@
 /*
- * roofline_measure -- the times of nodes, by an interpreter that looks at the
- * clock before and behind each.
+ * roofline_measure -- time nodes with an interpreter that reads the clock
+ * before and after each.
  *
- * What looking costs is measured and taken off. The time to give back values
- * after their last use is not a node's; it is in that of whole runs.
+ * The cost of reading the clock is measured and subtracted. Releasing values
+ * after their last use is not part of a node's time, but of that of the run.
  */
 #include <stdlib.h>
 
@@ -15,8 +15,8 @@ enum { WARM_UP = 2, LEAST_RUNS = 5, MOST_RUNS = 100 };
 typedef struct timing {
     cfx_interp base;
     uint32_t *row_of;       /* by node id */
-    double *seconds;        /* of the run in progress, by row */
-    double clock;           /* seconds that looking at it takes */
+    double *seconds;        /* of the current run, by row */
+    double clock;           /* seconds to read the clock */
 } timing;
 
 static double now(void)
@@ -57,7 +57,7 @@ static cfx_status timing_run_node(cfx_interp *it, const cfx_node *n,
 
 /* ---- Samples ---- */
 
-/* Those of each row lie together, those of whole runs behind them. */
+/* Samples of one row are contiguous; those of whole runs come last. */
 typedef struct samples {
     cfx_roofline *r;
     double *s;

@@ -1,5 +1,5 @@
 /*
- * roofline_rows -- the rows and columns that a view asks for.
+ * roofline_rows -- the rows and columns of a view.
  */
 #include "shapeprop/roofline/roofline_table.h"
 
@@ -73,7 +73,7 @@ static void add_modules(cfx_table *t)
     }
 }
 
-/* Counts of numbers are exact as doubles; what is not known is bad. */
+/* Counts are whole numbers stored as doubles; unknown ones become bad. */
 static cfx_dim count(double x)
 {
     return x < 0 || x > (double)CFX_DIM_MAX ? CFX_DIM_BAD
@@ -150,8 +150,8 @@ static size_t count_rows(const cfx_table *t)
 
 /* ---- Sorting ---- */
 
-/* What is sorted: numbers from the largest, names from A; what is not known
- * comes last, and equal ones keep their order. */
+/* A sort key: numbers descend, names ascend, unknown ones come last, and equal
+ * ones keep their order. */
 typedef struct sortable {
     cfx_table_row row;
     cfx_cell cell;

@@ -1,5 +1,5 @@
 /*
- * roofline_symbol -- floors along a symbol: turning points, curves.
+ * roofline_symbol -- floors along a symbol: crossovers and sweeps.
  */
 #include "shapeprop/roofline/roofline_impl.h"
 #include "shapeprop/shapes/symbols.h"
@@ -29,7 +29,7 @@ cfx_status cfx_roofline_at(const cfx_roofline *r, cfx_roofline_floor *floor,
 
 /* ---- Symbols ---- */
 
-/* The symbol of that name, or the only one that is free. */
+/* Find the symbol of that name, or the only free one. */
 static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
                               const char *symbol, cfx_error *err)
 {
@@ -38,7 +38,7 @@ static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
     for (size_t i = 0; i < all; i++) {
         cfx_shape_env_symbol(r->env, i, &s);
         if (symbol ? strcmp(s.name, symbol) != 0
-                   : cfx_symbol__is_settled(&s))
+                   : cfx_symbol__is_determined(&s))
             continue;
         *out = s;
         n++;
@@ -46,11 +46,11 @@ static cfx_status find_symbol(cfx_symbol *out, const cfx_roofline *r,
     if (symbol && !n)
         return cfx_fail(err, CFX_EINVAL, "there is no symbol '%s'", symbol);
     return n == 1 ? CFX_OK
-                  : cfx_fail(err, CFX_EINVAL, "turning points are along one "
+                  : cfx_fail(err, CFX_EINVAL, "crossovers are along one "
                              "symbol, and there are %zu", n);
 }
 
-/* ---- Turning points ---- */
+/* ---- Crossovers ---- */
 
 typedef struct following {
     cfx_roofline *r;
@@ -69,34 +69,35 @@ static cfx_status bounds_at(const following *f, int64_t at, uint8_t *bounds,
     return st;
 }
 
-static cfx_status add_turn(following *f, cfx_crossover t, cfx_error *err)
+static cfx_status add_crossover(following *f, cfx_crossover t, cfx_error *err)
 {
     cfx_roofline *r = f->r;
-    if (cfx_grow(r->ctx, r->turn, r->self->turn_cap, r->nturns + 1, err))
+    if (cfx_grow(r->ctx, r->crossover, r->self->crossover_cap,
+                 r->ncrossovers + 1, err))
         return CFX_ENOMEM;
-    r->turn[r->nturns++] = t;
+    r->crossover[r->ncrossovers++] = t;
     return CFX_OK;
 }
 
-static cfx_status add_turns(following *f, int64_t at, const uint8_t *a,
-                            const uint8_t *b, cfx_error *err)
+static cfx_status add_crossovers(following *f, int64_t at, const uint8_t *a,
+                                 const uint8_t *b, cfx_error *err)
 {
     cfx_status st = CFX_OK;
     for (size_t i = 0; i < f->r->nnodes && !st; i++)
         if (a[i] != b[i])
-            st = add_turn(f, (cfx_crossover){i, at, (cfx_bound_by)a[i],
+            st = add_crossover(f, (cfx_crossover){i, at, (cfx_bound_by)a[i],
                                              (cfx_bound_by)b[i]}, err);
     return st;
 }
 
-/* All rows at once, by halves; no deeper than the bits of the gap. */
+/* Bisect for all rows at once; the depth is that of the interval's bits. */
 static cfx_status halve(following *f, int64_t from, int64_t to,
                         const uint8_t *a, const uint8_t *b, cfx_error *err)
 {
     if (!memcmp(a, b, f->r->nnodes))
         return CFX_OK;
     if (to - from <= 1)
-        return add_turns(f, to, a, b, err);
+        return add_crossovers(f, to, a, b, err);
     int64_t middle = from + (to - from) / 2;
     uint8_t *m = cfx_alloc(f->r->ctx, f->size);
     if (!m)
@@ -115,7 +116,7 @@ static int64_t step_from(int64_t v)
     return v < EACH_UP_TO ? 1 : v / 10;
 }
 
-/* Counts that are too large from here on are the end, not a turn. */
+/* Counts that overflow from here on end the search; they are no crossover. */
 static bool overflows(const following *f, const uint8_t *a, const uint8_t *b)
 {
     for (size_t i = 0; i < f->r->nnodes; i++)
@@ -151,15 +152,15 @@ static void set_symbol(char to[64], const char *symbol)
     to[n] = '\0';
 }
 
-/* In the order of rows: what is found comes by value. */
-static void sort_turns(cfx_roofline *r)
+/* Sort by row; the search finds crossovers by value. */
+static void sort_crossovers(cfx_roofline *r)
 {
-    for (size_t i = 1; i < r->nturns; i++) {
-        cfx_crossover t = r->turn[i];
+    for (size_t i = 1; i < r->ncrossovers; i++) {
+        cfx_crossover t = r->crossover[i];
         size_t k = i;
-        for (; k && r->turn[k - 1].row > t.row; k--)
-            r->turn[k] = r->turn[k - 1];
-        r->turn[k] = t;
+        for (; k && r->crossover[k - 1].row > t.row; k--)
+            r->crossover[k] = r->crossover[k - 1];
+        r->crossover[k] = t;
     }
 }
 
@@ -169,12 +170,12 @@ static cfx_status follow_range(cfx_roofline *r, const char *symbol,
     following f = {.r = r, .symbol = symbol, .size = r->nnodes + 1};
     uint8_t *a = cfx_alloc(r->ctx, f.size), *b = cfx_alloc(r->ctx, f.size);
     f.floor = cfx_alloc(r->ctx, f.size * sizeof(*f.floor));
-    r->nturns = 0;
+    r->ncrossovers = 0;
     set_symbol(r->symbol, symbol);
     cfx_status st = a && b && f.floor ? follow(&f, from, to, a, b, err)
                                       : cfx_no_memory(err);
     if (!st)
-        sort_turns(r);
+        sort_crossovers(r);
     cfx_free(r->ctx, f.floor, f.size * sizeof(*f.floor));
     cfx_free(r->ctx, a, f.size);
     cfx_free(r->ctx, b, f.size);
@@ -196,12 +197,12 @@ cfx_status cfx_roofline_crossovers(cfx_roofline *r, const char *symbol,
     return follow_range(r, s.name, from, to, err);
 }
 
-/* ---- Where the graph runs ---- */
+/* ---- Guards ---- */
 
 static const char *const relations[] = {" == ", " != ", " <= ", " < "};
 enum { RELATIONS = 4 };
 
-/* A guard, "A == B", in an environment of its own. */
+/* A guard, "A == B", parsed in an environment of its own. */
 typedef struct guard {
     const char *text;
     int relation;
@@ -214,7 +215,7 @@ typedef struct guards {
     size_t n, room;
 } guards;
 
-/* Sides that have no form here are left out by `*read`. */
+/* *read is false for sides that cannot be parsed here. */
 static cfx_status read_guard(guard *g, cfx_shape_env *env, const char *text,
                              bool *read, cfx_error *err)
 {
@@ -264,7 +265,7 @@ static void release_guards(guards *g, const cfx_roofline *r)
     cfx_shape_env_free(g->env);
 }
 
-/* Those that other symbols occur in are taken to hold. */
+/* Guards with other symbols are assumed to hold. */
 static bool guard_holds(const guard *g, setting *s)
 {
     int64_t x, y;
@@ -276,8 +277,8 @@ static bool guard_holds(const guard *g, setting *s)
            : g->relation == 2 ? x <= y : x < y;
 }
 
-/* The first guard that a value breaks, the range of its symbol among them;
- * NULL: none. */
+/* Return the first guard that a value violates, including the range of its
+ * symbol; NULL if there is none. */
 static const char *find_broken(const guards *g, const cfx_symbol *symbol,
                                int64_t at)
 {
@@ -288,7 +289,7 @@ static const char *find_broken(const guards *g, const cfx_symbol *symbol,
     return at < symbol->min || at > symbol->max ? "its range" : NULL;
 }
 
-/* ---- Curves ---- */
+/* ---- Sweeps ---- */
 
 static double number(cfx_dim d, setting *s)
 {
@@ -297,7 +298,7 @@ static double number(cfx_dim d, setting *s)
                ? -1 : (double)v;
 }
 
-/* Counts, which are known of every point. */
+/* Evaluate the counts, which are known at every point. */
 static cfx_status find_counts(const cfx_roofline *r, cfx_roofline_point *p,
                               setting *s, cfx_error *err)
 {
@@ -352,7 +353,7 @@ static size_t count_points(int64_t from, int64_t to, int64_t step,
     return n;
 }
 
-/* Nothing but the symbol may be left open in what is told of points. */
+/* Check that points depend on no other symbol. */
 static cfx_status check_free(const cfx_roofline *r, const char *symbol,
                              cfx_error *err)
 {
@@ -378,7 +379,7 @@ typedef struct sweeping {
     cfx_roofline *r;
     cfx_symbol symbol;
     int64_t from, to, step, factor;
-    size_t all;             /* values, also where the graph does not run */
+    size_t all;             /* number of values, including excluded ones */
     cfx_roofline_floor *floor; /* scratch */
 } sweeping;
 
@@ -403,11 +404,11 @@ static cfx_status sweep_all(sweeping *s, const guards *g, cfx_error *err)
     }
     r->npoints = st ? 0 : n;
     if (!st && !n)
-        return cfx_fail(err, CFX_EINVAL, "%s=%lld breaks %s, and so do all "
+        return cfx_fail(err, CFX_EINVAL, "%s=%lld violates %s, and so do all "
                         "others", s->symbol.name, (long long)broken, first);
     if (!st && first)
         cfx_message(r->ctx, CFX_NOTE, "%zu of %zu values of %s are left out: "
-                    "%s=%lld breaks %s", s->all - n, s->all, s->symbol.name,
+                    "%s=%lld violates %s", s->all - n, s->all, s->symbol.name,
                     s->symbol.name, (long long)broken, first);
     return st;
 }

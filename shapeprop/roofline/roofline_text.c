@@ -1,14 +1,14 @@
 /*
- * roofline_text -- tables to read, and comma-separated values.
+ * roofline_text -- print reports as tables and as CSV.
  */
 #include "shapeprop/roofline/roofline_table.h"
 #include "shapeprop/text/grid.h"
 
-/* ---- The whole ---- */
+/* ---- Tables ---- */
 
 typedef void put_fn(cfx_buf *b, const cfx_grid *g, int width);
 
-/* A name is a node's, or what the rows are by. */
+/* The name column is titled after what the rows are. */
 static const char *title_of(const cfx_table *t, const cfx_column *c)
 {
     static const char *const titles[] = {"name", "module", "operator",
@@ -94,7 +94,7 @@ cfx_status cfx_roofline__finish(cfx_buf *b, cfx_sink to, cfx_status st,
     return st;
 }
 
-/* The table asked for, then those of its parts. */
+/* Put the requested table, then those of the parts. */
 static cfx_status put_tables(cfx_buf *b, const cfx_roofline *r,
                              const cfx_roofline_view *view, put_fn *fn,
                              cfx_error *err)
@@ -119,7 +119,7 @@ cfx_status cfx_roofline_print(cfx_sink to, const cfx_roofline *r,
     cfx_roofline__put_machine(&b, r, view);
     cfx_status st = put_tables(&b, r, view, cfx_grid_put_text, err);
     cfx_roofline__put_symbols(&b, r, false);
-    cfx_roofline__put_turns(&b, r);
+    cfx_roofline__put_crossovers(&b, r);
     cfx_buf_putc(&b, '\n');
     cfx_roofline__put_totals(&b, r);
     return cfx_roofline__finish(&b, to, st, err);

@@ -1,5 +1,5 @@
 /*
- * roofline_totals -- the lines above and below a table: the machine, the sums.
+ * roofline_totals -- print the lines above and below a table: machine and sums.
  */
 #include "shapeprop/roofline/roofline_table.h"
 #include "shapeprop/shapes/symbols.h"
@@ -67,7 +67,7 @@ void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
         cfx_buf_printf(b, "%s%s", i ? ", " : "\nsymbols: ", mark);
         cfx_out_init(&o, cfx_sink_buf(b));
         cfx_symbol__put(&o, &s);
-        cfx_out_finish(&o, NULL); /* what fails stays with the buffer */
+        cfx_out_finish(&o, NULL); /* the buffer keeps failures */
         cfx_buf_puts(b, mark);
     }
     cfx_buf_puts(b, n ? "\n" : "");
@@ -80,23 +80,23 @@ void cfx_roofline__put_symbols(cfx_buf *b, const cfx_roofline *r,
     cfx_buf_puts(b, guards ? "\n" : "");
 }
 
-/* ---- Turning points ---- */
+/* ---- Crossovers ---- */
 
-/* Of a node that turns once: from there on. Of others each turn. */
-void cfx_roofline__put_turns(cfx_buf *b, const cfx_roofline *r)
+/* With one crossover, the bound from there on; otherwise each interval. */
+void cfx_roofline__put_crossovers(cfx_buf *b, const cfx_roofline *r)
 {
-    for (size_t i = 0; i < r->nturns; i++) {
-        const cfx_crossover *t = &r->turn[i];
-        bool more = i + 1 < r->nturns && r->turn[i + 1].row == t->row;
+    for (size_t i = 0; i < r->ncrossovers; i++) {
+        const cfx_crossover *t = &r->crossover[i];
+        bool more = i + 1 < r->ncrossovers && r->crossover[i + 1].row == t->row;
         if (!i)
             cfx_buf_putc(b, '\n');
         cfx_buf_printf(b, "%s is %s-bound for %s >= %lld",
                        r->node[t->row].cost->node->name,
                        cfx_bound_names[t->after], r->symbol,
                        (long long)t->at);
-        for (; more; more = i + 1 < r->nturns &&
-                            r->turn[i + 1].row == t->row) {
-            t = &r->turn[++i];
+        for (; more; more = i + 1 < r->ncrossovers &&
+                            r->crossover[i + 1].row == t->row) {
+            t = &r->crossover[++i];
             cfx_buf_printf(b, ", %s-bound for %s >= %lld",
                            cfx_bound_names[t->after], r->symbol,
                            (long long)t->at);
@@ -107,7 +107,7 @@ void cfx_roofline__put_turns(cfx_buf *b, const cfx_roofline *r)
 
 /* ---- Totals ---- */
 
-/* 1,814,073,344 */
+/* Format 1,814,073,344. */
 static void put_grouped(char *buf, size_t size, int64_t v)
 {
     char digits[24];
@@ -163,7 +163,7 @@ static void put_fraction(cfx_buf *b, double x)
     cfx_buf_puts(b, text);
 }
 
-/* "  (compute 96.1%, memory 3.9%)" */
+/* Put "  (compute 96.1%, memory 3.9%)". */
 static void put_bounds(cfx_buf *b, const cfx_roofline *r)
 {
     const char *between = "  (";

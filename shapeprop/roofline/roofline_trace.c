@@ -1,9 +1,9 @@
 /*
- * roofline_trace -- a run as Chrome's trace events, which Perfetto opens.
+ * roofline_trace -- a run as Chrome trace events, which Perfetto opens.
  *
- * Nodes stand one behind the other, each as long as it took, or else as its
- * floor; modules around them; below, when there are both, the floors; and the
- * bytes that live as a counter. Times are in microseconds.
+ * Nodes follow each other, each with its measured time or else its floor,
+ * within their modules. If times were measured, floors are shown below. Live
+ * bytes are a counter. Times are in microseconds.
  */
 #include "shapeprop/roofline/roofline_json.h"
 
@@ -11,7 +11,7 @@ typedef struct tracing {
     const cfx_roofline *r;
     json_t *events;
     double at;              /* microseconds */
-    int64_t open[64];       /* groups that have begun, outermost first */
+    int64_t open[64];       /* open groups, outermost first */
     int depth;
 } tracing;
 
@@ -65,7 +65,7 @@ static void close_to(tracing *t, int depth)
     }
 }
 
-/* The path of a group, outermost first; what is too deep is cut. */
+/* Find the path of a group, outermost first, up to a maximal depth. */
 static int path_of(const tracing *t, int64_t group, int64_t *path)
 {
     const cfx_cost_groups *g = &t->r->modules;
@@ -119,7 +119,7 @@ static void add_node(tracing *t, size_t i)
     double length = t->r->runs ? 1e6 * n->seconds : floor;
     json_t *e;
     int64_t in = t->r->modules.of[i];
-    if (in >= 0 && g->op == CFX_CALL_MODULE) /* the node is that module */
+    if (in >= 0 && g->op == CFX_CALL_MODULE) /* the node calls that module */
         in = t->r->modules.group[in].parent;
     if (in >= 0)
         enter(t, in);

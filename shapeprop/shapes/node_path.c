@@ -1,7 +1,7 @@
 /*
- * node_path -- which module a node stems from.
+ * node_path -- find the module that a node comes from.
  *
- * Every path is the beginning of one that some node tells: no memory is needed.
+ * Every path is a prefix of one stored in a node, so no memory is needed.
  */
 #include <cfx/shape_prop.h>
 
@@ -16,7 +16,7 @@ static size_t parent_of(const char *path, size_t len)
     return len ? len - 1 : 0;
 }
 
-/* How many bytes of whole names two paths have in common. */
+/* Return the length of the common prefix of two paths, in whole atoms. */
 static size_t common(const cfx_node_path *a, const cfx_node_path *b)
 {
     size_t i = 0, whole = 0;
@@ -31,9 +31,9 @@ static size_t common(const cfx_node_path *a, const cfx_node_path *b)
 
 enum { WEIGHT_STEPS = 4 }; /* views and casts between a weight and its use */
 
-/* The get_attr node whose value, maybe seen or cast in another way, `n` gives;
- * or NULL. */
-static const cfx_node *fetched(const cfx_node *n)
+/* Return the get_attr node whose value `n` returns, perhaps through views and
+ * casts; or NULL. */
+static const cfx_node *fetched_attr(const cfx_node *n)
 {
     for (int i = 0; i < WEIGHT_STEPS && n->op != CFX_GET_ATTR; i++) {
         if ((n->op != CFX_CALL_FUNCTION && n->op != CFX_CALL_METHOD) ||
@@ -44,13 +44,13 @@ static const cfx_node *fetched(const cfx_node *n)
     return n->op == CFX_GET_ATTR ? n : NULL;
 }
 
-/* The innermost module around all state that a call takes; exports tell no
- * more. False: it takes none. */
+/* Find the innermost module around all state that a call takes, which is all
+ * that exports show. False if it takes none. */
 static bool owner_of_state(const cfx_node *n, cfx_node_path *own)
 {
     bool any = false;
     for (uint32_t i = 0; i < n->ninputs; i++) {
-        const cfx_node *attr = fetched(cfx_node_input(n, i));
+        const cfx_node *attr = fetched_attr(cfx_node_input(n, i));
         if (!attr)
             continue;
         const cfx_string *target = attr->target.u.str;
@@ -64,9 +64,10 @@ static bool owner_of_state(const cfx_node *n, cfx_node_path *own)
     return any;
 }
 
-/* What the node itself tells. `around` is the module in which it stands, of a
- * call_module not the one that it calls. */
-static bool tells(const cfx_node *n, cfx_node_path *own, cfx_node_path *around)
+/* Find the path that the node itself stores. `around` is the module that
+ * contains the node; for a call_module not the one that it calls. */
+static bool stored_path(const cfx_node *n, cfx_node_path *own,
+                        cfx_node_path *around)
 {
     const cfx_string *stack;
     *own = (cfx_node_path){"", 0};
@@ -92,11 +93,11 @@ static bool tells(const cfx_node *n, cfx_node_path *own, cfx_node_path *around)
 
 void cfx_graph_node_paths(const cfx_graph *g, cfx_node_path *paths)
 {
-    const cfx_node *open = NULL; /* the first of those that do not tell */
+    const cfx_node *open = NULL; /* first of the nodes without a path */
     cfx_node_path before = {"", 0}, around;
     memset(paths, 0, cfx_graph_ids(g) * sizeof(*paths));
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        if (!tells(n, &paths[n->id], &around)) {
+        if (!stored_path(n, &paths[n->id], &around)) {
             open = open ? open : n;
             continue;
         }

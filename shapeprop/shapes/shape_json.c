@@ -1,5 +1,5 @@
 /*
- * shape_json -- shapes as JSON, "cfx.shapes/1": a node a line.
+ * shape_json -- shapes as JSON, "cfx.shapes/1": one node per line.
  */
 #include "shapeprop/shapes/shape_rows.h"
 
@@ -8,7 +8,7 @@
 #include "format/print.h"
 #include "shapeprop/text/json_value.h"
 
-/* Write a document's part and end it; NULL is lack of memory. */
+/* Write a part of the document and free it; NULL means lack of memory. */
 static void put(cfx_out *o, json_t *j)
 {
     char *text = j ? json_dumps(j, JSON_ENCODE_ANY) : NULL;

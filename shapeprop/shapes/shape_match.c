@@ -1,14 +1,15 @@
 /*
- * shape_match -- is a shape what was written?
+ * shape_match -- compare a shape with a written one.
  *
- * What is written may have symbols that the walk does not: each then stands for
- * what it meets first, and for that everywhere. `_` stands for anything.
+ * The written shape may have symbols that the walk does not know: each takes
+ * the first extent it is compared with, and must match it from then on. `_`
+ * matches anything.
  */
 #include <cfx/shape_prop.h>
 
 #include "format/print.h"
 
-/* What a symbol stands for. */
+/* The extent of a symbol. */
 typedef struct binding {
     cfx_dim symbol, dim;
 } binding;
@@ -69,8 +70,8 @@ static cfx_status bind(cfx_shape_match *m, cfx_dim symbol, cfx_dim dim)
     return CFX_OK;
 }
 
-/* Do all symbols of a dim stand for something? */
-static bool is_told(const cfx_shape_match *m, cfx_dim d)
+/* True if all symbols of a dim have an extent. */
+static bool is_bound(const cfx_shape_match *m, cfx_dim d)
 {
     enum { MOST = 64 };
     cfx_dim symbol[MOST];
@@ -81,7 +82,7 @@ static bool is_told(const cfx_shape_match *m, cfx_dim d)
     return n <= MOST;
 }
 
-static bool stands_for(void *user, const char *name, cfx_dim *v)
+static bool extent_of(void *user, const char *name, cfx_dim *v)
 {
     const cfx_shape_match *m = user;
     for (size_t i = 0; i < m->n; i++)
@@ -100,8 +101,8 @@ static cfx_status match_dim(cfx_shape_match *m, cfx_dim have, cfx_dim want,
     if (cfx_dim_same(have, want) || (name && !strcmp(name, "_")))
         return CFX_OK;
     *same = false;
-    if (is_told(m, want)) {
-        want = cfx_dim_subst(m->env, want, stands_for, m);
+    if (is_bound(m, want)) {
+        want = cfx_dim_subst(m->env, want, extent_of, m);
         *same = !cfx_dim_is_bad(want) &&
                 cfx_dim_known_eq(m->env, have, want);
     } else if (name) {
@@ -123,7 +124,7 @@ static cfx_status match_tensor(cfx_shape_match *m, const cfx_tensor *have,
         if (st)
             return st;
     }
-    /* Steps along an axis of one element mean nothing. */
+    /* The stride of an axis of extent 1 does not matter. */
     for (int i = 0; *same && strides && i < have->rank; i++) {
         cfx_status st = cfx_dim_is(have->shape[i], 1)
                             ? CFX_OK

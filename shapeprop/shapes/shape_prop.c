@@ -1,8 +1,8 @@
 /*
- * shape_prop -- an interpreter that notes what comes out of each node.
+ * shape_prop -- an interpreter that records the shape of each node's value.
  *
- * It annotates: the walk is that of the base class, in a scope that computes
- * nothing (shape_scope), or in an eager one.
+ * It only annotates: the walk is the base class's, in a scope without data
+ * (shape_scope) or in an eager one.
  */
 #include <cfx/shape_prop.h>
 
@@ -17,7 +17,7 @@ static cfx_shape_prop *downcast(cfx_interp *it)
     return (cfx_shape_prop *)it;
 }
 
-/* ---- What a node gets ---- */
+/* ---- Meta of a node ---- */
 
 static cfx_status meta_of(cfx_tensor **out, const cfx_tensor *t,
                           cfx_error *err)
@@ -28,10 +28,10 @@ static cfx_status meta_of(cfx_tensor **out, const cfx_tensor *t,
 
 typedef struct extraction {
     cfx_error *err;
-    bool found; /* a tensor */
+    bool found; /* a tensor was found */
 } extraction;
 
-/* A meta for a tensor, of the same strides; else what it is. */
+/* Return a meta with the strides of a tensor; other values as they are. */
 static cfx_status extract(void *user, cfx_value v, cfx_value *out)
 {
     extraction *x = user;
@@ -105,7 +105,7 @@ static cfx_status annotate(cfx_interp *it, cfx_node *n, cfx_value v)
     return st ? st : set_type(it, n, v);
 }
 
-/* ---- What an error tells ---- */
+/* ---- Error messages ---- */
 
 typedef struct text {
     char s[CFX_ERROR_TEXT];
@@ -131,7 +131,7 @@ static bool has_extents(void *user, cfx_value v)
     return v.kind == CFX_TENSOR || v.kind == CFX_SYMINT;
 }
 
-/* The tensors that a call gets: " of f32[2, 3], f32[2, 4]". */
+/* Append the shapes of a call's tensors: " of f32[2, 3], f32[2, 4]". */
 static void add_inputs(text *t, const cfx_interp *it, const cfx_node *n)
 {
     size_t from = t->len;
@@ -157,7 +157,7 @@ static void add_place(text *t, const cfx_interp *it, const cfx_node *n)
     cfx_free(ctx, path, size);
 }
 
-/* "CAUSE; operator.add of f32[2, 3], f32[2, 4] in layer1.0". */
+/* Format "CAUSE; operator.add of f32[2, 3], f32[2, 4] in layer1.0". */
 static void explain(const cfx_interp *it, const cfx_node *n)
 {
     text t = {.len = 0};
@@ -178,7 +178,7 @@ static void explain(const cfx_interp *it, const cfx_node *n)
 
 /* ---- Hooks ---- */
 
-/* What comes in tells its shape; its numbers may be others next time. */
+/* Use the shape of an input, not its numbers, which the next run may change. */
 static cfx_status shape_prop_placeholder(cfx_interp *it, const cfx_call *call,
                                          cfx_value *out)
 {
@@ -196,7 +196,7 @@ static cfx_status shape_prop_placeholder(cfx_interp *it, const cfx_call *call,
     return st;
 }
 
-/* What the node has from elsewhere must be what came out. */
+/* Compare the result with the node's earlier meta. */
 static cfx_status check(cfx_shape_prop *p, const cfx_node *n, cfx_value v)
 {
     cfx_value want = cfx_node_meta(n, "tensor_meta");
@@ -251,9 +251,9 @@ const cfx_interp_class cfx_shape_prop_class = {
     .release = shape_prop_release,
 };
 
-/* ---- Life ---- */
+/* ---- Init and release ---- */
 
-/* Hooks get nodes to read; these are the graph's own, whose meta is written. */
+/* Hooks get const nodes; these are the graph's own, whose meta is written. */
 static cfx_status find_nodes(cfx_shape_prop *p, cfx_graph *g, cfx_error *err)
 {
     cfx_status st = CFX_OK;
@@ -323,7 +323,7 @@ cfx_status cfx_propagate_shapes(cfx_module *gm, cfx_shape_env *env,
     return st;
 }
 
-/* ---- What is known of a tensor ---- */
+/* ---- Metadata of a tensor ---- */
 
 cfx_tensor_metadata cfx_tensor_metadata_of(const cfx_tensor *t)
 {

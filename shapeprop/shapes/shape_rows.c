@@ -1,14 +1,14 @@
 /*
- * shape_rows -- what a table of shapes shows.
+ * shape_rows -- the rows of a table of shapes.
  *
- * Nodes that follow each other and are deeper than asked, below one module, are
- * one row: it has the value of the last of them that others use.
+ * Consecutive nodes of one module that is deeper than requested become one row,
+ * with the value of the last one of them that other nodes use.
  */
 #include "shapeprop/shapes/shape_rows.h"
 
 #include "base/util.h"
 
-/* The first `depth` names of a path. */
+/* Return the length of the first `depth` atoms of a path. */
 static size_t cut(cfx_node_path p, int depth)
 {
     for (size_t i = 0; i < p.len; i++)
@@ -42,8 +42,8 @@ static const char *class_at(const cfx_module *root, const char *path,
     return m ? cfx_module_class_name(m) : "";
 }
 
-/* Does a node come together with others, in the module of `len` bytes? One
- * that calls just that module stands for itself. */
+/* True if a node is merged into the row of the module of `len` bytes. A node
+ * that calls just that module has a row of its own. */
 static bool is_inside(const cfx_shape_rows *r, const cfx_node *n, int depth,
                       size_t *len)
 {
@@ -67,7 +67,7 @@ static bool is_used_behind(const cfx_node *n, const cfx_node *end)
     return false;
 }
 
-/* One row for all from n on that are in its module; gives what follows. */
+/* Add one row for all nodes from n on in its module; returns the next node. */
 static const cfx_node *add_module(cfx_shape_rows *r, const cfx_shape_prop *p,
                                   const cfx_node *n, size_t len, int depth)
 {

@@ -1,5 +1,5 @@
 /*
- * shape_rows.h -- what a table of shapes shows: a node a row, or a module. Not
+ * shape_rows.h -- the rows of a table of shapes, one per node or module. Not
  * installed.
  */
 #ifndef CFX_SHAPE_ROWS_H
@@ -10,10 +10,10 @@
 #include <jansson.h>
 
 typedef struct cfx_shape_row {
-    const char *name;    /* not ended: `name_len` bytes */
+    const char *name;    /* `name_len` bytes, without a NUL */
     size_t name_len;
-    const char *op;      /* "module" where several came together */
-    const char *target;  /* of those the class */
+    const char *op;      /* "module" for merged nodes */
+    const char *target;  /* for merged nodes the class */
     cfx_node_path path;
     cfx_value value;     /* borrowed */
 } cfx_shape_row;
@@ -30,7 +30,7 @@ cfx_status cfx_shape_rows__make(cfx_shape_rows *r, const cfx_shape_prop *p,
                                 int depth, cfx_error *err);
 void cfx_shape_rows__release(cfx_shape_rows *r);
 
-/* The document "cfx.shapes/1". */
+/* Print the document "cfx.shapes/1". */
 cfx_status cfx_shape_rows__json(cfx_sink to, const cfx_shape_rows *r,
                                 const cfx_shape_prop *p, cfx_error *err);
 

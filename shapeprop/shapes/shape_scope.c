@@ -1,10 +1,10 @@
 /*
  * shape_scope -- a meta scope in which small tensors keep their values.
  *
- * A tensor that has data is known. A call on known tensors alone is computed,
- * if it makes few elements; its result is then known too. Nothing is ever
- * written into known data, since a module may own it: what a call writes to is
- * put down as written, and counts as unknown from then on.
+ * The value of a tensor with data is known. A call on known tensors only is
+ * computed if its result is small; the result is then known too. Known data is
+ * never written to, since a module may own it: the target of a write is
+ * recorded as written and counts as unknown from then on.
  */
 #include <cfx/shape_prop.h>
 
@@ -51,7 +51,8 @@ static bool is_unknown(void *user, cfx_value v)
     return v.kind == CFX_SYMINT || v.kind == CFX_NODE || v.kind == CFX_MODULE;
 }
 
-/* Numbers and known tensors alone? A meta among the first is the usual case. */
+/* True if all arguments are numbers or known tensors; the first is often a
+ * meta. */
 static bool is_known(cfx_shape_scope *s, const cfx_call *call)
 {
     for (int k = 0; k < call->schema->nparams; k++)
@@ -60,7 +61,7 @@ static bool is_known(cfx_shape_scope *s, const cfx_call *call)
     return true;
 }
 
-/* *user becomes true where there is a meta among those that are asked. */
+/* Set *user if the value contains a meta. */
 static bool is_large(void *user, cfx_value v)
 {
     bool *any = user;
@@ -70,14 +71,14 @@ static bool is_large(void *user, cfx_value v)
     return !has_few(v.u.tensor);
 }
 
-/* A result that has tensors without data, all of them small? */
+/* True if the result contains tensors without data, all of them small. */
 static bool is_worth_computing(cfx_value v)
 {
     bool any = false;
     return !cfx_value_any(v, is_large, &any) && any;
 }
 
-/* ---- What is written to ---- */
+/* ---- Writes ---- */
 
 static cfx_status forget(cfx_shape_scope *s, cfx_call *call, cfx_tensor *t)
 {
@@ -120,7 +121,7 @@ static cfx_status forget_written(cfx_shape_scope *s, cfx_call *call)
 
 /* ---- Calls ---- */
 
-/* Rules may look at data where there are some: not at those written to. */
+/* Rules may read tensor data, except of tensors that were written to. */
 static cfx_status without_data(void *user, cfx_value v, cfx_value *out)
 {
     cfx_shape_scope *s = user;

@@ -1,5 +1,5 @@
 /*
- * shape_table -- shapes as a table, and as CSV.
+ * shape_table -- print shapes as a table and as CSV.
  */
 #include "format/print.h"
 #include "shapeprop/shapes/shape_rows.h"
@@ -70,7 +70,7 @@ static void put_table(cfx_out *o, const cfx_shape_rows *r,
 
 /* ---- CSV ---- */
 
-/* In quotes where it must be. */
+/* Quote a field if necessary. */
 static void put_field(cfx_out *o, const char *s, size_t len)
 {
     bool quoted = false;
@@ -100,8 +100,8 @@ static void put_extents(cfx_out *o, cfx_buf *b, int rank, const cfx_dim *d)
     put_field(o, cfx_buf_str(b), b->len);
 }
 
-/* A tensor has a type, a shape and strides; anything else stands as text in
- * the column of the shape. */
+/* A tensor has a type, a shape and strides; other values are printed in the
+ * column of the shape. */
 static void put_value(cfx_out *o, cfx_buf *b, cfx_value v, cfx_error *err)
 {
     if (v.kind == CFX_TENSOR) {
@@ -142,7 +142,7 @@ static void put_csv(cfx_out *o, const cfx_shape_rows *r, cfx_error *err)
     cfx_buf_release(&b);
 }
 
-/* ---- The whole ---- */
+/* ---- Public functions ---- */
 
 cfx_status cfx_print_shapes(cfx_sink to, const cfx_shape_prop *p,
                             cfx_shapes_format format, int depth,

@@ -1,5 +1,5 @@
 /*
- * symbols -- what is known of a symbol, as text.
+ * symbols -- print the facts about a symbol.
  */
 #include "shapeprop/shapes/symbols.h"
 

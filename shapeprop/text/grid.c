@@ -1,5 +1,5 @@
 /*
- * grid -- rows of text under titles.
+ * grid -- tables with titles.
  */
 #include "shapeprop/text/grid.h"
 
@@ -45,9 +45,9 @@ static const char *cell_at(const cfx_grid *g, size_t row, size_t column)
     return g->cell[row * g->ncolumns + column];
 }
 
-/* ---- Columns that fit ---- */
+/* ---- Fitting columns ---- */
 
-/* How many columns of a terminal UTF-8 takes, if each letter takes one. */
+/* Return the width of UTF-8 text, if each character takes one column. */
 static int width_of(const char *s)
 {
     int n = 0;
@@ -58,7 +58,7 @@ static int width_of(const char *s)
 
 typedef struct layout {
     int width[CFX_GRID_COLUMNS];
-    bool empty[CFX_GRID_COLUMNS]; /* or left out */
+    bool empty[CFX_GRID_COLUMNS]; /* or not shown */
 } layout;
 
 static void measure(const cfx_grid *g, layout *l)
@@ -82,9 +82,9 @@ static int total_width(const cfx_grid *g, const layout *l)
     return sum;
 }
 
-/* The widest column of text, and the least important of all; ncolumns: none. */
-static void find_victims(const cfx_grid *g, const layout *l, size_t *widest,
-                         size_t *least)
+/* Find the widest text column and the least important one; ncolumns: none. */
+static void find_shrinkable(const cfx_grid *g, const layout *l, size_t *widest,
+                            size_t *least)
 {
     *widest = *least = g->ncolumns;
     for (size_t c = 0; c < g->ncolumns; c++) {
@@ -99,11 +99,11 @@ static void find_victims(const cfx_grid *g, const layout *l, size_t *widest,
     }
 }
 
-/* One step: false when there is nothing more to be done. */
+/* Shrink the table by one step; false if nothing is left to shrink. */
 static bool squeeze(const cfx_grid *g, layout *l, int over)
 {
     size_t widest, least;
-    find_victims(g, l, &widest, &least);
+    find_shrinkable(g, l, &widest, &least);
     bool last = least == g->ncolumns;
     int spare = widest == g->ncolumns
                     ? 0 : l->width[widest] - (last ? LEAST : 2 * LEAST);
@@ -122,9 +122,9 @@ static void fit(const cfx_grid *g, layout *l, int room)
         more = squeeze(g, l, over);
 }
 
-/* ---- To read ---- */
+/* ---- Text ---- */
 
-/* What is too long ends in "..". */
+/* Text that is too long is cut and ends in "..". */
 static void put_cell(cfx_buf *b, const char *text, int width, bool left)
 {
     int have = width_of(text), pad = have < width ? width - have : 0, n = 0;
@@ -164,7 +164,7 @@ void cfx_grid_put_text(cfx_buf *b, const cfx_grid *g, int width)
     }
 }
 
-/* ---- For programs that make tables of it ---- */
+/* ---- Markdown and CSV ---- */
 
 void cfx_grid_put_markdown(cfx_buf *b, const cfx_grid *g, int width)
 {

@@ -1,6 +1,5 @@
 /*
- * grid.h -- rows of text under titles: to read, as Markdown, as CSV. Not
- * installed.
+ * grid.h -- tables with titles, as text, Markdown or CSV. Not installed.
  */
 #ifndef CFX_GRID_H
 #define CFX_GRID_H
@@ -11,9 +10,9 @@ enum { CFX_GRID_COLUMNS = 64 };
 
 typedef struct cfx_grid_column {
     const char *title, *key; /* key: in CSV */
-    bool text;              /* else numbers, which stand at the right */
-    int rank;               /* the highest goes first where room is short; 0:
-                               never */
+    bool text;              /* left-aligned; numbers are right-aligned */
+    int rank;               /* columns with higher ranks are dropped first if
+                               the table is too wide; 0: never */
 } cfx_grid_column;
 
 typedef struct cfx_grid {
@@ -22,18 +21,18 @@ typedef struct cfx_grid {
     cfx_grid_column column[CFX_GRID_COLUMNS];
     size_t ncells, cap;
     const char **cell;      /* row by row */
-    bool failed;            /* there was no memory */
+    bool failed;            /* memory was lacking */
 } cfx_grid;
 
 void cfx_grid_init(cfx_grid *g, cfx_context *ctx);
 void cfx_grid_release(cfx_grid *g);
-/* Copied; beyond CFX_GRID_COLUMNS ignored. Before the first cell. */
+/* Add a copy of a column, before any cell; ignored beyond CFX_GRID_COLUMNS. */
 void cfx_grid_add_column(cfx_grid *g, cfx_grid_column c);
-/* The next cell; the text is copied. */
+/* Add the next cell; the text is copied. */
 void cfx_grid_add(cfx_grid *g, const char *text);
 
-/* Empty columns are left out; those that are too wide for `width` (0: no end)
- * are cut, and then the least important ones left out. */
+/* Print without empty columns. Columns that are too wide for `width` (0: no
+ * limit) are cut, then the least important ones dropped. */
 void cfx_grid_put_text(cfx_buf *b, const cfx_grid *g, int width);
 void cfx_grid_put_markdown(cfx_buf *b, const cfx_grid *g, int width);
 void cfx_grid_put_csv(cfx_buf *b, const cfx_grid *g, int width);

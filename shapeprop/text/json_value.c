@@ -1,5 +1,5 @@
 /*
- * json_value -- values and extents in JSON.
+ * json_value -- convert values and extents to JSON.
  */
 #include "shapeprop/text/json_value.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Put into an array or an object; a missing value is lack of memory. */
+/* Append to an array; a missing value means lack of memory. */
 static bool append(json_t *to, json_t *v)
 {
     return !json_array_append_new(to, v);
@@ -19,7 +19,7 @@ static bool set(json_t *to, const char *key, json_t *v)
     return !json_object_set_new(to, key, v);
 }
 
-/* `v`, or nothing where it could not be made whole. */
+/* Return `v`, or free it and return NULL if it is incomplete. */
 static json_t *whole(json_t *v, bool ok)
 {
     if (ok)
@@ -94,7 +94,7 @@ struct key {
     size_t len;
 };
 
-/* What has no room in it is left away. */
+/* Text that does not fit is dropped. */
 static cfx_status add_to_key(void *user, const char *text, size_t len)
 {
     struct key *key = user;
@@ -105,7 +105,7 @@ static cfx_status add_to_key(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-/* Keys that are no strings are written as Python writes them. */
+/* Keys that are not strings are written in Python's notation. */
 static bool set_item(json_t *to, cfx_value key, cfx_value v)
 {
     struct key k = {.len = 0};
@@ -150,7 +150,7 @@ json_t *cfx_json_value(cfx_value v)
     }
 }
 
-/* ---- What holds of the symbols ---- */
+/* ---- Symbols ---- */
 
 static json_t *end(int64_t v, int64_t none)
 {

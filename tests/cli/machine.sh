@@ -128,7 +128,7 @@ claim 'has a file of its own' [ "$(ls "$work/cache/cfx" | wc -l)" = 2 ]
 rm "$file"
 mkdir "$file"
 claim 'a folder in its place' is 0 --keep-doubtful --seconds 0.05
-claim 'is told' grep -q 'warning: what was measured is not kept: /' \
+claim 'is told' grep -q 'warning: the measurement is not kept: /' \
     "$work/err"
 rmdir "$file"
 echo x >"$work/file"

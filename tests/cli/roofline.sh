@@ -82,7 +82,7 @@ is 'where nodes turn' 0 '^fc is compute-bound for N >= [0-9]+$' resnet18.fx \
     -i 'x=f32[N,3,224,224]' $round
 is 'numbers for symbols' 0 '^MACs +1,814,073,344 ' resnet18.fx \
     -i 'x=f32[N,3,H,W]' $round --set N=1 --set H=224 --set W=224
-is 'several symbols' 0 'turning points are along one symbol' resnet18.fx \
+is 'several symbols' 0 'crossovers are along one symbol' resnet18.fx \
     -i 'x=f32[N,3,H,W]' $round
 is 'a sweep in steps' 0 '^N=9 ' resnet18.fx -i 'x=f32[N,3,64,64]' $round \
     --sweep N=1..12:4
@@ -95,13 +95,13 @@ cp "$src/models/topk.fx" .
 is 'a sweep where a guard holds' 0 '^H=8 ' digits.fx -i 'x=f32[N,1,H,H]' \
     $round --set N=2 --sweep H=7..10
 also 'for all such values' '^H=9 '
-also 'and a note' '2 of 4 values of H are left out: H=7 breaks \(H//2\)'
+also 'and a note' '2 of 4 values of H are left out: H=7 violates \(H//2\)'
 if grep -Eq '^H=(7|10) ' out; then not_ok 'and for no others'; else ok; fi
 also 'with the guards' '^guards:  '
 also 'and ranges' '^symbols: H >= 2$'
 is 'guards in Markdown' 0 '^guards: `' digits.fx -i 'x=f32[N,1,H,H]' $round \
     --set N=2 -f markdown
-is 'no sweep where none does' 1 'H=2 breaks .*, and so do all others' \
+is 'no sweep where none does' 1 'H=2 violates .*, and so do all others' \
     digits.fx -i 'x=f32[N,1,H,H]' $round --set N=2 --sweep H=2..7
 is 'a sweep within a range' 0 '^N=4 ' digits.fx -i 'x=f32[N,1,8,8]' $round \
     --set N=2..4 --sweep N=1..8

@@ -103,13 +103,13 @@ TEST_CASE(without_a_home_what_is_doubtful_is_not_kept)
 {
     is_doubtful = true;
     ask(CFX_MACHINE_KEEP_DOUBTFUL);
-    ck_assert_str_eq(said, BEGIN "\n!what was measured is doubtful, and not "
+    ck_assert_str_eq(said, BEGIN "\n!the measurement is doubtful, and not "
                      "kept: " WHY);
     said[0] = '\0';
     ask(0);
     ck_assert_str_eq(said, BEGIN "\nmeasuring again, since " WHY
                      "measuring again, since " WHY
-                     "!what was measured is doubtful, and not kept: " WHY);
+                     "!the measurement is doubtful, and not kept: " WHY);
     ck_assert_int_eq(measured, 4);
 }
 
@@ -128,13 +128,13 @@ TEST_CASE(a_home_keeps_what_is_doubtful_where_that_is_asked_for)
     setenv("HOME", folder, 1);
     ask(0);
     ck_assert_uint_eq(files(), 0);
-    ck_assert_msg(strstr(said, "!what was measured is doubtful, and not kept "
+    ck_assert_msg(strstr(said, "!the measurement is doubtful, and not kept "
                          "(run cfx machine --keep-doubtful once): " WHY),
                   "%s", said);
     said[0] = '\0';
     ask(CFX_MACHINE_KEEP_DOUBTFUL);
     ck_assert_uint_eq(files(), 1);
-    ck_assert_msg(strstr(said, "!what was measured is doubtful, and kept: "
+    ck_assert_msg(strstr(said, "!the measurement is doubtful, and kept: "
                          WHY), "%s", said);
 }
 

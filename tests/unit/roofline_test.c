@@ -249,10 +249,10 @@ TEST_CASE(nodes_turn_where_they_are_told_to)
     ck_assert_int_eq(node("l")->floor.bound, CFX_BOUND_UNKNOWN);
     ck_assert_msg(!cfx_roofline_crossovers(r, NULL, 0, 0, &err), "%s",
                   err.text);
-    ck_assert_uint_ge(r->nturns, 1);
+    ck_assert_uint_ge(r->ncrossovers, 1);
     ck_assert_str_eq(r->symbol, "N");
-    for (size_t i = 0; i < r->nturns; i++) {
-        const cfx_crossover *t = &r->turn[i];
+    for (size_t i = 0; i < r->ncrossovers; i++) {
+        const cfx_crossover *t = &r->crossover[i];
         setting at = {"N", t->at}, one_less = {"N", t->at - 1};
         ck_assert_int_eq(cfx_roofline_at(r, before, value_of, &one_less,
                                          &err), CFX_OK);
@@ -261,7 +261,7 @@ TEST_CASE(nodes_turn_where_they_are_told_to)
         ck_assert_int_eq(before[t->row].bound, t->before);
         ck_assert_int_eq(after[t->row].bound, t->after);
     }
-    ck_assert_int_eq(r->turn[0].after, CFX_BOUND_COMPUTE);
+    ck_assert_int_eq(r->crossover[0].after, CFX_BOUND_COMPUTE);
 }
 
 TEST_CASE(a_symbolic_floor_is_that_of_its_numbers)
@@ -746,8 +746,8 @@ TEST_CASE(turns_are_found_far_out)
     analyse("f32[N,5]");
     ck_assert_msg(!cfx_roofline_crossovers(r, NULL, 0, 0, &err), "%s",
                   err.text);
-    ck_assert_uint_ge(r->nturns, 1);
-    const cfx_crossover *t = &r->turn[r->nturns - 1];
+    ck_assert_uint_ge(r->ncrossovers, 1);
+    const cfx_crossover *t = &r->crossover[r->ncrossovers - 1];
     cfx_roofline_floor before[8], after[8];
     setting at = {"N", t->at}, one_less = {"N", t->at - 1};
     ck_assert_int_gt(t->at, 4096);
