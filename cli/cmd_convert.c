@@ -1,5 +1,5 @@
 /*
- * cfx convert -- a model, with its weights, in another form.
+ * cfx convert -- write a model with its weights in another format.
  */
 #include <string.h>
 
@@ -13,15 +13,15 @@ struct convert_options {
 
 static const cli_option options[] = {
     {CLI_TEXT, 0, "name", "NAME",
-     "OUT/: the name of the class (default: that of the module)",
+     "OUT/: name of the class (default: the module's)",
      offsetof(struct convert_options, name)},
     {CLI_FLAG, 0, "lossless", NULL,
-     "OUT.fx: the superset of PyTorch's text, also where that loses nothing",
+     "OUT.fx: always write the superset of PyTorch's text",
      offsetof(struct convert_options, lossless)},
     {0},
 };
 
-/* "out/" */
+/* True for "out/". */
 static bool is_folder(const char *path)
 {
     size_t n = strlen(path);
@@ -46,31 +46,31 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 
     (void)nargs;
     if (c->g.output)
-        return cli_usage(c, "-o is not needed: OUT is where it goes");
+        return cli_usage(c, "-o is not needed: OUT is the output");
     if (!folder && !ends_in(to, ".fx"))
         return cli_usage(c, "'%s' ends neither in .fx nor in /", to);
     if (folder ? o->lossless : !!o->name)
-        return cli_usage(c, folder ? "--lossless is for OUT.fx"
-                                   : "--name is for OUT/");
-    cfx_status rc = cli_load(c, &gm, args[0], true, &err);
-    if (!rc && folder) {
-        rc = cfx_graph_module_to_folder(gm, to, o->name, &err);
-        if (rc && rc != CFX_EIO)
+        return cli_usage(c, folder ? "--lossless needs OUT.fx"
+                                   : "--name needs OUT/");
+    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    if (!st && folder) {
+        st = cfx_graph_module_to_folder(gm, to, o->name, &err);
+        if (st && st != CFX_EIO)
             cfx_fail_at(&err, "%s", args[0]);
-    } else if (!rc) {
-        rc = cli_save_model(c->ctx, gm, to, !o->lossless, &err);
+    } else if (!st) {
+        st = cli_save_model(c->ctx, gm, to, !o->lossless, &err);
     }
     cfx_module_unref(gm);
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 const cli_command cli_command_convert = {
     .name = "convert",
     .args = "MODEL OUT",
-    .summary = "Write a model in another form",
-    .details = "OUT/ is a folder that Python imports: `from OUT import NAME` "
-               "needs PyTorch and nothing else. OUT.fx is a model file, in "
-               "PyTorch's text where that loses nothing, with its weights in "
+    .summary = "Write a model in another format",
+    .details = "OUT/ is a Python package: `from OUT import NAME` needs "
+               "PyTorch only. OUT.fx is a model file, in PyTorch's text if "
+               "that is lossless, else in its superset, with the weights in "
                "OUT.safetensors.",
     .options = options,
     .size = sizeof(struct convert_options),

@@ -1,5 +1,5 @@
 /*
- * cfx diff -- the first node where two runs differ.
+ * cfx diff -- find the first node where two runs differ.
  */
 #include <cfx/compare.h>
 
@@ -20,35 +20,36 @@ struct diff_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "an input of both, as in cfx run", offsetof(struct diff_options, inputs)},
+     "an input of both models, as for cfx run",
+     offsetof(struct diff_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct diff_options, seed)},
     {CLI_TEXT, 0, "rtol", "R",
-     "elements may differ by R times the one of A; with --atol, by the sum "
-     "(default: by their dtype, as torch.testing.assert_close)",
+     "allow elements to differ by R times the element of A, plus --atol "
+     "(default: by dtype, as torch.testing.assert_close)",
      offsetof(struct diff_options, rtol)},
-    {CLI_TEXT, 0, "atol", "X", "elements may differ by X",
+    {CLI_TEXT, 0, "atol", "X", "allow elements to differ by X",
      offsetof(struct diff_options, atol)},
-    {CLI_FLAG, 0, "all", NULL, "go on behind the first difference",
+    {CLI_FLAG, 0, "all", NULL, "continue after the first difference",
      offsetof(struct diff_options, all)},
     {CLI_FLAG, 0, "graph", NULL,
-     "run nothing: print the lines that differ between the two graphs",
+     "do not run: print the lines that differ between the two graphs",
      offsetof(struct diff_options, graph)},
     {CLI_TEXT, 0, "cpu-b", "LEVEL",
-     "run B with these instructions: plain, avx2, avx512 or neon; --cpu is "
-     "that of A", offsetof(struct diff_options, cpu_b)},
-    {CLI_COUNT, 0, "threads-b", "N", "run B on so many threads",
+     "run B with these instructions: plain, neon, avx2 or avx512 (A uses "
+     "--cpu)", offsetof(struct diff_options, cpu_b)},
+    {CLI_COUNT, 0, "threads-b", "N", "run B on N threads",
      offsetof(struct diff_options, threads_b)},
-    {CLI_TEXT, 0, "weights-b", "FILE", "the weights of B",
+    {CLI_TEXT, 0, "weights-b", "FILE", "read the weights of B from this file",
      offsetof(struct diff_options, weights_b)},
     {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
      offsetof(struct diff_options, format)},
     {0},
 };
 
-/* One of the two: a model and its run. */
+/* One of the two models and its run. */
 struct side {
-    cli c;                   /* as for this side alone */
+    cli c;                   /* with the options of this side */
     const char *path;
     cfx_module *gm;
     cfx_interp it;
@@ -59,25 +60,25 @@ struct diff {
     struct side a, b;
     cfx_comparison cmp;
     bool json, all, graph;
-    const char *output;      /* a file; NULL: stdout */
+    const char *output;      /* file name; NULL: stdout */
     FILE *out;
     json_t *differences, *only_a, *only_b;
     size_t nonly_a, nonly_b;
-    cli_progress *progress;  /* NULL: none is shown */
+    cli_progress *progress;  /* NULL: not shown */
 };
 
 /* ---- Progress ---- */
 
-/* The first run sets the pace of both. */
-static void tell_progress(void *user, size_t done, size_t total)
+/* Only the first run reports; the second one follows it. */
+static void report_progress(void *user, size_t done, size_t total)
 {
     const struct diff *d = user;
 
     if (d->progress)
-        cli_progress_tell(d->progress, done, total);
+        cli_progress_report(d->progress, done, total);
 }
 
-/* Lines of differences may go to the same terminal. */
+/* Erase the line: differences may go to the same terminal. */
 static void end_progress(struct diff *d)
 {
     cli_progress_end(d->progress);
@@ -91,20 +92,20 @@ static cfx_status side_open(struct side *s, struct diff *d,
 {
     const cfx_interp_options how = {
         .size = sizeof(how),
-        .progress = s == &d->a ? tell_progress : NULL,
+        .progress = s == &d->a ? report_progress : NULL,
         .progress_user = d,
     };
-    cfx_status rc = cli_load(&s->c, &s->gm, s->path, !o->graph, err);
+    cfx_status st = cli_load(&s->c, &s->gm, s->path, !o->graph, err);
 
-    if (rc || o->graph)
-        return rc;
-    rc = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value,
+    if (st || o->graph)
+        return st;
+    st = cli_inputs_make(&s->in, &s->c, s->gm, &o->inputs, o->seed.value,
                          err);
-    if (!rc)
-        rc = cfx_interp_init_with(&s->it, &cfx_interp_base, s->gm, &how, err);
-    if (rc)
+    if (!st)
+        st = cfx_interp_init_with(&s->it, &cfx_interp_base, s->gm, &how, err);
+    if (st)
         cfx_fail_at(err, "%s", s->path);
-    return rc;
+    return st;
 }
 
 static void side_close(struct side *s)
@@ -114,7 +115,7 @@ static void side_close(struct side *s)
     cfx_module_unref(s->gm);
 }
 
-/* ---- What is told ---- */
+/* ---- Reporting ---- */
 
 static void type_of(cfx_value v, char *buf, size_t size)
 {
@@ -198,7 +199,7 @@ static void print_text(const struct diff *d)
             d->cmp.ndiffer && !d->all ? "; the rest was not run" : "");
 }
 
-/* ---- The command ---- */
+/* Parse a number of at least 0. */
 
 /* A number of at least 0. */
 static bool read_number(const char *text, double *out)
@@ -214,76 +215,76 @@ static bool read_number(const char *text, double *out)
 static cfx_status compare_sides(struct diff *d, cfx_error *err)
 {
     d->progress = cli_progress_begin("comparing");
-    cfx_status rc = cfx_compare_runs(&d->a.it, &d->b.it, d->a.in.value,
+    cfx_status st = cfx_compare_runs(&d->a.it, &d->b.it, d->a.in.value,
                                      d->a.in.n, d->b.in.value, d->b.in.n,
                                      &d->cmp, err);
 
     end_progress(d);
-    if (rc == CFX_ENOMEM)
+    if (st == CFX_ENOMEM)
         cfx_no_memory(err);
-    if (rc && d->cmp.failed)
+    if (st && d->cmp.failed)
         cfx_fail_at(err, "%s", d->cmp.failed == &d->a.it ? d->a.path
                                                          : d->b.path);
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     if (d->json)
         return print_json(d, err);
     print_text(d);
     return CFX_OK;
 }
 
-/* Only the graphs: what one has and the other lacks. */
+/* Compare only the graphs. */
 static cfx_status compare_graphs(struct diff *d, cfx_error *err)
 {
     size_t n = 0;
-    cfx_status rc = cfx_graph_diff(cfx_sink_file(d->out),
+    cfx_status st = cfx_graph_diff(cfx_sink_file(d->out),
                                    cfx_graph_module_graph(d->a.gm),
                                    cfx_graph_module_graph(d->b.gm), &n, err);
 
     d->cmp.ndiffer = n;
-    return rc;
+    return st;
 }
 
-/* The report is complete whatever it says, so that its file stays. */
+/* The report is complete even if models differ, so its file is kept. */
 static cfx_status compare(struct diff *d, cfx_error *err)
 {
     cfx_outfile file = {0};
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (d->output)
-        rc = cfx_outfile_open(&file, d->a.c.ctx, d->output, err);
-    if (rc)
-        return rc;
+        st = cfx_outfile_open(&file, d->a.c.ctx, d->output, err);
+    if (st)
+        return st;
     d->out = d->output ? file.stream : stdout;
-    rc = d->graph ? compare_graphs(d, err) : compare_sides(d, err);
-    if (!rc && d->output)
-        rc = cfx_outfile_commit(&file, err);
+    st = d->graph ? compare_graphs(d, err) : compare_sides(d, err);
+    if (!st && d->output)
+        st = cfx_outfile_commit(&file, err);
     cfx_outfile_discard(&file);
-    return rc;
+    return st;
 }
 
 static int run_diff(struct diff *d, const struct diff_options *o)
 {
     cfx_error err = {0};
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     d->differences = json_array();
     d->only_a = json_array();
     d->only_b = json_array();
     if (!d->differences || !d->only_a || !d->only_b)
-        rc = cfx_no_memory(&err);
-    if (!rc)
-        rc = side_open(&d->a, d, o, &err);
-    if (!rc)
-        rc = side_open(&d->b, d, o, &err);
-    if (!rc)
-        rc = compare(d, &err);
-    if (!rc && d->cmp.ndiffer && d->graph)
-        rc = cfx_fail(&err, CFX_EGRAPH, "%s: its graph differs from that of "
+        st = cfx_no_memory(&err);
+    if (!st)
+        st = side_open(&d->a, d, o, &err);
+    if (!st)
+        st = side_open(&d->b, d, o, &err);
+    if (!st)
+        st = compare(d, &err);
+    if (!st && d->cmp.ndiffer && d->graph)
+        st = cfx_fail(&err, CFX_EGRAPH, "%s: its graph differs from that of "
                       "%s in %zu lines", d->b.path, d->a.path,
                       d->cmp.ndiffer);
-    else if (!rc && d->cmp.ndiffer)
-        rc = cfx_fail(&err, CFX_ENUMERIC, "%s: %%%s differs from that of %s: "
+    else if (!st && d->cmp.ndiffer)
+        st = cfx_fail(&err, CFX_ENUMERIC, "%s: %%%s differs from that of %s: "
                       "%s", d->b.path, d->cmp.first_b->name, d->a.path,
                       d->cmp.first.text);
     side_close(&d->a);
@@ -291,7 +292,7 @@ static int run_diff(struct diff *d, const struct diff_options *o)
     json_decref(d->differences);
     json_decref(d->only_a);
     json_decref(d->only_b);
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 static int run(cli *c, const void *opts, int nargs, char **args)
@@ -311,7 +312,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     d.cmp.user = &d;
     d.json = o->format && !strcmp(o->format, "json");
     if (o->format && !d.json && strcmp(o->format, "text"))
-        return cli_usage(c, "'%s' is no FORMAT", o->format);
+        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (d.json && d.graph)
         return cli_usage(c, "--graph prints lines, not json");
     t->given = o->rtol || o->atol;
@@ -337,10 +338,10 @@ const cli_command cli_command_diff = {
     .name = "diff",
     .args = "A [B]",
     .summary = "Find the first node where two models differ",
-    .details = "Both run on the same inputs, side by side; nodes are compared "
-               "by name, and the outputs. Without B it is the same model, "
-               "with --cpu-b, --threads-b or --weights-b. Status 0: all that "
-               "both have is equal; 1: it is not.",
+    .details = "Both run on the same inputs, side by side; nodes of the same "
+               "name, and the outputs, are compared. Without B, the same "
+               "model runs again with --cpu-b, --threads-b or --weights-b. "
+               "Status 0: all compared values are equal; 1: they differ.",
     .options = options,
     .size = sizeof(struct diff_options),
     .own_output = true,

@@ -1,5 +1,5 @@
 /*
- * cfx machine -- what this machine, or another, can do at most.
+ * cfx machine -- show the peak performance of this or another machine.
  */
 #include <cfx/machine.h>
 
@@ -19,13 +19,13 @@ static const cli_option options[] = {
      "(raspberry-pi-5)",
      offsetof(struct machine_options, machine)},
     {CLI_FLAG, 0, "measure-again", NULL,
-     "measure, though there is a result of before",
+     "measure even if there is a stored result",
      offsetof(struct machine_options, again)},
     {CLI_FLAG, 0, "keep-doubtful", NULL,
-     "measure once, and keep the result even if it contradicts itself",
+     "measure once, and store the result even if it is doubtful",
      offsetof(struct machine_options, keep)},
     {CLI_SECONDS, 0, "seconds", "SECONDS",
-     "take about so long to measure (default: 8)",
+     "measure for about so long (default: 8)",
      offsetof(struct machine_options, seconds)},
     {CLI_TEXT, 'f', "format", "FORMAT", "text (default) or json",
      offsetof(struct machine_options, format)},
@@ -36,7 +36,7 @@ static const cli_option options[] = {
 
 enum { CELL = 16 };
 
-/* "1.5 MiB", into a cell. */
+/* Format "1.5 MiB" into a cell. */
 static void print_size(char cell[CELL], int64_t bytes)
 {
     static const char *const unit[] = {"B", "KiB", "MiB", "GiB", "TiB"};
@@ -51,7 +51,7 @@ static void print_size(char cell[CELL], int64_t bytes)
         strcpy(cell, "-");
 }
 
-/* A rate in 10^9, or what is not known. */
+/* Print a rate in 10^9, or that it is unknown. */
 static void print_rate(FILE *to, double rate)
 {
     if (rate > 0)
@@ -60,7 +60,7 @@ static void print_rate(FILE *to, double rate)
         fprintf(to, " %9s", "-");
 }
 
-/* The last cell of a row. */
+/* Print the last cell of a row. */
 static void print_spread(FILE *to, bool any, double spread)
 {
     if (any)
@@ -78,7 +78,7 @@ static void print_head(FILE *to, const cfx_machine *m)
         cli_wrap(to, m->comment, 0, 0);
 }
 
-/* Is any peak of the type known? */
+/* True if any peak of the type is known. */
 static bool any_peak(const cfx_machine *m, int type)
 {
     bool any = false;
@@ -109,7 +109,7 @@ static bool measured(const cfx_machine *m)
     return any;
 }
 
-/* A row for each number of threads, a column for each type. */
+/* One row per number of threads, one column per type. */
 static void print_peaks(FILE *to, const cfx_machine *m, bool spread)
 {
     fprintf(to, "\nGFLOP/s");
@@ -129,7 +129,7 @@ static void print_peaks(FILE *to, const cfx_machine *m, bool spread)
     }
 }
 
-/* A row for each level, of each number of threads. */
+/* One row per level and number of threads. */
 static void print_levels(FILE *to, const cfx_machine *m, bool spread)
 {
     char size[CELL];
@@ -168,41 +168,42 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     bool json = o->format && !strcmp(o->format, "json");
     cfx_error err = {0};
     cfx_machine *m;
-    cfx_status rc;
+    cfx_status st;
 
     (void)nargs;
     (void)args;
     if (o->format && !json && strcmp(o->format, "text"))
-        return cli_usage(c, "'%s' is no FORMAT", o->format);
+        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     unsigned how = (o->again ? CFX_MACHINE_AGAIN : 0) |
                    (o->keep ? CFX_MACHINE_KEEP_DOUBTFUL : 0);
     if (o->machine && (how || o->seconds > 0))
-        return cli_usage(c, "nothing is measured of another --machine");
-    rc = o->machine ? cfx_machine_find(&m, c->ctx, o->machine, &err)
+        return cli_usage(c, "--machine excludes options for measuring");
+    st = o->machine ? cfx_machine_find(&m, c->ctx, o->machine, &err)
                     : cfx_machine_cached(&m, c->ctx, how, o->seconds, &err);
-    if (rc)
+    if (st)
         return cli_fail(&err);
     if (json)
-        rc = cfx_print_machine(cfx_sink_file(c->out), m, &err);
+        st = cfx_print_machine(cfx_sink_file(c->out), m, &err);
     else
         print_text(c->out, m);
     cfx_machine_free(m);
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 const cli_command cli_command_machine = {
     .name = "machine",
     .args = "",
-    .summary = "Measure what this machine can do at most, or tell of another",
+    .summary = "Print the peak performance of this or another machine",
     .details =
-        "A row is for a number of threads, all of them together. Peaks are in "
-        "10^9 operations per second, a multiply-add being two; bandwidths in "
-        "10^9 bytes per second. The spread is how far the median of the "
-        "repeats is below the best, which is shown. This machine is measured "
-        "once; the result is kept in $XDG_CACHE_HOME/cfx or ~/.cache/cfx. One "
-        "that contradicts itself (a level faster than the one before it, "
-        "memory written faster than it is read or copied, repeats far apart) "
-        "is measured again, and not kept if that does not help.",
+        "Each row is for a number of threads together. Peaks are in 10^9 "
+        "operations per second, where a multiply-add counts as two, "
+        "bandwidths in 10^9 bytes per second. Rates are the best of many "
+        "repeats; the spread is the distance of their median from the best. "
+        "This machine is measured once; the result is stored in "
+        "$XDG_CACHE_HOME/cfx or ~/.cache/cfx. A doubtful result (a level "
+        "faster than the one before it, memory written faster than it is read "
+        "or copied, repeats far apart) is measured again, and not stored if "
+        "it stays doubtful.",
     .options = options,
     .size = sizeof(struct machine_options),
     .min_args = 0,

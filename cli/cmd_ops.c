@@ -1,5 +1,5 @@
 /*
- * cfx ops -- the operators and module types there are.
+ * cfx ops -- list operators and module types.
  */
 #include <cfx/module.h>
 #include <cfx/op.h>
@@ -13,7 +13,7 @@ struct ops_options {
 };
 
 static const cli_option options[] = {
-    {CLI_FLAG, 'm', "modules", NULL, "module types instead of operators",
+    {CLI_FLAG, 'm', "modules", NULL, "list module types instead of operators",
      offsetof(struct ops_options, modules)},
     {0},
 };
@@ -28,7 +28,7 @@ static void print_doc(FILE *to, const char *doc)
     cli_wrap(to, doc, INDENT, INDENT);
 }
 
-/* "label: text", filled; nothing where there is no text. */
+/* Print "label: text", wrapped; nothing without text. */
 static void print_field(FILE *to, const char *label, const char *text)
 {
     if (!text || !*text)
@@ -37,7 +37,7 @@ static void print_field(FILE *to, const char *label, const char *text)
     cli_wrap(to, text, n, 2 * INDENT);
 }
 
-/* Is `name` a word of the text? */
+/* True if `name` is a word of the text. */
 static bool has_word(const char *text, const char *name)
 {
     size_t n = strlen(name);
@@ -49,7 +49,7 @@ static bool has_word(const char *text, const char *name)
     return false;
 }
 
-/* Does the schema, "name.overload(...)", have that name? */
+/* True if the schema, "name.overload(...)", has that name. */
 static bool is_named(const char *schema, const char *name)
 {
     size_t n = strlen(name);
@@ -66,12 +66,12 @@ static void describe_flags(FILE *to, uint32_t flags)
         uint32_t flag;
         const char *words;
     } all[] = {
-        {CFX_OP_POINTWISE, "works element by element"},
-        {CFX_OP_NUMBERS, "takes numbers for tensors"},
+        {CFX_OP_POINTWISE, "works elementwise"},
+        {CFX_OP_NUMBERS, "accepts numbers instead of tensors"},
         {CFX_OP_RANDOM, "is random"},
         {CFX_OP_EFFECT, "has an effect besides its result"},
         {CFX_OP_OWN_RESULT, "has a shape or value that depends on data"},
-        {CFX_OP_INPLACE, "has a spelling with _ that writes to self"},
+        {CFX_OP_INPLACE, "has an in-place form with _"},
         {CFX_OP_COMMUTES, "commutes"},
     };
 
@@ -106,7 +106,8 @@ static bool op_has_name(const cfx_op *op, const char *name)
     return false;
 }
 
-/* By the name of its schema or a call: the first of the chain. */
+/* Find the first overload of an operator by the name of its schema or a
+ * call. */
 static const cfx_op *find_op(cfx_context *ctx, const char *name)
 {
     const cfx_target *t = cfx_find_function(ctx, name);
@@ -143,7 +144,7 @@ static void print_type(FILE *to, const cfx_module_type *type)
     print_doc(to, type->doc);
     print_field(to, "also printed as", type->aliases);
     print_field(to, "forward", type->forward_schema);
-    print_field(to, "must be given, though hidden", type->must_give);
+    print_field(to, "required, though not printed", type->must_give);
 }
 
 static void list_types(FILE *to, cfx_context *ctx)
@@ -157,7 +158,7 @@ static void list_types(FILE *to, cfx_context *ctx)
 
 /* ---- The command ---- */
 
-/* The words of a list, and what stands before the first of `stop`. */
+/* Suggest words of a list, up to the first of `stop` in each. */
 static void try_words(cfx_nearest *near, const char *words, const char *stop)
 {
     for (; words && *words; words += strspn(words, " ")) {
@@ -228,10 +229,10 @@ static void complete(cli_completing *at, int arg)
 const cli_command cli_command_ops = {
     .name = "ops",
     .args = "[NAME]",
-    .summary = "List the operators, or tell about one",
-    .details = "NAME is that of an operator (conv2d), a function "
+    .summary = "List the operators, or describe one",
+    .details = "NAME is an operator (conv2d), a function "
                "(torch.nn.functional.relu), a method (view), or, with "
-               "--modules, of a module type (Conv2d).",
+               "--modules, a module type (Conv2d).",
     .options = options,
     .size = sizeof(struct ops_options),
     .min_args = 0,

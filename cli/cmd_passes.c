@@ -1,5 +1,5 @@
 /*
- * cfx passes -- the passes there are.
+ * cfx passes -- list the passes.
  */
 #include <cfx/pass.h>
 
@@ -34,7 +34,7 @@ enum { NFLAGS = sizeof(flags) / sizeof(*flags) };
 
 /* ---- Text ---- */
 
-/* A pass without options is written as one. */
+/* Without options, parentheses are left out. */
 static void print_pass(FILE *to, const cfx_pass *p, bool all)
 {
     size_t n = strlen(p->schema);
@@ -55,7 +55,7 @@ static void print_pass(FILE *to, const cfx_pass *p, bool all)
 
 /* ---- JSON ---- */
 
-/* Where a parameter begins in the text of its schema: its type and name. */
+/* Find a parameter, its type and name, in the text of its schema. */
 static json_t *type_of(const char *schema, const char *name)
 {
     const char *at = strchr(schema, '(');
@@ -80,26 +80,26 @@ static cfx_status print_default(cfx_value v, json_t **out, cfx_error *err)
 
     if (!f)
         return cfx_no_memory(err);
-    cfx_status rc = cfx_print_value(cfx_sink_file(f), v, CFX_STYLE_REPR, err);
-    if (fclose(f) && !rc)
-        rc = cfx_no_memory(err);
-    *out = rc ? NULL : json_string(text);
+    cfx_status st = cfx_print_value(cfx_sink_file(f), v, CFX_STYLE_REPR, err);
+    if (fclose(f) && !st)
+        st = cfx_no_memory(err);
+    *out = st ? NULL : json_string(text);
     free(text);
-    return rc;
+    return st;
 }
 
 static cfx_status option_json(json_t *list, const cfx_pass *p,
                               const cfx_param *param, cfx_error *err)
 {
     json_t *init = NULL;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (param->required)
         init = json_null();
     else
-        rc = print_default(param->init, &init, err);
-    if (rc)
-        return rc;
+        st = print_default(param->init, &init, err);
+    if (st)
+        return st;
     json_t *one = json_pack("{s:s, s:o, s:o}", "name", param->name, "type",
                             type_of(p->schema, param->name), "default", init);
     return json_array_append_new(list, one) ? cfx_no_memory(err) : CFX_OK;
@@ -110,13 +110,13 @@ static cfx_status pass_json(json_t *list, cfx_context *ctx, const cfx_pass *p,
 {
     const cfx_schema *s = cfx_pass_schema(ctx, p);
     json_t *args = json_array();
-    cfx_status rc = s && args ? CFX_OK : cfx_no_memory(err);
+    cfx_status st = s && args ? CFX_OK : cfx_no_memory(err);
 
-    for (int k = 0; !rc && k < s->nparams; k++)
-        rc = option_json(args, p, &s->params[k], err);
-    if (rc) {
+    for (int k = 0; !st && k < s->nparams; k++)
+        st = option_json(args, p, &s->params[k], err);
+    if (st) {
         json_decref(args);
-        return rc;
+        return st;
     }
     json_t *one = json_pack("{s:s, s:s, s:s, s:o}", "name", s->name, "call",
                             p->schema, "doc", p->doc ? p->doc : "", "options",
@@ -127,27 +127,27 @@ static cfx_status pass_json(json_t *list, cfx_context *ctx, const cfx_pass *p,
     return json_array_append_new(list, one) ? cfx_no_memory(err) : CFX_OK;
 }
 
-/* All, or the one. */
+/* Print all passes, or one. */
 static cfx_status print_json(FILE *to, cfx_context *ctx, const cfx_pass *only,
                              cfx_error *err)
 {
     json_t *list = json_array(), *all = NULL;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
-    for (size_t i = 0; !rc && cfx_pass_at(ctx, i); i++) {
+    for (size_t i = 0; !st && cfx_pass_at(ctx, i); i++) {
         if (!only || only == cfx_pass_at(ctx, i))
-            rc = pass_json(list, ctx, cfx_pass_at(ctx, i), err);
+            st = pass_json(list, ctx, cfx_pass_at(ctx, i), err);
     }
-    if (!rc)
+    if (!st)
         all = json_pack("{s:s, s:O}", "schema", "cfx-passes-1", "passes",
                         list);
-    if (!rc && (!all || json_dumpf(all, to, JSON_INDENT(2))))
-        rc = cfx_fail(err, CFX_EIO, "cannot write the list");
-    if (!rc)
+    if (!st && (!all || json_dumpf(all, to, JSON_INDENT(2))))
+        st = cfx_fail(err, CFX_EIO, "cannot write the list");
+    if (!st)
         fputc('\n', to);
     json_decref(all);
     json_decref(list);
-    return rc;
+    return st;
 }
 
 /* ---- The command ---- */
@@ -174,7 +174,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     const cfx_pass *only = NULL;
 
     if (o->format && strcmp(o->format, "text") && strcmp(o->format, "json"))
-        return cli_usage(c, "'%s' is no FORMAT", o->format);
+        return cli_usage(c, "'%s' is not a valid FORMAT", o->format);
     if (nargs && !(only = cfx_find_pass(c->ctx, args[0])))
         return unknown(c, args[0]);
     if (o->format && !strcmp(o->format, "json"))
@@ -190,7 +190,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 const cli_command cli_command_passes = {
     .name = "passes",
     .args = "[NAME]",
-    .summary = "List the passes, or tell about one",
+    .summary = "List the passes, or describe one",
     .options = options,
     .size = sizeof(struct passes_options),
     .min_args = 0,

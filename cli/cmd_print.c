@@ -1,5 +1,5 @@
 /*
- * cfx print -- a model as text.
+ * cfx print -- print a model.
  */
 #include <string.h>
 
@@ -18,21 +18,21 @@ static const cli_option options[] = {
     {CLI_TEXT, 'f', "format", "FORMAT",
      "graph (default), tabular, python, readable or modules: as PyTorch prints "
      "gm.graph, gm.graph.print_tabular(), gm.code, gm.print_readable() and gm; "
-     "model: the whole model file; cfx: the same without losing anything; c: a "
+     "model: the whole model file; cfx: the lossless superset of it; c: a "
      "program in C; dot: a picture for Graphviz; svg: a picture",
      offsetof(struct print_options, format)},
-    {CLI_FLAG, 0, "stride", NULL, "readable: strides behind the shapes",
+    {CLI_FLAG, 0, "stride", NULL, "readable: show strides after the shapes",
      offsetof(struct print_options, stride)},
-    {CLI_FLAG, 0, "device", NULL, "readable: devices behind the shapes",
+    {CLI_FLAG, 0, "device", NULL, "readable: show devices after the shapes",
      offsetof(struct print_options, device)},
-    {CLI_FLAG, 0, "color", NULL, "readable: in colours",
+    {CLI_FLAG, 0, "color", NULL, "readable: use colours",
      offsetof(struct print_options, color)},
-    {CLI_FLAG, 0, "expanded", NULL, "readable: a parameter a line",
+    {CLI_FLAG, 0, "expanded", NULL, "readable: print one parameter per line",
      offsetof(struct print_options, expanded)},
     {CLI_LIST, 0, "meta", "KEY", "readable: show this meta in comments",
      offsetof(struct print_options, meta)},
     {CLI_FLAG, 0, "parameters", NULL,
-     "dot: draw the parameters and buffers of modules, too",
+     "dot: also draw the parameters and buffers of modules",
      offsetof(struct print_options, parameters)},
     {0},
 };
@@ -42,9 +42,9 @@ static const cli_option options[] = {
 typedef cfx_status format_fn(cfx_sink to, const cfx_module *gm,
                              const struct print_options *o, cfx_error *err);
 
-static cfx_status put_line_end(cfx_sink to, cfx_status rc)
+static cfx_status put_line_end(cfx_sink to, cfx_status st)
 {
-    return rc ? rc : to.write(to.user, "\n", 1);
+    return st ? st : to.write(to.user, "\n", 1);
 }
 
 static cfx_status print_graph(cfx_sink to, const cfx_module *gm,
@@ -127,7 +127,7 @@ static cfx_status print_c(cfx_sink to, const cfx_module *gm,
 static const struct format {
     const char *name;
     format_fn *print;
-    bool weights; /* it shows what only the weights tell */
+    bool weights; /* it prints shapes that only the weights have */
 } formats[] = {
     {"graph", print_graph, false},       {"tabular", print_tabular, false},
     {"python", print_code, false},       {"readable", print_readable, false},
@@ -147,15 +147,16 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 
     (void)nargs;
     if (!format)
-        return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
-    cfx_status rc = cli_load(c, &gm, args[0], format->weights, &err);
-    if (!rc) {
-        rc = cli_printed(format->print(cfx_sink_file(c->out), gm, o, &err));
-        if (rc)
+        return cli_usage(c, "'%s' is not a valid FORMAT for --format",
+                         o->format);
+    cfx_status st = cli_load(c, &gm, args[0], format->weights, &err);
+    if (!st) {
+        st = cli_printed(format->print(cfx_sink_file(c->out), gm, o, &err));
+        if (st)
             cfx_fail_at(&err, "%s", args[0]);
     }
     cfx_module_unref(gm);
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 const cli_command cli_command_print = {

@@ -1,5 +1,5 @@
 /*
- * cfx roofline -- where a model's time must go, and where it goes.
+ * cfx roofline -- print the floors of a model, and measured times.
  */
 #include <cfx/roofline.h>
 
@@ -33,49 +33,49 @@ static const cli_option options[] = {
      "are taken in order",
      AT(inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
-     "a symbol's value, or its range: N=4, N=2..64; symbols are at least 1",
+     "set a symbol to a value or a range: N=4, N=2..64; symbols are at least 1",
      AT(set)},
     {CLI_TEXT, 0, "sweep", "NAME=RANGE",
-     "a row for each value of a symbol: N=1..64, N=1..64:8 (steps of 8), "
-     "N=1..1024*2 (each twice the one before)", AT(sweep)},
+     "print a row for each value of a symbol: N=1..64, N=1..64:8 (steps of 8), "
+     "N=1..1024*2 (doubling)", AT(sweep)},
     {CLI_TEXT, 'm', "machine", "FILE",
-     "the machine that floors are for: a file that cfx machine wrote, or the "
-     "name of one that comes with cfx (default: this one, measured once)",
+     "compute floors for this machine: a file that cfx machine wrote, or the "
+     "name of one that comes with cfx (default: this machine, measured once)",
      AT(machine)},
-    {CLI_FLAG, 0, "measure", NULL, "run the model, too, and tell the times",
+    {CLI_FLAG, 0, "measure", NULL, "also run the model and print its times",
      AT(measure)},
     {CLI_COUNT, 0, "runs", "N",
      "measure N runs (default: as many as fit into a second, at least 5)",
      AT(runs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      AT(seed)},
-    {CLI_TEXT, 0, "by", "WHAT", "a row for each node (default), module, "
-     "operator or bound", AT(by)},
+    {CLI_TEXT, 0, "by", "WHAT", "print a row for each node (default), "
+     "module, operator or bound", AT(by)},
     {CLI_COUNT, 0, "depth", "N",
-     "a row for each module, no deeper than N in the tree", AT(depth)},
-    {CLI_TEXT, 0, "sort", "COLUMN", "the largest first", AT(sort)},
-    {CLI_COUNT, 0, "top", "N", "no more than N rows", AT(top)},
+     "print a row for each module down to depth N of the tree", AT(depth)},
+    {CLI_TEXT, 0, "sort", "COLUMN", "sort by a column, the largest first",
+     AT(sort)},
+    {CLI_COUNT, 0, "top", "N", "print at most N rows", AT(top)},
     {CLI_TEXT, 0, "columns", "NAME,...",
-     "what is told of each: name, op, target, module, type, nodes, shape, "
+     "print these columns: name, op, target, module, type, nodes, shape, "
      "dtype, macs, flops, ops, transcendental, read, written, bytes, "
      "parameters, weights, intensity, ridge, bound, level, algorithm, floor, "
      "seconds, gflops, bandwidth, efficiency, share, computing, live",
      AT(columns)},
     {CLI_TEXT, 0, "against", "OTHER",
-     "tell what changed against another report (the JSON of an earlier one), "
+     "print the changes against another report (the JSON of an earlier one), "
      "another model, or the same model on another machine",
      AT(against)},
     {CLI_TEXT, 0, "assert-flops", "N",
-     "fail if the FLOPs are more: 8.3G", AT(most_flops)},
+     "fail if FLOPs exceed this: 8.3G", AT(most_flops)},
     {CLI_TEXT, 0, "assert-peak-memory", "N",
-     "fail if more bytes live at once: 64M", AT(most_memory)},
+     "fail if peak live bytes exceed this: 64M", AT(most_memory)},
     {CLI_TEXT, 0, "assert-seconds", "S",
-     "fail if it takes longer: with --measure the median of the runs, else "
+     "fail if a run takes longer: with --measure the median of the runs, else "
      "the floor", AT(most_seconds)},
     {CLI_TEXT, 'f', "format", "FORMAT", "text (default); markdown, csv; json; "
-     "html: a page with the roofline drawn; svg: the roofline alone; dot: the "
-     "graph for Graphviz, nodes the darker the more time they take; trace: for "
-     "Perfetto",
+     "html: a page with the plot; svg: the plot alone; dot: the graph for "
+     "Graphviz, nodes with more time darker; trace: for Perfetto",
      AT(format)},
     {0},
 };
@@ -88,10 +88,10 @@ typedef cfx_status format_fn(cfx_sink to, const cfx_roofline *r,
 static const struct format {
     const char *name;
     format_fn *print;
-    cfx_roofline_format compared; /* which --against prints */
-    bool only_one;                /* it has none of those */
-    bool table;                   /* of rows and columns that are chosen */
-    bool points;                  /* it tells what a sweep finds */
+    cfx_roofline_format compared; /* its form of --against */
+    bool only_one;                /* it has no such form */
+    bool table;                   /* rows and columns can be selected */
+    bool points;                  /* it shows the points of a sweep */
 } formats[] = {
     {"text", cfx_roofline_print, CFX_ROOFLINE_TEXT, false, true, true},
     {"markdown", cfx_roofline_print_markdown, CFX_ROOFLINE_MARKDOWN, false,
@@ -105,7 +105,7 @@ static const struct format {
      false},
 };
 
-/* ---- What is shown ---- */
+/* ---- View ---- */
 
 static int terminal_width(FILE *to)
 {
@@ -151,7 +151,7 @@ struct sweep {
     int64_t from, to, step, factor;
 };
 
-/* Digits and what is behind them; false for none, or more than 64 bits. */
+/* Parse digits and return the rest; false for none, or more than 64 bits. */
 static bool read_number(const char **s, int64_t *out)
 {
     char *end;
@@ -164,7 +164,7 @@ static bool read_number(const char **s, int64_t *out)
     return !errno;
 }
 
-/* "N=1..64", with ":STEP" or "*FACTOR" behind it. */
+/* Parse "N=1..64", optionally followed by ":STEP" or "*FACTOR". */
 static bool read_sweep(const char *text, struct sweep *to)
 {
     const char *s = strchr(text, '=');
@@ -188,31 +188,31 @@ static bool read_sweep(const char *text, struct sweep *to)
     return !*s && to->step > 0 && (to->factor > 1 || how != '*');
 }
 
-/* Along symbols, where there are any. */
+/* Compute crossovers and sweeps, if there are symbols. */
 static cfx_status follow(cfx_roofline *r, const struct roofline_options *o,
                          cfx_error *err)
 {
     struct sweep range;
     cfx_error why = {0};
-    cfx_status rc;
+    cfx_status st;
 
     if (!r->known && r->rates && cfx_shape_env_symbols(r->env)) {
-        rc = cfx_roofline_crossovers(r, NULL, 0, 0, &why);
-        if (rc == CFX_EINVAL)
-            cfx_message(r->ctx, CFX_NOTE, "%s: --set gives numbers", why.text);
-        else if (rc)
+        st = cfx_roofline_crossovers(r, NULL, 0, 0, &why);
+        if (st == CFX_EINVAL)
+            cfx_message(r->ctx, CFX_NOTE, "%s: use --set", why.text);
+        else if (st)
             return cfx_fail_from(err, &why);
     }
     if (!o->sweep || !read_sweep(o->sweep, &range))
         return CFX_OK;
-    rc = cfx_roofline_sweep(r, range.symbol, range.from, range.to, range.step,
+    st = cfx_roofline_sweep(r, range.symbol, range.from, range.to, range.step,
                             range.factor, err);
-    if (rc)
+    if (st)
         cfx_fail_at(err, "--sweep %s", o->sweep);
-    return rc;
+    return st;
 }
 
-/* ---- Inputs with numbers ---- */
+/* ---- Inputs with data ---- */
 
 struct filling {
     const cli *c;
@@ -227,7 +227,7 @@ static cfx_status needs_numbers(const struct filling *f)
                     "that are numbers (--set gives them)", f->name);
 }
 
-/* A tensor for a meta, filled as cfx run fills it. */
+/* Make a tensor for a meta, filled as cfx run does. */
 static cfx_status fill_value(void *user, cfx_value v, cfx_value *out)
 {
     const struct filling *f = user;
@@ -246,61 +246,61 @@ static cfx_status fill_value(void *user, cfx_value v, cfx_value *out)
             return needs_numbers(f);
         shape[i] = cfx_tensor_size(v.u.tensor, i);
     }
-    cfx_status rc = cfx_tensor_new(&t, f->c->ctx,
+    cfx_status st = cfx_tensor_new(&t, f->c->ctx,
                                    (cfx_dtype)v.u.tensor->dtype,
                                    v.u.tensor->rank, shape, f->err);
-    if (rc)
-        return rc;
-    rc = cfx_tensor_randomize(t, f->seed, f->name, f->err);
-    if (rc)
+    if (st)
+        return st;
+    st = cfx_tensor_randomize(t, f->seed, f->name, f->err);
+    if (st)
         cfx_tensor_unref(t);
     else
         *out = cfx_value_of_tensor(t);
-    return rc;
+    return st;
 }
 
-/* One for each placeholder, in their order. */
+/* Make one input per placeholder, in their order. */
 static cfx_status fill_inputs(cli_inputs *to, const cli *c,
                               const cfx_module *gm, const cli_inputs *from,
                               uint64_t seed, cfx_error *err)
 {
     struct filling f = {c, NULL, seed, err};
     const cfx_graph *g = cfx_graph_module_graph(gm);
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     to->value = calloc(from->n + 1, sizeof(*to->value));
     if (!to->value)
         return cfx_no_memory(err);
-    for (const cfx_node *n = cfx_graph_first(g); n && to->n < from->n && !rc;
+    for (const cfx_node *n = cfx_graph_first(g); n && to->n < from->n && !st;
          n = cfx_node_next(n)) {
         if (n->op != CFX_PLACEHOLDER)
             continue;
         f.name = n->name;
-        rc = cfx_value_map(&to->value[to->n], c->ctx, from->value[to->n],
+        st = cfx_value_map(&to->value[to->n], c->ctx, from->value[to->n],
                            fill_value, &f, err);
-        to->n += !rc;
+        to->n += !st;
     }
-    return rc;
+    return st;
 }
 
 static cfx_status measure(cfx_roofline *r, cli *c, const cli_inputs *shapes,
                           const struct roofline_options *o, cfx_error *err)
 {
     cli_inputs in = {0};
-    cfx_status rc = fill_inputs(&in, c, r->gm, shapes, o->seed.value, err);
+    cfx_status st = fill_inputs(&in, c, r->gm, shapes, o->seed.value, err);
 
-    if (!rc) {
+    if (!st) {
         cli_progress *p = cli_progress_begin("measuring");
-        rc = cfx_roofline_measure(r, in.value, in.n, o->runs,
-                                  p ? cli_progress_tell : NULL, p, err);
+        st = cfx_roofline_measure(r, in.value, in.n, o->runs,
+                                  p ? cli_progress_report : NULL, p, err);
         cli_progress_end(p);
     }
     cli_inputs_release(&in);
-    return rc;
+    return st;
 }
 
-/* Without -t a machine that is described has all its threads, however many
- * cores this one has; what is measured runs here. */
+/* Without -t, a described machine uses all its threads, whatever this machine
+ * has; a measurement uses this machine's. */
 static int threads_of(const cli *c, const struct roofline_options *o)
 {
     return o->machine && !o->measure && !c->g.threads ? INT_MAX : 0;
@@ -314,21 +314,21 @@ static cfx_status analyse(cfx_roofline **out, cli *c,
     cfx_roofline_options how = {.size = sizeof(how), .machine = machine,
                                 .threads = threads_of(c, o), .env = s->env};
     cli_inputs in = {0};
-    cfx_status rc = cli_shapes_make(&in, c, gm, &o->inputs, s, err);
+    cfx_status st = cli_shapes_make(&in, c, gm, &o->inputs, s, err);
 
-    if (!rc)
-        rc = cfx_roofline_new(out, gm, in.value, in.n, &how, err);
-    if (!rc)
-        rc = follow(*out, o, err);
-    if (!rc && o->measure)
-        rc = measure(*out, c, &in, o, err);
+    if (!st)
+        st = cfx_roofline_new(out, gm, in.value, in.n, &how, err);
+    if (!st)
+        st = follow(*out, o, err);
+    if (!st && o->measure)
+        st = measure(*out, c, &in, o, err);
     cli_inputs_release(&in);
-    return rc;
+    return st;
 }
 
-/* ---- Bounds for tests ---- */
+/* ---- Limits of --assert options ---- */
 
-/* "8.3G": a number, maybe with k, M, G or T behind it. */
+/* Parse "8.3G": a number, optionally followed by k, M, G or T. */
 static bool read_amount(const char *text, double *out)
 {
     static const char prefix[] = "kMGT";
@@ -346,7 +346,7 @@ static bool read_amount(const char *text, double *out)
 
 enum { SYMBOLIC = -1, TOO_LARGE = -2, NO_FLOOR = -3 };
 
-/* `value` is negative where it is not known. */
+/* `value` is negative if unknown. */
 static cfx_status check_amount(const char *option, const char *text,
                                double value, const char *what, cfx_error *err)
 {
@@ -372,7 +372,7 @@ static double number_of(cfx_dim d)
            : cfx_dim_is_bad(d) ? TOO_LARGE : SYMBOLIC;
 }
 
-/* What a run takes, or its floor. */
+/* Return the time of a run, or its floor. */
 static double seconds_of(const cfx_roofline *r)
 {
     const cfx_cost *c = &r->total.cost.cost;
@@ -392,22 +392,22 @@ static cfx_status check_amounts(const struct roofline_options *o,
                                 const cfx_roofline *r, cfx_error *err)
 {
     cfx_dim flops = cfx_cost_flops(r->env, &r->total.cost.cost);
-    cfx_status rc = check_amount("assert-flops", o->most_flops,
+    cfx_status st = check_amount("assert-flops", o->most_flops,
                                  number_of(flops), "the FLOPs are", err);
 
-    if (!rc)
-        rc = check_amount("assert-peak-memory", o->most_memory,
+    if (!st)
+        st = check_amount("assert-peak-memory", o->most_memory,
                           number_of(r->peak_bytes), "the live bytes are", err);
-    if (!rc)
-        rc = check_amount("assert-seconds", o->most_seconds, seconds_of(r),
+    if (!st)
+        st = check_amount("assert-seconds", o->most_seconds, seconds_of(r),
                           r->runs ? "the measured seconds are"
                                   : "the floor's seconds are", err);
-    return rc;
+    return st;
 }
 
-/* ---- Against another ---- */
+/* ---- Comparing with another report ---- */
 
-/* A file's text and a NUL, for free(). */
+/* Read a file into a NUL-terminated string; free() it. */
 static cfx_status read_text(char **out, size_t *len, const char *path,
                             cfx_error *err)
 {
@@ -426,10 +426,10 @@ static cfx_status read_text(char **out, size_t *len, const char *path,
     return ok ? CFX_OK : cfx_fail(err, CFX_EIO, "%s: cannot be read", path);
 }
 
-/* A roofline that is held against another. */
+/* A roofline and the other one to compare it with. */
 struct comparison {
     cli *c;
-    const struct roofline_options *o; /* of the other */
+    const struct roofline_options *o; /* options of the other */
     const struct format *format;
     const cfx_roofline_view *view;
     const cfx_roofline *r;
@@ -441,82 +441,82 @@ static cfx_status against_analysed(const struct comparison *x, cfx_module *gm,
 {
     cfx_roofline *other = NULL;
     cli_symbols symbols;
-    cfx_status rc = cli_symbols_make(&symbols, x->c->ctx, &x->o->set, err);
+    cfx_status st = cli_symbols_make(&symbols, x->c->ctx, &x->o->set, err);
 
-    if (!rc)
-        rc = analyse(&other, x->c, x->o, &symbols, gm, machine, err);
-    if (rc)
+    if (!st)
+        st = analyse(&other, x->c, x->o, &symbols, gm, machine, err);
+    if (st)
         cfx_fail_at(err, "%s", x->o->against);
     else
-        rc = cli_printed(cfx_roofline_compare(cfx_sink_file(x->c->out), x->r,
+        st = cli_printed(cfx_roofline_compare(cfx_sink_file(x->c->out), x->r,
                                               other, model,
                                               x->format->compared, x->view,
                                               err));
     cfx_roofline_free(other);
     cli_symbols_release(&symbols);
-    return rc;
+    return st;
 }
 
-/* The model on another machine, which cannot be measured; the file or name of
- * one. Fails with CFX_ENAME, CFX_EPARSE where it is none. */
+/* The model on another machine, which cannot be measured, given by file or
+ * name. Fails with CFX_ENAME, CFX_EPARSE if it is not a machine. */
 static cfx_status against_machine(const struct comparison *x, cfx_error *err)
 {
     struct roofline_options plain = *x->o;
     struct comparison other = *x;
     cfx_machine *machine = NULL;
-    cfx_status rc = cfx_machine_find(&machine, x->c->ctx, x->o->against, err);
+    cfx_status st = cfx_machine_find(&machine, x->c->ctx, x->o->against, err);
 
     plain.measure = false;
     plain.machine = x->o->against;
     other.o = &plain;
-    if (!rc)
-        rc = against_analysed(&other, x->r->gm, x->view->model, machine, err);
+    if (!st)
+        st = against_analysed(&other, x->r->gm, x->view->model, machine, err);
     cfx_machine_free(machine);
-    return rc;
+    return st;
 }
 
 static cfx_status against_model(const struct comparison *x, cfx_error *err)
 {
     cfx_module *gm = NULL;
-    cfx_status rc = cli_load(x->c, &gm, x->o->against, true, err);
+    cfx_status st = cli_load(x->c, &gm, x->o->against, true, err);
 
-    if (!rc)
-        rc = against_analysed(x, gm, x->o->against, x->r->machine, err);
+    if (!st)
+        st = against_analysed(x, gm, x->o->against, x->r->machine, err);
     cfx_module_unref(gm);
-    return rc;
+    return st;
 }
 
 static cfx_status against_document(const struct comparison *x,
                                    const char *text, size_t len,
                                    cfx_error *err)
 {
-    cfx_status rc = cfx_roofline_compare_document(
+    cfx_status st = cfx_roofline_compare_document(
         cfx_sink_file(x->c->out), x->r, text, len, x->format->compared,
         x->view, err);
 
-    if (rc == CFX_EPARSE || rc == CFX_EINVAL)
+    if (st == CFX_EPARSE || st == CFX_EINVAL)
         cfx_fail_at(err, "%s", x->o->against);
-    return cli_printed(rc);
+    return cli_printed(st);
 }
 
-/* Against what --against names. */
+/* Compare with the argument of --against. */
 static cfx_status compare(const struct comparison *x, cfx_error *err)
 {
     char *text = NULL;
     size_t len = 0;
-    cfx_status rc;
+    cfx_status st;
 
     if (access(x->o->against, F_OK))
         return against_machine(x, err);
-    rc = read_text(&text, &len, x->o->against, err);
-    if (!rc && text[strspn(text, " \t\r\n")] != '{')
-        rc = against_model(x, err);
-    else if (!rc && cfx_machine_probe(x->c->ctx, text, len))
-        rc = against_machine(x, err);
-    else if (!rc)
-        rc = against_document(x, text, len, err);
+    st = read_text(&text, &len, x->o->against, err);
+    if (!st && text[strspn(text, " \t\r\n")] != '{')
+        st = against_model(x, err);
+    else if (!st && cfx_machine_probe(x->c->ctx, text, len))
+        st = against_machine(x, err);
+    else if (!st)
+        st = against_document(x, text, len, err);
     free(text);
-    return rc;
+    return st;
 }
 
 /* ---- The command ---- */
@@ -528,21 +528,21 @@ static cfx_status report(cli *c, const struct roofline_options *o,
 {
     cfx_roofline *r = NULL;
     cli_symbols symbols;
-    cfx_status rc = cli_symbols_make(&symbols, c->ctx, &o->set, err);
+    cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
 
-    if (!rc)
-        rc = analyse(&r, c, o, &symbols, gm, machine, err);
-    if (!rc)
-        rc = check_amounts(o, r, err);
-    if (rc)
+    if (!st)
+        st = analyse(&r, c, o, &symbols, gm, machine, err);
+    if (!st)
+        st = check_amounts(o, r, err);
+    if (st)
         cli_fail_model(c, err, view->model, o->measure);
     else if (o->against)
-        rc = compare(&(struct comparison){c, o, format, view, r}, err);
+        st = compare(&(struct comparison){c, o, format, view, r}, err);
     else
-        rc = cli_printed(format->print(cfx_sink_file(c->out), r, view, err));
+        st = cli_printed(format->print(cfx_sink_file(c->out), r, view, err));
     cfx_roofline_free(r);
     cli_symbols_release(&symbols);
-    return rc;
+    return st;
 }
 
 /* ---- The command line ---- */
@@ -560,7 +560,7 @@ static int unknown_column(const cli *c, const char *option, const char *name,
                      name, cfx_nearest_text(&near));
 }
 
-/* Columns that there are; CLI_OK, or a status after the line on stderr. */
+/* Check that columns exist; CLI_OK, or a status after a line on stderr. */
 static int check_columns(cli *c, const char *option, const char *names)
 {
     while (names) {
@@ -606,7 +606,7 @@ static int check_limits(cli *c, const struct roofline_options *o)
     return CLI_OK;
 }
 
-/* Options that would change nothing. */
+/* Refuse options that would have no effect. */
 static int check_effects(cli *c, const struct roofline_options *o,
                          const struct format *format)
 {
@@ -614,28 +614,28 @@ static int check_effects(cli *c, const struct roofline_options *o,
     const char *shown = o->columns ? "columns" : o->sort ? "sort" : rows;
 
     if (o->depth && o->by && strcmp(o->by, "module"))
-        return cli_usage(c, "--depth is of modules, not of --by %s", o->by);
+        return cli_usage(c, "--depth needs --by module, not --by %s", o->by);
     if (o->sweep && rows)
-        return cli_usage(c, "--sweep has a row for each value: no --%s", rows);
+        return cli_usage(c, "--sweep and --%s exclude each other", rows);
     if (o->runs && !o->measure)
-        return cli_usage(c, "--runs goes with --measure");
+        return cli_usage(c, "--runs needs --measure");
     if (o->seed.given && !o->measure)
-        return cli_usage(c, "--seed goes with --measure");
+        return cli_usage(c, "--seed needs --measure");
     if (!format->table && (shown || o->top))
         return cli_usage(c, "--format %s has no table for --%s", format->name,
                          shown ? shown : "top");
     if (!format->points && o->sweep)
         return cli_usage(c, "--format %s does not show --sweep", format->name);
     if (o->against && (shown || o->sweep))
-        return cli_usage(c, "--against tells what changed: no --%s",
+        return cli_usage(c, "--against and --%s exclude each other",
                          shown ? shown : "sweep");
     if (o->against && format->only_one)
-        return cli_usage(c, "--against is told as text, markdown, csv or "
+        return cli_usage(c, "--against is printed as text, markdown, csv or "
                          "json");
     return CLI_OK;
 }
 
-/* Before anything is read, which may take long. */
+/* Check the options before reading files, which may take long. */
 static int check_usage(cli *c, const struct roofline_options *o,
                        const struct format *format)
 {
@@ -671,31 +671,32 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 
     (void)nargs;
     if (!format)
-        return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
+        return cli_usage(c, "'%s' is not a valid FORMAT for --format",
+                         o->format);
     if (!make_view(&view, c, o, args[0]))
-        return cli_usage(c, "'%s' is no WHAT for --by", o->by);
+        return cli_usage(c, "'%s' is not a valid WHAT for --by", o->by);
     int status = check_usage(c, o, format);
     if (status)
         return status;
-    /* Weights tell the shapes and types that the text does not. */
-    cfx_status rc = cli_load(c, &gm, args[0], true, &err);
-    if (!rc)
-        rc = find_machine(&machine, c, o->machine, &err);
-    if (!rc)
-        rc = report(c, o, format, &view, gm, machine, &err);
+    /* Weights have shapes and types that the text lacks. */
+    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    if (!st)
+        st = find_machine(&machine, c, o->machine, &err);
+    if (!st)
+        st = report(c, o, format, &view, gm, machine, &err);
     cfx_machine_free(machine);
     cfx_module_unref(gm);
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 const cli_command cli_command_roofline = {
     .name = "roofline",
     .args = "MODEL",
-    .summary = "Tell where a model's time must go, and where it goes",
-    .details = "A floor is the least time that a machine needs for a node: of "
-               "its operations, or of the bytes that it moves through the "
-               "caches. With symbols for extents, counts are formulas. "
-               "--measure tells the times beside the floors.",
+    .summary = "Print the least time of each node, and its measured time",
+    .details = "A node's floor is the least time that a machine needs for its "
+               "operations, or for moving its bytes through the caches. With "
+               "symbols for extents, counts are expressions. --measure prints "
+               "times next to the floors.",
     .options = options,
     .size = sizeof(struct roofline_options),
     .min_args = 1,

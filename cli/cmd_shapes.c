@@ -1,5 +1,5 @@
 /*
- * cfx shapes -- what comes out of each node, without numbers.
+ * cfx shapes -- print the shape of each node, without running the model.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,28 +19,28 @@ struct shapes_options {
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
      "an input: a type and shape as in f32[N,3,224,224], where N is a symbol, "
-     "FILE.npy or FILE.safetensors:KEY (its type and shape), or a number; the "
-     "same symbol twice is the same extent; without NAME= the inputs are taken "
-     "in order",
+     "FILE.npy or FILE.safetensors:KEY (its type and shape), or a number; a "
+     "symbol in two inputs is the same extent; values without NAME= are "
+     "assigned in order",
      offsetof(struct shapes_options, inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
-     "a symbol's value, or its range: N=4, N=2..64; symbols are at least 1",
+     "set a symbol to a value or a range: N=4, N=2..64; symbols are at least 1",
      offsetof(struct shapes_options, set)},
     {CLI_LIST, 0, "assert", "NODE=SHAPE",
-     "fail unless this comes out of a node: f32[N,64,56,56], where _ stands "
-     "for any extent; a list (f32[2],i64[2]); a number",
+     "fail unless a node's value has this shape: f32[N,64,56,56], where _ "
+     "matches any extent; a list (f32[2],i64[2]); a number",
      offsetof(struct shapes_options, asserts)},
     {CLI_TEXT, 'f', "format", "FORMAT",
      "text (default): a table; json, csv; graph: the model with the shapes of "
-     "its nodes, which are checked where it is read; readable: as code; dot: a "
+     "its nodes, which are checked when it is read; readable: code; dot: a "
      "picture for Graphviz",
      offsetof(struct shapes_options, format)},
     {CLI_COUNT, 0, "depth", "K",
-     "text, json, csv: show modules that lie K deep, not what is in them",
+     "text, json, csv: show modules at depth K instead of their nodes",
      offsetof(struct shapes_options, depth)},
     {CLI_FLAG, 0, "memory", NULL,
-     "text, json, csv: show the blocks of memory that a run takes instead: how "
-     "long each lives, and its place in one arena",
+     "text, json, csv: show the memory plan of a run instead: the lifetime of "
+     "each block, and its place in one arena",
      offsetof(struct shapes_options, memory)},
     {0},
 };
@@ -79,8 +79,8 @@ static cfx_status print_readable(cfx_sink to, const cfx_shape_prop *p,
                                  int depth, cfx_error *err)
 {
     (void)depth;
-    cfx_status rc = cfx_print_readable(to, p->base.module, err);
-    return rc ? rc : to.write(to.user, "\n", 1);
+    cfx_status st = cfx_print_readable(to, p->base.module, err);
+    return st ? st : to.write(to.user, "\n", 1);
 }
 
 static cfx_status print_dot(cfx_sink to, const cfx_shape_prop *p, int depth,
@@ -96,7 +96,7 @@ static cfx_status print_dot(cfx_sink to, const cfx_shape_prop *p, int depth,
 static const struct format {
     const char *name;
     format_fn *print;
-    bool meta; /* it shows what the nodes have in meta */
+    bool meta; /* it prints shapes in the nodes' meta */
 } formats[] = {
     {"text", print_text, false},         {"json", print_json, false},
     {"csv", print_csv, false},           {"graph", print_graph, true},
@@ -105,8 +105,8 @@ static const struct format {
 
 /* ---- Assertions ---- */
 
-/* "NODE=SHAPE"; the node may be given as %NODE. Its symbols are read in an
- * environment of their own: the walk's does not come to know them. */
+/* "NODE=SHAPE", or "%NODE=SHAPE". Symbols are parsed in an environment of their
+ * own, so that the walk's does not get them. */
 static cfx_status check_assert(const cfx_shape_prop *p, cfx_shape_match *match,
                                cli_symbols *s, const char *text,
                                cfx_error *err)
@@ -125,16 +125,16 @@ static cfx_status check_assert(const cfx_shape_prop *p, cfx_shape_match *match,
     memcpy(name, text + (*text == '%'), len - (*text == '%'));
     name[len - (*text == '%')] = '\0';
     const cfx_node *n = cfx_graph_find(p->base.graph, name);
-    cfx_status rc = n ? cli_shape_make(&want, ctx, s, equals + 1, err)
+    cfx_status st = n ? cli_shape_make(&want, ctx, s, equals + 1, err)
                       : cfx_fail(err, CFX_ENAME, "--assert: there is no node "
                                  "'%s'", name);
-    if (!rc)
-        rc = cfx_shape_match_check(match, n->name,
+    if (!st)
+        st = cfx_shape_match_check(match, n->name,
                                    cfx_interp_env(&p->base, n), want, false,
                                    err);
     cfx_value_unref(want);
     free(name);
-    return rc;
+    return st;
 }
 
 static cfx_status check_asserts(const cfx_shape_prop *p, cli_symbols *s,
@@ -146,15 +146,15 @@ static cfx_status check_asserts(const cfx_shape_prop *p, cli_symbols *s,
 
     if (!asserts->n)
         return CFX_OK;
-    cfx_status rc = cfx_shape_env_new(&apart.env, ctx, err);
-    if (rc)
-        return rc;
-    rc = cfx_shape_match_new(&match, ctx, p->env, err);
-    for (int i = 0; i < asserts->n && !rc; i++)
-        rc = check_assert(p, match, &apart, asserts->item[i], err);
+    cfx_status st = cfx_shape_env_new(&apart.env, ctx, err);
+    if (st)
+        return st;
+    st = cfx_shape_match_new(&match, ctx, p->env, err);
+    for (int i = 0; i < asserts->n && !st; i++)
+        st = check_assert(p, match, &apart, asserts->item[i], err);
     cfx_shape_match_free(match);
     cfx_shape_env_free(apart.env);
-    return rc;
+    return st;
 }
 
 /* ---- The command ---- */
@@ -167,34 +167,34 @@ static cfx_status propagate(cli *c, cfx_module *gm,
     cli_inputs in = {0};
     cfx_shape_prop p = {.env = NULL};
     cfx_value result = CFX_NOTHING;
-    cfx_status rc = cli_symbols_make(&symbols, c->ctx, &o->set, err);
+    cfx_status st = cli_symbols_make(&symbols, c->ctx, &o->set, err);
 
-    if (!rc)
-        rc = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
-    if (!rc && o->memory) {
-        rc = cli_print_memory(c, gm, &in, &symbols, o->format, err);
+    if (!st)
+        st = cli_shapes_make(&in, c, gm, &o->inputs, &symbols, err);
+    if (!st && o->memory) {
+        st = cli_print_memory(c, gm, &in, &symbols, o->format, err);
         cli_inputs_release(&in);
         cli_symbols_release(&symbols);
-        return rc;
+        return st;
     }
-    if (!rc) {
+    if (!st) {
         const cfx_shape_prop_options how = {
             .size = sizeof(how), .env = symbols.env, .keep_values = true,
             .no_meta = !format->meta, .check = true};
-        rc = cfx_shape_prop_init(&p, NULL, gm, &how, err);
+        st = cfx_shape_prop_init(&p, NULL, gm, &how, err);
     }
-    if (!rc)
-        rc = cfx_interp_run(&p.base, in.value, in.n, &result, err);
-    if (!rc)
-        rc = check_asserts(&p, &symbols, &o->asserts, err);
-    if (!rc)
-        rc = cli_printed(format->print(cfx_sink_file(c->out), &p, o->depth,
+    if (!st)
+        st = cfx_interp_run(&p.base, in.value, in.n, &result, err);
+    if (!st)
+        st = check_asserts(&p, &symbols, &o->asserts, err);
+    if (!st)
+        st = cli_printed(format->print(cfx_sink_file(c->out), &p, o->depth,
                                        err));
     cfx_value_unref(result);
     cfx_interp_release(&p.base);
     cli_inputs_release(&in);
     cli_symbols_release(&symbols);
-    return rc;
+    return st;
 }
 
 static int run(cli *c, const void *opts, int nargs, char **args)
@@ -206,30 +206,30 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 
     (void)nargs;
     if (!format)
-        return cli_usage(c, "'%s' is no FORMAT for --format", o->format);
+        return cli_usage(c, "'%s' is not a valid FORMAT for --format",
+                         o->format);
     if (o->memory && (format->meta || o->depth || o->asserts.n))
         return cli_usage(c, "--memory goes with --format text, json or csv, "
                          "and without --depth and --assert");
-    /* Where there are weights, they tell the shapes of what the text only
-     * names, and small tables their numbers. */
-    cfx_status rc = cli_load(c, &gm, args[0], true, &err);
-    if (!rc) {
-        rc = propagate(c, gm, o, format, &err);
-        if (rc)
+    /* Weights have shapes that the text lacks, and values of small tensors. */
+    cfx_status st = cli_load(c, &gm, args[0], true, &err);
+    if (!st) {
+        st = propagate(c, gm, o, format, &err);
+        if (st)
             cli_fail_model(c, &err, args[0], false);
     }
     cfx_module_unref(gm);
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 const cli_command cli_command_shapes = {
     .name = "shapes",
     .args = "MODEL",
-    .summary = "Tell what comes out of each node, for any size of the inputs",
-    .details = "Nothing is computed, and no weights are needed, but where a "
-               "parameter's shape stands nowhere else. Extents may be "
-               "symbols. Behind the table stand the ranges of the symbols, and "
-               "guards: facts that the model needs of them.",
+    .summary = "Print the shape of each node, for any size of the inputs",
+    .details = "The model is not run, and weights are only needed for shapes "
+               "of parameters that its text does not have. Extents may be "
+               "symbols. The table is followed by their ranges and by guards, "
+               "conditions that they must meet.",
     .options = options,
     .size = sizeof(struct shapes_options),
     .min_args = 1,

@@ -21,28 +21,28 @@ struct transform_options {
 
 static const cli_option options[] = {
     {CLI_FLAG, 0, "reverse", NULL,
-     "undo the passes, the last first; all must be reversible",
+     "undo the passes, the last one first; all must be reversible",
      offsetof(struct transform_options, reverse)},
     {CLI_COUNT, 0, "steps", "N",
-     "apply the list again until it changes nothing, but N times at most",
+     "apply the list until it changes nothing, at most N times",
      offsetof(struct transform_options, steps)},
     {CLI_FLAG, 0, "verify", NULL,
      "run the model before and after, and fail if the outputs differ by more "
-     "than 1e-5 (1e-4 where a pass may change the rounding)",
+     "than 1e-5 (1e-4 if a pass may change the rounding)",
      offsetof(struct transform_options, verify)},
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "an input to verify with, as in cfx run",
+     "an input for --verify, as for cfx run",
      offsetof(struct transform_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct transform_options, seed)},
-    {CLI_FLAG, 'q', "quiet", NULL, "do not tell what each pass did",
+    {CLI_FLAG, 'q', "quiet", NULL, "do not print a line for each pass",
      offsetof(struct transform_options, quiet)},
     {0},
 };
 
 /* ---- The passes ---- */
 
-/* "a,b" and "c" of the command line, as one text. */
+/* Join "a,b" and "c" of the command line into one text. */
 static char *join(int n, char **texts)
 {
     size_t len = 1;
@@ -67,7 +67,7 @@ struct reporting {
     bool reverse, quiet;
 };
 
-/* "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms" */
+/* Print "constant_folding   12 nodes changed (3 made, 9 removed), 0.4 ms". */
 static cfx_status report(void *user, cfx_module *gm, const cfx_pass_report *r,
                          cfx_error *err)
 {
@@ -102,18 +102,18 @@ static cfx_status apply(cli *c, const struct transform_options *o,
     };
     cfx_pass_manager *pm = NULL;
 
-    cfx_status rc = cfx_pass_manager_new(&pm, c->ctx, &how, err);
-    if (!rc)
-        rc = cfx_pass_manager_add(pm, passes, err);
-    if (!rc)
-        rc = cfx_pass_manager_run(pm, gm, NULL, err);
+    cfx_status st = cfx_pass_manager_new(&pm, c->ctx, &how, err);
+    if (!st)
+        st = cfx_pass_manager_add(pm, passes, err);
+    if (!st)
+        st = cfx_pass_manager_run(pm, gm, NULL, err);
     cfx_pass_manager_free(pm);
-    return rc;
+    return st;
 }
 
 /* ---- Verifying ---- */
 
-/* Inputs are made anew for each run: a model may write to them. */
+/* Inputs are made again for each run, since a model may write to them. */
 static cfx_status run_model(cli *c, const struct transform_options *o,
                             cfx_module *gm, cfx_value *out, cfx_error *err)
 {
@@ -121,27 +121,27 @@ static cfx_status run_model(cli *c, const struct transform_options *o,
     cfx_interp it = {0};
 
     *out = CFX_NOTHING;
-    cfx_status rc = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
+    cfx_status st = cli_inputs_make(&in, c, gm, &o->inputs, o->seed.value,
                                     err);
-    cli_progress *p = rc ? NULL : cli_progress_begin("verifying");
+    cli_progress *p = st ? NULL : cli_progress_begin("verifying");
     const cfx_interp_options how = {
         .size = sizeof(how),
-        .progress = p ? cli_progress_tell : NULL,
+        .progress = p ? cli_progress_report : NULL,
         .progress_user = p,
     };
-    if (!rc)
-        rc = cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, err);
-    if (!rc) {
+    if (!st)
+        st = cfx_interp_init_with(&it, &cfx_interp_base, gm, &how, err);
+    if (!st) {
         cfx_context_seed(c->ctx, o->seed.value);
-        rc = cfx_interp_run(&it, in.value, in.n, out, err);
+        st = cfx_interp_run(&it, in.value, in.n, out, err);
     }
     cli_progress_end(p);
     cfx_interp_release(&it);
     cli_inputs_release(&in);
-    return rc;
+    return st;
 }
 
-/* How far the outputs may be: that of the least exact pass. */
+/* Return the tolerance of the least exact pass. */
 static double tolerance_of(cfx_context *ctx, const char *passes)
 {
     double tolerance = 1e-5;
@@ -170,17 +170,17 @@ static cfx_status verify(cli *c, const struct transform_options *o,
     double least = tolerance_of(c->ctx, passes);
     const cfx_tolerance t = {.given = true, .rtol = least, .atol = least};
 
-    cfx_status rc = run_model(c, o, gm, &after, err);
-    if (!rc)
-        rc = cfx_value_compare(&d, before, after, &t, err);
+    cfx_status st = run_model(c, o, gm, &after, err);
+    if (!st)
+        st = cfx_value_compare(&d, before, after, &t, err);
     cfx_value_unref(after);
-    if (!rc && d.differs)
-        rc = cfx_fail(err, CFX_ENUMERIC, "the outputs differ: %s", d.text);
-    if (rc)
+    if (!st && d.differs)
+        st = cfx_fail(err, CFX_ENUMERIC, "the outputs differ: %s", d.text);
+    if (st)
         cfx_fail_at(err, "--verify");
     else if (!o->quiet)
         fprintf(to, "verified: largest difference %.2g\n", d.max_abs);
-    return rc;
+    return st;
 }
 
 /* ---- The command ---- */
@@ -190,16 +190,16 @@ static cfx_status transform(cli *c, const struct transform_options *o,
                             cfx_error *err)
 {
     cfx_value before = CFX_NOTHING;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (o->verify)
-        rc = run_model(c, o, gm, &before, err);
-    if (!rc)
-        rc = apply(c, o, gm, passes, to, err);
-    if (!rc && o->verify)
-        rc = verify(c, o, gm, passes, before, to, err);
+        st = run_model(c, o, gm, &before, err);
+    if (!st)
+        st = apply(c, o, gm, passes, to, err);
+    if (!st && o->verify)
+        st = verify(c, o, gm, passes, before, to, err);
     cfx_value_unref(before);
-    return rc;
+    return st;
 }
 
 static int run(cli *c, const void *opts, int nargs, char **args)
@@ -211,22 +211,22 @@ static int run(cli *c, const void *opts, int nargs, char **args)
     cfx_module *gm = NULL;
 
     if (!o->verify && (o->inputs.n || o->seed.given))
-        return cli_usage(c, "inputs are only for --verify");
+        return cli_usage(c, "--input needs --verify");
     char *passes = join(nargs - 1, args + 1);
-    cfx_status rc = passes ? cli_load(c, &gm, path, true, &err)
+    cfx_status st = passes ? cli_load(c, &gm, path, true, &err)
                            : cfx_no_memory(&err);
-    if (!rc) {
-        rc = transform(c, o, gm, passes, c->g.output ? stdout : stderr, &err);
-        if (rc)
+    if (!st) {
+        st = transform(c, o, gm, passes, c->g.output ? stdout : stderr, &err);
+        if (st)
             cli_fail_model(c, &err, path, false);
     }
-    if (!rc && c->g.output)
-        rc = cli_save_model(c->ctx, gm, c->g.output, plain, &err);
-    else if (!rc)
-        rc = cli_print_saved(stdout, c->ctx, gm, plain, &err);
+    if (!st && c->g.output)
+        st = cli_save_model(c->ctx, gm, c->g.output, plain, &err);
+    else if (!st)
+        st = cli_print_saved(stdout, c->ctx, gm, plain, &err);
     cfx_module_unref(gm);
     free(passes);
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 /* Passes follow the model. */
@@ -239,10 +239,10 @@ static void complete(cli_completing *at, int arg)
 const cli_command cli_command_transform = {
     .name = "transform",
     .args = "MODEL PASS[(OPTION=VALUE,...)][,PASS...]",
-    .summary = "Rewrite a model by passes",
-    .details = "The result is written to the file of -o, with the weights, if "
-               "there are any, in the .safetensors file beside it; without -o "
-               "the text alone is printed. `cfx passes` lists the passes.",
+    .summary = "Rewrite a model with passes",
+    .details = "The result is written to the file of -o, and the weights, if "
+               "any, to the .safetensors file beside it; without -o only the "
+               "text is printed. `cfx passes` lists the passes.",
     .options = options,
     .size = sizeof(struct transform_options),
     .min_args = 2,

@@ -1,10 +1,10 @@
 /*
- * complete -- the words that may stand next on a command line, for the shells'
- * completion (completion/), from the tables that parse it.
+ * complete -- shell completion (completion/): print the words that may come
+ * next on a command line, from the tables that parse it.
  *
  *     cfx __complete WORD...
  *
- * prints those that begin as the last WORD does, one a line. Where it prints
+ * prints the words that begin with the last WORD, one per line. If it prints
  * nothing, the shells offer files.
  */
 #include <cfx/pass.h>
@@ -33,7 +33,7 @@ static void offer_options(const cli_completing *at, const cli_option *o)
     }
 }
 
-/* Is the word an option whose value is the next one? */
+/* True if the word is an option whose value is the next word. */
 static bool takes_next(const cli_option *o, const char *word)
 {
     for (; o && o->kind != CLI_END; o++) {
@@ -47,10 +47,10 @@ static bool takes_next(const cli_option *o, const char *word)
     return false;
 }
 
-/* ---- The line ---- */
+/* ---- The command line ---- */
 
-/* The number of arguments before the last word that are no options, from
- * `from` on; -1 where the last word is an option's value. */
+/* Count the arguments, from `from` on, that are not options and come before the
+ * last word; -1 if the last word is an option's value. */
 static int count_arguments(const cli_option *options, int from, int n,
                            char **words)
 {
@@ -68,7 +68,7 @@ static int count_arguments(const cli_option *options, int from, int n,
     return args;
 }
 
-/* The place of the command among the words, or n - 1. */
+/* Return the index of the command among the words, or n - 1. */
 static int command_place(int n, char **words)
 {
     int i = 0;
@@ -123,9 +123,9 @@ int cli_complete(const cli_command *const *commands, int ncommands, int n,
     return CLI_OK;
 }
 
-/* ---- What several commands take ---- */
+/* ---- Completions shared by commands ---- */
 
-/* The last of "a,b(x=1),c". */
+/* Complete the last pass of "a,b(x=1),c". */
 void cli_complete_pass(cli_completing *at, int arg)
 {
     const char *comma = strrchr(at->begin, ',');

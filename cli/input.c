@@ -1,5 +1,5 @@
 /*
- * input -- NAME=VALUE of command lines to the inputs of a graph.
+ * input -- parse NAME=VALUE options into the inputs of a graph.
  */
 #include "cli.h"
 
@@ -9,7 +9,7 @@
 
 /* ---- Values ---- */
 
-/* The type before '[', if the text looks like a type and a shape. */
+/* Parse the type before '['; false if the text is not a type and a shape. */
 static bool parse_type(cfx_dtype *out, const char **shape, const char *text)
 {
     char name[32];
@@ -24,7 +24,7 @@ static bool parse_type(cfx_dtype *out, const char **shape, const char *text)
     return cfx_dtype_parse(out, name);
 }
 
-/* "1, 3]": false where an extent is no number. */
+/* Parse "1, 3]"; false if an extent is not a number. */
 static bool parse_shape(const char *p, int *rank, int64_t *shape)
 {
     for (*rank = 0; *p != ']'; p += *p == ',') {
@@ -57,17 +57,17 @@ static cfx_status make_filled(cfx_value *out, cfx_context *ctx,
     if (!parse_shape(extents, &rank, shape))
         return cfx_fail(err, CFX_EINVAL, "'%s' needs extents that are numbers",
                         text);
-    cfx_status rc = cfx_tensor_new(&t, ctx, dtype, rank, shape, err);
-    if (rc) {
+    cfx_status st = cfx_tensor_new(&t, ctx, dtype, rank, shape, err);
+    if (st) {
         cfx_fail_at(err, "%s", text);
-        return rc;
+        return st;
     }
-    rc = cfx_tensor_randomize(t, seed, name, err);
-    if (rc)
+    st = cfx_tensor_randomize(t, seed, name, err);
+    if (st)
         cfx_tensor_unref(t);
     else
         *out = cfx_value_of_tensor(t);
-    return rc;
+    return st;
 }
 
 static bool is_name(void *user, cfx_value v)
@@ -80,18 +80,18 @@ static cfx_status parse_literal(cfx_value *out, cfx_context *ctx,
                                 const char *text, cfx_error *err)
 {
     cfx_error why = {0};
-    cfx_status rc = cfx_parse_value(out, ctx, text, strlen(text), &why);
+    cfx_status st = cfx_parse_value(out, ctx, text, strlen(text), &why);
 
-    if (rc == CFX_ENOMEM)
+    if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
-    if (!rc && cfx_value_any(*out, is_name, NULL)) {
+    if (!st && cfx_value_any(*out, is_name, NULL)) {
         cfx_value_unref(*out);
         *out = CFX_NOTHING;
-        rc = CFX_EINVAL;
+        st = CFX_EINVAL;
     }
-    if (rc)
-        return cfx_fail(err, CFX_EINVAL, "'%s' is no .npy file, type and shape "
-                        "as in f32[1,3,224,224], or number", text);
+    if (st)
+        return cfx_fail(err, CFX_EINVAL, "'%s' is not a .npy file, type and "
+                        "shape as in f32[1,3,224,224], or number", text);
     return CFX_OK;
 }
 
@@ -104,10 +104,10 @@ cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
     *out = CFX_NOTHING;
     if (cfx_tensor_names_file(text)) {
         cfx_tensor *t;
-        cfx_status rc = cfx_tensor_read(&t, c->ctx, text, !c->g.no_mmap, err);
-        if (!rc)
+        cfx_status st = cfx_tensor_read(&t, c->ctx, text, !c->g.no_mmap, err);
+        if (!st)
             *out = cfx_value_of_tensor(t);
-        return rc;
+        return st;
     }
     if (parse_type(&dtype, &extents, text))
         return make_filled(out, c->ctx, text, dtype, extents, name, seed, err);
@@ -120,10 +120,10 @@ static const char *name_of(const cfx_node *n)
 {
     const char *target = n->target.u.str->text;
 
-    return target + strspn(target, "*"); /* *args, **kwargs */
+    return target + strspn(target, "*"); /* skip the stars of *args, **kwargs */
 }
 
-/* The place of a name among the placeholders, or n. */
+/* Return the index of a placeholder by name, or n. */
 static size_t find_placeholder(const cfx_node **list, size_t n,
                                const char *name, size_t len)
 {
@@ -139,7 +139,7 @@ static size_t find_placeholder(const cfx_node **list, size_t n,
     return n;
 }
 
-/* "x, mask" for messages. */
+/* Format "x, mask" for messages. */
 static void list_names(char *buf, size_t size, const cfx_node **list, size_t n)
 {
     size_t at = 0;
@@ -184,14 +184,14 @@ static cfx_status take_input(cli_inputs *in, const cfx_node **list,
     if (!cfx_value_is_absent(in->value[i]))
         return cfx_fail(err, CFX_EINVAL, "the input '%s' is given twice",
                         name_of(list[i]));
-    cfx_status rc = make(user, &in->value[i], text, name_of(list[i]), err);
-    if (rc)
+    cfx_status st = make(user, &in->value[i], text, name_of(list[i]), err);
+    if (st)
         cfx_fail_at(err, "input %s", name_of(list[i]));
-    return rc;
+    return st;
 }
 
-/* Defaults for what was not given. They stand in the placeholders' arguments;
- * the starred ones at the end may stay empty. */
+/* Use the defaults, arguments of the placeholders, for missing inputs; starred
+ * placeholders at the end may stay empty. */
 static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
                                cfx_error *err)
 {
@@ -227,21 +227,21 @@ cfx_status cli_inputs_make_by(cli_inputs *in, const cfx_module *gm,
         n += p->op == CFX_PLACEHOLDER;
     const cfx_node **list = calloc(n + 1, sizeof(*list));
     in->value = calloc(n + 1, sizeof(*in->value));
-    cfx_status rc = list && in->value ? CFX_OK : cfx_no_memory(err);
-    for (const cfx_node *p = rc ? NULL : cfx_graph_first(g); p;
+    cfx_status st = list && in->value ? CFX_OK : cfx_no_memory(err);
+    for (const cfx_node *p = st ? NULL : cfx_graph_first(g); p;
          p = cfx_node_next(p)) {
         if (p->op == CFX_PLACEHOLDER)
             list[i++] = p;
     }
     in->n = i;
-    for (int k = 0; k < texts->n && !rc; k++)
-        rc = take_input(in, list, texts->item[k], make, user, err);
-    if (!rc)
-        rc = add_defaults(in, list, err);
+    for (int k = 0; k < texts->n && !st; k++)
+        st = take_input(in, list, texts->item[k], make, user, err);
+    if (!st)
+        st = add_defaults(in, list, err);
     free(list);
-    if (rc)
+    if (st)
         cli_inputs_release(in);
-    return rc;
+    return st;
 }
 
 struct filling {

@@ -1,5 +1,5 @@
 /*
- * main -- find the command, parse its command line, run it.
+ * main -- find the command, parse the command line, run the command.
  */
 #include "cli.h"
 
@@ -23,37 +23,37 @@ enum { NCOMMANDS = sizeof(commands) / sizeof(*commands) };
 
 const cli_option cli_global_options[] = {
     {CLI_COUNT, 't', "threads", "N",
-     "use N threads (default: one for each processor)",
+     "use N threads (default: one per processor)",
      offsetof(cli_globals, threads)},
     {CLI_SIZE, 0, "max-mem", "SIZE",
-     "fail rather than hold more memory: bytes, or with K, M or G",
+     "fail instead of using more memory: bytes, or with K, M or G",
      offsetof(cli_globals, max_memory)},
-    {CLI_SECONDS, 0, "timeout", "SECONDS", "fail when they have passed",
+    {CLI_SECONDS, 0, "timeout", "SECONDS", "fail after this time",
      offsetof(cli_globals, timeout)},
     {CLI_TEXT, 'w', "weights", "FILE",
-     "take the weights from this .safetensors or .npz file (default: "
-     "MODEL.safetensors beside the model, where it exists)",
+     "read weights from this .safetensors or .npz file (default: "
+     "MODEL.safetensors beside the model, if it exists)",
      offsetof(cli_globals, weights)},
     {CLI_SEED, 0, "random-weights", "SEED",
-     "make weights from a seed, the same on every machine",
+     "generate weights from a seed, the same on every machine",
      offsetof(cli_globals, random_weights)},
     {CLI_FLAG, 0, "no-mmap", NULL, "read weights instead of mapping them",
      offsetof(cli_globals, no_mmap)},
     {CLI_FLAG, 0, "assume-defaults", NULL,
-     "where the text of a module does not tell an argument, take the "
-     "constructor's default", offsetof(cli_globals, assume_defaults)},
+     "use the constructor's default for arguments that the text of a module "
+     "does not have", offsetof(cli_globals, assume_defaults)},
     {CLI_LIST, 0, "load", "FILE.so",
-     "load operators, modules and passes: call its cfx_plugin_init; may be "
-     "given several times",
+     "load operators, modules and passes from a shared object; may be "
+     "repeated",
      offsetof(cli_globals, plugins)},
     {CLI_TEXT, 0, "cpu", "LEVEL",
-     "use no better instructions than plain, neon, avx2 or avx512",
+     "use at most this instruction level: plain, neon, avx2 or avx512",
      offsetof(cli_globals, cpu)},
     {CLI_TEXT, 'o', "output", "FILE", "write to a file instead of stdout",
      offsetof(cli_globals, output)},
-    {CLI_FLAG, 'h', "help", NULL, "print this and stop",
+    {CLI_FLAG, 'h', "help", NULL, "print this help and exit",
      offsetof(cli_globals, help)},
-    {CLI_FLAG, 'V', "version", NULL, "print the version and stop",
+    {CLI_FLAG, 'V', "version", NULL, "print the version and exit",
      offsetof(cli_globals, version)},
     {0},
 };
@@ -68,10 +68,10 @@ void cli_print_line(const char *text)
     putc('\n', stderr);
 }
 
-/* The option that would help. */
+/* Return the option that would help. */
 static const char *advice(cfx_status code)
 {
-    return code == CFX_EUNDECIDED ? " (--assume-defaults takes the defaults)"
+    return code == CFX_EUNDECIDED ? " (--assume-defaults uses the defaults)"
            : code == CFX_EOPERATOR ? " (--load FILE.so registers operators)"
                                    : "";
 }
@@ -121,15 +121,16 @@ static void print_help(FILE *to)
 {
     fputs("usage: cfx COMMAND [OPTION]... [ARGUMENT]...\n\n"
           "Run, inspect and rewrite models captured by torch.fx.\n\n"
-          "A model is a file of what PyTorch prints for a GraphModule,\n"
-          "f\"{gm!r}\\n\\n{gm.graph}\\n\"; its weights stand beside it, in "
-          "MODEL.safetensors.\n\n"
+          "A model is a file with the text that PyTorch prints for a "
+          "GraphModule,\n"
+          "f\"{gm!r}\\n\\n{gm.graph}\\n\"; its weights are in "
+          "MODEL.safetensors beside it.\n\n"
           "Commands:\n", to);
     for (int i = 0; i < NCOMMANDS; i++)
         fprintf(to, "  %-10s %s\n", commands[i]->name, commands[i]->summary);
     fputs("\nOptions that all commands take:\n", to);
     cli_describe(to, cli_global_options);
-    fputs("\ncfx COMMAND --help tells about one command.\n", to);
+    fputs("\ncfx COMMAND --help describes one command.\n", to);
 }
 
 static void print_command_help(FILE *to, const cli_command *cmd)
@@ -148,7 +149,7 @@ static void print_command_help(FILE *to, const cli_command *cmd)
     cli_describe(to, cli_global_options);
 }
 
-/* What --help and --version print; a full disk fails them too. */
+/* Print --help or --version; fails if the output cannot be written. */
 static int print_about(const cli *c)
 {
     if (c->g.version && !c->g.help)
@@ -174,7 +175,7 @@ static const cli_command *find_command(const char *name)
     return NULL;
 }
 
-/* Tell the first argument that is missing: word n of the usage line. */
+/* Report the first missing argument: word n of the usage line. */
 static int missing(const cli *c, int n)
 {
     const char *word = c->command->args;

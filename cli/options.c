@@ -1,5 +1,5 @@
 /*
- * options -- command lines by table.
+ * options -- parse command lines by tables.
  */
 #include "options.h"
 
@@ -29,7 +29,7 @@ static bool parse_unsigned(uint64_t *out, const char *text, char **end)
 {
     errno = 0;
     *end = (char *)(uintptr_t)text;
-    if (*text < '0' || *text > '9') /* strtoull takes blanks and signs */
+    if (*text < '0' || *text > '9') /* strtoull accepts blanks and signs */
         return false;
     *out = strtoull(text, end, 0);
     return !errno;
@@ -53,8 +53,8 @@ static bool set_size(void *at, const char *text)
     return true;
 }
 
-/* Digits with a point: strtod would take the comma of some locales, and what
- * it takes besides ("inf", "0x1p3") is no number of seconds. */
+/* Parse digits with a decimal point; strtod would depend on the locale and
+ * accept "inf" or "0x1p3". */
 static bool set_seconds(void *at, const char *text)
 {
     double v = 0, unit = 1;
@@ -127,7 +127,7 @@ static bool set_value(const cli_option *o, void *into, const char *text)
 
 /* ---- Parsing ---- */
 
-/* The tables as getopt_long wants them. */
+/* The tables in the form that getopt_long needs. */
 struct parser {
     struct option longs[MAX_OPTIONS + 1];
     char shorts[2 * MAX_OPTIONS + 3];
@@ -169,7 +169,7 @@ static int find(const struct parser *p, int c)
     return -1;
 }
 
-/* "; did you mean '--threads'?" of a long option. */
+/* Format "; did you mean '--threads'?" for a long option. */
 static const char *nearest(cfx_nearest *near, const struct parser *p,
                            const char *option)
 {
@@ -183,7 +183,7 @@ static const char *nearest(cfx_nearest *near, const struct parser *p,
     return cfx_nearest_text(near);
 }
 
-/* What getopt did not like. */
+/* Describe an error of getopt. */
 static void explain(char *why, size_t size, int c, char **argv,
                     const struct parser *p)
 {
@@ -209,7 +209,7 @@ bool cli_parse(int argc, char **argv, bool stop, const cli_table table[2],
     add_table(&p, &table[0]);
     add_table(&p, &table[1]);
     opterr = 0;
-    optind = 0; /* 0, not 1: it forgets an earlier command line */
+    optind = 0; /* 0 resets getopt after an earlier command line */
     while ((c = getopt_long(argc, argv, p.shorts, p.longs, NULL)) != -1) {
         int i = find(&p, c);
         if (i < 0) {
@@ -218,8 +218,8 @@ bool cli_parse(int argc, char **argv, bool stop, const cli_table table[2],
         }
         const cli_option *o = p.option[i];
         if (!set_value(o, p.into[i], optarg)) {
-            snprintf(why, size, "'%s' is no %s for --%s", optarg, o->value,
-                     o->name);
+            snprintf(why, size, "'%s' is not a valid %s for --%s", optarg,
+                     o->value, o->name);
             return false;
         }
     }

@@ -1,8 +1,8 @@
 /*
- * options.h -- command lines by table: what is parsed is what --help shows.
+ * options.h -- parse command lines by tables, which --help prints.
  *
- * An option says where its value goes: `at` bytes into the struct that the
- * caller gives, which must have a member of the kind's type there.
+ * The value of an option is stored `at` bytes into the struct that the caller
+ * passes; the member there must have the type of the option's kind.
  */
 #ifndef CLI_OPTIONS_H
 #define CLI_OPTIONS_H
@@ -20,7 +20,7 @@ typedef enum cli_kind {
     CLI_SIZE,    /* size_t: bytes, with K, M or G */
     CLI_SECONDS, /* double, above 0 */
     CLI_SEED,    /* cli_seed */
-    CLI_LIST     /* cli_list: may be given several times */
+    CLI_LIST     /* cli_list: may be repeated */
 } cli_kind;
 
 typedef struct cli_seed {
@@ -37,12 +37,12 @@ typedef struct cli_option {
     cli_kind kind;
     char letter;       /* 0: none */
     const char *name;
-    const char *value; /* what its value is called; NULL for flags */
+    const char *value; /* placeholder of its value; NULL for flags */
     const char *help;
     size_t at;
 } cli_option;
 
-/* A table, which ends with a zeroed option, and the struct it fills. */
+/* A table, which ends with a zeroed option, and the struct that it fills. */
 typedef struct cli_table {
     const cli_option *option;
     void *into;
@@ -51,19 +51,19 @@ typedef struct cli_table {
 /*
  * Parse argv[1], ... by two tables. Options and other arguments may be mixed,
  * unless `stop` is set: then parsing ends at the first other argument. The
- * others are moved to the end of argv, from *first on. Returns false after
- * one line in `why`.
+ * other arguments are moved to the end of argv, from *first on. Returns false
+ * with a one-line message in `why`.
  */
 bool cli_parse(int argc, char **argv, bool stop, const cli_table table[2],
                int *first, char *why, size_t size);
 
-/* Give the lists in a table back. */
+/* Free the lists in a table. */
 void cli_parse_release(const cli_table *table);
 
-/* What --help says of the options of a table. */
+/* Print the options of a table for --help. */
 void cli_describe(FILE *to, const cli_option *options);
 
-/* Print text, filled to 80 columns, each line after the first indented. */
+/* Print text, wrapped at 80 columns; all lines but the first are indented. */
 void cli_wrap(FILE *to, const char *text, int column, int indent);
 
 #endif

@@ -1,8 +1,8 @@
 /*
- * output -- results of a model: named, printed, written.
+ * output -- name, print and write the results of a model.
  *
- * A result is a tensor, or tuples, lists and dicts of them. Its parts are
- * called output, output_0, output_1_KEY: the path to each.
+ * A result is a tensor, or a tuple, list or dict of results. Its parts are
+ * named by their paths: output, output_0, output_1_KEY.
  */
 #include "output.h"
 
@@ -19,7 +19,7 @@ enum { NAME_MAX_ = 256 };
 typedef cfx_status part_fn(void *user, const char *name, cfx_value v,
                            cfx_error *err);
 
-/* Add "_KEY" to a name. */
+/* Append "_KEY" to a name. */
 static cfx_status extend(char *name, size_t len, cfx_value key, cfx_error *err)
 {
     size_t room = NAME_MAX_ - len;
@@ -35,24 +35,24 @@ static cfx_status extend(char *name, size_t len, cfx_value key, cfx_error *err)
     return CFX_OK;
 }
 
-/* Call fn for each part of a value; as deep as aggregates may be nested. */
+/* Call fn for each part of a value; the depth is that of nested values. */
 static cfx_status visit(cfx_value v, char *name, part_fn *fn, void *user,
                         cfx_error *err)
 {
     bool dict = v.kind == CFX_DICT;
     size_t len = strlen(name);
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (!dict && !cfx_value_is_seq(v))
         return fn(user, name, v, err);
-    for (uint32_t i = 0; i < v.u.seq->len && !rc; i++) {
-        const cfx_value *item = v.u.seq->item; /* of a dict: key, value, ... */
-        rc = extend(name, len, dict ? item[i++] : cfx_int(i), err);
-        if (!rc)
-            rc = visit(item[i], name, fn, user, err);
+    for (uint32_t i = 0; i < v.u.seq->len && !st; i++) {
+        const cfx_value *item = v.u.seq->item; /* for a dict: key, value, ... */
+        st = extend(name, len, dict ? item[i++] : cfx_int(i), err);
+        if (!st)
+            st = visit(item[i], name, fn, user, err);
         name[len] = '\0';
     }
-    return rc;
+    return st;
 }
 
 static cfx_status visit_result(cfx_value v, part_fn *fn, void *user,
@@ -76,7 +76,7 @@ struct ranked {
     int64_t index;
 };
 
-/* The larger first, NaN before all, as torch.topk; then the earlier. */
+/* Sort descending with NaN first, as torch.topk; equal elements by position. */
 static int by_rank(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -89,7 +89,7 @@ static int by_rank(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* "[1, 0]" of the row that begins at element `at`. */
+/* Print "[1, 0]" for the row that begins at element `at`. */
 static void print_place(FILE *to, const cfx_tensor *t, int64_t at)
 {
     int64_t index[CFX_MAX_RANK];
@@ -105,7 +105,7 @@ static void print_place(FILE *to, const cfx_tensor *t, int64_t at)
     fputs("]\n", to);
 }
 
-/* The `top` largest of each row of a row-major tensor. */
+/* Print the `top` largest elements of each row of a row-major tensor. */
 static void print_rows(FILE *to, const cfx_tensor *t, int top,
                        struct ranked *row)
 {
@@ -131,19 +131,19 @@ static cfx_status print_top(const struct printer *p, const cfx_tensor *t,
                             cfx_error *err)
 {
     cfx_tensor *flat;
-    cfx_status rc = cfx_tensor_contiguous(&flat, t, err);
+    cfx_status st = cfx_tensor_contiguous(&flat, t, err);
 
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     struct ranked *row = malloc((size_t)cfx_tensor_size(t, t->rank - 1) *
                                 sizeof(*row) + 1);
     if (row)
         print_rows(p->to, flat, p->top, row);
     else
-        rc = cfx_no_memory(err);
+        st = cfx_no_memory(err);
     free(row);
     cfx_tensor_unref(flat);
-    return rc;
+    return st;
 }
 
 static cfx_status print_tensor(const struct printer *p, const char *name,
@@ -157,9 +157,9 @@ static cfx_status print_tensor(const struct printer *p, const char *name,
     fprintf(p->to, "%s %s\n", name, type);
     if (p->top && t->rank)
         return print_top(p, t, err);
-    cfx_status rc = cfx_tensor_print(&text, &size, t, err);
-    if (rc)
-        return rc;
+    cfx_status st = cfx_tensor_print(&text, &size, t, err);
+    if (st)
+        return st;
     fwrite(text, 1, size - 1, p->to);
     fputc('\n', p->to);
     cfx_free(t->ctx, text, size);
@@ -174,10 +174,10 @@ static cfx_status print_part(void *user, const char *name, cfx_value v,
     if (v.kind == CFX_TENSOR)
         return print_tensor(p, name, v.u.tensor, err);
     fprintf(p->to, "%s %s\n", name, cfx_kind_name((cfx_kind)v.kind));
-    cfx_status rc = cfx_print_value(cfx_sink_file(p->to), v, CFX_STYLE_REPR,
+    cfx_status st = cfx_print_value(cfx_sink_file(p->to), v, CFX_STYLE_REPR,
                                     err);
     fputc('\n', p->to);
-    return rc;
+    return st;
 }
 
 cfx_status cli_print_result(FILE *to, cfx_context *ctx, cfx_value v, int top,
@@ -190,16 +190,16 @@ cfx_status cli_print_result(FILE *to, cfx_context *ctx, cfx_value v, int top,
 
 /* ---- Writing ---- */
 
-/* A tensor of rank 0 of a number. */
+/* Make a tensor of rank 0 from a number. */
 static cfx_status number_tensor(cfx_tensor **out, cfx_context *ctx,
                                 cfx_value v, cfx_error *err)
 {
     cfx_dtype dtype = v.kind == CFX_FLOAT        ? CFX_F64
                       : v.kind == CFX_BOOL_VALUE ? CFX_BOOL : CFX_I64;
-    cfx_status rc = cfx_tensor_new(out, ctx, dtype, 0, NULL, err);
+    cfx_status st = cfx_tensor_new(out, ctx, dtype, 0, NULL, err);
 
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     if (v.kind == CFX_FLOAT)
         cfx_element_set_double(dtype, (*out)->data, v.u.f);
     else
@@ -213,7 +213,7 @@ static bool is_number(cfx_value v)
            v.kind == CFX_BOOL_VALUE;
 }
 
-/* /dev/stdout has none. */
+/* /dev/stdout has no suffix. */
 static bool has_suffix(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -225,19 +225,19 @@ cfx_status cli_write_value(const char *path, const char *key, cfx_context *ctx,
                            cfx_value v, cfx_error *err)
 {
     cfx_tensor *t = v.kind == CFX_TENSOR ? cfx_tensor_ref(v.u.tensor) : NULL;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (!t && !is_number(v))
         return cfx_fail(err, CFX_EUNSUPPORTED, "%s: a %s cannot be written as "
                         "a tensor", path, cfx_kind_name((cfx_kind)v.kind));
     if (!t)
-        rc = number_tensor(&t, ctx, v, err);
+        st = number_tensor(&t, ctx, v, err);
     const cfx_named_tensor item = {key, t};
-    if (!rc)
-        rc = has_suffix(path) ? cfx_tensors_write(path, ctx, &item, 1, err)
+    if (!st)
+        st = has_suffix(path) ? cfx_tensors_write(path, ctx, &item, 1, err)
                               : cfx_npy_write(path, t, err);
     cfx_tensor_unref(t);
-    return rc;
+    return st;
 }
 
 struct writer {
@@ -255,7 +255,7 @@ static cfx_status file_of(char *path, size_t size, const struct writer *w,
                : CFX_OK;
 }
 
-/* Could this part be written? */
+/* Check that a part can be written. */
 static cfx_status check_part(void *user, const char *name, cfx_value v,
                              cfx_error *err)
 {
@@ -279,18 +279,18 @@ static cfx_status write_part(void *user, const char *name, cfx_value v,
 
     if (v.kind != CFX_TENSOR && !is_number(v))
         return CFX_OK;
-    cfx_status rc = file_of(path, sizeof(path), w, name, err);
-    return rc ? rc : cli_write_value(path, name, w->ctx, v, err);
+    cfx_status st = file_of(path, sizeof(path), w, name, err);
+    return st ? st : cli_write_value(path, name, w->ctx, v, err);
 }
 
 cfx_status cli_write_result(const char *dir, cfx_context *ctx, cfx_value v,
                             cfx_error *err)
 {
     struct writer w = {dir, ctx};
-    cfx_status rc = visit_result(v, check_part, &w, err);
+    cfx_status st = visit_result(v, check_part, &w, err);
 
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     if (mkdir(dir, 0777) && errno != EEXIST)
         return cfx_fail(err, CFX_EIO, "%s: %s", dir, strerror(errno));
     return visit_result(v, write_part, &w, err);

@@ -1,7 +1,7 @@
 /*
- * progress -- how far long work is: one line on a terminal, from the third
- * second on. A thread of its own writes it, since one node may take minutes;
- * a build without threads has progress_none.c instead.
+ * progress -- show the progress of long work in one line on a terminal, from
+ * the third second on. A thread writes it, since one node may take minutes;
+ * builds without threads use progress_none.c.
  */
 #include "progress.h"
 
@@ -66,7 +66,7 @@ static void *write_lines(void *user)
     return NULL;
 }
 
-/* Without a thread there is no line. */
+/* If the thread cannot be created, no line is shown. */
 cli_progress *cli_progress_begin(const char *what)
 {
     cli_progress *p = isatty(2) ? calloc(1, sizeof(*p)) : NULL;
@@ -85,7 +85,7 @@ cli_progress *cli_progress_begin(const char *what)
     return NULL;
 }
 
-void cli_progress_tell(void *progress, size_t done, size_t total)
+void cli_progress_report(void *progress, size_t done, size_t total)
 {
     cli_progress *p = progress;
 

@@ -1,5 +1,5 @@
 /*
- * progress.h -- how far long work is, on stderr where that is a terminal.
+ * progress.h -- show the progress of long work on stderr, if it is a terminal.
  */
 #ifndef CLI_PROGRESS_H
 #define CLI_PROGRESS_H
@@ -9,13 +9,13 @@
 
 typedef struct cli_progress cli_progress;
 
-/* Begin to tell of work; NULL, and nothing is told, where stderr is no
- * terminal. End it before anything else is written there. */
+/* Begin to show progress; NULL if stderr is not a terminal. End it before
+ * writing anything else there. */
 cli_progress *cli_progress_begin(const char *what);
 void cli_progress_end(cli_progress *p);
 
-/* So many parts are done: a callback of cfx_interp_options and the like, where
- * `progress` is not NULL. */
-void cli_progress_tell(void *progress, size_t done, size_t total);
+/* Report that `done` parts are finished; a callback for cfx_interp_options and
+ * others. `progress` is not NULL. */
+void cli_progress_report(void *progress, size_t done, size_t total);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * progress_none -- no line is written in a build without threads.
+ * progress_none -- builds without threads show no progress.
  */
 #include "progress.h"
 
@@ -14,7 +14,7 @@ void cli_progress_end(cli_progress *p)
     (void)p;
 }
 
-void cli_progress_tell(void *progress, size_t done, size_t total)
+void cli_progress_report(void *progress, size_t done, size_t total)
 {
     (void)progress;
     (void)done;

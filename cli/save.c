@@ -1,8 +1,8 @@
 /*
  * save -- write a model: its text, and its weights beside it.
  *
- * PyTorch's text is kept where nothing is lost by it: it is read back, and what
- * comes out must be the same.
+ * PyTorch's text is used if it is lossless: it is parsed again and the result
+ * must be the same model.
  */
 #include "save.h"
 
@@ -14,8 +14,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The second line of a superset that was written only where PyTorch's text
- * loses something: once that is gone, it becomes PyTorch's text again. */
+/* The second line of a file that is in the superset only because PyTorch's text
+ * would lose something; without this reason, that text is used again. */
 static const char only_where_needed[] =
     "# PyTorch's text would lose a part of this model\n";
 
@@ -34,7 +34,7 @@ bool cli_is_superset(const char *path)
     return is;
 }
 
-/* ---- Does PyTorch's text tell all? ---- */
+/* ---- Is PyTorch's text lossless? ---- */
 
 static bool same_tensor_type(const cfx_tensor *a, const cfx_tensor *b)
 {
@@ -85,7 +85,7 @@ static bool same_names(const cfx_graph *a, const cfx_graph *b)
     return !x && !y;
 }
 
-/* Tensors stand among the arguments of no node that was read. */
+/* Parsed nodes have no tensors among their arguments. */
 static cfx_status same_model(bool *same, const cfx_module *a,
                              const cfx_module *b, cfx_error *err)
 {
@@ -101,7 +101,7 @@ static cfx_status same_model(bool *same, const cfx_module *a,
     return *same ? cfx_graph_equal(same, g, h, err) : CFX_OK;
 }
 
-/* In a context that tells nobody what it assumes. */
+/* Parse in a context that prints no notes. */
 static cfx_status read_back(cfx_module **out, cfx_context *ctx,
                             const cfx_module *gm, cfx_error *err)
 {
@@ -113,14 +113,14 @@ static cfx_status read_back(cfx_module **out, cfx_context *ctx,
     *out = NULL;
     if (!f)
         return cfx_no_memory(err);
-    cfx_status rc = cfx_print_model(cfx_sink_file(f), gm, false, err);
-    if (fclose(f) && !rc)
-        rc = cfx_no_memory(err);
-    if (!rc && cfx_parse_model(out, ctx, text, size, "text", &why) ==
+    cfx_status st = cfx_print_model(cfx_sink_file(f), gm, false, err);
+    if (fclose(f) && !st)
+        st = cfx_no_memory(err);
+    if (!st && cfx_parse_model(out, ctx, text, size, "text", &why) ==
                    CFX_ENOMEM)
-        rc = cfx_no_memory(err);
+        st = cfx_no_memory(err);
     free(text);
-    return rc;
+    return st;
 }
 
 static cfx_status is_plain(bool *plain, const cfx_module *gm, cfx_error *err)
@@ -130,17 +130,17 @@ static cfx_status is_plain(bool *plain, const cfx_module *gm, cfx_error *err)
     cfx_module *back = NULL;
 
     *plain = false;
-    cfx_status rc = cfx_context_new(&ctx, &o, err);
-    if (!rc)
-        rc = read_back(&back, ctx, gm, err);
-    if (!rc && back)
-        rc = same_model(plain, gm, back, err);
+    cfx_status st = cfx_context_new(&ctx, &o, err);
+    if (!st)
+        st = read_back(&back, ctx, gm, err);
+    if (!st && back)
+        st = same_model(plain, gm, back, err);
     cfx_module_unref(back);
     cfx_context_free(ctx);
-    return rc;
+    return st;
 }
 
-/* A sink that puts the mark behind the first line. */
+/* A sink that inserts the mark after the first line. */
 struct marked {
     FILE *to;
     bool done;
@@ -164,15 +164,15 @@ static cfx_status write_marked(void *user, const char *text, size_t len)
 cfx_status cli_print_saved(FILE *to, cfx_context *ctx, const cfx_module *gm,
                            bool plain, cfx_error *err)
 {
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
     bool wanted = plain;
     struct marked m = {.to = to};
 
     (void)ctx;
     if (plain)
-        rc = is_plain(&plain, gm, err);
-    if (rc)
-        return rc;
+        st = is_plain(&plain, gm, err);
+    if (st)
+        return st;
     return wanted && !plain
                ? cfx_print_model((cfx_sink){write_marked, &m}, gm, true, err)
                : cfx_print_model(cfx_sink_file(to), gm, !plain, err);
@@ -201,7 +201,7 @@ static cfx_status count_tensor(void *user, const char *name, cfx_tensor *t)
     return CFX_OK;
 }
 
-/* How many there are at most; tensors in arguments are written too. */
+/* Count the tensors, including those in arguments; an upper bound. */
 static cfx_status count(size_t *n, const cfx_module *gm, cfx_error *err)
 {
     *n = 0;
@@ -223,7 +223,7 @@ static cfx_status add_tensor(void *user, const char *name, cfx_tensor *t)
     return CFX_OK;
 }
 
-/* "layer1.0.weight", for free(). */
+/* Return "layer1.0.weight"; free() it. */
 static char *full_name(const cfx_module *m, const char *name)
 {
     size_t n = cfx_module_path(m, NULL, 0), k = strlen(name) + 1;
@@ -242,10 +242,10 @@ static cfx_status collect(struct weights *w, const cfx_module *gm,
                           cfx_error *err)
 {
     size_t n;
-    cfx_status rc = count(&n, gm, err);
+    cfx_status st = count(&n, gm, err);
 
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     w->item = calloc(n + 1, sizeof(*w->item));
     if (!w->item)
         return cfx_no_memory(err);
@@ -285,7 +285,7 @@ bool cli_has_weights(const cfx_module *gm)
     return false;
 }
 
-/* "m.fx" to "m.safetensors", for free(). */
+/* Return "m.safetensors" for "m.fx"; free() it. */
 static char *weights_path(const char *path)
 {
     static const char suffix[] = ".safetensors";
@@ -305,15 +305,15 @@ static cfx_status save_weights(cfx_context *ctx, const cfx_module *gm,
                                const char *beside, cfx_error *err)
 {
     struct weights w = {0};
-    cfx_status rc = collect(&w, gm, err);
+    cfx_status st = collect(&w, gm, err);
 
-    if (!rc)
-        rc = cfx_safetensors_write(beside, ctx, w.item, w.n, err);
+    if (!st)
+        st = cfx_safetensors_write(beside, ctx, w.item, w.n, err);
     weights_release(&w);
-    return rc;
+    return st;
 }
 
-/* ---- Both ---- */
+/* ---- Text and weights ---- */
 
 static bool is_special(const char *path)
 {
@@ -322,30 +322,30 @@ static bool is_special(const char *path)
     return !stat(path, &st) && !S_ISREG(st.st_mode);
 }
 
-/* The weights first, under their name; the text appears last. */
+/* Rename the weights into place first, the text last. */
 cfx_status cli_save_model(cfx_context *ctx, const cfx_module *gm,
                           const char *path, bool plain, cfx_error *err)
 {
     cfx_outfile f = {0};
     char *beside = weights_path(path);
     bool numbers = cli_has_weights(gm) && !is_special(path);
-    cfx_status rc = beside ? CFX_OK : cfx_no_memory(err);
+    cfx_status st = beside ? CFX_OK : cfx_no_memory(err);
 
-    if (!rc && numbers && !strcmp(beside, path))
-        rc = cfx_fail(err, CFX_EINVAL, "%s: is the name of its weights", path);
-    if (!rc)
-        rc = cfx_outfile_open(&f, ctx, path, err);
-    if (!rc) {
-        rc = cli_print_saved(f.stream, ctx, gm, plain, err);
-        if (rc)
+    if (!st && numbers && !strcmp(beside, path))
+        st = cfx_fail(err, CFX_EINVAL, "%s: is the name of its weights", path);
+    if (!st)
+        st = cfx_outfile_open(&f, ctx, path, err);
+    if (!st) {
+        st = cli_print_saved(f.stream, ctx, gm, plain, err);
+        if (st)
             cfx_fail_at(err, "%s", path);
     }
-    if (!rc && numbers)
-        rc = save_weights(ctx, gm, beside, err);
-    if (!rc)
-        rc = cfx_outfile_commit(&f, err);
+    if (!st && numbers)
+        st = save_weights(ctx, gm, beside, err);
+    if (!st)
+        st = cfx_outfile_commit(&f, err);
     else
         cfx_outfile_discard(&f);
     free(beside);
-    return rc;
+    return st;
 }

@@ -1,5 +1,5 @@
 /*
- * session -- from the global options to a context and an output, and back.
+ * session -- create and close the context and the output of a command.
  */
 #define _GNU_SOURCE 1
 #include "cli.h"
@@ -38,13 +38,13 @@ static cfx_status load_plugin(cli *c, const char *path, cfx_error *err)
 {
     void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
 
-    if (!handle) /* its words begin with the file's name */
+    if (!handle) /* dlerror's message begins with the file's name */
         return cfx_fail(err, CFX_EIO, "%s", dlerror());
     c->plugin[c->nplugins++] = handle;
     return CFX_OK;
 }
 
-/* Plugins are loaded once, and add what they have to each context. */
+/* Plugins are loaded once, and register themselves in each context. */
 static cfx_status init_plugin(void *handle, const char *path, cfx_context *ctx,
                               cfx_error *err)
 {
@@ -63,31 +63,31 @@ static cfx_status init_plugin(void *handle, const char *path, cfx_context *ctx,
         return cfx_fail(err, CFX_EINVAL, "%s: was compiled for ABI %d, this "
                         "program has %d: compile it again", path, *abi,
                         CFX_ABI_VERSION);
-    cfx_status rc = init.function(ctx, err);
-    if (rc) {
-        cfx_fail(err, rc, "cfx_plugin_init failed");
+    cfx_status st = init.function(ctx, err);
+    if (st) {
+        cfx_fail(err, st, "cfx_plugin_init failed");
         cfx_fail_at(err, "%s", path);
     }
-    return rc;
+    return st;
 }
 
 static cfx_status add_plugins(cli *c, cfx_context *ctx, cfx_error *err)
 {
     int n = c->g.plugins.n;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (n && !c->plugin)
         c->plugin = calloc((size_t)n, sizeof(*c->plugin));
     if (n && !c->plugin)
         return cfx_fail(err, CFX_ENOMEM, "out of memory");
-    for (int i = 0; i < n && !rc; i++) {
+    for (int i = 0; i < n && !st; i++) {
         const char *path = c->g.plugins.item[i];
         if (c->nplugins == i)
-            rc = load_plugin(c, path, err);
-        if (!rc)
-            rc = init_plugin(c->plugin[i], path, ctx, err);
+            st = load_plugin(c, path, err);
+        if (!st)
+            st = init_plugin(c->plugin[i], path, ctx, err);
     }
-    return rc;
+    return st;
 }
 
 static cfx_options context_options(const cli *c)
@@ -108,19 +108,19 @@ int cli_second_context(cli *c, cfx_context **out, const char *option,
 
     *out = NULL;
     if (cpu && !find_cpu(&o.cpu, cpu))
-        return cli_usage(c, "'%s' is no LEVEL for --%s", cpu, option);
+        return cli_usage(c, "'%s' is not a valid LEVEL for --%s", cpu, option);
     if (threads)
         o.threads = threads;
-    cfx_status rc = cfx_context_new(out, &o, err);
-    if (!rc)
-        rc = add_plugins(c, *out, err);
-    return rc ? cli_fail(err) : CLI_OK;
+    cfx_status st = cfx_context_new(out, &o, err);
+    if (!st)
+        st = add_plugins(c, *out, err);
+    return st ? cli_fail(err) : CLI_OK;
 }
 
 /* ---- Machines ---- */
 
-/* Take the last part of a path away, if it is that one; NULL is any. */
-static void leave(char *path, const char *part)
+/* Remove the last atom of a path if it is `part`; NULL removes any. */
+static void strip_atom(char *path, const char *part)
 {
     char *slash = strrchr(path, '/');
 
@@ -128,9 +128,9 @@ static void leave(char *path, const char *part)
         *slash = '\0';
 }
 
-/* A program that is run where it was built, in the source tree or in a folder
- * of it, takes the descriptions of machines from there: its own place tells the
- * folder, so that a tree may be moved. CFX_MACHINES goes before it. */
+/* A program that runs where it was built, in the source tree or a subfolder,
+ * uses the tree's machine descriptions. The path of the program gives the
+ * folder, so a tree may be moved. CFX_MACHINES takes precedence. */
 static void find_machines(void)
 {
     static const char *const tail[] = {"shapeprop/machines",
@@ -142,8 +142,8 @@ static void find_machines(void)
     if (n <= 0 || (given && *given))
         return;
     self[n] = '\0';
-    leave(self, NULL);
-    leave(self, ".libs"); /* where libtool has the program itself */
+    strip_atom(self, NULL);
+    strip_atom(self, ".libs"); /* where libtool puts the real program */
     for (size_t i = 0; i < sizeof(tail) / sizeof(*tail); i++) {
         snprintf(path, sizeof(path), "%s/%s", self, tail[i]);
         if (!access(path, X_OK)) {
@@ -161,20 +161,20 @@ int cli_open(cli *c)
     c->out = stdout;
     find_machines();
     if (c->g.cpu && !find_cpu(&o.cpu, c->g.cpu))
-        return cli_usage(c, "'%s' is no LEVEL for --cpu", c->g.cpu);
+        return cli_usage(c, "'%s' is not a valid LEVEL for --cpu", c->g.cpu);
     if (c->g.weights && c->g.random_weights.given)
         return cli_usage(c, "--weights and --random-weights exclude each "
                          "other");
-    cfx_status rc = cfx_context_new(&c->ctx, &o, &err);
-    if (rc)
+    cfx_status st = cfx_context_new(&c->ctx, &o, &err);
+    if (st)
         return cli_fail(&err);
     cli_catch_signals(c);
-    rc = add_plugins(c, c->ctx, &err);
-    if (!rc && c->g.output && !c->command->own_output) {
-        rc = cfx_outfile_open(&c->file, c->ctx, c->g.output, &err);
+    st = add_plugins(c, c->ctx, &err);
+    if (!st && c->g.output && !c->command->own_output) {
+        st = cfx_outfile_open(&c->file, c->ctx, c->g.output, &err);
         c->out = c->file.stream;
     }
-    return rc ? cli_fail(&err) : CLI_OK;
+    return st ? cli_fail(&err) : CLI_OK;
 }
 
 /* ---- Closing ---- */
@@ -221,7 +221,7 @@ void cli_fail_model(const cli *c, cfx_error *err, const char *path,
         cfx_fail_at(err, "no weights (-w FILE or --random-weights SEED give "
                          "them)");
     else if (undescribed)
-        cfx_fail_at(err, "the text does not tell the shape of a bare "
+        cfx_fail_at(err, "the text lacks the shape of a bare "
                          "parameter (a line NAME: f32[2, 3] of a block "
                          "state: before the graph would)");
     cfx_fail_at(err, "%s", path);

@@ -1,8 +1,7 @@
 /*
- * shape_input -- NAME=VALUE of command lines to inputs without numbers.
+ * shape_input -- parse NAME=VALUE options into inputs without data.
  *
- * A symbol that is set to a number never becomes one: the number is put in its
- * place in the text.
+ * A symbol that --set makes a number is replaced by that number in the text.
  */
 #include "cli.h"
 
@@ -23,7 +22,7 @@ static size_t name_length(const char *s)
     return n;
 }
 
-/* An extent; *end is left behind it. */
+/* Parse an extent; *end is the rest. */
 static bool read_extent(const char *s, int64_t *out, char **end)
 {
     errno = 0;
@@ -32,7 +31,7 @@ static bool read_extent(const char *s, int64_t *out, char **end)
            *out <= CFX_DIM_MAX;
 }
 
-/* "4", "2..64", "2.." or "..64". */
+/* Parse "4", "2..64", "2.." or "..64". */
 static bool read_range(const char *s, cli_symbol *out)
 {
     char *end = (char *)(uintptr_t)s;
@@ -94,15 +93,15 @@ cfx_status cli_symbols_make(cli_symbols *s, cfx_context *ctx,
                             const cli_list *set, cfx_error *err)
 {
     *s = (cli_symbols){.item = calloc((size_t)set->n + 1, sizeof(*s->item))};
-    cfx_status rc = s->item ? cfx_shape_env_new(&s->env, ctx, err)
+    cfx_status st = s->item ? cfx_shape_env_new(&s->env, ctx, err)
                             : cfx_no_memory(err);
 
-    for (int i = 0; i < set->n && !rc; i++) {
-        rc = read_set(s, &s->item[s->n], set->item[i], err);
-        if (!rc)
-            rc = declare(s, &s->item[s->n++], err);
+    for (int i = 0; i < set->n && !st; i++) {
+        st = read_set(s, &s->item[s->n], set->item[i], err);
+        if (!st)
+            st = declare(s, &s->item[s->n++], err);
     }
-    return rc;
+    return st;
 }
 
 void cli_symbols_release(cli_symbols *s)
@@ -114,8 +113,8 @@ void cli_symbols_release(cli_symbols *s)
 
 /* ---- Shapes ---- */
 
-/* The text with numbers for symbols that are set, for free(); NULL on lack of
- * memory. What begins a type ("f32[") or stands in quotes is no symbol. */
+/* Replace symbols that are set by their numbers; free() the result; NULL on
+ * lack of memory. Types ("f32[") and quoted text are not symbols. */
 static char *put_numbers(cli_symbols *s, const char *text)
 {
     enum { DIGITS = 24 };
@@ -157,9 +156,9 @@ cfx_status cli_shape_make(cfx_value *out, cfx_context *ctx, cli_symbols *s,
     *out = CFX_NOTHING;
     if (!full)
         return cfx_no_memory(err);
-    cfx_status rc = cfx_parse_shape(out, ctx, s->env, full, strlen(full), err);
+    cfx_status st = cfx_parse_shape(out, ctx, s->env, full, strlen(full), err);
     free(full);
-    return rc;
+    return st;
 }
 
 /* ---- Inputs ---- */
@@ -169,8 +168,8 @@ struct making {
     cli_symbols *s;
 };
 
-/* Is it a word by which nobody means a symbol: a type whose shape was
- * forgotten, or the "_" of assertions, which would be one extent everywhere? */
+/* True for words that are probably no symbol: a type without a shape, or the
+ * "_" of assertions, which would be the same extent everywhere. */
 static bool is_no_symbol(const char *word, size_t len)
 {
     char name[32];
@@ -183,7 +182,7 @@ static bool is_no_symbol(const char *word, size_t len)
     return !strcmp(name, "_") || cfx_dtype_parse(&dtype, name);
 }
 
-/* Types stand before a bracket, or behind a dot ("torch.float32"). */
+/* Types come before a bracket, or after a dot ("torch.float32"). */
 static cfx_status check_words(const char *text, cfx_error *err)
 {
     char quote = '\0';
@@ -192,7 +191,7 @@ static cfx_status check_words(const char *text, cfx_error *err)
         size_t n = quote ? 0 : name_length(s);
         if (n && s[n] != '[' && (s == text || s[-1] != '.') &&
             is_no_symbol(s, n))
-            return cfx_fail(err, CFX_EPARSE, "'%.*s' is no %s", (int)n, s,
+            return cfx_fail(err, CFX_EPARSE, "'%.*s' is not a %s", (int)n, s,
                             *s == '_' ? "symbol" : "shape such as f32[1, 3]");
         if (!quote && (*s == '\'' || *s == '"'))
             quote = *s;
@@ -210,8 +209,8 @@ static cfx_status make_shape(void *user, cfx_value *out, const char *text,
 
     if (cfx_tensor_names_file(text))
         return cli_value_make(out, m->c, text, name, 0, err);
-    cfx_status rc = check_words(text, err);
-    return rc ? rc : cli_shape_make(out, m->c->ctx, m->s, text, err);
+    cfx_status st = check_words(text, err);
+    return st ? st : cli_shape_make(out, m->c->ctx, m->s, text, err);
 }
 
 cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
@@ -219,14 +218,14 @@ cfx_status cli_shapes_make(cli_inputs *in, const cli *c, const cfx_module *gm,
                            cfx_error *err)
 {
     struct making m = {c, s};
-    cfx_status rc = cli_inputs_make_by(in, gm, texts, make_shape, &m, err);
+    cfx_status st = cli_inputs_make_by(in, gm, texts, make_shape, &m, err);
 
-    for (int i = 0; i < s->n && !rc; i++) {
+    for (int i = 0; i < s->n && !st; i++) {
         if (!s->item[i].used)
-            rc = cfx_fail(err, CFX_ENAME, "--set %s: no input has this symbol",
+            st = cfx_fail(err, CFX_ENAME, "--set %s: no input has this symbol",
                           s->item[i].name);
     }
-    if (rc)
+    if (st)
         cli_inputs_release(in);
-    return rc;
+    return st;
 }

@@ -1,5 +1,5 @@
 /*
- * shapes_memory -- cfx shapes --memory: what a run takes of memory, and where.
+ * shapes_memory -- cfx shapes --memory: print the memory plan.
  */
 #include <string.h>
 
@@ -20,12 +20,12 @@ cfx_status cli_print_memory(cli *c, cfx_module *gm, const cli_inputs *in,
 {
     const cfx_memory_plan_options how = {.size = sizeof(how), .env = s->env};
     cfx_memory_plan *plan = NULL;
-    cfx_status rc = cfx_memory_plan_new(&plan, gm, in->value, in->n, &how,
+    cfx_status st = cfx_memory_plan_new(&plan, gm, in->value, in->n, &how,
                                         err);
 
-    if (!rc)
-        rc = cli_printed(cfx_print_memory(cfx_sink_file(c->out), plan,
+    if (!st)
+        st = cli_printed(cfx_print_memory(cfx_sink_file(c->out), plan,
                                           format_of(format), err));
     cfx_memory_plan_free(plan);
-    return rc;
+    return st;
 }

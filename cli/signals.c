@@ -1,14 +1,14 @@
 /*
- * signals -- what stops the program from outside.
+ * signals -- stop the program on signals and at the time limit.
  *
- * A signal to stop only cancels the context, as the time limit does: work ends
- * with CFX_ECANCEL or CFX_ELIMIT, and on the way out what is half written is
- * removed. A second signal does not wait. Neither does the program wait for
- * ever: what does not heed the context (a library that reads a text, a large
- * block that is given back) has GRACE more milliseconds.
+ * A first signal, like the time limit, only cancels the context: work ends with
+ * CFX_ECANCEL or CFX_ELIMIT, and incomplete files are removed. A second signal
+ * ends the program at once. Code that does not check the context (a library
+ * that parses text, freeing a large block) has GRACE milliseconds before the
+ * program ends anyway.
  *
- * SIGXFSZ is ignored, so that a file that grows past the limit is a failed
- * write. SIGBUS is what a mapped file sends when it has become shorter.
+ * SIGXFSZ is ignored, so that a file that exceeds the size limit is a failed
+ * write. SIGBUS is sent when a mapped file has become shorter.
  */
 #define _GNU_SOURCE 1
 #include "cli.h"
@@ -22,19 +22,19 @@
 
 enum { GRACE = 150 };
 
-/* Handlers reach the program through this alone. */
+/* The only state that handlers use. */
 static struct {
     cfx_context *ctx;
     const cli *c;
-    char late[128]; /* what is printed then */
+    char late[128]; /* printed when the grace period ends */
 } watched;
 static volatile sig_atomic_t signalled;
 static atomic_flag ending = ATOMIC_FLAG_INIT;
 
-/* End without going back, after a line on stderr, or none for NULL: a reader
- * that stopped reading does not hold it up. The output file has no name yet, or
- * is removed here. Temporary files of folders, and of other outputs on a file
- * system without O_TMPFILE, stay. Several threads may come here, each once:
+/* Exit at once, after a line on stderr if `line` is not NULL; a reader that
+ * does not read does not block this. The output file has no name yet, or is
+ * removed here. Temporary files of folders, and other outputs on file systems
+ * without O_TMPFILE, are left. Several threads may call this, each once:
  * handlers block signals. */
 static void end_at_once(int status, const char *line)
 {
@@ -83,7 +83,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     if (info->si_code == BUS_ADRERR)
         end_at_once(CLI_FAILED, "cfx: a file that is mapped became shorter "
                     "while it was read (--no-mmap reads it instead)\n");
-    signal(number, SIG_DFL); /* it comes again at once */
+    signal(number, SIG_DFL); /* the next one ends the program */
 }
 
 static void set_stopping(void (*handler)(int))
@@ -93,7 +93,7 @@ static void set_stopping(void (*handler)(int))
 
     sigfillset(&action.sa_mask);
     for (size_t i = 0; i < sizeof(numbers) / sizeof(*numbers); i++) {
-        /* Signals that were ignored at the start (nohup) stay so. */
+        /* Signals that were ignored at the start (nohup) stay ignored. */
         if (!sigaction(numbers[i], NULL, &old) && old.sa_handler != SIG_IGN)
             sigaction(numbers[i], &action, NULL);
     }
@@ -101,8 +101,8 @@ static void set_stopping(void (*handler)(int))
 
 void cli_ignore_signals(void)
 {
-    /* A reader that goes away is a failed write, not a silent death; so is a
-     * file that may not grow. */
+    /* A closed pipe and a file that exceeds the size limit are failed
+     * writes. */
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }

@@ -132,20 +132,20 @@ gives 2 'two models' run a.fx b.fx
 says "'b.fx' is one argument too many"
 for value in 0 -1 x 1x 99999999999999999999; do
     gives 2 "threads $value" run m.fx -t "$value"
-    says 'is no N for --threads'
+    says 'is not a valid N for --threads'
 done
 for value in 0 -1 x 1X 1KK 99999999999G; do
     gives 2 "memory $value" run m.fx --max-mem "$value"
-    says 'is no SIZE for --max-mem'
+    says 'is not a valid SIZE for --max-mem'
 done
 for value in 0 -1 x 1,5 inf 0x1; do
     gives 2 "timeout $value" run m.fx --timeout "$value"
-    says 'is no SECONDS for --timeout'
+    says 'is not a valid SECONDS for --timeout'
 done
 gives 2 'cpu' run m.fx --cpu fast
-says "'fast' is no LEVEL"
+says "'fast' is not a valid LEVEL"
 gives 2 'format' print m.fx --format fancy
-says "'fancy' is no FORMAT"
+says "'fancy' is not a valid FORMAT"
 gives 2 'two sources of weights' run m.fx -w a --random-weights 1
 says 'exclude each other'
 
@@ -180,13 +180,13 @@ says '^cfx: fc.fx: no weights .*missing weight: fc.weight'
 gives 1 'no weights for a bare parameter' run bare.fx
 says '^cfx: bare.fx: no weights .*get_attr'
 gives 1 'a bare parameter of unknown shape' run bare.fx --random-weights 0
-says '^cfx: bare.fx: the text does not tell the shape'
+says '^cfx: bare.fx: the text lacks the shape'
 gives 1 'its shape is not known' shapes bare.fx
-says '^cfx: bare.fx: the text does not tell the shape'
+says '^cfx: bare.fx: the text lacks the shape'
 gives 1 'nor do passes know it' transform bare.fx dead_code
-says '^cfx: bare.fx: the text does not tell the shape'
+says '^cfx: bare.fx: the text lacks the shape'
 gives 1 'nor the roofline' roofline bare.fx --machine raspberry-pi-5
-says '^cfx: bare.fx: the text does not tell the shape'
+says '^cfx: bare.fx: the text lacks the shape'
 gives 1 'missing input' run add.fx
 says "^cfx: add.fx: the input 'x' is missing; the model has: x, y .optional.$"
 gives 1 'unknown input' run add.fx -i z=1
@@ -196,7 +196,7 @@ says "the input 'x' is given twice"
 gives 1 'inputs too many' run add.fx -i 1 -i 2 -i 3
 says "'3' is one input too many"
 gives 1 'nonsense for an input' run add.fx -i x=nonsense
-says "'nonsense' is no .npy file"
+says "'nonsense' is not a .npy file"
 gives 1 'symbols for an input' run add.fx -i 'x=f32[N]'
 says 'needs extents that are numbers'
 gives 1 'missing file' run add.fx -i x=none.npy

@@ -82,8 +82,8 @@ refuses 'a name that is none' 1 "'1st' cannot name a class" \
     "$model" new/ --name 1st
 refuses 'a keyword' 1 "'class' cannot name a class" \
     "$model" new/ --name class
-refuses 'a name for a file' 2 'is for OUT/' "$model" new.fx --name A
-refuses '-o' 2 'OUT is where it goes' "$model" new/ -o new.fx
+refuses 'a name for a file' 2 'needs OUT/' "$model" new.fx --name A
+refuses '-o' 2 'OUT is the output' "$model" new/ -o new.fx
 sed 's/operator.add/my_own/' "$model" >own.fx
 refuses 'a function without a module' 1 'my_own has no module' own.fx new/
 touch file

@@ -226,7 +226,7 @@ echo '{"schema": "other", "model": "cfx.machine/1"}' >other.json
 is 'a document that names a schema' 1 \
     '^cfx: other.json: .*schema is "other", not "cfx.roofline' \
     resnet18.fx -i "$x" $round --against other.json
-is 'no picture of two' 2 '^cfx: roofline: --against is told as' resnet18.fx \
+is 'no picture of two' 2 '^cfx: roofline: --against is printed as' resnet18.fx \
     -i "$x" $round --against before.json -f svg
 
 # ---- Bounds ----
@@ -254,8 +254,8 @@ done
 
 # ---- Errors ----
 
-is 'no format' 2 "^cfx: roofline: 'x' is no FORMAT" resnet18.fx -i "$x" -f x
-is 'no rows' 2 "^cfx: roofline: 'x' is no WHAT" resnet18.fx -i "$x" --by x
+is 'no format' 2 "^cfx: roofline: 'x' is not a valid FORMAT" resnet18.fx -i "$x" -f x
+is 'no rows' 2 "^cfx: roofline: 'x' is not a valid WHAT" resnet18.fx -i "$x" --by x
 is 'no column' 2 "^cfx: roofline: .*there is no column 'x'" none.fx \
     --columns name,x
 is 'no column to sort by' 2 "there is no column 'x'" none.fx --sort x

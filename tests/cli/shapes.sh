@@ -39,7 +39,7 @@ is 'csv' 0 '^fc,call_module,fc,fc,float32,"\[N, 1000\]","\[1000, 1\]"$' "$m" \
 is 'readable' 0 'fc: "f32\[N, 1000\]" = self.fc' "$m" \
     -i 'x=f32[N,3,224,224]' -f readable
 is 'dot' 0 'shape=f32\[N, 1000\]|N, 1000' "$m" -i 'x=f32[N,3,224,224]' -f dot
-is 'no such format' 2 "'x' is no FORMAT" "$m" -f x
+is 'no such format' 2 "'x' is not a valid FORMAT" "$m" -f x
 
 # ---- Assertions ----
 
@@ -112,9 +112,9 @@ is 'an extent that is negative where it is set' 1 'extent N - 5 is negative' \
 is 'an extent that is a remainder' 0 '^guards: .*N % 3' relu.fx \
     -i 'x=f32[N % 3 - 1]'
 is 'a type without a shape' 1 \
-    "input x: 'f32' is no shape such as f32\[1, 3\]$" relu.fx -i 'x=f32'
-is 'a type for an extent' 1 "'int64' is no shape" relu.fx -i 'x=f32[2, int64]'
-is 'anything for an extent' 1 "input x: '_' is no symbol$" relu.fx \
+    "input x: 'f32' is not a shape such as f32\[1, 3\]$" relu.fx -i 'x=f32'
+is 'a type for an extent' 1 "'int64' is not a shape" relu.fx -i 'x=f32[2, int64]'
+is 'anything for an extent' 1 "input x: '_' is not a symbol$" relu.fx \
     -i 'x=f32[_, _]'
 is 'a symbol with an underscore' 0 '^relu .* f32\[_n, f32_\]$' relu.fx \
     -i 'x=f32[_n, f32_]'

@@ -76,7 +76,7 @@ prints 'needs the numbers of weights'
 gives 1 'unknown pass' passes lisp
 says "^cfx: there is no pass 'lisp'$"
 gives 2 'unknown format' passes -f xml
-says "'xml' is no FORMAT"
+says "'xml' is not a valid FORMAT"
 gives 0 'json' passes --format json
 prints '"schema": "cfx-passes-1"'
 prints '"name": "legalize"'
@@ -241,7 +241,7 @@ gives 1 'other results' transform net.fx \
 says '^cfx: net.fx: --verify: the outputs differ: '
 check 'no file at all' not ls bad.fx bad.safetensors none
 gives 2 'inputs without --verify' transform net.fx dead_code -i 'f32[4,3]'
-says 'inputs are only for --verify'
+says '--input needs --verify'
 gives 2 'no pass' transform net.fx
 says 'PASS.* is missing'
 

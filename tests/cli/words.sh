@@ -86,7 +86,7 @@ said 'a module that is not there' 1 \
 if grep -q 'bare parameter' err; then not_ok 'no bare parameter'; else ok; fi
 graph 'get_attr[target=w]'
 said 'a bare parameter' 1 \
-    '^cfx: m.fx: the text does not tell the shape of a bare parameter.*: .*w' \
+    '^cfx: m.fx: the text lacks the shape of a bare parameter.*: .*w' \
     "$cfx" transform m.fx dead_code
 
 # An extent that no int holds is told by its place.
