@@ -1,19 +1,17 @@
 /*
- * graphs -- what is done to graphs, at growing sizes, beside torch.fx.
+ * graphs -- graph operations of growing size, compared with torch.fx.
  *
  *     bench-graphs [-k TEXT] [-n ROUNDS] [-m MOST] [-p PEER] [-c] [SIZE...]
  *
- * Every run has a graph that was made anew for it; what earlier ones leave is
- * memory, in the context as in Python, and only the work itself is timed. -k
- * measures the rows only whose name has TEXT in it; PEER is the command of
- * graphs_peer.py, which makes the same graph and is asked, in the same round,
- * for sizes up to MOST. Figures are ns a node, medians over the rounds; the
- * ratio is that of the medians. -c counts the time on the processor, for a
- * machine that does other things too.
+ * Every run gets a new graph, and only the operation itself is timed. -k
+ * selects the rows whose name contains TEXT. PEER is the command of
+ * graphs_peer.py, which makes the same graph and runs in the same round, for
+ * sizes up to MOST. Results are medians over the rounds, in ns per node; the
+ * ratio is that of the medians. -c measures processor time, for a busy machine.
  *
- * The graph is a row of blocks of ten nodes: two equal additions and what
- * follows of each, two nodes that nothing uses, and a tanh of a neg in every
- * tenth block, which is what the pattern matches.
+ * The graph is a sequence of blocks of ten nodes: two equal additions and their
+ * users, two unused nodes, and in every tenth block a tanh of a neg, which the
+ * pattern matches.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
@@ -78,7 +76,7 @@ static cfx_graph *build(cfx_context *ctx, size_t n, cfx_error *err)
     return NULL;
 }
 
-/* The pattern, tanh(neg(x)), and what takes its place, sin(x). */
+/* The pattern, tanh(neg(x)), or its replacement, sin(x). */
 static cfx_graph *small(cfx_context *ctx, bool pattern, cfx_error *err)
 {
     builder b = {.err = err};
@@ -96,7 +94,7 @@ static cfx_graph *small(cfx_context *ctx, bool pattern, cfx_error *err)
 
 /* ---- The rows ---- */
 
-/* What a run works on, made anew for it, and what comes of it. */
+/* The input of a run, made anew for it, and its results. */
 typedef struct work {
     cfx_context *ctx;
     size_t size;
@@ -106,7 +104,7 @@ typedef struct work {
     cfx_graph *pattern, *replacement;
     char *text;
     size_t len, room;
-    uint64_t seen;              /* what was read, so that it is read */
+    uint64_t seen;              /* result of reading, so that it is kept */
     cfx_error err;
 } work;
 
@@ -248,7 +246,7 @@ static void work_release(work *w)
     free(w->text);
 }
 
-/* Seconds; negative, with a text on stderr, when it fails. */
+/* Return seconds; negative, with a message on stderr, on failure. */
 static double run_once(cfx_context *ctx, const struct row *row, size_t size,
                        bool processor)
 {

@@ -1,5 +1,5 @@
 /*
- * limits -- what the machine and its BLAS can do, measured beside cfx.
+ * limits -- peak rates of the machine and its BLAS, to compare with cfx.
  */
 #include <stdlib.h>
 
@@ -24,7 +24,7 @@ typedef struct product {
     float *x, *w, *y;
 } product;
 
-/* As a linear layer has it: y(m, n) = x(m, k) w(n, k)^T. */
+/* The product of a linear layer: y(m, n) = x(m, k) w(n, k)^T. */
 static bool multiply(void *arg)
 {
     const product *p = arg;
@@ -80,7 +80,7 @@ typedef struct stream {
     cfx_context *ctx;
     float *y;
     const float *a, *b; /* b: NULL for a copy */
-    bool past;          /* the caches */
+    bool past;          /* with non-temporal stores */
 } stream;
 
 static void stream_piece(void *arg, int64_t begin, int64_t end, int worker)

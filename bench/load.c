@@ -1,6 +1,6 @@
 /*
- * load -- how long it takes from main to the first kernel of a model with all
- * its weights in a file, in a process of its own each time.
+ * load -- time from main to the first kernel, for a model with all weights in a
+ * file. Each run is a new process.
  *
  *     bench-load MODEL.fx N,C,H,W [RUNS]
  *     bench-load models/resnet18.fx 1,3,224,224
@@ -26,7 +26,7 @@ static double now(void)
 
 /* ---- The weights ---- */
 
-/* Fill a model from a seed, and write all that it holds. */
+/* Fill a model from a seed and write all its state. */
 static cfx_status write_weights(const char *model, const char *to,
                                 cfx_error *err)
 {
@@ -96,7 +96,7 @@ static int read_shape(const char *text, int64_t *shape)
     return rank;
 }
 
-/* Prints the milliseconds of each part. */
+/* Print the milliseconds of each part. */
 static int run_once(double start, const char *model, const char *weights,
                     const char *shape_text)
 {

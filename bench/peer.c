@@ -1,5 +1,5 @@
 /*
- * peer -- a process that measures the same rows by other means (peer.py).
+ * peer -- a process that measures the same rows in PyTorch (peer.py).
  */
 #define _POSIX_C_SOURCE 200809L
 #include <signal.h>
@@ -28,7 +28,7 @@ bool bench_peer_start(bench_peer *p, const char *command, int threads)
 {
     int in[2], out[2];
 
-    /* A peer that ends is noticed when its answer is missing. */
+    /* If the peer ends, its missing answer reports it. */
     signal(SIGPIPE, SIG_IGN);
     if (pipe(in) || pipe(out) || (p->pid = (int)fork()) < 0) {
         perror("bench");

@@ -1,11 +1,10 @@
 /*
- * propagation -- how long the shapes of a whole model take, without its
- * numbers: a walk in a meta scope with integers for extents, and one with
- * symbols.
+ * propagation -- time to propagate the shapes of a whole model, without data: a
+ * walk in a meta scope with integer extents, and one with symbols.
  *
- * Each run has another batch size (or symbols of other names, so that no
- * expression is there already), and makes and releases its interpreter. The
- * peer is told to do the same with the same text.
+ * Each run has another batch size (or new symbol names, so that expressions are
+ * not cached), and creates and releases its interpreter. The peer does the same
+ * with the same model.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
@@ -23,7 +22,7 @@ typedef struct bench {
     cfx_module *gm;
     cfx_error err;
     bool symbolic;
-    const char *only;     /* rows with this in their names */
+    const char *only;     /* rows whose name contains this */
 } bench;
 
 static cfx_dim symbol(cfx_shape_env *env, char letter, int run)
@@ -33,7 +32,7 @@ static cfx_dim symbol(cfx_shape_env *env, char letter, int run)
     return cfx_dim_symbol(env, name, 1);
 }
 
-/* One propagation, and everything that is made for it. */
+/* One propagation, with creation and release of all objects. */
 static cfx_status propagate(bench *b, int run)
 {
     cfx_scope s;

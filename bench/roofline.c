@@ -1,14 +1,13 @@
 /*
- * bench-roofline -- floors against runs: no node is faster than its floor, and
- * a report takes milliseconds.
+ * bench-roofline -- compare floors with measured times, and time a report.
  *
  *     bench-roofline [-t THREADS] [-n RUNS] MODELS DIGESTS NAME...
  *
- * For each model of the zoo: the milliseconds from its text to its table (the
- * least of some), the floor, the measured time, how much of it the floor is,
- * and the node of the direct algorithm that comes nearest to its floor. Fails
- * where one is more than 5 % faster. Times of a busy machine are too long, and
- * so is what was measured of it: to be run where nothing else does.
+ * Prints for each model of the zoo: milliseconds from its text to its table
+ * (the minimum of several), the floor, the measured time, floor by time, and
+ * the node of the direct algorithm that is closest to its floor. Fails if a
+ * node is more than 5 % faster than its floor. Run it on an idle machine: other
+ * work lengthens times and lowers the measured rates.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +18,7 @@
 
 #include "tests/zoo/zoo.h"
 
-/* On the processor: other work does not count. */
+/* Processor time: other work does not count. */
 static double now(void)
 {
     struct timespec t;
@@ -35,7 +34,7 @@ static cfx_status drop(void *user, const char *text, size_t len)
     return CFX_OK;
 }
 
-/* From the file to the table; negative where the file alone tells too little
+/* Time from the file to the table; negative if the file alone is not enough
  * (PyTorch's text of bare parameters). */
 static double report_once(cfx_context *ctx, const cfx_machine *machine,
                           const zoo_model *zoo)

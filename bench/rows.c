@@ -1,5 +1,5 @@
 /*
- * rows -- rows.txt to models: the grammar is told at the head of that file.
+ * rows -- read the rows of rows.txt, which describes the format at its top.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <ctype.h>
@@ -28,7 +28,7 @@ static bool copy(char *to, size_t size, const char *from, size_t n)
     return true;
 }
 
-/* What stands behind '|'. */
+/* Parse the text after '|'. */
 static bool read_peer(bench_row *row, const char *text)
 {
     long long mnk[3];

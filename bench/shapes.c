@@ -1,14 +1,12 @@
 /*
- * bench-shapes -- what shapes without numbers cost: a walk, and a whole run of
- * the program.
+ * bench-shapes -- time of shape propagation: a walk, and a whole run of the
+ * program.
  *
  *     bench-shapes [-c] [-n RUNS] CFX MODEL.fx INPUT MODEL2.fx
  *
- * `CFX shapes MODEL -i INPUT` is started as a process of its own and waited
- * for. MODEL2 is walked within this process, for images of 224 by 224: each
- * time with another number of them, the interpreter made and released again.
- * With -c, times are those on the processor, for a machine that does other
- * things too.
+ * `CFX shapes MODEL -i INPUT` runs as a process. MODEL2 is walked in this
+ * process on images of 224 by 224, each time with another batch size and a new
+ * interpreter. -c measures processor time, for a busy machine.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>
@@ -56,7 +54,7 @@ static double seconds(struct timeval t)
     return (double)t.tv_sec + 1e-6 * (double)t.tv_usec;
 }
 
-/* The wall's clock, or what all processes that ended took. */
+/* Wall time, or processor time of all ended child processes. */
 static double clock_of_programs(void)
 {
     struct rusage u;

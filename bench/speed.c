@@ -1,17 +1,17 @@
 /*
- * speed -- cfx beside its peers, row by row.
+ * speed -- compare cfx with its peers, row by row.
  *
  *     bench-speed [-k TEXT] [-t THREADS] [-n ROUNDS] [-s SECONDS] [-z ZOO]
  *                 [-p PEER] [-f] [-c] ROWS
  *
- * ROWS is rows.txt; -k measures the rows only whose name has TEXT in it; ZOO is
- * the folder of the zoo's models, PEER the command of peer.py. Every row is
- * measured in rounds, cfx and its peers in turns within each, so that what else
- * the machine does falls on all of them: a round is the median of its runs, or
- * with -f, for a machine that is not idle, the fastest; the figures are medians
- * over the rounds, and so is the ratio, of those within a round. -c counts the
- * time on the processor, which is of use with one thread. Pauses let the
- * threads of the one go to sleep before the other's begin.
+ * ROWS is rows.txt; -k selects the rows whose name contains TEXT; ZOO is the
+ * folder of the zoo's models, PEER the command of peer.py. Every row is
+ * measured in rounds. In each round cfx and its peers run alternately, so that
+ * other work affects all of them. A round is the median of its runs, or with
+ * -f, for a busy machine, the fastest one. Results are medians over the rounds;
+ * the ratio is the median of the rounds' ratios. -c measures processor time,
+ * which is useful with one thread. Pauses let one side's threads go to sleep
+ * before the other begins.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdlib.h>

@@ -1,10 +1,10 @@
 /*
- * walk -- what the interpreter adds to a node: a chain of additions of one
- * element, in ns a node, all in.
+ * walk -- the interpreter's overhead per node, in ns: a chain of additions of
+ * one element, everything included.
  *
- * The time of a walk doubles while others use the machine: within one process,
- * for a tenth of a second or more, wherever its memory lies. So it is that of
- * the quickest of several batches; the slowest stands behind it.
+ * The time of a walk doubles while other processes use the machine, for a tenth
+ * of a second or more. So the fastest of several batches is printed first, and
+ * the slowest after it.
  */
 #include <math.h>
 

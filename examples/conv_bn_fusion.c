@@ -1,12 +1,12 @@
 /*
  * conv_bn_fusion -- rewrite a graph: fold each BatchNorm2d into the Conv2d
- * before it, and print what is left.
+ * before it, and print the result.
  *
  *     conv_bn_fusion MODEL.fx
  *
- * Weights are random. Arithmetic on them is written as in a module's forward,
- * in an eager scope. (The pass `fuse_conv_bn` does this for all convolutions,
- * and for models that share them.)
+ * Weights are random. They are computed with functions over values, as in a
+ * module's forward, in an eager scope. (The pass `fuse_conv_bn` does this for
+ * all convolutions, and for models that share them.)
  */
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include <cfx/ops.h>
 #include <cfx/text.h>
 
-/* The module of a given type that a node calls, or NULL. */
+/* Return the module of a given type that a node calls, or NULL. */
 static cfx_module *calls(cfx_module *gm, const cfx_node *n, const char *type)
 {
     cfx_module *m = n->op != CFX_CALL_MODULE
@@ -22,7 +22,7 @@ static cfx_module *calls(cfx_module *gm, const cfx_node *n, const char *type)
     return m && !strcmp(cfx_module_class_name(m), type) ? m : NULL;
 }
 
-/* Put a convolution in the place of `conv` that does what it and bn did. */
+/* Replace `conv` by a convolution that also does the work of bn. */
 #define P(module, name) cfx_param_of(s, module, name)
 static bool fold(cfx_module *gm, const char *path, cfx_scope *s,
                  cfx_module *conv, cfx_module *bn, cfx_error *err)

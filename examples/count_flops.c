@@ -4,9 +4,8 @@
  *     count_flops MODEL.fx INPUT.npy
  *
  * An interpreter in a meta scope propagates shapes and computes nothing. The
- * scope's class is subclassed too: it sees every call of an operator, also
- * those that a module's forward makes, and those in the graphs of torch.cond,
- * of which both branches count.
+ * scope's class is subclassed too: it sees every operator call, including those
+ * in modules' forwards and in both branches of torch.cond.
  */
 #include <stdio.h>
 

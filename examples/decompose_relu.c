@@ -4,9 +4,8 @@
  *
  *     decompose_relu MODEL.fx
  *
- * The values of a Transformer are proxies. Calls made with them in its scope
- * are written into the new graph, so that a decomposition reads as a
- * computation.
+ * The values of a Transformer are proxies. Calls with them in its scope are
+ * recorded in the new graph, so a decomposition is written like a computation.
  */
 #include <stdio.h>
 #include <string.h>

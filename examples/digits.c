@@ -1,11 +1,11 @@
 /*
- * digits -- classify hand-written digits, draw a few, and tell how many were
- * right.
+ * digits -- classify hand-written digits, draw some of them, and print the
+ * accuracy.
  *
  *     digits MODEL.fx IMAGES.npy LABELS.npy [--shuffle]
  *
- * --shuffle gives every image another image's label: a check that the
- * accuracy is earned.
+ * --shuffle gives every image the label of another one, to check that the
+ * accuracy depends on the labels.
  */
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 enum { SHOWN = 6, SIDE = 8 };
 
-/* Ink of 0 to 1 as characters, two for each pixel, since they are narrow. */
+/* Draw ink of 0 to 1 as characters, two per pixel, since they are narrow. */
 static void draw(const float *image, int row)
 {
     static const char ink[] = " .:-=+*#%@";

@@ -1,5 +1,5 @@
 /*
- * embed -- a program that carries its model: no file is opened.
+ * embed -- a program that contains its model and opens no file.
  *
  * digits_model.h has the bytes of digits.fx and digits.safetensors as two
  * arrays, model_text and model_weights, as `xxd -i` writes them; weights are

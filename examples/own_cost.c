@@ -1,11 +1,11 @@
 /*
- * own_cost -- count in another way: subclass the cost class.
+ * own_cost -- count costs differently: subclass the cost class.
  *
  *     own_cost MODEL.fx 'f32[N,3,224,224]'
  *
- * On some machines an exp, a division or a square root takes as long as
- * sixteen additions. So each counts as sixteen here, and the operators of the
- * model are told with what they cost then, for every N.
+ * On some machines an exp, a division or a square root takes as long as sixteen
+ * additions. So each counts as sixteen here. The program prints the resulting
+ * cost of each operator of the model, for every N.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * own_module -- a module class in C, whose one forward runs, propagates shapes,
- * and is traced into a graph.
+ * own_module -- a module class in C with one forward, which runs, propagates
+ * shapes, and is traced into a graph.
  *
  *     own_module
  */
@@ -40,7 +40,7 @@ static const cfx_module_type mlp = {
     .forward = mlp_forward,
 };
 
-/* What it makes of ones in a scope of that class. */
+/* Call the module on ones in a scope of the given class. */
 static cfx_status call(const cfx_scope_class *cls, cfx_module *self)
 {
     cfx_scope s;

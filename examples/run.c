@@ -1,5 +1,5 @@
 /*
- * run -- load a model and run it, in five lines.
+ * run -- load a model, run it on one input and print the result.
  *
  *     run MODEL.fx INPUT.npy
  */

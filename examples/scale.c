@@ -1,11 +1,11 @@
 /*
- * scale -- a module type of one's own, in a shared object.
+ * scale -- a plugin with a module type.
  *
  *     cc -shared -fPIC -o scale.so scale.c $(pkg-config --cflags cfx)
  *     cfx run model.fx --load ./scale.so -i x=f32[2,3]
  *
- * The model's tree has a line such as `(scale): Scale(features=3)`; its forward
- * is written once, and runs, propagates shapes and can be traced.
+ * The model has a line such as `(scale): Scale(features=3)`. The type's one
+ * forward runs, propagates shapes and can be traced.
  */
 #include <cfx/module.h>
 #include <cfx/ops.h>

@@ -1,10 +1,10 @@
 /*
- * shapes -- subclass ShapeProp: how many bytes all results take, for any size.
+ * shapes -- subclass ShapeProp: add up the bytes of all results, for any size.
  *
  *     shapes MODEL.fx 'f32[N,3,224,224]'
  *
- * What the base class found is in the node's value; extents may be symbols,
- * and so may be what is made of them.
+ * The base class gives the node's value. Extents may be symbols, and the sum is
+ * then an expression.
  */
 #include <stdio.h>
 #include <string.h>

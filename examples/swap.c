@@ -5,7 +5,7 @@
  *     swap MODEL.fx FROM TO
  *     swap models/mymodule.fx operator.add operator.sub
  *
- * The model's one input is a matrix of 3 by 4 ones.
+ * The model has one input, a matrix of 3 by 4 ones.
  */
 #include <stdio.h>
 #include <string.h>

@@ -9,7 +9,7 @@
 #include <cfx/file.h>
 #include <cfx/text.h>
 
-/* Nodes may be made and erased while one walks. */
+/* Nodes may be created and erased during the walk. */
 static cfx_status swap(cfx_graph *g, cfx_error *err)
 {
     cfx_node *n = NULL, *mul;

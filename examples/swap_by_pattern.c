@@ -1,6 +1,6 @@
 /*
- * swap_by_pattern -- rewrite a model: x + y becomes x * y wherever it stands,
- * however it is spelled.
+ * swap_by_pattern -- rewrite a model: each x + y becomes x * y, in any
+ * notation.
  *
  *     swap_by_pattern models/mymodule.fx
  */

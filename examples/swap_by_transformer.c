@@ -3,8 +3,8 @@
  *
  *     swap_by_transformer models/mymodule.fx
  *
- * A Transformer interprets a graph with nodes of a new graph as values. A hook
- * that chains up with another target writes that down instead.
+ * A Transformer is an interpreter whose values are nodes of a new graph. A hook
+ * that chains up with another target records that target.
  */
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * twice -- an operator of one's own, in a shared object.
+ * twice -- a plugin with an operator.
  *
  *     cc -shared -fPIC -o twice.so twice.c $(pkg-config --cflags cfx)
  *     cfx run model.fx --load ./twice.so -i x=f32[3]
