@@ -134,7 +134,7 @@ static cfx_status annotate_getitem_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__annotate_getitem = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "annotate_getitem()",
-    .doc = "Give each operator.getitem the type that its container's type "
-           "tells.",
+    .doc = "Annotate each operator.getitem with the item type of its "
+           "container's type.",
     .run = annotate_getitem_run,
 };

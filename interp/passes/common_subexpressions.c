@@ -245,6 +245,6 @@ static cfx_status common_subexpressions_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__common_subexpressions = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "common_subexpressions()",
-    .doc = "Compute once what several nodes compute alike.",
+    .doc = "Merge nodes that compute the same value.",
     .run = common_subexpressions_run,
 };

@@ -340,9 +340,9 @@ static cfx_status constant_folding_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__constant_folding = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "constant_folding(str[] skip=[], int? max_bytes=None)",
-    .doc = "Compute what does not depend on the inputs, into buffers; skip: "
-           "names and targets of nodes that stay; max_bytes: larger results "
-           "stay.",
+    .doc = "Compute nodes that do not depend on the inputs, into buffers; "
+           "skip: names and targets of nodes to keep; max_bytes: keep nodes "
+           "with larger results.",
     .flags = CFX_PASS_WEIGHTS,
     .run = constant_folding_run,
 };

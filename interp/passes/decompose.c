@@ -250,9 +250,8 @@ static cfx_status decompose_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__decompose = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "decompose(str[] skip=[])",
-    .doc = "Write calls by operators of the Core ATen set, as far as the "
-           "shapes that are known allow; skip: names and targets of nodes that "
-           "stay.",
+    .doc = "Decompose calls into operators of the Core ATen set, as far as "
+           "known shapes allow; skip: names and targets of nodes to keep.",
     .flags = CFX_PASS_ROUNDS,
     .run = decompose_run,
 };

@@ -163,7 +163,7 @@ static cfx_status div_to_mul_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__div_to_mul = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "div_to_mul()",
-    .doc = "Multiply by the inverse instead of dividing by a number.",
+    .doc = "Replace division by a number by multiplication with its inverse.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_REVERSIBLE,
     .run = div_to_mul_run,
 };

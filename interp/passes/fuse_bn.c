@@ -256,7 +256,7 @@ const cfx_pass cfx_pass__fuse_conv_bn = {
 const cfx_pass cfx_pass__fuse_linear_bn = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "fuse_linear_bn()",
-    .doc = "Fold batch norms into the linear layers before or behind them.",
+    .doc = "Fold batch norms into the linear layers before or after them.",
     .flags = CFX_PASS_ROUNDS | CFX_PASS_WEIGHTS,
     .run = fuse_linear_bn_run,
 };

@@ -184,7 +184,6 @@ static cfx_status legalize_run(cfx_pass_call *p)
 const cfx_pass cfx_pass__legalize = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "legalize()",
-    .doc = "Put nodes behind the nodes they use, and change no order that is "
-           "right.",
+    .doc = "Sort nodes topologically, keeping the order of sorted graphs.",
     .run = legalize_run,
 };

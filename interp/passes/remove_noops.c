@@ -267,13 +267,13 @@ static cfx_status remove_noops_run(cfx_pass_call *p) { return run(p, false); }
 const cfx_pass cfx_pass__remove_dropout = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "remove_dropout()",
-    .doc = "Take out dropout that does nothing, as in eval mode.",
+    .doc = "Remove dropout without effect, as in eval mode.",
     .run = remove_dropout_run,
 };
 
 const cfx_pass cfx_pass__remove_noops = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "remove_noops()",
-    .doc = "Take out calls whose result is their own argument.",
+    .doc = "Remove calls that return their argument unchanged.",
     .run = remove_noops_run,
 };

@@ -38,7 +38,7 @@ const cfx_pass cfx_pass__replace_targets = {
     .abi = CFX_ABI(cfx_pass),
     .schema = "replace_targets(str old_op, str old_target, str new_op, "
               "str new_target)",
-    .doc = "Let the nodes of one opcode and target have others, with the same "
+    .doc = "Replace the opcode and target of nodes by others, with the same "
            "arguments.",
     .run = replace_targets_run,
 };

@@ -69,7 +69,7 @@ END
 gives 0 'passes' passes
 prints '^dead_code\(bool random=False'
 prints '^common_subexpressions$'
-prints '^    Compute once what several nodes compute alike\.$'
+prints '^    Merge nodes that compute the same value\.$'
 gives 0 'one pass' passes constant_folding
 prints '^constant_folding\(str'
 prints 'needs the numbers of weights'
