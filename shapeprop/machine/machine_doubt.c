@@ -54,7 +54,7 @@ static bool is_written_too_fast(char why[CFX_MACHINE_TEXT],
     if (!(others > 0) || !(l->rate[CFX_MACHINE_WRITE] > write_excess * others))
         return false;
     snprintf(why, CFX_MACHINE_TEXT, "at %d thread%s the write of %s reaches "
-             "%.4g GB/s, any reading of it only %.4g", r->threads,
+             "%.4g GB/s, its reads only %.4g", r->threads,
              plural(r->threads), l->name, l->rate[CFX_MACHINE_WRITE] / 1e9,
              others / 1e9);
     return true;
@@ -97,12 +97,12 @@ bool cfx_machine__doubt(char why[CFX_MACHINE_TEXT], const cfx_machine *m)
 
     why[0] = '\0';
     if (is_busy(m))
-        snprintf(why, CFX_MACHINE_TEXT, "other work had %.0f %% of the "
+        snprintf(why, CFX_MACHINE_TEXT, "other work used %.0f %% of the "
                  "processors meanwhile", 100 * box->busy);
     for (int i = 0; i < m->nrates && !why[0]; i++)
         find_doubt(why, &m->rates[i]);
     if (!why[0] && box->hurried)
-        strcpy(why, "there was too little time or memory to pass all caches");
+        strcpy(why, "time or memory was too short to exceed all caches");
     return why[0];
 }
 

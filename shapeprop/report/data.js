@@ -85,7 +85,7 @@ const timeName = measured ? "Time" : "Least time";
 for (const n of nodes) {
   n.time = measured ? n.took : n.floor;
   n.why = n.mark ? "" : n.flops === 0 ? "without arithmetic"
-    : n.moved === 0 ? "without bytes" : "whose costs are no numbers";
+    : n.moved === 0 ? "without bytes" : "with unknown costs";
 }
 
 const total = (of, list = nodes) =>

@@ -113,8 +113,8 @@ function drawMemory(room) {
   if (!(most >= 1)) {
     place.replaceChildren(html("p", { class: "note" },
       nodes.some(n => typeof n.live === "string")
-        ? "What is alive is a formula at each node; it stands in the table."
-        : "The report does not say what is alive at each node."));
+        ? "Live bytes are expressions, which the table shows."
+        : "The report does not have the live bytes of nodes."));
     return;
   }
   const height = width < 560 ? 200 : 240;

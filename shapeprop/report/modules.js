@@ -120,8 +120,8 @@ function drawModules() {
     above.unshift(m);
   if (!MEASURES.length) {
     boxes.replaceChildren(html("p", { class: "note" }, symbolic
-      ? "Costs are formulas: there is no width to draw."
-      : "No module takes anything."));
+      ? "Costs are expressions: there is no width to draw."
+      : "No module has any cost."));
     return;
   }
   above.forEach((m, depth) => found.push({ m, left: 0, width: 1, depth }));

@@ -238,8 +238,8 @@ static void put_nodes(cfx_plot *p)
         return;
     cfx_plot__begin_text(p->out, "halo", (left + right) / 2, (top + bottom) / 2,
                          "middle");
-    cfx_out_puts(p->out, r->symbolic ? "The costs are formulas: give the "
-                                       "symbols values to see the nodes here."
+    cfx_out_puts(p->out, r->symbolic ? "Costs are expressions: set the "
+                                       "symbols to see the nodes here."
                                      : "No node has both arithmetic and "
                                        "bytes.");
     cfx_out_puts(p->out, "</text>\n");
@@ -305,7 +305,7 @@ static void put_missing(cfx_plot *p, double y)
     cfx_plot__begin_text(p->out, "quiet", left, y, NULL);
     put_count(p->out, &first, p->r->no_flops, "without arithmetic");
     put_count(p->out, &first, p->r->no_bytes, "without bytes");
-    put_count(p->out, &first, p->r->no_number, "whose costs are no numbers");
+    put_count(p->out, &first, p->r->no_number, "with unknown costs");
     cfx_out_puts(p->out, first ? "" : ".");
     cfx_out_puts(p->out, "</text>\n");
 }
@@ -333,9 +333,9 @@ static void put_about(cfx_plot *p)
         cfx_out_puts(p->out, from->threads == 1 ? " thread" : " threads");
     }
     cfx_out_puts(p->out, from->measured ? "; the area of a mark is its time"
-                                        : "; not measured: marks lie where the "
-                                          "machine's limits are, their area is "
-                                          "the least time");
+                                        : "; not measured: marks are at the "
+                                          "machine's limits, their area is the "
+                                          "least time");
     cfx_out_puts(p->out, "</text>\n</g>\n");
 }
 

@@ -127,7 +127,7 @@ function drawRoofline() {
   fill(picture, { viewBox: picture.dataset.plot, role: "group",
     "aria-labelledby": "roofline-title roofline-note" }, [ring]);
   fill(list, { role: "listbox", tabindex: 0, id: "marks",
-    "aria-label": "Nodes; the arrow keys go from one to the next" }, []);
+    "aria-label": "Nodes; use the arrow keys to step through them" }, []);
   list.onkeydown = stepMarks;
   list.onfocus = () => { if (current) tellMark(current); };
   list.onblur = leaveMarks;
@@ -143,13 +143,13 @@ function drawApart() {
   const why = [...groups(nodes.filter(n => !n.mark), n => n.why)];
   const box = byId("apart");
   byId("roofline-note").textContent = !marked.length
-    ? symbolic ? "Costs are formulas, which have no place on axes: give the " +
-      "symbols values to see the nodes here."
+    ? symbolic ? "Costs are expressions: set the symbols to see the nodes " +
+      "here."
       : "No node has both arithmetic and bytes."
-    : measured ? "A mark is a node, its area the time it took. What lies " +
-      "well below its ceiling could be faster."
-      : "A mark is a node where the machine's limits put it, its area the " +
-      "least time it takes. Nothing was measured.";
+    : measured ? "A mark is a node, its area is its time. Nodes far below " +
+      "their ceiling could be faster."
+      : "A mark is a node at the machine's limits, its area is its least " +
+      "time. Nothing was measured.";
   box.replaceChildren(...why.map(([reason, list]) => html("details", {},
     html("summary", {}, `Not in the plot: ${countOf(list.length, "node")} ` +
       reason + (total("time", list) > 0

@@ -38,7 +38,7 @@ function findings() {
   if (!nodes.length)
     return ["The graph has no nodes."];
   if (symbolic && !totalTime)
-    return ["Costs are formulas of the symbols in the inputs."];
+    return ["Costs are expressions over the symbols of the inputs."];
   if (measured)
     text.push(`A run took ${seconds(run)} for ${flop(all)}: ` +
       `${quantity(all / run, "FLOP/s")}` +
@@ -46,7 +46,7 @@ function findings() {
         `${mainPeak.name} peak.` : "."));
   const floor = isNumber(t.floor_seconds) ? t.floor_seconds : total("floor");
   if (floor > 0 && measured)
-    text.push(`The machine would allow ${seconds(floor)}, ` +
+    text.push(`Its floor on this machine is ${seconds(floor)}, ` +
       `${percent(floor / run)} of that.`);
   else if (floor > 0)
     text.push(`A run takes at least ${seconds(floor)} on this machine; it ` +
@@ -79,7 +79,7 @@ function cards(t) {
       bytes), `${bytes(t.bytes_read)} read, ${bytes(t.bytes_written)} written`],
     ["Parameters", number(t.parameters, count), bytes(t.parameter_bytes)],
     ["Peak memory", number(t.peak_memory_bytes, bytes),
-      "of results alive at a time"],
+      "of live results"],
     ["Nodes", integer(nodes.length), countOf(operators.length, "operator")],
   ].filter(([, value]) => value !== "–");
 }
@@ -147,7 +147,7 @@ function drawSymbols() {
   byId("symbols").replaceChildren(
     ...symbols.length ? [smallTable("Symbols", ["Symbol", "Range"],
       symbols.map(([name, s]) => [name, rangeText(s)]))] : [],
-    ...guards.length ? [html("div", {}, html("p", {}, "It holds where"),
+    ...guards.length ? [html("div", {}, html("p", {}, "Guards"),
       html("ul", {}, ...guards.map(g => html("li", {}, html("code", {},
         typeof g === "string" ? g : JSON.stringify(g))))))] : []);
 }

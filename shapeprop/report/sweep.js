@@ -14,7 +14,7 @@ const SWEEPS = [
     ["bound by compute", p => p.compute_bound_seconds / p[symbol]],
     ["bound by memory", p => p.memory_bound_seconds / p[symbol]]]],
   ["memory", "Peak memory", bytes, [
-    ["results alive at a time", p => p.peak_memory_bytes]]],
+    ["live results", p => p.peak_memory_bytes]]],
 ];
 let sweepShown = SWEEPS[0];
 

@@ -135,7 +135,7 @@ function showTable() {
     makeHead(columns), html("tbody")));
   if (!rows.length)
     byId("nodes").append(html("p", { class: "note" }, nodes.length
-      ? "No node passes the filter." : "The graph has no nodes."));
+      ? "No node matches the filter." : "The graph has no nodes."));
   byId("nodes").scrollTop = 0;
   makeRows(CHUNK);
 }

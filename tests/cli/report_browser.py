@@ -235,7 +235,7 @@ def try_memory(b, document):
     claim("the peak has its name", peak["name"] in text(b, "#memory"))
     x, y = b.place("#memory svg")
     b.move(x, y)
-    claim("the tip of the curve", "alive" in tip(b), tip(b))
+    claim("the tip of the curve", "live" in tip(b), tip(b))
     b.move(2, 2)
 
 
@@ -358,7 +358,7 @@ def try_symbolic(b, page):
     b.open(page)
     claim("formulas stand in the table", "236027904*N" in text(b, "#nodes"))
     claim("where there is no plot there is a sentence",
-          "formulas" in text(b, "#roofline-note"))
+          "expressions" in text(b, "#roofline-note"))
     same("and no plot", count(b, "#roofline[hidden]"), 1)
     claim("symbols", "33 to 99" in text(b, "#symbols"), text(b, "#symbols"))
     claim("guards", "(H + 1)//2 == 17" in text(b, "#symbols"))

@@ -91,7 +91,7 @@ static size_t files(void)
 }
 
 #define BEGIN "measuring this machine, which takes some 0.5 seconds"
-#define WHY "there was too little time or memory to pass all caches\n"
+#define WHY "time or memory was too short to exceed all caches\n"
 
 TEST_CASE(without_a_home_nothing_is_said_to_be_kept)
 {

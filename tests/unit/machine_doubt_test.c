@@ -138,7 +138,7 @@ TEST_CASE(memory_is_not_written_faster_than_all_else)
     memory->rate[CFX_MACHINE_WRITE] = 97e9;
     ck_assert(cfx_machine__doubt(why, m));
     ck_assert_str_eq(why, "at 2 threads the write of memory reaches 97 GB/s, "
-                          "any reading of it only 55");
+                          "its reads only 55");
     cfx_machine_free(m);
 }
 
@@ -150,13 +150,13 @@ TEST_CASE(a_busy_machine_and_a_short_time_are_doubtful)
 
     box->hurried = true;
     ck_assert(cfx_machine__doubt(why, m));
-    ck_assert_str_eq(why, "there was too little time or memory to pass all "
+    ck_assert_str_eq(why, "time or memory was too short to exceed all "
                           "caches");
     box->busy = 0.05;
     ck_assert(cfx_machine__doubt(why, m));
     box->busy = 0.5;
     ck_assert(cfx_machine__doubt(why, m));
-    ck_assert_str_eq(why, "other work had 50 % of the processors meanwhile");
+    ck_assert_str_eq(why, "other work used 50 % of the processors meanwhile");
     cfx_machine_free(m);
 }
 

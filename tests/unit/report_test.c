@@ -168,7 +168,7 @@ TEST_CASE(what_cannot_be_drawn_is_counted)
         "{\"name\": \"f\"}"));
     ck_assert_uint_eq(count(s, "<title>"), 2);
     assert_has(s, "Not drawn: 1 node without arithmetic, 1 node without "
-                  "bytes, 3 nodes whose costs are no numbers.");
+                  "bytes, 3 nodes with unknown costs.");
 }
 
 TEST_CASE(a_picture_of_nothing_says_so)
@@ -180,7 +180,7 @@ TEST_CASE(a_picture_of_nothing_says_so)
     s = print(report_svg,
               document("{\"name\": \"a\", \"flops\": \"2*N\", "
                        "\"bytes_read\": \"N\", \"bytes_written\": \"N\"}"));
-    assert_has(s, "The costs are formulas");
+    assert_has(s, "Costs are expressions");
 }
 
 TEST_CASE(operators_are_named_as_people_name_them)
