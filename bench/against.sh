@@ -1,17 +1,17 @@
 #!/bin/sh
-# Is this build slower than an older one? Rows of bench-speed, bench-graphs and
-# bench-propagation, measured by the programs of both builds in turns.
+# Compare this build with an older one: the programs of both builds measure rows
+# of bench-speed, bench-graphs and bench-propagation alternately.
 #
 #     bench/against.sh [-k TEXT] [-n ROUNDS] [-r RUNS] [-t THREADS] [-s SECONDS]
 #                      [-z ZOO] OLD NEW ROWS
 #
-# OLD and NEW are build folders, ROWS is rows.txt. In each round every row is
-# measured once by each build, which of them first changes from round to round.
-# A figure is the median of the rounds. The ratio is the median of the rounds'
-# ratios, new over old, since a machine that is slow for some seconds is slow for
-# both. Above 1 the new build is slower. -k measures the rows only whose
-# names have TEXT in them. Status 1: the geometric mean of a run is above 1.01,
-# a row is above 1.05 in two runs (see -r), or the new build does not run one.
+# OLD and NEW are build folders, ROWS is rows.txt. In each round every build
+# measures every row once; the order of the builds alternates. Results are medians
+# of the rounds. The ratio is the median of the rounds' ratios, new over old, since
+# a machine that is slow for some seconds is slow for both. Above 1 the new build
+# is slower. -k selects the rows whose name contains TEXT. Status 1: the geometric
+# mean of a run is above 1.01, a row is above 1.05 in two runs (see -r), or the new
+# build fails to run a row.
 set -u
 only='' rounds=5 runs=1 threads=2 seconds=0.1 zoo=zoo
 usage() {
@@ -45,7 +45,7 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 trap 'exit 1' INT TERM
 
-# ---- Rows: a line KIND<tab>NAME each; those of speed in files of their own,
+# ---- Rows: one line KIND<tab>NAME each; rows of speed are in separate files,
 # without peers ----
 
 awk -v work="$work" '
@@ -69,7 +69,7 @@ awk -v work="$work" '
     printf 'propagation\t%s\t0\n' 'x=f32[i,3,224,224]' 'x=f32[N,3,H,W]'
 } | awk -F '\t' -v only="$only" 'index($2, only)' >"$work/rows"
 
-# figure BUILD KIND NAME NUMBER: ms of speed, ns a node, us; or nothing.
+# figure BUILD KIND NAME NUMBER: print ms, ns per node, or us; or nothing.
 figure() {
     case $2 in
     speed) "$1/bench-speed" -t "$threads" -n 1 -s "$seconds" -z "$zoo" \
@@ -81,7 +81,7 @@ figure() {
     esac 2>>"$work/errors"
 }
 
-# One round of a row; a line WHICH<tab>KIND<tab>NAME<tab>FIGURE for each build.
+# Measure one round of a row: a line WHICH<tab>KIND<tab>NAME<tab>FIGURE per build.
 measure() {
     order='old new'
     [ $(($1 % 2)) = 0 ] || order='new old'
@@ -93,8 +93,8 @@ measure() {
     done
 }
 
-# The table of a run, from the lines of all its rounds; the ratio of each row
-# goes to a file, after the run's number.
+# Print the table of a run from the lines of all rounds, and append the ratio of
+# each row to a file, after the number of the run.
 table() {
     awk -F '\t' -v run="$1" -v ratios="$work/ratios" '
         function median(list,    n, i, j, x, v) {
@@ -170,7 +170,7 @@ while [ $run -le "$runs" ]; do
 done
 sort -u "$work/errors" 2>/dev/null | head -n 20 >&2
 
-# A name that is empty is the mean of a run.
+# An empty name is the mean of a run.
 awk -F '\t' -v runs="$runs" '
     $2 == "fails" { print $3 ": the new build does not run it"; bad = 1; next }
     { any = 1 }

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""graphs_peer -- torch.fx's side of bench-graphs: the same work on the same
-graph, made anew for each run.
+"""graphs_peer -- torch.fx's side of bench-graphs: the same operations on the
+same graph, which is built again for each run.
 
     graphs_peer.py THREADS
 
-Commands come on stdin, `ROW NODES CLOCK`, the clock being `wall` or
-`processor`; the seconds it took go to stdout.
+Reads commands from stdin, `ROW NODES CLOCK`, where the clock is `wall` or
+`processor`, and prints the seconds to stdout.
 """
 
 import operator
@@ -66,8 +66,8 @@ def replacement(x):
     return torch.sin(x)
 
 
-# The row: what is made for it, and the work that is timed. torch.fx reads no
-# text; what it does instead is to run the code that it has written, traced.
+# A row: its setup, and the work that is timed. torch.fx does not read text;
+# instead it runs and traces the code that it has generated.
 ROWS = {
     "build": (lambda size: size, build),
     "iterate": (build, iterate),

@@ -1,4 +1,4 @@
-# Measurements: `make bench`, with PYTHON=... one that has torch.
+# Benchmarks: `make bench`; PYTHON=... is a Python with torch.
 
 noinst_PROGRAMS += bench-walk bench-load bench-speed \
 	bench-graphs bench-limits
@@ -35,8 +35,8 @@ EXTRA_DIST += %reldir%/README.md %reldir%/peer.py %reldir%/graphs_peer.py \
 	%reldir%/rows.txt \
 	%reldir%/peak.sh %reldir%/against.sh
 
-# BENCH_FLAGS: options of bench-speed, such as -k TEXT. OpenBLAS reads what is
-# unset here to take other kernels than those it would choose.
+# BENCH_FLAGS: options of bench-speed, such as -k TEXT. The unset variables would
+# make OpenBLAS choose other kernels.
 .PHONY: bench
 bench: bench-walk bench-speed zoo/unpacked
 	./bench-walk
@@ -51,14 +51,13 @@ bench-of-graphs: bench-graphs
 	./bench-graphs $${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/graphs_peer.py"} \
 		$(GRAPH_FLAGS)
 
-# The program holds what cfx machine measures against others; LIMITS_FLAGS: -c, -p,
-# -n RUNS.
+# Compare the rates of cfx machine with others; LIMITS_FLAGS: -c, -p, -n RUNS.
 .PHONY: bench-machine
 bench-machine: bench-limits
 	env -u OPENBLAS_CORETYPE -u OPENBLAS_L2_SIZE ./bench-limits \
 		$(LIMITS_FLAGS)
 
-# This build against an older one, in turns: OLD=DIR is its build folder;
+# Compare this build with an older one: OLD=DIR is its build folder;
 # AGAINST_FLAGS: options of against.sh, such as -r RUNS, -k TEXT.
 .PHONY: bench-against
 bench-against: bench-speed bench-graphs bench-propagation zoo/unpacked
@@ -67,20 +66,20 @@ bench-against: bench-speed bench-graphs bench-propagation zoo/unpacked
 	$(srcdir)/%reldir%/against.sh -z "$${CFX_ZOO:-zoo}" $(AGAINST_FLAGS) \
 		"$(OLD)" . $(srcdir)/%reldir%/rows.txt
 
-# Shapes without numbers: a run of the program, walks of resnet50.
+# Shape propagation: a run of the program, walks of resnet50.
 .PHONY: bench-of-shapes
 bench-of-shapes: bench-shapes cfx zoo/unpacked
 	./bench-shapes $(SHAPE_FLAGS) ./cfx $(srcdir)/models/resnet18.fx \
 		'x=f32[N,3,H,W]' "$${CFX_ZOO:-zoo}/resnet50.fx"
 
-# The walk alone, beside torch's; PROPAGATION_FLAGS: -m MODEL, -n RUNS.
+# Compare the walk alone with torch; PROPAGATION_FLAGS: -m MODEL, -n RUNS.
 .PHONY: bench-of-propagation
 bench-of-propagation: bench-propagation zoo/unpacked
 	./bench-propagation -z "$${CFX_ZOO:-zoo}" \
 		$${PYTHON:+-p "$$PYTHON $(srcdir)/%reldir%/propagation_peer.py"} \
 		$(PROPAGATION_FLAGS)
 
-# Floors against runs of the whole zoo; MODELS names some, ROOFLINE_FLAGS: -n.
+# Compare floors with runs of the zoo, or of MODELS; ROOFLINE_FLAGS: -n.
 .PHONY: bench-of-rooflines
 bench-of-rooflines: bench-roofline zoo/unpacked
 	@zoo=$${CFX_ZOO:-zoo}; status=0; for t in 1 2; do \

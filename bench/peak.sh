@@ -1,9 +1,9 @@
 #!/bin/sh
-# The most memory that `cfx run` has resident, beside what the weights take.
+# Print the peak resident memory of `cfx run`, and the size of the weights.
 #
 #     bench/peak.sh [CFX]        in the source tree; CFX is the program
 #
-# A line a model: its weights, the peak, and what is beyond the weights.
+# One line per model: weights, peak, and peak without the weights.
 cfx=${1:-build/cfx}
 models=$(dirname "$0")/../models
 measure() { # measure NAME MODEL SHAPE WEIGHTS-IN-KB

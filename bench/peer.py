@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""peer -- torch's side of bench-speed: runs what it is told, eagerly.
+"""peer -- torch's side of bench-speed: runs models eagerly.
 
     peer.py THREADS
 
-Commands come on stdin, one answer a line goes to stdout:
+Reads commands from stdin and prints one line for each to stdout:
 
     model BYTES NAME=SHAPE...   the text of a model follows; its inputs
-    run SECONDS PART CLOCK      run it for about so long; the seconds of the run
-                                that is slower than this part of them; CLOCK
-                                is `wall`, or `processor` for its time there
+    run SECONDS PART CLOCK      run it for about so long; print the quantile PART
+                                of the seconds of all runs; CLOCK is `wall` or
+                                `processor`
 """
 
 import os
@@ -29,7 +29,7 @@ CLOCKS = {"wall": time.perf_counter, "processor": time.process_time}
 
 
 def load(text, inputs):
-    """The model, filled as cfx fills it, and its inputs."""
+    """Return the model, filled as cfx does, and its inputs."""
     model = fxtext.parse(text)
     seeded.fill_module(model, model.graph, SEED)
     made = []

@@ -3,10 +3,10 @@
 
     propagation_peer.py MODEL.fx
 
-Propagates the shapes of a model as torch does without numbers: ShapeProp on the
-meta device, and FakeTensorProp; beside them a call of the model there. Each run
-has another batch size. Prints the median and the least in us, and the least
-time on the processor, which tells more where other work runs.
+Propagates the shapes of a model with ShapeProp on the meta device and with
+FakeTensorProp, and calls the model on the meta device. Each run has another
+batch size. Prints the median and minimum in us, and the minimal processor time,
+which is more reliable on a busy machine.
 """
 
 import os

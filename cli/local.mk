@@ -19,9 +19,9 @@ else
 cfx_SOURCES += %reldir%/progress_none.c
 endif
 cfx_LDADD = libcfx.la $(JANSSON_LIBS)
-# Plugins use the program's copy of the library where it is linked statically.
+# Plugins use the program's copy of the library if it is linked statically.
 cfx_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
-# build/cfx is the program then, and no script around it.
+# With this, build/cfx is the program itself, not a libtool script.
 if STATIC_LIBRARY
 cfx_LDFLAGS += -static
 endif
@@ -29,7 +29,7 @@ endif
 dist_man_MANS += doc/cfx.1
 EXTRA_DIST += doc/roofline.svg
 
-# The shells ask the program what may stand next.
+# The shells call the program for completions.
 bashcompletiondir = $(datadir)/bash-completion/completions
 dist_bashcompletion_DATA = %reldir%/completion/cfx
 zshcompletiondir = $(datadir)/zsh/site-functions

@@ -1,4 +1,4 @@
-# Programs that use the library; `make examples` makes them alone.
+# Programs that use the library; `make examples` builds only them.
 EXAMPLES = digits run-example count-flops swap swap-by-pattern \
 	conv-bn-fusion swap-by-edit swap-by-transformer decompose-relu \
 	own-module own-cost shapes-example embed
@@ -34,7 +34,7 @@ own_cost_LDADD = libcfx.la
 shapes_example_SOURCES = %reldir%/shapes.c
 shapes_example_LDADD = libcfx.la
 
-# The bytes of a model as arrays of C, for a program that opens no file.
+# The bytes of a model as C arrays, for a program that opens no file.
 embed_SOURCES = %reldir%/embed.c
 nodist_embed_SOURCES = %reldir%/digits_model.h
 embed_CPPFLAGS = $(AM_CPPFLAGS) -I$(builddir)/%reldir%

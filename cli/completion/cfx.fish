@@ -1,4 +1,4 @@
-# Fish completion for cfx, which knows its commands and options itself.
+# Fish completion for cfx, which prints the words itself (cfx __complete).
 function __cfx_complete
     set -l words (commandline -opc)
     set -l last (commandline -ct)
