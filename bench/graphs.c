@@ -94,7 +94,7 @@ static cfx_graph *small(cfx_context *ctx, bool pattern, cfx_error *err)
 
 /* ---- The rows ---- */
 
-/* The input of a run, made anew for it, and its results. */
+/* The input of a run, built again for each, and its results. */
 typedef struct work {
     cfx_context *ctx;
     size_t size;

@@ -92,13 +92,13 @@ static cfx_status apply(cli *c, const struct transform_options *o,
                         cfx_module *gm, const char *passes, FILE *to,
                         cfx_error *err)
 {
-    struct reporting told = {to, o->reverse, o->quiet};
+    struct reporting reporting = {to, o->reverse, o->quiet};
     const cfx_pass_manager_options how = {
         .size = sizeof(how),
         .steps = o->steps,
         .reverse = o->reverse,
         .after = report,
-        .user = &told,
+        .user = &reporting,
     };
     cfx_pass_manager *pm = NULL;
 

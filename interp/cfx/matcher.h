@@ -19,7 +19,7 @@
  *              (cfx_value_equal). A placeholder also binds a literal, the
  *              same one wherever it is used. Calls of the same overload
  *              ("torch.ops.aten.x.y") are bound to its schema first where
- *              they are spelled differently.
+ *              they are written differently.
  * injectivity  one node of the pattern for one of the graph: x + y does not
  *              match v + v.
  * containment  a node that the pattern computes and does not return has no

@@ -64,16 +64,16 @@ static bool same_arguments(const cfx_module *a, const cfx_module *b)
 static bool comes_with_parent(cgen *c, const cfx_module *m)
 {
     const cfx_module *up = cfx_module_parent(m);
-    cfx_module *twin = NULL;
+    cfx_module *fresh = NULL;
     if (!cfx_module_schema(up))
         return false;
-    cfx_status st = cfx_model__make_twin(&twin, up, c->err);
+    cfx_status st = cfx_model__make_twin(&fresh, up, c->err);
     if (st)
         cfx_out_fail(c->out, st);
-    const cfx_module *made = twin ? cfx_module_child(twin, cfx_module_name(m))
+    const cfx_module *made = fresh ? cfx_module_child(fresh, cfx_module_name(m))
                                   : NULL;
     bool same = made && same_arguments(made, m);
-    cfx_module_unref(twin);
+    cfx_module_unref(fresh);
     return same;
 }
 
@@ -170,19 +170,20 @@ static void put_state(cgen *c, const cfx_module *root, const cfx_module *m,
 
 static void put_states(cgen *c, const cfx_module *root, const cfx_module *m)
 {
-    cfx_module *twin = NULL;
+    cfx_module *fresh = NULL;
     if (!cfx_module_nstate(m))
         return;
-    cfx_status st = cfx_model__make_twin(&twin, m, c->err);
+    cfx_status st = cfx_model__make_twin(&fresh, m, c->err);
     if (st)
         cfx_out_fail(c->out, st);
     for (size_t i = 0; !st && i < cfx_module_nstate(m); i++) {
         const cfx_state *s = cfx_module_state_at(m, i);
-        const cfx_state *told = twin ? cfx_module_state(twin, s->name) : NULL;
-        if (!told || !cfx_model__same_state(told, s))
+        const cfx_state *initial = fresh ? cfx_module_state(fresh, s->name)
+                                         : NULL;
+        if (!initial || !cfx_model__same_state(initial, s))
             put_state(c, root, m, s);
     }
-    cfx_module_unref(twin);
+    cfx_module_unref(fresh);
 }
 
 static void put_training(cgen *c, const cfx_module *root, const cfx_module *m)

@@ -11,7 +11,7 @@ static cfx_value record(cfx_scope *s, const char *target,
 {
     if (!s->hook.spelled)
         return cfx_scope_fail(s, CFX_EUNSUPPORTED,
-                              "%s stands in patterns only", target);
+                              "%s is only allowed in patterns", target);
     return cfx_tracer_create((cfx_tracer *)s, CFX_CALL_FUNCTION, target,
                              cfx_args_of(args, nargs));
 }

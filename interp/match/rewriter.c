@@ -68,7 +68,7 @@ static cfx_status bind_placeholders(cfx_rewrite_step *t)
         cfx_value v = t->m->placeholders[k++];
         if (!v.kind && n->nusers)
             return cfx_fail(t->r->err, CFX_EINVAL, "the replacement uses %s,"
-                            " for which the pattern stands for nothing",
+                            " which the pattern does not bind",
                             n->name);
         st = cfx_node_map_set(&t->map, n, v.kind ? v : cfx_none(),
                               t->r->err);

@@ -206,7 +206,7 @@ static void put(contraction *c, uint32_t vertex, uint32_t place)
     c->at[place] = vertex;
 }
 
-/* Assign the places of all collected vertices anew: first the ones before b,
+/* Reassign the places of all collected vertices: first the ones before b,
  * then the merged vertex, then the ones after a. */
 static void reorder(contraction *c, uint32_t a, uint32_t b, uint32_t joined)
 {

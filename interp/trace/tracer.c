@@ -133,19 +133,19 @@ static cfx_status tracer_get_attr(cfx_scope *s, cfx_module *m,
     *out = cfx_none();
     cfx_buf_init(&path, s->ctx);
     st = cfx_tracer__path(t, m, name, &path);
-    if (!st && self->anew)
+    if (!st && self->exclusive)
         e = cfx_map_get(&self->attrs, path.s, strlen(path.s));
     cfx_node *n = e && !((cfx_node *)e->v.p)->erased ? e->v.p : NULL;
     if (!st && !n) {
         n = cfx_tracer__make(t, CFX_GET_ATTR, path.s, NULL, 0, NULL, 0,
                              NULL);
-        e = n && self->anew
+        e = n && self->exclusive
                 ? cfx_map_put(&self->attrs, n->target.u.str->text,
                               n->target.u.str->len, NULL)
                 : NULL;
         if (e)
             e->v.p = n;
-        else if (n && self->anew)
+        else if (n && self->exclusive)
             st = cfx_no_memory(&t->base.error);
     }
     cfx_buf_release(&path);
@@ -290,7 +290,7 @@ const cfx_scope_class cfx_tracer_class = {
 
 cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
                                cfx_module *root,
-                               const cfx_trace_options *options, bool anew,
+                               const cfx_trace_options *options, bool exclusive,
                                cfx_error *err)
 {
     cfx_context *ctx = cfx_graph_context(graph);
@@ -300,7 +300,7 @@ cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
     if (options)
         self->o = *options;
     const cfx_scope_class *cls = self->o.cls;
-    self->anew = anew;
+    self->exclusive = exclusive;
     self->infers = self->o.nmetas > 0;
     t->graph = graph;
     t->root = root;

@@ -18,10 +18,10 @@ typedef struct trace_place {
 
 struct cfx_tracer_self {
     cfx_trace_options o;
-    bool anew;                /* no one else edits the graph */
+    bool exclusive;           /* no one else edits the graph */
     bool infers;              /* nodes get metas */
     cfx_arena arena;          /* names and paths */
-    cfx_map attrs;            /* path to the get_attr node, if `anew` */
+    cfx_map attrs;            /* path to the get_attr node, if `exclusive` */
     cfx_map states;           /* tensor (its address) to path, on demand */
     bool states_known;
     cfx_map constants;        /* name to a tensor that the root lacks */
@@ -31,10 +31,10 @@ struct cfx_tracer_self {
     cfx_scope eager, meta;    /* for values that are known */
 };
 
-/* Like cfx_tracer_init; `anew` for a graph that nobody else edits. */
+/* Like cfx_tracer_init; `exclusive` for a graph that nobody else edits. */
 cfx_status cfx_tracer__init_on(cfx_tracer *t, cfx_graph *graph,
                                cfx_module *root,
-                               const cfx_trace_options *options, bool anew,
+                               const cfx_trace_options *options, bool exclusive,
                                cfx_error *err);
 
 /* Like cfx_tracer_create, with a candidate for the node's name, or NULL. */

@@ -137,7 +137,7 @@ static cfx_status add_constant(cfx_tracer *t, cfx_tensor *tensor,
     *name = cfx_arena_strdup(&self->arena, text, strlen(text));
     if (!*name)
         return cfx_no_memory(&t->base.error);
-    if (!self->anew) {
+    if (!self->exclusive) {
         if (!t->root)
             return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
                             "a tensor among the arguments needs a module that "
@@ -170,7 +170,7 @@ static cfx_status name_tensor(cfx_tracer *t, cfx_tensor *tensor,
     }
     if (cfx_tensor_is_meta(tensor))
         return cfx_fail(&t->base.error, CFX_EUNSUPPORTED,
-                        "a tensor without numbers cannot be a constant");
+                        "a tensor without data cannot be a constant");
     st = add_constant(t, tensor, name);
     cfx_tensor **key = st ? NULL : cfx_arena_alloc(&self->arena,
                                                    sizeof(*key));

@@ -358,13 +358,13 @@ static cfx_status check_free(const cfx_roofline *r, const char *symbol,
                              cfx_error *err)
 {
     const cfx_cost *c = &r->total.cost.cost;
-    const cfx_dim told[] = {cfx_cost_flops(r->env, c),
+    const cfx_dim dims[] = {cfx_cost_flops(r->env, c),
                             cfx_cost_bytes(r->env, c)};
     for (int i = 0; i < 2; i++) {
         cfx_dim in[8];
-        if (cfx_dim_is_bad(told[i]) || cfx_dim_is_int(told[i]))
+        if (cfx_dim_is_bad(dims[i]) || cfx_dim_is_int(dims[i]))
             continue;
-        size_t n = cfx_dim_free_symbols(told[i], in, 8);
+        size_t n = cfx_dim_free_symbols(dims[i], in, 8);
         for (size_t k = 0; k < n && k < 8; k++) {
             const char *name = cfx_dim_symbol_name(in[k]);
             if (name && strcmp(name, symbol))

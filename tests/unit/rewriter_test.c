@@ -499,7 +499,7 @@ TEST_CASE(special_nodes_stand_in_patterns_only)
     cfx_scope_init(&s, &cfx_eager_class, ctx, NULL);
     cfx_pattern_any(&s);
     ck_assert_int_eq(cfx_scope_status(&s, &err), CFX_EUNSUPPORTED);
-    ck_assert_str_eq(err.text, "cfx.any stands in patterns only");
+    ck_assert_str_eq(err.text, "cfx.any is only allowed in patterns");
     cfx_scope_release(&s);
 }
 
