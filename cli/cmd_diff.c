@@ -20,7 +20,7 @@ struct diff_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "an input of both models, as for cfx run",
+     "set an input of both models, as for cfx run",
      offsetof(struct diff_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct diff_options, seed)},

@@ -28,9 +28,9 @@ struct roofline_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "an input: a type and shape as in f32[N,3,224,224], where N is a symbol, "
-     "FILE.npy, FILE.safetensors:KEY, or a number; without NAME= the inputs "
-     "are taken in order",
+     "set an input: a type and shape as in f32[N,3,224,224] (N is a symbol), "
+     "FILE.npy, FILE.safetensors:KEY, or a number; values without NAME= are "
+     "assigned in order",
      AT(inputs)},
     {CLI_LIST, 0, "set", "NAME=N",
      "set a symbol to a value or a range: N=4, N=2..64; symbols are at least 1",

@@ -23,7 +23,7 @@ struct run_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "an input: FILE.npy, FILE.safetensors:KEY, a type and shape as in "
+     "set an input: FILE.npy, FILE.safetensors:KEY, a type and shape as in "
      "f32[1,3,224,224] (filled from a seed), or a number; values without NAME= "
      "are assigned in order",
      offsetof(struct run_options, inputs)},

@@ -18,7 +18,7 @@ struct shapes_options {
 
 static const cli_option options[] = {
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "an input: a type and shape as in f32[N,3,224,224], where N is a symbol, "
+     "set an input: a type and shape as in f32[N,3,224,224] (N is a symbol), "
      "FILE.npy or FILE.safetensors:KEY (its type and shape), or a number; a "
      "symbol in two inputs is the same extent; values without NAME= are "
      "assigned in order",

@@ -31,7 +31,7 @@ static const cli_option options[] = {
      "than 1e-5 (1e-4 if a pass may change the rounding)",
      offsetof(struct transform_options, verify)},
     {CLI_LIST, 'i', "input", "NAME=VALUE",
-     "an input for --verify, as for cfx run",
+     "set an input for --verify, as for cfx run",
      offsetof(struct transform_options, inputs)},
     {CLI_SEED, 0, "seed", "SEED", "fill inputs from this seed (default: 0)",
      offsetof(struct transform_options, seed)},
