@@ -11,11 +11,21 @@
 #include <cfx/compiler.h>
 
 typedef enum cfx_dtype {
-#define DTYPE(c, name, abbr, ctype, npy, st, cat) CFX_##c,
+#define DTYPE(c, ...) CFX_##c,
 #include <cfx/dtype.def>
 #undef DTYPE
-    CFX_NDTYPES
+    CFX_NDTYPES,
+    CFX_STORED = CFX_NDTYPES /* instead of a type to compute in: there is none */
 } cfx_dtype;
+
+/* The types without arithmetic, a bit for each. */
+enum {
+    CFX_STORED_TYPES = 0
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, ...) \
+    | (CFX_##compute == CFX_STORED ? 1 << CFX_##c : 0)
+#include <cfx/dtype.def>
+#undef DTYPE
+};
 
 typedef enum cfx_category {
     CFX_CAT_BOOL, CFX_CAT_INT, CFX_CAT_FLOAT
@@ -23,11 +33,19 @@ typedef enum cfx_category {
 
 typedef struct cfx_dtype_info {
     const char *name;        /* "float32" */
+    const char *other;       /* "float", NULL if torch has no second name */
     const char *abbr;        /* "f32" */
     const char *npy;         /* "<f4", NULL if NumPy has none */
     const char *safetensors; /* "F32" */
+    uint8_t order;           /* its place in safetensors' list of types */
     uint8_t size;            /* bytes of an element */
+    uint8_t digits;          /* bits of the significand; of an integer, without
+                                the sign */
+    uint8_t compute;         /* the type whose arithmetic is used: float32 of
+                                float16; CFX_STORED: there is none */
+    bool is_signed;
     cfx_category category;
+    double largest;          /* the largest finite number */
 } cfx_dtype_info;
 
 CFX_BEGIN_DECLS
@@ -38,6 +56,20 @@ CFX_INLINE size_t cfx_dtype_size(cfx_dtype t) { return cfx_dtypes[t].size; }
 CFX_INLINE bool cfx_dtype_is_float(cfx_dtype t)
 {
     return cfx_dtypes[t].category == CFX_CAT_FLOAT;
+}
+/* Is it computed in a wider type, as float16 is in float32? */
+CFX_INLINE bool cfx_dtype_is_reduced(cfx_dtype t)
+{
+    return cfx_dtypes[t].compute != t;
+}
+/* The bounds of an integer or bool. */
+CFX_INLINE int64_t cfx_dtype_most(cfx_dtype t)
+{
+    return (int64_t)(UINT64_MAX >> (64 - cfx_dtypes[t].digits));
+}
+CFX_INLINE int64_t cfx_dtype_least(cfx_dtype t)
+{
+    return cfx_dtypes[t].is_signed ? -cfx_dtype_most(t) - 1 : 0;
 }
 
 /* By any of its names ("float32", "f32", "torch.float32", "float", "long",

@@ -158,9 +158,11 @@ enum {
     CFX_OP_COPIES_FIRST_TO_CONTIGUOUS = 1024,
     CFX_OP_ANY_DEVICES = 512, /* its tensors may be on different devices; the
                                  result is where the first is */
-    CFX_OP_ONE_GRAPH = 2048 /* of higher order: calls one of its graphs only.
+    CFX_OP_ONE_GRAPH = 2048, /* of higher order: calls one of its graphs only.
                                Where it is not known which, the dearest is
                                counted */
+    CFX_OP_STORED_TYPES = 4096 /* takes types without arithmetic (CFX_STORED),
+                                  as operators that only make views do */
 };
 
 /*

@@ -140,18 +140,11 @@ static void store(const struct fill *f, int64_t begin, int n, const double *x)
     case CFX_F64:
         memcpy(to, x, (size_t)n * sizeof(*x));
         break;
-    case CFX_F16:
-        for (int i = 0; i < n; i++)
-            ((uint16_t *)(void *)to)[i] = cfx_f32_to_f16(round_to_odd(x[i]));
-        break;
-    case CFX_BF16:
-        for (int i = 0; i < n; i++)
-            ((uint16_t *)(void *)to)[i] = cfx_f32_to_bf16(round_to_odd(x[i]));
-        break;
     default:
-        for (int i = 0; i < n; i++)
-            cfx_element_set_int(f->dtype, to + (size_t)i *
-                                cfx_dtype_size(f->dtype), (int64_t)x[i]);
+        for (int i = 0; i < n; i++, to += cfx_dtype_size(f->dtype))
+            cfx_element_set_double(f->dtype, to,
+                                   cfx_dtype_is_float(f->dtype)
+                                       ? (double)round_to_odd(x[i]) : x[i]);
     }
 }
 

@@ -33,8 +33,6 @@ typedef struct attention {
     char *work;
 } attention;
 
-static bool is_16_bit(cfx_dtype t) { return t == CFX_F16 || t == CFX_BF16; }
-
 static const char *at(const void *p, int64_t i, size_t size)
 {
     return (const char *)p + i * (int64_t)size;
@@ -50,7 +48,7 @@ static int64_t columns_seen(const cfx_attention *a, int64_t end)
 
 static cfx_gemm score_product(const attention *s, int64_t rows, int64_t seen)
 {
-    bool narrow = is_16_bit(s->a->dtype);
+    bool narrow = cfx_dtype_is_reduced(s->a->dtype);
 
     return (cfx_gemm){
         .dtype = s->dtype, .m = rows, .n = seen, .k = s->a->e,
@@ -62,7 +60,7 @@ static cfx_gemm score_product(const attention *s, int64_t rows, int64_t seen)
 
 static cfx_gemm value_product(const attention *s, int64_t rows, int64_t seen)
 {
-    bool narrow = is_16_bit(s->a->dtype);
+    bool narrow = cfx_dtype_is_reduced(s->a->dtype);
 
     return (cfx_gemm){
         .dtype = s->dtype, .m = rows, .n = s->a->ev, .k = seen,
@@ -94,7 +92,7 @@ static size_t products_size(const attention *s)
 static attention make_attention(const cfx_context *ctx, const cfx_attention *a)
 {
     attention s = {.a = a, .ctx = ctx, .kernels = cfx_context_kernels(ctx)};
-    bool narrow = is_16_bit(a->dtype);
+    bool narrow = cfx_dtype_is_reduced(a->dtype);
 
     s.dtype = narrow ? CFX_F32 : a->dtype;
     s.size = cfx_dtype_size(s.dtype);
@@ -204,7 +202,7 @@ static void block(const attention *s, char *work, int64_t n, int64_t h,
     const char *v = at(a->v, n * a->v_stride[0] + kh * a->v_stride[1], size);
     char *y = (char *)a->y + (n * a->y_stride[0] + h * a->y_stride[1]
                               + i0 * a->y_stride[2]) * (int64_t)size;
-    bool narrow = is_16_bit(a->dtype);
+    bool narrow = cfx_dtype_is_reduced(a->dtype);
     cfx_gemm g = score_product(s, rows, seen);
 
     g.a = narrow ? widen(s, work, q, rows, a->e, a->q_stride[2]) : q;

@@ -2,7 +2,7 @@
 # compiled for each level of instructions, with that level's name.
 
 libcore_la_SOURCES += %reldir%/kernel.c %reldir%/kernel.h %reldir%/vec/simd.h \
-    %reldir%/iter.c %reldir%/iter.h %reldir%/move/convert.h \
+    %reldir%/iter.c %reldir%/iter.h \
     %reldir%/pointwise/pointwise.c %reldir%/pointwise/pointwise.h %reldir%/pointwise/pointwise.def \
     %reldir%/move/copy.c %reldir%/move/fill.c \
     %reldir%/reduce/reduce.c %reldir%/reduce/reduce.h %reldir%/reduce/scan.c \

@@ -80,8 +80,7 @@ static int64_t block_at(int64_t begin, int64_t end)
  */
 static double shortened(cfx_dtype dtype, double u)
 {
-    double unit = dtype == CFX_F32 ? 0x1p24 : dtype == CFX_F16 ? 0x1p11
-                  : dtype == CFX_BF16 ? 0x1p8 : 0x1p53;
+    double unit = (double)(INT64_C(1) << cfx_dtypes[dtype].digits);
 
     return floor(u * unit) / unit;
 }

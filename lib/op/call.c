@@ -689,12 +689,38 @@ static cfx_status find_cost(cfx_call *call, void *user)
     return CFX_OK;
 }
 
+/* ---- Types without arithmetic ---- */
+
+static cfx_status refuse_stored(void *user, cfx_value v)
+{
+    const cfx_call *call = user;
+    return v.kind == CFX_TENSOR &&
+                   (1 << v.u.tensor->dtype & CFX_STORED_TYPES)
+               ? cfx_infer_refuse(call, (cfx_dtype)v.u.tensor->dtype)
+               : CFX_OK;
+}
+
+static cfx_status check_stored(cfx_call *call)
+{
+    cfx_status st = CFX_OK;
+    for (int k = 0; k < call->schema->nparams && !st; k++)
+        st = cfx_value_visit(call->in[k], refuse_stored, call);
+    for (int i = 0; i < call->nout && !st; i++)
+        st = refuse_stored(call, cfx_value_of_tensor(call->out[i]));
+    return st;
+}
+
 static cfx_status infer(cfx_call *call)
 {
-    if (CFX_LIKELY(call->op->infer))
-        return call->op->infer(call);
-    return cfx_call_fail(call, CFX_EUNSUPPORTED, "an operator of higher order "
-                         "is called in a scope");
+    cfx_status st;
+    if (CFX_UNLIKELY(!call->op->infer))
+        return cfx_call_fail(call, CFX_EUNSUPPORTED, "an operator of higher "
+                             "order is called in a scope");
+    st = call->op->infer(call);
+    if (CFX_STORED_TYPES && !st && call->op->run &&
+        !(call->op->flags & CFX_OP_STORED_TYPES))
+        st = check_stored(call);
+    return st;
 }
 
 /* infer, then what somebody wants to know of it, and that a call that writes

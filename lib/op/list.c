@@ -12,7 +12,7 @@ static bool fits_int(cfx_value v, int64_t least, int64_t most)
     if (v.kind != CFX_FLOAT)
         return v.u.i >= least && v.u.i <= most;
     /* Only whole numbers wrap around. */
-    if (least == -UINT8_MAX)
+    if (least == -most)
         least = 0;
     /* The bounds of int64 are not both doubles; the next one is. */
     return v.u.f >= (double)least && (most == INT64_MAX
@@ -21,17 +21,6 @@ static bool fits_int(cfx_value v, int64_t least, int64_t most)
 
 cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
 {
-    static const struct { int64_t least, most; } range[CFX_NDTYPES] = {
-        /* Negative numbers wrap around in types that have none. */
-        [CFX_U8] = {-UINT8_MAX, UINT8_MAX}, [CFX_I8] = {INT8_MIN, INT8_MAX},
-        [CFX_I16] = {INT16_MIN, INT16_MAX},
-        [CFX_I32] = {INT32_MIN, INT32_MAX},
-        [CFX_I64] = {INT64_MIN, INT64_MAX},
-    };
-    static const double largest[CFX_NDTYPES] = {
-        [CFX_F16] = 65504, [CFX_BF16] = 0x1.fep127,
-        [CFX_F32] = 0x1.fffffep127, [CFX_F64] = INFINITY,
-    };
     bool fits = true;
     if (v.kind == CFX_COMPLEX)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
@@ -41,9 +30,12 @@ cfx_status cfx_list_check_number(cfx_call *call, cfx_value v, cfx_dtype type)
         return CFX_OK;
     if (cfx_dtype_is_float(type)) {
         double f = fabs(cfx_value_number(v));
-        fits = isnan(f) || isinf(f) || f <= largest[type];
+        fits = isnan(f) || isinf(f) || f <= cfx_dtypes[type].largest;
     } else {
-        fits = fits_int(v, range[type].least, range[type].most);
+        /* Negative numbers wrap around in types that have none. */
+        int64_t most = cfx_dtype_most(type);
+        fits = fits_int(v, cfx_dtypes[type].is_signed ? -most - 1 : -most,
+                        most);
     }
     if (fits)
         return CFX_OK;

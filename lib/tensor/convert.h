@@ -2,8 +2,8 @@
  * convert.h -- one number from one type to another, as PyTorch does it. Not
  * installed.
  *
- * Everything here is without branches that depend on the number, so that the
- * loops of copy.c become vector code.
+ * Everything here is without branches that depend on the number, so that loops
+ * over it become vector code.
  */
 #ifndef CFX_TENSOR_CONVERT_H
 #define CFX_TENSOR_CONVERT_H
@@ -21,6 +21,8 @@ CFX_INLINE float cfx_bits_float(uint32_t u)
     union { uint32_t u; float f; } x = {.u = u};
     return x.f;
 }
+
+/* ---- 16-bit floats ---- */
 
 /*
  * The exponent and mantissa, moved to where a float has them, are the number
@@ -43,14 +45,12 @@ CFX_INLINE uint16_t cfx_float_to_half(float f)
      * infinity by itself. */
     uint32_t normal = (u - UINT32_C(0x38000000) + 0xfff + (u >> 13 & 1)) >> 13;
     /* The unit of 0.5f is that of subnormal halves: the addition rounds. */
-    uint32_t small = u < UINT32_C(0x38800000) ? u : 0;
-    uint32_t subnormal = cfx_float_bits(cfx_bits_float(small) + 0.5f) -
+    uint32_t subnormal = cfx_float_bits(cfx_bits_float(u) + 0.5f) -
                          UINT32_C(0x3f000000);
-    uint32_t nan = 0x7e00 | (u >> 13 & 0x3ff);
     uint32_t h = u < UINT32_C(0x38800000) ? subnormal : normal;
 
     h = u >= UINT32_C(0x47800000) ? 0x7c00 : h;
-    h = u > UINT32_C(0x7f800000) ? nan : h;
+    h = u > UINT32_C(0x7f800000) ? 0x7e00 : h;
     return (uint16_t)(h | (bits >> 16 & 0x8000));
 }
 
@@ -59,12 +59,13 @@ CFX_INLINE uint16_t cfx_float_to_bfloat(float f)
     uint32_t u = cfx_float_bits(f);
     uint32_t even = (u + 0x7fff + (u >> 16 & 1)) >> 16;
 
-    return (uint16_t)((u & UINT32_C(0x7fffffff)) > UINT32_C(0x7f800000)
-                          ? 0x7fc0 : even);
+    return (uint16_t)(f != f ? 0x7fc0 : even);
 }
 
+/* ---- Integers ---- */
+
 /*
- * Towards zero. What does not fit, and NaN, gives the least integer: what
+ * Towards zero. Numbers that do not fit, and NaN, give the least integer: what
  * processors answer, and so what PyTorch prints, but here it is defined.
  */
 CFX_INLINE int32_t cfx_float_to_i32(float f)
@@ -77,11 +78,50 @@ CFX_INLINE int64_t cfx_float_to_i64(float f)
 }
 CFX_INLINE int32_t cfx_double_to_i32(double f)
 {
-    return (int32_t)(f > -0x1.00000002p31 && f < 0x1p31 ? f : -0x1p31);
+    return (int32_t)(f >= -0x1p31 && f < 0x1p31 ? f : -0x1p31);
 }
 CFX_INLINE int64_t cfx_double_to_i64(double f)
 {
     return (int64_t)(f >= -0x1p63 && f < 0x1p63 ? f : -0x1p63);
 }
+CFX_INLINE int64_t cfx_int_to_i64(int64_t i) { return i; }
+
+/* Integers wrap. Floats become small integers by way of 32 bits, but uint8 of
+ * double by way of 64: so PyTorch does it, and it shows in what does not fit. */
+#define CFX_TO_U8(v) \
+    _Generic((v), float: cfx_float_to_i32, double: cfx_double_to_i64, \
+             default: cfx_int_to_i64)(v)
+#define CFX_TO_I32(v) \
+    _Generic((v), float: cfx_float_to_i32, double: cfx_double_to_i32, \
+             default: cfx_int_to_i64)(v)
+#define CFX_TO_I64(v) \
+    _Generic((v), float: cfx_float_to_i64, double: cfx_double_to_i64, \
+             default: cfx_int_to_i64)(v)
+
+/* ---- Each type of dtype.def ---- */
+
+/* An element as a number. */
+#define CFX_READ_BOOL(e) ((e) != 0)
+#define CFX_READ_U8(e) (e)
+#define CFX_READ_I8(e) (e)
+#define CFX_READ_I16(e) (e)
+#define CFX_READ_I32(e) (e)
+#define CFX_READ_I64(e) (e)
+#define CFX_READ_F16(e) cfx_half_to_float(e)
+#define CFX_READ_BF16(e) cfx_bf16_to_f32(e)
+#define CFX_READ_F32(e) (e)
+#define CFX_READ_F64(e) (e)
+
+/* A number, of any of C's types, as an element. */
+#define CFX_WRITE_BOOL(v) ((uint8_t)((v) != 0))
+#define CFX_WRITE_U8(v) ((uint8_t)CFX_TO_U8(v))
+#define CFX_WRITE_I8(v) ((int8_t)CFX_TO_I32(v))
+#define CFX_WRITE_I16(v) ((int16_t)CFX_TO_I32(v))
+#define CFX_WRITE_I32(v) ((int32_t)CFX_TO_I32(v))
+#define CFX_WRITE_I64(v) CFX_TO_I64(v)
+#define CFX_WRITE_F16(v) cfx_float_to_half((float)(v))
+#define CFX_WRITE_BF16(v) cfx_float_to_bfloat((float)(v))
+#define CFX_WRITE_F32(v) ((float)(v))
+#define CFX_WRITE_F64(v) ((double)(v))
 
 #endif

@@ -9,8 +9,8 @@
  * element.
  *
  * Conversion goes through a buffer of one of four wide types, each of which
- * holds all values of the types that are read through it. So there are 10 ways
- * to read and 40 to write, not 100 loops.
+ * holds all values of the types that are read through it. So each type has one
+ * loop that reads and four that write, not two for each other type.
  */
 #include <cfx/tensor.h>
 
@@ -143,27 +143,25 @@ static tile_fn *tile_of(size_t size)
         w[i] = expr; \
     }
 
-#define LOAD(name, type, wide_type, expr) \
+#define LOAD(name, type, wide_type) \
     static void load_##name(void *wide, const char *from, int64_t step, \
                             int64_t n) \
     { \
         wide_type *w = wide; \
         if (step == (int64_t)sizeof(type)) \
-            LOAD_LOOP(type, (int64_t)sizeof(type), expr) \
+            LOAD_LOOP(type, (int64_t)sizeof(type), CFX_READ_##name(x)) \
         else \
-            LOAD_LOOP(type, step, expr) \
+            LOAD_LOOP(type, step, CFX_READ_##name(x)) \
     }
 
-LOAD(BOOL, uint8_t, int32_t, x != 0)
-LOAD(U8, uint8_t, int32_t, x)
-LOAD(I8, int8_t, int32_t, x)
-LOAD(I16, int16_t, int32_t, x)
-LOAD(I32, int32_t, int32_t, x)
-LOAD(I64, int64_t, int64_t, x)
-LOAD(F16, uint16_t, float, cfx_half_to_float(x))
-LOAD(BF16, uint16_t, float, cfx_bf16_to_f32(x))
-LOAD(F32, float, float, x)
-LOAD(F64, double, double, x)
+#define TYPE_I32 int32_t
+#define TYPE_I64 int64_t
+#define TYPE_F32 float
+#define TYPE_F64 double
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, \
+              wide, ...) LOAD(c, ctype, TYPE_##wide)
+#include <cfx/dtype.def>
+#undef DTYPE
 
 /* ---- Writing from a wide type ---- */
 
@@ -173,80 +171,46 @@ LOAD(F64, double, double, x)
         memcpy(to + i * (step), &y, sizeof y); \
     }
 
-#define STORE(name, type, wide_name, wide_type, expr) \
+#define STORE(name, type, wide_name, wide_type) \
     static void store_##wide_name##_##name(char *to, int64_t step, \
                                            const void *wide, int64_t n) \
     { \
         const wide_type *x = wide; \
         if (step == (int64_t)sizeof(type)) \
-            STORE_LOOP(type, (int64_t)sizeof(type), expr) \
+            STORE_LOOP(type, (int64_t)sizeof(type), CFX_WRITE_##name(x[i])) \
         else \
-            STORE_LOOP(type, step, expr) \
+            STORE_LOOP(type, step, CFX_WRITE_##name(x[i])) \
     }
 
-/* Integers wrap. Floats become bytes by way of 32 bits, but uint8 of double by
- * way of 64: so PyTorch does it, and it shows in what does not fit. */
-#define STORES(W, wide_type, TO_I8, TO_I32, TO_I64) \
-    STORE(BOOL, uint8_t, W, wide_type, x[i] != 0) \
-    STORE(U8, uint8_t, W, wide_type, TO_I8(x[i])) \
-    STORE(I8, int8_t, W, wide_type, TO_I32(x[i])) \
-    STORE(I16, int16_t, W, wide_type, TO_I32(x[i])) \
-    STORE(I32, int32_t, W, wide_type, TO_I32(x[i])) \
-    STORE(I64, int64_t, W, wide_type, TO_I64(x[i])) \
-    STORE(F16, uint16_t, W, wide_type, cfx_float_to_half((float)x[i])) \
-    STORE(BF16, uint16_t, W, wide_type, cfx_float_to_bfloat((float)x[i])) \
-    STORE(F32, float, W, wide_type, x[i]) \
-    STORE(F64, double, W, wide_type, x[i])
-
-#define SAME(x) (x)
-STORES(I32, int32_t, SAME, SAME, SAME)
-STORES(I64, int64_t, SAME, SAME, SAME)
-STORES(F32, float, cfx_float_to_i32, cfx_float_to_i32, cfx_float_to_i64)
-STORES(F64, double, cfx_double_to_i64, cfx_double_to_i32, cfx_double_to_i64)
+#define DTYPE(c, name, other, abbr, ctype, ...) \
+    STORE(c, ctype, I32, int32_t) \
+    STORE(c, ctype, I64, int64_t) \
+    STORE(c, ctype, F32, float) \
+    STORE(c, ctype, F64, double)
+#include <cfx/dtype.def>
+#undef DTYPE
 
 /* ---- The tables ---- */
 
-typedef struct wide_type {
-    cfx_dtype dtype;
-    void (*store[CFX_NDTYPES])(char *to, int64_t step, const void *wide,
-                               int64_t n);
-} wide_type;
+typedef void load_fn(void *wide, const char *from, int64_t step, int64_t n);
+typedef void store_fn(char *to, int64_t step, const void *wide, int64_t n);
 
-static const wide_type wide_types[] = {
-#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_I32_##c,
-    {CFX_I32, {
-#include <cfx/dtype.def>
-    }},
-#undef DTYPE
-#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_I64_##c,
-    {CFX_I64, {
-#include <cfx/dtype.def>
-    }},
-#undef DTYPE
-#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_F32_##c,
-    {CFX_F32, {
-#include <cfx/dtype.def>
-    }},
-#undef DTYPE
-#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = store_F64_##c,
-    {CFX_F64, {
-#include <cfx/dtype.def>
-    }},
-#undef DTYPE
-};
+enum { WIDE_I32, WIDE_I64, WIDE_F32, WIDE_F64, NWIDE };
 
-static void (*const loads[CFX_NDTYPES])(void *, const char *, int64_t,
-                                        int64_t) = {
-#define DTYPE(c, name, abbr, ctype, npy, st, cat) [CFX_##c] = load_##c,
+static const cfx_dtype wide_types[NWIDE] = {CFX_I32, CFX_I64, CFX_F32, CFX_F64};
+
+static const struct {
+    int wide;
+    load_fn *load;
+    store_fn *store[NWIDE];
+} conversions[CFX_NDTYPES] = {
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, \
+              wide, ...) \
+    [CFX_##c] = {WIDE_##wide, load_##c, \
+                 {store_I32_##c, store_I64_##c, store_F32_##c, store_F64_##c}},
 #include <cfx/dtype.def>
 #undef DTYPE
 };
-
-static const wide_type *wide_of(cfx_dtype t)
-{
-    return &wide_types[t == CFX_F64 ? 3 : cfx_dtype_is_float(t) ? 2
-                       : t == CFX_I64 ? 1 : 0];
-}
 
 /* The buffer is left out where either side is of the wide type and
  * contiguous. */
@@ -328,14 +292,14 @@ static void plan(job *j, cfx_tensor *dst, const cfx_tensor *src)
                  : j->to_size == 4 ? row_4 : row_8;
         return;
     }
-    const wide_type *w = wide_of(from);
+    int wide = conversions[from].wide;
     j->row = row_convert;
-    j->load = loads[from];
-    j->store = w->store[to];
-    j->from_is_wide = from == w->dtype &&
+    j->load = conversions[from].load;
+    j->store = conversions[to].store[wide];
+    j->from_is_wide = from == wide_types[wide] &&
                       j->axis[0].from == (int64_t)j->from_size &&
                       (uintptr_t)j->from % j->from_size == 0;
-    j->to_is_wide = to == w->dtype &&
+    j->to_is_wide = to == wide_types[wide] &&
                     j->axis[0].to == (int64_t)j->to_size &&
                     (uintptr_t)j->to % j->to_size == 0;
 }

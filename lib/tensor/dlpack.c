@@ -7,11 +7,11 @@
 #include "tensor/dlpack.h"
 
 static const DLDataType dl_types[CFX_NDTYPES] = {
-    [CFX_BOOL] = {DL_BOOL, 8, 1},    [CFX_U8] = {DL_UINT, 8, 1},
-    [CFX_I8] = {DL_INT, 8, 1},       [CFX_I16] = {DL_INT, 16, 1},
-    [CFX_I32] = {DL_INT, 32, 1},     [CFX_I64] = {DL_INT, 64, 1},
-    [CFX_F16] = {DL_FLOAT, 16, 1},   [CFX_BF16] = {DL_BFLOAT, 16, 1},
-    [CFX_F32] = {DL_FLOAT, 32, 1},   [CFX_F64] = {DL_FLOAT, 64, 1},
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, \
+              wide, npy, safetensors, order, dlpack) \
+    [CFX_##c] = {dlpack, 8 * sizeof(ctype), 1},
+#include <cfx/dtype.def>
+#undef DTYPE
 };
 
 /* ---- Out ---- */

@@ -1,6 +1,8 @@
 /*
  * dtype_test -- data types: their names, how they mix, and what numbers become.
  */
+#include "kernel/kernel.h"
+#include "kernel/pointwise/pointwise.h"
 #include "tests/unit/tensor_test.h"
 #include "tests/unit/unit.h"
 
@@ -110,8 +112,8 @@ static void set_number(cfx_dtype dtype, void *p, const char *text)
         cfx_element_set_int(dtype, p, strtoll(text, NULL, 10));
 }
 
-/* By single elements and by copies, whose loops are others; in one row that is
- * contiguous, and in one that is not. */
+/* By single elements, by copies of tensors and by the loops of operators, which
+ * are others; in one row that is contiguous, and in one that is not. */
 TEST_CASE(conversion_agrees_with_pytorch_for_all_pairs)
 {
     FILE *f = open_golden("convert.txt");
@@ -146,6 +148,14 @@ TEST_CASE(conversion_agrees_with_pytorch_for_all_pairs)
                 ck_assert_msg(nan ? isnan(cfx_element_double(to, p))
                                   : !memcmp(p, expected, size),
                               "copy: %s %s to %s", a, x, b);
+            }
+            cfx_context_kernels(ctx)->pointwise->convert[to][from](
+                dst->data, step, src->data, 1, 10);
+            for (int64_t i = 0; i < 10; i++) {
+                const void *p = cfx_tensor_at(row, &i);
+                ck_assert_msg(nan ? isnan(cfx_element_double(to, p))
+                                  : !memcmp(p, expected, size),
+                              "operator: %s %s to %s", a, x, b);
             }
             cfx_tensor_unref(row);
         }

@@ -359,7 +359,8 @@ static const char guards_class[] =
 static const char loader[] =
     "\n\n"
     "_DTYPES = {\n"
-#define DTYPE(id, name, brief, type, npy, key, cat) \
+#define DTYPE(id, name, other, brief, type, cat, digits, largest, compute, \
+              wide, npy, key, ...) \
     "    \"" key "\": torch." name ",\n"
 #include <cfx/dtype.def>
 #undef DTYPE

@@ -419,25 +419,13 @@ cfx_status cfx_safetensors_parse(cfx_tensors *out, cfx_context *ctx,
 
 /* ---- Writing ---- */
 
-/* The place of a type in the order of files: the wider first, of one width as
- * the reference implementation has it. */
-static int rank_of_dtype(cfx_dtype t)
-{
-    static const uint8_t rank[CFX_NDTYPES] = {
-        [CFX_BOOL] = 0, [CFX_U8] = 1, [CFX_I8] = 2, [CFX_I16] = 3,
-        [CFX_F16] = 4, [CFX_BF16] = 5, [CFX_I32] = 6, [CFX_F32] = 7,
-        [CFX_F64] = 8, [CFX_I64] = 9,
-    };
-
-    return rank[t];
-}
-
+/* The wider first, of one width as the reference implementation has it. */
 static int by_width(const void *a, const void *b)
 {
     const cfx_named_tensor *x = *(const cfx_named_tensor *const *)a;
     const cfx_named_tensor *y = *(const cfx_named_tensor *const *)b;
-    int order = rank_of_dtype((cfx_dtype)y->tensor->dtype) -
-                rank_of_dtype((cfx_dtype)x->tensor->dtype);
+    int order = cfx_dtypes[y->tensor->dtype].order -
+                cfx_dtypes[x->tensor->dtype].order;
 
     return order ? order : strcmp(x->name, y->name);
 }

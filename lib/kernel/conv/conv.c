@@ -64,8 +64,6 @@ static const method *method_of(const cfx_conv3 *c)
 
 /* ---- 16-bit floats: all of it converted there and back ---- */
 
-static bool is_16_bit(cfx_dtype t) { return t == CFX_F16 || t == CFX_BF16; }
-
 /* How many elements w has, in either direction. */
 static int64_t weight_len(const cfx_conv3 *c)
 {
@@ -157,7 +155,7 @@ size_t cfx_conv_workspace(const cfx_context *ctx, const cfx_conv *c)
 
     if (!cfx_dtype_is_float(c->dtype))
         return 0;
-    if (is_16_bit(c->dtype))
+    if (cfx_dtype_is_reduced(c->dtype))
         return wide_workspace(ctx, &r, cfx_conv_workspace);
     return method_of(&r)->workspace(ctx, &r);
 }
@@ -169,7 +167,7 @@ const char *cfx_conv_algorithm(const cfx_conv *c)
 
     if (!cfx_dtype_is_float(c->dtype))
         return NULL;
-    if (is_16_bit(c->dtype))
+    if (cfx_dtype_is_reduced(c->dtype))
         wide.dtype = CFX_F32;
     r = cfx_conv3_make(NULL, &wide);
     return method_of(&r)->name;
@@ -183,7 +181,7 @@ void cfx_conv_run(cfx_context *ctx, const cfx_conv *c, void *workspace)
         return;
     if (!cfx_dtype_is_float(c->dtype))
         cfx_conv_int(ctx, &r);
-    else if (is_16_bit(c->dtype))
+    else if (cfx_dtype_is_reduced(c->dtype))
         run_wide(ctx, &r, workspace, cfx_conv_run);
     else
         method_of(&r)->run(ctx, &r, workspace);
@@ -214,7 +212,7 @@ size_t cfx_conv_transpose_workspace(const cfx_context *ctx, const cfx_conv *c)
 
     if (!cfx_dtype_is_float(c->dtype))
         return 0;
-    if (is_16_bit(c->dtype))
+    if (cfx_dtype_is_reduced(c->dtype))
         return wide_workspace(ctx, &r, cfx_conv_transpose_workspace);
     g = spread_product(&r);
     return columns_size(&r) + cfx_gemm_workspace(ctx, &g);
@@ -252,7 +250,7 @@ void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *conv,
         cfx_conv_transpose_int(ctx, c);
         return;
     }
-    if (is_16_bit(conv->dtype)) {
+    if (cfx_dtype_is_reduced(conv->dtype)) {
         run_wide(ctx, c, workspace, cfx_conv_transpose_run);
         return;
     }

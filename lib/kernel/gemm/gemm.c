@@ -176,15 +176,13 @@ static void swap(cfx_gemm *g)
     g->row_bias = t.bias;
 }
 
-static bool is_16_bit(cfx_dtype t) { return t == CFX_F16 || t == CFX_BF16; }
-
 static void plan_packed(product *p)
 {
     cfx_gemm *g = &p->g;
     /* What would have to be transposed element by element. */
     int64_t straight = (g->a_col == 1 ? 0 : g->m) + (g->b_col == 1 ? 0 : g->n);
     int64_t swapped = (g->b_row == 1 ? 0 : g->n) + (g->a_row == 1 ? 0 : g->m);
-    bool narrow = is_16_bit(g->dtype);
+    bool narrow = cfx_dtype_is_reduced(g->dtype);
 
     p->method = PACKED;
     if (!narrow && !g->packed &&
@@ -254,7 +252,7 @@ static product make_product(const cfx_context *ctx, const cfx_gemm *g)
     p.type = g->dtype == CFX_F64 ? &p.kernels->gemm->f64
                                  : &p.kernels->gemm->f32;
     p.transpose = p.kernels->pointwise->transpose[p.size == 8 ? 3 : 2];
-    if (is_16_bit(g->dtype) || g->packed || (!plan_dot(&p) && !plan_axpy(&p)))
+    if (cfx_dtype_is_reduced(g->dtype) || g->packed || (!plan_dot(&p) && !plan_axpy(&p)))
         plan_packed(&p);
     return p;
 }

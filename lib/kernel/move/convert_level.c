@@ -1,50 +1,16 @@
 /*
- * convert_level.c -- loops that copy and convert between any two types.
+ * convert_level.c -- loops that copy and convert between any two types that
+ * have arithmetic. cfx_tensor_copy converts the others.
  */
 #include "kernel/move/convert_level.h"
 
 #include "kernel/vec/simd.h"
 
-#include "kernel/move/convert.h"
+#include "tensor/convert.h"
 
-/* What an element is as a number, and a number as an element. */
-#define TYPE_BOOL uint8_t
-#define TYPE_U8 uint8_t
-#define TYPE_I8 int8_t
-#define TYPE_I16 int16_t
-#define TYPE_I32 int32_t
-#define TYPE_I64 int64_t
-#define TYPE_F16 uint16_t
-#define TYPE_BF16 uint16_t
-#define TYPE_F32 float
-#define TYPE_F64 double
-
-#define GET_BOOL(e) ((e) != 0)
-#define GET_U8(e) (e)
-#define GET_I8(e) (e)
-#define GET_I16(e) (e)
-#define GET_I32(e) (e)
-#define GET_I64(e) (e)
-#define GET_F16(e) f32_of_f16(e)
-#define GET_BF16(e) f32_of_bf16(e)
-#define GET_F32(e) (e)
-#define GET_F64(e) (e)
-
-#define INT32(v) \
-    _Generic((v), float: i32_of_f32, double: i32_of_f64, \
-             default: i64_of_int)(v)
-#define PUT_BOOL(v) ((uint8_t)((v) != 0))
-#define PUT_U8(v) ((uint8_t)INT32(v))
-#define PUT_I8(v) ((int8_t)INT32(v))
-#define PUT_I16(v) ((int16_t)INT32(v))
-#define PUT_I32(v) ((int32_t)INT32(v))
-#define PUT_I64(v) \
-    ((int64_t)_Generic((v), float: i64_of_f32, double: i64_of_f64, \
-                       default: i64_of_int)(v))
-#define PUT_F16(v) f16_of_f32((float)(v))
-#define PUT_BF16(v) bf16_of_f32((float)(v))
-#define PUT_F32(v) ((float)(v))
-#define PUT_F64(v) ((double)(v))
+#define DTYPE(c, name, other, abbr, ctype, ...) typedef ctype type_##c;
+#include <cfx/dtype.def>
+#undef DTYPE
 
 /* The three ways in which inputs are walked: row by row, one number for all
  * (broadcast), and with any strides. */
@@ -81,7 +47,8 @@ LOOP(copy_8, uint64_t, uint64_t, e)
 LOOP(copy_bool, uint8_t, uint8_t, e != 0)
 
 #define CONVERT(to, from) \
-    LOOP(from##_to_##to, TYPE_##to, TYPE_##from, PUT_##to(GET_##from(e)))
+    LOOP(from##_to_##to, type_##to, type_##from, \
+         CFX_WRITE_##to(CFX_READ_##from(e)))
 
 /* A row for each type that is converted to, without the type itself. */
 #define TO_BOOL(F) F(BOOL, U8) F(BOOL, I8) F(BOOL, I16) F(BOOL, I32) \

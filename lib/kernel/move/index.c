@@ -13,7 +13,7 @@
 
 #include "base/stop.h"
 #include "kernel/int64.h"
-#include "kernel/move/convert.h"
+#include "tensor/convert.h"
 
 enum { GRAIN = 8192 /* elements that are worth another thread */ };
 
@@ -77,8 +77,8 @@ COMBINE(u8, uint8_t, int, AS_IS, TO_U8)
 COMBINE(i8, int8_t, int, AS_IS, TO_I8)
 COMBINE(i16, int16_t, int, AS_IS, TO_I16)
 COMBINE(i32, int32_t, int64_t, AS_WIDE, TO_I32)
-COMBINE(f16, uint16_t, float, f32_of_f16, f16_of_f32)
-COMBINE(bf16, uint16_t, float, f32_of_bf16, bf16_of_f32)
+COMBINE(f16, uint16_t, float, cfx_half_to_float, cfx_float_to_half)
+COMBINE(bf16, uint16_t, float, cfx_bf16_to_f32, cfx_float_to_bfloat)
 COMBINE(f32, float, float, AS_IS, AS_IS)
 COMBINE(f64, double, double, AS_IS, AS_IS)
 

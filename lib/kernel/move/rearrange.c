@@ -8,7 +8,7 @@
 
 #include "base/stop.h"
 #include "kernel/int64.h"
-#include "kernel/move/convert.h"
+#include "tensor/convert.h"
 
 enum { GRAIN = 16384 /* elements that are worth another thread */ };
 
@@ -177,12 +177,12 @@ static bool is_before(cfx_dtype t, const void *x, int64_t i, const void *v,
         b = ((const double *)v)[k];
         break;
     case CFX_F16:
-        a = (double)f32_of_f16(((const uint16_t *)x)[i]);
-        b = (double)f32_of_f16(((const uint16_t *)v)[k]);
+        a = (double)cfx_half_to_float(((const uint16_t *)x)[i]);
+        b = (double)cfx_half_to_float(((const uint16_t *)v)[k]);
         break;
     default:
-        a = (double)f32_of_bf16(((const uint16_t *)x)[i]);
-        b = (double)f32_of_bf16(((const uint16_t *)v)[k]);
+        a = (double)cfx_bf16_to_f32(((const uint16_t *)x)[i]);
+        b = (double)cfx_bf16_to_f32(((const uint16_t *)v)[k]);
         break;
     }
     return isnan(a) || isnan(b) ? unordered : a < b;

@@ -21,10 +21,10 @@ enum {
 };
 
 const uint8_t cfx_compute_of[CFX_NDTYPES] = {
-    [CFX_BOOL] = CFX_C_BOOL, [CFX_U8] = CFX_C_U8, [CFX_I8] = CFX_C_I8,
-    [CFX_I16] = CFX_C_I16, [CFX_I32] = CFX_C_I32, [CFX_I64] = CFX_C_I64,
-    [CFX_F16] = CFX_C_F32, [CFX_BF16] = CFX_C_F32, [CFX_F32] = CFX_C_F32,
-    [CFX_F64] = CFX_C_F64,
+#define DTYPE(c, name, other, abbr, ctype, cat, digits, largest, compute, ...) \
+    [CFX_##c] = CFX_C_##compute,
+#include <cfx/dtype.def>
+#undef DTYPE
 };
 
 const uint8_t cfx_compute_dtype[CFX_C_COUNT] = {
@@ -71,11 +71,6 @@ bool cfx_pointwise_is_bool(cfx_pw op) { return list[op].is_bool; }
 
 /* ---- 16-bit floats ---- */
 
-static bool is_half(cfx_dtype dtype)
-{
-    return dtype == CFX_F16 || dtype == CFX_BF16;
-}
-
 /* The operand that is not rounded where it is a single element; 0: none. */
 static const uint8_t unrounded[CFX_PW_COUNT] = {
     [CFX_PW_MUL] = 2, [CFX_PW_DIV] = 2, [CFX_PW_DIV_TRUNC] = 2,
@@ -87,7 +82,7 @@ static bool is_rounded(const cfx_iter *it, cfx_pw op, cfx_dtype dtype, int k)
 {
     const cfx_operand *o = &it->op[k];
 
-    return is_half(dtype) && o->dtype != dtype &&
+    return cfx_dtype_is_reduced(dtype) && o->dtype != dtype &&
            !(k == 1 && list[op].types & HAS_MASK) &&
            !(o->single && unrounded[op] == k);
 }
@@ -105,7 +100,7 @@ static cfx_pw of_halves(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
 #undef HALF
     bool is_single = unrounded[op] && it->op[unrounded[op]].single;
 
-    return is_half(dtype) && half[op] && !is_single ? (cfx_pw)half[op] : op;
+    return cfx_dtype_is_reduced(dtype) && half[op] && !is_single ? (cfx_pw)half[op] : op;
 }
 
 /* ---- One call ---- */
@@ -396,7 +391,7 @@ bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,
     op = of_halves(it, op, dtype);
     if (!params)
         params = none;
-    if (is_half(dtype) && !list[op].types) {
+    if (cfx_dtype_is_reduced(dtype) && !list[op].types) {
         own[0] = params[0];
         own[1] = params[1];
         own[2] = dtype == CFX_F16;

@@ -81,7 +81,8 @@ void cfx_fill_linspace(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
 typedef enum cfx_compute {
     CFX_C_F32, CFX_C_F64, CFX_C_I64, CFX_C_I32, CFX_C_I16, CFX_C_I8, CFX_C_U8,
     CFX_C_BOOL,
-    CFX_C_COUNT
+    CFX_C_COUNT,
+    CFX_C_STORED = CFX_C_COUNT /* of a type without arithmetic */
 } cfx_compute;
 
 /* y[i] = f(in[0][i], in[1][i], ...) for i < n, all without gaps. `y` may be one

@@ -4,10 +4,10 @@
 #include <math.h>
 
 #include "kernel/int64.h"
-#include "kernel/move/convert.h"
 #include "kernel/pool/pool_core.h"
 #include "kernel/vec/simd.h"
 #include "kernel/vec/vec.h"
+#include "tensor/convert.h"
 
 /* Elements of a row of the input that are held at a time. */
 enum { HELD = 2 * CFX_POOL_REACH };
@@ -92,16 +92,16 @@ static int64_t adaptive_end(const cfx_pool *p, int axis, int64_t o)
 #define T uint16_t
 #define C float
 #define S float
-#define LOAD(x) f32_of_f16(x)
-#define SAVE(x) f16_of_f32(x)
+#define LOAD(x) cfx_half_to_float(x)
+#define SAVE(x) cfx_float_to_half(x)
 #define NAME(name) name##_f16
 #include "kernel/pool/pool_level.h"
 #undef LOAD
 #undef SAVE
 #undef NAME
 
-#define LOAD(x) f32_of_bf16(x)
-#define SAVE(x) bf16_of_f32(x)
+#define LOAD(x) cfx_bf16_to_f32(x)
+#define SAVE(x) cfx_float_to_bfloat(x)
 #define NAME(name) name##_bf16
 #include "kernel/pool/pool_level.h"
 #undef T

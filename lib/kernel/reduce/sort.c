@@ -18,8 +18,8 @@
 #include "base/stop.h"
 
 #include "kernel/int64.h"
-#include "kernel/move/convert.h"
 #include "kernel/reduce/reduce.h"
+#include "tensor/convert.h"
 
 enum {
     GRAIN = 4096,   /* elements that are worth another thread */

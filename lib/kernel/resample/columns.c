@@ -5,8 +5,8 @@
  * outputs that the tap reads. A piece of work is one channel of one image.
  */
 #include "base/stop.h"
-#include "kernel/move/convert.h"
 #include "kernel/resample/resample.h"
+#include "tensor/convert.h"
 
 typedef struct work {
     const cfx_context *ctx;
@@ -102,8 +102,8 @@ IM2COL(uint64_t)
 #define ITSELF(x) (x)
 COL2IM(f32, float, ITSELF, ITSELF)
 COL2IM(f64, double, ITSELF, ITSELF)
-COL2IM(f16, uint16_t, f32_of_f16, f16_of_f32)
-COL2IM(bf16, uint16_t, f32_of_bf16, bf16_of_f32)
+COL2IM(f16, uint16_t, cfx_half_to_float, cfx_float_to_half)
+COL2IM(bf16, uint16_t, cfx_bf16_to_f32, cfx_float_to_bfloat)
 
 void cfx_im2col(cfx_context *ctx, const cfx_columns *c, const void *x,
                 void *columns)

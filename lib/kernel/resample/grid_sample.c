@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#include "kernel/move/convert.h"
 #include "kernel/resample/resample.h"
+#include "tensor/convert.h"
 
 enum { MAX_READS = 16 };
 
@@ -185,8 +185,8 @@ static int64_t volume(int spatial, const int64_t *n)
 #define ITSELF(x) (x)
 SAMPLE(f32, float, float, ITSELF, ITSELF)
 SAMPLE(f64, double, double, ITSELF, ITSELF)
-SAMPLE(f16, uint16_t, float, f32_of_f16, f16_of_f32)
-SAMPLE(bf16, uint16_t, float, f32_of_bf16, bf16_of_f32)
+SAMPLE(f16, uint16_t, float, cfx_half_to_float, cfx_float_to_half)
+SAMPLE(bf16, uint16_t, float, cfx_bf16_to_f32, cfx_float_to_bfloat)
 
 void cfx_grid_sample_run(cfx_context *ctx, const cfx_grid_sample *g)
 {

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "kernel/int64.h"
-#include "kernel/move/convert.h"
+#include "tensor/convert.h"
 
 /* The inputs of the outputs along one axis. */
 typedef struct axis {
@@ -219,16 +219,16 @@ static axis make_axis(const cfx_resample *r, int a, char *at)
 
 #define T uint16_t
 #define C float
-#define LOAD(x) f32_of_f16(x)
-#define SAVE(x) f16_of_f32(x)
+#define LOAD(x) cfx_half_to_float(x)
+#define SAVE(x) cfx_float_to_half(x)
 #define NAME(name) name##_f16
 #include "kernel/resample/resample_rows.h"
 #undef LOAD
 #undef SAVE
 #undef NAME
 
-#define LOAD(x) f32_of_bf16(x)
-#define SAVE(x) bf16_of_f32(x)
+#define LOAD(x) cfx_bf16_to_f32(x)
+#define SAVE(x) cfx_float_to_bfloat(x)
 #define NAME(name) name##_bf16
 #include "kernel/resample/resample_rows.h"
 

@@ -17,8 +17,8 @@
 
 #include <cfx/compiler.h>
 
-#include "kernel/move/convert.h"
 #include "kernel/vec/simd.h"
+#include "tensor/convert.h"
 
 typedef union cfx_word32 { float f; uint32_t u; } cfx_word32;
 
@@ -394,8 +394,8 @@ CFX_INLINE float pow_f32(float x, float y) { return powf(x, y); }
 /* x rounded to f16, or to bf16. */
 CFX_INLINE float half_f32(float x, float to_f16)
 {
-    return to_f16 != 0 ? f32_of_f16(f16_of_f32(x))
-                       : f32_of_bf16(bf16_of_f32(x));
+    return to_f16 != 0 ? cfx_half_to_float(cfx_float_to_half(x))
+                       : cfx_bf16_to_f32(cfx_float_to_bfloat(x));
 }
 
 /* A remainder is exact. */

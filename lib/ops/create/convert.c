@@ -18,13 +18,22 @@
 
 /* ---- What all have in common ---- */
 
+static bool is_stored(const cfx_tensor *t)
+{
+    return 1 << t->dtype & CFX_STORED_TYPES;
+}
+
 static cfx_status copy_run(cfx_call *call)
 {
+    cfx_tensor *y = call->out[0];
+    const cfx_tensor *x = cfx_call_tensor(call, 0);
     cfx_iter it;
     if (call->alias[0])
         return CFX_OK;
-    cfx_loop_out(&it, call->out[0]);
-    cfx_loop_in(&it, cfx_call_tensor(call, 0));
+    if (is_stored(y) || is_stored(x))
+        return cfx_tensor_copy(y, x, call->err);
+    cfx_loop_out(&it, y);
+    cfx_loop_in(&it, x);
     cfx_copy(call->ctx, &it);
     return CFX_OK;
 }
@@ -87,7 +96,7 @@ static const cfx_op to_other = {
     .aliases = "Tensor.to aten.to.other",
     .doc = "The numbers in the type of another tensor.",
     .code = OTHER,
-    .flags = CFX_OP_ANY_DEVICES,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES,
     .infer = to_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -108,6 +117,7 @@ static const cfx_op to_device = {
     .variants = to_device_variants,
     .doc = "The numbers on a device and in a type.",
     .code = DEVICE,
+    .flags = CFX_OP_STORED_TYPES,
     .infer = to_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -119,6 +129,7 @@ const cfx_op cfx_op__to = {
     .aliases = "Tensor.to aten.to.dtype",
     .doc = "The numbers in another type.",
     .code = DTYPE,
+    .flags = CFX_OP_STORED_TYPES,
     .infer = to_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -134,7 +145,7 @@ const cfx_op cfx_op__type_as = {
     .schema = "type_as(Tensor(a) self, Tensor other) -> Tensor(a)",
     .aliases = "Tensor.type_as aten.type_as.default",
     .doc = "The numbers in the type of another tensor.",
-    .flags = CFX_OP_ANY_DEVICES,
+    .flags = CFX_OP_ANY_DEVICES | CFX_OP_STORED_TYPES,
     .infer = type_as_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -151,6 +162,7 @@ const cfx_op cfx_op__type = {
               "non_blocking=False) -> Tensor(a)",
     .aliases = "Tensor.type",
     .doc = "The numbers in another type.",
+    .flags = CFX_OP_STORED_TYPES,
     .infer = type_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -197,6 +209,7 @@ const cfx_op cfx_op__to_copy = {
         {NULL, NULL}},
     .doc = "A copy in another type or memory format.",
     .code = 1,
+    .flags = CFX_OP_STORED_TYPES,
     .infer = to_copy_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -209,6 +222,7 @@ const cfx_op cfx_op__to_layout = {
               "memory_format=None) -> Tensor(a)",
     .aliases = "aten.to.dtype_layout Tensor.to",
     .doc = "The numbers in another type or memory format.",
+    .flags = CFX_OP_STORED_TYPES,
     .infer = to_copy_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -229,6 +243,7 @@ static cfx_status named_infer(cfx_call *call)
         .aliases = "Tensor." #name,                                           \
         .doc = "The numbers as " #dtype ".",                                  \
         .code = CFX_##dtype,                                                  \
+        .flags = CFX_OP_STORED_TYPES,                                         \
         .infer = named_infer,                                                 \
         .cost = cfx_cost_first,                                               \
         .run = copy_run,                                                      \
@@ -258,6 +273,7 @@ const cfx_op cfx_op__to_cpu = {
               "memory_format=preserve_format) -> Tensor(a)",
     .aliases = "Tensor.cpu",
     .doc = "The numbers on the CPU.",
+    .flags = CFX_OP_STORED_TYPES,
     .infer = cpu_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -286,6 +302,7 @@ const cfx_op cfx_op__contiguous = {
         {"Tensor.contiguous(Tensor self, MemoryFormat memory_format) "
          "-> Tensor", NULL}, {NULL, NULL}},
     .doc = "The elements without gaps in the order of a memory format.",
+    .flags = CFX_OP_STORED_TYPES,
     .infer = contiguous_infer,
     .cost = cfx_cost_first,
     .run = copy_run,
@@ -305,6 +322,7 @@ const cfx_op cfx_op__clone = {
                "aten.lift_fresh_copy.default "
                "copy.copy copy.deepcopy",
     .doc = "A copy.",
+    .flags = CFX_OP_STORED_TYPES,
     .infer = clone_infer,
     .cost = cfx_cost_first,
     .run = copy_run,

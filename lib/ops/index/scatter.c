@@ -74,10 +74,6 @@ static cfx_scatter_op kernel_of(enum reduction what)
 static void write_identity(enum reduction what, cfx_dtype type, void *p)
 {
     bool real = cfx_dtype_is_float(type);
-    unsigned bits = (unsigned)(8 * cfx_dtype_size(type));
-    int64_t most = type == CFX_BOOL ? 1 : type == CFX_U8 ? UINT8_MAX
-                   : (int64_t)(UINT64_MAX >> (65 - bits));
-    int64_t least = type == CFX_BOOL || type == CFX_U8 ? 0 : -most - 1;
     if (what == MUL)
         cfx_element_set_int(type, p, 1);
     else if (what != AMAX && what != AMIN)
@@ -85,7 +81,8 @@ static void write_identity(enum reduction what, cfx_dtype type, void *p)
     else if (real)
         cfx_element_set_double(type, p, what == AMAX ? -INFINITY : INFINITY);
     else
-        cfx_element_set_int(type, p, what == AMAX ? least : most);
+        cfx_element_set_int(type, p, what == AMAX ? cfx_dtype_least(type)
+                                                  : cfx_dtype_most(type));
 }
 
 /* ---- What is written where ---- */

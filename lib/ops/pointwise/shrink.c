@@ -152,20 +152,13 @@ const cfx_op cfx_op__logit = {
     .run = logit_run,
 };
 
-static double largest(cfx_dtype type)
-{
-    return type == CFX_F16 ? 65504.0
-           : type == CFX_BF16 ? 0x1.fep127
-           : type == CFX_F32 ? 0x1.fffffep127 : 0x1.fffffffffffffp1023;
-}
-
 static cfx_status nan_to_num_run(cfx_call *call)
 {
     cfx_dtype type = (cfx_dtype)call->out[0]->dtype;
     if (!cfx_dtype_is_float(type))
         return cfx_tensor_copy(call->out[0], cfx_call_tensor(call, 0),
                                call->err);
-    double most = largest(type);
+    double most = cfx_dtypes[type].largest;
     double params[3] = {
         cfx_call_has(call, 1) ? cfx_call_double(call, 1) : 0,
         cfx_call_has(call, 2) ? cfx_call_double(call, 2) : most,

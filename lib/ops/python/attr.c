@@ -172,8 +172,8 @@ static cfx_status other_attribute(cfx_call *call, const char *name,
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_complex"))
         return cfx_call_return_take(call, cfx_bool(false));
     if (v.kind == CFX_DTYPE && !strcmp(name, "is_signed"))
-        return cfx_call_return_take(call, cfx_bool(v.u.dtype != CFX_U8 &&
-                                                   v.u.dtype != CFX_BOOL));
+        return cfx_call_return_take(call, cfx_bool(
+            cfx_dtypes[v.u.dtype].is_signed));
     *found = false;
     return CFX_OK;
 }
@@ -323,7 +323,7 @@ static cfx_status is_floating_infer(cfx_call *call)
 static cfx_status is_signed_infer(cfx_call *call)
 {
     cfx_dtype t = (cfx_dtype)cfx_call_tensor(call, 0)->dtype;
-    return cfx_call_return_take(call, cfx_bool(t != CFX_U8 && t != CFX_BOOL));
+    return cfx_call_return_take(call, cfx_bool(cfx_dtypes[t].is_signed));
 }
 
 static cfx_status never_infer(cfx_call *call)
