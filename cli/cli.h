@@ -55,6 +55,8 @@ typedef struct cli_command {
     const char *args;         /* "MODEL", as usage shows it; "" for none */
     const char *summary;      /* one line, without a full stop */
     const char *details;      /* sentences; may be NULL */
+    void (*describe)(FILE *to); /* print more of --help, from a table; or
+                                   NULL */
     const cli_option *options;
     size_t size;              /* of the options struct */
     int min_args, max_args;

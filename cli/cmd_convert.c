@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "cli.h"
-#include "save.h"
 
 struct convert_options {
     const char *name;
@@ -21,45 +20,62 @@ static const cli_option options[] = {
     {0},
 };
 
-/* True for "out/". */
-static bool is_folder(const char *path)
+/* "OUT.fx, OUT/": the formats that can be written and take one of these save
+ * options; all of them for 0. */
+static const char *list_formats(char *text, size_t size, unsigned taken)
 {
-    size_t n = strlen(path);
+    const cfx_model_format *f;
+    size_t at = 0;
 
-    return n && path[n - 1] == '/';
+    text[0] = '\0';
+    for (size_t i = 0; (f = cfx_model_format_at(i)) && at < size; i++) {
+        if (f->write && (!taken || f->options & taken))
+            at += (size_t)snprintf(text + at, size - at, "%sOUT%s",
+                                   at ? ", " : "", f->suffix);
+    }
+    return text;
 }
 
-static bool ends_in(const char *path, const char *suffix)
+static void describe(FILE *to)
 {
-    size_t n = strlen(path), k = strlen(suffix);
+    const cfx_model_format *f;
 
-    return n > k && !strcmp(path + n - k, suffix);
+    fputs("\nFormats:\n", to);
+    for (size_t i = 0; (f = cfx_model_format_at(i)); i++) {
+        if (!f->write)
+            continue;
+        fprintf(to, "  OUT%-10s ", f->suffix);
+        cli_wrap(to, f->doc, 16, 16);
+    }
 }
 
 static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct convert_options *o = opts;
-    const char *to = args[1];
-    bool folder = is_folder(to);
+    const cfx_save_options how = {
+        .size = sizeof(how), .lossless = o->lossless, .name = o->name};
+    const unsigned given = (o->lossless ? CFX_SAVE_LOSSLESS : 0u) |
+                           (o->name ? CFX_SAVE_NAME : 0u);
+    const cfx_model_format *format = cfx_model_format_of_name(args[1]);
     cfx_error err = {0};
     cfx_module *gm = NULL;
+    char list[256];
 
     (void)nargs;
     if (c->g.output)
         return cli_usage(c, "-o is not needed: OUT is the output");
-    if (!folder && !ends_in(to, ".fx"))
-        return cli_usage(c, "'%s' ends neither in .fx nor in /", to);
-    if (folder ? o->lossless : !!o->name)
-        return cli_usage(c, folder ? "--lossless needs OUT.fx"
-                                   : "--name needs OUT/");
+    if (!format || !format->write)
+        return cli_usage(c, "'%s' has no known suffix; known are %s", args[1],
+                         list_formats(list, sizeof(list), 0));
+    if (given & ~format->options)
+        return cli_usage(c, "--%s needs %s",
+                         given & ~format->options & CFX_SAVE_NAME ? "name"
+                                                                  : "lossless",
+                         list_formats(list, sizeof(list),
+                                      given & ~format->options));
     cfx_status st = cli_load(c, &gm, args[0], true, &err);
-    if (!st && folder) {
-        st = cfx_graph_module_to_folder(gm, to, o->name, &err);
-        if (st && st != CFX_EIO)
-            cfx_fail_at(&err, "%s", args[0]);
-    } else if (!st) {
-        st = cli_save_model(c->ctx, gm, to, !o->lossless, &err);
-    }
+    if (!st)
+        st = cfx_model_save(args[1], gm, &how, &err);
     cfx_module_unref(gm);
     return st ? cli_fail(&err) : CLI_OK;
 }
@@ -68,10 +84,8 @@ const cli_command cli_command_convert = {
     .name = "convert",
     .args = "MODEL OUT",
     .summary = "Write a model in another format",
-    .details = "OUT/ is a Python package: `from OUT import NAME` needs "
-               "PyTorch only. OUT.fx is a model file, in PyTorch's text if "
-               "that is lossless, else in its superset, with the weights in "
-               "OUT.safetensors.",
+    .details = "The suffix of OUT selects the format.",
+    .describe = describe,
     .options = options,
     .size = sizeof(struct convert_options),
     .min_args = 2,

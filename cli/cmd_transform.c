@@ -10,7 +10,6 @@
 
 #include "cli.h"
 #include "progress.h"
-#include "save.h"
 
 struct transform_options {
     cli_list inputs;
@@ -206,7 +205,7 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct transform_options *o = opts;
     const char *path = args[0];
-    bool plain = !cli_is_superset(path);
+    bool lossless = cfx_model_is_lossless(path);
     cfx_error err = {0};
     cfx_module *gm = NULL;
 
@@ -221,9 +220,11 @@ static int run(cli *c, const void *opts, int nargs, char **args)
             cli_fail_model(c, &err, path, false);
     }
     if (!st && c->g.output)
-        st = cli_save_model(c->ctx, gm, c->g.output, plain, &err);
+        st = cfx_model_save(c->g.output, gm,
+                            &(cfx_save_options){.size = sizeof(cfx_save_options),
+                                                .lossless = lossless}, &err);
     else if (!st)
-        st = cli_print_saved(stdout, c->ctx, gm, plain, &err);
+        st = cfx_model_print(cfx_sink_file(stdout), gm, lossless, &err);
     cfx_module_unref(gm);
     free(passes);
     return st ? cli_fail(&err) : CLI_OK;

@@ -31,8 +31,8 @@ const cli_option cli_global_options[] = {
     {CLI_SECONDS, 0, "timeout", "SECONDS", "fail after this time",
      offsetof(cli_globals, timeout)},
     {CLI_TEXT, 'w', "weights", "FILE",
-     "read weights from this .safetensors or .npz file (default: "
-     "MODEL.safetensors beside the model, if it exists)",
+     "read weights from this file of tensors (default: MODEL.safetensors "
+     "beside the model, if it exists)",
      offsetof(cli_globals, weights)},
     {CLI_SEED, 0, "random-weights", "SEED",
      "generate weights from a seed, the same on every machine",
@@ -141,6 +141,8 @@ static void print_command_help(FILE *to, const cli_command *cmd)
         fputc('\n', to);
         cli_wrap(to, cmd->details, 0, 0);
     }
+    if (cmd->describe)
+        cmd->describe(to);
     if (cmd->options) {
         fputs("\nOptions:\n", to);
         cli_describe(to, cmd->options);

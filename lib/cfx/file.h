@@ -197,6 +197,53 @@ CFX_API cfx_status cfx_module_randomize(cfx_module *gm, uint64_t seed,
 CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
                                         const char *name, cfx_error *err);
 
+/* ---- Saving models, in any format ---- */
+
+enum { CFX_SAVE_LOSSLESS = 1, CFX_SAVE_NAME = 2 };
+
+typedef struct cfx_save_options {
+    size_t size;      /* sizeof(cfx_save_options) */
+    bool lossless;    /* CFX_SAVE_LOSSLESS: the superset of PyTorch's text, also
+                         where that loses nothing */
+    const char *name; /* CFX_SAVE_NAME: of the class; NULL: the module's */
+} cfx_save_options;
+
+/* A format: a row of the table, at the end of the format's own file. */
+typedef struct cfx_model_format {
+    const char *name;     /* "text" */
+    const char *suffix;   /* of the names of its files: ".fx"; "/": a folder */
+    const char *doc;      /* one sentence, which calls its files OUT */
+    unsigned options;     /* the save options that it takes, CFX_SAVE_... */
+    /* Do the first bytes of a file, up to 64, tell that it is of the format? */
+    bool (*probe)(const unsigned char *head, size_t n);
+    /* The model without weights; NULL: cfx only writes it. Error texts begin
+     * with the path, here and below. */
+    cfx_status (*read)(cfx_module **out, cfx_context *ctx, const char *path,
+                       cfx_error *err);
+    /* The model and its weights: both, or neither. NULL: cfx only reads it. */
+    cfx_status (*write)(const char *path, const cfx_module *gm,
+                        const cfx_save_options *o, cfx_error *err);
+} cfx_model_format;
+
+/* The i-th format; NULL after the last. */
+CFX_API const cfx_model_format *cfx_model_format_at(size_t i);
+/* The format of files with such a name; NULL where none has its suffix. */
+CFX_API const cfx_model_format *cfx_model_format_of_name(const char *path);
+
+/* Save a model in the format that the suffix of the path tells, or else as a
+ * model file, PyTorch's text. `options` may be NULL. Fails with CFX_EIO,
+ * CFX_EINVAL, CFX_EUNSUPPORTED, CFX_ENOMEM. */
+CFX_API cfx_status cfx_model_save(const char *path, const cfx_module *gm,
+                                  const cfx_save_options *options,
+                                  cfx_error *err);
+/* The text of a model file alone: the superset where `lossless` is set or
+ * PyTorch's text would lose something. */
+CFX_API cfx_status cfx_model_print(cfx_sink to, const cfx_module *gm,
+                                   bool lossless, cfx_error *err);
+/* Is the file's text the superset by choice, not only because PyTorch's text
+ * would have lost something? False where it cannot be read. */
+CFX_API bool cfx_model_is_lossless(const char *path);
+
 /* ---- A folder that Python imports ---- */
 
 /*

@@ -60,6 +60,13 @@ cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
     return CFX_OK;
 }
 
+bool cfx_path_ends_in(const char *path, const char *suffix)
+{
+    size_t n = strlen(path), k = strlen(suffix);
+
+    return n > k && !strcmp(path + n - k, suffix);
+}
+
 /* Takes some milliseconds, after which it is asked whether to stop. */
 static const size_t most_at_once = (size_t)16 << 20;
 
@@ -86,6 +93,20 @@ cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
             return rc;
     }
     return CFX_OK;
+}
+
+cfx_status cfx_file_head(cfx_context *ctx, const char *path,
+                         unsigned char head[CFX_HEAD], size_t *n)
+{
+    int fd;
+    cfx_status st = cfx_file_open(&fd, n, path, NULL);
+
+    if (st)
+        return st;
+    *n = *n < CFX_HEAD ? *n : CFX_HEAD;
+    st = cfx_file_read_at(ctx, fd, head, *n, 0, NULL);
+    close(fd);
+    return st;
 }
 
 void cfx_bytes_release(cfx_bytes *b)

@@ -6,6 +6,8 @@
 
 #include <cfx/file.h>
 
+#include "base/util.h"
+
 /* The bytes of a file, in a block of the context (aligned to 64 bytes). */
 typedef struct cfx_bytes {
     cfx_context *ctx;
@@ -27,6 +29,13 @@ cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
  * reads; CFX_EIO where the file ends before. */
 cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
                             size_t offset, cfx_error *err);
+
+/* Does a path end in a suffix, and have more than that? */
+bool cfx_path_ends_in(const char *path, const char *suffix);
+/* The first bytes of a regular file, by which formats are told. */
+enum { CFX_HEAD = 64 };
+cfx_status cfx_file_head(cfx_context *ctx, const char *path,
+                         unsigned char head[CFX_HEAD], size_t *n);
 
 /* The status of a failed system call, with errno's words. */
 cfx_status cfx_fail_errno(cfx_error *err, const char *what);
@@ -57,11 +66,29 @@ cfx_status cfx_tensors_sort(cfx_tensors *list, cfx_error *err);
 cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
                            cfx_tensors_fn *fn, void *user, cfx_error *err);
 
-/* The rows of the table of formats. */
+/* The rows of the tables of formats. */
 #define TENSOR_FORMAT(name) \
     extern const cfx_tensor_format cfx_tensor_format__##name;
 #include "format/tensors/tensor_formats.def"
 #undef TENSOR_FORMAT
+#define MODEL_FORMAT(name) \
+    extern const cfx_model_format cfx_model_format__##name;
+#include "format/model_formats.def"
+#undef MODEL_FORMAT
+
+/* Read a model, without weights, in the format that the file's content tells,
+ * or its suffix. Error texts begin with the path. */
+cfx_status cfx_model__read(cfx_module **out, cfx_context *ctx,
+                           const char *path, cfx_error *err);
+/* How many tensors with numbers a model has: parameters, buffers, and those
+ * among the arguments of its graphs. */
+cfx_status cfx_model__count_weights(size_t *n, const cfx_module *gm,
+                                    cfx_error *err);
+/* "m.fx" to "m.safetensors", which is added to `out`. */
+void cfx_weights_beside(cfx_buf *out, const char *path);
+/* Write them to a .safetensors file. */
+cfx_status cfx_model__write_weights(const char *path, const cfx_module *gm,
+                                    cfx_error *err);
 
 /* The array that the bytes of an .npy file hold; takes them over, also on
  * failure. */

@@ -22,22 +22,6 @@
 #include "format/print.h"
 #include "nn/norm_state.h"
 
-/* The longest text of a model that is read. */
-#define TEXT_MAX ((size_t)1 << 30)
-
-/* ---- Names ---- */
-
-/* "m.fx" to "m.safetensors". */
-static void weights_beside(cfx_buf *out, const char *path)
-{
-    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
-    const char *dot = strrchr(base, '.');
-
-    cfx_buf_add(out, path, dot && dot > base ? (size_t)(dot - path)
-                                             : strlen(path));
-    cfx_buf_puts(out, cfx_tensor_format__safetensors.suffix);
-}
-
 /* ---- Matching ---- */
 
 /* A tensor that is held until the end. */
@@ -322,7 +306,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     if (o->weights)
         return cfx_module_load_weights(gm, o->weights, !o->no_map, err);
     cfx_buf_init(&beside, cfx_module_context(gm));
-    weights_beside(&beside, path);
+    cfx_weights_beside(&beside, path);
     bool found = !beside.failed && !access(beside.s, F_OK);
     if (!found) {
         cfx_buf_puts(&beside, cfx_tensor_format__sharded.suffix);
@@ -336,34 +320,6 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
     return rc;
 }
 
-/* Files that are something else are told by how they begin. */
-static cfx_status check_kind(const cfx_bytes *text, cfx_error *err)
-{
-    if (text->len >= 4 && !memcmp(text->data, "PK\3\4", 4))
-        return cfx_fail(err, CFX_EUNSUPPORTED,
-                        "is a zip archive, not the text of a model");
-    if (memchr(text->data, '\0', text->len < 4096 ? text->len : 4096))
-        return cfx_fail(err, CFX_EPARSE, "is not the text of a model");
-    return CFX_OK;
-}
-
-static cfx_status load_text(cfx_module **out, cfx_context *ctx,
-                            const char *path, cfx_error *err)
-{
-    cfx_bytes text = {0};
-    cfx_status rc = cfx_bytes_read(&text, ctx, path, TEXT_MAX, err);
-
-    if (!rc)
-        rc = check_kind(&text, err);
-    if (rc)
-        cfx_fail_at(err, "%s", path);
-    else
-        rc = cfx_parse_model(out, ctx, (const char *)text.data, text.len, path,
-                             err);
-    cfx_bytes_release(&text);
-    return rc;
-}
-
 cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
                           const cfx_load_options *options, cfx_error *err)
 {
@@ -374,7 +330,7 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
     if (options)
         memcpy(&o, options, options->size < sizeof(o) ? options->size
                                                       : sizeof(o));
-    cfx_status rc = load_text(out, ctx, path, err);
+    cfx_status rc = cfx_model__read(out, ctx, path, err);
     if (!rc)
         rc = load_weights(*out, path, &o, err);
     if (!rc && o.assume_defaults)

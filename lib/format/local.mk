@@ -15,6 +15,8 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/lexer.h \
 	%reldir%/load.c \
 	%reldir%/load_tensors.c \
+	%reldir%/model_formats.c \
+	%reldir%/model_formats.def \
 	%reldir%/tensors/npy.c \
 	%reldir%/tensors/npz.c \
 	%reldir%/print.h \
@@ -39,10 +41,12 @@ libcfx_all_la_SOURCES += \
 	%reldir%/text/repr.c \
 	%reldir%/text/repr.h \
 	%reldir%/tensors/safetensors.c \
+	%reldir%/save_weights.c \
 	%reldir%/text/shape_text.c \
 	%reldir%/tensors/sharded.c \
 	%reldir%/sink.c \
 	%reldir%/tensors/tensor_formats.c \
 	%reldir%/tensors/tensor_formats.def \
+	%reldir%/text/text_file.c \
 	%reldir%/text/unicode.c \
 	%reldir%/text/unicode.h

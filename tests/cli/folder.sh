@@ -77,12 +77,15 @@ claim 'a failure changes nothing' diff -r before there
 
 # ---- What is refused ----
 
-refuses 'an odd name' 2 'neither' "$model" new
+refuses 'an odd name' 2 "'new' has no known suffix; known are OUT.fx, OUT/" \
+    "$model" new
 refuses 'a name that is none' 1 "'1st' cannot name a class" \
     "$model" new/ --name 1st
 refuses 'a keyword' 1 "'class' cannot name a class" \
     "$model" new/ --name class
-refuses 'a name for a file' 2 'needs OUT/' "$model" new.fx --name A
+refuses 'a name for a file' 2 '--name needs OUT/' "$model" new.fx --name A
+refuses 'the superset for a folder' 2 '--lossless needs OUT.fx' "$model" \
+    new/ --lossless
 refuses '-o' 2 'OUT is the output' "$model" new/ -o new.fx
 sed 's/operator.add/my_own/' "$model" >own.fx
 refuses 'a function without a module' 1 'my_own has no module' own.fx new/

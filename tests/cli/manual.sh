@@ -92,6 +92,13 @@ run print --help | tr -s ' \n' ' ' |
     >>"$work/program"
 same 'formats of print'
 
+run convert --help | awk '/^Formats:/ { inside = 1; next } /^[^ ]/ { inside = 0 }
+    inside && /^  OUT/ { print substr($1, 4) }' >"$work/program"
+awk '/^\.It Cm / { command = $3 }
+    command == "convert" && /^\.It Pa out/ { print substr($3, 4) }' \
+    "$page" >"$work/page"
+same 'formats of convert'
+
 # What the examples show is what happens: "$ ", a command that may go on over
 # lines that end in a backslash, and its output.
 awk -v dir="$work" '

@@ -40,63 +40,6 @@ static cfx_status join(cfx_buf *to, const cfx_buf *dir, const char *name,
     return to->failed ? out_of_memory(err) : CFX_OK;
 }
 
-/* ---- Numbers ---- */
-
-static bool has_numbers(const cfx_state *s)
-{
-    return s->tensor && !cfx_tensor_is_meta(s->tensor);
-}
-
-static size_t count_numbers(const cfx_module *gm)
-{
-    size_t n = 0;
-    for (const cfx_module *m = gm; m; m = cfx_module_next(m, gm))
-        for (size_t i = 0; i < cfx_module_nstate(m); i++)
-            n += has_numbers(cfx_module_state_at(m, i));
-    return n;
-}
-
-/* "layer1.0.weight", from gm. */
-static char *full_name(cfx_arena *memory, const cfx_module *gm,
-                       const cfx_module *m, const char *name)
-{
-    size_t n = cfx_module_path(m, NULL, 0), len = strlen(name) + 1;
-    size_t above = cfx_module_path(gm, NULL, 0);
-    char *full = cfx_arena_alloc(memory, n + 1 + len);
-    if (!full)
-        return NULL;
-    cfx_module_path(m, full, n + 1);
-    if (n)
-        full[n++] = '.';
-    memcpy(full + n, name, len);
-    return full + above + (above > 0);
-}
-
-static cfx_status write_state(folder *f, const char *path)
-{
-    size_t n = count_numbers(f->gm), at = 0;
-    cfx_arena memory;
-    cfx_status st = CFX_OK;
-    cfx_named_tensor *item = cfx_calloc(f->ctx, n, sizeof(*item));
-    if (!item)
-        return out_of_memory(f->err);
-    cfx_arena_init(&memory, f->ctx);
-    for (const cfx_module *m = f->gm; m; m = cfx_module_next(m, f->gm))
-        for (size_t i = 0; i < cfx_module_nstate(m) && !st; i++) {
-            const cfx_state *s = cfx_module_state_at(m, i);
-            if (!has_numbers(s))
-                continue;
-            char *name = full_name(&memory, f->gm, m, s->name);
-            item[at++] = (cfx_named_tensor){name, s->tensor};
-            st = name ? CFX_OK : out_of_memory(f->err);
-        }
-    if (!st)
-        st = cfx_safetensors_write(path, f->ctx, item, n, f->err);
-    cfx_arena_release(&memory);
-    cfx_free(f->ctx, item, n * sizeof(*item));
-    return st;
-}
-
 /* ---- Files ---- */
 
 static cfx_status write_text(folder *f, int which, cfx_sink to)
@@ -116,7 +59,7 @@ static cfx_status write_file(folder *f, int which)
     cfx_outfile file;
     cfx_status st = join(&f->from, &f->temporary, file_name[which], f->err);
     if (st || which == STATE)
-        return st ? st : write_state(f, f->from.s);
+        return st ? st : cfx_model__write_weights(f->from.s, f->gm, f->err);
     st = cfx_outfile_open(&file, f->ctx, f->from.s, f->err);
     if (st)
         return st;
@@ -185,8 +128,11 @@ static cfx_status write_folder(folder *f)
     f->there = !stat(f->path.s, &st);
     if (f->there && !S_ISDIR(st.st_mode))
         return cfx_fail(f->err, CFX_EIO, "%s: is no folder", f->path.s);
-    f->state = count_numbers(f->gm) > 0;
-    cfx_status rc = make_temporary(f);
+    size_t n;
+    cfx_status rc = cfx_model__count_weights(&n, f->gm, f->err);
+    f->state = n > 0;
+    if (!rc)
+        rc = make_temporary(f);
     for (int i = 0; i < NFILES && !rc; i++)
         if (i != STATE || f->state)
             rc = write_file(f, i);
@@ -220,3 +166,22 @@ cfx_status cfx_graph_module_to_folder(const cfx_module *gm, const char *path,
         cfx_buf_release(bufs[i]);
     return st;
 }
+
+/* ---- The format ---- */
+
+static cfx_status folder_write(const char *path, const cfx_module *gm,
+                               const cfx_save_options *o, cfx_error *err)
+{
+    cfx_status st = cfx_graph_module_to_folder(gm, path, o->name, err);
+    if (st && st != CFX_EIO)
+        cfx_fail_at(err, "%s", path);
+    return st;
+}
+
+const cfx_model_format cfx_model_format__folder = {
+    .name = "folder",
+    .suffix = "/",
+    .doc = "A Python package: `from OUT import NAME` needs PyTorch only.",
+    .options = CFX_SAVE_NAME,
+    .write = folder_write,
+};

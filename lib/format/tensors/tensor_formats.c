@@ -11,8 +11,6 @@
 
 #include "base/util.h"
 
-enum { HEAD = 64 };
-
 static const cfx_tensor_format *const formats[] = {
 #define TENSOR_FORMAT(name) &cfx_tensor_format__##name,
 #include "format/tensors/tensor_formats.def"
@@ -30,33 +28,24 @@ const cfx_tensor_format *cfx_tensor_format_at(size_t i)
 
 const cfx_tensor_format *cfx_tensor_format_of_name(const char *path)
 {
-    size_t n = strlen(path);
-
-    for (size_t i = 0; i < NFORMATS; i++) {
-        size_t k = strlen(formats[i]->suffix);
-        if (n > k && !strcmp(path + n - k, formats[i]->suffix))
+    for (size_t i = 0; i < NFORMATS; i++)
+        if (cfx_path_ends_in(path, formats[i]->suffix))
             return formats[i];
-    }
     return NULL;
 }
 
 /* NULL where no probe knows the content, or it cannot be looked at. */
 static const cfx_tensor_format *probe_file(cfx_context *ctx, const char *path)
 {
-    unsigned char head[HEAD];
-    const cfx_tensor_format *found = NULL;
-    size_t size;
-    int fd;
+    unsigned char head[CFX_HEAD];
+    size_t n;
 
-    if (cfx_file_open(&fd, &size, path, NULL))
+    if (cfx_file_head(ctx, path, head, &n))
         return NULL;
-    size = size < HEAD ? size : HEAD;
-    if (!cfx_file_read_at(ctx, fd, head, size, 0, NULL)) {
-        for (size_t i = 0; i < NFORMATS && !found; i++)
-            found = formats[i]->probe(head, size) ? formats[i] : NULL;
-    }
-    close(fd);
-    return found;
+    for (size_t i = 0; i < NFORMATS; i++)
+        if (formats[i]->probe(head, n))
+            return formats[i];
+    return NULL;
 }
 
 /* ".npy, .npz, ...": all, or those that can be written. */

@@ -1,0 +1,281 @@
+/*
+ * text_file -- a model file: PyTorch's text or the superset, and its weights
+ * beside it.
+ *
+ * PyTorch's text is used if it is lossless: it is parsed again and the result
+ * must be the same model.
+ */
+#include <string.h>
+#include <sys/stat.h>
+
+#include "format/io.h"
+#include "format/print.h"
+
+/* The longest text of a model that is read. */
+#define TEXT_MAX ((size_t)1 << 30)
+
+/* How the first line of the superset begins, and the second line of a file that
+ * is in the superset only because PyTorch's text would lose something; without
+ * this reason, that text is used again. */
+static const char superset[] = "# cfx ";
+static const char only_where_needed[] =
+    "# PyTorch's text would lose a part of this model\n";
+
+/* ---- Reading ---- */
+
+static bool text_probe(const unsigned char *head, size_t n)
+{
+    return n && !memchr(head, '\0', n);
+}
+
+/* Other kinds of files are recognized by their first bytes. */
+static cfx_status check_kind(const cfx_bytes *text, cfx_error *err)
+{
+    if (text->len >= 4 && !memcmp(text->data, "PK\3\4", 4))
+        return cfx_fail(err, CFX_EUNSUPPORTED,
+                        "is a zip archive, not the text of a model");
+    if (memchr(text->data, '\0', text->len < 4096 ? text->len : 4096))
+        return cfx_fail(err, CFX_EPARSE, "is not the text of a model");
+    return CFX_OK;
+}
+
+static cfx_status text_read(cfx_module **out, cfx_context *ctx,
+                            const char *path, cfx_error *err)
+{
+    cfx_bytes text = {0};
+    cfx_status st = cfx_bytes_read(&text, ctx, path, TEXT_MAX, err);
+
+    if (!st)
+        st = check_kind(&text, err);
+    if (st)
+        cfx_fail_at(err, "%s", path);
+    else
+        st = cfx_parse_model(out, ctx, (const char *)text.data, text.len, path,
+                             err);
+    cfx_bytes_release(&text);
+    return st;
+}
+
+bool cfx_model_is_lossless(const char *path)
+{
+    char line[2][sizeof(only_where_needed) + 1] = {"", ""};
+    FILE *f = fopen(path, "rb");
+    bool is = f && fgets(line[0], sizeof(line[0]), f) &&
+              !strncmp(line[0], superset, sizeof(superset) - 1) &&
+              !(fgets(line[1], sizeof(line[1]), f) &&
+                !strcmp(line[1], only_where_needed));
+
+    if (f)
+        fclose(f);
+    return is;
+}
+
+/* ---- Is PyTorch's text lossless? ---- */
+
+static bool same_tensor_type(const cfx_tensor *a, const cfx_tensor *b)
+{
+    char x[128], y[128];
+
+    if (!a || !b)
+        return a == b;
+    cfx_tensor_format_type(a, x, sizeof(x));
+    cfx_tensor_format_type(b, y, sizeof(y));
+    return !strcmp(x, y);
+}
+
+static bool same_module(const cfx_module *a, const cfx_module *b)
+{
+    const cfx_schema *s = cfx_module_schema(a), *t = cfx_module_schema(b);
+
+    if (strcmp(cfx_module_name(a), cfx_module_name(b)) ||
+        strcmp(cfx_module_class_name(a), cfx_module_class_name(b)) ||
+        cfx_module_training(a) != cfx_module_training(b) ||
+        !s != !t || (s && strcmp(s->text, t->text)) ||
+        cfx_module_nchildren(a) != cfx_module_nchildren(b) ||
+        cfx_module_nstate(a) != cfx_module_nstate(b))
+        return false;
+    for (int k = 0; s && k < s->nparams; k++) {
+        if (!cfx_value_equal(cfx_module_attrs(a)[k], cfx_module_attrs(b)[k]) ||
+            cfx_attr_is_undecided(a, s->params[k].name) !=
+                cfx_attr_is_undecided(b, s->params[k].name))
+            return false;
+    }
+    for (size_t i = 0; i < cfx_module_nstate(a); i++) {
+        const cfx_state *x = cfx_module_state_at(a, i);
+        const cfx_state *y = cfx_module_state_at(b, i);
+        if (strcmp(x->name, y->name) || x->is_buffer != y->is_buffer ||
+            !same_tensor_type(x->tensor, y->tensor))
+            return false;
+    }
+    return true;
+}
+
+static bool same_names(const cfx_graph *a, const cfx_graph *b)
+{
+    const cfx_node *x = cfx_graph_first(a), *y = cfx_graph_first(b);
+
+    for (; x && y; x = cfx_node_next(x), y = cfx_node_next(y)) {
+        if (strcmp(x->name, y->name))
+            return false;
+    }
+    return !x && !y;
+}
+
+/* Parsed nodes have no tensors among their arguments. */
+static cfx_status same_model(bool *same, const cfx_module *a,
+                             const cfx_module *b, cfx_error *err)
+{
+    const cfx_graph *g = cfx_graph_module_graph(a);
+    const cfx_graph *h = cfx_graph_module_graph(b);
+    const cfx_module *x = a, *y = b;
+
+    *same = h && same_names(g, h) && !cfx_graph_has_user_meta(g);
+    for (; x && y && *same;
+         x = cfx_module_next(x, a), y = cfx_module_next(y, b))
+        *same = same_module(x, y) &&
+                (x == a || !cfx_graph_module_graph(x));
+    return *same ? cfx_graph_equal(same, g, h, err) : CFX_OK;
+}
+
+/* Parse in a context that prints no notes. */
+static cfx_status read_back(cfx_module **out, cfx_context *ctx,
+                            const cfx_module *gm, cfx_error *err)
+{
+    cfx_error why = {0};
+    cfx_buf text;
+
+    *out = NULL;
+    cfx_buf_init(&text, ctx);
+    cfx_status st = cfx_print_model(cfx_sink_buf(&text), gm, false, err);
+    if (!st && text.failed)
+        st = cfx_no_memory(err);
+    if (!st && cfx_parse_model(out, ctx, cfx_buf_str(&text), text.len, "text",
+                               &why) == CFX_ENOMEM)
+        st = cfx_no_memory(err);
+    cfx_buf_release(&text);
+    return st;
+}
+
+static cfx_status is_plain(bool *plain, const cfx_module *gm, cfx_error *err)
+{
+    const cfx_options o = {.size = sizeof(o), .threads = 1};
+    cfx_context *ctx = NULL;
+    cfx_module *back = NULL;
+
+    *plain = false;
+    cfx_status st = cfx_context_new(&ctx, &o, err);
+    if (!st)
+        st = read_back(&back, ctx, gm, err);
+    if (!st && back)
+        st = same_model(plain, gm, back, err);
+    cfx_module_unref(back);
+    cfx_context_free(ctx);
+    return st;
+}
+
+/* ---- Writing ---- */
+
+/* A sink that inserts the mark after the first line. */
+struct marked {
+    cfx_sink to;
+    bool done;
+};
+
+static cfx_status write_marked(void *user, const char *text, size_t len)
+{
+    struct marked *m = user;
+    const char *end = m->done ? NULL : memchr(text, '\n', len);
+    size_t first = end ? (size_t)(end - text) + 1 : len;
+    cfx_status st = m->to.write(m->to.user, text, first);
+
+    if (!st && end)
+        st = m->to.write(m->to.user, only_where_needed,
+                         sizeof(only_where_needed) - 1);
+    m->done = m->done || end;
+    return st || first == len ? st : m->to.write(m->to.user, text + first,
+                                                 len - first);
+}
+
+cfx_status cfx_model_print(cfx_sink to, const cfx_module *gm, bool lossless,
+                           cfx_error *err)
+{
+    struct marked m = {.to = to};
+    bool plain = false;
+    cfx_status st = lossless ? CFX_OK : is_plain(&plain, gm, err);
+
+    if (st)
+        return st;
+    return lossless || plain
+               ? cfx_print_model(to, gm, lossless, err)
+               : cfx_print_model((cfx_sink){write_marked, &m}, gm, true, err);
+}
+
+void cfx_weights_beside(cfx_buf *out, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *base = slash ? slash + 1 : path;
+    const char *dot = strrchr(base, '.');
+
+    cfx_buf_add(out, path, dot && dot > base ? (size_t)(dot - path)
+                                             : strlen(path));
+    cfx_buf_puts(out, cfx_tensor_format__safetensors.suffix);
+}
+
+static bool is_special(const char *path)
+{
+    struct stat st;
+
+    return !stat(path, &st) && !S_ISREG(st.st_mode);
+}
+
+/* The weights first, under their name; the text appears last. Weights are not
+ * written to pipes and devices. */
+static cfx_status write_both(const char *path, const char *beside,
+                             const cfx_module *gm, bool lossless,
+                             cfx_error *err)
+{
+    cfx_outfile f = {0};
+    size_t n = 0;
+    cfx_status st = is_special(path) ? CFX_OK
+                    : cfx_model__count_weights(&n, gm, err);
+
+    if (!st && n && !strcmp(beside, path))
+        st = cfx_fail(err, CFX_EINVAL, "%s: is the name of its weights", path);
+    if (!st)
+        st = cfx_outfile_open(&f, cfx_module_context(gm), path, err);
+    if (!st) {
+        st = cfx_model_print(cfx_sink_file(f.stream), gm, lossless, err);
+        if (st)
+            cfx_fail_at(err, "%s", path);
+    }
+    if (!st && n)
+        st = cfx_model__write_weights(beside, gm, err);
+    if (!st)
+        st = cfx_outfile_commit(&f, err);
+    else
+        cfx_outfile_discard(&f);
+    return st;
+}
+
+static cfx_status text_write(const char *path, const cfx_module *gm,
+                             const cfx_save_options *o, cfx_error *err)
+{
+    cfx_buf beside;
+
+    cfx_buf_init(&beside, cfx_module_context(gm));
+    cfx_weights_beside(&beside, path);
+    cfx_status st = beside.failed ? cfx_no_memory(err)
+                    : write_both(path, beside.s, gm, o->lossless, err);
+    cfx_buf_release(&beside);
+    return st;
+}
+
+const cfx_model_format cfx_model_format__text = {
+    .name = "text",
+    .suffix = ".fx",
+    .doc = "A model file, in PyTorch's text if that is lossless, else in its "
+           "superset, with the weights in OUT.safetensors.",
+    .options = CFX_SAVE_LOSSLESS,
+    .probe = text_probe,
+    .read = text_read,
+    .write = text_write,
+};
