@@ -259,6 +259,13 @@ TESTS += %reldir%/cli/completion.sh %reldir%/cli/progress.sh %reldir%/cli/words.
 costs: tests/case_tests
 	tests/case_tests cost_rules $(srcdir)/shapeprop/COSTS.md --write
 
+# Does a new operator, module type, pass, command, format or dtype touch few
+# files? Each is a patch, applied to a copy of the tree, built and used there.
+.PHONY: check-patches
+EXTRA_DIST += %reldir%/patches
+check-patches:
+	$(srcdir)/%reldir%/patches/check.sh '$(srcdir)' CC='$(CC)'
+
 # Do the tests notice small changes of the code? MUTANTS names some of them.
 .PHONY: mutants
 EXTRA_DIST += %reldir%/mutants/run.sh %reldir%/mutants/list

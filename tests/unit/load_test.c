@@ -551,6 +551,79 @@ TEST_CASE(models_that_are_no_text_are_refused)
     free_context(ctx);
 }
 
+/* ---- Saving ---- */
+
+static cfx_module *load_saved(cfx_context *ctx, const char *path)
+{
+    cfx_module *gm;
+    cfx_error err = {0};
+
+    ck_assert_msg(!cfx_model_load(&gm, ctx, path, NULL, &err), "%s", err.text);
+    ck_assert_double_eq(value_at(state_of(gm, "part.token"), 1), 41);
+    return gm;
+}
+
+TEST_CASE(the_name_of_a_file_tells_the_format_of_a_model)
+{
+    ck_assert_str_eq(cfx_model_format_of_name("a/m.fx")->name, "text");
+    ck_assert_str_eq(cfx_model_format_of_name("a/m/")->name, "folder");
+    ck_assert_ptr_null(cfx_model_format_of_name("m.npy"));
+    ck_assert_ptr_null(cfx_model_format_of_name(".fx"));
+    size_t n = 0;
+    while (cfx_model_format_at(n))
+        n++;
+    ck_assert_uint_ge(n, 2);
+}
+
+TEST_CASE(models_that_are_saved_come_back)
+{
+    cfx_context *ctx = make_context();
+    const cfx_save_options lossless = {.size = sizeof(lossless),
+                                       .lossless = true};
+    cfx_error err = {0};
+
+    put(file("m.fx"), model, sizeof(model) - 1);
+    write_weights(ctx, file("m.safetensors"), 5, names);
+    cfx_module *gm = load_saved(ctx, file("m.fx"));
+    ck_assert_int_eq(cfx_model_save(file("saved.fx"), gm, NULL, &err), CFX_OK);
+    ck_assert_int_eq(cfx_model_save(file("whole.fx"), gm, &lossless, &err),
+                     CFX_OK);
+    ck_assert_int_eq(cfx_model_save(file("folder/"), gm, NULL, &err), CFX_OK);
+    cfx_module_unref(gm);
+    cfx_module_unref(load_saved(ctx, file("saved.fx")));
+    cfx_module_unref(load_saved(ctx, file("whole.fx")));
+    ck_assert(!cfx_model_is_lossless(file("m.fx")));
+    ck_assert(!cfx_model_is_lossless(file("saved.fx")));
+    ck_assert(cfx_model_is_lossless(file("whole.fx")));
+    ck_assert(!access(file("folder/module.py"), F_OK));
+    unlink(file("folder/module.py"));
+    unlink(file("folder/__init__.py"));
+    unlink(file("folder/state.safetensors"));
+    rmdir(file("folder"));
+    free_context(ctx);
+}
+
+TEST_CASE(saving_gives_back_all_when_memory_is_lacking)
+{
+    cfx_context *ctx = make_context();
+    cfx_status st = CFX_ENOMEM;
+
+    put(file("m.fx"), model, sizeof(model) - 1);
+    write_weights(ctx, file("m.safetensors"), 5, names);
+    cfx_module *gm = load_saved(ctx, file("m.fx"));
+    unlink(file("lacking.fx"));
+    for (long n = 0; st; n++) {
+        ck_assert(access(file("lacking.fx"), F_OK));
+        calls_left = n;
+        st = cfx_model_save(file("lacking.fx"), gm, NULL, NULL);
+        calls_left = -1;
+        ck_assert_msg(st == CFX_OK || st == CFX_ENOMEM, "%ld: %d", n, st);
+    }
+    cfx_module_unref(gm);
+    cfx_module_unref(load_saved(ctx, file("lacking.fx")));
+    free_context(ctx);
+}
+
 TEST_CASE(loading_gives_back_all_when_memory_is_lacking)
 {
     cfx_context *ctx = make_context();

@@ -1,0 +1,188 @@
+#!/bin/sh
+# Each patch beside this file adds one thing to cfx: an operator, a module type,
+# a pass, a command, a tensor format, a dtype. It applies to the tree by itself
+# and touches few files, tests apart. With all of them the tree builds, and what
+# they add works; results are PyTorch's.
+#
+#     check.sh SRCDIR [MAKE-ARGUMENT]...
+set -u
+here=$(cd "$(dirname "$0")" && pwd)
+src=$(cd "$1" && pwd)
+shift
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+passed=0 failed=0
+
+claim() # claim NAME COMMAND...: it succeeds
+{
+    name=$1
+    shift
+    if "$@" >"$work/out" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "not ok: $name"
+        tail -20 "$work/out" | sed 's/^/    /'
+    fi
+}
+
+finish()
+{
+    echo "$passed passed, $failed failed"
+    [ "$failed" = 0 ]
+    exit
+}
+
+# ---- Few files, which it applies to ----
+
+mkdir "$work/cfx"
+(cd "$src" && git ls-files -z 2>/dev/null ||
+    find . -type f ! -path './build*' -print0) >"$work/files"
+(cd "$src" && tar cf - --null -T "$work/files" 2>/dev/null) |
+    tar xf - -C "$work/cfx"
+cd "$work/cfx" || exit 99
+
+# The files that a patch changes, and the parts where it makes some.
+touched()
+{
+    awk '/^--- / { new = $2 == "/dev/null" }
+        /^\+\+\+ / {
+            sub(/^b\//, "", $2)
+            if (new && $2 !~ /^cli\//) {
+                split($2, part, "/")
+                $2 = part[1] "/" part[2]
+            }
+            sub(/cmd_[a-z]*/, "cmd_NAME", $2)
+            if ($2 !~ /^tests\//)
+                print "`" $2 "`"
+        }' "$1"
+}
+
+while read -r name most title; do
+    patch=$here/$name.patch
+    touched "$patch" >"$work/touched"
+    n=$(wc -l <"$work/touched")
+    echo "$name: $n files of at most $most"
+    claim "$name touches few files" test "$n" -le "$most"
+    claim "$name applies" patch -p1 --dry-run --force -i "$patch"
+    grep "^| $title | $n |" doc/architecture.md >"$work/row"
+    while read -r path; do
+        claim "doc/architecture.md on $title: $n files, $path" \
+            grep -qF "$path" "$work/row"
+    done <"$work/touched"
+done <<END
+operator 4 an operator
+module 4 a module type
+pass 4 a pass
+command 4 a command
+tensor_format 3 a tensor format
+dtype 6 a dtype without arithmetic
+END
+[ "$failed" = 0 ] || finish
+
+# ---- All of them together ----
+
+for patch in "$here"/*.patch; do
+    claim "$patch applies" patch -p1 --force --no-backup-if-mismatch -i "$patch"
+done
+claim 'autoreconf' autoreconf -i
+mkdir build
+cd build || exit 99
+claim 'configure' ../configure --quiet --disable-shared "$@"
+build()
+{
+    make -s -j"$(nproc 2>/dev/null || echo 1)" cfx >"$work/log" 2>&1 && return
+    cat "$work/log"
+    return 1
+}
+claim 'make' build
+claim 'without a warning' sh -c '! grep "warning:" "$0"' "$work/log"
+[ "$failed" = 0 ] || finish
+
+graph() # graph FILE: the lines of standard input as a graph
+{
+    { echo 'graph():' && sed 's/^/    /'; } >"$1"
+}
+
+prints() # prints NAME TEXT ARGUMENT...: the text is in what cfx says
+{
+    name=$1 text=$2
+    shift 2
+    ./cfx "$@" >"$work/said" 2>&1
+    claim "$name" sh -c 'grep -qF -e "$1" "$2" || { cat "$2"; false; }' sh \
+        "$text" "$work/said"
+}
+
+graph integral.fx <<'END'
+%y : [num_users=1] = call_function[target=torch.tensor](args = ([[1.0, 2.0, 4.0], [0.0, 3.0, 1.0]],), kwargs = {})
+%x : [num_users=1] = call_function[target=torch.tensor](args = ([0.0, 1.0, 3.0],), kwargs = {})
+%area : [num_users=1] = call_function[target=torch.trapezoid](args = (%y, %x), kwargs = {})
+return area
+END
+prints 'the operator computes' 'tensor([7.5000, 5.5000])' run integral.fx
+prints 'and is listed' 'trapezoid.dx(Tensor y' ops trapezoid
+
+{
+    printf 'Net(\n  (loss): CTCLoss()\n)\n\n'
+    graph ctc.graph <<'END'
+%p : [num_users=1] = call_function[target=torch.tensor](args = ([[[0.2, 0.5, 0.3]], [[0.1, 0.6, 0.3]], [[0.4, 0.4, 0.2]]],), kwargs = {})
+%log : [num_users=1] = call_function[target=torch.log](args = (%p,), kwargs = {})
+%label : [num_users=1] = call_function[target=torch.tensor](args = ([[1, 2]],), kwargs = {})
+%loss : [num_users=1] = call_module[target=loss](args = (%log, %label, (3,), (2,)), kwargs = {})
+return loss
+END
+    cat ctc.graph
+} >ctc.fx
+prints 'the module computes' 'tensor(0.8464)' run ctc.fx --assume-defaults
+prints 'and does not guess' 'does not tell blank' run ctc.fx
+
+{
+    printf '# cfx 1\nNet()\n\n'
+    graph meta.graph <<'END'
+%x : [num_users=1] = placeholder[target=x] meta = {'custom': 1}
+return %x
+END
+    cat meta.graph
+} >meta.fx
+prints 'the pass rewrites' '1 node  changed' transform meta.fx strip_meta \
+    -o no_meta.fx
+claim 'as it says' sh -c '! grep custom no_meta.fx'
+prints 'and is listed' 'strip_meta' passes strip_meta
+
+prints 'the command runs' '1  call_function  torch.trapezoid' \
+    targets integral.fx
+prints 'and is listed' 'targets' --help
+claim 'and is in the manual' grep -q '^\.It Cm targets' ../doc/cfx.1
+
+claim 'the format is written' ./cfx run integral.fx --save y=y.idx
+graph same.fx <<'END'
+%x : [num_users=1] = placeholder[target=x]
+return x
+END
+prints 'and read' '[0., 3., 1.]' run same.fx -i x=y.idx
+claim 'as MNIST has it' sh -c \
+    'test "$(od -An -tx1 -N12 y.idx | tr -d " \n")" = 00000d020000000200000003'
+prints 'and is listed' 'the files of MNIST' run --help
+
+graph narrow.fx <<'END'
+%x : [num_users=1] = call_function[target=torch.tensor](args = ([0.1, 1.5, -448.0, 1000.0],), kwargs = {})
+%small : [num_users=2] = call_method[target=to](args = (%x, torch.float8_e4m3fn), kwargs = {})
+%wide : [num_users=1] = call_method[target=to](args = (%small, torch.float32), kwargs = {})
+return (small, wide)
+END
+prints 'the dtype converts' \
+    'tensor([ 1.0156e-01,  1.5000e+00, -4.4800e+02,  4.4800e+02])' \
+    run narrow.fx
+prints 'and is printed' 'dtype=torch.float8_e4m3fn)' run narrow.fx
+claim 'and stored' ./cfx run narrow.fx --save small=small.safetensors
+claim 'by its name' grep -q '"F8_E4M3"' small.safetensors
+prints 'and read' '-4.4800e+02,  4.4800e+02]' run same.fx \
+    -i x=small.safetensors:small
+graph sum.fx <<'END'
+%x : [num_users=1] = placeholder[target=x]
+%y : [num_users=1] = call_function[target=operator.add](args = (%x, %x), kwargs = {})
+return y
+END
+prints 'and has no arithmetic' 'add: not implemented for float8_e4m3fn' \
+    run sum.fx -i 'x=f8e4m3fn[3]'
+finish
