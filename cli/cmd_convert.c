@@ -42,10 +42,10 @@ static void describe(FILE *to)
 
     fputs("\nFormats:\n", to);
     for (size_t i = 0; (f = cfx_model_format_at(i)); i++) {
-        if (!f->write)
-            continue;
-        fprintf(to, "  OUT%-10s ", f->suffix);
-        cli_wrap(to, f->doc, 16, 16);
+        char name[32];
+        snprintf(name, sizeof(name), "OUT%s", f->suffix);
+        if (f->write)
+            cli_describe_row(to, name, f->doc);
     }
 }
 

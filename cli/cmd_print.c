@@ -16,10 +16,7 @@ struct print_options {
 
 static const cli_option options[] = {
     {CLI_TEXT, 'f', "format", "FORMAT",
-     "graph (default), tabular, python, readable or modules: as PyTorch prints "
-     "gm.graph, gm.graph.print_tabular(), gm.code, gm.print_readable() and gm; "
-     "model: the whole model file; cfx: the lossless superset of it; c: a "
-     "program in C; dot: a picture for Graphviz; svg: a picture",
+     "one of the formats above (default: graph)",
      offsetof(struct print_options, format)},
     {CLI_FLAG, 0, "stride", NULL, "readable: show strides after the shapes",
      offsetof(struct print_options, stride)},
@@ -128,13 +125,29 @@ static const struct format {
     const char *name;
     format_fn *print;
     bool weights; /* it prints shapes that only the weights have */
+    const char *doc;
 } formats[] = {
-    {"graph", print_graph, false},       {"tabular", print_tabular, false},
-    {"python", print_code, false},       {"readable", print_readable, false},
-    {"modules", print_modules, false},   {"model", print_model, false},
-    {"cfx", print_lossless, true},       {"dot", print_dot, false},
-    {"svg", print_svg, false},           {"c", print_c, true},
+    {"graph", print_graph, false, "As PyTorch prints gm.graph."},
+    {"tabular", print_tabular, false,
+     "As PyTorch prints gm.graph.print_tabular()."},
+    {"python", print_code, false, "As PyTorch prints gm.code."},
+    {"readable", print_readable, false,
+     "As PyTorch prints gm.print_readable()."},
+    {"modules", print_modules, false, "As PyTorch prints gm."},
+    {"model", print_model, false, "The whole model file."},
+    {"cfx", print_lossless, true,
+     "The lossless superset of the model file."},
+    {"dot", print_dot, false, "A picture for Graphviz."},
+    {"svg", print_svg, false, "A picture."},
+    {"c", print_c, true, "A program in C."},
 };
+
+static void describe(FILE *to)
+{
+    fputs("\nFormats:\n", to);
+    for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
+        cli_describe_row(to, formats[i].name, formats[i].doc);
+}
 
 /* ---- The command ---- */
 
@@ -163,6 +176,7 @@ const cli_command cli_command_print = {
     .name = "print",
     .args = "MODEL",
     .summary = "Print a model as text",
+    .describe = describe,
     .options = options,
     .size = sizeof(struct print_options),
     .min_args = 1,

@@ -351,10 +351,10 @@ static void describe(FILE *to)
 
     fputs("\nFormats of tensors:\n", to);
     for (size_t i = 0; (f = cfx_tensor_format_at(i)); i++) {
-        fprintf(to, "  %-13s ", f->suffix);
-        cli_wrap(to, f->doc, 16, 16);
-        if (!f->write)
-            fprintf(to, "%*sIt is only read.\n", 16, "");
+        char doc[256];
+        snprintf(doc, sizeof(doc), "%s%s", f->doc,
+                 f->write ? "" : " It is only read.");
+        cli_describe_row(to, f->suffix, doc);
     }
 }
 

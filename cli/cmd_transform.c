@@ -205,7 +205,8 @@ static int run(cli *c, const void *opts, int nargs, char **args)
 {
     const struct transform_options *o = opts;
     const char *path = args[0];
-    bool lossless = cfx_model_is_lossless(path);
+    const cfx_save_options how = {.size = sizeof(how),
+                                  .lossless = cfx_model_is_lossless(path)};
     cfx_error err = {0};
     cfx_module *gm = NULL;
 
@@ -220,11 +221,9 @@ static int run(cli *c, const void *opts, int nargs, char **args)
             cli_fail_model(c, &err, path, false);
     }
     if (!st && c->g.output)
-        st = cfx_model_save(c->g.output, gm,
-                            &(cfx_save_options){.size = sizeof(cfx_save_options),
-                                                .lossless = lossless}, &err);
+        st = cfx_model_save(c->g.output, gm, &how, &err);
     else if (!st)
-        st = cfx_model_print(cfx_sink_file(stdout), gm, lossless, &err);
+        st = cfx_model_print(cfx_sink_file(stdout), gm, how.lossless, &err);
     cfx_module_unref(gm);
     free(passes);
     return st ? cli_fail(&err) : CLI_OK;

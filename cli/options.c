@@ -264,6 +264,14 @@ void cli_wrap(FILE *to, const char *text, int column, int indent)
     fputc('\n', to);
 }
 
+void cli_describe_row(FILE *to, const char *name, const char *doc)
+{
+    const int column = 16;
+
+    fprintf(to, "  %-*s ", column - 3, name);
+    cli_wrap(to, doc, column, column);
+}
+
 void cli_describe(FILE *to, const cli_option *options)
 {
     for (const cli_option *o = options; o && o->kind != CLI_END; o++) {

@@ -63,6 +63,9 @@ void cli_parse_release(const cli_table *table);
 /* Print the options of a table for --help. */
 void cli_describe(FILE *to, const cli_option *options);
 
+/* Print a row of a table in --help: a name, and one or more sentences. */
+void cli_describe_row(FILE *to, const char *name, const char *doc);
+
 /* Print text, wrapped at 80 columns; all lines but the first are indented. */
 void cli_wrap(FILE *to, const char *text, int column, int indent);
 

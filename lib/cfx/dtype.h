@@ -15,7 +15,7 @@ typedef enum cfx_dtype {
 #include <cfx/dtype.def>
 #undef DTYPE
     CFX_NDTYPES,
-    CFX_STORED = CFX_NDTYPES /* instead of a type to compute in: there is none */
+    CFX_STORED = CFX_NDTYPES /* for a type to compute in: there is none */
 } cfx_dtype;
 
 /* The types without arithmetic, a bit for each. */

@@ -87,7 +87,7 @@ CFX_INLINE int64_t cfx_double_to_i64(double f)
 CFX_INLINE int64_t cfx_int_to_i64(int64_t i) { return i; }
 
 /* Integers wrap. Floats become small integers by way of 32 bits, but uint8 of
- * double by way of 64: so PyTorch does it, and it shows in what does not fit. */
+ * double by way of 64. So does PyTorch, and it shows in what does not fit. */
 #define CFX_TO_U8(v) \
     _Generic((v), float: cfx_float_to_i32, double: cfx_double_to_i64, \
              default: cfx_int_to_i64)(v)

@@ -1,6 +1,5 @@
 #!/bin/sh
-# The manual page and the program know the same commands and options; the
-# formats that the page names for `cfx print` are taken.
+# The manual page and the program know the same commands, options and formats.
 set -u
 page=$srcdir/doc/cfx.1
 work=$(mktemp -d)
@@ -79,21 +78,20 @@ done <"$work/commands" >>"$work/program"
 options_of_page >"$work/page"
 same 'options'
 
+formats_of_help() # The names of the rows after --help's line "Formats:".
+{
+    run "$1" --help | awk '/^Formats:/ { inside = 1; next }
+        /^[^ ]/ { inside = 0 }
+        inside && /^  [^ ]/ { print $1 }'
+}
+
 awk '/^\.It Cm / { command = $3 }
     command == "print" && /^\.Cm/ && !done { sub(/[,;.:]$/, "", $2); print $2 }
     /^\.It Fl -stride/ { exit }' "$page" >"$work/page"
-while read -r format; do
-    run print "$srcdir/models/topk.fx" --format "$format" \
-        >/dev/null 2>&1 && echo "$format"
-done <"$work/page" >"$work/program"
-run print --help | tr -s ' \n' ' ' |
-    sed 's/.*--format FORMAT \(.*\) --stride.*/\1/' | tr ' ,:;' '\n\n\n\n' |
-    grep -xE 'graph|tabular|python|readable|modules|model|cfx|c|dot|svg|json' \
-    >>"$work/program"
+formats_of_help print >"$work/program"
 same 'formats of print'
 
-run convert --help | awk '/^Formats:/ { inside = 1; next } /^[^ ]/ { inside = 0 }
-    inside && /^  OUT/ { print substr($1, 4) }' >"$work/program"
+formats_of_help convert | sed 's/^OUT//' >"$work/program"
 awk '/^\.It Cm / { command = $3 }
     command == "convert" && /^\.It Pa out/ { print substr($3, 4) }' \
     "$page" >"$work/page"

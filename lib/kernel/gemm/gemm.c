@@ -252,7 +252,8 @@ static product make_product(const cfx_context *ctx, const cfx_gemm *g)
     p.type = g->dtype == CFX_F64 ? &p.kernels->gemm->f64
                                  : &p.kernels->gemm->f32;
     p.transpose = p.kernels->pointwise->transpose[p.size == 8 ? 3 : 2];
-    if (cfx_dtype_is_reduced(g->dtype) || g->packed || (!plan_dot(&p) && !plan_axpy(&p)))
+    if (cfx_dtype_is_reduced(g->dtype) || g->packed ||
+        (!plan_dot(&p) && !plan_axpy(&p)))
         plan_packed(&p);
     return p;
 }

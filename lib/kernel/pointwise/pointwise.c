@@ -100,7 +100,8 @@ static cfx_pw of_halves(const cfx_iter *it, cfx_pw op, cfx_dtype dtype)
 #undef HALF
     bool is_single = unrounded[op] && it->op[unrounded[op]].single;
 
-    return cfx_dtype_is_reduced(dtype) && half[op] && !is_single ? (cfx_pw)half[op] : op;
+    return cfx_dtype_is_reduced(dtype) && half[op] && !is_single
+               ? (cfx_pw)half[op] : op;
 }
 
 /* ---- One call ---- */
