@@ -65,6 +65,8 @@ cfx_status cfx_model_save(const char *path, const cfx_module *gm,
     if (options)
         memcpy(&o, options, options->size < sizeof(o) ? options->size
                                                       : sizeof(o));
-    return (format && format->write ? format : formats[0])->write(path, gm, &o,
-                                                                  err);
+    format = format ? format : formats[0];
+    return format->write ? format->write(path, gm, &o, err)
+                         : cfx_fail(err, CFX_EUNSUPPORTED, "%s: models are "
+                                    "read from such a file, not written", path);
 }
