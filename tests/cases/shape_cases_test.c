@@ -1,5 +1,5 @@
 /*
- * shape_cases_test -- what calls give on tensors whose extents are symbols, from
+ * shape_cases_test -- calls on tensors whose extents are symbols, from
  * tests/cases/shapes/. Arguments: [-k TEXT] [--update] FILE...
  *
  *     torch.cat([f32[N,3], f32[M,3]], 1)

@@ -19,13 +19,15 @@ import logging
 import random
 import re
 import sys
+import warnings
 
 import torch
 from torch._dispatch.python import enable_python_dispatcher
 from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 from torch._dynamo.source import ConstantSource
+from torch.fx.experimental.symbolic_shapes import DimDynamic, ShapeEnv
 
+import fxtext
 import opcases
 import seeded
 
@@ -60,6 +62,10 @@ class Reader(opcases.Reader):
 
     def extent(self, text):
         return eval(text, {}, self.symbols)
+
+    def construct(self, name, args, kwargs):
+        with torch.device(self.device):
+            return fxtext.module_class(name)(*args, **kwargs)
 
 
 # ---------------------------------------------------------------- the cases
@@ -224,10 +230,12 @@ def check_numbers(case, kept):
 
 
 def check_error(case):
-    """PyTorch refuses it too, or makes a number of a symbol."""
+    """PyTorch refuses it too, by its symbols or its numbers, or guards on the
+    number of a symbol."""
     for values in itertools.islice(numbers(case), 1, 8):
         try:
             env = symbolic(case, values)[1]
+            call(case, values, "cpu")
         except Exception:
             continue
         if "depends on" in case.result and env.guards:
@@ -248,6 +256,7 @@ def check(case):
 def main():
     passed = failed = specialized = 0
     logging.disable(logging.ERROR)
+    warnings.simplefilter("ignore")
     for path in sys.argv[1:]:
         for case in read(path):
             why = check(case)
