@@ -174,7 +174,9 @@ def symbolic(case, hints):
 # ------------------------------------------------------------ the comparison
 
 def value_of(text, values):
-    return eval(text, {}, values)
+    found = eval(text, {}, values)
+    whole = isinstance(found, float) and found.is_integer()
+    return int(found) if whole else found
 
 
 def same_leaf(leaf, want, values, symbols, env, made):
