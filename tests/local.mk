@@ -92,7 +92,8 @@ tests_codegen_zoo_test_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
 # Passes.
 EXTRA_DIST += %reldir%/unit/pass_test.h %reldir%/behaviours %reldir%/cli/said.sh
 EXTRA_DIST += %reldir%/cli/small_build.sh
-SHELL_TESTS_OF_PASSES = %reldir%/cli/passes_zoo.sh %reldir%/cli/transform_test.sh
+SHELL_TESTS_OF_PASSES = %reldir%/cli/passes_zoo.sh %reldir%/cli/transform_test.sh \
+	%reldir%/cli/pass_cases.sh
 dist_check_SCRIPTS += $(SHELL_TESTS_OF_PASSES)
 TESTS += $(SHELL_TESTS_OF_PASSES)
 
@@ -106,6 +107,8 @@ tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/opcases_test.c %reldir%/cases/opcases_memory_test.c \
 	%reldir%/cases/opcases_effects_test.c %reldir%/cases/registry_test.c \
 	%reldir%/cases/traced_test.c %reldir%/cases/cost_rules_test.c $(ZOO_SOURCES) \
+	%reldir%/cases/expect.c %reldir%/cases/expect.h \
+	%reldir%/cases/pass_cases_test.c %reldir%/cases/shape_cases_test.c \
 	%reldir%/cases/shape_walk_test.c %reldir%/cases/walk.c %reldir%/cases/walk.h \
 	%reldir%/cases/mutant.c %reldir%/cases/mutant_text.c %reldir%/cases/mutant.h
 tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
@@ -177,9 +180,10 @@ check-local: check-TESTS
 #   halves   pointwise operators in 16-bit floats
 #   modules  every module type of torch.nn, saved and run
 #   numbers  tensors where numbers are asked for
+#   symbols  the shapes of tests/cases/shapes, with symbols and with numbers
 #   exports  what torch.export makes of ordinary models; EXPORTS names some
 CHECK_PYTORCH = models shapes folders graphs costs formats halves modules \
-	numbers exports counts devices
+	numbers symbols exports counts devices
 .PHONY: check-pytorch
 check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 		tests/case_tests
@@ -201,6 +205,8 @@ check-pytorch: cfx zoo/unpacked tests/graph_script tests/zoo_tests \
 	modules) $$python $$oracle/modules.py ./cfx;; \
 	numbers) $$python $$oracle/unknown_numbers.py | \
 		diff $(srcdir)/%reldir%/golden/unknown_numbers.txt -;; \
+	symbols) $$python $$oracle/shape_cases.py \
+		$(srcdir)/%reldir%/cases/shapes/*.test;; \
 	exports) $$python $$oracle/exports.py ./cfx $(EXPORTS);; \
 	counts) folder=$$(mktemp -d) && $$python $$oracle/counts.py $$folder && \
 		diff $(srcdir)/%reldir%/golden/counts/counts.txt \
@@ -225,7 +231,7 @@ EXTRA_DIST += %reldir%/unit/golden_text.h %reldir%/unit/trace_test.h
 
 # Shapes without numbers: every operator on arguments by chance, costs, what
 # machines can do, memory.
-SHAPE_TESTS = %reldir%/cli/shape_walk.sh %reldir%/cli/shape_wild.sh \
+SHAPE_TESTS = %reldir%/cli/shape_cases.sh %reldir%/cli/shape_walk.sh %reldir%/cli/shape_wild.sh \
 	%reldir%/cli/costs_zoo.sh %reldir%/cli/cost_rules.sh %reldir%/cli/machine.sh \
 	%reldir%/cli/memory_zoo.sh %reldir%/cli/memory.sh %reldir%/cli/undecided.sh
 dist_check_SCRIPTS += $(SHAPE_TESTS)

@@ -434,12 +434,30 @@ static bool read_string(struct reader *r, cfx_value *out)
     return true;
 }
 
+/* An integer with symbols and signs, "2*N + 1", where there are symbols. */
+static bool read_expression(struct reader *r, cfx_value *out)
+{
+    char text[64];
+    cfx_dim d;
+    size_t n = strcspn(r->at, ",)]}");
+    snprintf(text, sizeof(text), "%.*s", (int)n, r->at);
+    if (!r->s->env || n >= sizeof(text) || !strpbrk(text, "*/+-") ||
+        strpbrk(text, "([{.'\"") ||
+        cfx_dim_parse(&d, r->s->env, text, NULL))
+        return false;
+    r->at += n;
+    *out = cfx_value_of_dim(d);
+    return true;
+}
+
 static bool read_value(struct reader *r, cfx_value *out)
 {
     bool comma;
     skip(r);
     if (r->at >= r->end)
         return fail(r, "a value is missing");
+    if (read_expression(r, out))
+        return true;
     if (*r->at == '(' || *r->at == '[') {
         bool tuple = *r->at++ == '(';
         return read_items(r, tuple ? ')' : ']', tuple ? CFX_TUPLE : CFX_LIST,

@@ -18,6 +18,8 @@ tests='s/^TEST_[CE]A[SC][EH](\([a-z_A-Z0-9]*\)[,)].*/\1/p'
             sed "s/\$/ ${f##*/}/;s/\.c\$//"
     done
     sed -n "$tests" ./*/*.c
+    sed -n 's/^==== //p' cases/passes/*.test
+    sed -n 's/^# \([a-z_0-9A-Z]*\)$/\1/p' cases/shapes/*.test
     for f in ./*/*.c cli/*.sh golden/code/*.txt golden/text/*.txt oracle/*.py; do
         f=${f##*/}
         echo "${f%.*}"

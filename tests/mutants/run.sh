@@ -20,7 +20,7 @@ jobs=$(getconf _NPROCESSORS_ONLN)
 fast="unit_base unit_graph unit_format unit_interp unit_rewrite unit_shape
       unit_ops/op_shape unit_ops/nn unit_ops/device unit_ops/kernel_pool
       unit_ops/kernel_conv unit_ops/kernel_gemm codegen_test registry.sh opcases.sh opcases_effects.sh
-      traced.sh cost_rules.sh shape_walk.sh graph_script.sh cli_test.sh
+      traced.sh pass_cases.sh shape_cases.sh cost_rules.sh shape_walk.sh graph_script.sh cli_test.sh
       shapes.sh roofline.sh transform_test.sh memory.sh undecided.sh
       words.sh bad_inputs.sh costs_zoo.sh unit_zoo"
 

@@ -188,6 +188,10 @@ class Reader:
                 self.fail("',' or ')' expected")
         return args, kwargs
 
+    def construct(self, name, args, kwargs):
+        self.module = make_module(name, args, kwargs)
+        return self.module
+
     def case(self):
         """The whole line: a function of no arguments that does the call."""
         target = self.match(WORD)
@@ -201,7 +205,7 @@ class Reader:
         if self.accept("("):
             if self.tensors:
                 self.fail("a constructor takes no tensors")
-            module = self.module = make_module(target[0], args, kwargs)
+            module = self.construct(target[0], args, kwargs)
             args, kwargs = self.arguments()
             call = module.train(training)
         elif fxtext.module_class(target[0]):

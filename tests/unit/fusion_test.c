@@ -1,6 +1,7 @@
 /*
- * fusion_test -- passes that fuse, merge and drop: the same numbers from fewer
- * nodes.
+ * fusion_test -- passes that fuse, merge and drop: shared and typed weights,
+ * memory that is lacking, models of the zoo. Small graphs are in
+ * tests/cases/passes/.
  */
 #define _POSIX_C_SOURCE 200809L
 #include "tests/unit/pass_test.h"
@@ -138,56 +139,6 @@ static void random_model(const char *text)
     "BatchNorm" #n "d(" #c ", eps=1e-05, momentum=0.1, affine=True, "         \
     "bias=True, track_running_stats=True)\n"
 
-static const char *const convs[][2] = {
-    {"Conv1d(4, 6, kernel_size=(3,), stride=(1,))", "1"},
-    {"Conv1d(4, 6, kernel_size=(3,), stride=(1,), bias=False)", "1"},
-    {"Conv2d(4, 6, kernel_size=(3, 3), stride=(1, 1), groups=2, bias=False)",
-     "2"},
-    {"Conv2d(4, 6, kernel_size=(3, 3), stride=(2, 2), padding=(1, 1))", "2"},
-    {"Conv3d(4, 6, kernel_size=(1, 2, 3), stride=(1, 1, 1))", "3"},
-    {"ConvTranspose1d(4, 6, kernel_size=(3,), stride=(2,))", "1"},
-    {"ConvTranspose2d(4, 6, kernel_size=(3, 3), stride=(1, 1))", "2"},
-    {"ConvTranspose2d(4, 6, kernel_size=(3, 3), stride=(2, 2), groups=2, "
-     "bias=False)", "2"},
-    {"ConvTranspose3d(4, 6, kernel_size=(1, 2, 3), stride=(1, 1, 1))", "3"},
-};
-
-TEST_EACH(conv_bn_fusion, sizeof(convs) / sizeof(*convs))
-{
-    char text[2048];
-    const char *n = convs[_i][1];
-    snprintf(text, sizeof(text),
-             "Net(\n  (conv): %s\n"
-             "  (bn): BatchNorm%sd(6, eps=1e-03, momentum=0.1, affine=True, "
-             "bias=True, track_running_stats=True)\n)\n\ngraph():\n%s",
-             convs[_i][0], n, X CALL("conv", "conv", "x")
-             CALL("bn", "bn", "conv") "    return bn\n");
-    random_model(text);
-    const int64_t shape[] = {2, 4, 5, 6, 7};
-    feed(CFX_F32, *n - '0' + 2, shape);
-    apply_same("fuse_conv_bn", 1e-5);
-    assert_nodes("x conv output");
-    ck_assert_uint_eq(changed, 2);
-    ck_assert_ptr_null(cfx_module_child(gm, "bn"));
-    ck_assert(cfx_attr_bool(cfx_module_child(gm, "conv"), "bias"));
-    apply("fuse_conv_bn");
-    ck_assert_uint_eq(changed, 0);
-}
-
-TEST_CASE(conv_bn_fusion_not_running_state)
-{
-    random_model(NET(
-        "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
-        "  (bn): BatchNorm2d(4, eps=1e-05, momentum=0.1, affine=True, "
-        "bias=True, track_running_stats=False)\n")
-        X CALL("conv", "conv", "x") CALL("bn", "bn", "conv")
-        "    return bn\n");
-    FEED(CFX_F32, 2, 3, 4, 4);
-    apply_same("fuse_conv_bn", 0);
-    ck_assert_uint_eq(changed, 0);
-    assert_nodes("x conv bn output");
-}
-
 static void change_type(const char *module, const char *name, cfx_dtype type)
 {
     cfx_module *m = cfx_module_at(gm, module);
@@ -217,33 +168,6 @@ TEST_CASE(conv_bn_fusion_mixed_dtype)
     ck_assert_int_eq(cfx_module_state(conv, "weight")->tensor->dtype,
                      CFX_BF16);
     ck_assert_int_eq(cfx_module_state(conv, "bias")->tensor->dtype, CFX_BF16);
-}
-
-TEST_CASE(conv_bn_fusion_is_only_for_eval)
-{
-    random_model(NET(
-        "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
-        "  (bn): " BN(2, 4)) X CALL("conv", "conv", "x")
-        CALL("bn", "bn", "conv") "    return bn\n");
-    cfx_module_train(gm, true);
-    ck_assert_int_eq(cfx_pass_apply(gm, "fuse_conv_bn", false, NULL, &err),
-                     CFX_EINVAL);
-    assert_failed(CFX_EINVAL, "bn: Fusion only for eval!");
-    assert_nodes("x conv bn output");
-}
-
-TEST_CASE(conv_bn_fusion_leaves_a_result_that_others_use)
-{
-    random_model(NET(
-        "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
-        "  (bn): " BN(2, 4))
-        X "    %conv : [num_users=2] = call_module[target=conv](args = (%x,), "
-        "kwargs = {})\n" CALL("bn", "bn", "conv")
-        "    %add : [num_users=1] = call_function[target=operator.add](args = "
-        "(%bn, %conv), kwargs = {})\n    return add\n");
-    FEED(CFX_F32, 2, 3, 4, 4);
-    apply_same("fuse_conv_bn", 0);
-    ck_assert_uint_eq(changed, 0);
 }
 
 /* One convolution, called twice, with a norm of its own behind each. */
@@ -308,133 +232,7 @@ TEST_EACH(conv_bn_fusion_of_functions, 6)
     ck_assert_ptr_null(cfx_graph_find(g, "mean"));
 }
 
-TEST_CASE(conv_bn_fusion_asks_for_weights)
-{
-    static const char text[] = NET(
-        "  (conv): Conv2d(3, 4, kernel_size=(1, 1), stride=(1, 1))\n"
-        "  (bn): " BN(2, 4)) X CALL("conv", "conv", "x")
-        CALL("bn", "bn", "conv") "    return bn\n";
-    model(text);
-    ck_assert_int_eq(cfx_pass_apply(gm, "fuse_conv_bn", false, NULL, &err),
-                     CFX_EWEIGHT);
-    assert_failed(CFX_EWEIGHT, "missing weight: conv.weight");
-}
-
-/* ---- linear and bn ---- */
-
-static const char *const linear_orders[] = {
-    CALL("fc", "fc", "x") CALL("bn", "bn", "fc") "    return bn\n",
-    CALL("bn", "bn", "x") CALL("fc", "fc", "bn") "    return fc\n",
-};
-
-TEST_EACH(linear_bn_fusion_in_both_orders, 4)
-{
-    char text[2048];
-    snprintf(text, sizeof(text), "%s%s",
-             _i < 2 ? NET("  (fc): Linear(in_features=5, out_features=5, "
-                          "bias=True)\n  (bn): " BN(1, 5)) X
-                    : NET("  (fc): Linear(in_features=5, out_features=5, "
-                          "bias=False)\n  (bn): " BN(1, 5)) X,
-             linear_orders[_i % 2]);
-    random_model(text);
-    FEED(CFX_F32, 6, 5);
-    apply_same("fuse_linear_bn", 1e-5);
-    assert_nodes("x fc output");
-    apply("fuse_conv_bn");
-    ck_assert_uint_eq(changed, 0);
-}
-
-TEST_CASE(linear_bn_fusion_wants_as_many_features)
-{
-    random_model(NET("  (fc): Linear(in_features=5, out_features=4, "
-                     "bias=True)\n  (bn): " BN(1, 3))
-                 X CALL("fc", "fc", "x") CALL("bn", "bn", "fc")
-                 "    return bn\n");
-    FEED(CFX_F32, 2, 3, 5);
-    apply_same("fuse_linear_bn", 0);
-    ck_assert_uint_eq(changed, 0);
-}
-
-/* ---- No-ops ---- */
-
-TEST_CASE(noops_are_what_never_changes_anything)
-{
-    random_model(NET("  (drop): Dropout(p=0.5, inplace=False)\n"
-                     "  (id): Identity()\n"
-                     "  (relu): ReLU()\n")
-        X CALL("drop", "drop", "x") CALL("id", "id", "drop")
-        "    %dropout : [num_users=1] = call_function[target="
-        "torch.nn.functional.dropout](args = (%id,), kwargs = {p: 0.5, "
-        "training: False, inplace: False})\n"
-        "    %contiguous : [num_users=1] = call_method[target=contiguous](args"
-        " = (%dropout,), kwargs = {})\n"
-        "    %to : [num_users=1] = call_method[target=to](args = "
-        "(%contiguous, torch.float32), kwargs = {})\n"
-        "    %clone : [num_users=1] = call_method[target=clone](args = (%to,),"
-        " kwargs = {})\n" CALL("relu", "relu", "clone")
-        "    %relu_1 : [num_users=1] = call_function[target="
-        "torch.nn.functional.dropout](args = (%relu, 0.0), kwargs = {training:"
-        " True})\n    return relu_1\n");
-    FEED(CFX_F32, 3, 4);
-    apply_same("remove_dropout", 0);
-    assert_nodes("x id contiguous to clone relu relu_1 output");
-    apply_same("remove_noops", 0);
-    assert_nodes("x contiguous to clone relu relu_1 output");
-    ck_assert_ptr_null(cfx_module_child(gm, "drop"));
-}
-
-TEST_CASE(noops_are_found_by_known_shapes)
-{
-    model("graph():\n" X
-          "    %contiguous : [num_users=1] = call_method[target=contiguous]("
-          "args = (%x,), kwargs = {})\n"
-          "    %to : [num_users=1] = call_method[target=to](args = "
-          "(%contiguous, torch.float32), kwargs = {})\n"
-          "    %view : [num_users=1] = call_method[target=view](args = (%to, 3"
-          ", -1), kwargs = {})\n"
-          "    %view_1 : [num_users=1] = call_method[target=view](args = "
-          "(%view, 4, 3), kwargs = {})\n"
-          "    %copy : [num_users=1] = call_method[target=to](args = (%view_1,"
-          " torch.float32), kwargs = {copy: True})\n"
-          "    %relu : [num_users=1] = call_function[target=torch.relu](args ="
-          " (%copy,), kwargs = {})\n"
-          "    return relu\n");
-    FEED(CFX_F32, 3, 4);
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n)) {
-        cfx_dim shape[] = {cfx_dim_int(3), cfx_dim_int(4)}, back[2];
-        cfx_tensor *t;
-        bool turned = !strcmp(n->name, "view_1") || !strcmp(n->name, "copy");
-        back[0] = shape[1];
-        back[1] = shape[0];
-        assert_ok(cfx_tensor_meta(&t, ctx, CFX_F32, 2, turned ? back : shape,
-                                  NULL, &err));
-        assert_ok(cfx_node_set_meta(n, "val", cfx_value_of_tensor(t), &err));
-        cfx_tensor_unref(t);
-    }
-    apply_same("remove_noops", 0);
-    assert_nodes("x view_1 copy relu output");
-}
-
-/* ---- Optimum: the same outputs, and the same text after the reverse ---- */
-
-/* Apply a pass, then its reverse; `nodes` is what is there between. */
-static void there_and_back(const char *pass, const char *nodes, double most)
-{
-    char *before = graph_text(g);
-    apply_same(pass, most);
-    ck_assert_uint_gt(changed, 0);
-    assert_nodes(nodes);
-    cfx_value between = run();
-    assert_ok(cfx_pass_apply(gm, pass, true, &changed, &err));
-    assert_ok(cfx_graph_lint(g, &err));
-    ck_assert_uint_gt(changed, 0);
-    cfx_value after = run();
-    assert_close(between, after, most);
-    cfx_value_unref(between);
-    cfx_value_unref(after);
-    assert_graph(before);
-    free(before);
-}
+/* ---- Graphs ---- */
 
 #define LINEAR(name, i, o, bias)                                              \
     "  (" name "): Linear(in_features=" #i ", out_features=" #o ", bias="     \
@@ -448,78 +246,6 @@ static const char attention[] = NET(
     CALL("att_q", "att.q", "x") CALL("relu", "att.k", "x")
     CALL("att_v", "att.v", "x") CALL("out", "out", "x")
     "    return (att_q, relu, att_v, out)\n";
-
-TEST_CASE(merge_linears_and_back)
-{
-    random_model(attention);
-    FEED(CFX_F32, 2, 3, 4);
-    there_and_back("merge_linears",
-                   "x att_q_k_v_merged att_q relu att_v out output", 1e-6);
-    cfx_module *k = cfx_module_at(gm, "att.k");
-    ck_assert(!cfx_attr_bool(k, "bias"));
-    ck_assert_int_eq(cfx_attr_int(k, "out_features"), 2);
-    ck_assert_ptr_null(cfx_module_at(gm, "att.q-k-v-merged"));
-    apply("merge_linears");
-    ck_assert_str_eq(node("att_q_k_v_merged_1")->target.u.str->text,
-                     "att.q-k-v-merged");
-    ck_assert_ptr_null(cfx_module_at(gm, "att.k"));
-}
-
-TEST_CASE(merge_linears_leaves_layers_that_are_shared)
-{
-    random_model(NET(LINEAR("a", 4, 4, True) LINEAR("b", 4, 4, True))
-                 "    %x : [num_users=2] = placeholder[target=x]\n"
-                 CALL("a", "a", "x") CALL("b", "b", "x") CALL("c", "a", "b")
-                 "    return (a, c)\n");
-    FEED(CFX_F32, 2, 4);
-    apply_same("merge_linears", 0);
-    ck_assert_uint_eq(changed, 0);
-}
-
-TEST_CASE(fuse_bias_in_linear_and_back)
-{
-    random_model(attention);
-    FEED(CFX_F32, 2, 3, 4);
-    there_and_back("fuse_bias_in_linear",
-                   "x pad att_q relu pad_1 att_v pad_2 out output", 1e-6);
-    ck_assert(cfx_attr_bool(cfx_module_child(gm, "out"), "bias"));
-}
-
-TEST_CASE(div_to_mul_and_back)
-{
-    model("graph():\n    %x : [num_users=3] = placeholder[target=x]\n"
-          "    %a : [num_users=1] = call_function[target=operator.truediv]("
-          "args = (%x, 3), kwargs = {})\n"
-          "    %b : [num_users=1] = call_method[target=div](args = (%a, 7.0), "
-          "kwargs = {})\n"
-          "    %size : [num_users=1] = call_method[target=size](args = (%x, 0)"
-          ", kwargs = {})\n"
-          "    %c : [num_users=1] = call_function[target=operator.truediv]("
-          "args = (%size, 49), kwargs = {})\n"
-          "    %d : [num_users=1] = call_function[target=torch.div](args = "
-          "(%b, 5), kwargs = {})\n"
-          "    %e : [num_users=1] = call_function[target=torch.div](args = "
-          "(%b, 2), kwargs = {rounding_mode: floor})\n"
-          "    %f : [num_users=1] = call_function[target=operator.truediv]("
-          "args = (%x, 0), kwargs = {})\n"
-          "    return (c, d, e, f)\n");
-    char *was = graph_text(g);
-    give_back_inputs();
-    apply("div_to_mul");
-    ck_assert_uint_eq(changed, 3);
-    ck_assert_str_eq(node("a")->target.u.str->text, "operator.mul");
-    ck_assert_str_eq(node("b")->target.u.str->text, "mul");
-    ck_assert_double_eq(node("d")->args[1].u.f, 0.2);
-    ck_assert_str_eq(node("c")->target.u.str->text, "operator.truediv");
-    ck_assert_str_eq(node("e")->target.u.str->text, "torch.div");
-    ck_assert_int_eq(node("f")->args[1].u.i, 0);
-    assert_ok(cfx_pass_apply(gm, "div_to_mul", true, &changed, &err));
-    ck_assert_uint_eq(changed, 3);
-    assert_graph(was);
-    free(was);
-}
-
-/* ---- merge_matmuls ---- */
 
 #define MATMUL(name, a, b)                                                    \
     "    %" name " : [num_users=1] = call_function[target=torch.matmul](args" \
@@ -537,50 +263,6 @@ static const char matmuls[] =
     ATTR("v", "v") MATMUL("m3", "relu", "v") ATTR("w_2", "w")
     MATMUL("m4", "c", "w_2") MATMUL("m5", "m3", "v")
     "    return (m2, m3, m4, m5)\n";
-
-TEST_CASE(merge_matmuls)
-{
-    random_model(matmuls);
-    FEED(CFX_F32, 2, 4);
-    FEED(CFX_F32, 5, 4);
-    FEED(CFX_F32, 1, 4);
-    apply_same("merge_matmul", 0);
-    ck_assert_uint_eq(changed, 0);
-    apply_same("merge_matmul(assume=True)", 1e-5);
-    size_t products = 0;
-    for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
-        products += cfx_node_is(n, "matmul");
-    ck_assert_uint_eq(products, 3);
-    apply("merge_matmul(assume=True)");
-    ck_assert_uint_eq(changed, 0);
-}
-
-TEST_CASE(merge_matmuls_knows_shapes)
-{
-    random_model("Net()\n\nstate:\n    w: f32[4, 3]\n\ngraph():\n"
-                 INPUT("a") INPUT("b") ATTR("w", "w") MATMUL("m1", "a", "w")
-                 MATMUL("m2", "b", "w") "    return (m1, m2)\n");
-    FEED(CFX_F32, 2, 4);
-    FEED(CFX_F32, 5, 4);
-    assert_ok(cfx_node_set_meta(node("a"), "val", in[0], &err));
-    assert_ok(cfx_node_set_meta(node("b"), "val", in[1], &err));
-    apply_same("merge_matmul", 1e-5);
-    assert_nodes("a b w cat matmul split getitem getitem_1 output");
-}
-
-/* Each of two pairs could be merged, but not both: a1 -> b1, b2 -> a2. */
-TEST_CASE(merge_matmuls_makes_no_cycle)
-{
-    random_model("Net()\n\nstate:\n    a: f32[3, 3]\n    b: f32[3, 3]\n\n"
-                 "graph():\n" INPUT("x") INPUT("y") ATTR("a", "a")
-                 ATTR("b", "b") MATMUL("a1", "x", "a") MATMUL("b2", "y", "b")
-                 MATMUL("b1", "a1", "b") MATMUL("a2", "b2", "a")
-                 "    return (b1, a2)\n");
-    FEED(CFX_F32, 2, 3);
-    FEED(CFX_F32, 5, 3);
-    apply_same("merge_matmul(assume=True)", 1e-5);
-    ck_assert_uint_gt(changed, 0);
-}
 
 /* ---- Memory ---- */
 
@@ -616,21 +298,6 @@ TEST_EACH(passes_survive_lack_of_memory, 8)
     };
     failing = passes[_i];
     fail_each_allocation(apply_failing);
-}
-
-/* ---- split ---- */
-
-TEST_CASE(split_is_a_pass_too)
-{
-    random_model(small_net);
-    apply("split(parts=3)");
-    assert_nodes("x submod_0 submod_1 submod_2 output");
-    ck_assert_int_eq(cfx_pass_apply(gm, "split(by=weight)", false, NULL, &err),
-                     CFX_EINVAL);
-    assert_failed(CFX_EINVAL, "by is size or flops, not weight");
-    ck_assert_int_eq(cfx_pass_apply(gm, "split(0)", false, NULL, &err),
-                     CFX_EINVAL);
-    err = (cfx_error){0};
 }
 
 /* ---- The zoo ---- */

@@ -1,7 +1,7 @@
 /*
- * op_shape_test -- what the golden files cannot say of the operators that view,
- * index, join and create: symbolic extents, random numbers, views that share
- * memory, refusals.
+ * op_shape_test -- what neither the golden files nor tests/cases/shapes can say
+ * of the operators that view, index, join and create: symbols that one call makes
+ * and another takes, random numbers, views that share memory, refusals.
  */
 #include <math.h>
 #include <stdio.h>
@@ -133,138 +133,12 @@ static const float *floats(cfx_value v)
 
 /* ---- Symbols ---- */
 
-TEST_CASE(numbers_compute_with_symbols)
-{
-    use_symbols();
-    cfx_value n = symbol("N");
-    assert_dim(CALL("operator.add", n, cfx_int(3)), "N + 3");
-    assert_dim(CALL("operator.sub", n, n), "0");
-    assert_dim(CALL("operator.mul", n, cfx_int(2)), "2*N");
-    assert_dim(CALL("operator.floordiv", CALL("operator.mul", n, cfx_int(4)),
-                    cfx_int(2)), "2*N");
-    assert_dim(CALL("operator.neg", CALL("operator.neg", n)), "N");
-    assert_dim(CALL("builtins.int", n), "N");
-    assert_dim(CALL("torch.sym_max", n, n), "N");
-    cfx_value same = CALL("operator.eq", n, n);
-    ck_assert(same.kind == CFX_BOOL_VALUE && same.u.i);
-    ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
-}
-
-TEST_CASE(a_comparison_that_does_not_follow_is_a_guard)
-{
-    use_symbols();
-    cfx_value v = CALL("operator.eq", symbol("N"), cfx_int(224));
-    ck_assert(v.kind == CFX_BOOL_VALUE && v.u.i);
-    ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
-    ck_assert_str_eq(cfx_shape_env_guard(env, 0), "N == 224");
-}
-
 TEST_CASE(a_float_of_a_symbol_is_not_known)
 {
     use_symbols();
     cfx_value half = CALL("operator.truediv", symbol("N"), cfx_int(2));
     ck_assert_int_eq(half.kind, CFX_FLOAT);
     ck_assert(isnan(half.u.f));
-}
-
-TEST_CASE(shape_is_a_tuple_of_symbols)
-{
-    use_symbols();
-    cfx_value x = meta("N,3");
-    cfx_value shape = CALL("builtins.getattr", x, cfx_str(&scope, "shape"));
-    assert_dim(CALL("operator.getitem", shape, cfx_int(0)), "N");
-    assert_dim(METHOD("size", x, cfx_int(-1)), "3");
-    assert_dim(METHOD("numel", x), "3*N");
-    assert_dim(METHOD("stride", meta("3,N"), cfx_int(0)), "N");
-}
-
-TEST_CASE(joins_add_symbols_up)
-{
-    use_symbols();
-    cfx_value list = cfx_list(&scope, meta("N,3"), meta("M,3"));
-    assert_shape(CALL("torch.cat", list), "f32[M + N, 3]");
-    list = cfx_list(&scope, meta("N,3"), meta("N,3"));
-    assert_shape(CALL("torch.stack", list, cfx_int(1)), "f32[N, 2, 3]");
-    ck_assert_uint_eq(cfx_shape_env_guards(env), 0);
-}
-
-TEST_CASE(joins_guard_what_must_agree)
-{
-    use_symbols();
-    cfx_value list = cfx_list(&scope, meta("N,3"), meta("M,3"));
-    assert_shape(CALL("torch.cat", list, cfx_int(1)), "f32[N, 6]");
-    ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
-}
-
-TEST_CASE(views_of_symbols)
-{
-    use_symbols();
-    cfx_value x = meta("N,3,4");
-    assert_shape(METHOD("permute", x, cfx_int(2), cfx_int(0), cfx_int(1)),
-                 "f32[4, N, 3]");
-    assert_shape(METHOD("transpose", x, cfx_int(0), cfx_int(-1)),
-                 "f32[4, 3, N]");
-    assert_shape(METHOD("unsqueeze", x, cfx_int(1)), "f32[N, 1, 3, 4]");
-    assert_shape(METHOD("expand", meta("N,1"), cfx_int(-1), symbol("M")),
-                 "f32[N, M]");
-    assert_shape(METHOD("select", x, cfx_int(1), cfx_int(2)), "f32[N, 4]");
-    assert_shape(METHOD("unflatten", meta("6*N"), cfx_int(0), ints(6, -1)),
-                 "f32[6, N]");
-    assert_shape(METHOD("diagonal", meta("N,N")), "f32[N]");
-    assert_shape(METHOD("unfold", meta("N"), cfx_int(0), cfx_int(2),
-                        cfx_int(1)), "f32[N - 1, 2]");
-    assert_shape(METHOD("contiguous", METHOD("t", meta("N,3"))),
-                 "f32[3, N]");
-    assert_shape(METHOD("repeat", meta("N,3"), cfx_int(2), cfx_int(1)),
-                 "f32[2*N, 3]");
-}
-
-TEST_CASE(items_of_symbolic_tensors)
-{
-    use_symbols();
-    cfx_value none = cfx_none(), x = meta("N,8");
-    assert_shape(CALL("operator.getitem", x, cfx_int(0)), "f32[8]");
-    assert_shape(CALL("operator.getitem", x, slice(cfx_int(1), none)),
-                 "f32[N - 1, 8]");
-    assert_shape(CALL("operator.getitem", x, none), "f32[1, N, 8]");
-    assert_shape(CALL("operator.getitem", x, cfx_tuple(&scope,
-                      cfx_ellipsis(), cfx_int(-1))), "f32[N]");
-    assert_shape(CALL("operator.getitem", x, meta_as(CFX_I64, "M,2")),
-                 "f32[M, 2, 8]");
-}
-
-TEST_CASE(sums_of_products_of_symbolic_axes)
-{
-    use_symbols();
-    cfx_value text = cfx_str(&scope, "bqhd,bkhd->bhqk");
-    assert_shape(CALL("torch.einsum", text, meta("N,M,2,8"), meta("N,K,2,8")),
-                 "f32[N, 2, M, K]");
-    text = cfx_str(&scope, "...ij,jk");
-    assert_shape(CALL("torch.einsum", text, meta("N,3,M"), meta("M,K")),
-                 "f32[N, 3, K]");
-    assert_shape(CALL("torch.tensordot", meta("N,3,M"), meta("3,M,K")),
-                 "f32[N, K]");
-    assert_shape(CALL("torch.kron", meta("N,2"), meta("M,3")), "f32[M*N, 6]");
-    assert_shape(CALL("torch.nn.functional.bilinear", meta("N,3"), meta("N,4"),
-                      meta("5,3,4")), "f32[N, 5]");
-    assert_shape(CALL("torch.cdist", meta("N,M,3"), meta("N,K,3")),
-                 "f32[N, M, K]");
-}
-
-TEST_CASE(symbolic_extents_of_what_is_combined)
-{
-    use_symbols();
-    assert_shape(CALL("torch.cartesian_prod", meta("N"), meta("M")),
-                 "f32[M*N, 2]");
-    assert_shape(CALL("torch.block_diag", meta("N,2"), meta("3,M")),
-                 "f32[N + 3, M + 2]");
-    assert_shape(CALL("torch.vander", meta("N")), "f32[N, N]");
-    cfx_value states = cfx_list(&scope, meta("N,4"), meta("N,4"));
-    cfx_value both = CALL("torch.lstm_cell", meta("N,3"), states,
-                          meta("16,3"), meta("16,4"));
-    assert_shape(cfx_nth(&scope, both, 1), "f32[N, 4]");
-    assert_shape(CALL("torch.nn.functional.lp_pool2d", meta("N,3,8,8"),
-                      cfx_num(2), cfx_int(2)), "f32[N, 3, 4, 4]");
 }
 
 TEST_CASE(counts_that_the_numbers_tell_are_new_symbols)
@@ -277,40 +151,6 @@ TEST_CASE(counts_that_the_numbers_tell_are_new_symbols)
     cfx_value n = METHOD("item", meta_as(CFX_I64, "1"));
     assert_dim(n, "u3");
     assert_shape(CALL("torch.zeros", n), "f32[u3]");
-}
-
-TEST_CASE(created_tensors_take_symbols)
-{
-    use_symbols();
-    cfx_value n = symbol("N");
-    assert_shape(CALL("torch.arange", n), "i64[N]");
-    assert_shape(CALL("torch.arange", cfx_int(1), n), "i64[N - 1]");
-    assert_shape(CALL("torch.full", cfx_tuple(&scope, n, cfx_int(2)),
-                      cfx_num(0)), "f32[N, 2]");
-    assert_shape(CALL("torch.eye", n), "f32[N, N]");
-    assert_shape(CALL("torch.zeros_like", meta("N,2")), "f32[N, 2]");
-}
-
-TEST_CASE(parts_of_symbolic_extents)
-{
-    use_symbols();
-    cfx_value two = CALL("torch.chunk", meta("2*N,3"), cfx_int(2));
-    assert_shape(CALL("operator.getitem", two, cfx_int(1)), "f32[N, 3]");
-    CALL("torch.split", meta("N"), cfx_int(2));
-    assert_fails("the number of parts depends on");
-    CALL("torch.unbind", meta("N"));
-    assert_fails("the number of parts depends on");
-}
-
-TEST_CASE(parts_of_half_an_extent_are_two_by_a_guard)
-{
-    use_symbols();
-    cfx_value two = CALL("torch.split", meta("N,3"), symbol("N//2"));
-    ck_assert(!cfx_scope_failed(&scope));
-    ck_assert_uint_eq(two.u.seq->len, 2);
-    assert_shape(CALL("operator.getitem", two, cfx_int(0)), "f32[N//2, 3]");
-    ck_assert_uint_eq(cfx_shape_env_guards(env), 1);
-    ck_assert_str_eq(cfx_shape_env_guard(env, 0), "2*(N//2) == N");
 }
 
 TEST_CASE(without_numbers_nothing_is_asserted)

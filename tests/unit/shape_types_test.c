@@ -1,7 +1,8 @@
 /*
  * shape_types_test -- the shape rules as a type checker: graphs walked over
  * metas whose unknown extents are symbols. What two extents must satisfy is
- * proved, refuted (an error that names the node), or noted as a guard.
+ * proved, refuted (an error that names the node), or noted as a guard. Single
+ * calls are in tests/cases/shapes/types.test.
  */
 #include "tests/unit/graph_test.h"
 
@@ -180,52 +181,9 @@ TEST_CASE(precision)
 #define ADD                                                                   \
     GRAPH(IN("x") IN("y") FN("add", "torch.add", "%x, %y") RETURN("add"))
 
-TEST_CASE(broadcasting1)
-{
-    assert_type(ADD, "1, 2, 3, 4; 1, 2, 1, 4", "f32[1, 2, 3, 4]", "");
-    assert_type(ADD, " ; 4, 1", "f32[4, 1]", "");
-    assert_type(ADD, "4, 4, 4; 1", "f32[4, 4, 4]", "");
-}
-
-TEST_CASE(broadcasting2)
-{
-    assert_type(ADD, "2, 3, 4; 1, 2, 1, 4", "f32[1, 2, 3, 4]", "");
-}
-
-TEST_CASE(broadcasting3)
-{
-    assert_type(ADD, "1, 2, 3, N; 2, 3, 1", "f32[1, 2, 3, N]", "");
-    assert_type(ADD, "1, 2, 3, N; 2, 3, 4", "f32[1, 2, 3, 4]", "N == 4");
-}
-
-TEST_CASE(type_check_add_with_broadcast)
-{
-    assert_type(ADD, "1, 2, 3, N; 2, 3, N", "f32[1, 2, 3, N]", "");
-    assert_type(ADD, "A, 1, C; 1, B, C", "f32[A, B, C]", "");
-}
-
 TEST_CASE(type_check_add_with_scalar)
 {
     assert_type(ADD, "int; 2, N, 4", "f32[2, N, 4]", "");
-}
-
-TEST_CASE(type_check_add_false)
-{
-    assert_no_type(ADD, "1, 2, 3, N; 1, 2, 3", "must match", "add");
-    assert_no_type(ADD, "N, 5; N, 6", "must match", "add");
-}
-
-TEST_CASE(type_check_add_true)
-{
-    assert_type(ADD, "1, 2, N; 1, 2, 3", "f32[1, 2, 3]", "N == 3");
-    assert_type(ADD, "1, 2, N; 1, 2, N", "f32[1, 2, N]", "");
-}
-
-TEST_CASE(symbolic_add_with_broadcast)
-{
-    assert_type(ADD, "A, B, C; A, B, C", "f32[A, B, C]", "");
-    assert_type(ADD, "A, B; B", "f32[A, B]", "");
-    assert_type(ADD, "A, B; C, B", "f32[A, B]", "A == C");
 }
 
 /* A fact that one node needed holds for those behind it. */
@@ -241,84 +199,6 @@ TEST_CASE(symbolic_add_with_broadcast_2)
                               FN("add_1", "torch.add", "%x, %z")
                               RETURN("add_1"));
     assert_no_type(other, "2, N; 2, 3; 2, 4", "must match", "add_1");
-}
-
-/* ---- Reshape, transpose, flatten ---- */
-
-#define RESHAPE(shape)                                                        \
-    GRAPH(IN("x") FN("r", "torch.reshape", "%x, " shape) RETURN("r"))
-
-TEST_CASE(type_check_reshape_true)
-{
-    assert_type(RESHAPE("[1, 2, 3]"), "1, 6", "f32[1, 2, 3]", "");
-}
-
-TEST_CASE(type_check_reshape_false)
-{
-    assert_no_type(RESHAPE("[1, 2, 3]"), "1, 5", "invalid for input of size",
-                   "r");
-}
-
-TEST_CASE(type_check_reshape_dyn_false)
-{
-    assert_no_type(RESHAPE("[1, 2, -1]"), "1, 5", "invalid for input of size",
-                   "r");
-}
-
-TEST_CASE(type_check_reshape_dyn_true)
-{
-    assert_type(RESHAPE("[1, 5, -1]"), "1, 15", "f32[1, 5, 3]", "");
-    assert_type(RESHAPE("[3, 5, -1]"), "N, 15", "f32[3, 5, N]", "");
-}
-
-/* It is right for each even extent; torch's checker says no. */
-TEST_CASE(type_check_reshape_dyn_true_param_false)
-{
-    assert_type(RESHAPE("[1, 2, -1]"), "N, 5", "f32[1, 2, 5*N/2]",
-                "N % 2 == 0");
-}
-
-TEST_CASE(type_check_transpose_true)
-{
-    const char *text = GRAPH(IN("x") FN("t", "torch.transpose", "%x, 0, 1")
-                             RETURN("t"));
-    assert_type(text, "1, 2, 3, 5", "f32[2, 1, 3, 5]", "");
-    assert_type(text, "A, B, 3", "f32[B, A, 3]", "");
-}
-
-TEST_CASE(type_check_transpose_false)
-{
-    assert_no_type(GRAPH(IN("x") FN("t", "torch.transpose", "%x, 0, 10")
-                         RETURN("t")),
-                   "1, 2, 3, 5", "Dimension out of range", "t");
-}
-
-#define FLATTEN(from, to)                                                     \
-    GRAPH(IN("x") FN("f", "torch.flatten", "%x, " from ", " to) RETURN("f"))
-
-TEST_CASE(type_check_flatten)
-{
-    assert_type(FLATTEN("1", "2"), "1, 2, 3, 5, N", "f32[1, 6, 5, N]", "");
-}
-
-TEST_CASE(type_check_flatten_2)
-{
-    assert_type(FLATTEN("1", "2"), "1, A, 3, 5, B", "f32[1, 3*A, 5, B]", "");
-}
-
-TEST_CASE(type_check_flatten3)
-{
-    assert_type(FLATTEN("1", "3"), "2, 3, 4, 5", "f32[2, 60]", "");
-    assert_type(FLATTEN("0", "-2"), "A, B, C, 10", "f32[A*B*C, 10]", "");
-    assert_no_type(FLATTEN("3", "1"), "2, 3, 4, 5", "start_dim", "f");
-}
-
-TEST_CASE(flatten_fully_static)
-{
-    assert_type(FLATTEN("1", "1"), "1, 2, 3, 5", "f32[1, 2, 3, 5]", "");
-    assert_type(FLATTEN("2", "3"), "2, 5, 6, 9", "f32[2, 5, 54]", "");
-    assert_type(FLATTEN("1", "3"), "10, 15, 13, 14", "f32[10, 2730]", "");
-    assert_type(FLATTEN("2", "3"), "10, N, 13, 14", "f32[10, N, 182]", "");
 }
 
 /* ---- Modules ---- */
@@ -366,20 +246,6 @@ TEST_CASE(type_check_conv2D_2)
                    "conv1");
 }
 
-/* A stride makes the sum one of other extents. */
-TEST_CASE(type_check_conv2D_2_fully_static)
-{
-    const char *strided =
-        "Net(\n  (conv1): Conv2d(2, 5, kernel_size=(3, 5), stride=(2, 3), "
-        "padding=(1, 0), dilation=(2, 1))\n)\n\n"
-        GRAPH(IN("x") MOD("conv1", "conv1", "%x") RETURN("conv1"));
-    assert_type(strided, "1, 2, 10, 20", "f32[1, 5, 4, 6]", "");
-    assert_type(strided, "N, 2, 10, W", "f32[N, 5, 4, (W - 2)//3]",
-                "W >= 5");
-    assert_no_type(strided, "1, 2, 10, 4", "Kernel size can't be greater",
-                   "conv1");
-}
-
 TEST_CASE(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
 {
     const char *text =
@@ -398,25 +264,6 @@ TEST_CASE(type_check_symbolic_inferenceconv2D_maxpool2d_flatten)
     assert_type(text, "4, 3, 32, 32", "f32[4, 672]", "");
     assert_type(text, "N, 3, 32, 32", "f32[N, 672]", "");
     assert_no_type(text, "N, 3, 32, 40", "mat1 and mat2", "fc");
-}
-
-#define POOL(args)                                                            \
-    "Net(\n  (pool): MaxPool2d(" args ", return_indices=False)\n)\n\n"        \
-    GRAPH(IN("x") MOD("pool", "pool", "%x") RETURN("pool"))
-
-TEST_CASE(type_maxpool2d_fully_static)
-{
-    assert_type(POOL("kernel_size=5, stride=8, padding=0, dilation=1, "
-                     "ceil_mode=False"), "64, 8, 8", "f32[64, 1, 1]", "");
-    assert_type(POOL("kernel_size=3, stride=2, padding=1, dilation=2, "
-                     "ceil_mode=False"), "10, 15, 13, 14",
-                "f32[10, 15, 6, 6]", "");
-    assert_type(POOL("kernel_size=2, stride=2, padding=0, dilation=1, "
-                     "ceil_mode=False"), "N, 15, 2*H, W",
-                "f32[N, 15, H, W//2]", "W >= 2");
-    assert_no_type(POOL("kernel_size=5, stride=1, padding=0, dilation=1, "
-                        "ceil_mode=False"), "1, 2, 3, 4", "too small",
-                   "pool");
 }
 
 /* A block of a ResNet, with a short way that must give the same extents. */
@@ -443,14 +290,6 @@ TEST_CASE(typecheck_basicblock)
 }
 
 /* ---- Extents found from what must hold ---- */
-
-/* All extents are unknown; those that the graph settles are its guards. */
-TEST_CASE(infer_symbol_values)
-{
-    assert_type(ADD, "A, 1773; 2, B", "f32[2, 1773]", "B == 1773; A == 2");
-    assert_type(ADD, "2*A, 4; 6, 4", "f32[6, 4]", "A == 3");
-    assert_no_type(ADD, "2*A, 4; 7, 4", "must match", "add");
-}
 
 TEST_CASE(infer_shape)
 {
