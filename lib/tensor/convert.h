@@ -1,9 +1,8 @@
 /*
- * convert.h -- one number from one type to another, as PyTorch does it. Not
- * installed.
+ * convert.h -- conversion of single numbers, as in PyTorch. Not installed.
  *
- * Everything here is without branches that depend on the number, so that the
- * loops of copy.c become vector code.
+ * There are no branches on values, so that compilers vectorize the loops of
+ * copy.c.
  */
 #ifndef CFX_TENSOR_CONVERT_H
 #define CFX_TENSOR_CONVERT_H
@@ -23,9 +22,9 @@ CFX_INLINE float cfx_bits_float(uint32_t u)
 }
 
 /*
- * The exponent and mantissa, moved to where a float has them, are the number
- * divided by 2^112, for subnormal numbers too; infinity and NaN come out as
- * 65536 and more, and are given the exponent that says so.
+ * Exponent and mantissa, shifted to their place in a float, are the number
+ * divided by 2^112, for subnormal numbers, too. Infinity and NaN become at
+ * least 65536, and then get the exponent of all ones.
  */
 CFX_INLINE float cfx_half_to_float(uint16_t h)
 {
@@ -39,10 +38,10 @@ CFX_INLINE float cfx_half_to_float(uint16_t h)
 CFX_INLINE uint16_t cfx_float_to_half(float f)
 {
     uint32_t bits = cfx_float_bits(f), u = bits & UINT32_C(0x7fffffff);
-    /* Rebias the exponent and round to even; a carry out of 65504 makes
-     * infinity by itself. */
+    /* Rebias the exponent and round to even; a carry beyond 65504 gives
+     * infinity. */
     uint32_t normal = (u - UINT32_C(0x38000000) + 0xfff + (u >> 13 & 1)) >> 13;
-    /* The unit of 0.5f is that of subnormal halves: the addition rounds. */
+    /* The ulp of 0.5f is that of subnormal halves: the addition rounds. */
     uint32_t small = u < UINT32_C(0x38800000) ? u : 0;
     uint32_t subnormal = cfx_float_bits(cfx_bits_float(small) + 0.5f) -
                          UINT32_C(0x3f000000);
@@ -64,8 +63,8 @@ CFX_INLINE uint16_t cfx_float_to_bfloat(float f)
 }
 
 /*
- * Towards zero. What does not fit, and NaN, gives the least integer: what
- * processors answer, and so what PyTorch prints, but here it is defined.
+ * Truncate. Values out of range, and NaN, give the least integer, like x86 and
+ * PyTorch, but without undefined behaviour.
  */
 CFX_INLINE int32_t cfx_float_to_i32(float f)
 {
