@@ -1,8 +1,8 @@
 /*
  * convert.h -- an element of one type as another, without branches.
  *
- * Floats that have no place in an integer type become its smallest 32-bit (of
- * int64: 64-bit) number, cut to the width; C leaves that open.
+ * Floats out of the range of an integer type become the smallest 32-bit (for
+ * int64: 64-bit) number, truncated to the width; in C this is undefined.
  */
 #ifndef CFX_CONVERT_H
 #define CFX_CONVERT_H
