@@ -9,7 +9,7 @@
  *     {
  *         cfx_value h = cfx_relu(s, cfx_call_module(s, self, "fc1", x));
  *         return cfx_clamp(s, cfx_call_module(s, self, "fc2", h),
- *                          .min = cfx_num(0), .max = cfx_num(1));
+ *                          .min = cfx_float(0), .max = cfx_float(1));
  *     }
  *
  * A scope owns the values created in it until their frame is left. It keeps
@@ -25,14 +25,14 @@
 typedef struct cfx_scope cfx_scope;
 
 /* A call before its arguments are bound. */
-typedef struct cfx_spelling {
+typedef struct cfx_unbound_call {
     const char *name;         /* "torch.cat"; "view" for a method */
     bool method;
     const cfx_target *target; /* the registered target; NULL for modules */
     const cfx_value *args;
     const cfx_value *kwargs;  /* key and value in turn */
     size_t nargs, nkwargs;
-} cfx_spelling;
+} cfx_unbound_call;
 
 /* Queries about a value that stands for another (a proxy). */
 typedef enum cfx_question {
@@ -100,21 +100,21 @@ struct cfx_scope_class {
      * The base passes an unbound call to the class's call_module, if it has
      * one; else it runs the graph in this scope. */
     cfx_status (*call_graph)(cfx_scope *s, struct cfx_module *m,
-                             const char *path, const cfx_spelling *c,
+                             const char *path, const cfx_unbound_call *c,
                              const cfx_value *in, cfx_value *out);
     /* Read a parameter or buffer, for a forward or a get_attr node. *out is
      * borrowed from the module or the scope (cfx_scope_take). */
     cfx_status (*get_attr)(cfx_scope *s, struct cfx_module *m,
                            const char *name, cfx_value *out);
 
-    /* For classes that record calls: if `spelled` is set, it receives all
+    /* For classes that record calls: if `record_call` is set, it receives all
      * calls unbound, in place of call_op and call_module. The three are set
      * together. */
-    cfx_status (*spelled)(cfx_scope *s, const cfx_spelling *c,
-                          cfx_value *out);
-    cfx_status (*spelled_module)(cfx_scope *s, struct cfx_module *m,
-                                 const char *path, const cfx_spelling *c,
-                                 cfx_value *out);
+    cfx_status (*record_call)(cfx_scope *s, const cfx_unbound_call *c,
+                              cfx_value *out);
+    cfx_status (*record_module)(cfx_scope *s, struct cfx_module *m,
+                                const char *path, const cfx_unbound_call *c,
+                                cfx_value *out);
     /* Answer a query, or fail the scope. */
     cfx_status (*ask)(cfx_scope *s, cfx_question question, cfx_value v,
                       cfx_value *out);
@@ -225,8 +225,8 @@ CFX_API cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op,
  * arguments are recorded as positional, others as keywords in the schema's
  * order, absent ones not at all.
  */
-CFX_API size_t cfx_op_spelling(const cfx_op *op, bool inplace, bool *method,
-                               char *buf, size_t size);
+CFX_API size_t cfx_op_call_name(const cfx_op *op, bool inplace, bool *method,
+                                char *buf, size_t size);
 
 /* Call a function or method by name, as a node would. */
 CFX_API cfx_value cfx_call_function(cfx_scope *s, const char *target,

@@ -155,7 +155,7 @@ CFX_INLINE cfx_value cfx_int(int64_t i)
     v.u.i = i;
     return v;
 }
-CFX_INLINE cfx_value cfx_num(double f)
+CFX_INLINE cfx_value cfx_float(double f)
 {
     cfx_value v = cfx_value_of_kind(CFX_FLOAT);
     v.u.f = f;
