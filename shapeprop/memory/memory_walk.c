@@ -2,8 +2,8 @@
  * memory_walk -- record the memory requests of a run, by a walk without data.
  *
  * Its tensors are metas with a fake storage (cfx_tensor__fake_storage), which
- * views share and which reports when its last user is gone. Lifetimes are thus those
- * of a run: the same interpreter and modules keep and release values.
+ * views share and which reports when its last user is gone. Lifetimes are thus
+ * those of a run: the same interpreter and modules keep and release values.
  */
 #include "shapeprop/memory/memory_impl.h"
 
