@@ -24,12 +24,12 @@
  *
  * What is recorded
  *
- * - cfx_relu(s, x) and all functions of cfx/ops.h: as cfx_op_spelling describes
- *   (cfx/scope.h): call_function of the operator's first "torch." alias, or
+ * - cfx_relu(s, x) and all functions of cfx/ops.h: see cfx_op_call_name in
+ *   cfx/scope.h: call_function of the operator's first "torch." alias, or
  *   call_method where it is only a method; in place the method "relu_" where
  *   there is one, else the function that writes. Required arguments are
  *   positional, others that are given are keywords in the schema's order,
- *   absent ones do not appear: cfx_clamp(s, x, .max = cfx_num(1)) is
+ *   absent ones do not appear: cfx_clamp(s, x, .max = cfx_float(1)) is
  *   torch.clamp(x, max = 1.0).
  * - cfx_call_function and cfx_call_method: with the given name and arguments.
  * - cfx_nth: operator.getitem. cfx_size: the method `size`. cfx_int_add, mul,

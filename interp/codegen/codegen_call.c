@@ -3,7 +3,7 @@
  *
  * Tracing the C code must give the node's own target and arguments. The
  * function of cfx/ops.h does if the tracer records it under this target
- * (cfx_op_spelling), required arguments are positional and the others keywords
+ * (cfx_op_call_name), required arguments are positional and the others keywords
  * in the schema's order, and only one overload binds, the one that the function
  * selects_overload. All other calls are made by name.
  */
@@ -136,8 +136,8 @@ static bool is_recorded_target(const cfx_target *t, const cfx_node *n)
 {
     char name[256];
     bool method = false;
-    size_t len = cfx_op_spelling(t->op, t->inplace, &method, name,
-                                 sizeof(name));
+    size_t len = cfx_op_call_name(t->op, t->inplace, &method, name,
+                                  sizeof(name));
     return len && len < sizeof(name) && method == (n->op == CFX_CALL_METHOD) &&
            !strcmp(name, n->target.u.str->text);
 }

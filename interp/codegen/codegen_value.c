@@ -200,7 +200,7 @@ static void put_constant(cgen *c, cfx_value v)
         cfx_out_putc(c->out, ')');
         break;
     case CFX_FLOAT:
-        cfx_out_puts(c->out, "cfx_num(");
+        cfx_out_puts(c->out, "cfx_float(");
         put_float(c, v.u.f);
         cfx_out_putc(c->out, ')');
         break;

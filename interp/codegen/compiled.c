@@ -59,7 +59,7 @@ cfx_value cfx_bare_name(cfx_scope *s, const char *name)
 
 cfx_value cfx_complex_of(cfx_scope *s, double re, double im)
 {
-    cfx_value part[] = {cfx_num(re), cfx_num(im)};
+    cfx_value part[] = {cfx_float(re), cfx_float(im)};
     return cfx_list_of(s, CFX_COMPLEX, 2, part);
 }
 

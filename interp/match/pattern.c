@@ -9,7 +9,7 @@
 static cfx_value record(cfx_scope *s, const char *target,
                         const cfx_value *args, size_t nargs)
 {
-    if (!s->hook.spelled)
+    if (!s->hook.record_call)
         return cfx_scope_fail(s, CFX_EUNSUPPORTED,
                               "%s is only allowed in patterns", target);
     return cfx_tracer_create((cfx_tracer *)s, CFX_CALL_FUNCTION, target,

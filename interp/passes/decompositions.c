@@ -7,7 +7,7 @@
 #include <cfx/decompose.h>
 #include <cfx/ops.h>
 
-#define NUM(x) cfx_num(x)
+#define NUM(x) cfx_float(x)
 
 /* ---- Activations ---- */
 

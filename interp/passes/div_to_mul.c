@@ -115,7 +115,7 @@ static cfx_status invert(cfx_pass_call *p, cfx_node *n,
     if (!st)
         st = cfx_node_set_target(n, pair->mul, p->err);
     if (!st)
-        st = cfx_node_update_arg(n, 1, cfx_num(1 / c), p->err);
+        st = cfx_node_update_arg(n, 1, cfx_float(1 / c), p->err);
     p->changed++;
     return st;
 }

@@ -32,7 +32,7 @@ static cfx_node *add_ones(cfx_pass_call *p, cfx_node *n)
 {
     cfx_value ends[] = {cfx_int(0), cfx_int(1)};
     cfx_value args[] = {n->args[0], cfx_tuple_new(p->ctx, 2, ends),
-                        cfx_str_new(p->ctx, "constant", 8), cfx_num(1)};
+                        cfx_str_new(p->ctx, "constant", 8), cfx_float(1)};
     cfx_node *pad = NULL;
     cfx_insert_point at = cfx_graph_inserting_before(p->graph, n);
     if (args[1].kind && args[2].kind)

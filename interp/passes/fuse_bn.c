@@ -37,7 +37,7 @@ static cfx_value zeros_like(cfx_scope *s, const cfx_tensor *t)
 /* Return 1 / sqrt(var + eps), and the same times gamma. */
 static cfx_value deviation(cfx_scope *s, const norm *b)
 {
-    return cfx_rsqrt(s, cfx_add(s, tensor(b->var), cfx_num(b->eps)));
+    return cfx_rsqrt(s, cfx_add(s, tensor(b->var), cfx_float(b->eps)));
 }
 
 static cfx_value scale(cfx_scope *s, const norm *b, cfx_value deviation_)

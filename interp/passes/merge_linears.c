@@ -209,7 +209,7 @@ static cfx_status find_groups(merger *m)
 static cfx_value no_bias(cfx_scope *s, const cfx_tensor *weight)
 {
     return cfx_full(s, cfx_list(s, cfx_int(cfx_tensor_size(weight, 0))),
-                    cfx_num(-0.0),
+                    cfx_float(-0.0),
                     .dtype = cfx_value_of_dtype((cfx_dtype)weight->dtype));
 }
 

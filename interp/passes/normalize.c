@@ -58,7 +58,7 @@ static bool torch_name(const cfx_op *op, bool inplace, char *buf, size_t size)
 {
     char name[128];
     bool method;
-    size_t len = cfx_op_spelling(op, inplace, &method, name, sizeof(name));
+    size_t len = cfx_op_call_name(op, inplace, &method, name, sizeof(name));
     if (!len || len >= sizeof(name))
         return false;
     int n = snprintf(buf, size, "%s%s",

@@ -145,8 +145,8 @@ static cfx_status write_in_place(reinplacer *r, cfx_node *n,
     *done = cfx_pass__arg(n, schema, "inplace").kind != CFX_ABSENT;
     if (*done)
         return cfx_pass__set_arg(r->p, n, schema, "inplace", cfx_bool(true));
-    size_t len = cfx_op_spelling(t->op, true, &w->method, w->name,
-                                 sizeof(w->name));
+    size_t len = cfx_op_call_name(t->op, true, &w->method, w->name,
+                                  sizeof(w->name));
     if (!len || len >= sizeof(w->name))
         return CFX_OK;
     cfx_status st = binds_to(r, n, w, done);

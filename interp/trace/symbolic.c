@@ -420,10 +420,10 @@ static cfx_status module_body(cfx_tracer *t, const struct job *job,
         return cfx_no_memory(&s->error);
     cfx_status st = m->graph ? graph_body(t, m->graph, in, &n)
                              : forward_body(t, m->forward, in);
-    cfx_spelling c = {.args = in, .nargs = n};
+    cfx_unbound_call c = {.args = in, .nargs = n};
     if (!st)
         st = m->graph ? cfx_module_forward(s, m, in, out)
-                      : cfx_module__forward_spelled(s, m, &c, out);
+                      : cfx_module__forward_unbound(s, m, &c, out);
     if (!st)
         *out = cfx_scope_take(s, *out);
     cfx_free(s->ctx, in, (n + 1) * sizeof(*in));

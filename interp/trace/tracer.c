@@ -15,7 +15,7 @@
 
 static cfx_tracer *downcast(cfx_scope *s)
 {
-    assert(s->hook.spelled);
+    assert(s->hook.record_call);
     return (cfx_tracer *)s;
 }
 
@@ -27,7 +27,7 @@ static bool is_node(void *user, cfx_value v)
     return v.kind == CFX_NODE;
 }
 
-static bool has_proxy(const cfx_spelling *c)
+static bool has_proxy(const cfx_unbound_call *c)
 {
     for (size_t i = 0; i < c->nargs; i++)
         if (cfx_value_any(c->args[i], is_node, NULL))
@@ -57,7 +57,7 @@ static bool writes(const cfx_bound *b)
 }
 
 /* Fail at once if the arguments fit no signature, rather than in each run. */
-static cfx_status check(cfx_tracer *t, const cfx_spelling *c)
+static cfx_status check(cfx_tracer *t, const cfx_unbound_call *c)
 {
     cfx_bound b = {0};
     cfx_status st = cfx_bind(&b, t->base.ctx, c->target,
@@ -73,7 +73,7 @@ static cfx_status check(cfx_tracer *t, const cfx_spelling *c)
 }
 
 /* With `known_sizes`, return a known extent instead of a node. */
-static bool known_size(const cfx_tracer *t, const cfx_spelling *c,
+static bool known_size(const cfx_tracer *t, const cfx_unbound_call *c,
                        cfx_value *out)
 {
     if (!t->self->o.known_sizes || !c->method || strcmp(c->name, "size") ||
@@ -91,8 +91,8 @@ static bool known_size(const cfx_tracer *t, const cfx_spelling *c,
     return true;
 }
 
-static cfx_status tracer_spelled(cfx_scope *s, const cfx_spelling *c,
-                                 cfx_value *out)
+static cfx_status tracer_record_call(cfx_scope *s, const cfx_unbound_call *c,
+                                     cfx_value *out)
 {
     cfx_tracer *t = downcast(s);
     *out = cfx_none();
@@ -224,7 +224,7 @@ static void pop_module(cfx_tracer *t, cfx_value before)
 }
 
 static cfx_status record_module(cfx_tracer *t, cfx_module *m,
-                                const char *path, const cfx_spelling *c,
+                                const char *path, const cfx_unbound_call *c,
                                 cfx_value *out)
 {
     *out = cfx_tracer_create(t, CFX_CALL_MODULE, path,
@@ -237,23 +237,23 @@ static cfx_status record_module(cfx_tracer *t, cfx_module *m,
 /* Trace through a module. Calls made by the library's own modules have the call
  * of the module as their place. */
 static cfx_status trace_module(cfx_tracer *t, cfx_module *m,
-                               const cfx_spelling *c, cfx_value *out)
+                               const cfx_unbound_call *c, cfx_value *out)
 {
     cfx_scope *s = &t->base;
     trace_place before = t->self->place;
     if (!before.held && cfx_module_type__is_builtin(m->type))
         t->self->place = (trace_place){s->file, s->function, s->line, true};
     const struct cfx_node *around = s->node;
-    cfx_status st = cfx_module__forward_spelled(s, m, c, out);
+    cfx_status st = cfx_module__forward_unbound(s, m, c, out);
     s->node = around;
     t->self->place = before;
     return st;
 }
 
-static cfx_status tracer_spelled_module(cfx_scope *s, cfx_module *m,
-                                        const char *path,
-                                        const cfx_spelling *c,
-                                        cfx_value *out)
+static cfx_status tracer_record_module(cfx_scope *s, cfx_module *m,
+                                       const char *path,
+                                       const cfx_unbound_call *c,
+                                       cfx_value *out)
 {
     cfx_tracer *t = downcast(s);
     cfx_value before;
@@ -281,8 +281,8 @@ const cfx_scope_class cfx_tracer_class = {
     .name = "tracer",
     .super = &cfx_scope_base,
     .get_attr = tracer_get_attr,
-    .spelled = tracer_spelled,
-    .spelled_module = tracer_spelled_module,
+    .record_call = tracer_record_call,
+    .record_module = tracer_record_module,
     .ask = cfx_tracer__ask,
 };
 

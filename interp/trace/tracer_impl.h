@@ -63,7 +63,7 @@ cfx_tensor *cfx_tracer__constant(const cfx_tracer *t, const char *name);
 /* If the tracer infers and the metas of all arguments are known, give a node
  * the meta of its result: that of a call of m, or of c's target. */
 cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
-                             const cfx_spelling *c);
+                             const cfx_unbound_call *c);
 
 /* Build the path, from the tracer's root, of `name` in module m; "" is m
  * itself. Fails the scope for a module that is not below the root. */

@@ -69,7 +69,7 @@ static cfx_status give_meta(cfx_tracer *t, cfx_node *n, cfx_value v)
 
 /* Make the call of a function, method or module in the meta scope. */
 static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
-                            const cfx_spelling *c, cfx_value *out)
+                            const cfx_unbound_call *c, cfx_value *out)
 {
     cfx_scope *s = &t->self->meta;
     return m ? cfx_scope_call_module(s, m, NULL,
@@ -80,7 +80,7 @@ static cfx_status call_meta(cfx_tracer *t, cfx_module *m,
 
 /* A result that depends on data stays unknown; a shape mismatch is an error. */
 cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
-                             const cfx_spelling *c)
+                             const cfx_unbound_call *c)
 {
     cfx_scope *s = &t->self->meta;
     size_t total = c->nargs + 2 * c->nkwargs;
@@ -97,7 +97,7 @@ cfx_status cfx_tracer__infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
                            i < c->nargs ? c->args[i]
                                         : c->kwargs[i - c->nargs],
                            to_meta, &k, &t->base.error);
-    cfx_spelling known_call = *c;
+    cfx_unbound_call known_call = *c;
     known_call.args = v;
     known_call.kwargs = v + c->nargs;
     if (!st && !k.lacks)

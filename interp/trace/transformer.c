@@ -15,7 +15,7 @@
 
 static cfx_tracer *tracer_of(const cfx_interp *it)
 {
-    assert(it->scope->hook.spelled);
+    assert(it->scope->hook.record_call);
     return (cfx_tracer *)it->scope;
 }
 
@@ -59,7 +59,7 @@ static cfx_status copy_meta(cfx_tracer *t, cfx_node *n, const cfx_node *from,
 static void infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
                   const cfx_call *call)
 {
-    cfx_spelling c = {.args = call->args, .nargs = call->nargs,
+    cfx_unbound_call c = {.args = call->args, .nargs = call->nargs,
                       .kwargs = call->kwargs, .nkwargs = call->nkwargs};
     const char *name = n->target.u.str->text;
     if (!t->self->infers || n->op == CFX_PLACEHOLDER ||
@@ -143,7 +143,7 @@ static cfx_status transformer_call_module(cfx_interp *it,
     cfx_tracer *t = tracer_of(it);
     const char *target = call->target.u.str->text;
     cfx_module *m = cfx_module_at(it->module, target);
-    cfx_spelling c = {.args = call->args, .nargs = call->nargs,
+    cfx_unbound_call c = {.args = call->args, .nargs = call->nargs,
                       .kwargs = call->kwargs, .nkwargs = call->nkwargs};
     cfx_buf path;
     if (!m)
@@ -156,8 +156,8 @@ static cfx_status transformer_call_module(cfx_interp *it,
     if (!st)
         st = cfx_tracer__is_leaf(t, m, at)
                  ? record(it, call, CFX_CALL_MODULE, at, m, out)
-                 : it->scope->hook.spelled_module(it->scope, m, target, &c,
-                                                  out);
+                 : it->scope->hook.record_module(it->scope, m, target, &c,
+                                                 out);
     cfx_buf_release(&path);
     return st ? move_error(it) : CFX_OK;
 }

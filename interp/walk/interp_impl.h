@@ -128,7 +128,7 @@ void cfx_walks__release(cfx_walks *w);
 
 /* The call_graph hook of cfx_scope_base. */
 cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
-                                 const cfx_spelling *c, const cfx_value *in,
+                                 const cfx_unbound_call *c, const cfx_value *in,
                                  cfx_value *out);
 
 /* The class for GraphModules that are called in a tracing scope. */

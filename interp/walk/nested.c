@@ -319,7 +319,7 @@ static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
 
 /* A module that an operator gets as an argument need not be a GraphModule. */
 cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
-                                 const cfx_spelling *c, const cfx_value *in,
+                                 const cfx_unbound_call *c, const cfx_value *in,
                                  cfx_value *out)
 {
     if (!c)

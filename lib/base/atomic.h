@@ -1,5 +1,5 @@
 /*
- * atomic.h -- counted references, and how a thread waits without sleeping.
+ * atomic.h -- reference counts and spinlocks.
  *
  * Counts live in public structs as a plain `int refs`, which C++ can read too,
  * so they are changed by the compilers' own functions. A count of 0 or less
@@ -19,13 +19,13 @@ CFX_INLINE void cfx_ref_inc(int *refs)
         __atomic_fetch_add(refs, 1, __ATOMIC_RELAXED);
 }
 
-/* True when the last reference is gone and the object is the caller's. */
+/* True if that was the last reference. */
 CFX_INLINE bool cfx_ref_dec(int *refs)
 {
     int now = __atomic_load_n(refs, __ATOMIC_ACQUIRE);
     if (now <= 0)
         return false;
-    /* Whoever holds the only reference needs no atomic write. */
+    /* The holder of the only reference needs no atomic write. */
     if (now == 1) {
         __atomic_store_n(refs, 0, __ATOMIC_RELAXED);
         return true;
@@ -33,7 +33,7 @@ CFX_INLINE bool cfx_ref_dec(int *refs)
     return __atomic_fetch_sub(refs, 1, __ATOMIC_ACQ_REL) == 1;
 }
 
-/* Let the other thread of this core run for some cycles. */
+/* Give the core's other hardware thread some cycles. */
 CFX_INLINE void cfx_cpu_pause(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -54,7 +54,7 @@ CFX_INLINE void cfx_spin_lock(cfx_spin *lock)
     for (int tries = 0;
          __atomic_exchange_n(&lock->taken, 1, __ATOMIC_ACQUIRE); tries++) {
         while (__atomic_load_n(&lock->taken, __ATOMIC_RELAXED)) {
-            /* The holder may have lost its processor. */
+            /* The holder may have been preempted. */
             if (++tries > 64)
                 sched_yield();
             else

@@ -1,10 +1,10 @@
 /*
  * blas -- OpenBLAS on one thread.
  *
- * The pool calls BLAS from its own threads; a second pool beneath it would
- * fight for the same cores. The number of threads is OpenBLAS's own and one
- * for the process, so it is written only where it is not 1 already. Other
- * libraries do not have these functions, hence the weak references.
+ * The pool calls BLAS from its own threads; OpenBLAS's pool would compete for
+ * the same cores. OpenBLAS has one setting per process, which is written only
+ * if it is not 1. Other BLAS libraries lack these functions, hence the weak
+ * references.
  */
 #include "base/context.h"
 

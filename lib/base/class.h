@@ -11,13 +11,12 @@
 
 #include <stddef.h>
 
-/* The nearest class, from cls upwards, whose hook at that offset is set; the
- * topmost if there is none. */
+/* The first class from cls upwards that sets the hook at this offset; the
+ * topmost if none does. */
 const void *cfx_class__with(const void *cls, size_t offset);
 
-/* Copy each hook that cls has, its own or inherited, into the table `out`:
- * those from offset `first` to the table's end at `size`. Hooks that it has not
- * stay as they are. */
+/* Copy each hook of cls, its own or inherited, from offset `first` to `size`
+ * to the table `out`. Hooks that no class sets stay unchanged in `out`. */
 void cfx_class__flatten(void *out, size_t first, size_t size, const void *cls);
 
 #endif

@@ -1,5 +1,5 @@
 /*
- * context -- made from options and the environment; messages, random numbers.
+ * context -- creation from options and environment; messages, random numbers.
  */
 #include "base/context.h"
 
@@ -118,7 +118,7 @@ cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
         return cfx_fail(err, CFX_ENOMEM, "no memory for a context");
     memset(ctx, 0, sizeof(*ctx));
     cfx_heap_init(&ctx->heap, from, o.max_memory);
-    ctx->of = ctx;
+    ctx->parent = ctx;
     ctx->threads = threads;
     ctx->cpu = cpu;
     if (!cfx_pool_init(ctx)) {
@@ -153,9 +153,9 @@ void cfx_context_free(cfx_context *ctx)
     from.free(from.user, ctx, sizeof(*ctx));
 }
 
-cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
-                               const cfx_allocator *from,
-                               const cfx_heap_source *source, cfx_error *err)
+cfx_status cfx_context__child(cfx_context **out, cfx_context *of,
+                              const cfx_allocator *from,
+                              const cfx_heap_source *source, cfx_error *err)
 {
     cfx_context *ctx = cfx_aligned_alloc(of, sizeof(*ctx),
                                          _Alignof(cfx_context));
@@ -166,7 +166,7 @@ cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
         return cfx_fail(err, CFX_ENOMEM, "no memory for a context");
     cfx_heap_init(&ctx->heap, from, 0);
     ctx->heap.source = source;
-    ctx->of = of->of;
+    ctx->parent = of->parent;
     ctx->threads = of->threads;
     ctx->cpu = of->cpu;
     return CFX_OK;
@@ -177,10 +177,10 @@ void cfx_context__beside_free(cfx_context *ctx)
     if (!ctx)
         return;
     cfx_heap_release(&ctx->heap);
-    cfx_aligned_free(ctx->of, ctx, sizeof(*ctx), _Alignof(cfx_context));
+    cfx_aligned_free(ctx->parent, ctx, sizeof(*ctx), _Alignof(cfx_context));
 }
 
-/* The place of a slot, or of the first that is free. */
+/* The index of a slot, or the first free one. */
 static int find_slot(const cfx_context *ctx, const cfx_slot *slot)
 {
     const cfx_slot *at;
@@ -194,7 +194,7 @@ static int find_slot(const cfx_context *ctx, const cfx_slot *slot)
 
 void *cfx_context_slot(cfx_context *ctx, const cfx_slot *slot)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     int i = find_slot(ctx, slot);
     if (CFX_LIKELY(atomic_load(&ctx->slot[i].of)))
         return ctx->slot[i].p;
@@ -239,7 +239,7 @@ cfx_cpu cfx_context_cpu(const cfx_context *ctx)
 
 void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt, ...)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     if (!ctx->message)
         return;
     cfx_error line = {0};
@@ -252,14 +252,14 @@ void cfx_message(cfx_context *ctx, cfx_level level, const char *fmt, ...)
 
 void cfx_context_set_strict_devices(cfx_context *ctx, bool strict)
 {
-    ctx->of->strict_devices = strict;
+    ctx->parent->strict_devices = strict;
 }
 
 /* ---- Random numbers ---- */
 
 void cfx_context_seed(cfx_context *ctx, uint64_t seed)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     cfx_spin_lock(&ctx->random_lock);
     ctx->random_key = cfx_mix64(seed + UINT64_C(0x9E3779B97F4A7C15));
     ctx->random_counter = 0;
@@ -268,7 +268,7 @@ void cfx_context_seed(cfx_context *ctx, uint64_t seed)
 
 cfx_random cfx_context_random(cfx_context *ctx, uint64_t count)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     cfx_spin_lock(&ctx->random_lock);
     cfx_random r = {ctx->random_key, ctx->random_counter};
     ctx->random_counter += count;

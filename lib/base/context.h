@@ -1,8 +1,8 @@
 /*
- * context.h -- what is in a context. Not installed.
+ * context.h -- the struct of a context. Not installed.
  *
- * A part above base keeps data of its own here: it has a cfx_slot, which is
- * filled at its first use and released with the context.
+ * Modules above base keep their data in slots, which are created at their
+ * first use and released with the context.
  */
 #ifndef CFX_BASE_CONTEXT_H
 #define CFX_BASE_CONTEXT_H
@@ -15,38 +15,39 @@
 #include "base/heap.h"
 #include "base/pool.h"
 
-/* A part's data in a context: how it is made and freed. A static constant,
- * which is known by its address. */
+/* Constructor and destructor of a module's data in a context. A static
+ * constant, identified by its address. */
 typedef struct cfx_slot {
     void *(*make)(cfx_context *ctx);
     void (*free)(cfx_context *ctx, void *p);
 } cfx_slot;
 
-/* More parts than there are. */
+/* More than are used. */
 enum { CFX_SLOTS = 8 };
 
 struct cfx_context {
     cfx_heap heap;
-    /* Whose all the rest is: its own, or that of the one it is beside. */
-    cfx_context *of;
+    /* The context itself, or the parent of a child context. */
+    cfx_context *parent;
     cfx_thread_pool pool;
     int threads;
     cfx_cpu cpu;
 
     atomic_int cancelled;
-    double timeout;   /* as asked for; 0: none */
-    int64_t deadline; /* cfx_clock_ns() may go up to here */
+    double timeout;   /* as requested; 0: none */
+    int64_t deadline; /* in terms of cfx_clock_ns() */
 
     cfx_spin random_lock;
     uint64_t random_key, random_counter;
 
     bool strict_devices;
-    atomic_bool device_told; /* that what is on other devices runs on the CPU */
+    atomic_bool device_noted; /* the note that other devices run on the CPU was
+                                sent */
 
     void (*message)(void *user, cfx_level level, const char *text);
     void *message_user;
 
-    /* Filled in the order of first use; `of` is set last. */
+    /* Filled in order of first use; `of` is set last. */
     cfx_spin slot_lock;
     struct {
         _Atomic(const cfx_slot *) of;
@@ -55,38 +56,37 @@ struct cfx_context {
 };
 
 /*
- * The data in a slot, made where it is not there yet; `make` may run in two
- * threads at once, and what comes second is freed. What was made last is freed
- * first. Returns NULL when `make` does.
+ * The data in a slot, created at first use. `make` may run in two threads at
+ * once; the second result is freed. Slots are freed in reverse order. Returns
+ * NULL if `make` does.
  */
 void *cfx_context_slot(cfx_context *ctx, const cfx_slot *slot);
 
 /*
- * A context beside another: it has a heap of its own, and all else
- * (registries, threads, limits, random numbers) is the other's, which must
- * outlive it. Blocks are asked of `source`. Give it back when all of its memory
- * has been.
+ * A child context: it has its own heap, with blocks from `source`, and shares
+ * registries, threads, limits and random numbers with its parent, which must
+ * outlive it. Free it after all of its memory.
  */
-cfx_status cfx_context__beside(cfx_context **out, cfx_context *of,
-                               const cfx_allocator *from,
-                               const cfx_heap_source *source, cfx_error *err);
+cfx_status cfx_context__child(cfx_context **out, cfx_context *of,
+                              const cfx_allocator *from,
+                              const cfx_heap_source *source, cfx_error *err);
 void cfx_context__beside_free(cfx_context *ctx);
 
-/* Refuse a table of a program that was compiled for another ABI. */
+/* Refuse a descriptor that was compiled for another ABI. */
 cfx_status cfx_check_abi(const cfx_abi *abi, size_t size, const char *type,
                          cfx_error *err);
 
-/* The processors this thread may run on. */
+/* The number of processors that this thread may run on. */
 int cfx_cpu_count(void);
 
-/* Does the processor, and do the operating system and this build, have it? */
+/* Do the processor, the operating system and this build support it? */
 bool cfx_cpu_has(cfx_cpu cpu);
 cfx_cpu cfx_cpu_best(void);
 
-/* Set OpenBLAS, if that is the BLAS, to one thread. */
+/* Set OpenBLAS, if it is the BLAS, to one thread. */
 void cfx_blas_one_thread(void);
 
-/* Nanoseconds since some moment, never going back. */
+/* A monotonic clock in nanoseconds. */
 int64_t cfx_clock_ns(void);
 
 #endif

@@ -13,7 +13,7 @@ int cfx_cpu_count(void)
     cpu_set_t set;
     if (!sched_getaffinity(0, sizeof(set), &set))
         return CPU_COUNT(&set);
-    /* A machine with more processors than a cpu_set_t has bits. */
+    /* More processors than a cpu_set_t has bits. */
     long n = sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (int)n : 1;
 }
@@ -32,7 +32,7 @@ bool cfx_cpu_has(cfx_cpu cpu)
     case CFX_CPU_PLAIN:
         return true;
 #if defined(__x86_64__)
-    /* These ask the operating system too whether it saves the registers. */
+    /* The builtins also check that the system saves the registers. */
     case CFX_CPU_AVX2:
         return __builtin_cpu_supports("avx2") &&
                __builtin_cpu_supports("fma");

@@ -1,5 +1,5 @@
 /*
- * error -- one line of text for whoever asked.
+ * error -- error messages of one line.
  */
 #include "base/util.h"
 
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A text is one line and holds nothing that steers a terminal, whatever names
- * from a file went into it; where it is cut, it is not within a character. */
+/* Replace newlines and terminal control characters, which names from a file
+ * may contain, and do not cut a UTF-8 character. */
 static void tidy(char *text, size_t len)
 {
     for (char *p = text; *p; p++)

@@ -1,13 +1,13 @@
 /*
- * heap -- counted memory, and blocks for tensors that are used again.
+ * heap -- accounted memory, and reusable blocks for tensors.
  *
- * A block's class follows from its size, which is told again when the block is
- * freed, so that blocks have no header. Small blocks are cut from slabs and go
- * back to the system with the context. Middling ones are taken and given back
- * one by one. Large ones are pieces of mapped memory (spans.h) in huge pages,
- * since the first touch of a small page costs more than most operators spend
- * on it. What is free is kept as long as it and what is in use stay below the
- * most that was ever in use, and some slack.
+ * A block's size class follows from its size, which the caller passes again
+ * when it frees, so that blocks have no header. Small blocks are cut from
+ * slabs, which are freed with the context. Medium blocks are allocated one by
+ * one. Large ones are spans of mapped memory (spans.h) in huge pages, since
+ * page faults of small pages cost more than most operators. Free blocks are
+ * kept while they and the blocks in use are below the peak usage plus some
+ * slack.
  */
 #define _GNU_SOURCE 1
 #include "base/heap.h"
@@ -37,7 +37,7 @@
 #define SPAN_MIN (256 * KIB)
 #define HUGE_PAGE (2 * MIB)
 #define KEPT_SLACK (6 * MIB)
-/* Whoever asks for more has miscounted. The last class ends here. */
+/* The end of the last size class; larger sizes are refused. */
 #define ALLOC_MAX ((size_t)1 << (10 + CFX_HEAP_OCTAVES))
 
 enum { BLOCK_ALIGN = 64 };
@@ -65,7 +65,7 @@ static void default_free(void *user, void *p, size_t size)
 
 const cfx_allocator cfx_heap_default = {default_alloc, default_free, NULL};
 
-/* A whole number of huge pages. */
+/* `size` is a multiple of the huge page size. */
 static void *map_huge(size_t size)
 {
     size_t room = size + HUGE_PAGE;
@@ -95,7 +95,7 @@ static void store(atomic_size_t *a, size_t v)
     atomic_store_explicit(a, v, memory_order_relaxed);
 }
 
-/* Is there room for `size` more bytes in use? Under the lock. */
+/* Does the limit allow `size` more bytes? Under the lock. */
 static bool within_limit(const cfx_heap *h, size_t size)
 {
     return size <= ALLOC_MAX &&
@@ -116,7 +116,7 @@ static void uncount(cfx_heap *h, size_t size)
     store(&h->now, load(&h->now) - size);
 }
 
-/* The bytes that may be in free lists beside what is in use. Under the lock. */
+/* The limit of bytes in free lists. Under the lock. */
 static size_t keep_at_most(const cfx_heap *h)
 {
     size_t peak = load(&h->peak), now = load(&h->now);
@@ -156,7 +156,7 @@ static size_t class_size(unsigned i)
     return (size_t)(9 + i % 8) << (i / 8 + 7);
 }
 
-/* Take something of what is kept beyond `most`. */
+/* Remove a free block, if more than `most` bytes are kept. */
 static void *take_kept(cfx_heap *h, size_t most, size_t *size, bool *mapped)
 {
     void *p = NULL;
@@ -180,7 +180,7 @@ static void *take_kept(cfx_heap *h, size_t most, size_t *size, bool *mapped)
     return p;
 }
 
-/* Give back what is free, the largest first, until at most `most` is kept. */
+/* Free the kept blocks, largest first, until at most `most` bytes are kept. */
 static void trim_to(cfx_heap *h, size_t most)
 {
     size_t size = 0;
@@ -201,7 +201,7 @@ void cfx_heap_trim(cfx_heap *h)
     trim_to(h, 0);
 }
 
-/* Another slab; what is left of the last one is given up. */
+/* Add a slab; the rest of the last one is lost. */
 static bool add_slab(cfx_heap *h)
 {
     cfx_heap_slab *s = h->from.alloc(h->from.user, SLAB_SIZE, BLOCK_ALIGN);
@@ -268,7 +268,7 @@ void cfx_heap_uncharge(cfx_context *ctx, size_t size)
     untake(&ctx->heap, size);
 }
 
-/* Memory that is counted already; not counted any more on failure. */
+/* Allocate memory that is accounted already; undo that on failure. */
 static void *alloc_taken(cfx_heap *h, size_t size, size_t align)
 {
     void *p = h->from.alloc(h->from.user, size, align);
@@ -413,7 +413,7 @@ static void *alloc_span(cfx_heap *h, size_t size)
     return p;
 }
 
-/* New memory; what is left of its last huge page is free. */
+/* Map new memory; the rest of its last huge page becomes a free span. */
 static void *fresh_span(cfx_heap *h, size_t size)
 {
     size_t rounded = round_span(size);
@@ -506,15 +506,15 @@ void cfx_block_free(cfx_context *ctx, void *p, size_t size)
     }
 }
 
-/* ---- Memory that is aligned more than allocators promise ---- */
+/* ---- Alignment beyond the allocator's ---- */
 
 static bool is_span(const cfx_heap *h, size_t size)
 {
     return !h->direct && size >= SPAN_MIN;
 }
 
-/* What an allocator of the caller's gives is taken larger, and remembered
- * behind what is used. */
+/* Over-allocate from the caller's allocator; its pointer is stored after the
+ * aligned block. */
 static void *alloc_within(cfx_heap *h, size_t size, size_t align)
 {
     size_t whole = size + align + sizeof(void *);

@@ -1,8 +1,8 @@
 /*
- * heap.h -- where the memory of a context comes from. Not installed.
+ * heap.h -- the memory of a context. Not installed.
  *
- * All memory is counted, under one lock that also guards the lists of free
- * blocks: one locked instruction for either, and the limit is exact.
+ * One lock guards both the accounting and the free lists, so that the limit is
+ * exact and costs one locked instruction.
  */
 #ifndef CFX_HEAP_H
 #define CFX_HEAP_H
@@ -24,9 +24,9 @@ typedef struct cfx_heap_free cfx_heap_free;
 typedef struct cfx_heap_slab cfx_heap_slab;
 
 /*
- * Who is asked for blocks before the heap is: a plan that knows their places.
- * `take` gives NULL where it has none, `give` false where it did not give this
- * one; the heap does the same as ever then.
+ * A source of blocks that is tried before the heap: a memory plan. `take`
+ * returns NULL, and `give` false, for a block that is not the source's; the
+ * heap then handles it.
  */
 typedef struct cfx_heap_source {
     void *(*take)(void *user, size_t size);
@@ -36,13 +36,13 @@ typedef struct cfx_heap_source {
 
 typedef struct cfx_heap {
     cfx_allocator from;
-    const cfx_heap_source *source; /* NULL: nobody; with `direct` only */
-    bool direct;           /* keep nothing: every block is fresh */
+    const cfx_heap_source *source; /* NULL: none; only with `direct` */
+    bool direct;           /* keep no free blocks */
     size_t limit;          /* 0: none */
     cfx_spin lock;
     atomic_size_t now, peak;
-    size_t kept;           /* bytes that are free but for the slabs' */
-    cfx_spans spans;       /* free pieces of what is mapped */
+    size_t kept;           /* bytes of free blocks outside slabs */
+    cfx_spans spans;       /* free spans of mapped memory */
     char *slab_at, *slab_end;
     cfx_heap_slab *slabs;
     cfx_heap_free *list[CFX_HEAP_CLASSES];
@@ -54,16 +54,16 @@ extern const cfx_allocator cfx_heap_default;
 void cfx_heap_init(cfx_heap *h, const cfx_allocator *from, size_t limit);
 void cfx_heap_release(cfx_heap *h);
 
-/* Count memory that another library takes for the context, and that it has
- * given back. Returns false, counting nothing, where the limit forbids it. */
+/* Account for memory that another library allocates or frees for the context.
+ * Returns false, without effect, if the limit forbids it. */
 bool cfx_heap_charge(cfx_context *ctx, size_t size);
 void cfx_heap_uncharge(cfx_context *ctx, size_t size);
 
-/* Give back all free blocks that are not part of a slab. */
+/* Free all kept blocks outside slabs. */
 void cfx_heap_trim(cfx_heap *h);
 
-/* A block that no source is asked for: what tells of tensors, beside their
- * numbers. It is given back as others are. */
+/* A block that bypasses the source, for tensor structs rather than data. It is
+ * freed like others. */
 void *cfx_head_alloc(cfx_context *ctx, size_t size);
 
 #endif

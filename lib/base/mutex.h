@@ -13,9 +13,9 @@
 
 typedef struct cfx_mutex { char unused; } cfx_mutex;
 
-/* Both return false where the system has no mutex to give. */
+/* Both return false if the system cannot create a mutex. */
 CFX_INLINE bool cfx_mutex_init(cfx_mutex *m) { (void)m; return true; }
-/* The thread that holds it may lock it again. */
+/* The owner may lock it again. */
 CFX_INLINE bool cfx_mutex_init_recursive(cfx_mutex *m)
 {
     return cfx_mutex_init(m);

@@ -1,5 +1,5 @@
 /*
- * nearest -- the word that was meant.
+ * nearest -- "did you mean" by edit distance.
  */
 #include <cfx/nearest.h>
 
@@ -38,8 +38,8 @@ static bool same(char a, char b)
     return tolower((unsigned char)a) == tolower((unsigned char)b);
 }
 
-/* Letters to insert, delete, replace or swap with the next. Rows of the usual
- * table: the last, the one before, and the one that is made. */
+/* The Damerau-Levenshtein distance, with the last three rows of the usual
+ * table. */
 static size_t distance(const char *a, size_t na, const char *b, size_t nb)
 {
     size_t row[3][MOST + 1];

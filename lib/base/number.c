@@ -16,7 +16,7 @@
 
 double cfx_strtod(const char *s, char **end)
 {
-    /* Of the C locale the system keeps one, so that this allocates nothing. */
+    /* Cached by the C library, so that this allocates nothing. */
     locale_t c = newlocale(LC_ALL_MASK, "C", (locale_t)0);
     if (c == (locale_t)0)
         return strtod(s, end);
@@ -31,14 +31,14 @@ typedef struct decimal {
     int len, point;
 } decimal;
 
-/* The nearest decimal of `len` digits to a positive number. */
+/* Round a positive number to `len` digits. */
 static void round_to(decimal *d, double v, int len)
 {
     char text[48];
     snprintf(text, sizeof(text), "%.*e", len - 1, v);
     d->len = 0;
     const char *p = text;
-    /* Whatever stands between the digits is the locale's decimal point. */
+    /* Any other character is the locale's decimal point. */
     for (; *p && *p != 'e'; p++)
         if (*p >= '0' && *p <= '9' && d->len < len)
             d->digit[d->len++] = *p;
@@ -53,7 +53,7 @@ static bool reads_back(const decimal *d, double v)
     return cfx_strtod(text, NULL) == v;
 }
 
-/* The next decimal of as many digits; false where it has one more. */
+/* The next decimal with as many digits; false on a carry to one more. */
 static bool next_up(decimal *d)
 {
     int i = d->len - 1;
@@ -67,14 +67,14 @@ static bool next_up(decimal *d)
 
 static void shortest(decimal *d, double v)
 {
-    /* Up to 15 digits the nearest decimal is the shortest too, once its zeros
-     * at the end are gone; numbers below the normal ones have fewer. */
+    /* Up to 15 digits the nearest decimal without trailing zeros is the
+     * shortest. Subnormal numbers have fewer digits. */
     for (int len = v < DBL_MIN ? 1 : DBL_DIG; len < 17; len++) {
         round_to(d, v, len);
         if (reads_back(d, v))
             return;
-        /* Above a power of two the numbers that read back as it reach twice
-         * as far as below, and may begin beyond the nearest decimal. */
+        /* The interval that rounds to a power of two is twice as wide above it
+         * as below, and may not contain the nearest decimal. */
         int e;
         if (frexp(v, &e) == 0.5 && next_up(d) && reads_back(d, v))
             return;

@@ -1,17 +1,17 @@
 /*
- * pool -- one job at a time, cut into pieces, done by whoever is awake.
+ * pool -- a thread pool that runs one job at a time, in pieces.
  *
- * `state` says everything about the job in one word: its number in the upper
- * half; OPEN while it can be joined; WAITING when its owner has gone to sleep;
- * and how many workers are at it. A worker joins by counting itself in while
- * the job is open. The owner works too, closes the job when no piece is left,
- * and waits for those who joined: a worker that sleeps is never waited for.
+ * `state` describes the job in one word: its number in the upper half, OPEN
+ * while workers may join, WAITING when its owner sleeps, and the number of
+ * workers on it. A worker joins an open job by incrementing that number. The
+ * owner works, too, closes the job when no piece is left, and waits for the
+ * workers that joined. It never waits for a sleeping worker.
  *
- * Pieces that have not begun when the context stops are left out.
+ * Pieces that have not begun when the context stops are skipped.
  *
- * Every worker has a range of the pieces and takes them by its own counter, so
- * that it meets the same memory again in the next operator; when its range is
- * done it takes from the others'. What is asleep thus loses nothing.
+ * Each worker has its own range of pieces, so that it accesses the same memory
+ * in the next operator. After its range it steals pieces from the others',
+ * sleeping workers included.
  */
 #define _GNU_SOURCE 1
 #include "base/pool.h"
@@ -86,7 +86,7 @@ static bool stopped(const cfx_thread_pool *p)
     return atomic_load_explicit(&p->stop, memory_order_relaxed);
 }
 
-/* Look for a job for a while. */
+/* Spin for a job for a while. */
 static bool spin_for_job(const cfx_thread_pool *p, uint64_t seen)
 {
     int64_t until = 0;
@@ -115,7 +115,7 @@ static void sleep_for_job(cfx_thread_pool *p, uint64_t seen)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Count this worker in, unless the job has been closed. */
+/* Join the job, unless it has been closed. */
 static bool join(cfx_thread_pool *p, uint64_t *seen)
 {
     uint64_t s = load_state(p);
@@ -155,11 +155,10 @@ static void *worker_main(void *arg)
     }
 }
 
-/* ---- The owner ---- */
+/* ---- The job's owner ---- */
 
-/* As many as can be had. Signals are for the threads of the program, but for
- * those that tell a thread of its own fault, which end a process that blocks
- * them. */
+/* Start as many as the system allows. They block signals, except the
+ * synchronous ones (SIGSEGV, ...), which kill a process that blocks them. */
 static void create_threads(cfx_context *ctx)
 {
     cfx_thread_pool *p = &ctx->pool;
@@ -170,7 +169,7 @@ static void create_threads(cfx_context *ctx)
     sigdelset(&all, SIGFPE);
     sigdelset(&all, SIGILL);
     bool masked = !pthread_sigmask(SIG_SETMASK, &all, &old);
-    /* More threads than processors must not spin in each other's way. */
+    /* With more threads than processors, spinning would hurt. */
     p->spin_ns = ctx->threads <= cfx_cpu_count() ? SPIN_NS : 0;
     int made = 1;
     for (; made < ctx->threads && made <= p->create_limit; made++) {
@@ -194,7 +193,7 @@ static void share_out(cfx_thread_pool *p, int64_t pieces)
         at += each + (i < rest);
         p->worker[i].end = at;
     }
-    /* Of very small pieces several are taken at a time. */
+    /* Very small pieces are taken several at a time. */
     p->step = each / 16 + 1;
 }
 
@@ -237,7 +236,7 @@ static void finish(cfx_thread_pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* The place of this thread in a pool that is busy. */
+/* The index of this thread in a busy pool. */
 static int index_of_self(const cfx_thread_pool *p)
 {
     int n = atomic_load_explicit(&p->workers, memory_order_acquire);
@@ -252,7 +251,7 @@ static int index_of_self(const cfx_thread_pool *p)
 void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                       cfx_parallel_fn *fn, void *arg)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     cfx_thread_pool *p = &ctx->pool;
     if (grain < 1)
         grain = 1;
@@ -284,13 +283,13 @@ void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
     atomic_store_explicit(&p->busy, false, memory_order_release);
 }
 
-/* ---- Life ---- */
+/* ---- Creation ---- */
 
 bool cfx_pool_init(cfx_context *ctx)
 {
     cfx_thread_pool *p = &ctx->pool;
     p->create_limit = INT_MAX - 1;
-    /* Its size does not depend on use, so it is not counted. */
+    /* Its size does not depend on the work, so it is not accounted. */
     size_t size = (size_t)ctx->threads * sizeof(*p->worker);
     p->worker = ctx->heap.from.alloc(ctx->heap.from.user, size, 64);
     if (!p->worker)

@@ -1,16 +1,15 @@
 /*
  * pool.h -- the threads of a context. Not installed.
  *
- * The threads are made at the first use. One job runs at a time; whoever comes
- * while the pool is busy, be it from within the job or from another thread of
- * the program, does all its work alone.
+ * Threads start at the first use. One job runs at a time; a call while the
+ * pool is busy, nested or from another thread, runs on its own thread.
  */
 #ifndef CFX_BASE_POOL_H
 #define CFX_BASE_POOL_H
 
 #include "base/stop.h"
 
-/* All pieces, on this thread. */
+/* Run all pieces on this thread. */
 CFX_INLINE void cfx_pool_run_alone(const cfx_context *ctx, int64_t n,
                                    int64_t grain, cfx_parallel_fn *fn,
                                    void *arg, int index)
@@ -34,22 +33,23 @@ typedef struct cfx_thread_pool { char unused; } cfx_thread_pool;
 typedef struct cfx_pool_worker cfx_pool_worker;
 
 typedef struct cfx_thread_pool {
-    /* What the workers watch; see pool.c for its parts. */
+    /* Polled by the workers; pool.c describes its bits. */
     _Alignas(64) _Atomic(uint64_t) state;
     atomic_int sleeping;
     atomic_bool stop;
 
-    /* The job: its owner writes it before it can be joined. */
+    /* The job, written by its owner before workers can join. */
     _Alignas(64) cfx_parallel_fn *fn;
     void *arg;
     int64_t n, grain, step;
-    int working;              /* of the workers, so many share it out */
-    int64_t spin_ns;          /* how long to look before going to sleep */
+    int working;              /* number of workers that share the job */
+    int64_t spin_ns;          /* time to spin before sleeping */
 
     _Alignas(64) atomic_bool busy;
-    atomic_int workers;       /* the owner and its threads; 0: none made */
+    atomic_int workers;       /* the owner and its threads; 0: not started */
     cfx_pool_worker *worker;  /* the owner is the first */
-    int create_limit;         /* for tests: so many threads can be had */
+    int create_limit;         /* for tests: the most threads that can be
+                                 started */
     pthread_mutex_t lock;
     pthread_cond_t wake, done;
 } cfx_thread_pool;
@@ -57,7 +57,7 @@ typedef struct cfx_thread_pool {
 #endif
 
 bool cfx_pool_init(cfx_context *ctx);
-/* End the threads and give back their memory. */
+/* Stop the threads and free their memory. */
 void cfx_pool_release(cfx_context *ctx);
 
 #endif

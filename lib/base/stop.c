@@ -1,5 +1,5 @@
 /*
- * stop -- cancelling and time limits: how they are asked for and heeded.
+ * stop -- cancellation and time limits.
  */
 #include "base/stop.h"
 
@@ -9,7 +9,7 @@
 
 void cfx_context_cancel(cfx_context *ctx)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     atomic_store_explicit(&ctx->cancelled, 1, memory_order_relaxed);
 }
 
@@ -25,13 +25,13 @@ static bool is_late(const cfx_context *ctx)
 
 bool cfx_context_stops(const cfx_context *ctx)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     return is_cancelled(ctx) || is_late(ctx);
 }
 
 cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err)
 {
-    ctx = ctx->of;
+    ctx = ctx->parent;
     if (is_cancelled(ctx))
         return cfx_fail(err, CFX_ECANCEL, "cancelled");
     if (is_late(ctx))
@@ -40,7 +40,7 @@ cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err)
     return CFX_OK;
 }
 
-/* Takes a millisecond or so, fresh pages included. */
+/* About a millisecond, with page faults. */
 enum { BLOCK = 1 << 20 };
 
 static size_t block_at(size_t i, size_t n)

@@ -52,7 +52,7 @@ void cfx_map_release(cfx_map *m)
     *m = (cfx_map){.ctx = m->ctx};
 }
 
-/* The place of a key, or the empty one where it belongs. */
+/* The index of a key, or of the empty entry for it. */
 static size_t find(const cfx_map *m, const char *key, size_t len,
                    uint32_t hash)
 {
@@ -95,7 +95,7 @@ static bool grow_to(cfx_map *m, size_t cap)
     return true;
 }
 
-/* At most three quarters are full. */
+/* The load is at most three quarters. */
 static bool has_room(const cfx_map *m, size_t len)
 {
     return len <= m->cap - m->cap / 4;
@@ -140,7 +140,7 @@ void cfx_map_remove(cfx_map *m, const char *key, size_t len)
     cfx_map_entry *e = cfx_map_get(m, key, len);
     if (!e)
         return;
-    /* Move up what would not be found any more behind an empty place. */
+    /* Move back entries that the hole would make unreachable. */
     size_t mask = m->cap - 1, hole = (size_t)(e - m->entry);
     for (size_t i = (hole + 1) & mask; m->entry[i].key; i = (i + 1) & mask) {
         size_t home = m->entry[i].hash & mask;
@@ -201,7 +201,7 @@ void *cfx_arena_more(cfx_arena *a, size_t size)
             block = ARENA_MOST;
         if (!cfx_add_size(&whole, need, sizeof(cfx_arena_block)))
             return NULL;
-        /* What is large gets a block of its own, behind the current one. */
+        /* A large request gets its own block, after the current one. */
         if (whole > block / 4 && a->blocks) {
             cfx_arena_block *first = a->blocks;
             cfx_arena_block *b = add_block(a, whole);

@@ -1,5 +1,5 @@
 /*
- * util.h -- what C lacks: growing text and arrays, maps, arenas. Not installed.
+ * util.h -- growing text and arrays, maps, arenas. Not installed.
  */
 #ifndef CFX_UTIL_H
 #define CFX_UTIL_H
@@ -9,8 +9,8 @@
 
 #include <cfx/context.h>
 
-/* ---- Text that grows. After lack of memory `failed` is set and nothing more
- * is added. `s` ends in NUL and may be NULL while empty. ---- */
+/* ---- Growing text. When out of memory, `failed` is set and nothing more is
+ * added. `s` ends in NUL and may be NULL while empty. ---- */
 
 typedef struct cfx_buf {
     cfx_context *ctx;
@@ -45,8 +45,8 @@ CFX_INLINE const char *cfx_buf_str(const cfx_buf *b)
     return b->s ? b->s : "";
 }
 
-/* ---- Memory of what grows: as cfx_alloc, but in huge pages where it is large,
- * since to touch small ones first costs more than to fill them. ---- */
+/* ---- Memory for growing arrays: like cfx_alloc, but large ones are in huge
+ * pages, to save page faults. ---- */
 
 enum { CFX_PAGES_LARGE = 256 * 1024 };
 
@@ -63,17 +63,16 @@ CFX_INLINE void cfx_pages_free(cfx_context *ctx, void *p, size_t size)
         cfx_block_free(ctx, p, size);
 }
 
-/* The same, aligned to a power of two, at most 4096. */
+/* Like cfx_alloc, aligned to a power of two, at most 4096. */
 void *cfx_aligned_alloc(cfx_context *ctx, size_t size, size_t align);
 void cfx_aligned_free(cfx_context *ctx, void *p, size_t size, size_t align);
 
-/* ---- Arrays that grow ---- */
+/* ---- Growing arrays ---- */
 
 /*
- * Give `array`, which has room for `cap` elements, room for `need`: at least
- * twice what it had, so that adding elements one by one costs O(1) each. Array
- * and cap are lvalues, NULL and 0 at first; on failure both stay. Arguments may
- * be evaluated twice.
+ * Grow `array` from capacity `cap` to at least `need`, by doubling: appending
+ * one by one costs O(1) each. Array and cap are lvalues, NULL and 0 at first;
+ * on failure both stay. Arguments may be evaluated twice.
  *
  *     cfx_status st = cfx_grow(ctx, list->item, list->cap, list->n + 1, err);
  *     if (!st)
@@ -109,16 +108,16 @@ CFX_INLINE void cfx_map_init(cfx_map *m, cfx_context *ctx)
 void cfx_map_release(cfx_map *m);
 /* The entry of a key, or NULL. */
 cfx_map_entry *cfx_map_get(const cfx_map *m, const char *key, size_t len);
-/* The entry of a key, made with a zero value where it is new (then *added is
- * set, if not NULL); NULL on lack of memory. */
+/* The entry of a key, inserted with a zero value if it is new (then *added is
+ * set, if not NULL); NULL when out of memory. */
 cfx_map_entry *cfx_map_put(cfx_map *m, const char *key, size_t len,
                            bool *added);
 void cfx_map_remove(cfx_map *m, const char *key, size_t len);
-/* Room for so many keys. False on lack of memory; then nothing has changed. */
+/* Reserve capacity for so many keys. False when out of memory; then nothing
+ * has changed. */
 bool cfx_map_reserve(cfx_map *m, size_t len);
 uint32_t cfx_hash(const char *s, size_t len);
-/* Less than 2^bits, from the length and the last bytes alone: for a place where
- * a text is looked for first. */
+/* A cheap hash below 2^bits of the length and the last bytes, for caches. */
 CFX_INLINE size_t cfx_text_place(const char *s, size_t len, int bits)
 {
     uint64_t word = 0;
@@ -131,7 +130,7 @@ CFX_INLINE size_t cfx_text_place(const char *s, size_t len, int bits)
                     (64 - bits));
 }
 
-/* ---- An arena: memory given back all at once. ---- */
+/* ---- An arena: memory freed all at once. ---- */
 
 typedef struct cfx_arena_block cfx_arena_block;
 typedef struct cfx_arena {
@@ -160,7 +159,7 @@ char *cfx_arena_strdup(cfx_arena *a, const char *s, size_t len);
 
 /* ---- Errors ---- */
 
-/* cfx_fail for functions that take their arguments from another. */
+/* cfx_fail with a va_list. */
 cfx_status cfx_vfail(cfx_error *err, cfx_status code, const char *fmt,
                      va_list ap) CFX_PRINTF(3, 0);
 
@@ -175,10 +174,10 @@ CFX_INLINE bool cfx_add_size(size_t *out, size_t a, size_t b)
 {
     return !__builtin_add_overflow(a, b, out);
 }
-/* In the C locale whatever the program's is. `*end` as strtod. */
+/* strtod in the C locale. */
 double cfx_strtod(const char *s, char **end);
 
-/* Random numbers: bit i of the sequence that `key` begins. */
+/* Bit i of the random sequence of `key`. */
 CFX_INLINE uint64_t cfx_mix64(uint64_t x)
 {
     x ^= x >> 30;

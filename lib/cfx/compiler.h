@@ -5,10 +5,10 @@
 #define CFX_COMPILER_H
 
 /*
- * The headers are C11, and C++17 takes them too: without what is made of
- * compound literals (cfx_list, and the macros of cfx/ops.h with named
- * arguments, for which there are the functions that end in `_with`). Structs
- * end in arrays without a size, which -Wpedantic of C++ dislikes.
+ * The headers are C11 and also compile as C++17. C++ lacks the macros that use
+ * compound literals: cfx_list, and those of cfx/ops.h with named arguments,
+ * which the functions that end in `_with` replace. g++ -Wpedantic warns of
+ * structs that end in flexible arrays.
  *
  * CFX_LITERAL(type){...} is a value of a struct, CFX_ZERO(type) the zeroed
  * one.
@@ -27,13 +27,13 @@
 
 /*
  * The tables that a program hands to the library (cfx_op, cfx_module_type,
- * cfx_pass) begin with the layout that they were compiled for:
+ * cfx_pass) begin with the ABI that they were compiled for:
  *
  *     const cfx_op twice = {
  *         .abi = CFX_ABI(cfx_op),
  *
- * A table of another layout is refused when it is registered. The version grows
- * with every change that programs compiled before it would not survive.
+ * Registering a table of another ABI fails. Every incompatible change
+ * increments the version.
  */
 #define CFX_ABI_VERSION 3
 #define CFX_ABI(type) {sizeof(type), CFX_ABI_VERSION}

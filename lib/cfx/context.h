@@ -1,11 +1,11 @@
 /*
- * cfx/context.h -- what outlives a call.
+ * cfx/context.h -- registries, threads, memory, limits and callbacks.
  *
- * A context owns the registries of operators and module types, the thread pool,
- * the memory that tensors live in, the random generator, the limits and the
- * callbacks. Everything is made from one and must be given back before the
- * context is freed. Two contexts share nothing; one may be used by several
- * threads at once, unless the library was built without threads.
+ * A context owns the registries of operators and module types, the thread
+ * pool, the memory that tensors live in, the random generator, the limits and
+ * the callbacks. Every object belongs to one and must be freed before it. Two
+ * contexts share nothing; one may be used by several threads at once, unless
+ * the library was built without threads.
  *
  *     cfx_context *ctx;
  *     if (cfx_context_new(&ctx, NULL, &err))
@@ -25,10 +25,10 @@
 typedef struct cfx_context cfx_context;
 
 /*
- * Where all memory of the library comes from. `alloc` gives `size` bytes (more
- * than 0) aligned to `align` (a power of two, at most 64), or NULL. `free` is
- * told the size again. Both are called from several threads. OpenBLAS's own
- * buffers do not come from here.
+ * The allocator of all memory of the library. `alloc` returns `size` bytes
+ * (more than 0) aligned to `align` (a power of two, at most 64), or NULL.
+ * `free` receives the same size. Both are called from several threads.
+ * OpenBLAS allocates its own buffers itself.
  */
 typedef struct cfx_allocator {
     void *(*alloc)(void *user, size_t size, size_t align);
@@ -47,7 +47,7 @@ typedef enum cfx_cpu {
 
 typedef enum cfx_level { CFX_NOTE, CFX_WARNING } cfx_level;
 
-/* Zeroed members take the defaults. Begins with its size for growth. */
+/* Zeroed members take the defaults. `size` lets the struct grow. */
 typedef struct cfx_options {
     size_t size;              /* sizeof(cfx_options) */
     cfx_allocator allocator;  /* default: huge-page blocks over malloc */
@@ -60,19 +60,20 @@ typedef struct cfx_options {
     uint64_t seed;            /* of the random operators */
     bool keep_blas_threads;   /* do not set OpenBLAS to one thread, which
                                  changes it for the whole process */
-    /* Told of what a user should know, one line without newline. */
+    /* Receives notes and warnings for the user, each a line without
+     * newline. */
     void (*message)(void *user, cfx_level level, const char *text);
     void *message_user;
 } cfx_options;
 
 CFX_BEGIN_DECLS
 
-/* Make a context; `opts` may be NULL. Fails with CFX_ENOMEM, CFX_EINVAL,
+/* Create a context; `opts` may be NULL. Fails with CFX_ENOMEM, CFX_EINVAL,
  * CFX_EUNSUPPORTED. */
 CFX_API cfx_status cfx_context_new(cfx_context **out, const cfx_options *opts,
                                    cfx_error *err);
 
-/* Give a context back, after everything made from it. NULL is allowed. */
+/* Free a context, after every object made from it. NULL is allowed. */
 CFX_API void cfx_context_free(cfx_context *ctx);
 
 CFX_API int cfx_context_threads(const cfx_context *ctx);
@@ -83,7 +84,7 @@ CFX_API const char *cfx_cpu_name(cfx_cpu cpu);
  * safe in a signal handler. */
 CFX_API void cfx_context_cancel(cfx_context *ctx);
 
-/* CFX_OK, or CFX_ECANCEL or CFX_ELIMIT when work should stop. */
+/* CFX_OK, or CFX_ECANCEL or CFX_ELIMIT when work must stop. */
 CFX_API cfx_status cfx_context_check(cfx_context *ctx, cfx_error *err);
 
 /* Send one line to the message callback, if there is one. */
@@ -99,9 +100,9 @@ CFX_API size_t cfx_context_memory(const cfx_context *ctx);
 CFX_API size_t cfx_context_peak_memory(const cfx_context *ctx);
 
 /*
- * Memory for whatever belongs to the context. Sizes are told again when it is
- * given back; freeing NULL does nothing. cfx_alloc of 0 bytes gives a pointer
- * that may be freed. Returns NULL when memory is lacking.
+ * Memory from the context's allocator. The caller passes the size again when
+ * it frees; freeing NULL does nothing. cfx_alloc of 0 bytes returns a pointer
+ * that may be freed. Returns NULL when out of memory.
  */
 CFX_API void *cfx_alloc(cfx_context *ctx, size_t size);
 CFX_API void *cfx_calloc(cfx_context *ctx, size_t count, size_t size);
@@ -110,9 +111,9 @@ CFX_API void *cfx_realloc(cfx_context *ctx, void *p, size_t old_size,
 CFX_API void cfx_free(cfx_context *ctx, void *p, size_t size);
 
 /*
- * Blocks for tensors: aligned to 64 bytes, reused by size class, in huge
- * pages where they are large; not cleared. In builds with sanitizers every
- * block is fresh. Returns NULL when memory is lacking.
+ * Blocks for tensors: aligned to 64 bytes, reused by size class, in huge pages
+ * where they are large; not cleared. In builds with sanitizers every block is
+ * fresh. Returns NULL when out of memory.
  */
 CFX_API void *cfx_block_alloc(cfx_context *ctx, size_t size);
 CFX_API void cfx_block_free(cfx_context *ctx, void *p, size_t size);
@@ -123,10 +124,10 @@ CFX_API void cfx_block_free(cfx_context *ctx, void *p, size_t size);
  * pieces are the same whatever the number of threads. `worker` is below
  * cfx_context_threads(), and no two calls that one cfx_parallel_for makes at a
  * time have the same one. Nested calls, and those from a second thread while
- * the pool is busy, run on the thread they are made on. Never fails: where
- * threads cannot be had the work is done by fewer. Pieces that have not begun
- * when the context is cancelled or its time is up are left out: what was to be
- * computed is then incomplete, and cfx_context_check() tells so.
+ * the pool is busy, run on the thread they are made on. Never fails: if
+ * threads cannot be started, fewer do the work. Once the context is cancelled
+ * or its time is up, no further piece is started: the result is then
+ * incomplete, and cfx_context_check() fails.
  */
 typedef void cfx_parallel_fn(void *arg, int64_t begin, int64_t end,
                              int worker);
@@ -134,16 +135,16 @@ CFX_API void cfx_parallel_for(cfx_context *ctx, int64_t n, int64_t grain,
                               cfx_parallel_fn *fn, void *arg);
 
 /*
- * Begin the function of a plugin, a shared library that `cfx --load` opens. It
- * is called for each context, to register what the plugin has:
+ * Define the entry point of a plugin, a shared library that `cfx --load`
+ * opens. It is called for each context, to register operators and types:
  *
  *     CFX_PLUGIN_INIT(ctx, err)
  *     {
  *         return cfx_register_op(ctx, &twice, err);
  *     }
  *
- * Beside it stands the ABI that it was compiled for; another one is refused
- * before the function is called.
+ * The macro also exports the ABI that the plugin was compiled for. A plugin
+ * with another ABI is refused before its entry point is called.
  */
 #define CFX_PLUGIN_INIT(ctx, err)                                             \
     CFX_API extern const int cfx_plugin_abi;                                  \

@@ -1,5 +1,5 @@
 /*
- * cfx/dtype.h -- the data types of tensors, and how they mix.
+ * cfx/dtype.h -- the data types of tensors, and type promotion.
  */
 #ifndef CFX_DTYPE_H
 #define CFX_DTYPE_H
@@ -72,11 +72,12 @@ CFX_INLINE int64_t cfx_dtype_least(cfx_dtype t)
     return cfx_dtypes[t].is_signed ? -cfx_dtype_most(t) - 1 : 0;
 }
 
-/* By any of its names ("float32", "f32", "torch.float32", "float", "long",
- * ...). Returns false if there is none. */
+/* Find a data type by any of its names ("float32", "f32", "torch.float32",
+ * "float", "long", ...). Returns false if there is none. */
 CFX_API bool cfx_dtype_parse(cfx_dtype *out, const char *name);
 
-/* torch.promote_types: the smallest type both fit in, by PyTorch's table. */
+/* torch.promote_types: the smallest type that holds both, by PyTorch's
+ * table. */
 CFX_API cfx_dtype cfx_dtype_promote(cfx_dtype a, cfx_dtype b);
 
 /* Conversions of the 16-bit floats, rounding to nearest even. */

@@ -1,15 +1,14 @@
 /*
- * cfx/effects.h -- what a call does besides computing its result.
+ * cfx/effects.h -- side effects of a call.
  *
- * A pass that drops, merges or moves a call asks this first, and keeps no list
- * of operators of its own. It follows from the schema of the call as it is
- * bound: `Tensor(a!)` is written to, of `Tensor(a)` the result may be a view;
- * from the flags of the operator; and from the spelling (`relu_`,
- * inplace=True). A parameter `training`, `train` or `use_input_stats` that is
- * False turns writes and random numbers off, a `dropout_p` that is 0 the
- * latter.
+ * Passes query the effects before they drop, merge or move a call. Effects
+ * follow from the bound schema (`Tensor(a!)` is written to, the result may be
+ * a view of `Tensor(a)`), from the operator's flags and from in-place names
+ * (`relu_`, inplace=True). With `training`, `train` or `use_input_stats`
+ * False, the call neither writes nor draws random numbers; with `dropout_p` 0
+ * it draws none.
  *
- * cfx_node_effects in cfx/graph.h asks it of a node.
+ * cfx_node_effects in cfx/graph.h returns the effects of a node.
  */
 #ifndef CFX_EFFECTS_H
 #define CFX_EFFECTS_H
@@ -17,17 +16,17 @@
 #include <cfx/op.h>
 
 /*
- * `writes` and `views` have a bit for each parameter of the bound call,
- * `effect` stands for all else that must not be dropped, merged or reordered: a
- * check that may fail, a module that changes its own state. A view may be the
- * argument itself (eval dropout, contiguous); that it is one is possible, not
- * certain.
+ * `writes` and `views` have a bit for each parameter of the bound call.
+ * `effect` is set for any other reason not to drop, merge or reorder the call:
+ * a check that may fail, a module that changes its state. A bit in `views`
+ * means that the result may be a view, or the argument itself (eval dropout,
+ * contiguous).
  *
- * The same by the inputs of a node (cfx_node_input): bit i for input i, the
- * last one for all from 31 on. Zero where no node was asked about.
+ * The input masks have bit i for cfx_node_input i, the last one for all from
+ * 31 on. They are zero if the effects are not those of a node.
  *
- * A call of a module, or of a graph, may also write to parameters and buffers
- * of modules (then `effect` is set, too), or give a view of one.
+ * A call of a module or graph may also write to parameters and buffers (then
+ * `effect` is set, too), or return a view of one.
  */
 typedef struct cfx_effects {
     uint32_t writes, views;
@@ -38,11 +37,11 @@ typedef struct cfx_effects {
 
 CFX_BEGIN_DECLS
 
-/* Of one bound call: call->op, schema, in and inplace are read. An argument
- * may be a node, which may turn out to be anything. Never fails. */
+/* The effects of one bound call; reads call->op, schema, in and inplace. An
+ * argument that is a node may have any value. Never fails. */
 CFX_API cfx_effects cfx_call_effects(const cfx_call *call);
 
-/* Does it do anything but compute its result? */
+/* Has the call any effect besides its result? */
 CFX_INLINE bool cfx_effects_any(const cfx_effects *e)
 {
     return e->writes || e->input_writes || e->random || e->effect;

@@ -11,12 +11,12 @@
 
 CFX_BEGIN_DECLS
 
-/* ---- Files that appear when they are complete ---- */
+/* ---- Atomic writes of files ---- */
 
 /*
- * A file to be written: what goes to `stream` is in a temporary file beside
- * `path` until it is committed, when it takes the name. Pipes and devices are
- * written to directly. Error texts of all functions here begin with the path.
+ * A file to be written. `stream` writes to a temporary file beside `path`,
+ * which commit renames to `path`. Pipes and devices are written to directly.
+ * Error texts of all functions here begin with the path.
  */
 typedef struct cfx_outfile {
     FILE *stream;
@@ -25,12 +25,12 @@ typedef struct cfx_outfile {
     size_t path_size, temporary_size;
 } cfx_outfile;
 
-/* Fails with CFX_EIO, CFX_ENOMEM; there is nothing to give back then. */
+/* Fails with CFX_EIO, CFX_ENOMEM; then there is nothing to discard. */
 CFX_API cfx_status cfx_outfile_open(cfx_outfile *f, cfx_context *ctx,
                                     const char *path, cfx_error *err);
-/* Close it and give it its name, or remove it on failure (CFX_EIO). */
+/* Close the file and rename it, or remove it on failure (CFX_EIO). */
 CFX_API cfx_status cfx_outfile_commit(cfx_outfile *f, cfx_error *err);
-/* Close and remove it. A zeroed or committed one is allowed. */
+/* Close and remove the file. A zeroed or committed one is allowed. */
 CFX_API void cfx_outfile_discard(cfx_outfile *f);
 
 /* ---- safetensors ---- */
@@ -47,24 +47,23 @@ typedef struct cfx_tensors {
     cfx_named_tensor *item; /* sorted by name */
 } cfx_tensors;
 
-/* Read a file of tensors; mapped without a copy where `map` is set, else read.
- * Everything the format promises is checked first. Fails with CFX_EIO,
- * CFX_EPARSE, CFX_ENOMEM. Release it with cfx_tensors_release. */
+/* Read a file of tensors, or map it without a copy if `map` is set. The whole
+ * header is validated first. Fails with CFX_EIO, CFX_EPARSE, CFX_ENOMEM.
+ * Release it with cfx_tensors_release. */
 CFX_API cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
                                         const char *path, bool map,
                                         cfx_error *err);
 /*
- * Read tensors from the bytes of such a file, which are in memory. They are
- * copied, unless `borrow` is set: then tensors point into them where they are
- * aligned, and the memory must stay until the last tensor is given back. What
- * writes to a borrowed tensor (an in-place operator, a batch norm in training)
- * writes to it; constant memory crashes the program then. Fails with
+ * Read tensors from a safetensors file in memory. The bytes are copied, unless
+ * `borrow` is set: then aligned tensors point into the memory, which must
+ * outlive them. An in-place operator, or a batch norm in training, then writes
+ * to that memory, and crashes the program if it is constant. Fails with
  * CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_safetensors_parse(cfx_tensors *out, cfx_context *ctx,
                                          const void *data, size_t size,
                                          bool borrow, cfx_error *err);
-/* Write tensors, to a temporary file that takes the name when complete. */
+/* Write tensors atomically, by a temporary file and a rename. */
 CFX_API cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
                                          const cfx_named_tensor *item,
                                          size_t n, cfx_error *err);
@@ -81,28 +80,28 @@ CFX_API cfx_status cfx_npy_write(const char *path, const cfx_tensor *t,
 CFX_API cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx,
                                 const char *path, cfx_error *err);
 
-/* ---- Any format of tensors ---- */
+/* ---- Any tensor format ---- */
 
-/* Called with the tensors of a file and its path; the index of several files
- * gives those of each. */
+/* Called with the tensors of a file and its path; for an index of several
+ * files, once for each file. */
 typedef cfx_status cfx_tensors_fn(void *user, const cfx_tensors *tensors,
                                   const char *path, cfx_error *err);
 
-/* A format: a row of the table, at the end of the format's own file. */
+/* A format of tensor files; its own file defines it. */
 typedef struct cfx_tensor_format {
     const char *name;   /* "npy" */
-    const char *suffix; /* of the names of its files: ".npy" */
+    const char *suffix; /* of file names: ".npy" */
     const char *doc;    /* one line */
-    bool keyed;         /* tensors have names, else there is one without */
-    /* Do the first bytes of a file, up to 64, tell that it is of the format? */
+    bool keyed;         /* tensors have names; else it holds one */
+    /* Do the first bytes of a file (up to 64) have the format's signature? */
     bool (*probe)(const unsigned char *head, size_t n);
-    /* Read a file, mapped where `map` is set and the format allows it. */
+    /* Read a file; map it if `map` is set and the format allows it. */
     cfx_status (*read)(cfx_tensors *out, cfx_context *ctx, const char *path,
                        bool map, cfx_error *err);
-    /* Instead of `read`, where one file names others. */
+    /* In place of `read`, for an index of several files. */
     cfx_status (*visit)(cfx_context *ctx, const char *path, bool map,
                         cfx_tensors_fn *fn, void *user, cfx_error *err);
-    /* NULL: cfx only reads it. One that is not keyed gets one tensor. */
+    /* NULL: read-only. A format without keys gets one tensor. */
     cfx_status (*write)(const char *path, cfx_context *ctx,
                         const cfx_named_tensor *item, size_t n,
                         cfx_error *err);
@@ -110,23 +109,22 @@ typedef struct cfx_tensor_format {
 
 /* The i-th format; NULL after the last. */
 CFX_API const cfx_tensor_format *cfx_tensor_format_at(size_t i);
-/* The format of files with such a name; NULL where none has its suffix. */
+/* The format with the suffix of this path, or NULL. */
 CFX_API const cfx_tensor_format *cfx_tensor_format_of_name(const char *path);
 
-/* Visit the tensors of a file of any format, which its content tells before
- * its suffix. Fails with CFX_EIO, CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM and
+/* Visit the tensors of a file of any format, detected by content, then by
+ * suffix. Fails with CFX_EIO, CFX_EPARSE, CFX_EUNSUPPORTED, CFX_ENOMEM and
  * what `fn` fails with. */
 CFX_API cfx_status cfx_tensors_visit(cfx_context *ctx, const char *path,
                                      bool map, cfx_tensors_fn *fn, void *user,
                                      cfx_error *err);
-/* Does a text name a tensor in a file, FILE.npy or FILE.npz:KEY, for
- * cfx_tensor_read? */
+/* Has a text the form FILE.npy or FILE.npz:KEY that cfx_tensor_read takes? */
 CFX_API bool cfx_tensor_names_file(const char *text);
-/* Read that tensor; a file without a key must hold one. Fails as
- * cfx_tensors_visit does, with CFX_ENAME and CFX_EINVAL. */
+/* Read one tensor; a file given without a key must hold just one. Fails like
+ * cfx_tensors_visit, and with CFX_ENAME, CFX_EINVAL. */
 CFX_API cfx_status cfx_tensor_read(cfx_tensor **out, cfx_context *ctx,
                                    const char *text, bool map, cfx_error *err);
-/* Write tensors in the format that the suffix of the path tells. Fails with
+/* Write tensors in the format of the path's suffix. Fails with
  * CFX_EUNSUPPORTED, CFX_EINVAL, CFX_EIO, CFX_ENOMEM. */
 CFX_API cfx_status cfx_tensors_write(const char *path, cfx_context *ctx,
                                      const cfx_named_tensor *item, size_t n,
@@ -139,32 +137,31 @@ typedef struct cfx_load_options {
     const char *weights;        /* .safetensors, .npz, or the .index.json of
                                    several files; NULL: MODEL.safetensors or
                                    its index, where they exist */
-    bool no_weights;            /* leave all state without numbers */
-    bool random_weights;        /* fill it from `seed` instead */
+    bool no_weights;            /* load no parameter or buffer data */
+    bool random_weights;        /* initialize from `seed` instead */
     uint64_t seed;
     bool no_map;                /* read the weights instead of mapping them */
-    bool assume_defaults;       /* undecided arguments of modules are their
+    bool assume_defaults;       /* undecided arguments of modules take their
                                    defaults */
 } cfx_load_options;
 
 /*
- * Load a model: its text, and weights by name. Missing weights are no error
- * here, only when they are used; names in the file that the model lacks are.
- * Fails with CFX_EIO, CFX_EPARSE, CFX_ENAME, CFX_ESHAPE, CFX_ENOMEM.
+ * Load a model: its text, and weights by name. A missing weight is an error
+ * only when it is used. A weight that the model lacks is an error here. Fails
+ * with CFX_EIO, CFX_EPARSE, CFX_ENAME, CFX_ESHAPE, CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx,
                                   const char *path,
                                   const cfx_load_options *options,
                                   cfx_error *err);
 
-/* Load weights by name into a module that is there; `path` and failures as
- * above. */
+/* Load weights by name into a module. Fails like cfx_model_load. */
 CFX_API cfx_status cfx_module_load_weights(cfx_module *m, const char *path,
                                            bool map, cfx_error *err);
 
 /*
- * The same from the bytes of a safetensors file in memory, copied or borrowed
- * as cfx_safetensors_parse does it. With cfx_parse_model a program loads a
+ * Like cfx_module_load_weights, from a safetensors file in memory, copied or
+ * borrowed as by cfx_safetensors_parse. With cfx_parse_model a program loads a
  * model without files:
  *
  *     cfx_parse_model(&m, ctx, text, strlen(text), "net", &err) ||
@@ -177,10 +174,9 @@ CFX_API cfx_status cfx_module_parse_weights(cfx_module *m, const void *data,
                                             cfx_error *err);
 
 /*
- * Visit each tensor that stands in the arguments of a model's graphs, once,
- * with the name that the superset gives it ("%tensor0"), under which the
- * weights file has it. Stops at the first that does not return CFX_OK. Fails
- * with CFX_ENOMEM.
+ * Visit each tensor constant among the arguments of a model's graphs once,
+ * with its name in the superset and in the weights file ("%tensor0"). Stops at
+ * the first call that does not return CFX_OK. Fails with CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_model_visit_tensors(
     const cfx_module *gm,
@@ -188,12 +184,12 @@ CFX_API cfx_status cfx_model_visit_tensors(
     cfx_error *err);
 
 /*
- * Fill every parameter and buffer from a seed, by its name; the values are
- * the same on every machine. The header of format/random.c gives the formula.
+ * Initialize every parameter and buffer from a seed and its name. The values
+ * are equal on every machine.
  */
 CFX_API cfx_status cfx_module_randomize(cfx_module *gm, uint64_t seed,
                                         cfx_error *err);
-/* A tensor of an input filled from a seed and its name. */
+/* Fill an input tensor from a seed and its name. */
 CFX_API cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed,
                                         const char *name, cfx_error *err);
 
@@ -244,7 +240,7 @@ CFX_API cfx_status cfx_model_print(cfx_sink to, const cfx_module *gm,
  * would have lost something? False where it cannot be read. */
 CFX_API bool cfx_model_is_lossless(const char *path);
 
-/* ---- A folder that Python imports ---- */
+/* ---- Export as a Python package ---- */
 
 /*
  * Write a GraphModule as a package of Python, as torch.fx's to_folder does:
@@ -252,26 +248,26 @@ CFX_API bool cfx_model_is_lossless(const char *path);
  *     FOLDER/__init__.py         from .module import NAME
  *     FOLDER/module.py           class NAME(torch.nn.Module): its modules, made
  *                                by their constructors; the code of its graph
- *     FOLDER/state.safetensors   the numbers, where there are any
+ *     FOLDER/state.safetensors   the parameters and buffers, if any
  *
- * so that `from FOLDER import NAME; NAME()(x)` needs PyTorch, and nothing of
- * ours. torch.fx pickles what is no Linear, Conv or BatchNorm, forgets the
- * imports of functions that are not torch's, buffers of children and the
- * training flags; here all of it is text, and comes back. State without
- * numbers is left as constructors make it, or is zeros.
+ * `from FOLDER import NAME; NAME()(x)` then needs PyTorch only. torch.fx
+ * pickles all modules but Linear, Conv and BatchNorm, and loses the imports of
+ * functions outside torch, buffers of children and training flags. Here the
+ * whole module is text, and nothing is lost. State without data keeps the
+ * values of the constructors, or is zero.
  *
  * `name` must be an identifier of Python; NULL: the module's class name, or
- * "FxModule" where that is none. A folder that is there keeps its other files.
- * All files are complete before the first takes its name, and a new folder
- * appears when it is complete. Fails with CFX_EINVAL (a name that is none, no
- * graph), CFX_EUNSUPPORTED (a module type that is not PyTorch's, a function
- * that cannot be imported, tensors in arguments), CFX_EIO, CFX_ENOMEM.
+ * "FxModule" if that is not one. An existing folder keeps its other files. All
+ * files are written before the first is renamed into place, as is a new
+ * folder. Fails with CFX_EINVAL (not an identifier, no graph),
+ * CFX_EUNSUPPORTED (a module type that is not PyTorch's, a function that
+ * cannot be imported, tensors in arguments), CFX_EIO, CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_graph_module_to_folder(const cfx_module *gm,
                                               const char *folder,
                                               const char *name,
                                               cfx_error *err);
-/* The text of module.py alone. With `state`, it reads state.safetensors. */
+/* Print module.py only. With `state`, it reads state.safetensors. */
 CFX_API cfx_status cfx_print_python_module(cfx_sink to, const cfx_module *gm,
                                            const char *name, bool state,
                                            cfx_error *err);

@@ -14,8 +14,8 @@
  *         g, "torch.relu", CFX_ARGS(cfx_value_of_node(x)), &err);
  *     cfx_graph_output(g, cfx_value_of_node(y), &err);
  *
- * Functions that make nodes give NULL when they fail, and say why in err.
- * Values given to a graph are copied into it.
+ * Functions that create nodes return NULL on failure and set err. Values given
+ * to a graph are copied into it.
  */
 #ifndef CFX_GRAPH_H
 #define CFX_GRAPH_H
@@ -34,16 +34,16 @@ typedef struct cfx_node cfx_node;
 struct cfx_call;
 struct cfx_module;
 
-/* One use of a node by another; private but for the iterators below. Of the
- * first user of a node, prev is the last. */
+/* One use of a node by another; for the iterators below. The list of users is
+ * circular towards the front: the first one's prev is the last. */
 typedef struct cfx_use {
     cfx_node *input, *user;
     struct cfx_use *prev, *next; /* of the input's users */
 } cfx_use;
 
 /*
- * Read it freely; write it through functions only. Pointers to arguments are
- * good until the node is edited. Walk with cfx_node_next and cfx_node_prev:
+ * Members may be read; only functions write them. Pointers to arguments are
+ * valid until the node is edited. Walk with cfx_node_next and cfx_node_prev:
  * `next` and `prev` may lead to erased nodes.
  */
 struct cfx_node {
@@ -51,7 +51,7 @@ struct cfx_node {
     uint8_t op;              /* cfx_opcode */
     bool erased;
     cfx_node *next, *prev;   /* private */
-    uint64_t order;          /* label: smaller comes earlier */
+    uint64_t order;          /* order label: smaller is earlier */
     cfx_graph *graph;
     const char *name;
     cfx_value target;        /* a str */
@@ -78,19 +78,19 @@ CFX_INLINE bool cfx_node_is_call(const cfx_node *n)
 }
 
 /*
- * Is the node a call of an operator, as function or method, whatever spelling
- * of torch, operator or ATen it has? `name` is the operator's in ATen ("relu",
- * "add", "conv2d"), or any of its names ("torch.relu", "operator.add",
- * "aten.relu.default"). The spelling that writes is another: "relu_". Of a name
- * with several operators (operator.add of tensors, of numbers, of lists) any
- * will do. A target that is not registered has its own name alone. A module is
- * not an operator: false.
+ * Does the node call this operator, as a function or method, by any of its
+ * torch, operator or ATen names? `name` is the ATen name ("relu", "add",
+ * "conv2d"), or any of its names ("torch.relu", "operator.add",
+ * "aten.relu.default"). In-place operators have names of their own: "relu_". A
+ * name that several operators share (operator.add of tensors, numbers, lists)
+ * matches all of them. An unregistered target matches its own name only; a
+ * module matches none.
  *
  *     if (cfx_node_is(n, "relu")) ...
  */
 CFX_API bool cfx_node_is(const cfx_node *n, const char *name);
-/* Is the call that a hook was given one of that operator? Names are those of
- * cfx_node_is. The call's target may be another than its node's. */
+/* Like cfx_node_is, for the call that a hook receives: its target may differ
+ * from its node's. */
 CFX_API bool cfx_call_is(const struct cfx_call *call, const char *name);
 
 /* ---- Graph ---- */
@@ -104,14 +104,14 @@ CFX_API cfx_context *cfx_graph_context(const cfx_graph *g);
 CFX_API struct cfx_module *cfx_graph_owning_module(const cfx_graph *g);
 CFX_API void cfx_graph_set_owning_module(cfx_graph *g, struct cfx_module *m);
 
-/* Number of nodes; one more than the greatest id ever given. */
+/* Number of nodes; and the greatest id so far plus one. */
 CFX_API size_t cfx_graph_len(const cfx_graph *g);
 CFX_API uint32_t cfx_graph_ids(const cfx_graph *g);
 
 /*
- * First and last, then onwards; NULL at the end. A node may be erased, and
- * others inserted, while one walks: an erased node keeps its links, and leads
- * to the neighbours it had, wherever these have been moved since.
+ * First and last, then onwards; NULL at the end. Nodes may be erased and
+ * inserted during the walk: an erased node keeps the links to its former
+ * neighbours.
  *
  *     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
  */
@@ -138,10 +138,10 @@ CFX_API cfx_node *cfx_graph_output_node(const cfx_graph *g);
 CFX_API cfx_node *cfx_graph_find(const cfx_graph *g, const char *name);
 
 /*
- * Where new nodes go; the previous insert point is returned, to restore. NULL
- * for `before`: the start of the graph; for `after`: its end. Each new node
- * goes directly before (after) n, so that several come out in order (in
- * reverse). If n is erased, its neighbour takes its place.
+ * Set where new nodes go; returns the previous insert point. Before NULL is
+ * the start of the graph, after NULL its end. Each new node goes directly
+ * before (after) n, so that several are in order (in reverse order). If n is
+ * erased, its neighbour replaces it.
  */
 typedef struct cfx_insert_point {
     cfx_node *node;          /* private */
@@ -153,13 +153,12 @@ CFX_API cfx_insert_point cfx_graph_inserting_after(cfx_graph *g, cfx_node *n);
 CFX_API void cfx_graph_restore(cfx_graph *g, cfx_insert_point at);
 
 /*
- * Make a node at the insert point. `name` NULL: made from the target by
- * torch.fx's rules; else the candidate, made unique. `type` NULL: none. Fails
- * with CFX_EGRAPH (a node of another graph among the arguments, an erased
- * one), CFX_EINVAL (empty target; absent values, keywords given twice, nodes
- * in the keys of dicts, more than CFX_MAX_DEPTH levels), CFX_ENOMEM.
- * cfx_graph_get_attr and cfx_graph_call_module warn where the owning module
- * lacks the target.
+ * Create a node at the insert point. `name` is made unique; NULL: derived from
+ * the target by torch.fx's rules. `type` may be NULL. Fails with CFX_EGRAPH (a
+ * node of another graph among the arguments, an erased one), CFX_EINVAL (empty
+ * target; absent values, keywords given twice, nodes in the keys of dicts,
+ * more than CFX_MAX_DEPTH levels), CFX_ENOMEM. cfx_graph_get_attr and
+ * cfx_graph_call_module warn where the owning module lacks the target.
  */
 CFX_API cfx_node *cfx_graph_create_node(cfx_graph *g, cfx_opcode op,
                                         const char *target, cfx_args args,
@@ -178,33 +177,32 @@ CFX_API cfx_node *cfx_graph_call_module(cfx_graph *g, const char *path,
 CFX_API cfx_node *cfx_graph_output(cfx_graph *g, cfx_value result,
                                    cfx_error *err);
 
-/* Copy a node, with its meta, to the insert point; map(user, n) gives the node
- * that stands for n there. `map` NULL: n itself does. NULL on failure, or when
- * map gives NULL (CFX_EGRAPH). */
+/* Copy a node, with its meta, to the insert point; map(user, n) returns the
+ * replacement of each input; `map` NULL keeps the inputs. Returns NULL on
+ * failure, or if map does (CFX_EGRAPH). */
 CFX_API cfx_node *cfx_graph_node_copy(cfx_graph *g, const cfx_node *n,
                                       cfx_node *(*map)(void *user,
                                                        cfx_node *n),
                                       void *user, cfx_error *err);
 
 /* A copy of a graph, with the same names, ids and meta, and no owning module;
- * it is not watched by hooks. Fails with CFX_EGRAPH for a node that is used
- * before it is defined. */
+ * hooks are not copied. Fails with CFX_EGRAPH for a node that is used before
+ * it is defined. */
 CFX_API cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g,
                                   cfx_error *err);
 
 /*
  * Copy the nodes of another graph to the insert point, as torch.fx's
- * graph_copy: all in their order, but those that `map` already has a value
- * for, which stands in their place (a placeholder is thus bound to what it is
- * called with: a node, a literal, a tuple of both), and but the output. `map`
- * gets the copies; NULL where nobody wants them. *output is what the output
- * node gives, in terms of `to`: a new reference, good while both graphs live;
- * absent where there is none; `output` may be NULL. It need not be the last
- * node (torch.fx leaves out what comes after it). Behind an insert point of
- * cfx_graph_inserting_after, too, the nodes come in their order (in torch.fx:
- * reversed). `to` and `from` may be one graph: what it had is copied. On
- * failure neither `to` nor `map` has changed. Fails as create_node does, and
- * with CFX_EGRAPH for a node that is used before it is defined.
+ * graph_copy: all in order, except the output and the nodes that `map` has a
+ * value for, which replaces them: it binds a placeholder to a node, a literal
+ * or a tuple of both. `map` (may be NULL) receives the copies. *output (may be
+ * NULL) receives the output node's value, mapped to `to`: a new reference,
+ * valid while both graphs exist; absent without an output node. Nodes after
+ * the output are copied, too (in torch.fx: left out), and after
+ * cfx_graph_inserting_after the nodes keep their order (in torch.fx:
+ * reversed). `to` and `from` may be one graph. On failure neither `to` nor
+ * `map` has changed. Fails as create_node does, and with CFX_EGRAPH for a node
+ * that is used before it is defined.
  */
 typedef struct cfx_node_map cfx_node_map;
 CFX_API cfx_status cfx_graph_insert_graph(cfx_graph *to,
@@ -212,26 +210,27 @@ CFX_API cfx_status cfx_graph_insert_graph(cfx_graph *to,
                                           cfx_node_map *map,
                                           cfx_value *output, cfx_error *err);
 
-/* Copy one node in that way: its inputs must be in the map, which gets it. */
+/* Copy one node like cfx_graph_insert_graph: the map must have its inputs and
+ * receives the copy. */
 CFX_API cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
                                              cfx_node_map *map,
                                              cfx_error *err);
 
-/* Take a node out. Fails with CFX_EGRAPH and torch.fx's sentence while it has
- * users; erasing twice only warns. The node loses its arguments, and keeps
- * its name (which is not given to another), target, type and meta. */
+/* Erase a node. Fails with CFX_EGRAPH and torch.fx's message if it has users;
+ * erasing twice only warns. The node keeps its target, type, meta and name
+ * (which stays reserved), but not its arguments. */
 CFX_API cfx_status cfx_graph_erase_node(cfx_graph *g, cfx_node *n,
                                         cfx_error *err);
 
-/* Check that the graph is well-formed, with torch.fx's sentences; with an
- * owning module also that targets exist. Fails with CFX_EGRAPH. */
+/* Check that the graph is well-formed, with torch.fx's messages, and, with an
+ * owning module, that targets exist. Fails with CFX_EGRAPH. */
 CFX_API cfx_status cfx_graph_lint(const cfx_graph *g, cfx_error *err);
 
 /*
- * Find nodes by opcode and target (NULL: any), one after the other: the first
- * in the order of the graph that comes after `after` (NULL: from the start), or
- * NULL. To visit all of them takes one walk; where no node has the target, no
- * time. The node found may be erased, or others inserted, before going on.
+ * Find the next node with this opcode and target (NULL: any) after `after`
+ * (NULL: from the start), or NULL. Visiting all takes one walk; a target that
+ * no node has takes no time. The node may be erased, and others inserted,
+ * before the next call.
  *
  *     for (n = NULL; (n = cfx_graph_find_nodes(g, CFX_CALL_FUNCTION,
  *                                              "torch.relu", n));)
@@ -241,26 +240,25 @@ CFX_API cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
                                        const cfx_node *after);
 
 /*
- * Erase what nobody uses and what has no effect, as torch.fx's
- * eliminate_dead_code: lint, then one sweep from the end. Placeholders and
- * outputs stay, also where `is_impure` says otherwise. Unlike torch.fx's,
- * which does not look at them, methods that write (x.relu_()) and modules that
- * change their state, draw random numbers or write to their input stay; so do
- * calls that fit no signature of their operator. Functions that are not
- * registered are dropped, as in torch.fx, unless they are spelled as those that
- * write (`f_`, out=). Graphs that get_attr and call_module nodes name, at
- * whatever path (torch.fx: direct children that get_attr nodes name), are swept
- * too, each once. *nerased, if not NULL, is the number of nodes erased. Fails
- * with CFX_EGRAPH as cfx_graph_lint, CFX_ENOMEM; what was erased before stays
- * so.
+ * Erase nodes without users or effects, like torch.fx's eliminate_dead_code:
+ * lint, then one sweep from the end. Placeholders and outputs stay whatever
+ * `is_impure` returns. Unlike in torch.fx, methods that write (x.relu_())
+ * stay, and modules that change their state, draw random numbers or write to
+ * their input; so do calls that match no signature of their operator.
+ * Unregistered functions are erased, as in torch.fx, unless their name or
+ * arguments say that they write (`f_`, out=). The graphs of all modules that
+ * get_attr and call_module nodes name are swept, too (torch.fx: of direct
+ * children that get_attr nodes name). *nerased (may be NULL) receives the
+ * number of erased nodes. Fails with CFX_EGRAPH like cfx_graph_lint,
+ * CFX_ENOMEM; nodes erased before stay erased.
  */
 typedef struct cfx_dce_options {
     size_t size;             /* sizeof(cfx_dce_options) */
-    /* In place of cfx_node_is_impure; not asked of nodes with users. */
+    /* replaces cfx_node_is_impure for nodes without users */
     bool (*is_impure)(void *user, const cfx_node *n);
     void *user;
     bool drop_random;        /* torch.fx's impure_random=False */
-    bool keep_children;      /* this graph alone */
+    bool keep_children;      /* sweep this graph only */
 } cfx_dce_options;
 CFX_API cfx_status cfx_graph_eliminate_dead_code(cfx_graph *g,
                                                  const cfx_dce_options *o,
@@ -268,14 +266,13 @@ CFX_API cfx_status cfx_graph_eliminate_dead_code(cfx_graph *g,
                                                  cfx_error *err);
 
 /*
- * Hooks: told of what happens to a graph. `created` comes after the node is in
- * its place, `erased` before the node is taken out, `replaced` before `user`
- * has `with` in place of `old`, and, as in torch.fx, for each user of a node
- * that is renamed, with the new name and `with` NULL. They may read the graph
- * and add or remove hooks, but not edit it. Several may watch one graph, and
- * are called in the order they came. Copies of the graph are not watched:
- * torch.fx's deep copy of a GraphModule takes the hooks along, which then share
- * their data with the original; who wants that adds them to the copy.
+ * Hooks called on edits of a graph. `created` is called after a node is
+ * inserted, `erased` before it is unlinked, `replaced` before `user` gets
+ * `with` in place of `old`, and, as in torch.fx, for each user of a renamed
+ * node, with the new name and `with` NULL. A hook may read the graph and add
+ * or remove hooks, but not edit the graph. Several sets of hooks are called in
+ * the order of their addition. Unlike torch.fx's deep copy of a GraphModule,
+ * copies of a graph have no hooks.
  */
 typedef struct cfx_graph_hooks {
     size_t size;             /* sizeof(cfx_graph_hooks) */
@@ -284,11 +281,11 @@ typedef struct cfx_graph_hooks {
     void (*replaced)(void *data, cfx_node *old, cfx_node *with,
                      const char *name, cfx_node *user);
 } cfx_graph_hooks;
-/* `hooks` must stay as long as it watches. */
+/* `hooks` must stay valid until it is removed. */
 CFX_API cfx_status cfx_graph_add_hooks(cfx_graph *g,
                                        const cfx_graph_hooks *hooks,
                                        void *data, cfx_error *err);
-/* The last pair of these that was added, if any. */
+/* Remove the last added set with these arguments, if any. */
 CFX_API void cfx_graph_remove_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
                                     void *data);
 
@@ -303,12 +300,12 @@ CFX_API void cfx_graph_remove_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
 CFX_API cfx_status cfx_graph_equal(bool *equal, const cfx_graph *a,
                                    const cfx_graph *b, cfx_error *err);
 
-/* ---- A map from the nodes of one graph to values ---- */
+/* ---- Maps from the nodes of one graph to values ---- */
 
 /*
- * Dense by id: asking is an array access, and memory is 16 bytes for each id of
- * the graph. Values are counted (cfx_value_ref), nodes borrowed. A map may be
- * used while the graph gets new nodes.
+ * An array by id: 16 bytes for each id of the graph. Values are counted
+ * (cfx_value_ref), nodes borrowed. The graph may get new nodes while a map is
+ * in use.
  *
  *     cfx_node_map map;
  *     cfx_node_map_init(&map, from);
@@ -325,26 +322,27 @@ struct cfx_node_map {
 CFX_API void cfx_node_map_init(cfx_node_map *map, const cfx_graph *g);
 /* A zeroed or released one is allowed. */
 CFX_API void cfx_node_map_release(cfx_node_map *map);
-/* Absent: take the node out, which never fails. Else fails with CFX_EGRAPH for
- * a node of another graph, CFX_ENOMEM. */
+/* An absent value removes the node, which never fails. Else fails with
+ * CFX_EGRAPH for a node of another graph, CFX_ENOMEM. */
 CFX_API cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *n,
                                     cfx_value v, cfx_error *err);
-/* Absent where there is none; of another graph, too. Borrowed. */
+/* The value of a node, borrowed; absent if there is none, or for a node of
+ * another graph. */
 CFX_INLINE cfx_value cfx_node_map_get(const cfx_node_map *map,
                                       const cfx_node *n)
 {
     return n->graph == map->graph && n->id < map->room ? map->value[n->id]
                                                        : CFX_NOTHING;
 }
-/* The node that stands for n, or NULL. */
+/* The node that n maps to, or NULL. */
 CFX_INLINE cfx_node *cfx_node_map_node(const cfx_node_map *map,
                                        const cfx_node *n)
 {
     cfx_value v = cfx_node_map_get(map, n);
     return v.kind == CFX_NODE ? v.u.node : NULL;
 }
-/* A copy of v with what stands for the nodes in it: a new reference. Fails with
- * CFX_EGRAPH for a node that is not in the map, CFX_ENOMEM. */
+/* A copy of v in which mapped values replace the nodes: a new reference. Fails
+ * with CFX_EGRAPH for a node that is not in the map, CFX_ENOMEM. */
 CFX_API cfx_status cfx_node_map_value(cfx_value *out, const cfx_node_map *map,
                                       cfx_value v, cfx_error *err);
 
@@ -355,7 +353,7 @@ CFX_INLINE cfx_node *cfx_node_input(const cfx_node *n, uint32_t i)
 {
     return n->inputs[i].input;
 }
-/* Users in the order they came: for (u = n->first_user; u; u = u->next)
+/* Users in the order of addition: for (u = n->first_user; u; u = u->next)
  * u->user. */
 
 /* Does a come before b? O(1). */
@@ -366,10 +364,9 @@ CFX_INLINE bool cfx_node_before(const cfx_node *a, const cfx_node *b)
 
 /*
  * Edits. One that fails changes nothing. They fail as create_node does, and
- * with CFX_EGRAPH for an erased node. The time they take grows with the
- * arguments of the nodes they rewrite, and with nothing else. As in torch.fx,
- * a node whose arguments are rewritten becomes the last user of all its
- * inputs; insert_arg alone leaves it where it is.
+ * with CFX_EGRAPH for an erased node. Their time is linear in the arguments of
+ * the rewritten nodes. As in torch.fx, a node whose arguments are rewritten
+ * becomes the last user of all its inputs; insert_arg is the exception.
  */
 CFX_API cfx_status cfx_node_set_args(cfx_node *n, const cfx_value *args,
                                      size_t nargs, cfx_error *err);
@@ -390,9 +387,10 @@ CFX_API cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op,
 CFX_API cfx_status cfx_node_rename(cfx_node *n, const char *candidate,
                                    cfx_error *err);
 
-/* Rewrite the uses of `old` in n; of n in all its users (or in those for
- * which keep(data, user) is true; it must not edit; NULL: all). Neither needs
- * memory. Fails with CFX_EGRAPH where `with` is erased or of another graph. */
+/* replace_input_with rewrites the uses of `old` in n. replace_all_uses_with
+ * rewrites the uses of n in all users, or in those for which keep(data, user)
+ * is true; `keep` must not edit. Neither allocates. Fails with CFX_EGRAPH if
+ * `with` is erased or of another graph. */
 CFX_API cfx_status cfx_node_replace_input_with(cfx_node *n, cfx_node *old,
                                                cfx_node *with,
                                                cfx_error *err);
@@ -400,10 +398,10 @@ CFX_API cfx_status cfx_node_replace_all_uses_with(
     cfx_node *n, cfx_node *with, bool (*keep)(void *data, cfx_node *user),
     void *data, cfx_error *err);
 
-/* The same, with what torch.fx's takes and gives besides: `changed` is called
- * for each user when it was rewritten, and must not edit either;
- * propagate_meta copies n's meta to `with`, which may have none (CFX_EINVAL).
- * *nchanged is the number of users rewritten. NULL and false: without. */
+/* replace_all_uses_with with the options of torch.fx: `changed` is called for
+ * each rewritten user and must not edit; propagate_meta copies n's meta to
+ * `with`, which must have none (CFX_EINVAL). *nchanged (may be NULL) receives
+ * the number of rewritten users. */
 typedef struct cfx_replace_options {
     size_t size;             /* sizeof(cfx_replace_options) */
     bool (*keep)(void *data, cfx_node *user);
@@ -422,35 +420,33 @@ CFX_API cfx_status cfx_node_prepend(cfx_node *n, cfx_node *x, cfx_error *err);
 CFX_API cfx_status cfx_node_append(cfx_node *n, cfx_node *x, cfx_error *err);
 
 /*
- * What the node does besides computing its result. A call is bound by its
- * schema, a method as a method of Tensor; where several signatures take it
- * (nodes may be numbers or tensors), it is what any of them does. Of a module
- * it follows from its `forward`, and is found once for its configuration; of a
- * GraphModule from the nodes of its graph, as it is of graphs that a call is
- * given (cond). An operator that is not registered is taken for a function
- * whose result may be a view of any argument, which writes to `out`, and, if
- * its name ends in one `_`, to the first; where arguments fit no signature, and
- * where a forward cannot be followed, the worst is assumed. Placeholders,
- * get_attr and output nodes do nothing. Fails with CFX_ENAME for a module that
- * is not there, CFX_ENOMEM.
+ * The side effects of a node. A call is bound to the operator's schema; if
+ * several signatures match (a node may be a number or a tensor), their effects
+ * are united. The effects of a module follow from its `forward` and are
+ * cached; those of a GraphModule, and of graphs passed to a call (cond), from
+ * their nodes. The result of an unregistered operator may be a view of any
+ * argument, and the operator writes to `out`, and, if its name ends in one
+ * `_`, to the first argument. Arguments that match no signature, and a forward
+ * that cannot be followed, have every effect. Placeholders, get_attr and
+ * output nodes have none. Fails with CFX_ENAME for a missing module,
+ * CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_node_effects(const cfx_node *n, cfx_effects *out,
                                     cfx_error *err);
 
-/* May it not be erased although it has no users? Placeholders, outputs, and
- * what writes, is random or has an effect. */
+/* Must the node stay although it has no users? True of placeholders, outputs
+ * and nodes that write, are random or have an effect. */
 CFX_API cfx_status cfx_node_is_impure(const cfx_node *n, bool *out,
                                       cfx_error *err);
 
 /*
- * The arguments by the signature of what is called, with defaults filled in: a
- * tuple of as many as the node has positional ones, and a dict of the others,
- * by the names they have in Python; with only_kwargs, all of them. Both are new
- * references, good until the node is edited, and absent (torch.fx's None) where
- * no signature takes the call. Of several signatures it is the first that does;
- * torch.fx's fails there, and knows no methods. A number that stands for a
- * list (int[2]) is written as a tuple.
- * Fails with CFX_ENOMEM.
+ * The arguments bound to the callee's signature, with defaults: a tuple of the
+ * node's positional ones, and a dict of the others by their Python names; with
+ * only_kwargs, a dict of all. Both are new references, valid until the node is
+ * edited, and absent (torch.fx's None) if no signature matches. The first
+ * signature that matches is taken; torch.fx fails on several, and on methods.
+ * A number that stands for a list (int[2]) is written as a tuple. Fails with
+ * CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_node_normalized_arguments(const cfx_node *n,
                                                  bool only_kwargs,
@@ -459,21 +455,20 @@ CFX_API cfx_status cfx_node_normalized_arguments(const cfx_node *n,
                                                  cfx_error *err);
 
 /*
- * n takes the place of `from`, perhaps of several in turn: give it what meta
- * knows of where `from` came from. Keys that n has already stay as they are:
- * stack_trace, nn_module_stack, source_fn_stack, torch_fn, original_aten,
- * recompute, ac_graph_id, seq_nr, custom, quantization_tag, partitioner_tag.
- * `from_node`, a list of names, gets those of `from`'s, or the name of `from`
- * where it has none: the nodes of the first graph that n stands for. What
- * belongs to a value (tensor_meta, val, ...) is not inherited. Fails with
- * CFX_ENOMEM; then n has inherited some keys.
+ * Copy the provenance of `from` to n, which replaces it, to the keys that n
+ * lacks: stack_trace, nn_module_stack, source_fn_stack, torch_fn,
+ * original_aten, recompute, ac_graph_id, seq_nr, custom, quantization_tag,
+ * partitioner_tag. `from_node`, a list of names, gets those of `from`, or its
+ * name if it has none; n may replace several nodes in turn. Meta of the value
+ * (tensor_meta, val, ...) is not copied. Fails with CFX_ENOMEM; some keys may
+ * then be copied.
  */
 CFX_API cfx_status cfx_node_inherit(cfx_node *n, const cfx_node *from,
                                     cfx_error *err);
 
-/* Meta by key: a value copied into the graph; tensors are counted. An absent
- * value is what a missing key has, and what removes one. Meta holds no nodes
- * (CFX_EINVAL): nothing would keep them up to date. */
+/* Meta by key. set copies the value into the graph; an absent value removes
+ * the key. get returns absent for a missing key. A value with nodes is refused
+ * (CFX_EINVAL), since edits would not update it. */
 CFX_API cfx_value cfx_node_meta(const cfx_node *n, const char *key);
 CFX_API cfx_status cfx_node_set_meta(cfx_node *n, const char *key,
                                      cfx_value v, cfx_error *err);

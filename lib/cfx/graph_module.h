@@ -1,8 +1,8 @@
 /*
  * cfx/graph_module.h -- a module whose forward is a graph.
  *
- * A GraphModule is a cfx_module that has a graph; its children and state are
- * what the graph's get_attr and call_module nodes name.
+ * A GraphModule is a cfx_module that has a graph; the graph's get_attr and
+ * call_module nodes name its children and state.
  */
 #ifndef CFX_GRAPH_MODULE_H
 #define CFX_GRAPH_MODULE_H
@@ -12,9 +12,9 @@
 
 CFX_BEGIN_DECLS
 
-/* Make one of a root module (NULL: an empty one, which prints as `class_name`)
- * and a graph, both of which it takes over, also on failure. A root that has a
- * graph gets the new one in its place. */
+/* Create one from a root module (NULL: an empty one, which prints as
+ * `class_name`) and a graph. Takes both, also on failure. The graph replaces
+ * the root's, if it has one. */
 CFX_API cfx_status cfx_graph_module_new_take_both(cfx_module **out,
                                                   cfx_context *ctx,
                                                   cfx_module *root,
@@ -23,25 +23,25 @@ CFX_API cfx_status cfx_graph_module_new_take_both(cfx_module **out,
                                                   cfx_error *err);
 
 /*
- * Make one as torch.fx's constructor does: of a root module, copy only what
- * the graph's get_attr and call_module nodes name. Prefixes of paths become
- * empty `Module`s, tensors that are no parameters buffers; the training flag is
- * root's; class_name NULL: root's. Where torch.fx shares the modules, a module
- * has one parent here: they are copied (cfx_module_copy), the tensors shared.
- * `root` is borrowed; the graph is taken over, also on failure. Fails with
- * CFX_ENAME for a target that is not there, CFX_ENOMEM.
+ * Create one like torch.fx's constructor: copy from `root` only the modules
+ * and state that the graph's get_attr and call_module nodes name. Prefixes of
+ * paths become empty `Module`s, tensors other than parameters become buffers;
+ * the training flag, and class_name if NULL, are root's. Modules, which
+ * torch.fx shares, are copied (cfx_module_copy); tensors are shared. `root` is
+ * borrowed; takes the graph, also on failure. Fails with CFX_ENAME for a
+ * missing target, CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_graph_module_from_root_take_graph(
     cfx_module **out, const cfx_module *root, cfx_graph *graph,
     const char *class_name, cfx_error *err);
 
-/* The same of n paths and what is there: tensors, which become buffers unless
- * `parameter` says otherwise, and modules. Those that no node names are
- * ignored; one that is missing fails with CFX_ENAME, in torch.fx's words. */
+/* Create one from n paths with modules and tensors, which become buffers
+ * unless `parameter` is set. Items that no node names are ignored; a missing
+ * one fails with CFX_ENAME and torch.fx's message. */
 typedef struct cfx_module_item {
     const char *path;
-    cfx_value v;             /* a tensor, a module or None; absent: it is
-                                known that there is nothing; borrowed */
+    cfx_value v;             /* a tensor, a module or None, borrowed; absent:
+                                known to be missing */
     bool parameter;
 } cfx_module_item;
 CFX_API cfx_status cfx_graph_module_from_dict_take_graph(
@@ -51,31 +51,31 @@ CFX_API cfx_status cfx_graph_module_from_dict_take_graph(
 /* The graph of a GraphModule, or NULL; borrowed. */
 CFX_API cfx_graph *cfx_graph_module_graph(const cfx_module *gm);
 
-/* What a get_attr node names: a tensor (maybe a meta) or a module, borrowed.
- * Fails with CFX_EATTR and torch.fx's sentence. */
+/* The value of a get_attr target: a tensor (maybe a meta) or a module,
+ * borrowed. Fails with CFX_EATTR and torch.fx's message. */
 CFX_API cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
                                          const char *path, cfx_error *err);
 
-/* A deep copy of a module and all below it: children, arguments, state, flags,
- * graphs with their meta. Tensors are shared, as is all that never changes.
- * Fails with CFX_ENOMEM, CFX_EGRAPH as cfx_graph_copy. */
+/* A deep copy of a module: children, arguments, state, flags, graphs with
+ * their meta. Tensors and other immutable objects are shared. Fails with
+ * CFX_ENOMEM, CFX_EGRAPH like cfx_graph_copy. */
 CFX_API cfx_status cfx_module_copy(cfx_module **out, const cfx_module *m,
                                    cfx_error *err);
 
-/* Put a module at a dotted path, in place of what is there; modules on the way
- * that are missing are made, as empty `Module`s. Takes the reference, also on
- * failure. Fails with CFX_ENAME where the path leads through a parameter or
- * buffer (torch.fx's False), else as cfx_module_add_take. */
+/* Add or replace the module at a dotted path; missing parents are created as
+ * empty `Module`s. Takes the reference, also on failure. Fails with CFX_ENAME
+ * if the path leads through a parameter or buffer (torch.fx returns False),
+ * else like cfx_module_add_take. */
 CFX_API cfx_status cfx_module_add_submodule_take(cfx_module *m,
                                                  const char *path,
                                                  cfx_module *child,
                                                  cfx_error *err);
-/* Take one out; false if there is none at that path. */
+/* Remove a submodule; false if the path has none. */
 CFX_API bool cfx_module_delete_submodule(cfx_module *m, const char *path);
-/* Take out all that the graph does not need: a module stays if it, or one
- * below it, is named by a call_module or get_attr node, if a get_attr node
- * names its state, or if it is below one that a call_module node names (or a
- * get_attr node: torch.fx deletes what is below those). Gives their number. */
+/* Remove the submodules that the graph does not use. A module is used if a
+ * call_module or get_attr node names it, its state, an ancestor or a
+ * descendant (torch.fx deletes those below a get_attr target). Returns the
+ * number removed. */
 CFX_API size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm);
 
 CFX_END_DECLS

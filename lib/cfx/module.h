@@ -27,9 +27,9 @@
  *         .forward = scale_forward,
  *     };
  *
- * A module has one parent at most, which holds a reference to it. Who holds
- * another keeps the module and all below it, also when it is taken out of its
- * tree or the tree goes. A GraphModule is a module that has a graph.
+ * A module has at most one parent, which holds a reference to it. Any other
+ * reference keeps the module and its descendants alive after it leaves the
+ * tree. A GraphModule is a module that has a graph.
  */
 #ifndef CFX_MODULE_H
 #define CFX_MODULE_H
@@ -47,17 +47,16 @@ struct cfx_module_type {
     /* Other names under which it is printed, separated by spaces. */
     const char *aliases;
     /*
-     * What repr shows of the arguments, in order, separated by spaces: `$x`
-     * the value alone, `x` as x=value, `?x` as x=value where it is not the
-     * default, `=x` as x with strings unquoted. Arguments that do not occur
-     * are hidden: PyTorch's text leaves them undecided (see below).
+     * The arguments in repr, in order, separated by spaces: `$x` the value
+     * alone, `x` as x=value, `?x` as x=value where it is not the default, `=x`
+     * as x with strings unquoted. Others are hidden, and undecided (see below)
+     * in a model read from PyTorch's text.
      */
     const char *repr;
-    /* Hidden arguments that the superset writes even if they are the
-     * default. */
+    /* Hidden arguments that the superset always writes, even the default. */
     const char *must_give;
-    /* Hidden arguments that a child's tell, "embed_dim=out_proj.out_features",
-     * separated by spaces. */
+    /* Hidden arguments that equal a child's,
+     * "embed_dim=out_proj.out_features", separated by spaces. */
     const char *derive;
     const char *doc;
     /* Check the arguments, declare parameters, buffers and children. */
@@ -65,36 +64,36 @@ struct cfx_module_type {
     const char *forward_schema;
     /* `in` is bound by forward_schema. */
     cfx_value (*forward)(cfx_scope *s, cfx_module *self, const cfx_value *in);
-    /* Containers: children are listed; there is no forward. */
+    /* For containers: repr lists the children; there is no forward. */
     bool container;
 
     /*
-     * Which hidden arguments matter when; each is a list of names, separated
-     * by spaces. One that is in no list must be decided before any forward.
+     * Classes of hidden arguments, each a list of names separated by spaces.
+     * An argument in no list must be decided before any forward.
      */
-    /* `forward` asks for it with cfx_attr_of, in the cases where it matters. */
+    /* Checked only when `forward` reads it with cfx_attr_of. */
     const char *lazy;
-    /* It changes numbers, but no shape. */
+    /* It changes values, but no shape. */
     const char *numeric;
-    /* It counts as its default in PyTorch's text: no forward depends on it,
-     * or nothing could ever decide it. */
+    /* It takes its default in PyTorch's text: forward does not depend on it,
+     * or nothing in the file could decide it. */
     const char *implied;
-    /* Parameters that are there, and their shapes, decide it: it is decided
-     * when a weights file fits the module. */
+    /* The parameters and their shapes decide it, once a weights file matches
+     * the module. */
     const char *by_state;
-    /* A flag with which the result is a tuple, not a tensor: the graph decides
-     * that it is False where the result is used as a tensor. */
+    /* A flag that makes the result a tuple. It is False if the graph uses the
+     * result as a tensor. */
     const char *tuple_flag;
-    /* A flag with which the input is written to: the graph decides that it is
-     * False where nothing else reads that input. */
+    /* A flag that makes the module write to its input. It counts as False if
+     * nothing else reads that input. */
     const char *inplace_flag;
-    /* Decide, by cfx_module_decide, hidden arguments that make no difference
-     * beside the others. */
+    /* Call cfx_module_decide for hidden arguments that the other arguments
+     * make irrelevant. */
     void (*settle)(cfx_module *self);
 };
 
-/* A parameter or buffer. `tensor` is a meta until its numbers are loaded, NULL
- * where it is None. */
+/* A parameter or buffer. `tensor` is a meta until its data is loaded, NULL for
+ * None. */
 typedef struct cfx_state {
     const char *name;
     cfx_tensor *tensor;
@@ -104,8 +103,8 @@ typedef struct cfx_state {
 
 CFX_BEGIN_DECLS
 
-/* Make a module from its constructor's arguments. `class_name` is what it
- * prints as, NULL: the type's own name. */
+/* Create a module from constructor arguments. It prints as `class_name`, or,
+ * if that is NULL, as the type. */
 CFX_API cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
                                   const cfx_module_type *type,
                                   const char *class_name, cfx_args args,
@@ -121,7 +120,7 @@ CFX_API void cfx_module_unref(cfx_module *m);
 CFX_API cfx_context *cfx_module_context(const cfx_module *m);
 CFX_API const cfx_module_type *cfx_module_type_of(const cfx_module *m);
 CFX_API const char *cfx_module_class_name(const cfx_module *m);
-/* The key under which the parent holds it; "" for a root. */
+/* The name of the module in its parent; "" for a root. */
 CFX_API const char *cfx_module_name(const cfx_module *m);
 CFX_API cfx_module *cfx_module_parent(const cfx_module *m);
 CFX_API bool cfx_module_training(const cfx_module *m);
@@ -130,18 +129,19 @@ CFX_API void cfx_module_train(cfx_module *m, bool training);
 
 /* ---- The tree ---- */
 
-/* Add a child at the end, or replace the one of that name in its place; takes
- * the reference, also on failure. Fails with CFX_EINVAL for a name that is
- * empty or has a dot, for a child that has a parent (cfx_module_copy makes
- * another of it: torch.fx shares modules) or that m is part of; CFX_ENOMEM. */
+/* Append a child, or replace the child of that name. Takes the reference, also
+ * on failure. Fails with CFX_EINVAL for a name that is empty or has a dot, for
+ * a child that has a parent (unlike in torch.fx modules are not shared; use
+ * cfx_module_copy) or that contains m; CFX_ENOMEM. */
 CFX_API cfx_status cfx_module_add_take(cfx_module *m, const char *name,
                                        cfx_module *child, cfx_error *err);
 CFX_API size_t cfx_module_nchildren(const cfx_module *m);
 CFX_API cfx_module *cfx_module_child_at(const cfx_module *m, size_t i);
-/* By key, or NULL; of a dotted path ("layer1.0.conv1"; "": m itself). */
+/* The child by its name, or the descendant at a dotted path ("layer1.0.conv1";
+ * "": m itself); else NULL. */
 CFX_API cfx_module *cfx_module_child(const cfx_module *m, const char *name);
 CFX_API cfx_module *cfx_module_at(const cfx_module *m, const char *path);
-/* The path of a module from its root, into buf; as snprintf. */
+/* The path of a module from its root, into buf, like snprintf. */
 CFX_API size_t cfx_module_path(const cfx_module *m, char *buf, size_t size);
 
 /* Visit a tree, parents first, in order, without recursion: the module after
@@ -159,31 +159,31 @@ CFX_API double cfx_attr_double(const cfx_module *m, const char *name);
 CFX_API bool cfx_attr_bool(const cfx_module *m, const char *name);
 /* NULL if it is no string. */
 CFX_API const char *cfx_attr_str(const cfx_module *m, const char *name);
-/* All, in the order of the constructor's schema. */
+/* All arguments, in the order of the constructor's schema. */
 CFX_API const cfx_schema *cfx_module_schema(const cfx_module *m);
 CFX_API const cfx_value *cfx_module_attrs(const cfx_module *m);
 
 /*
- * Undecided arguments. PyTorch's text hides arguments of some modules. Those
- * hold their default, but are undecided: what depends on one fails with
- * CFX_EUNDECIDED, and names the argument and the line to write.
+ * Undecided arguments. PyTorch's text hides some arguments of modules. They
+ * hold their default, but are undecided: an operation that depends on one
+ * fails with CFX_EUNDECIDED and a message with the line to write.
  */
 CFX_API bool cfx_attr_is_undecided(const cfx_module *m, const char *name);
-/* Fails with CFX_ENAME for an argument that the constructor does not have. */
+/* Mark undecided. Fails with CFX_ENAME for an unknown argument. */
 CFX_API cfx_status cfx_module_undecide(cfx_module *m, const char *name,
                                        cfx_error *err);
-/* The value that an argument holds is the right one. Never fails. */
+/* Mark the value that an argument holds as decided. Never fails. */
 CFX_API void cfx_module_decide(cfx_module *m, const char *name);
-/* Decide every argument of a module and of all below it: defaults are right. */
+/* Decide all arguments of a module and its descendants. */
 CFX_API void cfx_module_assume_defaults(cfx_module *m);
-/* Fails with CFX_EUNDECIDED where the module itself has an undecided argument:
- * for what cannot be written down without it. */
+/* Fails with CFX_EUNDECIDED if the module itself has an undecided argument;
+ * for printers that must write all of them. */
 CFX_API cfx_status cfx_module_check_decided(const cfx_module *m,
                                             cfx_error *err);
 
 /* ---- State ---- */
 
-/* Declare, for `init`: a meta of that shape. */
+/* Declare a parameter or buffer, for `init`: a meta of that shape. */
 CFX_API cfx_status cfx_module_param(cfx_module *m, const char *name,
                                     cfx_dtype dtype, int rank,
                                     const cfx_dim *shape, cfx_error *err);
@@ -198,19 +198,19 @@ CFX_API size_t cfx_module_nstate(const cfx_module *m);
 CFX_API const cfx_state *cfx_module_state_at(const cfx_module *m, size_t i);
 CFX_API const cfx_state *cfx_module_state(const cfx_module *m,
                                           const char *name);
-/* Set a parameter or buffer, declaring it (as a buffer) where it is new; the
- * tensor is shared. The shape must be the declared one (CFX_ESHAPE). */
+/* Set a parameter or buffer; a new name becomes a buffer. The tensor is
+ * shared. The shape must be the declared one (CFX_ESHAPE). */
 CFX_API cfx_status cfx_module_set(cfx_module *m, const char *name,
                                   cfx_tensor *t, cfx_error *err);
 
 /* ---- For `forward` ---- */
 
-/* An argument by name. Fails the scope, and gives None, where it is undecided
- * and its value matters there. */
+/* An argument by name. If it is undecided and its value matters in this scope,
+ * the scope fails and the result is None. */
 CFX_API cfx_value cfx_attr_of(cfx_scope *s, const cfx_module *m,
                               const char *name);
 
-/* A parameter or buffer as a value of the scope; None where it is None. */
+/* A parameter or buffer as a value of the scope; may be None. */
 CFX_API cfx_value cfx_param_of(cfx_scope *s, cfx_module *m, const char *name);
 
 /* Call a child with one argument, or with several. */
@@ -223,15 +223,14 @@ CFX_API cfx_value cfx_call_module_with(cfx_scope *s, cfx_module *self,
 #define cfx_call_module_with(s, ...)                                         \
     cfx_call_module_with(CFX_AT(s), __VA_ARGS__)
 #endif
-/* Call a module itself, in a frame of its own, its arguments unbound. *out is
- * a new reference. What interpreters use. */
+/* Call a module with unbound arguments, in a frame of its own; for
+ * interpreters. *out is a new reference. */
 CFX_API cfx_status cfx_scope_call_module(cfx_scope *s, cfx_module *m,
                                          const char *path, cfx_args args,
                                          cfx_value *out);
 
-/* The forward itself, with bound arguments, in a frame of its own: what a
- * class's call_module does for modules that it does not stop at. *out is a new
- * reference. */
+/* Run the forward with bound arguments, in a frame of its own; for hooks that
+ * step into a module. *out is a new reference. */
 CFX_API cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
                                       const cfx_value *in, cfx_value *out);
 
@@ -239,9 +238,9 @@ CFX_API cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
 
 CFX_API const cfx_module_type *cfx_find_module_type(cfx_context *ctx,
                                                     const char *name);
-/* Add a module type, which must outlive the context. Fails with CFX_EINVAL for
- * a descriptor of another ABI, CFX_EPARSE for a schema that does not read,
- * CFX_ENOMEM. */
+/* Register a module type, which must outlive the context. Fails with
+ * CFX_EINVAL for a descriptor of another ABI, CFX_EPARSE for a malformed
+ * schema, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_module_type(cfx_context *ctx,
                                             const cfx_module_type *type,
                                             cfx_error *err);

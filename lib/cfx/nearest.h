@@ -1,5 +1,5 @@
 /*
- * cfx/nearest.h -- of a word that is not known, the nearest of those that are.
+ * cfx/nearest.h -- "did you mean": the known word nearest to an unknown one.
  *
  *     cfx_nearest near;
  *     cfx_nearest_init(&near, word, strlen(word));
@@ -7,9 +7,9 @@
  *         cfx_nearest_try(&near, name[i], strlen(name[i]));
  *     printf("there is no '%s'%s\n", word, cfx_nearest_text(&near));
  *
- * A word is near where at most a third of its letters are wrong, missing,
- * swapped or too many; dotted ones also where they end in the same name. None
- * of the functions fails.
+ * A word is near if at most a third of its letters are wrong, missing, swapped
+ * or added, or if both are dotted and end in the same name. None of the
+ * functions fails.
  */
 #ifndef CFX_NEAREST_H
 #define CFX_NEAREST_H
@@ -29,7 +29,7 @@ CFX_BEGIN_DECLS
 CFX_API void cfx_nearest_init(cfx_nearest *n, const char *word, size_t len);
 CFX_API void cfx_nearest_try(cfx_nearest *n, const char *candidate,
                              size_t len);
-/* "; did you mean 'BEST'?", or "" where none is near. Borrowed from n. */
+/* "; did you mean 'BEST'?", or "" if none is near. Borrowed from n. */
 CFX_API const char *cfx_nearest_text(cfx_nearest *n);
 
 CFX_END_DECLS

@@ -1,12 +1,11 @@
 /*
  * cfx/op.h -- operators: one constant descriptor each.
  *
- * A descriptor says what an operator is called (aliases), what it takes
- * (its schema, in ATen's language), what comes out (`infer`), what that costs
- * (`cost`) and how it is computed (`run`). Everything else that needs to know
- * an operator reads it here: binding, messages, effects, documentation, the C
- * functions for callers. An operator with overloads is a chain of descriptors;
- * a call takes the first that binds.
+ * A descriptor holds the names of an operator (aliases), its schema in ATen's
+ * language, its shape rule (`infer`), its cost rule (`cost`) and its kernel
+ * (`run`). Binding, messages, effects, documentation and the C functions for
+ * callers are all derived from it. An operator with overloads is a chain of
+ * descriptors; a call uses the first that binds.
  *
  *     CFX_PARAMS(params, SELF, FACTOR);
  *
@@ -44,10 +43,10 @@
  *     ...
  *     cfx_register_op(ctx, &scale, &err);
  *
- * Rules read parameters by the enumerators of CFX_PARAMS, which are the
- * schemas' names in capitals, and not by their places: overloads that share a
- * rule may have them in other orders, or lack some. What infer derives from
- * the arguments it keeps in the call's state.
+ * Rules read parameters by the enumerators of CFX_PARAMS (the schema's names
+ * in capitals), not by position: overloads that share a rule may order them
+ * differently, or lack some. `infer` stores the values that it derives from
+ * the arguments in the call's state.
  */
 #ifndef CFX_OP_H
 #define CFX_OP_H
@@ -69,42 +68,43 @@ typedef struct cfx_param {
     uint8_t base;          /* cfx_type_base */
     bool optional;         /* Tensor?: None is accepted */
     bool list;             /* int[] */
-    bool rest;             /* Tensor[*]: a list, or the arguments from there */
+    bool rest;             /* Tensor[*]: a list, or all remaining arguments */
     bool item_optional;    /* Tensor?[] */
-    uint8_t list_size;     /* 2 of int[2]: one number stands for all; or 0 */
+    uint8_t list_size;     /* 2 of int[2]: one number is repeated; or 0 */
     bool kwarg_only;
     bool required;         /* has no default */
     bool alias;            /* Tensor(a): the result may share its memory */
     bool writes;           /* Tensor(a!): it is written to */
-    uint32_t kinds;        /* 1 << cfx_kind that it accepts */
-    uint32_t item_kinds;   /* the same of one item of a list */
-    cfx_value init;        /* the default, where not required */
+    uint32_t kinds;        /* accepted kinds, as 1 << cfx_kind */
+    uint32_t item_kinds;   /* accepted kinds of a list's items */
+    cfx_value init;        /* the default, if not required */
 } cfx_param;
 
 enum { CFX_MAX_PARAMS = 26, CFX_MAX_OUTS = 6 };
 
-/* A schema as it was read; belongs to the context. */
+/* A parsed schema; the context owns it. */
 typedef struct cfx_schema {
     const char *text;
     const char *name;      /* "max" */
     const char *overload;  /* "dim", or "" */
     int nparams;
-    int npositional;       /* those before `*` */
+    int npositional;       /* number of parameters before `*` */
     const cfx_param *params;
     int nreturns;          /* -1: a list (Tensor[]) */
     bool returns_alias, returns_written;
-    /* The places of the parameters `training`, `train` or `use_input_stats`,
-     * and of `dropout_p`, by which effects are told; or -1. */
+    /* The positions of the parameters `training`, `train` or
+     * `use_input_stats`, and of `dropout_p`, on which effects depend; or
+     * -1. */
     int training, dropout_p;
-    const cfx_named_tuple *result; /* of several returns; else NULL */
-    /* The place in `params` of each name of the operator's list of parameters,
-     * -1 for those that this overload lacks; NULL: it has no list. */
+    const cfx_named_tuple *result; /* for several results; else NULL */
+    /* The position in `params` of each name in the operator's CFX_PARAMS, -1
+     * if this overload lacks it; NULL: the operator has no CFX_PARAMS. */
     const int8_t *place;
 } cfx_schema;
 
 /*
- * The names of an operator's parameters, for its rules: an enumerator for each,
- * and their list for the descriptor.
+ * Define an enumerator for each parameter of an operator, and their list for
+ * the descriptor.
  *
  *     CFX_PARAMS(params, SELF, DIM, KEEPDIM);
  *     ...
@@ -114,11 +114,10 @@ typedef struct cfx_schema {
  *     ...
  *     bool keep = cfx_call_bool(call, KEEPDIM);
  *
- * One list serves all operators and overloads of a file: each schema finds its
- * parameters by their names, whatever their order. What a schema lacks reads
- * as None does. SELF finds a parameter `input`, and the like, as keyword
- * arguments do. An operator with a parameter that is not in its list is not
- * registered.
+ * One list serves all operators and overloads of a file: parameters are
+ * matched by name. A parameter that a schema lacks reads as None. SELF also
+ * matches `input`, as keyword arguments do. Registering an operator with a
+ * parameter that is not in its list fails.
  */
 #define CFX_PARAMS(list, ...)                                                \
     enum { __VA_ARGS__ };                                                    \
@@ -128,14 +127,16 @@ typedef struct cfx_op cfx_op;
 typedef struct cfx_call cfx_call;
 typedef struct cfx_cost cfx_cost;
 
-/* What a call costs; see cost rules. All counts over the same extents. */
+/* The cost of a call; see cost rules. Counts are over the same symbols as
+ * extents. */
 struct cfx_cost {
     cfx_dim macs;           /* multiply-adds of contractions */
-    cfx_dim ops;            /* other arithmetic, one a step and element */
+    cfx_dim ops;            /* other arithmetic, one for each step and
+                               element */
     cfx_dim transcendental; /* those of ops that are exp, sqrt, division */
     cfx_dim bytes_read, bytes_written;
-    /* A constant name where `run` takes a way that needs fewer operations than
-     * are counted ("winograd"); NULL: the direct one. */
+    /* The name of the algorithm if `run` uses one that needs fewer operations
+     * than are counted ("winograd"); NULL: the direct one. */
     const char *algorithm;
 };
 
@@ -143,96 +144,95 @@ enum {
     CFX_OP_POINTWISE = 1,   /* element i of the result needs only elements i of
                                the arguments: the result may be an argument */
     CFX_OP_NUMBERS = 2,     /* a number may stand for a Tensor */
-    CFX_OP_RANDOM = 4,      /* two equal calls differ */
+    CFX_OP_RANDOM = 4,      /* two equal calls may differ */
     CFX_OP_EFFECT = 8,      /* must not be dropped (assert) */
     CFX_OP_OWN_RESULT = 16, /* the result's shape or value depends on data:
-                               `run` makes it (cfx_call_out again) */
+                               `run` creates it (cfx_call_out again) */
     CFX_OP_INPLACE = 32,    /* has a spelling with `_` that writes to self */
-    CFX_OP_COMMUTES = 64,   /* the first two arguments may change places where
-                               all others have their defaults */
-    /* `run` is given contiguous copies of all tensors among its arguments that
-     * are not contiguous; or of the first argument only; and computes a result
-     * that is not in one that is, from which it is copied. */
+    CFX_OP_COMMUTES = 64,   /* the first two arguments may be swapped if all
+                               others have their defaults */
+    /* `run` receives contiguous copies of non-contiguous tensor arguments (of
+     * all, or of the first only), and computes a non-contiguous result in a
+     * contiguous buffer, which is then copied. */
     CFX_OP_COPIES_TO_CONTIGUOUS = 128,
     CFX_OP_COPIES_FROM_CONTIGUOUS = 256,
     CFX_OP_COPIES_FIRST_TO_CONTIGUOUS = 1024,
     CFX_OP_ANY_DEVICES = 512, /* its tensors may be on different devices; the
-                                 result is where the first is */
-    CFX_OP_ONE_GRAPH = 2048, /* of higher order: calls one of its graphs only.
-                               Where it is not known which, the dearest is
-                               counted */
+                                  result is on the first one's */
+    CFX_OP_ONE_GRAPH = 2048, /* calls only one of its graphs; if it is not known
+                                which, the most expensive is counted */
     CFX_OP_STORED_TYPES = 4096 /* takes types without arithmetic (CFX_STORED),
                                   as operators that only make views do */
 };
 
 /*
- * Counts what a call costs, after infer, by arithmetic of extents. All counts
- * are 0 at first, but bytes are CFX_DIM_BAD: where a rule leaves them so, they
- * are those of all tensors that are read, or of all results, once each; none
- * where the results are views. shapeprop/COSTS.md tells what counts as what.
+ * Computes the cost of a call from its extents, after infer. Counts are
+ * initially 0. Bytes are initially CFX_DIM_BAD: if the rule does not set them,
+ * every tensor argument is read once and every result written once; views cost
+ * no bytes. shapeprop/COSTS.md defines the counts.
  */
 typedef void cfx_cost_rule(const cfx_call *call, cfx_cost *cost);
 
-/* Another signature under which the operator is called. */
+/* Another signature of the operator. */
 typedef struct cfx_variant {
     /* With a full name: "torch.nn.functional.embedding(Tensor input, ...)". */
     const char *schema;
-    /* Make the operator's bound arguments from the variant's; NULL: by name.
-     * A parameter `inplace` that the operator lacks asks for the spelling
-     * that writes; any other that it lacks must have its default. */
+    /* Convert the variant's arguments to the operator's; NULL: by name. A
+     * parameter `inplace` that the operator lacks selects the in-place
+     * operator; any other must have its default. */
     cfx_status (*lower)(cfx_call *call, const cfx_value *in, cfx_value *out);
 } cfx_variant;
 
 struct cfx_op {
     cfx_abi abi;                 /* CFX_ABI(cfx_op) */
     const char *schema;
-    /* The names by which rules read the parameters (CFX_PARAMS). NULL: they
-     * read them by their places in the schema. */
+    /* The parameters by name (CFX_PARAMS). NULL: rules read them by
+     * position. */
     const char *params;
     /* Full names, separated by spaces: "torch.cat", "Tensor.relu" (a method),
      * "operator.add", "aten.cat.default". */
     const char *aliases;
-    /* Those of the spelling that writes; "torch.x_ Tensor.x_ aten.x_.o" follow
-     * from `aliases` where flags has CFX_OP_INPLACE, others stand here. */
+    /* Aliases of the in-place operator, besides those that CFX_OP_INPLACE
+     * derives from `aliases` ("torch.x_ Tensor.x_ aten.x_.o"). */
     const char *inplace_aliases;
     const cfx_variant *variants; /* ends with a NULL schema */
     const char *doc;             /* one sentence */
     uint32_t flags;
-    int code;                    /* for rules that several operators share */
-    const void *data;            /* for them, too */
-    /* Bytes of call->state, which are zeroed before infer. */
+    int code;                    /* distinguishes operators that share a
+                                    rule */
+    const void *data;            /* likewise */
+    /* The size of call->state, which is zeroed before infer. */
     size_t state_size;
-    /* Metas in, metas out. Sets the results, by cfx_call_out and its kin, and
-     * the state. */
+    /* The shape rule: reads metas; sets the results by cfx_call_out and
+     * similar functions, and the state. */
     cfx_status (*infer)(cfx_call *call);
     /* NULL: no arithmetic. */
     cfx_cost_rule *cost;
-    /* Scratch bytes that `run` is given in call->work. NULL: none. */
+    /* The size of the scratch memory call->work. NULL: none. */
     size_t (*workspace)(const cfx_call *call);
-    /* Computes call->out from the arguments; trusts infer. NULL: the results
-     * are views or no tensors. */
+    /* Computes call->out from the arguments, which infer has checked. NULL:
+     * the results are views or not tensors. */
     cfx_status (*run)(cfx_call *call);
-    /* Operators of higher order, whose arguments are graphs, have this instead
-     * of infer, cost, workspace and run: make the result by calling the graphs
-     * in the scope, with cfx_scope_call_graph (cfx/scope.h). So they compute,
-     * propagate shapes and count as their graphs do. *out is a new
-     * reference. */
+    /* For operators of higher order, whose arguments are graphs, in place of
+     * infer, cost, workspace and run: computes the result by calling the
+     * graphs in the scope with cfx_scope_call_graph (cfx/scope.h), which
+     * serves execution, shapes and costs. *out is a new reference. */
     cfx_status (*call_graphs)(struct cfx_scope *s, cfx_call *call,
                               cfx_value *out);
-    /* How often such an operator calls each graph, for costs: map once for each
-     * slice. NULL: once. */
+    /* The number of calls of each graph, for costs: map calls its graph once
+     * for each slice. NULL: one. */
     cfx_dim (*rounds)(const cfx_call *call);
     const cfx_op *next;          /* the next overload */
 };
 
 /*
- * One call. Rules of operators see their arguments bound, the default where one
- * was not given, of a kind that the parameter's type accepts; int[2] is always
- * a list or tuple of 2. They read them by cfx_call_tensor and its kin. Whoever
- * looks at calls of any operator goes by the schema: in[i] is of params[i].
+ * One call. Rules see bound arguments: defaults are filled in, kinds match the
+ * parameter's type, and int[2] is always a list or tuple of 2. Rules read them
+ * by cfx_call_tensor and similar functions. Code for any operator reads the
+ * schema: in[i] belongs to params[i].
  *
- * Hooks of interpreters see the call as the node spells it: target, args,
- * kwargs. An override may chain up with a copy in which these differ.
+ * Hooks of interpreters see the unbound call of the node: target, args,
+ * kwargs. They may call the super's hook with a modified copy.
  */
 struct cfx_call {
     cfx_context *ctx;
@@ -240,32 +240,34 @@ struct cfx_call {
     cfx_error *err;
     const struct cfx_node *node;  /* may be NULL */
 
-    /* As spelled. */
+    /* Unbound. */
     cfx_value target;        /* a str */
     const cfx_value *args;
     const cfx_value *kwargs; /* key and value in turn */
     uint32_t nargs, nkwargs;
 
-    /* As bound. */
+    /* Bound. */
     const cfx_op *op;
     const cfx_schema *schema;
     const cfx_value *in;
-    bool inplace;            /* in[0] takes the result */
-    bool meta;               /* nothing is to be computed */
-    bool known;              /* shapes are propagated: the data that tensors
-                                have are theirs, and rules may go by them */
-    cfx_device_label device; /* where new results of a meta or known call are */
+    bool inplace;            /* the result is written to in[0] */
+    bool meta;               /* propagate shapes only */
+    bool known;              /* shape propagation with known data: rules may
+                                read the data that tensors have */
+    cfx_device_label device; /* the device of new results of a meta or known
+                                call */
     uint8_t nout;
-    uint8_t alias[CFX_MAX_OUTS]; /* 1 + the parameter that out[i] views, or 0 */
+    uint8_t alias[CFX_MAX_OUTS]; /* 1 + the parameter that out[i] is a view of,
+                                    or 0 */
     cfx_tensor *out[CFX_MAX_OUTS];
-    cfx_value result;        /* of rules whose result is no tensor */
+    cfx_value result;        /* for rules whose result is not a tensor */
     void *work;
     size_t work_size;
-    cfx_context *work_ctx;   /* where it comes from; NULL: ctx */
-    const cfx_value *into;   /* of out=: the tensor, or list of tensors, that
-                                takes the results; NULL: there is none */
-    void *state;             /* op->state_size bytes of this call, from infer on
-                                to its end; NULL without */
+    cfx_context *work_ctx;   /* the owner of `work`; NULL: ctx */
+    const cfx_value *into;   /* out=: the tensor, or list of tensors, that
+                                receives the results; NULL: none */
+    void *state;             /* op->state_size bytes, valid from infer to the
+                                end of the call; or NULL */
 };
 
 CFX_BEGIN_DECLS
@@ -274,10 +276,10 @@ CFX_BEGIN_DECLS
  * ---- For rules: arguments ----
  *
  * `k` is an enumerator of the operator's CFX_PARAMS, or, without such a list,
- * the place of the parameter in the schema.
+ * the position in the schema.
  */
 
-/* The place of a parameter in the schema; -1 where the schema lacks it. */
+/* The position of a parameter in the schema; -1 if the schema lacks it. */
 CFX_INLINE int cfx_call_place(const cfx_call *call, int k)
 {
     return call->schema->place ? call->schema->place[k] : k;
@@ -313,7 +315,7 @@ CFX_INLINE const char *cfx_call_str(const cfx_call *call, int k)
     cfx_value v = cfx_call_value(call, k);
     return v.kind == CFX_STR ? v.u.str->text : NULL;
 }
-/* The dtype argument, or `otherwise` where it is None. */
+/* The dtype argument, or `otherwise` if it is None. */
 CFX_INLINE cfx_dtype cfx_call_dtype(const cfx_call *call, int k,
                                     cfx_dtype otherwise)
 {
@@ -335,38 +337,39 @@ CFX_INLINE cfx_dim cfx_call_dim(const cfx_call *call, int k, int i)
     return cfx_value_dim(cfx_call_item(call, k, i));
 }
 
-/* An axis argument made non-negative and checked against `rank` (a tensor of
- * rank 0 has one axis for this purpose): PyTorch's sentence on failure. */
+/* Normalize an axis to 0..rank-1; rank 0 counts as one axis. Fails with
+ * PyTorch's message. */
 CFX_API cfx_status cfx_call_axis(const cfx_call *call, int64_t axis, int rank,
                                  int *out);
 
-/* Fail from within a rule: writes call->err. The text is PyTorch's where it has
- * a good one. */
+/* Fail from a rule: sets call->err. Use PyTorch's message if it has a good
+ * one. */
 CFX_API cfx_status cfx_call_fail(const cfx_call *call, cfx_status code,
                                  const char *fmt, ...) CFX_PRINTF(3, 4);
 
 /* ---- For `infer`: results ---- */
 
-/* Result number call->nout: a new tensor, row-major. */
+/* Append a result: a new tensor, row-major. */
 CFX_API cfx_status cfx_call_out(cfx_call *call, cfx_dtype dtype, int rank,
                                 const cfx_dim *shape);
 CFX_API cfx_status cfx_call_out_strided(cfx_call *call, cfx_dtype dtype,
                                         int rank, const cfx_dim *shape,
                                         const cfx_dim *stride);
-/* Of the shape and, where it is dense, the strides of another. */
+/* Append a result like another tensor: its shape and, if it is dense, its
+ * strides. */
 CFX_API cfx_status cfx_call_out_like(cfx_call *call, const cfx_tensor *like);
 CFX_API cfx_status cfx_call_out_like_as(cfx_call *call, const cfx_tensor *like,
                                         cfx_dtype dtype);
-/* A view of the tensor that parameter k is. */
+/* Append a view of the tensor argument k. */
 CFX_API cfx_status cfx_call_out_view(cfx_call *call, int k, int rank,
                                      const cfx_dim *shape,
                                      const cfx_dim *stride, cfx_dim offset);
-/* Parameter k itself. */
+/* Append argument k itself. */
 CFX_API cfx_status cfx_call_out_same(cfx_call *call, int k);
-/* A result that is no tensor, or a list of tensors; takes the reference. */
+/* Return a list of tensors or a non-tensor; takes the reference. */
 CFX_API cfx_status cfx_call_return_take(cfx_call *call, cfx_value v);
 
-/* A counted meta that rules of `Tensor[]` results put into their list. */
+/* A new meta for the list of a `Tensor[]` result, with one reference. */
 CFX_API cfx_status cfx_call_new(cfx_call *call, cfx_tensor **out,
                                 cfx_dtype dtype, int rank,
                                 const cfx_dim *shape);
@@ -376,49 +379,49 @@ CFX_API cfx_status cfx_call_new_view(cfx_call *call, cfx_tensor **out, int k,
 
 /* ---- Running calls ---- */
 
-/* infer, and nothing else: *out is a meta (or a view of one, or a number). */
+/* Run infer only: *out is a meta, a view of one, or a number. */
 CFX_API cfx_status cfx_call_meta(cfx_call *call, cfx_value *out);
 
-/* infer, allocate, run. In both, *out is a new reference, call->err tells of
- * failures, and call->op, schema and in must be bound. */
+/* Run infer, allocate and run. For both, call->op, schema and in must be
+ * bound, *out is a new reference, and errors are in call->err. */
 CFX_API cfx_status cfx_call_eager(cfx_call *call, cfx_value *out);
 
-/* As cfx_call_meta, and what the call costs. */
+/* Like cfx_call_meta; also computes the cost. */
 CFX_API cfx_status cfx_call_cost(cfx_call *call, cfx_cost *cost,
                                  cfx_value *out);
 
 /* ---- The registry ---- */
 
-/* A name that calls can have: an operator, perhaps with a variant's signature
- * or the spelling that writes. Several may share a name: a chain. */
+/* A target of calls: an operator, perhaps with a variant's signature or in
+ * place. Targets of one name form a chain. */
 typedef struct cfx_target {
     const char *name;
     const cfx_op *op;
     const cfx_schema *schema;      /* of the operator */
-    const cfx_schema *variant;     /* the signature to bind by; may differ */
-    const cfx_variant *how;        /* NULL unless a variant */
+    const cfx_schema *variant;     /* the signature to bind to; may differ */
+    const cfx_variant *how;        /* NULL unless it is a variant */
     bool inplace, method;
     const struct cfx_target *next; /* tried after this one */
 } cfx_target;
 
-/* The target of a function name ("torch.cat", "operator.add", also in the
- * spellings "_operator.add", "torch.ops.aten.cat.default"), or NULL, also for
- * lack of memory when it is asked for the first time. */
+/* The target of a function name ("torch.cat", "operator.add", also
+ * "_operator.add", "torch.ops.aten.cat.default"), or NULL. The first lookup
+ * also returns NULL when out of memory. */
 CFX_API const cfx_target *cfx_find_function(cfx_context *ctx,
                                             const char *name);
 /* The target of a method of Tensor, or NULL. */
 CFX_API const cfx_target *cfx_find_method(cfx_context *ctx, const char *name);
 
-/* Add an operator and its overloads; it must outlive the context. Names it
- * shares with others are tried first. Fails with CFX_EINVAL for a descriptor of
- * another ABI or a parameter that its list of them lacks, CFX_EPARSE for a
- * schema that does not read, CFX_ENOMEM. */
+/* Register an operator and its overloads, which must outlive the context. It
+ * precedes others of the same name. Fails with CFX_EINVAL for a descriptor of
+ * another ABI or a parameter that CFX_PARAMS lacks, CFX_EPARSE for a malformed
+ * schema, CFX_ENOMEM. */
 CFX_API cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op,
                                    cfx_error *err);
 
 /*
- * Count calls of an operator by another rule in this context; NULL: by its own
- * again. The rule may build on the operator's:
+ * Replace an operator's cost rule in this context; NULL restores its own. The
+ * new rule may call it:
  *
  *     static void sparse_cost(const cfx_call *call, cfx_cost *cost)
  *     {
@@ -430,21 +433,21 @@ CFX_API cfx_status cfx_register_op(cfx_context *ctx, const cfx_op *op,
  *     cfx_set_cost(ctx, cfx_find_function(ctx, "torch.mm")->op, sparse_cost,
  *                  &err);
  *
- * Overloads are operators of their own. Not while another thread asks for
+ * Each overload has its own rule. Must not run while another thread computes
  * costs in the same context. Fails with CFX_ENOMEM.
  */
 CFX_API cfx_status cfx_set_cost(cfx_context *ctx, const cfx_op *op,
                                 cfx_cost_rule *rule, cfx_error *err);
 
-/* The i-th operator (first of its chain), or NULL after the last. */
+/* The i-th operator (the first overload), or NULL after the last. */
 CFX_API const cfx_op *cfx_op_at(cfx_context *ctx, size_t i);
 
-/* The parsed schema of an operator that is registered. */
+/* The parsed schema of a registered operator. */
 CFX_API const cfx_schema *cfx_op_schema(cfx_context *ctx, const cfx_op *op);
 
 /* ---- Binding ---- */
 
-/* Where values made while binding are kept until it is released. */
+/* Owns the values created by binding until it is released. */
 typedef struct cfx_bound {
     cfx_context *ctx;
     const cfx_target *target;
@@ -456,23 +459,22 @@ typedef struct cfx_bound {
 } cfx_bound;
 
 /*
- * Bind arguments to the first signature of the chain that takes them; nodes
- * stand for anything. `b` must be zeroed or released; release it after use.
- * Fails with CFX_EINVAL and the sentence of the first signature that came
- * closest.
+ * Bind arguments to the first signature of the chain that matches; a node
+ * matches any type. `b` must be zeroed or released; release it after use.
+ * Fails with CFX_EINVAL and the message of the closest signature.
  */
 CFX_API cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx,
                             const cfx_target *chain, cfx_args args,
                             cfx_error *err);
 CFX_API void cfx_bound_release(cfx_bound *b);
 
-/* Bind to a schema that is not an operator's (modules, constructors): `in` has
- * room for schema->nparams. */
+/* Bind to the schema of a module or constructor: `in` holds schema->nparams
+ * values. */
 CFX_API cfx_status cfx_bind_schema(cfx_bound *b, cfx_context *ctx,
                                    const cfx_schema *schema, cfx_args args,
                                    cfx_error *err);
 
-/* Read a schema; it is freed with the context. */
+/* Parse a schema; the context owns it. */
 CFX_API cfx_status cfx_schema_parse(const cfx_schema **out, cfx_context *ctx,
                                     const char *text, cfx_error *err);
 

@@ -1,13 +1,13 @@
 /*
- * cfx/status.h -- what can go wrong, and how it is told.
+ * cfx/status.h -- status codes and error messages.
  *
  * Every function that can fail returns a cfx_status: CFX_OK or a negative
- * code. The sentence that says why goes into a cfx_error which the caller owns
- * and passes last; NULL means that it is not interested. A text is one line,
- * without a final stop or newline, and is written once, where the cause is
- * known; callers on the way up add the place, but overwrite nothing. An error
- * that was dealt with is cleared before the next call (cfx_error_clear); what
- * begins a piece of work (loading a model, a run, a pass) does so itself.
+ * code. The message goes into a cfx_error, which the caller owns and passes
+ * last; it may be NULL. A text is one line, without a final stop or newline,
+ * and is written once, where the cause is known; callers may prepend the
+ * place, and do not overwrite it. Clear a handled error before the next call
+ * (cfx_error_clear); functions that begin a piece of work (loading a model, a
+ * run, a pass) do so themselves.
  *
  *     cfx_error err = {0};
  *     if (cfx_model_load(&gm, ctx, "m.fx", NULL, &err))
@@ -51,7 +51,7 @@ typedef struct cfx_error {
 
 CFX_BEGIN_DECLS
 
-/* Make it hold no error; NULL is allowed. Never fails. */
+/* Clear an error; NULL is allowed. Never fails. */
 CFX_INLINE void cfx_error_clear(cfx_error *err)
 {
     if (err) {
@@ -72,8 +72,8 @@ CFX_API cfx_status cfx_fail(cfx_error *err, cfx_status code, const char *fmt,
 /* cfx_fail with CFX_ENOMEM and the text "out of memory". */
 CFX_API cfx_status cfx_no_memory(cfx_error *err);
 
-/* Like cfx_fail, with the code and the text of another error; `cause` holds
- * one. */
+/* Like cfx_fail, with the code and the text of `cause`, which must hold an
+ * error. */
 CFX_API cfx_status cfx_fail_from(cfx_error *err, const cfx_error *cause);
 
 /* Put "PLACE: " before the text of an error. Returns its code. */

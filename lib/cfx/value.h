@@ -1,15 +1,15 @@
 /*
- * cfx/value.h -- what stands in an argument or comes out of an operator.
+ * cfx/value.h -- arguments and results of operators.
  *
  * A cfx_value is 16 bytes: a kind and a word. Numbers, types and nodes are in
  * the word; tensors, strings, tuples, lists, dicts, slices and complex numbers
- * are counted objects that never change once made. The zero value is `absent`:
- * an optional argument that was not given, which is not None.
+ * are immutable, reference-counted objects. The zero value is `absent`: an
+ * optional argument that was not given, which is not None.
  *
  * Values are passed by value and borrowed, as pointers are: cfx_value_ref
- * takes a share, cfx_value_unref gives it back; both do nothing for kinds that
- * are not counted. Objects made inside a graph belong to the graph and are not
- * counted either.
+ * takes a reference, cfx_value_unref drops it; both do nothing for kinds that
+ * are not counted. Objects inside a graph belong to the graph and are not
+ * counted.
  */
 #ifndef CFX_VALUE_H
 #define CFX_VALUE_H
@@ -43,11 +43,11 @@ typedef enum cfx_kind {
     CFX_TENSOR,
     CFX_NODE,         /* of a graph being built or read */
     CFX_MODULE,
-    CFX_NAME,         /* an identifier that names none of these: a str */
+    CFX_NAME,         /* an identifier of no other kind: a str */
     CFX_NKINDS
 } cfx_kind;
 
-/* Counted strings; `text` ends in NUL but may hold others. */
+/* Counted strings; `text` ends in NUL and may contain NULs. */
 typedef struct cfx_string {
     int refs;            /* 0: belongs to an arena, not counted */
     uint32_t len;
@@ -78,9 +78,9 @@ typedef struct cfx_value {
 } cfx_value;
 
 /*
- * Tuples and lists have `len` items; so has a dict: keys and values in turn.
- * Slices and ranges have 3 (start, stop, step); complex numbers 2 floats.
- * `type` names a named tuple ("torch.return_types.topk" with field names
+ * Tuples and lists have `len` items; so has a dict: alternating keys and
+ * values. Slices and ranges have 3 (start, stop, step); complex numbers 2
+ * floats. `type` describes a named tuple ("torch.return_types.topk", fields
  * "values indices"), else NULL.
  */
 typedef struct cfx_named_tuple {
@@ -102,7 +102,7 @@ typedef struct cfx_seq {
 typedef struct cfx_args {
     const cfx_value *args;   /* positional */
     size_t nargs;
-    const cfx_value *kwargs; /* key and value in turn */
+    const cfx_value *kwargs; /* alternating keys and values */
     size_t nkwargs;          /* a key and its value count as one */
 } cfx_args;
 
@@ -112,7 +112,7 @@ CFX_BEGIN_DECLS
 #ifndef __cplusplus
 #define CFX_COUNT_(...) \
     (sizeof((cfx_value[]){__VA_ARGS__}) / sizeof(cfx_value))
-/* Values, or names and values in turn, and their number. */
+/* Values, or alternating names and values, and their number. */
 #define CFX_ITEMS(...) ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__)
 #define CFX_PAIRS(...) \
     ((cfx_value[]){__VA_ARGS__}), CFX_COUNT_(__VA_ARGS__) / 2
@@ -128,7 +128,7 @@ CFX_INLINE cfx_args cfx_args_of(const cfx_value *args, size_t nargs)
 }
 
 #define CFX_NOTHING CFX_ZERO(cfx_value)
-/* Of a kind that has no word. */
+/* A value of a kind without a payload. */
 CFX_INLINE cfx_value cfx_value_of_kind(cfx_kind kind)
 {
     cfx_value v = CFX_NOTHING;
@@ -155,7 +155,7 @@ CFX_INLINE cfx_value cfx_int(int64_t i)
     v.u.i = i;
     return v;
 }
-CFX_INLINE cfx_value cfx_num(double f)
+CFX_INLINE cfx_value cfx_float(double f)
 {
     cfx_value v = cfx_value_of_kind(CFX_FLOAT);
     v.u.f = f;
@@ -173,7 +173,7 @@ CFX_INLINE cfx_value cfx_value_of_format(cfx_memory_format f)
     v.u.format = f;
     return v;
 }
-/* Borrow a tensor as a value; takes no share. */
+/* A tensor as a borrowed value. */
 CFX_INLINE cfx_value cfx_value_of_tensor(cfx_tensor *t)
 {
     cfx_value v = cfx_value_of_kind(CFX_TENSOR);
@@ -202,14 +202,13 @@ CFX_INLINE bool cfx_value_is_seq(cfx_value v)
 {
     return v.kind == CFX_TUPLE || v.kind == CFX_LIST;
 }
-/* The extent that an int, bool or symbolic int is; else CFX_DIM_BAD. */
+/* The extent in an int, bool or symbolic int; else CFX_DIM_BAD. */
 CFX_INLINE cfx_dim cfx_value_dim(cfx_value v)
 {
     return v.kind == CFX_INT || v.kind == CFX_BOOL_VALUE ? cfx_dim_int(v.u.i)
            : v.kind == CFX_SYMINT ? v.u.dim : CFX_DIM_BAD;
 }
-/* The number that a bool, int or float is, as a double; NaN for a symbol, and
- * for what is no number. */
+/* A bool, int or float as a double; NaN for any other kind. */
 CFX_INLINE double cfx_value_number(cfx_value v)
 {
     return v.kind == CFX_FLOAT ? v.u.f
@@ -221,16 +220,16 @@ CFX_API cfx_value cfx_value_ref(cfx_value v);
 CFX_API void cfx_value_unref(cfx_value v);
 
 /*
- * New objects, with one reference that is yours. Items are shared, not moved
- * (cfx_value_ref is taken of each). On lack of memory, and when they would
- * nest deeper than CFX_MAX_DEPTH, they give an absent value.
+ * New objects, with one reference. They take a reference to each item. Return
+ * an absent value when out of memory, or if the object would nest deeper than
+ * CFX_MAX_DEPTH.
  */
 CFX_API cfx_value cfx_str_new(cfx_context *ctx, const char *text, size_t len);
 CFX_API cfx_value cfx_tuple_new(cfx_context *ctx, size_t n,
                                 const cfx_value *items);
 CFX_API cfx_value cfx_list_new(cfx_context *ctx, size_t n,
                                const cfx_value *items);
-/* Keys and values in turn, 2*n of them. */
+/* Alternating keys and values, 2*n of them. */
 CFX_API cfx_value cfx_dict_new(cfx_context *ctx, size_t n,
                                const cfx_value *items);
 /* Any kind that is a cfx_seq: slice, range, complex, named tuple, ... */
@@ -238,19 +237,19 @@ CFX_API cfx_value cfx_seq_new(cfx_context *ctx, cfx_kind kind, size_t n_items,
                               const cfx_value *items,
                               const cfx_named_tuple *type);
 
-/* The value of a string key, or an absent value. */
+/* The value of a string key, or absent. */
 CFX_API cfx_value cfx_dict_get(cfx_value dict, const char *key);
 
-/* Equal kinds and contents: 1, 1.0 and True are three things, 0.0 and -0.0
- * two; NaN equals itself; dicts have the same order; tensors and nodes by
- * identity. Iterative. */
+/* Equality of kinds and contents: 1, 1.0 and True differ, as do 0.0 and -0.0;
+ * NaN equals itself; dicts must have the same order; tensors and nodes are
+ * compared by identity. Not recursive. */
 CFX_API bool cfx_value_equal(cfx_value a, cfx_value b);
 
-/* What a kind is called in messages: "int", "Tensor", "list", ... */
+/* The name of a kind in messages: "int", "Tensor", "list", ... */
 CFX_API const char *cfx_kind_name(cfx_kind kind);
 
 /* The shortest decimal that reads back as f, as Python's repr writes it
- * ("0.1", "1e-05", "inf"), in every locale. buf has room for 32. */
+ * ("0.1", "1e-05", "inf"), in every locale. buf holds at least 32 bytes. */
 CFX_API void cfx_float_repr(char *buf, double f);
 
 /* Call fn for each value inside v that is not an aggregate, depth first;
@@ -260,14 +259,14 @@ CFX_API cfx_status cfx_value_visit(cfx_value v,
                                    cfx_status (*fn)(void *user, cfx_value v),
                                    void *user);
 
-/* Does fn hold for any of these values? It is not asked beyond the first. True
- * of a value nested deeper than CFX_MAX_DEPTH. */
+/* Is fn true of any value inside v that is not an aggregate? Stops at the
+ * first. True if v nests deeper than CFX_MAX_DEPTH. */
 CFX_API bool cfx_value_any(cfx_value v, bool (*fn)(void *user, cfx_value v),
                            void *user);
 
-/* A copy in which fn has replaced each such value: torch.fx's map_aggregate.
- * fn gives a new reference. What does not change is shared. Fails with
- * CFX_ENOMEM, CFX_EINVAL, and what fn fails with. */
+/* A copy with fn applied to each value that is not an aggregate: torch.fx's
+ * map_aggregate. fn returns a new reference. Unchanged parts are shared. Fails
+ * with CFX_ENOMEM, CFX_EINVAL, and like fn. */
 CFX_API cfx_status cfx_value_map(cfx_value *out, cfx_context *ctx, cfx_value v,
                                  cfx_status (*fn)(void *user, cfx_value v,
                                                   cfx_value *out),

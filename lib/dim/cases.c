@@ -1,10 +1,9 @@
 /*
  * cases -- proofs by what rounding does.
  *
- * Where symbols are divided by integers only, they may be written as a multiple
- * of their period and a remainder: with N = 2*n and N = 2*n + 1, the sum of
- * N//2 and (N + 1)//2 is N in both cases, without a quotient. What then holds
- * in each case holds.
+ * If symbols are divided by integers only, each is a multiple of its period
+ * plus a remainder: for N = 2*n and for N = 2*n + 1, N//2 + (N + 1)//2 is N
+ * without a quotient. A relation that holds in every case holds.
  */
 #include "dim/env.h"
 
@@ -30,7 +29,8 @@ static bool lcm_into(int64_t *a, int64_t b)
     return *a <= CASES_MAX;
 }
 
-/* Periods of the symbols in d, which is divided by `by`; false: too many. */
+/* Collect the periods of symbols in d, which is divided by `by`; false: too
+ * many. */
 static bool find_periods(cases *c, cfx_dim d, int64_t by)
 {
     if (!cfx_dim_is_expr(d))
@@ -63,7 +63,7 @@ static bool find_periods(cases *c, cfx_dim d, int64_t by)
     return true;
 }
 
-/* A symbol that no text can name, for what is left of another. */
+/* A symbol with a reserved name, for the multiple. */
 static cfx_dim rest_of(cfx_shape_env *env, cfx_dim symbol)
 {
     char name[32];
@@ -72,11 +72,11 @@ static cfx_dim rest_of(cfx_shape_env *env, cfx_dim symbol)
     return cfx_expr_symbol(env->table, name, (size_t)n);
 }
 
-/* Set one symbol to its case; false where it has no such values, or there is
- * no memory: then *failed. */
+/* Set one symbol to its case; false if its range excludes the case, or when
+ * out of memory (*failed). */
 static bool set_case(cfx_shape_env *env, cased *s, bool *failed)
 {
-    const cfx_symbol_facts *k = cfx_env_known(env, cfx_expr_of(s->symbol));
+    const cfx_symbol_facts *k = cfx_env_facts_of(env, cfx_expr_of(s->symbol));
     cfx_range r = k ? k->range : (cfx_range){-CFX_INF, CFX_INF};
     int64_t g = k ? cfx_gcd(k->every, s->period) : 1;
     if (k && (s->now - k->from) % g)
@@ -90,7 +90,7 @@ static bool set_case(cfx_shape_env *env, cased *s, bool *failed)
     cfx_dim rest = cfx_dim_int(r.lo);
     if (r.lo != r.hi) {
         cfx_symbol_facts *known = cfx_dim_is_bad(s->rest)
-                               ? NULL : cfx_env_know(env, s->rest);
+                               ? NULL : cfx_env_facts_mut(env, s->rest);
         *failed = !known;
         if (!known)
             return false;
@@ -110,7 +110,7 @@ static cfx_dim case_of(cfx_subst *s, cfx_dim symbol)
     return symbol;
 }
 
-/* Does it hold in the case of the moment, or is that none? */
+/* Does the relation hold in the current case, or is the case impossible? */
 static bool holds_now(cfx_shape_env *env, cases *c, cfx_dim d,
                       bool (*holds)(cfx_shape_env *env, cfx_dim d))
 {
@@ -149,7 +149,7 @@ bool cfx_prove_by_cases(cfx_shape_env *env, cfx_dim d,
             return false;
         c.of[i].rest = rest_of(env, c.of[i].symbol);
     }
-    /* What is known of the rests is no part of a guard. */
+    /* Facts about the multiples are not part of a guard. */
     cfx_undo *undo = env->undo;
     env->undo = NULL;
     env->in_cases = true;

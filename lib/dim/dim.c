@@ -1,11 +1,11 @@
 /*
  * dim -- division and remainders of extents.
  *
- * Each simplifies as far as is exact for all values that the symbols may have,
- * so that equal extents meet in one form: in (a*k + b)//k what k divides is
- * taken out, (x//a)//b is x//(a*b), and the integer of a numerator lies in
- * 0 .. k - 1. So an extent that is rounded up, as those of most convolutions
- * are, is one atom: strides that are products of such have one term.
+ * Each simplifies as far as is exact for all values of the symbols, so that
+ * equal extents have one form: multiples of k leave the numerator of (a*k +
+ * b)//k, (x//a)//b is x//(a*b), and the integer of a numerator lies in 0 .. k
+ * - 1. An extent that is rounded up, as in most convolutions, is thus one
+ * atom, and strides that are products of such extents have one term.
  */
 #include "dim/env.h"
 
@@ -45,7 +45,7 @@ static bool is_atom_by_int(cfx_dim d, cfx_expr_kind kind, cfx_dim *x,
     return *k > 0;
 }
 
-/* ---- Remainders that are the same for all values ---- */
+/* ---- Remainders that are constant ---- */
 
 /* The values an atom may have modulo k: first, first + step, ... */
 typedef struct residues {
@@ -58,7 +58,7 @@ static void residues_of(cfx_shape_env *env, residues *r, cfx_dim atom,
 {
     const cfx_symbol_facts *known =
         cfx_dim_is_kind(atom, CFX_EXPR_SYMBOL)
-            ? cfx_env_known(env, cfx_expr_of(atom)) : NULL;
+            ? cfx_env_facts_of(env, cfx_expr_of(atom)) : NULL;
     int64_t every = known ? known->every : 1;
     int64_t step = cfx_gcd(every, k);
     *r = (residues){atom, known ? cfx_floormod_int(known->from, step) : 0,
@@ -66,7 +66,7 @@ static void residues_of(cfx_shape_env *env, residues *r, cfx_dim atom,
     r->now = r->first;
 }
 
-/* Those of all atoms of a; the number of them, or 0 for too many. */
+/* The residues of all atoms of a; returns their number, or 0 for too many. */
 static size_t list_atoms(cfx_shape_env *env, const cfx_sum *s, int64_t k,
                          residues *list)
 {
@@ -99,7 +99,7 @@ static int64_t residue_now(const residues *list, cfx_dim atom)
     return list->now;
 }
 
-/* The sum modulo k for the atoms' residues of the moment. */
+/* The sum modulo k for the current residues. */
 static int64_t sum_modulo(const cfx_sum *s, int64_t k, const residues *list)
 {
     int64_t sum = cfx_floormod_int(s->c, k);
@@ -115,7 +115,7 @@ static int64_t sum_modulo(const cfx_sum *s, int64_t k, const residues *list)
     return sum;
 }
 
-/* The next case; false after the last. */
+/* Advance to the next combination of residues; false after the last. */
 static bool next_case(residues *list, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -127,7 +127,7 @@ static bool next_case(residues *list, size_t n)
     return false;
 }
 
-/* Of a sum of atoms that stand alone. */
+/* For a linear sum of atoms. */
 static bool constant_linear(cfx_shape_env *env, const cfx_sum *s, int64_t k,
                             int64_t *r)
 {
@@ -144,9 +144,8 @@ static bool constant_linear(cfx_shape_env *env, const cfx_sum *s, int64_t k,
 }
 
 /*
- * Is a the same modulo k whatever the values of its atoms? N*(N + 1) is, modulo
- * 2, and N//2 of an N that is known to be even. Then a quotient by k needs no
- * atom: it is (a - r)/k.
+ * Is a modulo k constant for all values of its atoms, as N*(N + 1) is modulo
+ * 2? Then the quotient by k needs no atom: it is (a - r)/k.
  */
 static bool constant_modulo(cfx_shape_env *env, cfx_dim a, int64_t k,
                             int64_t *r)
@@ -173,7 +172,7 @@ static bool constant_modulo(cfx_shape_env *env, cfx_dim a, int64_t k,
 
 /* ---- Division by an integer ---- */
 
-/* Does 0 <= a < b follow? */
+/* Is 0 <= a < b provable? */
 static bool lies_below(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     cfx_dim left = cfx_dim_sub(env, b, a);
@@ -184,7 +183,7 @@ static bool lies_below(cfx_shape_env *env, cfx_dim a, cfx_dim b)
            cfx_prove_ge0(env, cfx_dim_affine(1, left, -1));
 }
 
-/* Take out of a what k divides: a = k * *quotient + *rest, with factors of the
+/* Split off the multiples of k: a = k * *quotient + *rest, with factors of the
  * rest in 0 .. k - 1. */
 static void split_by_int(cfx_dim a, int64_t k, cfx_dim *quotient,
                          cfx_dim *rest)
@@ -221,8 +220,8 @@ static cfx_dim reduce(cfx_dim a, int64_t *k)
     return cfx_poly_finish(&p);
 }
 
-/* (max(x, y) + c)//b is max((x + c)//b, (y + c)//b) for b > 0; where a minus
- * stands before it, it is a minimum. CFX_DIM_BAD if a is no such sum. */
+/* (max(x, y) + c)//b is max((x + c)//b, (y + c)//b) for b > 0; a negated
+ * maximum becomes a minimum. CFX_DIM_BAD for any other a. */
 static cfx_dim divide_operands(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     cfx_sum s;
@@ -243,8 +242,8 @@ static cfx_dim divide_operands(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     return d;
 }
 
-/* What is left to be divided: an integer if the ranges leave only one; for
- * (x//y)//b with b > 0 it is x//(y*b). */
+/* The quotient as an atom, or an integer if the ranges leave only one;
+ * (x//y)//b with b > 0 is x//(y*b). */
 static cfx_dim quotient_atom(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     bool positive = cfx_dim_range(env, b).lo > 0;
@@ -316,8 +315,8 @@ static cfx_dim div_by_int(cfx_shape_env *env, cfx_dim a, int64_t k)
 
 /* ---- Division by an expression ---- */
 
-/* The term by which `by` is taken to have what is in t of it; its factor is 0
- * where that is none. */
+/* The quotient of the terms t and `by`; its factor is 0 if `by` does not
+ * divide t. */
 static cfx_term divide_term(cfx_term t, cfx_term by)
 {
     cfx_term q = {cfx_floordiv_int(t.k, by.k), cfx_dim_int(1)};
@@ -329,9 +328,8 @@ static cfx_term divide_term(cfx_term t, cfx_term by)
 }
 
 /*
- * Divide sums as one divides polynomials: a = b * *quotient + *rest, where no
- * term of the rest can be divided by the first of b. The first term of b has a
- * positive factor.
+ * Polynomial long division: a = b * *quotient + *rest, where the first term of
+ * b divides no term of the rest. The first term of b has a positive factor.
  */
 static void long_division(cfx_shape_env *env, cfx_dim a, cfx_dim b,
                           cfx_dim *quotient, cfx_dim *rest)
@@ -354,7 +352,7 @@ static void long_division(cfx_shape_env *env, cfx_dim a, cfx_dim b,
     *rest = cfx_dim_is_bad(*quotient) ? CFX_DIM_BAD : a;
 }
 
-/* Give the first term of b a positive factor; then a/b is what it was. */
+/* Make the first term of b positive, by negating a and b. */
 static bool make_positive(cfx_shape_env *env, cfx_dim *a, cfx_dim *b)
 {
     cfx_sum s;
@@ -366,7 +364,7 @@ static bool make_positive(cfx_shape_env *env, cfx_dim *a, cfx_dim *b)
     return true;
 }
 
-/* What divides all terms of d, as one term. */
+/* The greatest common term of all terms of d. */
 static cfx_term common_term(cfx_dim d)
 {
     cfx_sum s;
@@ -407,7 +405,7 @@ static cfx_dim divide_by(cfx_dim d, cfx_term by)
     return cfx_poly_finish(&p);
 }
 
-/* What divides both a and b, and is never zero. */
+/* A common factor of a and b that is never zero. */
 static cfx_term common_of_both(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     cfx_term ta = common_term(a), tb = common_term(b);
@@ -453,7 +451,7 @@ static cfx_dim div_by_expr(cfx_shape_env *env, cfx_dim a, cfx_dim b)
     return cfx_dim_add(env, whole, quotient_atom(env, rest, b));
 }
 
-/* Write a and b without denominators; gives their product. */
+/* Multiply a and b by their denominators; returns the product of these. */
 static int64_t clear_denominators(cfx_dim *a, cfx_dim *b)
 {
     int64_t p, q, product;
@@ -512,7 +510,7 @@ cfx_dim cfx_dim_ceildiv(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 
 /* ---- Remainders ---- */
 
-/* Take the factors and the integer of a modulo k. */
+/* Reduce the factors and the integer of a modulo k. */
 static cfx_dim residue(cfx_dim a, int64_t k)
 {
     cfx_sum s;

@@ -1,11 +1,11 @@
 /*
- * dim_parse -- extents from text: as a person writes them, as torch prints
- * them, and as sympy's srepr spells them in exported programs.
+ * dim_parse -- parse extents: plain arithmetic, torch's text, and sympy's
+ * srepr in exported programs.
  *
- * While it is read, a value is a fraction: floor(N/2) and CeilToInt(
- * IntTrueDiv(N, 2)) round a quotient that is no extent itself. Where an extent
- * is needed, the denominator has to divide: "N/2" records the guard that N is
- * even. Nothing here recurses deeper than PARSE_DEPTH_MAX.
+ * Intermediate values are fractions: floor(N/2) and CeilToInt( IntTrueDiv(N,
+ * 2)) round a quotient that is not an extent. A result "N/2" needs exact
+ * division and records the guard that N is even. Nothing here recurses deeper
+ * than PARSE_DEPTH_MAX.
  */
 #include "dim/env.h"
 
@@ -205,7 +205,7 @@ static const struct {
     {"sym_max", F_MAX, 1, 64}, {"sym_min", F_MIN, 1, 64},
 };
 
-/* Towards zero: only of what is known not to be negative. */
+/* Truncate towards zero; only if the fraction cannot be negative. */
 static frac trunc_frac(parser *ps, frac f)
 {
     cfx_dim zero = cfx_dim_int(0), q = floor_frac(ps, f).n;
@@ -268,7 +268,7 @@ static frac apply(parser *ps, function what, const frac *a)
     return a[0];
 }
 
-/* Those that take any number of arguments, one more. */
+/* Fold one more argument of a variadic function. */
 static frac gather(parser *ps, function what, frac sum, frac next)
 {
     if (what == F_ADD)

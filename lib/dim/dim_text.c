@@ -1,14 +1,14 @@
 /*
  * dim_text -- extents as text, and their values.
  *
- * The text is Python's: `//` rounds down, `%` has the sign of the divisor, and
- * `/` is what divides. Nothing here is locale's, and nothing recurses deeper
- * than expressions are.
+ * The text is Python: `//` rounds down, `%` has the sign of the divisor, and
+ * `/` is exact. It does not depend on the locale, and recursion is bounded by
+ * the depth of expressions.
  *
- * Canonical forms keep what divides out of quotients, and what is common out of
- * minima and maxima. A person would write (H - 1)//2 rather than
- * (H + 1)//2 - 1, and max(5 - N, 0) rather than max(N, 5) - N: what makes the
- * text shorter is put back where it came from.
+ * Canonical forms move multiples out of quotients, and common terms out of
+ * minima and maxima. A person would write (H - 1)//2 rather than (H + 1)//2 -
+ * 1, and max(5 - N, 0) rather than max(N, 5) - N: terms that shorten the text
+ * are moved back inside.
  */
 #include "dim/env.h"
 
@@ -21,7 +21,7 @@ typedef struct sink {
     size_t size, len;
 } sink;
 
-/* A sum that is not kept anywhere. */
+/* A sum in local memory. */
 typedef struct flat {
     int64_t c;
     size_t n;
@@ -45,7 +45,7 @@ static void put_int(sink *o, int64_t v)
 static void put_sum(sink *o, cfx_dim d);
 static void put_terms(sink *o, const cfx_sum *s, size_t at, const flat *moved);
 
-/* ---- What is put back ---- */
+/* ---- Terms moved back inside ---- */
 
 static bool fits(int64_t v)
 {
@@ -65,7 +65,7 @@ static int64_t factor_in(cfx_dim d, cfx_dim product)
     return 0;
 }
 
-/* Is k times that product shorter within the atom than beside it? */
+/* Is k times that product shorter inside the atom? */
 static bool belongs_within(const cfx_expr *e, cfx_dim product, int64_t k)
 {
     int64_t v;
@@ -90,7 +90,8 @@ static bool belongs_within(const cfx_expr *e, cfx_dim product, int64_t k)
     return after < before;
 }
 
-/* The one term that is a quotient by an integer, or an extremum, taken once. */
+/* The only term that is a quotient by an integer, or an extremum, with factor
+ * 1 or -1. */
 static size_t find_shell(const cfx_sum *s)
 {
     size_t at = s->n;
@@ -109,7 +110,7 @@ static size_t find_shell(const cfx_sum *s)
     return at;
 }
 
-/* Sort out what belongs within the term at the place that is given. */
+/* Select the terms that move into the term at this index. */
 static size_t put_back(const cfx_sum *s, flat *moved, flat *rest)
 {
     size_t at = find_shell(s);
@@ -242,8 +243,8 @@ static void put_atom(sink *o, cfx_dim d, const flat *moved)
     }
 }
 
-/* A term without its sign. `signed_` that a minus without a number before it
- * stands there, which would be taken for the operand's. */
+/* A term without its sign. `signed_`: a minus precedes it, which would bind to
+ * its operand. */
 static void put_term(sink *o, cfx_term t, bool signed_, const flat *moved)
 {
     static const flat nothing;
@@ -276,8 +277,7 @@ static void put_signed(sink *o, bool first, bool negative)
     put(o, first ? negative ? "-" : "" : negative ? " - " : " + ");
 }
 
-/* What is added comes before what is taken away, if anything is. `moved`
- * belongs within the term at that place. */
+/* Positive terms come first. `moved` goes into the term at this index. */
 static void put_terms(sink *o, const cfx_sum *s, size_t at, const flat *moved)
 {
     size_t lead = 0;

@@ -1,9 +1,9 @@
 /*
- * env -- symbols, and questions about extents.
+ * env -- symbols, and relations between extents.
  *
- * A question about a and b is one about the sum a - b, without denominators,
- * and in terms of what guards did not replace. What does not follow becomes a
- * guard: see guard.c.
+ * A relation of a and b becomes one of a - b and zero, without denominators,
+ * after substitution of the symbols that guards fix. An unproved relation
+ * becomes a guard (guard.c).
  */
 #define _GNU_SOURCE 1
 #include "dim/env.h"
@@ -52,8 +52,8 @@ void cfx_shape_env_free(cfx_shape_env *env)
 
 /* ---- Symbols ---- */
 
-const cfx_symbol_facts *cfx_env_known(const cfx_shape_env *env,
-                                      const cfx_expr *s)
+const cfx_symbol_facts *cfx_env_facts_of(const cfx_shape_env *env,
+                                         const cfx_expr *s)
 {
     if (!env || s->c < env->known_from ||
         (uint64_t)(s->c - env->known_from) >= env->known_cap)
@@ -70,7 +70,7 @@ static void know_nothing(cfx_symbol_facts *k, size_t n)
                                   false};
 }
 
-/* Make the table begin with a number less than the first. */
+/* Extend the table to numbers below the first. */
 static bool know_before(cfx_shape_env *env, int64_t number)
 {
     size_t more = (size_t)(env->known_from - number), old = env->known_cap;
@@ -86,7 +86,7 @@ static bool know_before(cfx_shape_env *env, int64_t number)
     return true;
 }
 
-cfx_symbol_facts *cfx_env_know(cfx_shape_env *env, cfx_dim symbol)
+cfx_symbol_facts *cfx_env_facts_mut(cfx_shape_env *env, cfx_dim symbol)
 {
     int64_t number = cfx_expr_of(symbol)->c;
     if (!env->known_cap)
@@ -125,11 +125,11 @@ static cfx_dim declare(cfx_shape_env *env, cfx_dim symbol, int64_t min,
         return CFX_DIM_BAD;
     if (min < -CFX_DIM_MAX)
         min = -CFX_INF;
-    bool old = cfx_env_known(env, cfx_expr_of(symbol)) != NULL;
+    bool old = cfx_env_facts_of(env, cfx_expr_of(symbol)) != NULL;
     if (cfx_grow(env->ctx, env->symbol, env->symbol_cap, env->symbols + 1,
                  NULL))
         return cfx_exprs_no_memory(env->table);
-    cfx_symbol_facts *k = cfx_env_know(env, symbol);
+    cfx_symbol_facts *k = cfx_env_facts_mut(env, symbol);
     if (!k)
         return cfx_exprs_no_memory(env->table);
     if (!old) {
@@ -157,7 +157,7 @@ cfx_dim cfx_dim_symbol_default(cfx_shape_env *env, const char *name,
 {
     cfx_env_lock(env);
     cfx_dim d = cfx_expr_symbol(env->table, name, len);
-    if (!cfx_dim_is_bad(d) && !cfx_env_known(env, cfx_expr_of(d)))
+    if (!cfx_dim_is_bad(d) && !cfx_env_facts_of(env, cfx_expr_of(d)))
         d = declare(env, d, 1, false);
     cfx_env_unlock(env);
     return d;
@@ -171,13 +171,13 @@ cfx_dim cfx_dim_unbacked(cfx_shape_env *env)
     do {
         snprintf(name, sizeof(name), "u%lld", (long long)env->unbacked++);
         d = cfx_expr_symbol(env->table, name, strlen(name));
-    } while (!cfx_dim_is_bad(d) && cfx_env_known(env, cfx_expr_of(d)));
+    } while (!cfx_dim_is_bad(d) && cfx_env_facts_of(env, cfx_expr_of(d)));
     d = declare(env, d, 0, true);
     cfx_env_unlock(env);
     return d;
 }
 
-/* The multiple of k->every, and k->from, that is next to an end. */
+/* The nearest value to an end of the range that is k->from modulo k->every. */
 static int64_t end_of(const cfx_symbol_facts *k, int64_t end, bool up)
 {
     if (end == CFX_INF || end == -CFX_INF)
@@ -186,15 +186,16 @@ static int64_t end_of(const cfx_symbol_facts *k, int64_t end, bool up)
               : end - cfx_floormod_int(end - k->from, k->every);
 }
 
-/* Narrow the range of a symbol; of what is no symbol only ask whether any value
- * is left. False: none is, and nothing has changed. */
+/* Narrow the range of a symbol; for any other dim only test whether a value is
+ * left. False if none is; then nothing has changed. */
 static bool keep_within(cfx_shape_env *env, cfx_dim d, int64_t min,
                         int64_t max)
 {
     cfx_range r = cfx_dim_range(env, d);
     r.lo = min > r.lo ? min : r.lo;
     r.hi = max < r.hi ? max : r.hi;
-    cfx_symbol_facts *k = cfx_dim_symbol_name(d) ? cfx_env_know(env, d) : NULL;
+    cfx_symbol_facts *k =
+        cfx_dim_symbol_name(d) ? cfx_env_facts_mut(env, d) : NULL;
     if (!k || min > CFX_DIM_MAX || max < -CFX_DIM_MAX)
         return r.lo <= r.hi && min <= CFX_DIM_MAX && max >= -CFX_DIM_MAX;
     r.lo = end_of(k, r.lo, true);
@@ -250,7 +251,7 @@ void cfx_shape_env_symbol(const cfx_shape_env *env, size_t i, cfx_symbol *out)
     cfx_env_lock(to_lock);
     assert(i < env->symbols);
     const cfx_expr *e = cfx_expr_of(env->symbol[i]);
-    const cfx_symbol_facts *k = cfx_env_known(env, e);
+    const cfx_symbol_facts *k = cfx_env_facts_of(env, e);
     *out = (cfx_symbol){
         .name = e->name,
         .dim = env->symbol[i],
@@ -262,13 +263,12 @@ void cfx_shape_env_symbol(const cfx_shape_env *env, size_t i, cfx_symbol *out)
     cfx_env_unlock(to_lock);
 }
 
-/* ---- Replacing symbols by what they equal ---- */
+/* ---- Substitution of fixed symbols ---- */
 
 /*
- * A symbol is replaced by an expression over symbols that were not replaced at
- * that time, so there are no circles, but there may be long chains; what was
- * found is kept, and beyond some depth a symbol stays as it is, which is right
- * too, if less useful.
+ * A symbol is fixed to an expression over symbols that were free at that time,
+ * so that substitutions have no cycles, but may form long chains. Results are
+ * cached; beyond this depth a symbol is not substituted, which is sound.
  */
 enum { RESOLVE_DEPTH_MAX = 32 };
 
@@ -276,7 +276,7 @@ static cfx_dim resolve_symbol(cfx_subst *s, cfx_dim symbol)
 {
     const cfx_expr *e = cfx_expr_of(symbol);
     cfx_shape_env *env = s->env;
-    const cfx_symbol_facts *k = cfx_env_known(env, e);
+    const cfx_symbol_facts *k = cfx_env_facts_of(env, e);
     if (!k || cfx_dim_is_bad(k->equals) || s->depth > RESOLVE_DEPTH_MAX)
         return symbol;
     s->depth++;
@@ -306,7 +306,7 @@ cfx_dim cfx_dim_simplify(cfx_shape_env *env, cfx_dim d)
 }
 
 
-/* Bring the facts that are used into terms of what is not replaced. */
+/* Substitute fixed symbols in the facts that are used. */
 static void resolve_facts(cfx_shape_env *env)
 {
     if (env->facts_at == env->equalities)
@@ -321,7 +321,7 @@ static void resolve_facts(cfx_shape_env *env)
     }
 }
 
-/* ---- What follows ---- */
+/* ---- Provable relations ---- */
 
 static answer ask_eq(cfx_shape_env *env, cfx_dim d)
 {
@@ -358,7 +358,7 @@ const char *cfx_shape_env_guard(const cfx_shape_env *env, size_t i)
     return text;
 }
 
-/* ---- Questions ---- */
+/* ---- Queries ---- */
 
 static answer ask(cfx_shape_env *env, cfx_relation r, cfx_dim d)
 {
@@ -377,7 +377,7 @@ static answer ask(cfx_shape_env *env, cfx_relation r, cfx_dim d)
     return UNKNOWN;
 }
 
-/* a - b in terms of what is not replaced, times its denominator. */
+/* a - b after substitution, times its denominator. */
 static cfx_dim difference(cfx_shape_env *env, cfx_dim a, cfx_dim b)
 {
     int64_t den;

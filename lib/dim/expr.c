@@ -72,7 +72,7 @@ cfx_dim cfx_exprs_no_memory(cfx_exprs *t)
     return CFX_DIM_BAD;
 }
 
-/* When there is no memory for it, lists get longer instead. */
+/* When out of memory, chains get longer instead. */
 static void grow(cfx_exprs *t)
 {
     size_t cap = t->cap * 2;
@@ -112,7 +112,7 @@ static bool same_terms(const cfx_term *a, const cfx_term *b, size_t n)
     return true;
 }
 
-/* Depth and weight of what has these operands; false: too large. */
+/* Compute depth and weight from the operands; false: too large. */
 static bool measure(const cfx_term *term, size_t n, unsigned *depth,
                     uint32_t *weight)
 {
@@ -241,8 +241,8 @@ static int64_t degree_of(const cfx_expr *e)
     return e->kind == CFX_EXPR_PRODUCT ? e->c : 1;
 }
 
-/* Among products of a degree the first atom that differs decides. This is an
- * order that multiplication keeps, as division of sums needs it. */
+/* Products of equal degree compare by their first different atom: a monomial
+ * order, as long division needs. */
 static int compare_products(cfx_dim a, cfx_dim b)
 {
     cfx_factors fa, fb;
@@ -364,7 +364,7 @@ int64_t cfx_floordiv_int(int64_t a, int64_t b)
 
 /* ---- Products ---- */
 
-/* A product of sorted factors, of which `n` are there. */
+/* A product of sorted factors, after the first `n`. */
 static cfx_dim make_product(cfx_exprs *t, const cfx_term *f, size_t n)
 {
     int64_t degree = 0;
@@ -379,7 +379,7 @@ static cfx_dim make_product(cfx_exprs *t, const cfx_term *f, size_t n)
     return intern(t, CFX_EXPR_PRODUCT, degree, 1, f, n);
 }
 
-/* Merge two products, taking the second to the power `sign`. */
+/* Multiply a by b to the power `sign`. */
 static cfx_dim combine(cfx_dim a, cfx_dim b, int sign)
 {
     cfx_term out[2 * CFX_EXPR_DEGREE_MAX];
@@ -463,7 +463,7 @@ void cfx_poly_term(cfx_poly *p, int64_t k, cfx_dim of)
     p->term[p->n++] = (cfx_term){k, of};
 }
 
-/* Write what is there over `den` times its denominator. */
+/* Multiply numerator and denominator by `den`. */
 static void poly_widen(cfx_poly *p, int64_t den)
 {
     p->bad |= __builtin_mul_overflow(p->den, den, &p->den) ||
@@ -511,7 +511,7 @@ static int term_order(const void *a, const void *b)
     return cfx_dim_compare(ta->of, tb->of);
 }
 
-/* Sort the terms and add up those of the same product. */
+/* Sort the terms and combine equal products. */
 static void collect(cfx_poly *p)
 {
     size_t i = 1;
@@ -535,7 +535,7 @@ static void collect(cfx_poly *p)
         p->bad |= p->term[i].k == INT64_MIN;
 }
 
-/* Take out what the denominator has in common with all else. */
+/* Cancel common factors of numerator and denominator. */
 static void cancel(cfx_poly *p)
 {
     int64_t g = cfx_gcd(p->den, p->c);
@@ -545,7 +545,7 @@ static void cancel(cfx_poly *p)
     p->c /= g;
     for (size_t i = 0; i < p->n; i++)
         p->term[i].k /= g;
-    /* Half of one is no extent. */
+    /* An integer that does not divide is not an extent. */
     p->bad |= p->den != 1 && !p->n;
 }
 

@@ -1,18 +1,17 @@
 /*
  * expr.h -- symbolic extents in canonical form. Not installed.
  *
- * An expression is a sum: an integer, and terms, each an integer times a
- * product of atoms, all of it over one integer, the denominator, which divides
- * it for whatever values its symbols may have. Atoms are symbols, floor
- * divisions, remainders, minima and maxima, whose operands are again dims, but
- * without denominators. Each is kept once in the context's table, so that equal
- * expressions are the same word. What is not proper is not made: a sum that is
- * an integer is that integer, a sum of one product taken once is that product,
- * a product of one atom is that atom, and a denominator has nothing in common
- * with all factors and the integer.
+ * An expression is a sum of an integer and terms, each an integer times a
+ * product of atoms, over one integer denominator, which divides it for all
+ * values of its symbols. Atoms are symbols, floor divisions, remainders,
+ * minima and maxima, whose operands are again dims, but without denominators.
+ * The context's table holds each once, so that equal expressions are the same
+ * word. Degenerate forms do not occur: a constant sum is an integer, a sum of
+ * one product with factor 1 is that product, a product of one atom is that
+ * atom, and fractions are reduced.
  *
- * Depth and weight (the size of the expression as a tree) are bounded, so that
- * recursion is, and nothing that walks a tree is exponential.
+ * Depth and weight (the size as a tree) are bounded, and so are recursion and
+ * the time of a walk.
  */
 #ifndef CFX_EXPR_H
 #define CFX_EXPR_H
@@ -35,8 +34,8 @@ typedef enum cfx_expr_kind {
     CFX_EXPR_MIN,      /* of two terms or more, sorted */
     CFX_EXPR_MAX,
     CFX_EXPR_PRODUCT,  /* of term[i].of to the power term[i].k, sorted */
-    CFX_EXPR_SUM       /* of c and term[i].k * term[i].of, the largest first,
-                        * over den */
+    CFX_EXPR_SUM       /* c + term[i].k * term[i].of ..., largest first, over
+                          den */
 } cfx_expr_kind;
 
 typedef struct cfx_term {
@@ -49,11 +48,12 @@ typedef struct cfx_expr cfx_expr;
 
 struct cfx_expr {
     cfx_exprs *table;
-    cfx_expr *next;   /* of the same bucket */
+    cfx_expr *next;   /* in the same bucket */
     const char *name; /* of a symbol */
     int64_t c;        /* symbol: its number; product: degree; sum: integer */
     int64_t den;      /* of a sum; otherwise 1 */
-    uint64_t symbols; /* bit i: symbols of number i modulo 64 may be in it */
+    uint64_t symbols; /* a Bloom filter: bit i for symbols of number i modulo
+                         64 */
     uint32_t hash, n, weight;
     uint16_t depth;
     uint8_t kind;
@@ -84,26 +84,26 @@ CFX_INLINE bool cfx_dim_is_kind(cfx_dim d, cfx_expr_kind kind)
 cfx_exprs *cfx_exprs_of(cfx_context *ctx);
 /* The table that one of two dims lives in; NULL for integers. */
 cfx_exprs *cfx_exprs_either(cfx_dim a, cfx_dim b);
-/* How often memory was lacking since the table was made. */
+/* Number of failed allocations of the table. */
 uint64_t cfx_exprs_failures(const cfx_exprs *table);
-/* Count one more; gives CFX_DIM_BAD. */
+/* Count a failed allocation; returns CFX_DIM_BAD. */
 cfx_dim cfx_exprs_no_memory(cfx_exprs *table);
 
-/* The symbol of a name that has been checked. */
+/* The symbol of a valid name. */
 cfx_dim cfx_expr_symbol(cfx_exprs *table, const char *name, size_t len);
 /* An atom with operands as they are. */
 cfx_dim cfx_expr_atom(cfx_exprs *table, cfx_expr_kind kind,
                       const cfx_term *term, size_t n);
 cfx_dim cfx_expr_product(cfx_dim a, cfx_dim b);
-/* a / b for products where b divides a; the integer 1 when they are equal;
- * CFX_DIM_BAD where it does not divide. */
+/* a / b for products; 1 if they are equal; CFX_DIM_BAD if b does not divide
+ * a. */
 cfx_dim cfx_expr_quotient(cfx_dim a, cfx_dim b);
 
-/* A total order that does not depend on when or where dims were made; 0 only
- * for the same word. Products by degree, the greatest first, then by atoms. */
+/* A total order, independent of addresses and creation; 0 only for the same
+ * word. Products by degree, the greatest first, then by atoms. */
 int cfx_dim_compare(cfx_dim a, cfx_dim b);
 
-/* ---- A dim seen as a sum ---- */
+/* ---- A dim as a sum ---- */
 
 typedef struct cfx_sum {
     int64_t c, den;
@@ -118,7 +118,7 @@ void cfx_sum_view(cfx_sum *s, cfx_dim d);
 /* den * d, which has no denominator. */
 cfx_dim cfx_dim_numerator(cfx_dim d, int64_t *den);
 
-/* A product's atoms; an atom is seen as a product of itself. */
+/* The atoms of a product; an atom is a product of itself. */
 typedef cfx_sum cfx_factors;
 void cfx_factors_view(cfx_factors *f, cfx_dim d);
 

@@ -1,10 +1,10 @@
 /*
  * extremum -- minima and maxima of extents.
  *
- * One that others make superfluous is left out, and what all have in common is
- * taken out: of each product, and of the integers, the least factor among all
- * operands. So max(N + 2, M + 1) - 1 and max(N, M - 1) + 1 are the same, and
- * max(N, 5) - N is max(0, 5 - N).
+ * Dominated operands are dropped, and the common part is moved out: for each
+ * product, and for the integers, the least factor among all operands. So max(N
+ * + 2, M + 1) - 1 and max(N, M - 1) + 1 are the same word, and max(N, 5) - N
+ * is max(0, 5 - N).
  */
 #include "dim/env.h"
 
@@ -16,7 +16,7 @@ typedef struct operands {
     cfx_dim of[OPERANDS_MAX];
 } operands;
 
-/* Does a make b superfluous? */
+/* Does a dominate b? */
 static bool dominates(cfx_shape_env *env, cfx_expr_kind kind, cfx_dim a,
                       cfx_dim b)
 {
@@ -33,7 +33,7 @@ static bool add_operand(cfx_shape_env *env, operands *o, cfx_dim d)
             return true;
         if (o->n > PAIRS_MAX || !dominates(env, o->kind, o->of[i], d))
             continue;
-        /* Of two that are equal without being the same, the first in order. */
+        /* Of two equal operands keep the first in order. */
         if (cfx_dim_compare(d, o->of[i]) > 0 ||
             !dominates(env, o->kind, d, o->of[i]))
             return true;
@@ -48,8 +48,8 @@ static bool add_operand(cfx_shape_env *env, operands *o, cfx_dim d)
     return true;
 }
 
-/* The one term of d that is an extremum of this kind, or of the other with a
- * minus before it. */
+/* The only term of d that is an extremum of this kind, or a negated one of the
+ * other. */
 static bool inner_extremum(cfx_expr_kind kind, cfx_dim d, cfx_term *inner)
 {
     cfx_expr_kind other = kind == CFX_EXPR_MIN ? CFX_EXPR_MAX : CFX_EXPR_MIN;
@@ -64,7 +64,7 @@ static bool inner_extremum(cfx_expr_kind kind, cfx_dim d, cfx_term *inner)
     return found == 1;
 }
 
-/* The same for an operand that has such a one in it: one by one. */
+/* Add an operand; a nested extremum is added operand by operand. */
 static bool add_flat(cfx_shape_env *env, operands *o, cfx_dim d)
 {
     cfx_term t;
@@ -82,7 +82,7 @@ static bool add_flat(cfx_shape_env *env, operands *o, cfx_dim d)
     return true;
 }
 
-/* ---- What all operands have in common ---- */
+/* ---- The common part of the operands ---- */
 
 static int64_t factor_of(cfx_dim d, cfx_dim product)
 {
@@ -94,8 +94,8 @@ static int64_t factor_of(cfx_dim d, cfx_dim product)
     return 0;
 }
 
-/* The least factors of each product and the least integer. A product with an
- * extremum in it stays: outside it could be merged with what is left. */
+/* The least factors of each product and the least integer. A product that
+ * contains an extremum stays inside: outside it could merge with this one. */
 static cfx_dim common_part(const operands *o, cfx_exprs *table)
 {
     cfx_poly p;
@@ -144,8 +144,8 @@ static cfx_dim sorted_atom(const operands *o, cfx_exprs *table)
     return cfx_expr_atom(table, o->kind, term, o->n);
 }
 
-/* The atom without what is common, which is put around it; as it is where
- * that would be too large. */
+/* The atom without the common part, which is added outside, unless the result
+ * would be too large. */
 static cfx_dim atom_around(cfx_shape_env *env, const operands *o,
                            cfx_exprs *table)
 {

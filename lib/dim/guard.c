@@ -1,11 +1,10 @@
 /*
- * guard -- what is taken to hold because a rule needed it.
+ * guard -- relations that are assumed because a rule needed them.
  *
- * What a guard says is used from then on. An equality that tells what a symbol
- * is replaces it in later questions; a remainder tells what it is modulo some
- * integer; a bound of a symbol narrows its range; all else is kept as a fact.
- * So nothing is recorded that follows from what was, and when a fact turns out
- * not to hold, the guard that would do this is taken back, and refused.
+ * Later queries use each guard. An equality that can be solved for a symbol
+ * fixes it, a remainder sets its residue class, a bound narrows its range, and
+ * any other relation is kept as a fact. A guard that follows from others is
+ * not recorded; one that contradicts them is undone and refused.
  */
 #include "dim/env.h"
 
@@ -48,11 +47,11 @@ static int64_t inverse(int64_t k, int64_t m)
     return cfx_floormod_int(x, m);
 }
 
-/* The symbol is `from` modulo `every`, too. */
+/* Intersect the symbol's residue class with `from` modulo `every`. */
 static bool be_congruent(cfx_shape_env *env, cfx_dim symbol, int64_t every,
                          int64_t from)
 {
-    cfx_symbol_facts *k = cfx_env_know(env, symbol);
+    cfx_symbol_facts *k = cfx_env_facts_mut(env, symbol);
     if (!k)
         return false;
     /* from + every*t is k->from modulo k->every. */
@@ -88,8 +87,8 @@ static bool solve_modulo(cfx_shape_env *env, cfx_dim symbol, int64_t k,
            be_congruent(env, symbol, m, c / g * inverse(k / g, m) % m);
 }
 
-/* Is d == 0 that some sum x is r modulo m? So are x % m - r == 0, and
- * x - m*(x//m) - r == 0. */
+/* Does d == 0 say that x is r modulo m? Forms: x % m - r == 0, x - m*(x//m) -
+ * r == 0. */
 static bool is_remainder(cfx_dim d, cfx_dim *x, int64_t *m, int64_t *r)
 {
     cfx_sum s;
@@ -121,7 +120,7 @@ static bool is_remainder(cfx_dim d, cfx_dim *x, int64_t *m, int64_t *r)
     return false;
 }
 
-/* Of a sum with one symbol that stands alone. */
+/* For a sum that is linear in one symbol. */
 static bool assume_remainder(cfx_shape_env *env, cfx_dim x, int64_t m,
                              int64_t r, bool *known)
 {
@@ -133,10 +132,10 @@ static bool assume_remainder(cfx_shape_env *env, cfx_dim x, int64_t m,
 
 /* ---- Equalities ---- */
 
-/* From now on the symbol is `equals`, which does not contain it. */
+/* Fix the symbol to `equals`, which does not contain it. */
 static bool replace(cfx_shape_env *env, cfx_dim symbol, cfx_dim equals)
 {
-    cfx_symbol_facts *k = cfx_env_know(env, symbol);
+    cfx_symbol_facts *k = cfx_env_facts_mut(env, symbol);
     if (!k)
         return false;
     cfx_symbol_facts was = *k;
@@ -159,8 +158,8 @@ static bool replace(cfx_shape_env *env, cfx_dim symbol, cfx_dim equals)
             assume_ge0(env, cfx_dim_affine(-1, equals, was.range.hi)));
 }
 
-/* The last symbol of d that stands alone, so that the names which come first
- * remain, is what d == 0 makes it. */
+/* Solve d == 0 for its last linear symbol, so that the first names remain
+ * free. */
 static bool solve(cfx_shape_env *env, cfx_dim d, bool *solved)
 {
     cfx_sum s;
@@ -206,8 +205,7 @@ static bool assume_zero(cfx_shape_env *env, cfx_dim d)
 
 /* ---- Inequalities ---- */
 
-/* What a fact says of its parts was assumed; and itself, where that does not
- * follow from them. */
+/* Record d >= 0 as a fact, unless the bounds assumed of its parts imply it. */
 static bool and_fact(cfx_shape_env *env, cfx_dim d)
 {
     return cfx_prove_ge0(env, d) || add_fact(env, d, false);
@@ -216,7 +214,7 @@ static bool and_fact(cfx_shape_env *env, cfx_dim d)
 /* k*x + c >= 0 */
 static bool narrow(cfx_shape_env *env, cfx_dim symbol, int64_t k, int64_t c)
 {
-    cfx_symbol_facts *known = cfx_env_know(env, symbol);
+    cfx_symbol_facts *known = cfx_env_facts_mut(env, symbol);
     if (!known)
         return false;
     cfx_range *r = &known->range;
@@ -290,7 +288,7 @@ static bool assume_ge0(cfx_shape_env *env, cfx_dim d)
     return add_fact(env, d, false);
 }
 
-/* What is not negative where the relation holds. */
+/* An expression that is not negative if the relation holds. */
 static cfx_dim relation_ge0(cfx_shape_env *env, cfx_relation r, cfx_dim d)
 {
     return r == CFX_LT ? cfx_dim_affine(-1, d, -1) : cfx_dim_neg(env, d);
@@ -306,8 +304,7 @@ static bool assume(cfx_shape_env *env, cfx_relation r, cfx_dim d)
 
 /* ---- Contradictions ---- */
 
-/* Do the facts that are used still hold for some values, as far as ranges
- * tell? */
+/* Can all facts in use hold, as far as ranges tell? */
 static bool is_consistent(cfx_shape_env *env)
 {
     const cfx_fact *f;
@@ -342,7 +339,7 @@ static bool assume_or_take_back(cfx_shape_env *env, cfx_relation r, cfx_dim d)
     env->undo = NULL;
     if (!ok)
         take_back(env, &u);
-    /* Of what concerns too many symbols to be put in order, a fact. */
+    /* With too many symbols to normalize, keep it as a fact. */
     if (u.overflow)
         ok = add_fact(env, r == CFX_NE ? d : relation_ge0(env, r, d),
                       r == CFX_NE);
@@ -351,7 +348,7 @@ static bool assume_or_take_back(cfx_shape_env *env, cfx_relation r, cfx_dim d)
 
 /* ---- Text ---- */
 
-/* The positive terms of d, or the negative ones without their sign. */
+/* The positive terms of d, or the negated negative ones. */
 static cfx_dim side(cfx_shape_env *env, cfx_dim d, int sign)
 {
     cfx_sum s;
@@ -375,8 +372,8 @@ static void put_dim(cfx_buf *b, cfx_dim d)
     b->len += n;
 }
 
-/* Of d <= 0, where d is a bound of a quotient by an integer, the bound of what
- * is divided: (W + 1)//3 >= 2 is W >= 5. */
+/* Turn a bound of a quotient by an integer into a bound of its dividend: (W +
+ * 1)//3 >= 2 is W >= 5. */
 static cfx_dim without_quotient(cfx_dim d)
 {
     cfx_sum s;
@@ -402,8 +399,8 @@ static cfx_dim without_quotient(cfx_dim d)
     }
 }
 
-/* Of d == 0, where d is a remainder, the one without factors that have none in
- * common with the divisor: (2*N) % 3 == 0 is N % 3 == 0. */
+/* Remove factors coprime to the divisor from a remainder: (2*N) % 3 == 0 is N
+ * % 3 == 0. */
 static cfx_dim without_factor(cfx_dim d)
 {
     cfx_sum s, x;
@@ -425,8 +422,7 @@ static cfx_dim without_factor(cfx_dim d)
     return cfx_dim_is_expr(next) ? next : d;
 }
 
-/* The same relation in the form that all who say it get: 2*N - 5 <= 0 is
- * N <= 2, and M + 1 <= N is M < N. */
+/* Normalize a relation: 2*N - 5 <= 0 is N <= 2, and M + 1 <= N is M < N. */
 static cfx_dim normal_relation(cfx_relation *r, cfx_dim d)
 {
     cfx_sum s;
@@ -460,8 +456,8 @@ static cfx_dim normal_relation(cfx_relation *r, cfx_dim d)
     return cfx_poly_finish(&p);
 }
 
-/* "N == M" of N - M: what is negative stands on the other side, and a side
- * with symbols stands on the left. */
+/* "N == M" for N - M: negative terms move to the other side, and a side with
+ * symbols goes left. */
 static void put_guard(cfx_shape_env *env, cfx_buf *b, cfx_relation r,
                       cfx_dim d)
 {
@@ -474,7 +470,7 @@ static void put_guard(cfx_shape_env *env, cfx_buf *b, cfx_relation r,
     put_dim(b, turn ? left : right);
 }
 
-/* The text, kept, and whether it is new; NULL on lack of memory. */
+/* Store the text if it is new; NULL when out of memory. */
 static const char *keep_text(cfx_shape_env *env, const cfx_buf *b, bool *added)
 {
     if (b->failed || cfx_map_get(&env->texts, b->s, b->len)) {

@@ -1,14 +1,13 @@
 /*
- * prove -- ranges of extents, and what follows from them.
+ * prove -- ranges of extents, and proofs of inequalities.
  *
- * All of it is sound and none complete: to say "unknown" is always allowed.
- * The cheap ways come first: ranges; a lower bound by putting in what is known
- * of an atom; the same less what guards say; and last, case by case, what
- * rounding by integers may do (cases.c).
+ * All rules are sound and none is complete: "unknown" is always allowed. The
+ * cheapest come first: ranges; a lower bound by bounds of atoms; the same
+ * after subtracting facts; and last the case distinction of cases.c.
  */
 #include "dim/env.h"
 
-/* Rules are tried one inside the other at most so deep. */
+/* The limit of nested rules. */
 enum { TRIES = 4, STEPS = 40, SHIFT_TERMS_MAX = 32, SHIFT_DEGREE_MAX = 6,
        OPERANDS_TRIED = 4, FACTS_TOGETHER = 6 };
 
@@ -24,8 +23,8 @@ static bool is_inf(int64_t v)
     return v == CFX_INF || v == -CFX_INF;
 }
 
-/* The sum of two lower ends, or of two upper ones: these are never infinite
- * in different directions. */
+/* Add two lower ends, or two upper ones; infinities never have opposite
+ * signs. */
 static int64_t add_end(int64_t a, int64_t b)
 {
     int64_t v;
@@ -164,7 +163,7 @@ cfx_range cfx_dim_range(cfx_shape_env *env, cfx_dim d)
     const cfx_symbol_facts *k;
     switch ((cfx_expr_kind)e->kind) {
     case CFX_EXPR_SYMBOL:
-        k = cfx_env_known(env, e);
+        k = cfx_env_facts_of(env, e);
         return k ? k->range : everything;
     case CFX_EXPR_FLOORDIV:
         return div_range(cfx_dim_range(env, e->term[0].of),
@@ -193,9 +192,9 @@ static cfx_dim shifted(cfx_shape_env *env, cfx_dim atom)
 }
 
 /*
- * Write each atom as its least value plus something that is not negative: when
- * then no factor is negative, the integer is a lower bound. This proves what
- * ranges term by term do not, such as N*N >= N.
+ * Write each atom as its least value plus a non-negative rest. If no factor is
+ * then negative, the integer is a lower bound. This proves relations such as
+ * N*N >= N, which ranges of single terms do not.
  */
 static int64_t bound_by_shift(cfx_shape_env *env, cfx_dim d)
 {
@@ -228,7 +227,7 @@ static int64_t bound_by_shift(cfx_shape_env *env, cfx_dim d)
     return s.c;
 }
 
-/* A proof under way: it ends without success after so many steps. */
+/* A proof attempt; it fails after this many steps. */
 typedef struct proof {
     cfx_shape_env *env;
     int steps;
@@ -236,7 +235,7 @@ typedef struct proof {
 
 static int64_t lower_bound(proof *p, cfx_dim d, int tries);
 
-/* scale * d, with scale * x written as `end` in the term k*x. */
+/* scale * d with scale * x replaced by `end` in the term k*x. */
 static cfx_dim with_end(cfx_shape_env *env, cfx_dim d, cfx_term t,
                         cfx_dim scale, cfx_dim end)
 {
@@ -246,8 +245,8 @@ static cfx_dim with_end(cfx_shape_env *env, cfx_dim d, cfx_term t,
                        cfx_dim_mul(env, k, end));
 }
 
-/* y*(x//y) lies in x - y + 1 .. x for y > 0: take the end that makes the sum
- * the least, and y times all else. */
+/* y*(x//y) lies in x - y + 1 .. x for y > 0: take the end that minimizes the
+ * sum, and multiply the other terms by y. */
 static int64_t bound_by_division(proof *p, cfx_dim d, cfx_term t,
                                  int tries)
 {
@@ -279,8 +278,7 @@ static int64_t bound_by_remainder(proof *p, cfx_dim d, cfx_term t,
     return more > b ? more : b;
 }
 
-/* A bound of x, where operand i is the extremum e: then all others are on its
- * one side. */
+/* A bound of x in the case that operand i is the extremum e. */
 static int64_t bound_in_case(proof *p, cfx_dim x, const cfx_expr *e,
                              size_t i, int tries)
 {
@@ -298,7 +296,7 @@ static int64_t bound_in_case(proof *p, cfx_dim x, const cfx_expr *e,
     return b;
 }
 
-/* An extremum is one of its operands: what holds for each, holds. */
+/* An extremum equals one of its operands: prove each case. */
 static int64_t bound_by_operands(proof *p, cfx_dim d, cfx_term t, int tries)
 {
     const cfx_expr *e = cfx_expr_of(t.of);
@@ -313,12 +311,11 @@ static int64_t bound_by_operands(proof *p, cfx_dim d, cfx_term t, int tries)
         b = best < 0 ? bound_in_case(p, x, e, i, tries) : b;
         least = b < least ? b : least;
     }
-    /* A maximum is also at least any of its operands. */
+    /* A maximum is also at least each operand. */
     return best > least || best >= 0 ? best : least;
 }
 
-/* Put what is known of an atom in the place of the first one that can be
- * written without it. */
+/* Replace the first atom that has a bound without it by that bound. */
 static int64_t bound_by_atom(proof *p, cfx_dim d, int tries)
 {
     cfx_sum s;
@@ -346,7 +343,7 @@ static int64_t bound_by_atom(proof *p, cfx_dim d, int tries)
     return -CFX_INF;
 }
 
-/* A number that d is never below. */
+/* A lower bound of d. */
 static int64_t lower_bound(proof *p, cfx_dim d, int tries)
 {
     int64_t b = cfx_dim_range(p->env, d).lo;
@@ -367,10 +364,10 @@ bool cfx_prove_ge0_plainly(cfx_shape_env *env, cfx_dim d)
     return !cfx_dim_is_bad(d) && lower_bound(&p, d, TRIES) >= 0;
 }
 
-/* ---- With what guards say ---- */
+/* ---- With facts ---- */
 
-/* d less a fact that is not negative, as often as makes a term of it go;
- * CFX_DIM_BAD where no term has a like in the fact. */
+/* Subtract a multiple of a non-negative fact that cancels a term of d;
+ * CFX_DIM_BAD if they share no term. */
 static cfx_dim less_fact(cfx_shape_env *env, cfx_dim d, cfx_dim fact)
 {
     cfx_sum sd, sf;
@@ -414,10 +411,10 @@ static bool ge0_by_facts(cfx_shape_env *env, cfx_dim d)
     return false;
 }
 
-/* ---- In other words ---- */
+/* ---- Without remainders and minima ---- */
 
 /* x % y is x - y*(x//y), and min(x, y) is x + y - max(x, y); CFX_DIM_BAD for
- * what is neither. */
+ * any other atom. */
 static cfx_dim reworded(cfx_shape_env *env, cfx_dim d)
 {
     const cfx_expr *e = cfx_expr_of(d);
@@ -433,7 +430,7 @@ static cfx_dim reworded(cfx_shape_env *env, cfx_dim d)
     return CFX_DIM_BAD;
 }
 
-/* d with all its remainders and minima so; CFX_DIM_BAD where it has none. */
+/* Rewrite all remainders and minima of d; CFX_DIM_BAD if it has none. */
 static cfx_dim in_other_words(cfx_shape_env *env, cfx_dim d)
 {
     cfx_sum s;
@@ -474,7 +471,7 @@ bool cfx_prove_ge0(cfx_shape_env *env, cfx_dim d)
     return cfx_prove_by_cases(env, d, cfx_prove_ge0_plainly);
 }
 
-/* The same up to sign and an integer factor. */
+/* Equal up to sign and an integer factor? */
 static bool is_multiple(cfx_dim a, cfx_dim b)
 {
     cfx_sum sa, sb;

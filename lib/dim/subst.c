@@ -1,6 +1,5 @@
 /*
- * subst -- extents with other extents in the place of symbols, and which
- * symbols they have.
+ * subst -- substitute extents for symbols, and list free symbols.
  */
 #include "dim/env.h"
 
@@ -80,7 +79,7 @@ const char *cfx_dim_symbol_name(cfx_dim d)
     return cfx_dim_is_kind(d, CFX_EXPR_SYMBOL) ? cfx_expr_of(d)->name : NULL;
 }
 
-/* The first by name of those that come after `last`. */
+/* The first symbol by name after `last`. */
 static void list_after(const cfx_expr *e, const char *last, cfx_dim *first)
 {
     if (!e->symbols)

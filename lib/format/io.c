@@ -1,12 +1,11 @@
 /*
  * io -- whole files in, whole files out.
  *
- * A file that is written appears under its name only when it is complete: what
- * is written goes to a file without a name in the same directory (where the
- * file system has no such files, to one with a temporary name), which takes the
- * name at the end. What is no regular file (/dev/stdout, a pipe) cannot be
- * replaced and is written to directly. Nothing is fsync'ed: this guards
- * against programs that stop, not against power cuts.
+ * A file appears only when it is complete: data goes to an unnamed file in the
+ * same directory (O_TMPFILE, or one with a temporary name), which is then
+ * linked or renamed into place. Pipes and devices (/dev/stdout) are written
+ * directly. There is no fsync: this protects against crashes of the program,
+ * not of the machine.
  */
 #include "format/io.h"
 
@@ -67,7 +66,7 @@ bool cfx_path_ends_in(const char *path, const char *suffix)
     return n > k && !strcmp(path + n - k, suffix);
 }
 
-/* Takes some milliseconds, after which it is asked whether to stop. */
+/* Bytes between two polls for cancellation: some milliseconds. */
 static const size_t most_at_once = (size_t)16 << 20;
 
 cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
@@ -138,7 +137,7 @@ static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
     struct stat st;
     size_t cap = 65536;
 
-    /* Some files tell a size of 0, or none: it is no more than a hint. */
+    /* st_size may be 0 or wrong: it is only a hint. */
     if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
         cap = (size_t)st.st_size + 1;
     if (cap > limit && cap - 1 > limit)
@@ -176,7 +175,7 @@ cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
     cfx_status rc = CFX_OK;
 
     *out = (cfx_bytes){.ctx = ctx};
-    /* A pipe without a writer blocks; a signal may have come to cancel. */
+    /* Opening a pipe without a writer blocks; a signal may cancel it. */
     while ((fd = open_to_read(path)) < 0) {
         if (errno != EINTR)
             return cfx_fail_errno(err, NULL);
@@ -218,7 +217,7 @@ void cfx_normalize_bools(void *p, size_t n)
     unsigned char *x = p;
 
     for (size_t i = 0; i < n; i++) {
-        if (x[i] > 1) /* a page that is mapped is written only if it must */
+        if (x[i] > 1) /* avoids copying mapped pages that need no change */
             x[i] = 1;
     }
 }
@@ -278,8 +277,8 @@ static char *path_copy(cfx_context *ctx, const char *path, size_t *size)
     return copy;
 }
 
-/* Give a new file a name beside f->path that is free: link what `fd` is open
- * on, or where that is -1, create one. Returns a file descriptor, or -1. */
+/* Find a free temporary name beside f->path, and link `fd` to it; if that is
+ * -1, create a file. Returns a file descriptor, or -1. */
 static int take_name(cfx_outfile *f, int fd)
 {
     char self[48], name[PATH_MAX + 48];
@@ -297,8 +296,8 @@ static int take_name(cfx_outfile *f, int fd)
                 : linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW)
                     ? -1 : fd;
         if (got >= 0) {
-            /* The first byte comes last: a part of the name may be the name
-             * of another file, and a signal handler removes what it reads. */
+            /* The first byte is set last: a signal handler removes the file
+             * with this name, and a prefix may name another file. */
             memcpy(f->temporary + 1, name + 1, (size_t)len);
             atomic_thread_fence(memory_order_release);
             f->temporary[0] = name[0];
@@ -310,8 +309,8 @@ static int take_name(cfx_outfile *f, int fd)
     return -1;
 }
 
-/* A file without a name in the directory of f->path, which is gone when the
- * program ends, however it does; or -1 where there are none. */
+/* Open an unnamed file in the directory of f->path, which vanishes if the
+ * program dies; -1 if the file system has none. */
 static int open_unnamed(cfx_outfile *f)
 {
 #ifdef O_TMPFILE
@@ -328,7 +327,7 @@ static int open_unnamed(cfx_outfile *f)
         slash[slash == folder] = '\0';
     fd = open(slash ? folder : ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
     snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-    if (fd >= 0 && access(self, F_OK)) { /* it could not be named later */
+    if (fd >= 0 && access(self, F_OK)) { /* it could not be linked later */
         close(fd);
         fd = -1;
     }
@@ -339,7 +338,7 @@ static int open_unnamed(cfx_outfile *f)
 #endif
 }
 
-/* A signal handler reads f->temporary: it never holds what is freed. */
+/* A signal handler reads f->temporary: it must never be dangling. */
 static void forget_name(cfx_outfile *f)
 {
     char *name = f->temporary;
@@ -350,7 +349,7 @@ static void forget_name(cfx_outfile *f)
         cfx_free(f->ctx, name, f->temporary_size);
 }
 
-/* A new file beside f->path: f->temporary is its name, "" for none. */
+/* Create a temporary file; f->temporary is its name, "" if unnamed. */
 static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
 {
     f->temporary_size = strlen(f->path) + 48;
@@ -374,7 +373,7 @@ static cfx_status open_to_write(cfx_outfile *f, const char *path,
     int fd = -1;
     char real[PATH_MAX];
 
-    /* A link stays one: its target is what is replaced. */
+    /* A symbolic link is kept: its target is replaced. */
     f->path = path_copy(f->ctx, realpath(path, real) ? real : path,
                         &f->path_size);
     if (!f->path)

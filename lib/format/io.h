@@ -1,5 +1,5 @@
 /*
- * io.h -- whole files in, bytes of tensors out. Not installed.
+ * io.h -- read whole files, write tensor data. Not installed.
  */
 #ifndef CFX_FORMAT_IO_H
 #define CFX_FORMAT_IO_H
@@ -15,14 +15,14 @@ typedef struct cfx_bytes {
     size_t len, cap;
 } cfx_bytes;
 
-/* Read a file to its end, whatever it is (a pipe has no size to ask for); at
- * most `limit` bytes. Fails with CFX_EIO, CFX_ELIMIT, CFX_ENOMEM. */
+/* Read a file or pipe to its end; at most `limit` bytes. Fails with CFX_EIO,
+ * CFX_ELIMIT, CFX_ENOMEM. */
 cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
                           size_t limit, cfx_error *err);
 void cfx_bytes_release(cfx_bytes *b);
 
-/* Open a file to read, and tell its size; CFX_EIO unless it is a regular
- * one. `*fd` is yours to close. */
+/* Open a regular file for reading, and get its size. The caller closes *fd.
+ * Fails with CFX_EIO. */
 cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
                          cfx_error *err);
 /* Read exactly `n` bytes from `offset`, through interruptions and short
@@ -37,32 +37,32 @@ enum { CFX_HEAD = 64 };
 cfx_status cfx_file_head(cfx_context *ctx, const char *path,
                          unsigned char head[CFX_HEAD], size_t *n);
 
-/* The status of a failed system call, with errno's words. */
+/* Fail with errno's message. */
 cfx_status cfx_fail_errno(cfx_error *err, const char *what);
 
-/* Turn `n` elements of `size` bytes around, each. */
+/* Swap the bytes of `n` elements of `size` bytes each. */
 void cfx_swap_bytes(void *p, size_t n, size_t size);
-/* Is the least significant byte first in this machine's memory? */
+/* Is this machine little-endian? */
 bool cfx_little_endian(void);
 
-/* Write the numbers of a tensor, row-major and least significant byte first,
- * to a stream; looks at cancelling now and then. */
+/* Write the data of a tensor, row-major and little-endian, to a stream; polls
+ * for cancellation. */
 cfx_status cfx_write_numbers(FILE *to, const cfx_tensor *t, cfx_error *err);
 
-/* Make bools of any bytes: kernels count on 0 and 1. */
+/* Replace nonzero bytes by 1: kernels rely on 0 and 1. */
 void cfx_normalize_bools(void *p, size_t n);
 
-/* A list of `n` tensors without names, to be filled in; release it. */
+/* A list of `n` unnamed tensors to fill in; release it. */
 cfx_status cfx_tensors_init(cfx_tensors *list, cfx_context *ctx, size_t n,
                             cfx_error *err);
 /* Name item i. */
 cfx_status cfx_tensors_name(cfx_tensors *list, size_t i, const char *name,
                             size_t len, cfx_error *err);
-/* Sort a list in which all have names; CFX_EPARSE where one stands twice. */
+/* Sort a list by name; CFX_EPARSE for a duplicate name. */
 cfx_status cfx_tensors_sort(cfx_tensors *list, cfx_error *err);
 
-/* Read the weights that an index of several files names: fn is called with the
- * tensors of each file and its path. Error texts begin with a path. */
+/* Read the files of an index: fn is called with the tensors of each file and
+ * its path. Error messages begin with a path. */
 cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
                            cfx_tensors_fn *fn, void *user, cfx_error *err);
 
@@ -90,16 +90,15 @@ void cfx_weights_beside(cfx_buf *out, const char *path);
 cfx_status cfx_model__write_weights(const char *path, const cfx_module *gm,
                                     cfx_error *err);
 
-/* The array that the bytes of an .npy file hold; takes them over, also on
- * failure. */
+/* Decode an .npy file; takes the bytes, also on failure. */
 cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
                                cfx_error *err);
-/* The size in bytes that a whole .npy file has by its header, of which `len`
- * bytes are given; 0 in *total where those are too few to tell. */
+/* The size of an .npy file by its header, of which `len` bytes are given;
+ * *total is 0 if these are too few. */
 cfx_status cfx_npy_total(size_t *total, const unsigned char *data, size_t len,
                          cfx_error *err);
 
-/* How long the header of an .npy file can be. */
+/* The maximum length of an .npy header. */
 enum { CFX_NPY_HEADER_MAX = 65536 };
 
 #endif

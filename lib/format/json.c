@@ -1,5 +1,5 @@
 /*
- * json -- JSON texts of files, with the memory they take counted.
+ * json -- parse JSON with its memory accounted.
  *
  * The bound follows jansson's structures (2.14, 64 bits), malloc's header and
  * rounding included:

@@ -1,16 +1,15 @@
 /*
- * load -- a model: its text, and its weights beside it, in one file or several.
+ * load -- load a model's text and its weights, in one file or several.
  *
- * Weights are matched by their full names. What the tree of modules does not
- * declare, but a get_attr node of the graph names, is a bare parameter, whose
- * shape no text tells: the weights file declares it. The text does not tell a
- * parameter from a buffer either: floats are parameters, but for the names of
- * torch.nn's own buffers, and for what an export lists behind its parameters.
- * Any other name in the file is an error, since it means that text and weights
- * do not belong together. A name that begins with `%` belongs to the arguments
- * of the graphs. State that the file lacks stays without numbers: BatchNorm's
- * num_batches_tracked is not needed to run, and what is needed will be missed
- * then.
+ * Weights are matched by full name. A get_attr target that the module tree
+ * does not declare is a bare parameter: the weights file declares its shape.
+ * The text does not distinguish parameters from buffers, either: floating
+ * tensors are parameters, except for buffer names of torch.nn and for tensors
+ * that an export lists after its parameters. Any other name in the file is an
+ * error, since text and weights then do not match. A name that begins with `%`
+ * is a tensor among the arguments of the graphs. State that the file lacks has
+ * no data, which is an error only when it is used: BatchNorm's
+ * num_batches_tracked is not.
  */
 #include <cfx/file.h>
 #include <cfx/text.h>
@@ -24,7 +23,7 @@
 
 /* ---- Matching ---- */
 
-/* A tensor that is held until the end. */
+/* A tensor with a reference until the end. */
 typedef struct tensor_ref {
     struct tensor_ref *next;
     cfx_tensor *tensor;
@@ -32,7 +31,7 @@ typedef struct tensor_ref {
 
 struct match {
     cfx_module *gm;
-    cfx_map bare;    /* targets of get_attr nodes; true: plainly a buffer */
+    cfx_map bare;    /* targets of get_attr nodes; true: certainly a buffer */
     cfx_map tensors; /* for arguments, by name */
     tensor_ref *refs;
     cfx_arena names; /* of those */
@@ -85,8 +84,8 @@ static bool restarts(struct match *m, const cfx_module **at, const char *name)
     return owner && !next;
 }
 
-/* Exports fetch their state before their inputs: the parameters in the order
- * of the tree, then from its root again buffers and constants. */
+/* Exports list get_attr nodes before placeholders: parameters in the order of
+ * the tree, then buffers and constants. */
 static bool lists_state_first(const cfx_graph *g)
 {
     const cfx_node *n = cfx_graph_first(g);
@@ -120,7 +119,7 @@ static cfx_status find_bare(struct match *m, cfx_error *err)
     return CFX_OK;
 }
 
-/* Exports keep the names of modules' state alone. */
+/* Exports keep only the names of state. */
 static bool is_parameter(struct match *m, const cfx_named_tensor *item,
                          const char *last)
 {
@@ -132,8 +131,8 @@ static bool is_parameter(struct match *m, const cfx_named_tensor *item,
            !cfx_module__names_statistic(last) && !(bare && bare->v.u);
 }
 
-/* The module at the path in m->path, whose missing parts become empty
- * modules: a text without a tree has none. */
+/* The module at the path m->path; missing parents become empty modules, since
+ * a text without a tree has none. */
 static cfx_status make_parents(cfx_module **out, struct match *m,
                                cfx_error *err)
 {
@@ -158,7 +157,7 @@ static cfx_status make_parents(cfx_module **out, struct match *m,
     return CFX_OK;
 }
 
-/* Keep a tensor of an argument until all are there. */
+/* Keep a tensor argument until all are loaded. */
 static cfx_status note_tensor(struct match *m, const cfx_named_tensor *item,
                               cfx_error *err)
 {
@@ -175,15 +174,15 @@ static cfx_status note_tensor(struct match *m, const cfx_named_tensor *item,
     return CFX_OK;
 }
 
-/* Is it an argument whose tensor is a buffer of that name, as the weights of
- * classes of a loss? Its text did not tell whether there is one. */
+/* Is it an optional buffer with the name of an argument, such as a loss's
+ * class weights? The text does not say whether it exists. */
 static bool is_undecided_state(const cfx_module *m, const char *name)
 {
     return cfx_attr_is_undecided(m, name) &&
            cfx_module__lists(m->type->by_state, name);
 }
 
-/* Give one tensor to the module that owns it. */
+/* Set one tensor in the module that owns it. */
 static cfx_status place(struct match *m, const cfx_named_tensor *item,
                         cfx_error *err)
 {

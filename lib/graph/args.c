@@ -1,5 +1,5 @@
 /*
- * args -- what may stand in the arguments of a node, and how it gets there.
+ * args -- validate and copy the arguments of a node.
  */
 #include "graph/graph_impl.h"
 
@@ -61,7 +61,7 @@ static cfx_status check_count(size_t n, cfx_error *err)
                : cfx_fail(err, CFX_EINVAL, "%zu arguments are too many", n);
 }
 
-/* Copy what is in no memory but its own; false where there is more. */
+/* Copy values without memory of their own; false for any other. */
 static bool copy_plain(const cfx_args_copy *to, cfx_value *out,
                        const cfx_value *v, size_t n)
 {
@@ -86,7 +86,7 @@ static cfx_value *copy_all_plain(const cfx_args_copy *to, const cfx_value *v,
 {
     enum { FEW = 8 };
     cfx_value few[FEW];
-    if (!n || n > FEW || (to->map && !to->steady) ||
+    if (!n || n > FEW || (to->map && !to->map_is_pure) ||
         !copy_plain(to, few, v, n))
         return NULL;
     cfx_value *copy = cfx_store_alloc(&to->g->store, n * sizeof(*copy));
@@ -118,8 +118,8 @@ static cfx_status twice(const cfx_args_copy *to, const cfx_value key,
                     " twice", key.u.str->text, to->of);
 }
 
-/* Many keys are compared through a map, few by their addresses: in a store
- * equal strings are one. */
+/* Many keys are compared through a map, few by address: a store interns
+ * strings. */
 static cfx_status check_distinct(const cfx_args_copy *to, const cfx_value *v,
                                  size_t n, cfx_error *err)
 {

@@ -1,8 +1,9 @@
 /*
- * construct -- a GraphModule that has what its graph names, and nothing else.
+ * construct -- a GraphModule with just the modules and state that its graph
+ * names.
  *
- * Modules that were copied whole are marked `all_used`: what is below them is
- * there. Others are prefixes, which a whole one may replace later.
+ * A module that was copied with its descendants is marked `all_used`. Others
+ * are prefixes, which such a copy may replace later.
  */
 #include <cfx/graph_module.h>
 
@@ -11,7 +12,7 @@
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 
-/* What is being made, and from what. */
+/* The module under construction and its source. */
 typedef struct construction {
     cfx_module *to;
     const cfx_module *root;      /* or NULL */
@@ -20,10 +21,10 @@ typedef struct construction {
     cfx_error *err;
 } construction;
 
-/* ---- Where things go ---- */
+/* ---- Destinations ---- */
 
-/* The module that has the last atom of the path, which becomes *path; NULL
- * within one that is there as a whole. */
+/* Create the parents of a path; *path becomes its last atom. NULL inside a
+ * module that was copied with its descendants. */
 static cfx_status make_prefix(construction *c, const char **path,
                               cfx_module **out)
 {
@@ -77,7 +78,7 @@ static cfx_status put_state(construction *c, cfx_module *at, const char *name,
                                       : cfx_module__add_state(at, &s, c->err);
 }
 
-/* ---- From where ---- */
+/* ---- Sources ---- */
 
 static cfx_status missing(construction *c, const char *target)
 {
@@ -85,8 +86,7 @@ static cfx_status missing(construction *c, const char *target)
                     target);
 }
 
-/* The module that a target of the root begins with, and the state that may be
- * left of the path. */
+/* Copy the module or state that a target of the root names. */
 static cfx_status copy_target(construction *c, const char *target)
 {
     const cfx_module *from = c->root, *next;
@@ -135,7 +135,8 @@ static cfx_status copy_item(construction *c, const cfx_node *n)
 
 /* ---- Both ---- */
 
-/* A node that names something, and how many dots its target has. */
+/* A node that names a module or state, and the number of dots in its
+ * target. */
 typedef struct naming {
     const cfx_node *n;
     size_t dots, index;
@@ -157,8 +158,8 @@ static int compare_depth(const void *a, const void *b)
     return x->index < y->index ? -1 : 1;
 }
 
-/* Those of a dict come parents first, as in torch.fx: what is below a module
- * would be lost if that came later. */
+/* Items of a dict are copied parents first, as in torch.fx: a parent that came
+ * later would replace its children. */
 static cfx_status copy_named(construction *c, const cfx_graph *g)
 {
     size_t len = 0;

@@ -1,9 +1,9 @@
 /*
- * copy -- nodes and graphs from others.
+ * copy -- copy nodes and graphs.
  */
 #include "graph/graph_impl.h"
 
-/* All of n, for another graph. */
+/* The specification of a copy of n for another graph. */
 static cfx_node_spec spec_of(const cfx_node *n)
 {
     return (cfx_node_spec){
@@ -19,7 +19,7 @@ static cfx_node_spec spec_of(const cfx_node *n)
     };
 }
 
-/* A function from nodes to nodes, as one to values. */
+/* A function from nodes to nodes, as one from nodes to values. */
 typedef struct node_function {
     cfx_node *(*map)(void *user, cfx_node *n);
     void *user;
@@ -48,18 +48,18 @@ static cfx_value look_up(void *user, cfx_node *n)
     return cfx_node_map_get(user, n);
 }
 
-/* cfx_graph_node_copy_mapped, which does not tell the map. */
+/* Copy a node by a map, without adding it to the map. */
 static cfx_node *copy_by(cfx_graph *g, const cfx_node *n, cfx_node_map *map,
                          cfx_error *err)
 {
     cfx_node_spec spec = spec_of(n);
     spec.map = look_up;
     spec.user = map;
-    spec.steady = true;
+    spec.map_is_pure = true;
     return cfx_graph__make(g, &spec, err);
 }
 
-/* The map gets room first, so that it can no longer fail. */
+/* Reserve space in the map first, so that setting it cannot fail. */
 cfx_node *cfx_graph_node_copy_mapped(cfx_graph *g, const cfx_node *n,
                                      cfx_node_map *map, cfx_error *err)
 {
@@ -96,8 +96,8 @@ static cfx_status check_order(const cfx_node *n, cfx_node *const *copy,
     return CFX_OK;
 }
 
-/* Names differ, so that the namespace gives them again. copy[id] becomes the
- * copy of the node of that id. */
+/* Names are unique, so that the new namespace returns equal ones. copy[id]
+ * becomes the copy of the node with that id. */
 static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
                              cfx_node **copy, cfx_error *err)
 {
@@ -110,7 +110,7 @@ static cfx_status copy_nodes(cfx_graph *to, const cfx_graph *g,
         cfx_node_spec spec = spec_of(n);
         spec.map = copy_of;
         spec.user = copy;
-        spec.steady = spec.again = true;
+        spec.map_is_pure = spec.from_other_graph = true;
         cfx_node *made = cfx_graph__make(to, &spec, &why);
         if (!made)
             return cfx_fail_from(err, &why);
@@ -141,8 +141,8 @@ cfx_status cfx_graph_copy(cfx_graph **out, const cfx_graph *g, cfx_error *err)
 
 /* ---- A graph into another ---- */
 
-/* What is being inserted: the nodes of the other graph that are copied, and
- * how many were; and its output, which need not be the last. */
+/* An insertion in progress: the nodes to copy, the number copied, and the
+ * output node, which need not be the last. */
 typedef struct inserting {
     const cfx_graph *from;
     const cfx_node *output;
@@ -160,7 +160,7 @@ static cfx_status check_inputs(const cfx_node *n, const cfx_node_map *map,
     return CFX_OK;
 }
 
-/* The list is made first: the two graphs may be one. */
+/* List the nodes first, since the two graphs may be one. */
 static cfx_status list_nodes(inserting *in, cfx_error *err)
 {
     in->room = in->from->len + 1;
@@ -175,8 +175,8 @@ static cfx_status list_nodes(inserting *in, cfx_error *err)
     return CFX_OK;
 }
 
-/* After a node was inserted directly after another, the next goes after it:
- * nodes come in their order wherever the insert point is. */
+/* Each node is inserted after the previous one, so that their order does not
+ * depend on the insert point. */
 static cfx_status insert_nodes(inserting *in, cfx_graph *to, cfx_error *err)
 {
     cfx_insert_point was = to->point;

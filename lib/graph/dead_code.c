@@ -1,8 +1,8 @@
 /*
- * dead_code -- erase what nobody uses and what has no effect.
+ * dead_code -- erase nodes without users or effects.
  *
- * The graphs of children wait in a queue, in which each is at most once; those
- * that were swept stay in it, marked, until the end.
+ * A queue holds the graphs of children, each at most once; swept ones stay in
+ * it, marked, until the end.
  */
 #include "graph/effects_seen.h"
 #include "graph/graph_impl.h"
@@ -49,7 +49,7 @@ static cfx_status is_needed(sweeping *s, const cfx_node *n, bool *needed,
     return st;
 }
 
-/* The graph that a node names in a module below that of its own graph. */
+/* The graph of the module that a node names. */
 static cfx_graph *graph_named(const cfx_node *n)
 {
     cfx_value v;

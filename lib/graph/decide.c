@@ -1,9 +1,9 @@
 /*
- * decide -- arguments of modules that the text hides and the graph tells.
+ * decide -- hidden arguments of modules, inferred from the graph.
  *
- * A pooling whose result is used as a tensor returns no indices: a call that
- * uses it would not bind if it were a tuple. An activation may write into its
- * input or not where nothing else reads that input.
+ * A pooling whose result is used as a tensor returns no indices: the call that
+ * uses it would not bind to a tuple. Whether an activation is in place does
+ * not matter if nothing else reads its input.
  */
 #include "graph/decide.h"
 
@@ -13,7 +13,7 @@
 
 /* ---- Is a result used as a tensor? ---- */
 
-/* The node and what stands for it in the arguments of a user. */
+/* A node and its substitute in the arguments of a user. */
 typedef struct stand_in {
     const cfx_node *n;
     cfx_value v;
@@ -44,7 +44,7 @@ static cfx_status binds(const cfx_node *n, const cfx_target *t,
     return st == CFX_ENOMEM ? st : CFX_OK;
 }
 
-/* As binds, with a value in place of a node. */
+/* Like binds, with a value substituted for a node. */
 static cfx_status binds_with(const cfx_node *n, const cfx_target *t,
                              const cfx_schema *schema, stand_in *in, bool *out)
 {
@@ -85,7 +85,7 @@ static cfx_status find_called(const cfx_node *user, const cfx_target **t,
     return st == CFX_ENOMEM ? st : CFX_OK;
 }
 
-/* Would the user take a tensor, but no tuple of tensors? */
+/* Does the user accept a tensor, but not a tuple of tensors? */
 static cfx_status uses_as_tensor(const cfx_node *n, const cfx_node *user,
                                  cfx_value tuple, bool *out)
 {
@@ -135,15 +135,15 @@ static cfx_status decide_tuple(cfx_module *m, const cfx_node *n)
 
 /* ---- Is an input read by nothing else? ---- */
 
-/* Is the value of a node read by one call alone, also as what it views? It is
- * followed through nodes that view one input. */
+/* Do the node's value and the tensor that it views have one reader only? Views
+ * of one input are followed. */
 static cfx_status is_read_once(const cfx_node *n, bool *out, cfx_error *err)
 {
     cfx_effects e;
     cfx_error why = {0};
     *out = false;
     while (n->first_user && !n->first_user->next) {
-        /* Another graph may read the inputs of an inner one. */
+        /* An outer graph may read the inputs of a nested one. */
         if (n->op == CFX_PLACEHOLDER)
             *out = !n->graph->owner || !n->graph->owner->parent;
         if (n->op == CFX_PLACEHOLDER || n->op == CFX_GET_ATTR)
@@ -183,8 +183,8 @@ static bool asks(const cfx_module *m, const char *flag)
 
 /* ---- All calls of a graph ---- */
 
-/* A module may be called several times. One call is enough to tell that it
- * gives a tensor; all must have their input to themselves. */
+/* One of a module's calls suffices to show that it returns a tensor; for
+ * in-place flags, each call must be the only reader of its input. */
 static cfx_status look_at_calls(const cfx_module *gm, const cfx_graph *g,
                                 cfx_error *err)
 {

@@ -1,5 +1,5 @@
 /*
- * decide.h -- arguments of modules that the text hides and the graph tells. Not
+ * decide.h -- hidden arguments of modules, inferred from the graph. Not
  * installed.
  */
 #ifndef CFX_DECIDE_H
@@ -7,8 +7,7 @@
 
 #include <cfx/graph_module.h>
 
-/* Decide what the graphs of a tree tell of its modules. Fails with
- * CFX_ENOMEM. */
+/* Decide arguments in all graphs of a module tree. Fails with CFX_ENOMEM. */
 cfx_status cfx_graph__decide(cfx_module *gm, cfx_error *err);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * effects -- what a node does besides computing its result.
+ * effects -- side effects of nodes.
  *
- * A call is bound and its schema is asked. What a module does is found once
- * and kept in one word of it, which an edit of the module, of those around it
- * or of their graphs clears; two threads that find it at once write the same.
- * GraphModules nest; beyond CFX_MAX_DEPTH the worst is assumed.
+ * The effects of a call follow from its bound schema. Those of a module are
+ * cached in one word, which edits of the module, its ancestors or their graphs
+ * clear; two threads may compute it at once, with equal results. For
+ * GraphModules nested beyond CFX_MAX_DEPTH all effects are assumed.
  */
 #include "graph/aliases.h"
 #include "graph/graph_impl.h"
@@ -25,7 +25,7 @@ const cfx_effects cfx_graph__worst = {
     .state_views = true,
 };
 
-/* ---- What is kept of a module ---- */
+/* ---- The cached effects of a module ---- */
 
 /* Parameters beyond the last bit share it. */
 enum { BITS = CFX_MAX_PARAMS, LAST = BITS - 1 };
@@ -74,7 +74,7 @@ void cfx_graph__effects_changed(cfx_graph *g)
     cfx_module__forget_effects(g->owner);
 }
 
-/* ---- A graph as a whole ---- */
+/* ---- The effects of a graph ---- */
 
 static uint32_t bit_of(size_t k)
 {
@@ -140,7 +140,7 @@ cfx_status cfx_module__effects_at(cfx_module *m, cfx_effects *out, int depth,
 
 /* ---- From parameters to inputs ---- */
 
-/* The inputs of n that stand in a value. */
+/* Collects the inputs of n in a value. */
 typedef struct finding {
     const cfx_node *n;
     uint32_t bits;
@@ -179,8 +179,8 @@ static void set_inputs(const cfx_node *n, const cfx_value *in, int nparams,
     }
 }
 
-/* The number of the placeholder of that name, or of one that begins so; else
- * one beyond the last. */
+/* The index of the placeholder with that name or prefix; else one beyond the
+ * last. */
 static uint32_t placeholder_of(const cfx_graph *g, const char *name,
                                const char *prefix)
 {
@@ -201,8 +201,8 @@ uint32_t cfx_graph__rest(const cfx_graph *g)
 }
 
 /* A GraphModule has no schema: parameter k is the k-th placeholder. `*args`
- * takes all arguments that are left, `**kwargs` such keywords. Of many keywords
- * each is taken for any: nobody calls with more than a few. */
+ * takes the remaining arguments, `**kwargs` the remaining keywords. If there
+ * are many keywords, each may be any of them. */
 static void set_graph_inputs(const cfx_node *n, const cfx_graph *g,
                              cfx_effects *e)
 {
@@ -232,8 +232,8 @@ static bool ends_in_one_underscore(const char *name)
     return n > 1 && name[n - 1] == '_' && name[n - 2] != '_';
 }
 
-/* An operator that nobody registered writes where its spelling says so: to
- * the first argument, and to one called `out`. */
+/* An unregistered operator writes to its first argument if its name ends in
+ * `_`, and to an argument called `out`. */
 static cfx_effects unknown_effects(const cfx_node *n)
 {
     cfx_effects e = {.views = UINT32_MAX, .input_views = UINT32_MAX};
@@ -250,8 +250,8 @@ static cfx_effects unknown_effects(const cfx_node *n)
     return e;
 }
 
-/* Add what a graph that is an argument does: it may be called, with any of the
- * others. */
+/* Add the effects of a graph argument, which may be called with any of the
+ * other arguments. */
 static cfx_status add_graph(cfx_module *m, cfx_effects *e, int depth,
                             cfx_error *err)
 {
@@ -302,7 +302,7 @@ static cfx_status add_graphs(const cfx_node *n, cfx_effects *e, int depth,
     return st;
 }
 
-/* Add what the call does if it is one of that target; CFX_EINVAL if it is
+/* Add the effects of the call if it binds to that target; CFX_EINVAL if
  * not. */
 static cfx_status add_bound(const cfx_node *n, const cfx_target *t,
                             cfx_effects *sum, cfx_error *err)
@@ -334,7 +334,7 @@ static cfx_status add_bound(const cfx_node *n, const cfx_target *t,
     return CFX_OK;
 }
 
-/* Does a call of that target nothing but compute, whatever its arguments? */
+/* Is every call of that target free of effects? */
 static bool is_pure(const cfx_target *t)
 {
     const cfx_schema *s = t->schema;
@@ -347,8 +347,8 @@ static bool is_pure(const cfx_target *t)
     return true;
 }
 
-/* Nodes may turn out to be anything: the call may be one of any signature that
- * takes it (iadd of numbers, or of tensors). Without nodes it is the first. */
+/* A node may have any value: the call may be one of any matching signature
+ * (iadd of numbers, or of tensors). Without nodes it is the first match. */
 static cfx_status bound_effects(const cfx_node *n, const cfx_target *chain,
                                 cfx_effects *out, cfx_error *err)
 {

@@ -1,10 +1,10 @@
 /*
- * effects_seen -- the effects of calls like those seen before.
+ * effects_seen -- a cache of effects by call signature.
  *
- * A graph has few kinds of calls, and to bind one costs more than to compare
- * it. Two are alike if they have the same target, and in each place the same
- * plain value, or the same of their inputs. A node that may name a graph, and
- * values that have memory of their own, are not compared.
+ * A graph has few kinds of calls, and binding is slower than a lookup. The key
+ * of a call has its target, plain values, and the index of the input for each
+ * node. Calls with a possible graph, or with values that own memory, are not
+ * cached.
  */
 #include "graph/effects_seen.h"
 #include "graph/graph_impl.h"
@@ -49,8 +49,7 @@ static bool put_value(cfx_call_key *key, const cfx_node *n, cfx_value v)
     }
 }
 
-/* False where calls like n are not told by a key. Texts of one graph that are
- * equal are one object. */
+/* False if n has no key. Strings of a graph are interned. */
 static bool make_key(cfx_call_key *key, const cfx_node *n)
 {
     key->target = n->target.u.str;

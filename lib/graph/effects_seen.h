@@ -1,9 +1,8 @@
 /*
- * effects_seen.h -- the effects of calls like those seen before. Not
- * installed.
+ * effects_seen.h -- a cache of effects by call signature. Not installed.
  *
- * For who asks all nodes of a graph what they do. Nodes may be erased
- * meanwhile, but no new arguments or targets made.
+ * For passes that query all nodes of a graph. Nodes may be erased meanwhile,
+ * but not edited or added.
  *
  *     cfx_effects_seen seen = {0};
  *     for (n = cfx_graph_first(g); n && !st; n = cfx_node_next(n))
@@ -16,13 +15,13 @@
 
 enum { CFX_EFFECTS_SEEN = 32, CFX_KEY_VALUES = 8 };
 
-/* All of a call that its effects depend on. */
+/* The parts of a call that its effects depend on. */
 typedef struct cfx_call_key {
     const cfx_string *target; /* NULL: none */
     uint8_t op, n;            /* n values: args, keys and values of kwargs */
     uint32_t nargs;
     uint8_t kind[CFX_KEY_VALUES];
-    uint64_t bits[CFX_KEY_VALUES]; /* of a node: which input it is */
+    uint64_t bits[CFX_KEY_VALUES]; /* of a node: the index of the input */
 } cfx_call_key;
 
 typedef struct cfx_effects_seen {
@@ -31,7 +30,7 @@ typedef struct cfx_effects_seen {
     cfx_effects effects[CFX_EFFECTS_SEEN];
 } cfx_effects_seen;
 
-/* As cfx_node_effects; calls like one that was seen are not bound again. */
+/* Like cfx_node_effects; a call with a cached key is not bound again. */
 cfx_status cfx_effects_seen__find(cfx_effects_seen *seen, const cfx_node *n,
                                   cfx_effects *out, cfx_error *err);
 

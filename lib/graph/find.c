@@ -1,8 +1,8 @@
 /*
  * find -- nodes by opcode and target.
  *
- * Equal strings of a store are one object: targets are compared by address,
- * and a target that is not in the store belongs to no node.
+ * The store interns strings: targets are compared by address, and no node has
+ * a target that is not in the store.
  */
 #include "graph/graph_impl.h"
 

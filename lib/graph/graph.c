@@ -1,5 +1,5 @@
 /*
- * graph -- making graphs and nodes, and walking over them.
+ * graph -- create graphs and nodes, and walk over them.
  */
 #include "graph/graph_impl.h"
 
@@ -22,7 +22,7 @@ enum {
 };
 
 struct cfx_node_block {
-    cfx_node_block *next;    /* the block before */
+    cfx_node_block *next;    /* the previous block */
     uint32_t used, room;
     cfx_node node[];
 };
@@ -32,7 +32,7 @@ static size_t block_size(uint32_t room)
     return sizeof(cfx_node_block) + room * sizeof(cfx_node);
 }
 
-/* Memory for a node: the same again until it is taken. */
+/* Memory for the next node; returned again until it is used. */
 static cfx_node *next_node(cfx_graph *g)
 {
     cfx_node_block *block = g->blocks;
@@ -72,7 +72,7 @@ cfx_status cfx_graph_new(cfx_graph **out, cfx_context *ctx, cfx_error *err)
     return CFX_OK;
 }
 
-/* Only what is counted needs to be given back one by one. */
+/* Only counted objects must be released one by one. */
 static void drop_counted(cfx_graph *g)
 {
     for (cfx_node_block *b = g->blocks; b; b = b->next)
@@ -112,7 +112,7 @@ struct cfx_module *cfx_graph_owning_module(const cfx_graph *g)
     return g->owner;
 }
 
-/* Edits so far were told to the old owner; who gets it back knows nothing. */
+/* The old owner got all updates so far; the new one must recompute. */
 void cfx_graph_set_owning_module(cfx_graph *g, struct cfx_module *m)
 {
     g->owner = m;
@@ -178,8 +178,8 @@ void cfx_graph_restore(cfx_graph *g, cfx_insert_point at)
     set_point(g, at.node, at.after);
 }
 
-/* Before an erased node is before the one that followed it, and after it is
- * after the one that preceded it. */
+/* The insert point before (after) an erased node is before its successor
+ * (after its predecessor). */
 static void link_at_point(cfx_graph *g, cfx_node *n)
 {
     cfx_insert_point *at = &g->point;
@@ -209,7 +209,7 @@ static const char *make_name(cfx_graph *g, const cfx_node *n,
                              const cfx_node_spec *spec)
 {
     const cfx_string *target = n->target.u.str;
-    if (spec->again)
+    if (spec->from_other_graph)
         return cfx_names_again(&g->names, spec->name);
     return spec->name ? cfx_names_create(&g->names, spec->name,
                                          strlen(spec->name), false)
@@ -217,7 +217,7 @@ static const char *make_name(cfx_graph *g, const cfx_node *n,
                                             target->len);
 }
 
-/* Copy in all that the node holds. */
+/* Copy the contents of a node. */
 static cfx_status fill(cfx_node *n, const cfx_node_spec *spec, cfx_error *err)
 {
     cfx_store *store = &n->graph->store;
@@ -226,7 +226,7 @@ static cfx_status fill(cfx_node *n, const cfx_node_spec *spec, cfx_error *err)
         .of = spec->name ? spec->name : spec->target,
         .map = spec->map,
         .user = spec->user,
-        .steady = spec->steady,
+        .map_is_pure = spec->map_is_pure,
     };
     n->op = (uint8_t)spec->op;
     cfx_status st = cfx_store_text(store, &n->target, CFX_STR, spec->target,
@@ -259,7 +259,7 @@ static void discard(cfx_node *n)
     cfx_store_drop(store, n->target);
 }
 
-/* Make n, which is filled, a node of the graph. False is lack of memory. */
+/* Add a filled node to the graph. False when out of memory. */
 static bool enter(cfx_graph *g, cfx_node *n, const cfx_node_spec *spec)
 {
     cfx_use *inputs;
@@ -279,7 +279,7 @@ static bool enter(cfx_graph *g, cfx_node *n, const cfx_node_spec *spec)
     return true;
 }
 
-/* Make a node where it will be. */
+/* Create a node at its final address. */
 static cfx_node *make_in_place(cfx_graph *g, const cfx_node_spec *spec,
                                cfx_error *err)
 {
@@ -298,7 +298,7 @@ static cfx_node *make_in_place(cfx_graph *g, const cfx_node_spec *spec,
     return NULL;
 }
 
-/* The same where spec->map may edit the graph meanwhile. */
+/* Create a node if spec->map may edit the graph meanwhile. */
 static cfx_node *make_outside(cfx_graph *g, const cfx_node_spec *spec,
                               cfx_error *err)
 {
@@ -321,7 +321,7 @@ cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
 {
     if (check_spec(g, spec, err))
         return NULL;
-    return spec->map && !spec->steady ? make_outside(g, spec, err)
+    return spec->map && !spec->map_is_pure ? make_outside(g, spec, err)
                                       : make_in_place(g, spec, err);
 }
 
@@ -349,7 +349,7 @@ cfx_node *cfx_graph_placeholder(cfx_graph *g, const char *name, cfx_error *err)
                                  NULL, err);
 }
 
-/* As torch.fx does: what is missing may still be added. */
+/* As in torch.fx, which only warns: the attribute may be added later. */
 static void warn_if_missing(const cfx_graph *g, cfx_opcode op,
                             const char *path)
 {

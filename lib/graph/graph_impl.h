@@ -1,11 +1,10 @@
 /*
- * graph_impl.h -- what the files of this folder share. Not installed.
+ * graph_impl.h -- internals shared in this folder. Not installed.
  *
- * Nodes lie in blocks and are never freed one by one. Everything that a node
- * points to is in the store, but its name, which belongs to the namespace.
+ * Nodes lie in blocks and are never freed one by one. The store holds all that
+ * a node points to, except the name, which belongs to the namespace.
  *
- * An edit first gets all the memory it needs, then changes what can no longer
- * fail.
+ * An edit first allocates all its memory, and then cannot fail.
  */
 #ifndef CFX_GRAPH_IMPL_H
 #define CFX_GRAPH_IMPL_H
@@ -29,18 +28,19 @@ struct cfx_graph {
     uint32_t ids;
     cfx_insert_point point;
     cfx_node_block *blocks;  /* the newest first */
-    cfx_names names;         /* with each its node, or NULL */
+    cfx_names names;         /* the user pointer of a name is its node, or
+                                NULL */
     cfx_store store;
     cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
     size_t seen_len, seen_room;
     cfx_hooks *hooks;        /* the first that was added */
     unsigned calling;        /* hooks are being called */
-    bool torn;               /* some were removed meanwhile */
-    cfx_graph *queue;        /* the next of a list of graphs to look at */
+    bool hooks_removed;      /* some were removed meanwhile */
+    cfx_graph *queue;        /* the next in a list of graphs to visit */
     bool queued;
 };
 
-/* All that makes a node. */
+/* The contents of a new node. */
 typedef struct cfx_node_spec {
     cfx_opcode op;
     const char *target;
@@ -48,34 +48,34 @@ typedef struct cfx_node_spec {
     size_t nargs, nkwargs;
     const char *name, *type; /* may be NULL */
     cfx_value meta;          /* a dict or absent */
-    /* What stands for a node: absent fails. NULL: nodes stay. */
+    /* Maps nodes in arguments; absent fails. NULL: nodes are kept. */
     cfx_value (*map)(void *user, cfx_node *n);
     void *user;
-    bool steady;             /* it edits nothing and gives the same again */
-    bool again;              /* `name` is that of a node of another graph */
+    bool map_is_pure;        /* no side effects; deterministic */
+    bool from_other_graph;   /* `name` comes from another graph */
 } cfx_node_spec;
 
-/* Make one at the insert point; NULL on failure. */
+/* Create a node at the insert point; NULL on failure. */
 cfx_node *cfx_graph__make(cfx_graph *g, const cfx_node_spec *spec,
                           cfx_error *err);
 
 /* ---- order.c ---- */
 
-/* Put n, which is in no list, before or after `at`; of NULL, the end is before
- * it, and the start after it. */
+/* Insert n, which is unlinked, before or after `at`: before NULL is the end,
+ * after NULL the start. */
 void cfx_graph__link(cfx_node *n, cfx_node *at, bool after);
-/* Take n out of the list. It keeps its links. */
+/* Unlink n. It keeps its own links. */
 void cfx_graph__unlink(cfx_node *n);
 
 /* ---- args.c ---- */
 
-/* Copying arguments in: how nodes are translated, and for whom. */
+/* The parameters of copying arguments into a node. */
 typedef struct cfx_args_copy {
     cfx_graph *g;
     const char *of;          /* the node's name in messages */
     cfx_value (*map)(void *user, cfx_node *n);
     void *user;
-    bool steady;
+    bool map_is_pure;
 } cfx_args_copy;
 
 cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,
@@ -84,41 +84,42 @@ cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,
 cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
                                   const cfx_value *v, size_t n,
                                   cfx_error *err);
-/* Copy what may hold no nodes. */
+/* Copy a value that may hold no nodes. */
 cfx_status cfx_graph__copy_meta(cfx_args_copy *to, cfx_value *out,
                                 cfx_value v, cfx_error *err);
 
-/* Is `n` an ordinary member of g? Else CFX_EGRAPH, in words about the
- * arguments of the node called `of`. */
+/* Fail with CFX_EGRAPH unless `n` is a node of g; the message names the node
+ * `of` that uses it. */
 cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
                                   const char *of, cfx_error *err);
 
 /* ---- uses.c ---- */
 
-/* Find the distinct nodes in n's arguments, and room for them: in the array it
- * has, or in a new one if that is too small or a `fresh` one is asked for. */
+/* Collect the distinct nodes in n's arguments into an array: the present one,
+ * or a new one if that is too small or `fresh` is set. */
 cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
                                   cfx_error *err);
 /* Make them n's inputs, each with n as its last user. */
 void cfx_graph__take_inputs(cfx_node *n, cfx_use *room);
-/* The same for a superset of its inputs, in a fresh array: n keeps its place
- * among the users of those it had. */
+/* Like cfx_graph__take_inputs, for a superset of the inputs, in a fresh array:
+ * n keeps its position among the users of old inputs. */
 void cfx_graph__add_inputs(cfx_node *n, cfx_use *room);
-/* n uses nothing any more, and has no array of inputs. */
+/* Clear the inputs of n. */
 void cfx_graph__drop_inputs(cfx_node *n);
-/* Replace one input by another, in the arguments too. Needs no memory. */
+/* Replace one input by another, in the arguments, too. Does not allocate. */
 void cfx_graph__swap_input(cfx_node *n, cfx_node *old, cfx_node *with);
 
 /* ---- node_map.c ---- */
 
-/* Give the map room for a node of its graph, so that setting it cannot fail. */
+/* Reserve space for a node of the map's graph, so that setting it cannot
+ * fail. */
 cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
                                  cfx_error *err);
 
 /* ---- same.c ---- */
 
-/* Do two nodes do the same, where `same` tells which nodes in the arguments
- * stand for each other? Names and meta do not count. */
+/* Are two nodes equal, where `same` compares the nodes in their arguments?
+ * Names and meta are not compared. */
 typedef bool cfx_same_nodes(const void *user, const cfx_node *m,
                             const cfx_node *n);
 bool cfx_node__same(const cfx_node *m, const cfx_node *n, cfx_same_nodes *same,
@@ -130,8 +131,8 @@ typedef enum cfx_event {
     CFX_CREATED, CFX_ERASED, CFX_REPLACED
 } cfx_event;
 
-/* Tell those who watch. For CFX_REPLACED: what takes the place of n (NULL: it
- * is renamed), the name, and the user. */
+/* Call the hooks. For CFX_REPLACED: the replacement of n (NULL: it is
+ * renamed), the name and the user. */
 void cfx_graph__call_hooks(cfx_event event, cfx_node *n, cfx_node *with,
                            const char *name, cfx_node *user);
 CFX_INLINE void cfx_graph__tell(cfx_event event, cfx_node *n)
@@ -149,7 +150,7 @@ void cfx_graph__free_hooks(cfx_graph *g);
 
 /* ---- effects.c ---- */
 
-/* What a graph does has changed: forget what was found. */
+/* Invalidate the cached effects of a graph. */
 void cfx_graph__effects_changed(cfx_graph *g);
 CFX_INLINE void cfx_graph__forget_effects(cfx_graph *g)
 {
@@ -159,11 +160,10 @@ CFX_INLINE void cfx_graph__forget_effects(cfx_graph *g)
 
 /* ---- node.c ---- */
 
-/* Give back args, kwargs and inputs. */
+/* Release args, kwargs and inputs. */
 void cfx_node__drop_args(cfx_node *n);
 
-/* Rename a node; if it is the one made last, as if it had been made with that
- * name: the one it had is free again. */
+/* Rename a node. If it is the newest, its old name becomes free again. */
 cfx_status cfx_graph__rename_new(cfx_node *n, const char *candidate,
                                  cfx_error *err);
 

@@ -1,8 +1,8 @@
 /*
- * hooks -- telling those who watch a graph.
+ * hooks -- callbacks on edits of a graph.
  *
- * A hook may add and remove hooks, also itself: what is removed while hooks
- * are being called is only marked, and freed when the last call is over.
+ * A hook may add and remove hooks, also itself: hooks that are removed during
+ * a call are marked, and freed after the last call.
  */
 #include "graph/graph_impl.h"
 
@@ -26,7 +26,7 @@ cfx_status cfx_graph_add_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
     return CFX_OK;
 }
 
-/* Free those without hooks. */
+/* Free removed entries. */
 static void sweep(cfx_graph *g)
 {
     for (cfx_hooks **at = &g->hooks; *at;) {
@@ -38,7 +38,7 @@ static void sweep(cfx_graph *g)
         *at = h->next;
         cfx_free(g->ctx, h, sizeof(*h));
     }
-    g->torn = false;
+    g->hooks_removed = false;
 }
 
 void cfx_graph_remove_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
@@ -51,7 +51,7 @@ void cfx_graph_remove_hooks(cfx_graph *g, const cfx_graph_hooks *hooks,
     if (!last)
         return;
     last->hooks = NULL;
-    g->torn = true;
+    g->hooks_removed = true;
     if (!g->calling)
         sweep(g);
 }
@@ -63,7 +63,7 @@ void cfx_graph__free_hooks(cfx_graph *g)
     sweep(g);
 }
 
-/* A table of an older program may lack the last hooks. */
+/* A table compiled for an older version may lack the last hooks. */
 #define HAS(hooks_, member)                                                   \
     ((hooks_)->size >= offsetof(cfx_graph_hooks, member) +                    \
                            sizeof((hooks_)->member) &&                        \
@@ -85,6 +85,6 @@ void cfx_graph__call_hooks(cfx_event event, cfx_node *n, cfx_node *with,
         else if (event == CFX_REPLACED && HAS(hooks, replaced))
             hooks->replaced(h->data, n, with, name, user);
     }
-    if (!--g->calling && g->torn)
+    if (!--g->calling && g->hooks_removed)
         sweep(g);
 }

@@ -1,5 +1,5 @@
 /*
- * lint -- is a graph well-formed? In the sentences of torch.fx.
+ * lint -- check that a graph is well-formed, with torch.fx's messages.
  */
 #include "graph/graph_impl.h"
 
@@ -42,14 +42,14 @@ static cfx_status check_node(const cfx_graph *g, const cfx_node *n,
 
 /* ---- The targets in the owning module ---- */
 
-/* A target that is being followed, `path`, up to its atom at `at`. */
+/* A target path during lookup, up to its atom at `at`. */
 typedef struct lookup {
     const cfx_node *n;
     const char *path, *at;
-    cfx_module *module;      /* whose attribute the atom is; may be NULL */
+    cfx_module *module;      /* the module with the atom; may be NULL */
 } lookup;
 
-/* What came before the atom, without the dot between: its length. */
+/* The length of the path before the atom, without the dot. */
 static int seen_len(const lookup *l)
 {
     return l->at == l->path ? 0 : (int)(l->at - l->path) - 1;

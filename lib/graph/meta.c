@@ -1,5 +1,5 @@
 /*
- * meta -- what passes know of a node, by key.
+ * meta -- annotations of a node, by key.
  */
 #include "graph/graph_impl.h"
 
@@ -21,7 +21,7 @@ static uint32_t meta_len(const cfx_node *n)
     return n->meta.kind == CFX_DICT ? n->meta.u.seq->len / 2 : 0;
 }
 
-/* The place of a key; the length where it is missing. */
+/* The index of a key; the length if it is missing. */
 static uint32_t place_of(const cfx_node *n, const char *key)
 {
     uint32_t i = 0, len = meta_len(n);
@@ -30,8 +30,8 @@ static uint32_t place_of(const cfx_node *n, const char *key)
     return i;
 }
 
-/* Give the dict another length, at least one, without pair `i` if it becomes
- * shorter. What is added is not set. */
+/* Resize the dict to at least one pair; if it shrinks, pair `i` is removed.
+ * New pairs are not initialized. */
 static cfx_status resize(cfx_node *n, uint32_t len, uint32_t i,
                          cfx_error *err)
 {
@@ -71,7 +71,7 @@ static cfx_status remove_key(cfx_node *n, uint32_t i, cfx_error *err)
     return st;
 }
 
-/* Put a new key behind the others. */
+/* Append a key. */
 static cfx_status add_key(cfx_node *n, const char *key, cfx_value v,
                           cfx_error *err)
 {

@@ -1,13 +1,12 @@
 /*
- * module_effects -- what a module does besides computing its result: its
- * forward is run, without numbers, in a scope that looks at each call made in
- * it.
+ * module_effects -- side effects of modules, recorded from the calls of the
+ * forward on metas.
  *
- * Each parameter of the forward begins an alias set, and so does the module's
- * state. Tensors that are in no set are the forward's own, and may be written
- * to. What shapes the forward takes is not known: ranks and types are tried
- * until one suits. A graph that the forward calls is not walked, since what it
- * does is known; its result is a tensor of the rank that is tried.
+ * Each parameter of the forward has an alias set, and so has the module's
+ * state. Tensors in no set are local to the forward; writes to them do not
+ * count. The shapes that the forward accepts are unknown: ranks and types are
+ * tried until one works. Called graphs are not walked, since their effects are
+ * known; their result is a tensor of the rank being tried.
  */
 #include "graph/module_effects.h"
 
@@ -20,7 +19,7 @@
 /* Types of the first tensor, and of the others. */
 struct types { cfx_dtype first, rest; };
 
-/* A tensor that was seen; held, so that no other comes to its address. */
+/* A tracked tensor; referenced, so that its address stays unique. */
 typedef struct tracked {
     struct tracked *next;
     cfx_tensor *t;
@@ -74,8 +73,8 @@ static cfx_status track(recorder *r, cfx_tensor *t, uint32_t in)
 /* Visits of the tensors in a value. */
 typedef struct visit {
     recorder *r;
-    uint32_t flags;          /* to be set */
-    uint32_t in;             /* their set; NO_SET: none was found yet */
+    uint32_t flags;          /* flags to set */
+    uint32_t in;             /* their set; NO_SET: none yet */
 } visit;
 
 static cfx_status flag_value(void *user, cfx_value v)
@@ -106,8 +105,8 @@ static cfx_status track_value(void *user, cfx_value v)
 
 /* ---- Calls ---- */
 
-/* Note what a call with these effects does; argument k has bit k, and those
- * from `last` on have one. Gives the set that its result is in, or NO_SET. */
+/* Record the effects of a call; argument k has bit k, those from `last` on
+ * share one. Returns the set of its result, or NO_SET. */
 static uint32_t note_call(recorder *r, const cfx_effects *e,
                           const cfx_value *arg, size_t n, uint32_t last)
 {
@@ -126,7 +125,7 @@ static uint32_t note_call(recorder *r, const cfx_effects *e,
     return at.in;
 }
 
-/* Give up a result that cannot be tracked. */
+/* Forget a result that cannot be tracked. */
 static cfx_status track_result(recorder *r, cfx_value *out, uint32_t in)
 {
     visit at = {r, 0, in};
@@ -159,7 +158,7 @@ static cfx_status record_call_higher_order(cfx_scope *s, cfx_call *call,
     return record(s, call, cfx_scope__call_higher_order, out);
 }
 
-/* A tensor of the rank that is tried, whose extents are symbols. */
+/* A tensor of the rank being tried, with symbolic extents. */
 static cfx_value new_tensor(recorder *r, const char *prefix, int k,
                             cfx_dtype dtype)
 {
@@ -185,9 +184,9 @@ static size_t count_placeholders(const cfx_graph *g)
     return n;
 }
 
-/* A keyword may stand for any placeholder: such calls may do anything. */
+/* A keyword may bind to any placeholder: such calls have all effects. */
 static cfx_status record_call_graph(cfx_scope *s, cfx_module *m,
-                                    const char *path, const cfx_spelling *c,
+                                    const char *path, const cfx_unbound_call *c,
                                     const cfx_value *in, cfx_value *out)
 {
     recorder *r = (recorder *)s;
@@ -241,12 +240,12 @@ static void recorder_release(recorder *r)
     cfx_arena_release(&r->arena);
 }
 
-/* ---- What the forward is given ---- */
+/* ---- Inputs of the forward ---- */
 
 static const int8_t ranks[] = {4, 3, 2, 5, 1, 0};
 
-/* A module of halves takes halves: the type of its first parameter or buffer
- * of floats, float32 where it has none. */
+/* The type of the first floating-point parameter or buffer, else float32: a
+ * float16 module takes float16 inputs. */
 static cfx_dtype type_of_state(const cfx_module *m)
 {
     for (const cfx_module *at = m; at; at = cfx_module_next(at, m))
@@ -282,7 +281,7 @@ static cfx_value input_for(recorder *r, const cfx_param *p, int k,
         v = cfx_int(1);
         return p->list ? cfx_list_of(&r->base, CFX_LIST, 1, &v) : v;
     case CFX_T_FLOAT:
-        return cfx_num(1);
+        return cfx_float(1);
     case CFX_T_BOOL:
         return cfx_bool(false);
     default:
@@ -291,7 +290,7 @@ static cfx_value input_for(recorder *r, const cfx_param *p, int k,
     }
 }
 
-/* Parameters and buffers of the module and all below it are state. */
+/* Parameters and buffers of the module and its descendants are state. */
 static cfx_status track_state(recorder *r, const cfx_module *m)
 {
     for (const cfx_module *at = m; at; at = cfx_module_next(at, m))
@@ -305,7 +304,7 @@ static cfx_status track_state(recorder *r, const cfx_module *m)
 
 /* ---- Trying ---- */
 
-/* A module of which nobody knows whether it writes to its input may. */
+/* If the in-place flag is undecided, assume a write to the input. */
 static void add_undecided(cfx_effects *e, const cfx_module *m)
 {
     for (const cfx_module *at = m; at; at = cfx_module_next(at, m)) {
@@ -317,7 +316,7 @@ static void add_undecided(cfx_effects *e, const cfx_module *m)
     }
 }
 
-/* Once the forward has run, the sets tell what it did. */
+/* Derive the effects from the sets after the forward has run. */
 static void read_sets(recorder *r, const cfx_module *m)
 {
     uint32_t state = *cfx_alias_sets__flags(&r->sets, STATE);
@@ -334,7 +333,7 @@ static void read_sets(recorder *r, const cfx_module *m)
     add_undecided(&r->e, m);
 }
 
-/* The forward, with inputs of that rank and types; r->e is what it did. */
+/* Run the forward with inputs of that rank and types; sets r->e. */
 static cfx_status run(recorder *r, cfx_module *m)
 {
     cfx_scope *s = &r->base;

@@ -1,25 +1,24 @@
 /*
  * names -- unique Python identifiers, as torch.fx gives them.
  *
- * A name is a base, and maybe an underscore and a number: `add_12`. For each
- * base the number last given is remembered, and a candidate that is taken goes
- * on counting from there. A candidate that brings a number of its own sets the
- * count, also back: `a_9 a_2 a` are followed by `a_3`. Names never become
- * free, so that numbers once found taken can be skipped later; without this
- * a sequence that keeps setting back the count would take quadratic time.
+ * A name is a base, optionally with an underscore and a number: `add_12`. Each
+ * base has a counter, which continues when a candidate is taken. A candidate
+ * with a number sets the counter, also to less: `a_9 a_2 a` are followed by
+ * `a_3`. Names never become free, so that taken numbers can be skipped later;
+ * without skips, candidates that reset the counter would take quadratic time.
  *
- * Names with a number stand in an array of their base, where there are enough
- * of them for one: a map of all is far larger than caches, and each new name
- * would be a miss. The others are in the map `used`.
+ * Numbered names are in an array of their base, if it is dense enough: a map
+ * of all would exceed the caches, and each lookup would miss. The others are
+ * in the map `used`.
  */
 #include "graph/names.h"
 
 #include <stdlib.h>
 
-/* Only numbers below 10^18 are numbers; longer ones are part of the base. */
+/* Numbers of more than 18 digits are part of the base. */
 enum { MAX_DIGITS = 18 };
 
-/* Every so many taken numbers, look for (and later leave) a skip. */
+/* Check for (and later add) a skip after this many taken numbers. */
 enum { SKIP_EVERY = 64 };
 
 void cfx_names_init(cfx_names *names, cfx_context *ctx)
@@ -50,8 +49,7 @@ bool cfx_names_reserve(cfx_names *names, const cfx_names *other)
 
 /* ---- The text of names ---- */
 
-/* Texts follow each other in pieces of the arena, each behind what its user
- * stores with it. */
+/* Texts are packed in pieces of the arena, each after its user pointer. */
 enum { PIECE = 4096, ALIGN = sizeof(void *) };
 
 static char *new_text(cfx_names *names, const char *s, size_t len)
@@ -77,7 +75,7 @@ static char *new_text(cfx_names *names, const char *s, size_t len)
     return text;
 }
 
-/* ---- What Python understands by a name ---- */
+/* ---- Reserved words of Python ---- */
 
 /* Keywords and builtins of Python 3.11 to 3.14, and the globals that torch.fx
  * gives to generated code; sorted as strcmp does. */
@@ -132,7 +130,7 @@ bool cfx_name_is_illegal(const char *name)
                    sizeof(*illegal), compare_names) != NULL;
 }
 
-/* The same in every locale. */
+/* isdigit for every locale. */
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -157,7 +155,7 @@ static bool is_word(char c)
     return u < 128 && words[u >> 6] >> (u & 63) & 1;
 }
 
-/* Write the identifier nearest to a candidate into the buffer. */
+/* Write the identifier for a candidate to the buffer. */
 static bool write_identifier(cfx_buf *buf, const char *s, size_t len)
 {
     buf->failed = false;
@@ -178,8 +176,8 @@ static bool write_identifier(cfx_buf *buf, const char *s, size_t len)
     return !buf->failed;
 }
 
-/* The length of the base of a name; *number is what follows it, or -1. Zeros
- * before it are no part of the number, but of the name. */
+/* The length of the base of a name; *number is its number, or -1. Leading
+ * zeros are part of the name, not of the number. */
 static size_t split(const char *name, size_t len, int64_t *number)
 {
     size_t at = len;
@@ -196,13 +194,13 @@ static size_t split(const char *name, size_t len, int64_t *number)
 
 /* ---- Bases and their numbers ---- */
 
-/* What is known of a base. */
+/* The state of a base. */
 typedef struct cfx_names_base {
     const char *text;
     size_t len;
-    uint64_t count;      /* the number last given to it */
-    bool taken;          /* it is no name any more that could be given */
-    const char **name;   /* by number, below room; NULL: not in use, or in */
+    uint64_t count;      /* its counter */
+    bool taken;          /* the base itself cannot be a new name */
+    const char **name;   /* by number, below `room`; NULL: unused, or in */
     uint64_t room, held; /* the map, where there are `others` */
     uint64_t others;
 } cfx_names_base;
@@ -224,7 +222,7 @@ static cfx_names_base *base_of(const cfx_names *names, const char *text,
     return entry ? entry->v.p : NULL;
 }
 
-/* The base in the buffer, made where it is not known. */
+/* The base in the buffer, created if it is new. */
 static cfx_names_base *need_base(cfx_names *names, size_t len)
 {
     cfx_names_base *base = base_of(names, names->buf.s, len);
@@ -242,8 +240,8 @@ static cfx_names_base *need_base(cfx_names *names, size_t len)
     return *recent_place(names, base->text, len) = base;
 }
 
-/* Where the name of that number stands, or will: numbers that lie further
- * apart than there are names are not in the array. NULL: in the map. */
+/* The array element for that number; NULL if it belongs in the map, since the
+ * array would be too sparse. */
 static const char **place_of_number(cfx_names *names, cfx_names_base *base,
                                     uint64_t number)
 {
@@ -266,7 +264,7 @@ static const char **place_of_number(cfx_names *names, cfx_names_base *base,
     return &name[number];
 }
 
-/* Is a number written as one would write it? Else it is none. */
+/* Is the number in canonical form? Else it is part of the base. */
 static int64_t plain_number(const char *name, size_t len, size_t base,
                             int64_t number)
 {
@@ -293,16 +291,16 @@ const char *cfx_names_find(const cfx_names *names, const char *name)
     return e ? e->key : NULL;
 }
 
-/* ---- Entering ---- */
+/* ---- Insertion ---- */
 
-/* The name in the buffer, which is to be entered. */
+/* The name in the buffer, which is to be inserted. */
 typedef struct wanted {
     cfx_names_base *base; /* NULL: not known, and there is no number */
     int64_t number;       /* or -1 */
 } wanted;
 
-/* Where it will stand. NULL on lack of memory; with *added false if it is
- * taken. Until it has a text, the buffer is its key in the map. */
+/* Reserve the element for a name. NULL when out of memory; *added is false if
+ * it is taken. Until it has a text, the buffer is its key in the map. */
 static const char **claim(cfx_names *names, const wanted *w, bool *added)
 {
     const char *s = names->buf.s;
@@ -324,14 +322,14 @@ static bool in_array(const wanted *w)
     return w->number >= 0 && (uint64_t)w->number < w->base->room;
 }
 
-/* Give up what was claimed. */
+/* Undo `claim`. */
 static void unclaim(cfx_names *names, const wanted *w)
 {
     if (!in_array(w))
         cfx_map_remove(&names->used, names->buf.s, names->buf.len);
 }
 
-/* Give what was claimed a text of its own, and its base that count. */
+/* Copy the text of a claimed name, and set the base's counter. */
 static const char *keep(cfx_names *names, const char **place, const wanted *w,
                         uint64_t count)
 {
@@ -355,7 +353,7 @@ static const char *keep(cfx_names *names, const char **place, const wanted *w,
 
 /* ---- Counting ---- */
 
-/* Make the buffer `base_NUMBER`, of which `base` characters stand in it. */
+/* Write `base_NUMBER` to the buffer, after its first `base` characters. */
 static bool write_number(cfx_buf *buf, size_t base, uint64_t number)
 {
     char text[24];
@@ -374,8 +372,8 @@ static uint64_t round_up(uint64_t number)
     return (number + SKIP_EVERY - 1) / SKIP_EVERY * SKIP_EVERY;
 }
 
-/* All numbers from `from` to `to` are taken: let later searches know. This
- * may fail, since it only saves time. */
+/* All numbers `from`..`to` are taken: add skips for later searches. Failure
+ * only costs time. */
 static void leave_skips(cfx_names *names, size_t base, uint64_t from,
                         uint64_t to)
 {
@@ -415,7 +413,7 @@ static const char **claim_next(cfx_names *names, wanted *w)
     }
 }
 
-/* The next name of a base that is taken, which stands in the buffer. */
+/* The next name for a base that is taken, which is in the buffer. */
 static const char *count_on(cfx_names *names, cfx_names_base *base)
 {
     wanted w = {base, (int64_t)base->count};
@@ -428,8 +426,8 @@ static const char *count_on(cfx_names *names, cfx_names_base *base)
     return name;
 }
 
-/* Claim the candidate in the buffer as it is, if that may be: it is free, and
- * Python has no meaning for it. NULL with *taken false is lack of memory. */
+/* Claim the candidate in the buffer unchanged, if it is free and not reserved
+ * in Python. NULL with *taken false: out of memory. */
 static const char **claim_itself(cfx_names *names, const wanted *w, bool legal,
                                  bool *taken)
 {
@@ -443,7 +441,7 @@ static const char **claim_itself(cfx_names *names, const wanted *w, bool legal,
     return *taken ? NULL : place;
 }
 
-/* Make a name of the candidate in the buffer, which is an identifier. */
+/* Create a name from the candidate in the buffer, which is an identifier. */
 static const char *create(cfx_names *names, bool any)
 {
     const cfx_buf *buf = &names->buf;
@@ -471,7 +469,7 @@ static const char *create(cfx_names *names, bool any)
     return name;
 }
 
-/* The name given last, as it was wanted. */
+/* The last name, as a `wanted`. */
 static wanted last_wanted(const cfx_names *names)
 {
     size_t len = strlen(names->last);
@@ -481,7 +479,8 @@ static wanted last_wanted(const cfx_names *names)
     return w;
 }
 
-/* Forget the name given last, and what it let its base count; or undo that. */
+/* Remove the last name and reset its base's counter; give_again undoes
+ * that. */
 static void take_back(cfx_names *names)
 {
     const wanted w = last_wanted(names);
@@ -501,7 +500,7 @@ static void give_again(cfx_names *names, bool in_map, uint64_t count)
 {
     const wanted w = last_wanted(names);
     if (in_map) {
-        /* There is room for what was there before. */
+        /* Cannot fail: the entry was there before. */
         cfx_map_put(&names->used, names->last, strlen(names->last), NULL);
         if (w.number >= 0)
             w.base->others++;
@@ -598,8 +597,8 @@ void cfx_names_candidate(cfx_buf *buf, cfx_opcode op, const char *target)
 
 /* ---- Names of targets ---- */
 
-/* What the counting needs of a target whose candidate is a base that is taken;
- * few targets make most nodes of a graph. */
+/* A cache entry for a target whose candidate is a taken base; few targets make
+ * most nodes of a graph. */
 typedef struct cfx_names_target {
     cfx_names_base *base;
     uint8_t op;
@@ -615,7 +614,7 @@ static cfx_names_target *place_of(cfx_names *names, const char *target,
     return &names->target[cfx_text_place(target, len, CFX_NAMES_TARGETS)];
 }
 
-/* Remember the base, for another time. */
+/* Cache the base of a target. */
 static void remember(cfx_names *names, cfx_opcode op, const char *target,
                      size_t len)
 {

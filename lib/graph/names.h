@@ -1,8 +1,8 @@
 /*
  * names.h -- unique Python identifiers, as torch.fx gives them. Not installed.
  *
- * A namespace never gives a name twice, also not after its owner is gone. Used
- * for the nodes of a graph, and once more when code is written.
+ * A namespace never returns a name twice, even after its owner is gone. Graphs
+ * and the code printer have one each.
  */
 #ifndef CFX_NAMES_H
 #define CFX_NAMES_H
@@ -11,17 +11,17 @@
 
 #include "base/util.h"
 
-/* Targets and bases that are remembered, as powers of two, and how long a
- * target may be. */
+/* Cache sizes for targets and bases, as powers of two, and the longest cached
+ * target. */
 enum { CFX_NAMES_TARGETS = 6, CFX_NAMES_RECENT = 4, CFX_NAMES_TARGET = 46 };
 
 typedef struct cfx_names {
     cfx_arena memory;
-    char *at, *end;       /* where the next text goes */
-    cfx_map used;         /* the names, but for most of those with a number */
-    cfx_map bases;        /* base -> cfx_names_base, once it has a number */
-    struct cfx_names_base *recent[1 << CFX_NAMES_RECENT]; /* some, or NULL */
-    cfx_map skips;        /* a used name -> a number to go on searching at */
+    char *at, *end;       /* free space for texts */
+    cfx_map used;         /* the names outside the arrays of bases */
+    cfx_map bases;        /* base -> cfx_names_base, for numbered names */
+    struct cfx_names_base *recent[1 << CFX_NAMES_RECENT]; /* a cache */
+    cfx_map skips;        /* a used name -> a number to continue at */
     cfx_buf buf, candidate;
     struct cfx_names_target *target;
     const char *last;     /* the name given last, its base, and the number that
@@ -32,36 +32,36 @@ typedef struct cfx_names {
 
 void cfx_names_init(cfx_names *names, cfx_context *ctx);
 void cfx_names_release(cfx_names *names);
-/* Room for as many as another has. False on lack of memory; then nothing has
- * changed. */
+/* Reserve space for as many names as `other` has. False when out of memory;
+ * then nothing has changed. */
 bool cfx_names_reserve(cfx_names *names, const cfx_names *other);
 
 /*
- * Make a unique name of a candidate. Names that Python or generated code give
- * a meaning are taken only if `any` is true. The name lives as long as the
- * namespace. NULL on lack of memory; then nothing has changed.
+ * Create a unique name from a candidate. Reserved words are allowed only if
+ * `any` is set. The namespace owns the name. NULL when out of memory; then
+ * nothing has changed.
  */
 const char *cfx_names_create(cfx_names *names, const char *candidate,
                              size_t len, bool any);
 
-/* The same for a name that another namespace has given. */
+/* Like cfx_names_create, for a name from another namespace. */
 const char *cfx_names_again(cfx_names *names, const char *name);
 
-/* The name of a node that brings none, made from its target. */
+/* The name of a node without a candidate, derived from its target. */
 const char *cfx_names_of_target(cfx_names *names, cfx_opcode op,
                                 const char *target, size_t len);
 
 /*
- * Make a name for a candidate in place of one that was given: if that was the
- * last, as if it had never been given; else it stays used, without an owner.
+ * Replace a name by one for the candidate. The old name becomes free if it was
+ * the last one created; else it stays used.
  */
 const char *cfx_names_replace(cfx_names *names, const char *old,
                               const char *candidate, size_t len);
 
-/* The name of that text which was given, or NULL. */
+/* The name with this text, or NULL. */
 const char *cfx_names_find(const cfx_names *names, const char *name);
 
-/* What the user of a namespace stores with a name: NULL at first. */
+/* The user pointer of a name; initially NULL. */
 CFX_INLINE void **cfx_names_user(const char *name)
 {
     return (void **)(uintptr_t)(name - sizeof(void *));

@@ -9,7 +9,7 @@
 
 #include <stdio.h>
 
-/* ---- What edits share ---- */
+/* ---- Helpers ---- */
 
 static cfx_status check_live(const cfx_node *n, cfx_error *err)
 {
@@ -60,7 +60,7 @@ void cfx_node__drop_args(cfx_node *n)
     n->nargs = n->nkwargs = 0;
 }
 
-/* Let `v` stand at *place, which is among the arguments. Takes v over. */
+/* Put `v` at *place, which is among the arguments. Takes v. */
 static cfx_status replace_value(cfx_node *n, cfx_value *place, cfx_value v,
                                 cfx_error *err)
 {
@@ -136,8 +136,7 @@ cfx_status cfx_node_update_arg(cfx_node *n, size_t i, cfx_value v,
     return st ? st : replace_value(n, &n->args[i], fresh, err);
 }
 
-/* A copy of an array with room for `more` values at `at`; only the array is
- * new, not what is in it. */
+/* A shallow copy of an array with a gap of `more` values at `at`. */
 static cfx_value *widen(cfx_store *store, const cfx_value *old, size_t n,
                         size_t at, size_t more)
 {
@@ -187,7 +186,7 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v,
     return CFX_OK;
 }
 
-/* Put a keyword behind the others. Takes both over. */
+/* Append a keyword. Takes both. */
 static cfx_status append_kwarg(cfx_node *n, cfx_value key, cfx_value v,
                                cfx_error *err)
 {
@@ -279,7 +278,7 @@ cfx_status cfx_node_set_type(cfx_node *n, const char *type, cfx_error *err)
     return CFX_OK;
 }
 
-/* Those who watch hear of it before it happens. */
+/* Hooks are called before the change. */
 static void take_name(cfx_node *n, const char *name)
 {
     *cfx_names_user(name) = n;
@@ -338,7 +337,7 @@ cfx_status cfx_node_replace_input_with(cfx_node *n, cfx_node *old,
     return CFX_OK;
 }
 
-/* Meta of a whole node, for one that has none. */
+/* Copy all meta of a node to one that has none. */
 static cfx_status copy_all_meta(cfx_node *with, const cfx_node *n,
                                 cfx_error *err)
 {
@@ -365,7 +364,7 @@ cfx_status cfx_node_replace_all_uses(cfx_node *n, cfx_node *with,
         st = copy_all_meta(with, n, err);
     if (st)
         return st;
-    /* Users of n that is replaced by itself come again at the end. */
+    /* Users of n that is replaced by itself are appended again. */
     uint32_t left = n->nusers;
     for (cfx_use *use = n->first_user, *next; left > 0; use = next, left--) {
         cfx_node *user = use->user;
@@ -395,7 +394,7 @@ cfx_status cfx_node_replace_all_uses_with(
     return cfx_node_replace_all_uses(n, with, &o, NULL, err);
 }
 
-/* ---- Place ---- */
+/* ---- Position ---- */
 
 static cfx_status move(cfx_node *n, cfx_node *x, bool after, cfx_error *err)
 {

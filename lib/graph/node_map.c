@@ -19,7 +19,7 @@ void cfx_node_map_release(cfx_node_map *map)
     map->room = 0;
 }
 
-/* Room for all ids there are, and some that may come. */
+/* Reserve space for all ids of the graph, and some new ones. */
 cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
                                  cfx_error *err)
 {
@@ -60,7 +60,7 @@ cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *n, cfx_value v,
     return CFX_OK;
 }
 
-/* What a value is translated with. */
+/* The parameters of a translation. */
 typedef struct translation {
     const cfx_node_map *map;
     cfx_error *err;

@@ -1,11 +1,11 @@
 /*
- * normalized -- the arguments of a call by the signature of what it calls.
+ * normalized -- arguments bound to the callee's signature.
  */
 #include "graph/graph_impl.h"
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
 
-/* The first signature of a chain that takes the call; NULL: none does. */
+/* The first signature of a chain that the call binds to; NULL: none. */
 static cfx_status find_signature(const cfx_node *n, const cfx_schema **out,
                                  cfx_error *err)
 {
@@ -38,8 +38,8 @@ static cfx_status signature_of(const cfx_node *n, const cfx_schema **out,
     return CFX_OK;
 }
 
-/* What Python calls a parameter: the functions of torch say `input` for
- * ATen's `self`. */
+/* The Python name of a parameter: functions of torch use `input` for ATen's
+ * `self`. */
 static const char *python_name(const cfx_node *n, const cfx_param *p)
 {
     const char *target = n->target.u.str->text;

@@ -1,11 +1,11 @@
 /*
- * order -- the list of nodes, and labels that tell which of two is earlier.
+ * order -- the list of nodes, with labels for O(1) order queries.
  *
- * Labels are 64 bits, grow along the list, and leave gaps. Where a gap is used
+ * Labels are 64 bits, grow along the list, and leave gaps. When a gap is used
  * up, the smallest aligned range of labels around it that is sparse enough is
- * numbered anew, evenly. A range of 2^i labels is sparse while it holds fewer
- * than (2/T)^i nodes; T > 1 makes larger ranges sparser, so that an insertion
- * costs O(log n) on the average, whatever the pattern (Bender, Cole, Demaine,
+ * relabelled evenly. A range of 2^i labels is sparse while it holds fewer than
+ * (2/T)^i nodes; T > 1 makes larger ranges sparser, so that an insertion costs
+ * O(log n) on the average, whatever the pattern (Bender, Cole, Demaine,
  * Farach-Colton, Zito: Two Simplified Algorithms for Maintaining Order in a
  * List, 2002). With T = 1.4 there is room for 2^32 nodes.
  */
@@ -14,10 +14,10 @@
 #define MIDDLE ((uint64_t)1 << 63)
 
 /*
- * How far from its neighbour a node is put. At the ends it leaves room for as
- * many more as there can be nodes. In between, nodes are mostly made many at
- * one point, so one of them takes little of the gap on the side where the next
- * will come: two million fit before the first range must be numbered anew.
+ * The distance of a new node's label from its neighbour's. At the ends it
+ * leaves labels for the maximum number of nodes. In between, nodes are mostly
+ * inserted in runs, so each takes little of the gap on the side of the next:
+ * two million fit before the first relabelling.
  */
 #define END_STEP ((uint64_t)1 << 32)
 #define STEP ((uint64_t)1 << 10)
@@ -27,7 +27,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Number `count` nodes from `first` on evenly over `size` labels. */
+/* Label `count` nodes from `first` evenly over `size` labels. */
 static void spread(cfx_node *first, uint64_t count, uint64_t low,
                    uint64_t size)
 {
@@ -36,7 +36,7 @@ static void spread(cfx_node *first, uint64_t count, uint64_t low,
         first->order = label;
 }
 
-/* Make room beside n, whose own label does not count. */
+/* Make a gap beside n, whose own label is ignored. */
 static void relabel(cfx_node *n)
 {
     const double shrink = 2 / 1.4;

@@ -1,5 +1,5 @@
 /*
- * provenance -- where a node came from, for the one that takes its place.
+ * provenance -- copy the origin of a node to its replacement.
  */
 #include "graph/provenance.h"
 
@@ -19,8 +19,7 @@ bool cfx_meta__is_provenance(const char *key)
     return !strcmp(key, "from_node");
 }
 
-/* The list of origins of a node: its `from_node`, or itself. A node that has
- * none of its own is one. */
+/* The origins of a node: its `from_node`, or else its own name. */
 static size_t origins(const cfx_node *n, cfx_value *name,
                       const cfx_value **items)
 {
@@ -33,7 +32,7 @@ static size_t origins(const cfx_node *n, cfx_value *name,
     return 1;
 }
 
-/* Add those that are not there yet. */
+/* Append the names that are not in the list. */
 static bool add_new(cfx_map *seen, cfx_value *list, size_t *len,
                     const cfx_value *items, size_t n)
 {

@@ -1,6 +1,5 @@
 /*
- * provenance.h -- what a node's meta tells of where it came from. Not
- * installed.
+ * provenance.h -- the origin of a node in its meta. Not installed.
  */
 #ifndef CFX_PROVENANCE_H
 #define CFX_PROVENANCE_H
@@ -9,10 +8,10 @@
 
 /* The path of the innermost module in whose forward the node was traced: the
  * last item of its nn_module_stack, which is path -> (path, class). Borrowed;
- * NULL where the meta tells none. */
+ * NULL without that meta. */
 const cfx_string *cfx_node__innermost_module(const cfx_node *n);
 
-/* Does a key of meta tell where a node came from? */
+/* Does a key of meta describe the origin of a node? */
 bool cfx_meta__is_provenance(const char *key);
 
 #endif

@@ -1,12 +1,12 @@
 /*
- * same -- are two graphs one program?
+ * same -- structural equality of graphs.
  *
- * Nodes are compared by their places: an array from id to place is made first,
- * since looking at a graph must not write to it.
+ * Nodes are compared by position, in an array by id, since a comparison must
+ * not write to the graph.
  */
 #include "graph/graph_impl.h"
 
-/* Nodes are numbered from 1 in their order; 0: not seen yet. */
+/* Positions from 1; 0: not seen yet. */
 typedef struct places {
     const cfx_graph *g;
     uint32_t *of;

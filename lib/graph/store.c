@@ -1,9 +1,9 @@
 /*
  * store -- the memory of a graph's arguments.
  *
- * Strings are counted in the map that makes them unique, aggregates have one
- * owner. Values nest at most CFX_MAX_DEPTH deep, so that recursion over one is
- * bounded; what is stored was checked when it came in.
+ * Strings are interned and counted in a map, aggregates have one owner. Values
+ * are checked on entry to nest at most CFX_MAX_DEPTH deep, which bounds the
+ * recursion here.
  */
 #include "graph/store.h"
 
@@ -26,7 +26,7 @@ void cfx_store_release(cfx_store *store)
 
 /* ---- Blocks ---- */
 
-/* The class of a size, and the size that all its blocks have. */
+/* The size class of a size, and the size of its blocks. */
 static int class_of(size_t size, size_t *rounded)
 {
     if (size <= SMALL_MAX) {
@@ -63,7 +63,7 @@ void cfx_store_free(cfx_store *store, void *p, size_t size)
 
 /* ---- Strings ---- */
 
-/* How many values have a string stands before it. */
+/* The reference count before a string. */
 static uint64_t *values_of(cfx_string *s)
 {
     return (uint64_t *)(void *)s - 1;
@@ -97,7 +97,7 @@ static cfx_string *new_string(cfx_store *store, const char *text, size_t len)
     return NULL;
 }
 
-/* The places where strings are looked for before the map is. */
+/* The cache entry for a string, before the map. */
 static cfx_string **recent_place(cfx_store *store, const char *text,
                                  size_t len)
 {
@@ -147,7 +147,7 @@ void cfx_store_drop_string(cfx_store *store, cfx_string *s)
 
 /* ---- Values ---- */
 
-/* What a copy is made with. */
+/* The parameters of a copy. */
 typedef struct copying {
     cfx_store *store;
     const cfx_store_nodes *nodes;
@@ -157,7 +157,7 @@ typedef struct copying {
 static cfx_status copy_value(const copying *c, cfx_value *out, cfx_value v,
                              int depth);
 
-/* Copy n values into memory of the store, or none. */
+/* Copy n values into the store, or none on failure. */
 static cfx_status copy_items(const copying *c, cfx_value *out,
                              const cfx_value *v, size_t n, int depth)
 {
@@ -183,7 +183,7 @@ static cfx_status refuse_key(void *user, cfx_node *n, int depth,
                     " a Node. Got key: %s", n->name);
 }
 
-/* The same for keys and values in turn. */
+/* Copy n pairs of keys and values. */
 static cfx_status copy_pairs(const copying *c, cfx_value *out,
                              const cfx_value *v, size_t n, int depth)
 {

@@ -1,5 +1,5 @@
 /*
- * submodules -- the tree below a module: copied, grown and cut.
+ * submodules -- copy, extend and prune a tree of modules.
  */
 #include <cfx/graph_module.h>
 
@@ -43,8 +43,7 @@ static cfx_status copy_one(cfx_module **out, const cfx_module *m,
     return st;
 }
 
-/* Parents before children: the copy of a parent is where the copies of its
- * children so far are. */
+/* Parents are copied before children, which are added to the copy. */
 cfx_status cfx_module_copy(cfx_module **out, const cfx_module *m,
                            cfx_error *err)
 {
@@ -73,9 +72,9 @@ cfx_status cfx_module_copy(cfx_module **out, const cfx_module *m,
     return CFX_OK;
 }
 
-/* ---- Growing ---- */
+/* ---- Adding ---- */
 
-/* The child of that name, made if it is missing. */
+/* The child of that name, created if it is missing. */
 static cfx_status enter(cfx_module **at, const char *name, cfx_error *err)
 {
     cfx_module *m = *at, *child = cfx_module_child(m, name);
@@ -122,7 +121,7 @@ cfx_status cfx_module_add_submodule_take(cfx_module *m, const char *path,
     return st;
 }
 
-/* ---- Cutting ---- */
+/* ---- Removing ---- */
 
 bool cfx_module_delete_submodule(cfx_module *m, const char *path)
 {
@@ -133,14 +132,14 @@ bool cfx_module_delete_submodule(cfx_module *m, const char *path)
     return true;
 }
 
-/* A module and all above it, up to the root of the sweep, are used. */
+/* Mark a module and its ancestors, up to the root of the sweep, as used. */
 static void use(cfx_module *m, const cfx_module *root)
 {
     for (; m != root && !m->used; m = m->parent)
         m->used = true;
 }
 
-/* A module and all below it are used. */
+/* Mark a module and its descendants as used. */
 static void use_all(cfx_module *m, const cfx_module *root)
 {
     use(m, root);
@@ -150,7 +149,7 @@ static void use_all(cfx_module *m, const cfx_module *root)
         at->used = at->all_used = true;
 }
 
-/* As far as the path leads through modules. */
+/* Mark the modules on a path as used. */
 static void use_target(cfx_module *gm, const char *path)
 {
     cfx_module *at = gm, *next;
@@ -166,8 +165,7 @@ static void use_target(cfx_module *gm, const char *path)
         use_all(at, gm);
 }
 
-/* Take out the children of m that are not used; gives their number, with those
- * below them. */
+/* Remove the unused children of m; returns their number, with descendants. */
 static size_t remove_unused(cfx_module *m)
 {
     size_t removed = 0;

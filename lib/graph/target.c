@@ -1,5 +1,5 @@
 /*
- * target -- is a call one of this operator, however it is spelled?
+ * target -- does a call have this operator, by any of its names?
  */
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 static const char *const prefixes[] = {"torch.", "torch.nn.functional.",
                                      "operator."};
 
-/* The targets that a name stands for, or NULL. */
+/* The targets of a name, or NULL. */
 static const cfx_target *find_named(cfx_context *ctx, const char *name)
 {
     char full[160];
@@ -24,7 +24,7 @@ static const cfx_target *find_named(cfx_context *ctx, const char *name)
     return t ? t : cfx_find_method(ctx, name);
 }
 
-/* Is it the name of the schema, with `_` where the call writes? */
+/* Is it the name of the schema, with `_` if the call writes? */
 static bool has_name(const cfx_target *t, const char *name)
 {
     size_t n = strlen(t->schema->name);
@@ -32,7 +32,7 @@ static bool has_name(const cfx_target *t, const char *name)
            !strcmp(name + n, t->inplace ? "_" : "");
 }
 
-/* Has one of the targets the name, or the operator that has it? */
+/* Is one of the targets the operator with that name? */
 static bool is_one(cfx_context *ctx, const cfx_target *targets,
                    const char *name)
 {

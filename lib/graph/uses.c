@@ -1,11 +1,10 @@
 /*
- * uses -- which nodes a node uses, and by which it is used.
+ * uses -- inputs and users of nodes.
  *
- * Both follow from the arguments. A node keeps an array of its inputs, and
- * each element is also a link in the list of that input's users. To ask
- * whether an input was seen before, a node remembers in `slot` at which place
- * of an array it was put last: it is there if that place says so, whatever the
- * slot was before.
+ * Both follow from the arguments. A node has an array of its inputs; each
+ * element is also a link in the list of that input's users. `slot` of a node
+ * is its index in the array that is being built: the node was seen if the
+ * element at that index is the node, so that `slot` needs no reset.
  */
 #include "graph/graph_impl.h"
 
@@ -22,7 +21,7 @@ static bool see(cfx_graph *g, cfx_node *n)
     return true;
 }
 
-/* Values in a store are of bounded depth. */
+/* Values in a store have bounded depth. */
 static bool see_values(cfx_graph *g, const cfx_value *v, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
@@ -112,7 +111,7 @@ void cfx_graph__take_inputs(cfx_node *n, cfx_use *room)
     }
 }
 
-/* Let `to`, which is in no list, stand where `from` stood. */
+/* Put `to`, which is in no list, in the place of `from`. */
 static void replace_use(cfx_use *to, const cfx_use *from)
 {
     cfx_use **first = &to->input->first_user;

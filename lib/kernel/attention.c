@@ -70,7 +70,7 @@ static cfx_gemm value_product(const attention *s, int64_t rows, int64_t seen)
     };
 }
 
-/* What the products of any block need. */
+/* The workspace of a block's products. */
 static size_t products_size(const attention *s)
 {
     size_t most = 0;
@@ -116,7 +116,7 @@ size_t cfx_attention_workspace(const cfx_context *ctx, const cfx_attention *a)
 
 /* ---- The mask ---- */
 
-/* What is added to row i of the scores: NULL for nothing. */
+/* The mask added to row i of the scores; NULL: none. */
 static const void *mask_row(const attention *s, char *work, int64_t n,
                             int64_t h, int64_t i)
 {

@@ -2,9 +2,9 @@
  * attention.h -- softmax(q k^T * scale + mask) v, one block of rows at a time.
  *
  * q is (batch, heads, l, e), k (batch, heads, s, e), v (batch, heads, s, ev),
- * y (batch, heads, l, ev). The last axis of each lies side by side, the others
- * have strides (0 broadcasts, which is also how a key head serves several
- * query heads; see kv_group). A row that the mask leaves nothing of is 0.
+ * y (batch, heads, l, ev). The last axis of each is contiguous, the others
+ * have strides (0 broadcasts; kv_group shares a key head among query heads). A
+ * fully masked row is 0.
  */
 #ifndef CFX_KERNEL_ATTENTION_H
 #define CFX_KERNEL_ATTENTION_H
@@ -28,8 +28,8 @@ typedef struct cfx_attention {
     const void *mask;
     bool mask_bool;
     int64_t mask_stride[4];
-    /* Where the weights after softmax go, (batch, heads, l, s) row-major, of
-     * `dtype`; or NULL. */
+    /* The weights after softmax, (batch, heads, l, s) row-major, of `dtype`;
+     * or NULL. */
     void *weights;
 } cfx_attention;
 

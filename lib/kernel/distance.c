@@ -10,7 +10,7 @@
 
 #include "base/stop.h"
 
-/* What is added up for one difference, and the norm it gives. */
+/* The term added for one difference, and the resulting norm. */
 #define DISTANCE(T)                                                           \
     static double distance_##T(const T *a, const T *b, int64_t m, double p)   \
     {                                                                         \

@@ -1,5 +1,5 @@
 /*
- * distance.h -- how far rows are from each other.
+ * distance.h -- p-norms of the differences of rows.
  */
 #ifndef CFX_DISTANCE_H
 #define CFX_DISTANCE_H
@@ -17,8 +17,8 @@ typedef struct cfx_distance {
     void *y;
     int64_t batch, n1, n2, m;
     double p;
-    /* Of a square of rows with themselves only those above the diagonal, one
-     * behind the other: y has n1 * (n1 - 1) / 2. batch is 1, x2 is x1. */
+    /* Only pairs above the diagonal, in sequence: y has n1 * (n1 - 1) / 2
+     * elements, batch is 1, x2 is x1. */
     bool above;
 } cfx_distance;
 

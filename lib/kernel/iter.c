@@ -1,5 +1,5 @@
 /*
- * iter.c -- filling iterators, and bringing them to their simplest form.
+ * iter.c -- build iterators, and simplify them.
  */
 #include "kernel/iter.h"
 
@@ -96,8 +96,8 @@ static void reverse_axes(cfx_iter *it)
 
 static int64_t magnitude(int64_t v) { return v < 0 ? -v : v; }
 
-/* Should axis `a` be inside of axis `b`? Where the key stands still along one
- * of them, the others tell. */
+/* Should axis `a` be inside of axis `b`? If the key has stride 0 along one of
+ * them, the other operands decide. */
 static bool goes_inside(const cfx_iter *it, int key, int a, int b)
 {
     for (int i = 0; i < it->count; i++) {

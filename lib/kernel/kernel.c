@@ -1,9 +1,9 @@
 /*
- * kernel.c -- which kernels a context uses.
+ * kernel.c -- the kernel tables of each CPU level.
  *
- * Every family defines, in the files that are compiled once for each level, one
- * table named cfx_FAMILY_kernels_LEVEL (by CFX_LEVEL_NAME). Here they are put
- * together.
+ * Every family defines, in the files that are compiled once for each level,
+ * one table named cfx_FAMILY_kernels_LEVEL (by CFX_LEVEL_NAME). This file
+ * collects them.
  */
 #include "kernel/kernel.h"
 

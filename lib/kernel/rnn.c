@@ -1,10 +1,10 @@
 /*
  * rnn.c -- one direction of one recurrent layer.
  *
- * `gates` holds, for all times, x w_ih^T + b_ih; a step adds h w_hh^T + b_hh
- * and turns it into the next state. The GRU keeps the two sums apart, since its
- * reset gate stands between them. Where there are several rows and steps, w_hh
- * is packed once for all of them.
+ * `gates` holds x w_ih^T + b_ih for all times; a step adds h w_hh^T + b_hh and
+ * computes the next state. The GRU keeps the two sums separate, since its
+ * reset gate is between them. With several rows and steps, w_hh is packed
+ * once.
  */
 #include "kernel/rnn.h"
 

@@ -1,11 +1,11 @@
 /*
- * activation -- modules that are one function of their input, with the
- * constructor's arguments as the function's parameters.
+ * activation -- modules that apply one function, with the constructor's
+ * arguments as its parameters.
  */
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
-/* In place where the module says so: `write` is the spelling that writes. */
+/* In place if the module says so: `write` is the in-place function. */
 #define ACTIVATION(type, signature, repr_, call, write, doc_)               \
     static cfx_value type##_forward(cfx_scope *s, cfx_module *self,         \
                                     const cfx_value *in)                    \
@@ -121,7 +121,7 @@ static cfx_value PReLU_forward(cfx_scope *s, cfx_module *self,
     return cfx_prelu(s, in[0], cfx_param_of(s, self, "weight"));
 }
 
-/* `init` is what the weight begins with, before it is loaded. */
+/* `init` is the initial value of the weight. */
 const cfx_module_type cfx_module__PReLU = {
     .schema = "PReLU(SymInt num_parameters=1, float init=0.25)",
     .repr = "num_parameters",

@@ -26,7 +26,7 @@ static cfx_status add_out_proj(cfx_module *self, cfx_value embed,
     return st ? st : cfx_module_add_take(self, "out_proj", out, err);
 }
 
-/* One matrix for query, key and value, or three where their widths differ. */
+/* One matrix for query, key and value, or three if their widths differ. */
 static cfx_status declare_weights(cfx_module *self, cfx_dim e, cfx_dim kdim,
                                   cfx_dim vdim, cfx_error *err)
 {
@@ -49,7 +49,7 @@ static cfx_status declare_weights(cfx_module *self, cfx_dim e, cfx_dim kdim,
                : cfx_module_no_param(self, "in_proj_bias", err);
 }
 
-/* Of one more key and value. */
+/* The biases of an additional key and value. */
 static cfx_status declare_biases(cfx_module *self, cfx_dim e, cfx_error *err)
 {
     static const char *const name[] = {"bias_k", "bias_v"};
@@ -79,7 +79,7 @@ static cfx_status init(cfx_module *self, cfx_error *err)
     return st ? st : add_out_proj(self, embed, err);
 }
 
-/* A parameter that the module may lack. */
+/* An optional parameter. */
 static cfx_value own(cfx_scope *s, cfx_module *self, const char *name)
 {
     return cfx_module_state(self, name) ? cfx_param_of(s, self, name)

@@ -5,8 +5,8 @@
 
 #include "nn/norm_state.h"
 
-/* One more batch has been seen. Without a momentum the running statistics are
- * the mean of all batches, whose number only a run can tell. */
+/* Count the batch. Without a momentum the running statistics are the mean of
+ * all batches, whose number is known only in a run. */
 static cfx_value count_batch(cfx_scope *s, cfx_module *self)
 {
     cfx_value n = cfx_param_of(s, self, "num_batches_tracked");
@@ -14,10 +14,10 @@ static cfx_value count_batch(cfx_scope *s, cfx_module *self)
     n = cfx_add_inplace(s, n, cfx_int(1));
     if (!cfx_value_is_none(momentum))
         return momentum;
-    return cfx_number_truediv(s, cfx_num(1), cfx_item(s, n));
+    return cfx_number_truediv(s, cfx_float(1), cfx_item(s, n));
 }
 
-/* One value for each channel has no deviation. */
+/* A channel with one value has no variance. */
 static bool check_values(cfx_scope *s, const cfx_tensor *x)
 {
     cfx_dim n = cfx_dim_int(1);
@@ -30,7 +30,7 @@ static bool check_values(cfx_scope *s, const cfx_tensor *x)
     return !cfx_scope_failed(s);
 }
 
-/* Statistics of the batch are used in training, and where none are kept. */
+/* Batch statistics are used in training, and without running statistics. */
 static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x)
 {
     bool running = cfx_attr_bool(self, "track_running_stats");
@@ -42,7 +42,7 @@ static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x)
     if (running && training)
         momentum = count_batch(s, self);
     else if (cfx_value_is_none(momentum))
-        momentum = cfx_num(0);
+        momentum = cfx_float(0);
     return cfx_batch_norm(
         s, x, .weight = cfx_param_of(s, self, "weight"),
         .bias = cfx_param_of(s, self, "bias"),
@@ -84,7 +84,7 @@ BATCH_NORM(BatchNorm1d, check_rank(s, in[0], 1))
 BATCH_NORM(BatchNorm2d, check_rank(s, in[0], 2))
 BATCH_NORM(BatchNorm3d, check_rank(s, in[0], 3))
 
-/* Any batch will do. Training shares the statistics of several GPUs. */
+/* SyncBatchNorm accepts any rank; in training it needs several GPUs. */
 static void check_sync(cfx_scope *s, const cfx_module *self, cfx_value v)
 {
     const cfx_tensor *x = cfx_meta_of(s, v);

@@ -1,7 +1,7 @@
 /*
  * call -- a module's forward, in a frame of its own.
  *
- * Errors name the module by its path, once: the innermost that failed.
+ * An error names the path of the innermost module that failed, once.
  */
 #define CFX_NO_PLACES
 #include "base/context.h"
@@ -50,8 +50,9 @@ cfx_status cfx_module_forward(cfx_scope *s, cfx_module *m,
     return s->error.code;
 }
 
-cfx_status cfx_module__forward_spelled(cfx_scope *s, cfx_module *m,
-                                       const cfx_spelling *c, cfx_value *out)
+cfx_status cfx_module__forward_unbound(cfx_scope *s, cfx_module *m,
+                                        const cfx_unbound_call *c,
+                                        cfx_value *out)
 {
     cfx_bound b = {0};
     *out = cfx_none();
@@ -74,10 +75,10 @@ cfx_status cfx_scope_call_module(cfx_scope *s, cfx_module *m, const char *path,
     *out = cfx_none();
     if (cfx_scope_failed(s))
         return s->error.code;
-    const cfx_spelling c = {.args = a.args, .nargs = a.nargs, 
+    const cfx_unbound_call c = {.args = a.args, .nargs = a.nargs, 
                             .kwargs = a.kwargs, .nkwargs = a.nkwargs};
     if (cfx_scope__records(s))
-        return s->hook.spelled_module(s, m, path, &c, out);
+        return s->hook.record_module(s, m, path, &c, out);
     if (m->graph)
         return s->hook.call_graph(s, m, path, &c, NULL, out);
     if (!m->type->forward)

@@ -29,7 +29,7 @@ static cfx_status init(cfx_module *self, int64_t gates, cfx_error *err)
     return st;
 }
 
-/* A batch of one, where x is a vector. */
+/* Make a vector x a batch of one. */
 static cfx_value batched(cfx_scope *s, cfx_value x, bool vector)
 {
     return vector ? cfx_unsqueeze(s, x, cfx_int(0)) : x;
@@ -78,7 +78,7 @@ static cfx_value LSTMCell_forward(cfx_scope *s, cfx_module *self,
                      unbatched(s, cfx_nth(s, y, 1), vector));
 }
 
-/* Of a cell with one state. */
+/* One step of a cell with a single state. */
 static cfx_value step(cfx_scope *s, cfx_module *self, const cfx_value *in,
                       const char *kind)
 {

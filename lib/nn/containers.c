@@ -1,11 +1,9 @@
 /*
- * containers -- modules that hold others: in a row, in a list, by name; and one
- * that holds nothing.
+ * containers -- Sequential, ModuleList, ModuleDict; and torch.export's guards.
  */
 #include <cfx/module.h>
 
-/* The children in their order, each on what the one before it gave. Only two
- * values live at a time. */
+/* Apply the children in order. Only two values are live at a time. */
 static cfx_value Sequential_forward(cfx_scope *s, cfx_module *self,
                                     const cfx_value *in)
 {
@@ -42,8 +40,8 @@ const cfx_module_type cfx_module__ModuleDict = {
     .container = true,
 };
 
-/* What torch.export puts before a program to check that its inputs are of the
- * shapes it was exported for; its text does not tell which. */
+/* torch.export inserts this module to check input shapes. Its text does not
+ * contain the shapes, so that it checks nothing here. */
 static cfx_value GuardsFn_forward(cfx_scope *s, cfx_module *self,
                                   const cfx_value *in)
 {

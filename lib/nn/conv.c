@@ -62,7 +62,7 @@ static cfx_status ConvTranspose_init(cfx_module *self, cfx_error *err)
     return declare(self, true, err);
 }
 
-/* What a convolution without padding needs in front of and behind axis i. */
+/* The padding before and after axis i. */
 static void margin(const cfx_module *self, uint32_t i, cfx_value out[2])
 {
     cfx_value pad = cfx_attr(self, "padding");
@@ -81,7 +81,7 @@ static void margin(const cfx_module *self, uint32_t i, cfx_value out[2])
     out[1] = cfx_value_of_dim(cfx_dim_sub(NULL, all, front));
 }
 
-/* The input with its margin, where that is not zeros. */
+/* The padded input, if padding_mode is not 'zeros'. */
 static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
 {
     cfx_value item[6];
@@ -95,7 +95,7 @@ static cfx_value padded(cfx_scope *s, const cfx_module *self, cfx_value x)
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
 
-/* repr prints a mode other than zeros bare. */
+/* repr prints modes other than zeros unquoted. */
 #define CONV(n)                                                              \
     static cfx_value Conv##n##d_forward(cfx_scope *s, cfx_module *self,      \
                                         const cfx_value *in)                 \
@@ -137,13 +137,13 @@ static int64_t attr_at(const cfx_module *self, const char *name, uint32_t i)
     return cfx_attr(self, name).u.seq->item[i].u.i;
 }
 
-/* The padding behind axis i that gives it `size` elements. */
+/* The output_padding of axis i that gives it `size` elements. */
 static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
                              cfx_value in, cfx_value size)
 {
     int64_t stride = attr_at(self, "stride", i);
     int64_t padding = attr_at(self, "padding", i);
-    /* Numbers out of all bounds overflow there, which is an error. */
+    /* Huge arguments overflow here, which is an error. */
     cfx_value reach = cfx_int_add(s, cfx_int(attr_at(self, "kernel_size", i)),
                                   cfx_int(-1));
     cfx_value window = cfx_int_mul(s, cfx_int(attr_at(self, "dilation", i)),
@@ -155,7 +155,7 @@ static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
     cfx_value n = cfx_int_add(s, cfx_int_mul(s, in, cfx_int(stride)), least);
     n = cfx_int_add(s, size, cfx_int_mul(s, n, cfx_int(-1)));
     if (n.kind != CFX_INT && n.kind != CFX_SYMINT)
-        return n; /* a proxy: nobody knows yet */
+        return n; /* a proxy: unknown */
     cfx_dim d = cfx_value_dim(n);
     if (cfx_dim_le(s->env, cfx_dim_int(0), d) &&
         cfx_dim_lt(s->env, d, cfx_dim_int(stride)))
@@ -167,7 +167,7 @@ static cfx_value padding_for(cfx_scope *s, const cfx_module *self, uint32_t i,
                           "stride is %lld", text, i, (long long)stride);
 }
 
-/* The output_padding, or the one that output_size chooses: the extents of the
+/* The output_padding, given or derived from output_size: the extents of the
  * last n axes, or of all. */
 static cfx_value output_padding(cfx_scope *s, cfx_module *self, cfx_value x,
                                 cfx_value size, uint32_t n)

@@ -1,5 +1,5 @@
 /*
- * dropout -- zeros at random while training; the input itself otherwise.
+ * dropout -- random zeros in training; the identity otherwise.
  */
 #include <cfx/module.h>
 #include <cfx/ops.h>

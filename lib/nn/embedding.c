@@ -8,7 +8,7 @@
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
 
-/* A row that is counted from the end is kept counted from the front. */
+/* A negative padding_idx is made non-negative. */
 static cfx_status find_padding(cfx_module *self, cfx_dim rows, cfx_error *err)
 {
     cfx_value v = A("padding_idx");
@@ -31,7 +31,7 @@ static cfx_status init(cfx_module *self, cfx_error *err)
     return st ? st : cfx_module_param(self, "weight", CFX_F32, 2, shape, err);
 }
 
-/* What concerns gradients only (padding_idx, sparse) changes nothing here. */
+/* padding_idx and sparse only affect gradients. */
 static cfx_value Embedding_forward(cfx_scope *s, cfx_module *self,
                                    const cfx_value *in)
 {

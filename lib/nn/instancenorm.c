@@ -8,7 +8,7 @@
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
 
-/* Over `space` axes; one less, and one more for the channels, than a batch. */
+/* `space` axes after the channels; the batch axis is optional. */
 static cfx_value normalize(cfx_scope *s, cfx_module *self, cfx_value x,
                            int space)
 {

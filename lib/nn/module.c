@@ -1,5 +1,5 @@
 /*
- * module -- instances of module types, and the tree they form.
+ * module -- instances of module types, and the tree that they form.
  */
 #include "nn/module_impl.h"
 
@@ -8,7 +8,7 @@
 #include "base/atomic.h"
 #include "op/op_impl.h"
 
-/* ---- Life ---- */
+/* ---- Creation ---- */
 
 static char *copy_text(cfx_context *ctx, const char *s, size_t *size)
 {
@@ -36,7 +36,7 @@ static void free_one(cfx_module *m)
     cfx_free(ctx, m->child, m->child_cap * sizeof(cfx_module *));
     cfx_map_release(&m->children);
     cfx_map_release(&m->states);
-    /* The arguments may outlive what was bound: each was ref'ed. */
+    /* The arguments have references of their own. */
     for (int k = 0; m->bound && k < m->schema->nparams; k++)
         cfx_value_unref(m->attrs.in[k]);
     cfx_bound_release(&m->attrs);
@@ -45,8 +45,8 @@ static void free_one(cfx_module *m)
     cfx_free(ctx, m, sizeof(*m));
 }
 
-/* Children first, without recursion: go down to a leaf, free it, go up. A child
- * that others hold stays, as a root. */
+/* Free children first, without recursion: descend to a leaf, free it, go up. A
+ * child with other references becomes a root. */
 static void free_tree(cfx_module *root)
 {
     cfx_module *m = root;
@@ -139,7 +139,7 @@ cfx_status cfx_module_new(cfx_module **out, cfx_context *ctx,
     return CFX_OK;
 }
 
-/* Its arguments may be those of m, or have been set since. */
+/* The arguments may be m's, or have been set since. */
 cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
                              cfx_error *err)
 {
@@ -159,7 +159,7 @@ cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
     return CFX_OK;
 }
 
-/* ---- What it is ---- */
+/* ---- Properties ---- */
 
 cfx_context *cfx_module_context(const cfx_module *m) { return m->ctx; }
 const char *cfx_module_class_name(const cfx_module *m) { return m->class_name; }
@@ -195,7 +195,7 @@ static cfx_status set_name(cfx_module *m, const char *name, cfx_error *err)
     return CFX_OK;
 }
 
-/* Is m the root of a tree, or in it? What has no children is quick to tell. */
+/* Is m in the tree, or its root? A leaf cannot contain another. */
 static bool is_in(const cfx_module *m, const cfx_module *tree)
 {
     while (m && m != tree && tree->nchildren)
@@ -247,7 +247,7 @@ cfx_status cfx_module_add_take(cfx_module *m, const char *name,
 
 size_t cfx_module_nchildren(const cfx_module *m) { return m->nchildren; }
 
-/* m is no longer a child, and its parent's to keep. */
+/* Unlink m from its parent. */
 static void let_go(cfx_module *m)
 {
     cfx_map_remove(&m->parent->children, m->name, strlen(m->name));
@@ -256,7 +256,7 @@ static void let_go(cfx_module *m)
     cfx_module_unref(m);
 }
 
-/* Move child `from` to a place before it. */
+/* Move child `from` to an earlier index. */
 static void move_child(cfx_module *m, size_t to, size_t from)
 {
     m->child[to] = m->child[from];
@@ -373,7 +373,7 @@ cfx_module *cfx_module_next(const cfx_module *m, const cfx_module *root)
 cfx_value cfx_attr(const cfx_module *m, const char *name)
 {
     const cfx_schema *s = m->schema;
-    /* Most names differ in their first letter. */
+    /* Most names differ in the first letter. */
     for (int k = 0; s && k < s->nparams; k++)
         if (*s->params[k].name == *name && !strcmp(s->params[k].name, name))
             return m->attrs.in[k];
@@ -420,7 +420,7 @@ const cfx_value *cfx_module_attrs(const cfx_module *m) { return m->attrs.in; }
 
 /* ---- State ---- */
 
-/* Up to so many names are compared one by one. */
+/* Up to this many names are compared one by one. */
 enum { FEW_STATES = 8 };
 
 static cfx_state *find_state(const cfx_module *m, const char *name)
@@ -435,8 +435,7 @@ static cfx_state *find_state(const cfx_module *m, const char *name)
     return NULL;
 }
 
-/* Put the last name into the map, and all before it where it is the first that
- * makes them many. */
+/* Add the last name to the map, and all before it if the map is new. */
 static bool index_states(cfx_module *m)
 {
     size_t i = m->states.len ? m->nstate - 1 : 0;

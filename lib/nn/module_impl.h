@@ -1,5 +1,5 @@
 /*
- * module_impl.h -- what a module holds. Not installed.
+ * module_impl.h -- the struct of a module. Not installed.
  */
 #ifndef CFX_MODULE_IMPL_H
 #define CFX_MODULE_IMPL_H
@@ -11,7 +11,7 @@
 _Static_assert(CFX_MAX_PARAMS <= 32, "cfx_module.undecided has 32 bits");
 
 struct cfx_module {
-    int refs;                   /* one of them is the parent's */
+    int refs;                   /* one of them by the parent */
     bool training;
     bool bound;                 /* attrs holds references */
     uint32_t undecided;         /* a bit for each argument */
@@ -32,9 +32,9 @@ struct cfx_module {
     cfx_map states;             /* name -> index, once there are many */
     struct cfx_graph *graph;    /* of a GraphModule */
     void (*free_graph)(struct cfx_graph *g);
-    void *compiled;             /* what the graph was compiled to; or NULL */
+    void *compiled;             /* the compiled graph; or NULL */
     void (*free_compiled)(struct cfx_module *m);
-    uint64_t effects;           /* what its call does, for lib/graph; or 0 */
+    uint64_t effects;           /* cached for lib/graph; or 0 */
     bool used, all_used;        /* marks of a sweep */
 };
 
@@ -45,32 +45,33 @@ extern const cfx_module_type cfx_module__ParametrizationList;
 
 /* Are parameters of the module computed from others? */
 bool cfx_module__is_parametrized(const cfx_module *m);
-/* What computes a parameter of a module in place of its state; or NULL. */
+/* The module that computes a parameter, or NULL. */
 cfx_module *cfx_module__parametrization(const cfx_module *m, const char *name);
-/* Once the children are there: parameters that they compute are None, and the
- * tensors that they are computed from are declared. */
+/* After the children are created: set the parameters that they compute to
+ * None, and declare the tensors that they compute them from. */
 cfx_status cfx_module__parametrize(cfx_module *m, cfx_error *err);
-/* The X of ParametrizedX, which torch.nn.utils.parametrize makes of each type
- * X; any other name itself. Texts name such classes; no type is called so. */
+/* The X of ParametrizedX, a class that torch.nn.utils.parametrize derives from
+ * X; any other name itself. */
 const char *cfx_module__unparametrized(const char *name);
-/* Is it the list of a parametrization, and the name that of a tensor from
- * which it computes? */
+/* Is m the list of a parametrization, and `name` a tensor that it computes
+ * from? */
 bool cfx_module__takes_original(const cfx_module *m, const char *name);
 
-/* For `init`: give a constructor's argument another value; takes it. */
+/* For `init`: change a constructor argument; takes the value. */
 void cfx_module__set_attr_take(cfx_module *m, const char *name, cfx_value v);
 
-/* cfx_find_module_type, which tells why: CFX_ENAME or CFX_ENOMEM. */
+/* cfx_find_module_type with a status: CFX_ENAME or CFX_ENOMEM. */
 cfx_status cfx_module_type__find(const cfx_module_type **out, cfx_context *ctx,
                                  const char *name, cfx_error *err);
 
-/* Is it one of the library's own? */
+/* Is it a built-in type? */
 bool cfx_module_type__is_builtin(const cfx_module_type *type);
 
-/* Bind the arguments of a call as it is written, and run the forward, or the
- * graph, in a frame of its own. *out is a new reference. */
-cfx_status cfx_module__forward_spelled(cfx_scope *s, cfx_module *m,
-                                       const cfx_spelling *c, cfx_value *out);
+/* Bind the arguments of a call, and run the forward or the graph in a frame of
+ * its own. *out is a new reference. */
+cfx_status cfx_module__forward_unbound(cfx_scope *s, cfx_module *m,
+                                        const cfx_unbound_call *c,
+                                        cfx_value *out);
 
 /* The call_module and get_attr of cfx_scope_base. */
 cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
@@ -78,49 +79,48 @@ cfx_status cfx_module__base_call(cfx_scope *s, cfx_module *m, const char *path,
 cfx_status cfx_module__get_attr(cfx_scope *s, cfx_module *m, const char *name,
                                 cfx_value *out);
 
-/* Fails the scope where an argument is undecided that the forward does not ask
- * for itself. */
+/* Fail the scope if an undecided argument matters that the forward does not
+ * check itself. */
 bool cfx_module__is_decided_for(cfx_scope *s, const cfx_module *m);
-/* Decide what `like`, of the same type, knows, and take its values. */
+/* Copy the decided arguments of `like`, of the same type. */
 void cfx_module__decide_as(cfx_module *m, const cfx_module *like);
-/* Decide what a weights file tells that has all parameters of the module. */
+/* Decide arguments from weights, if all parameters of the module are
+ * loaded. */
 void cfx_module__decide_by_state(cfx_module *m);
-/* Write the arguments with these bits as `name=default`, or `name=...` where
- * there is none, with ", " between them. */
+/* Print the arguments with these bits as `name=default`, or `name=...` without
+ * a default, separated by ", ". */
 void cfx_module__put_defaults(cfx_buf *b, const cfx_schema *schema,
                               uint32_t bits);
-/* Is the name in a list of names that are separated by spaces? NULL is an
- * empty list. */
+/* Is the name in a space-separated list? NULL is an empty list. */
 bool cfx_module__lists(const char *names, const char *name);
 
-/* A module as m, with its arguments and flags, but without children, state and
- * graph. */
+/* A copy of m without children, state and graph. */
 cfx_status cfx_module__clone(cfx_module **out, const cfx_module *m,
                              cfx_error *err);
-/* Declare what another module has, and share its tensor. State of that name
- * that the module has already is replaced. */
+/* Add a parameter or buffer of another module, sharing its tensor; replaces
+ * one of that name. */
 cfx_status cfx_module__add_state(cfx_module *m, const cfx_state *s,
                                  cfx_error *err);
 
 /* A child by the first `len` bytes of a name, or NULL. */
 cfx_module *cfx_module__child_named(const cfx_module *m, const char *name,
                                     size_t len);
-/* The module in which a dotted path ends, and the name that it has there; NULL
- * where there is no such module. */
+/* The parent module of a dotted path, and the last name; NULL if there is no
+ * such module. */
 cfx_module *cfx_module__owner(const cfx_module *m, const char *path,
                               const char **name);
-/* Take a module out of its parent, and give back the parent's reference. */
+/* Remove a module from its parent, and drop the parent's reference. */
 void cfx_module__remove(cfx_module *m);
-/* Move a child to another place among its siblings. */
+/* Move a child to another index. */
 void cfx_module__place(cfx_module *m, size_t index);
-/* The same for all children that are not marked `used`. */
+/* Remove all children that are not marked `used`. */
 void cfx_module__remove_unused(cfx_module *m);
 
 /*
- * What lib/graph found that a call of the module does; 0: nothing is kept, of
- * no module around it either. Before something is kept of a module, all below
- * it are watched. When one of these becomes another, it is forgotten up to the
- * first of which nothing is kept. Finding is reading: several threads may.
+ * The cached effects of a call of the module, for lib/graph; 0: none, nor of
+ * any ancestor. Before they are set, all descendants are marked as watched. An
+ * edit of one clears the cache of its ancestors, up to the first without.
+ * Setting the cache counts as reading: several threads may.
  */
 #define CFX_MODULE_WATCHED ((uint64_t)1 << 63)
 CFX_INLINE uint64_t cfx_module__effects(const cfx_module *m)
@@ -145,7 +145,7 @@ CFX_INLINE void cfx_module__forget_effects(cfx_module *m)
         __atomic_store_n(&m->effects, 0, __ATOMIC_RELAXED);
 }
 
-/* Schemas of a type, read once. */
+/* The parsed schemas of a type. */
 cfx_status cfx_module_type__schemas(cfx_context *ctx,
                                     const cfx_module_type *type,
                                     const cfx_schema **constructor,

@@ -7,8 +7,8 @@
 
 #include "nn/module_impl.h"
 
-/* Declare weight, bias and running statistics as the arguments num_features,
- * affine, bias and track_running_stats ask for them. For `init`. */
+/* Declare weight, bias and running statistics by the arguments num_features,
+ * affine, bias and track_running_stats. For `init`. */
 cfx_status cfx_module__declare_norm(cfx_module *self, cfx_error *err);
 
 /* Is it the name of a running statistic? No other type of torch.nn has a buffer

@@ -1,5 +1,5 @@
 /*
- * normalization -- modules that normalize what is inside of a sample.
+ * normalization -- LayerNorm, GroupNorm and others that normalize each sample.
  */
 #include <cfx/ops.h>
 
@@ -8,7 +8,7 @@
 #define A(name) cfx_attr(self, name)
 #define P(name) cfx_param_of(s, self, name)
 
-/* A parameter of the shape that a list gives, or None. */
+/* A parameter with the shape in a list, or None. */
 static cfx_status declare(cfx_module *self, cfx_value list, const char *name,
                           bool there, cfx_error *err)
 {
@@ -23,7 +23,7 @@ static cfx_status declare(cfx_module *self, cfx_value list, const char *name,
                  : cfx_module_no_param(self, name, err);
 }
 
-/* A list is kept as a tuple. */
+/* A list is stored as a tuple. */
 static cfx_status keep_tuple(cfx_module *self, cfx_error *err)
 {
     cfx_value v = A("normalized_shape");

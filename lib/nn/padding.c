@@ -6,7 +6,7 @@
 
 #define A(name) cfx_attr(self, name)
 
-/* Batches may be left out: n axes are padded, of n + 1 or n + 2. */
+/* The batch is optional: n of n + 1 or n + 2 axes are padded. */
 #define PADDING(type, n, twice, how, more, repr_, value_, doc_)               \
     static cfx_value type##n##d_forward(cfx_scope *s, cfx_module *self,       \
                                         const cfx_value *in)                  \
@@ -23,7 +23,7 @@
     };
 
 #define PADDINGS(n, twice)                                                    \
-    PADDING(ZeroPad, n, twice, "constant", "", "$padding", cfx_num(0),        \
+    PADDING(ZeroPad, n, twice, "constant", "", "$padding", cfx_float(0),      \
             "A margin of zeros.")                                             \
     PADDING(ConstantPad, n, twice, "constant", ", Scalar value",              \
             "padding value", A("value"), "A margin of one number.")           \

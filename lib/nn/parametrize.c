@@ -8,9 +8,9 @@
  *         (weight): ParametrizationList(
  *           (0): _WeightNorm()
  *
- * The module is a Conv2d that has no `weight`; cfx_param_of calls the list
- * instead, which keeps what the weight is computed from: `original0` and
- * `original1`, or `original`.
+ * The module is a Conv2d without `weight`; cfx_param_of calls the list
+ * instead, which holds the tensors that the weight is computed from:
+ * `original0` and `original1`, or `original`.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@
 #include "nn/module_impl.h"
 #include "op/scope_impl.h"
 
-/* The child that holds a list for each parameter, or NULL. */
+/* The child with a list for each parameter, or NULL. */
 static cfx_module *parametrizations_of(const cfx_module *m)
 {
     return m->nchildren ? cfx_module_child(m, "parametrizations") : NULL;
@@ -94,7 +94,7 @@ static cfx_value list_forward(cfx_scope *s, cfx_module *self,
     cfx_value v[2];
     int n = originals_of(self);
     (void)in;
-    /* The text of the model does not tell the shape of original0. */
+    /* The model's text does not contain the shape of original0. */
     if (n == 2 && !cfx_module_state(self, names[0]) && s->env &&
         !cfx_scope__records(s))
         return cfx_param_of(s, self, names[1]);
@@ -121,8 +121,8 @@ const cfx_module_type cfx_module__ParametrizationList = {
     .forward = list_forward,
 };
 
-/* Lengths have the extent of the weight along `dim`, and one along the others;
- * they are one number where dim is None. */
+/* The norms have the extent of the weight along `dim`, and 1 along the others;
+ * for dim=None there is one norm. */
 static cfx_value WeightNorm_forward(cfx_scope *s, cfx_module *self,
                                     const cfx_value *in)
 {

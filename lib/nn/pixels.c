@@ -1,5 +1,5 @@
 /*
- * pixels -- modules that resize images, or trade channels for pixels.
+ * pixels -- resize images, or move channels to pixels.
  */
 #include <math.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static cfx_status Upsample_init(cfx_module *self, cfx_error *err)
     cfx_value v = A("scale_factor"), item[3];
     if (v.kind == CFX_INT) {
         cfx_module__set_attr_take(self, "scale_factor",
-                                  cfx_num((double)v.u.i));
+                                  cfx_float((double)v.u.i));
         return CFX_OK;
     }
     if (!cfx_value_is_seq(v))
@@ -26,7 +26,7 @@ static cfx_status Upsample_init(cfx_module *self, cfx_error *err)
     if (n > 3)
         return cfx_fail(err, CFX_EINVAL, "scale_factor has %u numbers", n);
     for (uint32_t i = 0; i < n; i++)
-        item[i] = cfx_num(cfx_value_number(v.u.seq->item[i]));
+        item[i] = cfx_float(cfx_value_number(v.u.seq->item[i]));
     v = cfx_tuple_new(cfx_module_context(self), n, item);
     if (cfx_value_is_absent(v))
         return cfx_no_memory(err);
@@ -43,8 +43,8 @@ static double factor_at(const cfx_module *self, int i)
     return (uint32_t)i < v.u.seq->len ? cfx_value_number(v.u.seq->item[i]) : 1;
 }
 
-/* A factor that is computed anew, as the quotient of the sizes, is the one that
- * was given where that makes whole sizes of whole sizes. */
+/* If the factor gives whole sizes, recomputing it as the quotient of the sizes
+ * changes nothing. */
 static bool fits(const cfx_module *self, const cfx_tensor *x)
 {
     for (int i = 0; x && i < x->rank - 2; i++) {
@@ -65,8 +65,8 @@ static cfx_value recompute(cfx_scope *s, const cfx_module *self, cfx_value x)
                ? A(name) : cfx_attr_of(s, self, name);
 }
 
-/* Corners matter where pixels are interpolated, and a factor where one was
- * given. */
+/* align_corners matters if pixels are interpolated, recompute_scale_factor if
+ * a factor is given. */
 static void Upsample_settle(cfx_module *self)
 {
     const char *mode = cfx_attr_str(self, "mode");

@@ -1,5 +1,5 @@
 /*
- * pooling -- one number for each window.
+ * pooling -- reduce each window to one number.
  */
 #include <cfx/module.h>
 #include <cfx/ops.h>
@@ -9,7 +9,7 @@
 
 #define A(name) cfx_attr(self, name)
 
-/* A stride that is not given is printed as the kernel's size. */
+/* A missing stride is printed as the kernel's size. */
 static cfx_status init(cfx_module *self, cfx_error *err)
 {
     (void)err;
@@ -77,8 +77,8 @@ static cfx_dim number_at(const cfx_module *self, const char *name, int i)
                                                           : last]);
 }
 
-/* Do the windows of axis i fill an extent, so that rounding up adds none? Of a
- * symbol that becomes a guard. */
+/* Do the windows of axis i cover the extent, so that ceil_mode adds none? For
+ * a symbol this becomes a guard. */
 static bool fills(cfx_scope *s, const cfx_module *self, int i, cfx_dim extent)
 {
     cfx_dim stride = number_at(self, "stride", i), two = cfx_dim_int(2);
@@ -88,7 +88,7 @@ static bool fills(cfx_scope *s, const cfx_module *self, int i, cfx_dim extent)
         number_at(self, "kernel_size", i));
     cfx_dim begin = cfx_dim_mul(s->env, stride,
                                 cfx_dim_ceildiv(s->env, room, stride));
-    /* A window that would begin in the padding behind the input is not. */
+    /* A window must not begin in the padding after the input. */
     if (cfx_dim_is_int(begin) && cfx_dim_is_int(extent) &&
         cfx_dim_is_int(pad) && cfx_dim_value(begin) >=
                                    cfx_dim_value(extent) + cfx_dim_value(pad))
@@ -101,7 +101,7 @@ static cfx_value ceil_mode(cfx_scope *s, const cfx_module *self, cfx_value in,
                            int spatial)
 {
     const cfx_tensor *x = cfx_meta_of(s, in);
-    /* A recorded graph is for other shapes too. */
+    /* A recorded graph must work for other shapes, too. */
     bool same = x && x->rank >= spatial && !cfx_scope__records(s);
     if (!cfx_attr_is_undecided(self, "ceil_mode") || s->any_arguments)
         return A("ceil_mode");
@@ -118,7 +118,8 @@ static bool is_all(const cfx_module *self, const char *name, int64_t n)
     return all;
 }
 
-/* Steps of one leave no rest; padding of zero is not counted. */
+/* With stride 1 ceil_mode has no effect; nor has count_include_pad without
+ * padding. */
 static void AvgPool_settle(cfx_module *self)
 {
     if (is_all(self, "stride", 1))
@@ -189,7 +190,8 @@ ADAPTIVE_MAX_POOL(3)
                                           const cfx_value *in)                \
     {                                                                         \
         return cfx_lp_pool##n##d(s, in[0],                                    \
-                                 cfx_num(cfx_attr_double(self, "norm_type")), \
+                                 cfx_float(cfx_attr_double(self,              \
+                                                           "norm_type")),     \
                                  A("kernel_size"), .stride = A("stride"),     \
                                  .ceil_mode = A("ceil_mode"));                \
     }                                                                         \

@@ -7,7 +7,7 @@
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
-/* More would only take time to refuse. */
+/* More layers are refused at once. */
 enum { MAX_LAYERS = 1024 };
 
 #define A(name) cfx_attr(self, name)
@@ -31,7 +31,7 @@ static int64_t gates_of(const cfx_module *m)
     return *name == 'L' ? 4 : *name == 'G' ? 3 : 1;
 }
 
-/* The width of what a layer gives in one direction. */
+/* The output width of one direction of a layer. */
 static cfx_dim out_width(const cfx_module *m)
 {
     int64_t proj = cfx_attr_int(m, "proj_size");
@@ -92,7 +92,7 @@ static cfx_status init(cfx_module *self, cfx_error *err)
     return st;
 }
 
-/* All weights in the order in which they were declared. */
+/* All weights in the order of declaration. */
 static cfx_value weights_of(cfx_scope *s, cfx_module *self)
 {
     cfx_value chunk[256], all = cfx_none();
@@ -121,9 +121,9 @@ static cfx_value zeros(cfx_scope *s, cfx_module *self, cfx_value x,
     return cfx_call_method(s, "new_zeros", cfx_args_of(args, 2));
 }
 
-/* What follows the weights in the operators' arguments. */
+/* The operators' arguments after the weights. */
 #define TAIL                                                                  \
-    A("bias"), A("num_layers"), cfx_num(cfx_attr_double(self, "dropout")),    \
+    A("bias"), A("num_layers"), cfx_float(cfx_attr_double(self, "dropout")),  \
         cfx_bool(cfx_module_training(self)), A("bidirectional"),              \
         A("batch_first")
 

@@ -1,5 +1,6 @@
 /*
- * shape -- modules that change only the shape, or nothing.
+ * shape -- Flatten, Unflatten, Identity: modules that change at most the
+ * shape.
  */
 #include <cfx/module.h>
 #include <cfx/ops.h>

@@ -1,12 +1,12 @@
 /*
- * softmax -- modules that make shares of a whole along one axis.
+ * softmax -- Softmax, LogSoftmax, Softmin along one axis.
  */
 #include <cfx/module.h>
 #include <cfx/ops.h>
 
 #define A(name) cfx_attr(self, name)
 
-/* dim=None stands for an axis that depends on the rank. */
+/* dim=None selects an axis by the rank. */
 static cfx_value along(cfx_scope *s, cfx_module *self, const char *function,
                        cfx_value x)
 {

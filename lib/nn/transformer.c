@@ -84,13 +84,13 @@ static cfx_value feed_forward(cfx_scope *s, cfx_module *self, cfx_value x)
     cfx_value a = own    ? cfx_call_module(s, self, "activation", h)
                   : relu ? cfx_relu(s, h)
                          : cfx_gelu(s, h);
-    cfx_scope_drop(s, &h); /* the widest there is */
+    cfx_scope_drop(s, &h); /* the widest value */
     a = cfx_call_module(s, self, "dropout", a);
     a = cfx_call_module(s, self, "linear2", a);
     return cfx_call_module(s, self, "dropout2", a);
 }
 
-/* x and what attention adds to it, and the norm before or behind. */
+/* x plus its attention, normalized before or after. */
 static cfx_value with_attention(cfx_scope *s, cfx_module *self, cfx_value x,
                                 const cfx_value *in, bool norm_first)
 {

@@ -1,11 +1,10 @@
 /*
- * undecided -- constructor arguments that the text of a module did not tell.
+ * undecided -- constructor arguments that a module's text omits.
  *
- * A module keeps a bit for each. The bits are set when a text is read, and
- * cleared when something decides the argument: the type (`settle`), the
- * constructor of the parent, the graph (lib/graph/decide.c), a weights file, or
- * the caller.
- * A forward that needs one that is left fails.
+ * A module has a bit for each. Parsing a text sets bits; the type (`settle`),
+ * the constructor of the parent, the graph (lib/graph/decide.c), a weights
+ * file or the caller clear them. A forward that needs an undecided argument
+ * fails.
  */
 #include "nn/module_impl.h"
 #include "op/op_impl.h"
@@ -95,7 +94,7 @@ void cfx_module__decide_by_state(cfx_module *m)
 
 /* ---- The line to write ---- */
 
-/* The default of a parameter, as the text of the schema has it. */
+/* The default of a parameter as text. */
 static void put_default(cfx_buf *b, const cfx_schema *schema,
                         const cfx_param *p)
 {
@@ -127,8 +126,8 @@ void cfx_module__put_defaults(cfx_buf *b, const cfx_schema *schema,
     }
 }
 
-/* `asked` are the bits of the arguments that matter; the line shows all that
- * are undecided, so that it need be written only once. */
+/* `asked` has the bits of the arguments that matter. The message shows all
+ * undecided ones, so that one edit suffices. */
 static cfx_status refuse(const cfx_module *m, uint32_t asked, cfx_error *err)
 {
     cfx_buf b;
@@ -162,13 +161,13 @@ cfx_status cfx_module_check_decided(const cfx_module *m, cfx_error *err)
 
 /* ---- For `forward` ---- */
 
-/* Are there no numbers in the scope, and is nothing written down? */
+/* Does the scope neither compute nor record? */
 static bool is_shapes_only(const cfx_scope *s)
 {
     return s->env && !cfx_scope__records(s);
 }
 
-/* The undecided arguments but for those of the list. */
+/* The undecided arguments except those in the list. */
 static uint32_t without(const cfx_module *m, uint32_t bits, const char *names)
 {
     for (int k = 0; names && k < m->schema->nparams; k++)

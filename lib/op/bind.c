@@ -1,10 +1,10 @@
 /*
- * bind -- fit arguments to a signature.
+ * bind -- bind arguments to a signature.
  *
- * Arguments come as Python gives them: positional, by keyword, a method's self
- * first. The result has one value a parameter, in the schema's order, with
- * defaults filled in and lists in one form. A node stands for any value; what
- * it turns out to be is checked when it is known (cfx_bound__mismatch).
+ * Arguments are those of Python: positional or keywords, a method's self
+ * first. The result has one value for each parameter, in the schema's order,
+ * with defaults, and lists in canonical form. A node matches any type; its
+ * value is checked in the run (cfx_bound__mismatch).
  */
 #include <stdio.h>
 
@@ -69,8 +69,8 @@ typedef struct short_text {
     char text[64];
 } short_text;
 
-/* The name of a function without its place, for messages: of "aten.sum.default"
- * it is "sum". */
+/* The unqualified name of a function, for messages: "sum" for
+ * "aten.sum.default". */
 static short_text short_name(const cfx_schema *s)
 {
     short_text out;
@@ -91,7 +91,7 @@ static cfx_status wrong_type(const cfx_schema *s, const cfx_param *p,
                     short_name(s).text, p->name, type, cfx_kind_name(v.kind));
 }
 
-/* Bring a value into the form that rules see. */
+/* Convert a value to the canonical form for rules. */
 static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
                       cfx_value v, cfx_value *out, cfx_error *err)
 {
@@ -99,7 +99,7 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
         return wrong_type(s, p, v, err);
     *out = v;
     if (p->base == CFX_T_FLOAT && v.kind == CFX_INT)
-        *out = cfx_num((double)v.u.i);
+        *out = cfx_float((double)v.u.i);
     if (!p->list || v.kind == CFX_NONE || v.kind == CFX_NODE ||
         v.kind == CFX_STR)
         return CFX_OK;
@@ -109,7 +109,7 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
         for (uint32_t i = 0; i < v.u.seq->len; i++)
             if (!accepts(kinds, v.u.seq->item[i]))
                 return wrong_type(s, p, v.u.seq->item[i], err);
-        /* A list of no size or of one axis is for the rule to judge. */
+        /* The rule checks the length of a list without a size. */
         uint32_t len = v.u.seq->len;
         if (n > 1 && len > 1 && len != n)
             return cfx_fail(err, CFX_EINVAL,
@@ -126,8 +126,8 @@ static cfx_status fit(cfx_bound *b, const cfx_schema *s, const cfx_param *p,
     return own(b, *out, err);
 }
 
-/* x.view(2, 3), meshgrid(x, y): several ints where the first list of them
- * belongs, or what a list says that it takes. */
+/* x.view(2, 3), meshgrid(x, y): the remaining arguments form the first int
+ * list, or a `[*]` list. */
 static bool takes_rest(const cfx_schema *s, int k, const cfx_value *args,
                        size_t nargs)
 {
@@ -243,8 +243,8 @@ static cfx_status bind_one(cfx_bound *b, const cfx_schema *s,
     return st;
 }
 
-/* Arguments of a variant by name: what the operator lacks must be at its
- * default, `inplace` excepted. */
+/* Map a variant's arguments by name: those that the operator lacks must have
+ * their default, except `inplace`. */
 static cfx_status map_variant(cfx_bound *b, const cfx_target *t,
                               bool *inplace, cfx_error *err)
 {
@@ -310,8 +310,7 @@ bool cfx_target__misses_out(const cfx_target *t, const cfx_value *kwargs,
     return t->op->flags & CFX_OP__OUT && !gives_out(kwargs, nkwargs);
 }
 
-/* Fail with a text that begins with the operator's name; where no call has
- * that name, it gets the one that calls have. */
+/* Fail with a message that begins with the operator's public name. */
 static cfx_status fail_as_called(const cfx_target *t, const cfx_error *e,
                                  cfx_error *err)
 {
@@ -328,7 +327,7 @@ static cfx_status fail_as_called(const cfx_target *t, const cfx_error *e,
 cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
                     cfx_args a, cfx_error *err)
 {
-    /* Not {0}: to clear the texts takes longer than most bindings. */
+    /* Not {0}: clearing the texts would take longer than most bindings. */
     cfx_error first, e, *said = err ? &e : NULL;
     const cfx_target *of = chain;
     first.code = CFX_OK;
@@ -364,8 +363,7 @@ cfx_status cfx_bind(cfx_bound *b, cfx_context *ctx, const cfx_target *chain,
     return err ? fail_as_called(of, &first, err) : first.code;
 }
 
-/* Of an argument that may be one number where a list belongs, the slow way
- * knows what it is. */
+/* If one number may stand for a list, cfx_bind must look at it. */
 static bool is_ordered(const cfx_schema *s, const cfx_value *args, size_t n)
 {
     if (n > (size_t)s->nparams)

@@ -395,7 +395,7 @@ static cfx_status request_copies(cfx_call *call, cfx_call_giver *give,
     }
     n = flags & CFX_OP_COPIES_FROM_CONTIGUOUS ? call->nout : 0;
     for (int i = 0; i < n && !st; i++) {
-        const cfx_request r = {CFX_REQUEST_TWIN, i, call->out[i], 0};
+        const cfx_request r = {CFX_REQUEST_TEMP, i, call->out[i], 0};
         if (!cfx_tensor_is_contiguous(r.t))
             st = give(call, &r, user);
     }
@@ -456,7 +456,7 @@ static cfx_status copy_argument(cfx_call *call, int k, copies *c)
 static cfx_status twin_result(cfx_call *call, int i, copies *c)
 {
     cfx_tensor *t;
-    cfx_status st = cfx_loop_twin(call, call->out[i], &t);
+    cfx_status st = cfx_loop_like(call, call->out[i], &t);
     if (st)
         return st;
     c->out |= (uint32_t)1 << i;
@@ -488,7 +488,7 @@ static cfx_status give_memory(cfx_call *call, const cfx_request *r, void *user)
         return cfx_tensor_alloc(r->t, call->err);
     case CFX_REQUEST_ARGUMENT:
         return copy_argument(call, r->at, user);
-    case CFX_REQUEST_TWIN:
+    case CFX_REQUEST_TEMP:
         return twin_result(call, r->at, user);
     default:
         return give_workspace(call, r->bytes);

@@ -18,7 +18,7 @@ const cfx_scope_class cfx_composite__meta = {
     .call_op = cfx_scope__propagate,
 };
 
-/* The results: a tensor, or a tuple of them, in which None may stand. */
+/* A tensor, or a tuple of tensors and None. */
 struct results {
     const cfx_value *item;
     int n;
@@ -41,7 +41,7 @@ static cfx_status finish(cfx_call *call, const cfx_scope *s,
     return CFX_OK;
 }
 
-/* Metas with the strides that a result of those would have. */
+/* Metas with the strides of the results. */
 static cfx_status give_tuple(cfx_call *call, const struct results *r)
 {
     cfx_value item[CFX_MAX_OUTS] = {{0}};
@@ -126,7 +126,7 @@ static const cfx_scope_class counter_class = {
     .call_op = count_call,
 };
 
-/* Bytes are left to what the whole reads and writes. */
+/* Bytes keep the default: inputs and results of the whole operator. */
 void cfx_composite_cost(const cfx_call *call, cfx_cost *cost,
                         cfx_composite *build)
 {

@@ -1,8 +1,8 @@
 /*
  * composite.h -- operators that are computed by calling others. Not installed.
  *
- * `build` is the computation, over a scope: in a meta scope it gives shapes, in
- * one that counts the cost, in an eager one the numbers.
+ * `build` is the computation, over a scope: a meta scope computes shapes, a
+ * cost scope counts, an eager scope computes data.
  */
 #ifndef CFX_COMPOSITE_H
 #define CFX_COMPOSITE_H
@@ -11,8 +11,8 @@
 
 typedef cfx_value cfx_composite(cfx_scope *s, const cfx_call *call);
 
-/* Classes of scopes in which rules call other operators: like cfx_eager_class
- * and cfx_meta_class, but they know no modules and no graphs. */
+/* Scope classes for rules that call other operators: like cfx_eager_class and
+ * cfx_meta_class, without modules and graphs. */
 extern const cfx_scope_class cfx_composite__eager, cfx_composite__meta;
 
 cfx_status cfx_composite_infer(cfx_call *call, cfx_composite *build);
@@ -32,7 +32,8 @@ cfx_status cfx_composite_run(cfx_call *call, cfx_composite *build);
         cfx_composite_cost(call, cost, name##_build);                    \
     }
 
-/* The same without the cost: of those that compute something twice. */
+/* CFX_COMPOSITE without the cost, for operators that compute something
+ * twice. */
 #define CFX_COMPOSITE_BUT_COST(name)                                     \
     static cfx_status name##_infer(cfx_call *call)                       \
     {                                                                    \

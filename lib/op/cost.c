@@ -1,5 +1,5 @@
 /*
- * cost -- what cost rules share: bytes above all.
+ * cost -- helpers of cost rules, mostly for bytes.
  */
 #include "op/cost.h"
 
@@ -47,13 +47,13 @@ cfx_dim cfx_cost_bytes_of(const cfx_call *call, const cfx_tensor *t)
     return cfx_cost_sized(call, n, t);
 }
 
-/* The tensors among arguments, those of lists too; each but once, as far as
- * that is quickly told. */
-enum { TOLD_APART = 64 };
+/* The distinct tensors among arguments and their lists; duplicates beyond the
+ * first 64 are not detected. */
+enum { MAX_DISTINCT = 64 };
 
 typedef struct reading {
     const cfx_call *call;
-    const cfx_tensor *seen[TOLD_APART];
+    const cfx_tensor *seen[MAX_DISTINCT];
     int n;
     cfx_dim bytes;
 } reading;
@@ -72,7 +72,7 @@ static void read_value(reading *r, cfx_value v)
         if (r->seen[i] == v.u.tensor)
             return;
     }
-    if (r->n < TOLD_APART)
+    if (r->n < MAX_DISTINCT)
         r->seen[r->n++] = v.u.tensor;
     r->bytes = cfx_dim_add(r->call->env, r->bytes,
                            cfx_cost_bytes_of(r->call, v.u.tensor));
@@ -99,7 +99,7 @@ static cfx_dim bytes_written(const cfx_call *call)
     return r.bytes;
 }
 
-/* Is every result a view, or an argument itself? Then nothing is run. */
+/* Are all results views or arguments? Then nothing is computed. */
 static bool only_views(const cfx_call *call)
 {
     for (int i = 0; i < call->nout; i++) {
@@ -132,8 +132,8 @@ cfx_dim cfx_cost_window(const cfx_call *call, const cfx_cost_axis *a)
     cfx_dim one = cfx_dim_int(1), seen;
     cfx_dim most = cfx_dim_sub(env, a->stride, one);
 
-    /* Windows that leave no gap end behind the axis if what the stride leaves
-     * over is padding. */
+    /* Windows without gaps cover the axis if the rest of the last stride is
+     * padding. */
     bool gaps = !cfx_dim_is(a->dilation, 1) && !cfx_dim_is(a->stride, 1);
     if (!gaps && known_le(call, a->stride, a->kernel) &&
         known_le(call, most, a->pad))
@@ -145,9 +145,9 @@ cfx_dim cfx_cost_window(const cfx_call *call, const cfx_cost_axis *a)
                                             a->stride), a->kernel);
     else
         seen = cfx_dim_mul(env, a->out, a->kernel);
-    /* Where there are gaps, nobody knows which of them lie in the padding; in
-     * front of the axis no more does than the first window has, as long as it
-     * is the only one there. */
+    /* With gaps, it is unknown which of them lie in the padding. Without, the
+     * padding before the axis is in the first window only, if it is at most
+     * the stride. */
     if (!gaps && known_le(call, a->pad, a->stride))
         seen = cfx_dim_sub(env, seen, cfx_dim_min(env, a->pad, a->kernel));
     else if (!gaps && known_le(call, a->stride, a->kernel))

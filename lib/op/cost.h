@@ -1,8 +1,8 @@
 /*
- * cost.h -- what cost rules share; the definition of each count is in
- * shapeprop/COSTS.md. Not installed.
+ * cost.h -- helpers of cost rules; shapeprop/COSTS.md defines the counts. Not
+ * installed.
  *
- * A rule adds nothing to guards: it asks only what is known without them.
+ * A cost rule adds no guards: it uses provable relations only.
  */
 #ifndef CFX_OP_COST_H
 #define CFX_OP_COST_H
@@ -18,40 +18,40 @@ cfx_dim cfx_cost_rows(const cfx_call *call, const cfx_tensor *t,
 
 /* ---- Bytes ---- */
 
-/* Of `n` elements of the type of t. */
+/* Bytes of `n` elements of t's type. */
 cfx_dim cfx_cost_sized(const cfx_call *call, cfx_dim n, const cfx_tensor *t);
-/* Of all elements of t, those along an axis of stride 0 once. */
+/* Bytes of t, those along an axis of stride 0 once. */
 cfx_dim cfx_cost_bytes_of(const cfx_call *call, const cfx_tensor *t);
 
-/* Those that the rule has left open: of all tensors that are read, once each,
- * and of all results; none where nothing is computed. */
+/* Set bytes that the rule has not set: each input tensor once, and all
+ * results; none if nothing is computed. */
 void cfx_cost__fill(const cfx_call *call, cfx_cost *cost);
 
-/* How windows go over an axis of n elements. */
+/* The windows along an axis of n elements. */
 typedef struct cfx_cost_axis {
     cfx_dim n, out, kernel, stride, pad, dilation;
 } cfx_cost_axis;
 
-/* How many elements of an axis are in any window. */
+/* The number of elements of an axis that windows cover. */
 cfx_dim cfx_cost_window(const cfx_call *call, const cfx_cost_axis *axis);
 
-/* Bytes of x of which windows see a part: `axis` are its last axes. */
+/* Bytes of x that windows cover: `axis` are its last axes. */
 cfx_dim cfx_cost_windows(const cfx_call *call, const cfx_tensor *x,
                          const cfx_cost_axis *axis, int naxes);
 
 /* ---- Rules ---- */
 
-/* Of tensors only their shape is looked at. */
+/* For rules that use only the shapes of tensor arguments. */
 void cfx_cost_created(const cfx_call *call, cfx_cost *cost);
-/* Of the first tensor numbers are read, of others only type or shape. */
+/* For rules that read the data of the first tensor only. */
 void cfx_cost_first(const cfx_call *call, cfx_cost *cost);
 
 /*
- * Of `n` elements in groups, each group less its mean, over its deviation:
- * a sum of n - 1, a division; a difference, a square and a sum of n - 1 of
- * them, a division; what keeps it from 0, its square root, its reciprocal; a
- * product. So 5 n and 3 for each group, of which 4 are transcendental; and a
- * product and a sum for each element where there are weight and bias.
+ * Normalization of `n` elements in groups: mean (n - 1 sums, a division),
+ * variance (differences, squares, n - 1 sums, a division), eps, square root,
+ * reciprocal, and a product for each element. So 5 n and 3 for each group, of
+ * which 4 are transcendental; weight and bias add a product and a sum for each
+ * element.
  */
 void cfx_cost_normalize(const cfx_call *call, cfx_cost *cost, cfx_dim groups,
                         bool weight, bool bias);

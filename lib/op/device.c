@@ -1,17 +1,16 @@
 /*
- * device -- devices as labels.
+ * device -- device labels of metas.
  *
- * Metas say on which device their numbers would be. A call needs all of its
- * tensors on one device, as in PyTorch; CPU tensors of rank 0 go with any, and
- * so do tensors without a label. Where numbers are computed, all is on the CPU
- * and nothing is labelled.
+ * A label is the device that the data of a meta would be on. As in PyTorch,
+ * all tensors of a call must be on one device, except CPU tensors of rank 0
+ * and tensors without a label. Eager calls compute on the CPU, without labels.
  */
 #include "base/context.h"
 #include "op/op_impl.h"
 
 struct found {
     cfx_device_label device;
-    bool is_weak; /* it is that of a CPU tensor of rank 0 */
+    bool is_weak; /* of a CPU tensor of rank 0 */
 };
 
 static cfx_status two_devices(cfx_call *call, cfx_device_label a,
@@ -25,7 +24,7 @@ static cfx_status two_devices(cfx_call *call, cfx_device_label a,
                          "%s!", x, y);
 }
 
-/* As PyTorch's fake tensors merge devices. */
+/* Merge devices like PyTorch's fake tensors. */
 static cfx_status merge(cfx_call *call, const cfx_tensor *t, struct found *f)
 {
     bool weak = t->device == CFX_DEVICE_CPU && !t->rank;
@@ -73,11 +72,11 @@ bool cfx_call__moves(const cfx_call *call, const cfx_tensor *x)
 /* A run has one device. */
 static cfx_status map_to_cpu(cfx_call *call, const char *name)
 {
-    cfx_context *ctx = call->ctx->of;
+    cfx_context *ctx = call->ctx->parent;
     if (ctx->strict_devices)
         return cfx_call_fail(call, CFX_EUNSUPPORTED, "there is no device '%s', "
                              "only 'cpu'", name);
-    if (!atomic_exchange(&ctx->device_told, true))
+    if (!atomic_exchange(&ctx->device_noted, true))
         cfx_message(ctx, CFX_NOTE, "the graph asks for device '%s'; all is "
                     "computed on the CPU", name);
     return CFX_OK;

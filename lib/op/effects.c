@@ -1,19 +1,18 @@
 /*
- * effects -- what a bound call does besides computing its result.
+ * effects -- side effects of a bound call.
  */
 #include <cfx/effects.h>
 
 #include "op/op_impl.h"
 
-/* Is there a parameter by which the call is told not to train, and is it? One
- * that is a node may turn out to be true. */
-static bool is_at_rest(const cfx_call *call)
+/* Is the parameter `training` (or a synonym) False? A node may be True. */
+static bool is_inference(const cfx_call *call)
 {
     int k = call->schema->training;
     return k >= 0 && call->in[k].kind == CFX_BOOL_VALUE && !call->in[k].u.i;
 }
 
-/* The same for random numbers: may anything be dropped? */
+/* Is dropout_p 0? */
 static bool drops_nothing(const cfx_call *call)
 {
     int k = call->schema->dropout_p;
@@ -23,9 +22,9 @@ static bool drops_nothing(const cfx_call *call)
 cfx_effects cfx_call_effects(const cfx_call *call)
 {
     const cfx_schema *schema = call->schema;
-    bool rests = is_at_rest(call);
+    bool inference = is_inference(call);
     cfx_effects e = {
-        .random = call->op->flags & CFX_OP_RANDOM && !rests &&
+        .random = call->op->flags & CFX_OP_RANDOM && !inference &&
                   !drops_nothing(call),
         .effect = call->op->flags & CFX_OP_EFFECT,
     };
@@ -34,7 +33,7 @@ cfx_effects cfx_call_effects(const cfx_call *call)
         uint32_t bit = (uint32_t)1 << k;
         if (cfx_value_is_none(call->in[k]))
             continue;
-        if (p->writes && !rests)
+        if (p->writes && !inference)
             e.writes |= bit;
         if (p->writes ? schema->returns_written
                       : p->alias && schema->returns_alias)

@@ -1,5 +1,5 @@
 /*
- * list -- tensors from Python's numbers and lists.
+ * list -- tensors from Python numbers and lists.
  */
 #include "op/list.h"
 
@@ -11,10 +11,10 @@ static bool fits_int(cfx_value v, int64_t least, int64_t most)
 {
     if (v.kind != CFX_FLOAT)
         return v.u.i >= least && v.u.i <= most;
-    /* Only whole numbers wrap around. */
+    /* Only integers wrap around. */
     if (least == -most)
         least = 0;
-    /* The bounds of int64 are not both doubles; the next one is. */
+    /* INT64_MAX is not a double; the next one is. */
     return v.u.f >= (double)least && (most == INT64_MAX
                ? v.u.f < 0x1p63 : v.u.f <= (double)most);
 }
@@ -53,14 +53,13 @@ cfx_status cfx_list_check_whole(cfx_call *call, int from, int to,
     return st;
 }
 
-/* Bring the extents and the type of a nest together. The depth is bounded by
- * the rank. */
+/* Merges the extents and types of nested lists. The rank bounds the depth. */
 struct nest {
     cfx_call *call;
     int rank;
     int64_t shape[CFX_MAX_RANK];
-    int type;       /* cfx_dtype, or -1 while there is none */
-    bool unknown;   /* a symbol is among the numbers */
+    int type;       /* cfx_dtype, or -1 for none yet */
+    bool unknown;   /* a number is a symbol */
 };
 
 static cfx_status add_type(struct nest *n, cfx_dtype type)
@@ -107,7 +106,7 @@ void cfx_list_write_number(cfx_dtype type, void *p, cfx_value v)
     if (v.kind == CFX_TENSOR) {
         cfx_dtype from = (cfx_dtype)v.u.tensor->dtype;
         v = cfx_dtype_is_float(from)
-                ? cfx_num(cfx_element_double(from, v.u.tensor->data))
+                ? cfx_float(cfx_element_double(from, v.u.tensor->data))
                 : cfx_int(cfx_element_int(from, v.u.tensor->data));
     }
     if (v.kind == CFX_FLOAT)

@@ -1,5 +1,5 @@
 /*
- * loop -- from tensors and values to the kernels' iterators.
+ * loop -- build the kernels' iterators from tensors and values.
  */
 #include "op/loop.h"
 
@@ -62,8 +62,8 @@ static bool is_row(const cfx_tensor *t, uint8_t dtype, const cfx_tensor *like)
     return true;
 }
 
-/* Row-major tensors of one shape, of the types that the loop wants, need no
- * walk. Gives the number of their elements, or -1. */
+/* If all tensors are row-major, of one shape and of the loop's types, no
+ * iterator is needed: returns the number of elements, else -1. */
 static int64_t one_row(const cfx_tensor *y, cfx_pw code, cfx_dtype type,
                        const cfx_value *in, int n, const void **data)
 {
@@ -132,7 +132,7 @@ cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis)
     return s;
 }
 
-/* A row-major tensor of the shape of t, beside the call's results. */
+/* A contiguous temporary with the shape of t. */
 static cfx_status new_rows(cfx_call *call, const cfx_tensor *t,
                            cfx_dtype dtype, cfx_tensor **out)
 {
@@ -154,7 +154,7 @@ static cfx_tensor *copy_of(cfx_call *call, const cfx_tensor *t,
     return out;
 }
 
-cfx_status cfx_loop_twin(cfx_call *call, const cfx_tensor *y,
+cfx_status cfx_loop_like(cfx_call *call, const cfx_tensor *y,
                          cfx_tensor **out)
 {
     return new_rows(call, y, (cfx_dtype)y->dtype, out);

@@ -1,5 +1,6 @@
 /*
- * loop.h -- from tensors and values to the kernels' iterators. Not installed.
+ * loop.h -- build the kernels' iterators from tensors and values. Not
+ * installed.
  */
 #ifndef CFX_LOOP_H
 #define CFX_LOOP_H
@@ -12,16 +13,16 @@
 void cfx_loop_shape(int64_t *out, const cfx_tensor *t);
 void cfx_loop_strides(int64_t *out, const cfx_tensor *t);
 
-/* Begin an iterator with the extents of a tensor, which is the output. */
+/* Start an iterator over the extents of the output. */
 void cfx_loop_out(cfx_iter *it, const cfx_tensor *out);
 /* Add an input, broadcast. */
 void cfx_loop_in(cfx_iter *it, const cfx_tensor *t);
 /* Add an input that is a tensor or a number. */
 void cfx_loop_value(cfx_iter *it, cfx_value v);
 
-/* Compute `code`, in type `type`, of the first n of `in` (tensors or numbers)
- * into the call's result. `params` as in kernel/pointwise/pointwise.h. Fails for a
- * division of an integer by 0. */
+/* Compute `code` in `type` of the first n values of `in` (tensors or numbers)
+ * into the call's result. kernel/pointwise/pointwise.h describes `params`.
+ * Fails for an integer division by 0. */
 cfx_status cfx_loop_run(cfx_call *call, cfx_pw code, cfx_dtype type,
                         const cfx_value *in, int n, const double *params);
 
@@ -33,14 +34,14 @@ cfx_status cfx_loop_fill(cfx_call *call, cfx_value v);
 typedef struct cfx_axis_split { int64_t outer, n, inner; } cfx_axis_split;
 cfx_axis_split cfx_loop_split(const cfx_tensor *t, int axis);
 
-/* A new row-major tensor like a result that has other strides. */
-cfx_status cfx_loop_twin(cfx_call *call, const cfx_tensor *y,
+/* A contiguous temporary for a result with other strides. */
+cfx_status cfx_loop_like(cfx_call *call, const cfx_tensor *y,
                          cfx_tensor **out);
 
-/* A row-major version of an argument, to be unref'ed; NULL after failing the
+/* A contiguous version of an argument, to be unref'ed; NULL after failing the
  * call. */
 cfx_tensor *cfx_loop_contiguous(cfx_call *call, const cfx_tensor *t);
-/* The same, converted to a type. */
+/* Like cfx_loop_contiguous, converted to a type. */
 cfx_tensor *cfx_loop_contiguous_as(cfx_call *call, const cfx_tensor *t,
                                    cfx_dtype dtype);
 

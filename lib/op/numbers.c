@@ -1,6 +1,6 @@
 /*
- * numbers -- the numbers that tensors hold, as rules need them; where only a run
- * knows them, a symbol or NaN stands for them.
+ * numbers -- read numbers from tensors for rules; unknown ones become a symbol
+ * or NaN.
  */
 #include <math.h>
 
@@ -20,7 +20,7 @@ cfx_value cfx_infer_number_at(cfx_dtype type, const void *p)
 {
     if (type == CFX_BOOL)
         return cfx_bool(cfx_element_int(type, p) != 0);
-    return cfx_dtype_is_float(type) ? cfx_num(cfx_element_double(type, p))
+    return cfx_dtype_is_float(type) ? cfx_float(cfx_element_double(type, p))
                                     : cfx_int(cfx_element_int(type, p));
 }
 
@@ -31,7 +31,7 @@ cfx_status cfx_infer_unknown_number(cfx_call *call, cfx_dtype type,
     if (cfx_dtypes[type].category == CFX_CAT_BOOL || !call->env)
         return cfx_call_fail(call, CFX_EUNSUPPORTED,
                              "the result depends on the numbers");
-    *out = cfx_num((double)NAN);
+    *out = cfx_float((double)NAN);
     if (cfx_dtype_is_float(type))
         return CFX_OK;
     cfx_status st = cfx_infer_unknown_extent(call, &n);

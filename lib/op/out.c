@@ -1,22 +1,22 @@
 /*
- * out -- `out=`: the result is written to a tensor that the call names.
+ * out -- `out=`: write the result to a given tensor.
  *
- * An operator whose results are new tensors has a second signature, made from
- * its own when a name is first asked for:
+ * An operator whose results are new tensors has a second signature, created at
+ * the first lookup of a name:
  *
  *     add(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor
  *     add(Tensor self, Tensor other, *, Scalar alpha=1, Tensor(a!) out)
  *         -> Tensor(a!)
  *
  * Several results go to a list of as many tensors. The signature belongs to a
- * copy of the descriptor, since to whoever compares operators a call that
- * writes is another one. Rules see the operator's own signature: call.c takes
- * `out` out of their sight.
+ * copy of the descriptor, so that a call that writes compares as another
+ * operator. Rules see the operator's own signature: call.c hides `out` from
+ * them.
  */
 #include "op/infer.h"
 #include "op/op_impl.h"
 
-/* "Tensor", or "(Tensor values, Tensor indices)", and no views of arguments? */
+/* Does "Tensor" or "(Tensor values, Tensor indices)" contain no views? */
 static bool gives_new_tensors(const char *returns)
 {
     static const char word[] = "Tensor";
@@ -45,7 +45,7 @@ bool cfx_out__is_offered(const cfx_op *op)
            gives_new_tensors(returns_of(op->schema));
 }
 
-/* The parenthesis that closes the list of parameters. */
+/* The closing parenthesis of the parameters. */
 static const char *find_close(const char *schema)
 {
     const char *at = strchr(schema, '(');
@@ -119,7 +119,7 @@ cfx_tensor *cfx_call__target(const cfx_call *call, int i)
                ? call->into->u.seq->item[i].u.tensor : NULL;
 }
 
-/* A type that is not asked for is that of `out`. */
+/* The default dtype is that of `out`. */
 static void default_dtype(cfx_call *call, cfx_value *in)
 {
     const cfx_tensor *t = cfx_call__target(call, 0);
@@ -155,8 +155,8 @@ void cfx_call__put_out(cfx_call *call, const cfx_out_taken *taken)
     call->into = NULL;
 }
 
-/* PyTorch's TensorIterator converts the result; other operators compute what
- * `out` must hold. */
+/* Operators on PyTorch's TensorIterator convert the result; others need an
+ * `out` of the result's type. */
 static cfx_status check_type(cfx_call *call, const cfx_tensor *r,
                              const cfx_tensor *t)
 {
@@ -181,8 +181,8 @@ static bool is_empty(const cfx_tensor *t)
     return false;
 }
 
-/* Tensors do not change their shape; PyTorch's do, with a warning unless they
- * are empty. */
+/* PyTorch resizes `out`, with a warning unless it is empty; here shapes are
+ * immutable. */
 cfx_status cfx_call__check_out(cfx_call *call, const cfx_tensor *r,
                                const cfx_tensor *t, bool same_shape)
 {

@@ -1,7 +1,7 @@
 /*
  * overload -- choose an overload by the arguments that are given.
  *
- * As cfx_bind does for calls by name: the first that takes them.
+ * The first that matches, as in cfx_bind.
  */
 #include "op/overload.h"
 
@@ -70,7 +70,7 @@ static int count_given(const cfx_value *args, int n)
     return given;
 }
 
-/* Do they fit, where all of them are there? */
+/* Do all given arguments match the schema? */
 static bool takes(const cfx_schema *s, const cfx_value *in)
 {
     for (int k = 0; k < s->nparams; k++)

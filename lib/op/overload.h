@@ -1,9 +1,9 @@
 /*
- * overload.h -- the overload that a call by a function of cfx/ops.h means. Not
+ * overload.h -- overload resolution for the functions of cfx/ops.h. Not
  * installed.
  *
- * The function of an operator takes the parameters of all its overloads. A
- * place tells where a parameter of one overload stands among them.
+ * The function of an operator has the union of its overloads' parameters. A
+ * place is the index of an overload's parameter in the union.
  */
 #ifndef CFX_OVERLOAD_H
 #define CFX_OVERLOAD_H
@@ -13,24 +13,22 @@
 enum { CFX_MAX_UNION = 48 };
 
 /*
- * The distinct parameters of an operator and its overloads, by name: those that
- * may be positional first, each in the order in which the schemas name them.
- * Gives how many there are; -1 for more than CFX_MAX_UNION, or a schema that
- * does not read.
+ * The union of the parameters of an operator's overloads, by name: positional
+ * ones first, each in the schemas' order. Returns their number; -1 for more
+ * than CFX_MAX_UNION, or a malformed schema.
  */
 int cfx_op__union(cfx_context *ctx, const cfx_op *op,
                   const cfx_param *params[CFX_MAX_UNION]);
 
-/* The places of one overload's parameters among these. */
+/* The places of one overload's parameters. */
 void cfx_op__places(const cfx_schema *s, const cfx_param *const *params, int n,
                     uint8_t place[CFX_MAX_PARAMS]);
 
 /*
- * The first overload, `op` or behind it, that has all arguments that are given,
- * is given all that it requires, and accepts their kinds; `in` gets its
- * arguments in order. `place` has the places of all overloads, one after the
- * other. NULL: there is none; then `in` is what the first would get that has
- * all arguments, and *nearest is that one, or NULL.
+ * The first overload from `op` on that matches the given arguments; `in`
+ * receives its arguments in order. `place` has the places of all overloads in
+ * sequence. Returns NULL if none matches; then *nearest is the first that has
+ * all given parameters, with its arguments in `in`, or NULL.
  */
 const cfx_op *cfx_op__overload(cfx_context *ctx, const cfx_op *op,
                                const uint8_t *place, const cfx_value *args,
@@ -38,8 +36,7 @@ const cfx_op *cfx_op__overload(cfx_context *ctx, const cfx_op *op,
                                cfx_value in[CFX_MAX_PARAMS],
                                const cfx_op **nearest);
 
-/* Call it. The functions of operators with several overloads are made of
- * this. */
+/* Resolve and call an overload; for the functions of cfx/ops.h. */
 cfx_value cfx_scope__call_overload(cfx_scope *s, const cfx_op *op,
                                    const uint8_t *place,
                                    const cfx_value *args, int n, bool inplace);

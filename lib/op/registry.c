@@ -1,9 +1,8 @@
 /*
- * registry -- find operators by the names that calls have.
+ * registry -- look up operators by name.
  *
- * Registering enters the names; schemas are read when a name is first asked
- * for, since a run needs few of them. One lock guards both; what was read
- * never changes.
+ * Registration enters the names; schemas are parsed at the first lookup, since
+ * a run needs few of them. One lock guards both; parsed schemas are immutable.
  */
 #include <stdio.h>
 
@@ -38,11 +37,11 @@ typedef struct registry {
     cfx_map outs;       /* by the address of an operator: its cfx_out_op */
     const cfx_op **ops; /* heads of chains, in order */
     size_t nops, cap;
-    const cfx_op *user; /* being registered; NULL for the built-in ones */
-    /* Operators that were asked for, by address: read without the lock, never
-     * changed once set. */
+    const cfx_op *user; /* for the operator being registered; NULL: built-in */
+    /* A cache of schemas by operator address: read without the lock, immutable
+     * once set. */
     _Atomic(const known_op *) known[KNOWN_SLOTS];
-    struct own_cost {   /* rules in place of operators' own */
+    struct own_cost {   /* replacements of cost rules */
         const cfx_op *op;
         cfx_cost_rule *rule;
     } *costs;
@@ -56,9 +55,9 @@ bool cfx_op__has_overload(const cfx_op *op, const cfx_op *overload)
     return op;
 }
 
-/* Overloads are tried in order, and built-in operators in the order of the
- * list: their chains grow at the end. Targets of a user's operator come before
- * those that are not of the same operator. */
+/* Overloads, and built-in operators of one name, are tried in order: they are
+ * appended to the chain. Targets of a user's operator go before those of other
+ * operators. */
 static cfx_status add_target(registry *r, const char *name, size_t len,
                              cfx_target t, cfx_error *err)
 {
@@ -230,7 +229,7 @@ static cfx_status schema_of(registry *r, const char *text, bool full_name,
     return CFX_OK;
 }
 
-/* The schema of an operator, with the places of its list of parameters. */
+/* The schema of an operator, with positions of its CFX_PARAMS. */
 static cfx_status op_schema(registry *r, const cfx_op *op,
                             const cfx_schema **out, cfx_error *err)
 {
@@ -271,7 +270,7 @@ static cfx_status read_signatures(registry *r, cfx_target *t,
 
 /* ---- out= ---- */
 
-/* The operator that writes what op gives: one in a context. */
+/* The `out` variant of an operator; one in each context. */
 static const cfx_out_op *out_of(registry *r, const cfx_op *op,
                                 const cfx_schema *schema)
 {
@@ -286,8 +285,8 @@ static const cfx_out_op *out_of(registry *r, const cfx_op *op,
     return e ? o : NULL;
 }
 
-/* The signature of a target, whose own is read, with `out`: *out is NULL where
- * there is none. */
+/* The `out` signature of a target that has been parsed; *out is NULL if it has
+ * none. */
 static cfx_status make_out(registry *r, const cfx_target *t,
                            const cfx_schema *variant, cfx_target **out,
                            cfx_error *err)
@@ -322,9 +321,9 @@ static bool takes_out(const char *name)
            strncmp(name, "torch.nn.functional.", 20);
 }
 
-/* Read the signatures of a chain that is asked for the first time, and put
- * those with `out` behind each. Nobody has seen what is not read yet; where
- * memory was lacking last time, that is the end of the chain. */
+/* Parse the signatures of a chain at its first lookup, and insert those with
+ * `out` after each. Targets that are not parsed yet are not visible to others,
+ * so that this can resume after a failed allocation. */
 static cfx_status resolve(registry *r, cfx_target *t, cfx_error *err)
 {
     for (; t; t = (cfx_target *)t->next) {
@@ -346,7 +345,7 @@ static cfx_status resolve(registry *r, cfx_target *t, cfx_error *err)
     return CFX_OK;
 }
 
-/* Does a list of names, or a signature, have one that begins so? */
+/* Does an item of a list of names, or a signature, have this prefix? */
 static bool names_begin(const char *list, const char *prefix, size_t n)
 {
     for (const char *p = list; p && *p; p += strspn(p, " ")) {
@@ -368,7 +367,7 @@ static cfx_status add_out(registry *r, const char *name, size_t len,
     return st || !out ? st : add_target(r, name, len, *out, err);
 }
 
-/* Add the overloads of one of ATen's operators that have `out`. */
+/* Add the `out` overloads of an ATen operator. */
 static cfx_status add_outs(registry *r, const cfx_op *op, const char *name,
                            size_t len, size_t prefix, cfx_error *err)
 {
@@ -404,7 +403,7 @@ static cfx_status find_aten_out(registry *r, const char *name, size_t len,
     return st;
 }
 
-/* *out is NULL where there is none of that name. */
+/* *out is NULL if there is no such name. */
 static cfx_status find(const cfx_target **out, cfx_context *ctx,
                        const char *prefix, const char *name, cfx_error *err)
 {
@@ -457,7 +456,7 @@ static cfx_status find_function(const cfx_target **out, cfx_context *ctx,
     return st;
 }
 
-/* Methods are sought among methods, functions among the others. */
+/* Suggest methods for a method, functions for a function. */
 static void find_nearest(cfx_nearest *n, cfx_context *ctx, bool method)
 {
     static const char prefix[] = "Tensor.";
@@ -507,7 +506,7 @@ const cfx_target *cfx_find_method(cfx_context *ctx, const char *name)
     return t;
 }
 
-/* A user's operator is tried before what has its names already. */
+/* A user's operator precedes operators with its names. */
 static cfx_status add_user_op(registry *r, const cfx_op *op, cfx_error *err)
 {
     const cfx_schema *s;
@@ -589,13 +588,13 @@ const cfx_op *cfx_op_at(cfx_context *ctx, size_t i)
     return r && i < r->nops ? r->ops[i] : NULL;
 }
 
-/* The first of the places where an operator may be known. */
+/* The first cache slot of an operator. */
 static size_t known_at(const cfx_op *op)
 {
     return (size_t)(cfx_mix64((uint64_t)(uintptr_t)op) >> 32) % KNOWN_SLOTS;
 }
 
-/* Remember it where there is a place; with the lock held. */
+/* Cache the schema if a slot is free; with the lock held. */
 static void remember(registry *r, const cfx_op *op, const cfx_schema *s)
 {
     size_t at = known_at(op);

@@ -1,5 +1,5 @@
 /*
- * rules -- whole rules of operators that go element by element.
+ * rules -- shared rules of pointwise operators.
  */
 #include "op/rules.h"
 
@@ -129,7 +129,7 @@ cfx_status cfx_unary_run(cfx_call *call)
     return cfx_unary_params(call, NULL);
 }
 
-/* Comparisons are made in the type of what they compare. */
+/* Comparisons compute in the promoted type of their operands. */
 cfx_dtype cfx_binary_type(const cfx_call *call, cfx_pw code)
 {
     return cfx_pointwise_is_bool(code) || call->inplace

@@ -1,9 +1,8 @@
 /*
- * rules.h -- whole rules, for descriptors of operators that go element by
- * element. Not installed.
+ * rules.h -- rules for the descriptors of pointwise operators. Not installed.
  *
- * Each has the form that a descriptor's field wants. What an operator computes
- * is its `code`, of kernel/pointwise/pointwise.h.
+ * Each has the type of a descriptor's slot. `code` of the descriptor is the
+ * operation, of kernel/pointwise/pointwise.h.
  */
 #ifndef CFX_RULES_H
 #define CFX_RULES_H
@@ -14,11 +13,11 @@
 
 /* ---- infer: shapes and strides of pointwise results ---- */
 
-/* Of one tensor: in its own type; in its own, which must be floating, which may
- * not be bool, which may not be floating; floating, which of integers is
- * float32, and the same but for bools; bool. */
+/* One tensor. The result's type: its own; its own, which must be floating, not
+ * bool, not floating; floating (float32 for integers), the same without bools;
+ * bool. */
 cfx_status cfx_unary_same(cfx_call *call);
-cfx_status cfx_unary_like(cfx_call *call); /* strides as of empty_like */
+cfx_status cfx_unary_like(cfx_call *call); /* strides of empty_like */
 cfx_status cfx_unary_only_float(cfx_call *call);
 cfx_status cfx_unary_no_bool(cfx_call *call);
 cfx_status cfx_unary_whole(cfx_call *call);
@@ -26,15 +25,15 @@ cfx_status cfx_unary_float_no_bool(cfx_call *call);
 cfx_status cfx_unary_float(cfx_call *call);
 cfx_status cfx_unary_bool(cfx_call *call);
 
-/* Of two: in the promoted type; in that, which must be floating; floating,
- * which of integers is float32; bool. */
+/* Two operands. The result's type: promoted; promoted, which must be floating;
+ * floating (float32 for integers); bool. */
 cfx_status cfx_binary_same(cfx_call *call);
 cfx_status cfx_binary_only_float(cfx_call *call);
 cfx_status cfx_binary_float(cfx_call *call);
 cfx_status cfx_binary_bool(cfx_call *call);
 
-/* Refuse a factor, parameter k, that integers do not have; it is negated where
- * it is subtracted. */
+/* Refuse an alpha (parameter k) that is not valid for an integer type, negated
+ * for subtraction. */
 cfx_status cfx_binary_alpha(cfx_call *call, int k, cfx_dtype type,
                             bool subtract);
 
@@ -45,13 +44,13 @@ cfx_cost_rule cfx_cost_0_0, cfx_cost_1_0, cfx_cost_1_1, cfx_cost_2_1,
 
 /* ---- run ---- */
 
-/* The code of one tensor, in the result's type, with the parameters that it
- * has besides. */
+/* Run `code` on one tensor, in the result's type, with the other
+ * parameters. */
 cfx_status cfx_unary_run(cfx_call *call);
 cfx_status cfx_unary_params(cfx_call *call, const double *params);
-/* The code of two, in the type that both have together, or of the result. */
+/* Run `code` on two operands, in cfx_binary_type or the result's type. */
 cfx_status cfx_binary_run(cfx_call *call);
-/* That type. */
+/* The type that a binary operation computes in. */
 cfx_dtype cfx_binary_type(const cfx_call *call, cfx_pw code);
 
 #endif

@@ -1,10 +1,10 @@
 /*
- * schema -- read signatures in ATen's schema language.
+ * schema -- parse signatures in ATen's schema language.
  *
  *     conv2d(Tensor input, Tensor weight, Tensor? bias=None,
  *            SymInt[2] stride=1, *, bool x=False) -> (Tensor out, Tensor)
  *
- * A reader of one pass over the text; everything it makes lies in one arena.
+ * The parser makes one pass; all memory is in one arena.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +23,7 @@ struct type_name {
 
 static const struct type_name type_names[] = {
     {"Tensor", CFX_T_TENSOR, 1u << CFX_TENSOR},
-    {"int", CFX_T_INT, 1u << CFX_INT}, /* no symbol: an axis, a mode */
+    {"int", CFX_T_INT, 1u << CFX_INT}, /* not a symbol: an axis or mode */
     {"SymInt", CFX_T_INT, 1u << CFX_INT | 1u << CFX_SYMINT},
     {"float", CFX_T_FLOAT, 1u << CFX_FLOAT | 1u << CFX_INT},
     {"bool", CFX_T_BOOL, 1u << CFX_BOOL_VALUE},
@@ -91,7 +91,7 @@ static cfx_status read_word(struct reader *r, const char **out)
     return *out ? CFX_OK : cfx_no_memory(r->err);
 }
 
-/* "(a)", "(a!)" or "(a -> *)" behind Tensor. */
+/* "(a)", "(a!)" or "(a -> *)" after Tensor. */
 static cfx_status read_alias(struct reader *r, cfx_param *p)
 {
     if (!take(r, "("))
@@ -127,7 +127,7 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
         p->list = true;
         p->item_optional = question;
         question = false;
-        /* Ours, not ATen's: Python's *tensors. */
+        /* An extension of ATen's syntax: Python's *tensors. */
         p->rest = take(r, "*");
         if (*r->at >= '1' && *r->at <= '9')
             p->list_size = (uint8_t)(*r->at++ - '0');
@@ -137,7 +137,7 @@ static cfx_status read_type(struct reader *r, cfx_param *p)
         p->item_kinds = t->kinds | (p->item_optional ? 1u << CFX_NONE : 0);
         p->kinds = SEQ_KINDS | (p->list_size ? t->kinds : 0);
     }
-    /* Ours, not ATen's: numbers or a word, as padding="same". */
+    /* An extension of ATen's syntax: numbers or a word, as padding="same". */
     if (take(r, "|str"))
         p->kinds |= 1u << CFX_STR;
     p->optional = question;
@@ -175,7 +175,7 @@ static cfx_status read_number(struct reader *r, cfx_value *out)
     double f = cfx_strtod(r->at, &end);
     if (end == r->at)
         return bad(r, "a value is missing");
-    *out = cfx_num(f);
+    *out = cfx_float(f);
     if (!memchr(r->at, '.', (size_t)(end - r->at)) &&
         !memchr(r->at, 'e', (size_t)(end - r->at)))
         *out = cfx_int(strtoll(r->at, NULL, 10));
@@ -183,7 +183,7 @@ static cfx_status read_number(struct reader *r, cfx_value *out)
     return CFX_OK;
 }
 
-/* A bare word: None, True, a dtype, a memory format. */
+/* An identifier: None, True, a dtype, a memory format. */
 static cfx_status read_named(struct reader *r, cfx_value *out)
 {
     const char *word;
@@ -195,7 +195,7 @@ static cfx_status read_named(struct reader *r, cfx_value *out)
     else if (!strcmp(word, "True") || !strcmp(word, "False"))
         *out = cfx_bool(*word == 'T');
     else if (!strcmp(word, "inf"))
-        *out = cfx_num(1e308 * 10);
+        *out = cfx_float(1e308 * 10);
     else if (!strcmp(word, "contiguous_format"))
         *out = cfx_value_of_format(CFX_CONTIGUOUS_FORMAT);
     else if (!strcmp(word, "preserve_format"))
@@ -225,7 +225,7 @@ static cfx_status read_list(struct reader *r, const char *close, cfx_kind kind,
     return out->kind ? CFX_OK : cfx_no_memory(r->err);
 }
 
-/* Nesting of lists is bounded by the text of our own schemas. */
+/* The nesting of lists is bounded by the schemas' text. */
 static cfx_status read_value(struct reader *r, cfx_value *out)
 {
     skip_spaces(r);
@@ -248,7 +248,7 @@ static cfx_status read_value(struct reader *r, cfx_value *out)
     return read_named(r, out);
 }
 
-/* A number for int[2] stands for two of it. */
+/* A single number as the default of int[2] is repeated. */
 static cfx_status spread_default(struct reader *r, cfx_param *p)
 {
     if (!p->list || !p->list_size || cfx_value_is_seq(p->init) ||
@@ -273,11 +273,11 @@ static cfx_status read_param(struct reader *r, cfx_param *p)
     if (read_value(r, &p->init))
         return CFX_EPARSE;
     if (p->base == CFX_T_FLOAT && p->init.kind == CFX_INT)
-        p->init = cfx_num((double)p->init.u.i);
+        p->init = cfx_float((double)p->init.u.i);
     return spread_default(r, p);
 }
 
-/* The place of the first parameter with one of the names, or -1. */
+/* The position of the first parameter with one of the names, or -1. */
 static int place_of_any(const cfx_param *list, int n, const char *names)
 {
     for (int k = 0; k < n; k++) {
@@ -328,8 +328,7 @@ static cfx_status read_params(struct reader *r, cfx_schema *s)
     return CFX_OK;
 }
 
-/* The fields of a named tuple, once all returns have a name. Where they are
- * arguments PyTorch has another type for them. */
+/* Build the named tuple, if all results have names and are not arguments. */
 static cfx_status name_result(struct reader *r, cfx_schema *s, cfx_buf *fields)
 {
     cfx_named_tuple *t = cfx_arena_alloc(r->arena, sizeof(*t));
@@ -441,8 +440,8 @@ static const char *next_name(const char *at, char *buf, size_t size)
     return n ? at : NULL;
 }
 
-/* The parameter that has a name but for capitals, or that a keyword of that
- * name is for; or -1. */
+/* The parameter with this name, ignoring case, or with a keyword of this name;
+ * or -1. */
 static int find_lower(const cfx_schema *s, const char *name)
 {
     for (int k = 0; k < s->nparams; k++) {

@@ -1,6 +1,6 @@
 /*
- * scope -- where calls are made: classes, ownership, the first error, and the
- * way of a call to its hook.
+ * scope -- scope classes, value ownership, the first error, and dispatch of
+ * calls to hooks.
  *
  * The classes that know modules and graphs are above: interp/walk/scopes.c.
  */
@@ -30,7 +30,7 @@ bool cfx_scope__is_a(const cfx_scope *s, const cfx_scope_class *cls)
     return at != NULL;
 }
 
-/* The hooks of a class that derives from none. */
+/* The default hooks of a class without a super. */
 static cfx_status refuse(cfx_scope *s, const char *hook)
 {
     return cfx_fail(&s->error, CFX_EINVAL, "scope class '%s' has no hook %s: "
@@ -57,7 +57,7 @@ static cfx_status no_call_module(cfx_scope *s, struct cfx_module *m,
 }
 
 static cfx_status no_call_graph(cfx_scope *s, struct cfx_module *m,
-                                const char *path, const cfx_spelling *c,
+                                const char *path, const cfx_unbound_call *c,
                                 const cfx_value *in, cfx_value *out)
 {
     (void)m;
@@ -168,7 +168,7 @@ cfx_value cfx_scope_take(cfx_scope *s, cfx_value v)
     return is_counted(v) ? push(s, v) : v;
 }
 
-/* An absent value stands where a frame begins. */
+/* An absent value marks the start of a frame. */
 size_t cfx_scope_enter(cfx_scope *s)
 {
     size_t frame = s->nvalues;
@@ -232,8 +232,8 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
                                  cfx_value *out)
 {
     cfx_call call;
-    /* Field by field: to clear out and alias too takes as long as the smallest
-     * operators. They are valid up to nout. */
+    /* Set field by field: clearing `out` and `alias`, which are valid up to
+     * nout, would cost as much as a small operator. */
     call.ctx = s->ctx;
     call.env = s->env;
     call.err = &s->error;
@@ -264,7 +264,7 @@ cfx_status cfx_scope__call_bound(cfx_scope *s, const cfx_target *t,
     return st;
 }
 
-/* The same for arguments whose kinds were not looked at. */
+/* Like call_bound, for arguments whose kinds are not checked yet. */
 static cfx_status call_checked(cfx_scope *s, const cfx_target *t,
                                const cfx_bound *b, bool inplace,
                                cfx_value *out)
@@ -278,8 +278,8 @@ static cfx_status call_checked(cfx_scope *s, const cfx_target *t,
 
 enum { MOST_ARGS = 2 * CFX_MAX_PARAMS, MOST_PLACES = 4 };
 
-/* Arguments, keywords behind the others, and those of them that may be numbers
- * instead. */
+/* Arguments with keywords last, and the numbers in those that are tensors of
+ * rank 0. */
 struct numbered {
     cfx_value v[MOST_ARGS];
     cfx_value number[MOST_PLACES];
@@ -303,7 +303,7 @@ static bool holds_bare(cfx_value v)
     return false;
 }
 
-/* The scope has failed where memory is lacking. */
+/* The scope fails when out of memory. */
 static bool is_number(cfx_scope *s, cfx_call *call, cfx_value tensor,
                       cfx_value *out)
 {
@@ -313,8 +313,8 @@ static bool is_number(cfx_scope *s, cfx_call *call, cfx_value tensor,
     return !st;
 }
 
-/* The number in a tensor, or a list with numbers for its tensors; the scope
- * owns it. Absent where that fails. */
+/* The number in a tensor, or a list with numbers for its tensors; owned by the
+ * scope. Absent on failure. */
 static cfx_value as_numbers(cfx_scope *s, cfx_value v)
 {
     cfx_error ignored = {0};
@@ -354,8 +354,8 @@ static unsigned count_bits(unsigned set)
     return set ? (set & 1) + count_bits(set >> 1) : 0;
 }
 
-/* As few tensors as can be become numbers, the last ones first: the first
- * mostly are tensors. The scope has failed where memory is lacking. */
+/* Replace as few tensors as possible by numbers, the last ones first, since
+ * the first are mostly tensors. The scope fails when out of memory. */
 static bool bind_numbers(cfx_scope *s, cfx_bound *b, const cfx_target *target,
                          const struct numbered *a, size_t nargs,
                          size_t nkwargs)
@@ -414,10 +414,10 @@ bool cfx_scope__call_with_numbers(cfx_scope *s, const cfx_target *target,
 static cfx_status spell_target(cfx_scope *s, const cfx_target *t, cfx_args a,
                                cfx_value *out)
 {
-    cfx_spelling c = {t->name, t->method, t, a.args, a.kwargs, a.nargs,
+    cfx_unbound_call c = {t->name, t->method, t, a.args, a.kwargs, a.nargs,
                       a.nkwargs};
     c.name += t->method ? strlen("Tensor.") : 0;
-    return s->hook.spelled(s, &c, out);
+    return s->hook.record_call(s, &c, out);
 }
 
 cfx_status cfx_scope_call_target(cfx_scope *s, const cfx_target *target,
@@ -457,10 +457,10 @@ static cfx_value call_named(cfx_scope *s, const char *name, bool method,
     if (cfx_scope_failed(s) ||
         cfx_target__find(&t, s->ctx, name, method, &s->error))
         return cfx_none();
-    cfx_spelling c = {name, method, t, a.args, a.kwargs, a.nargs,
+    cfx_unbound_call c = {name, method, t, a.args, a.kwargs, a.nargs,
                       a.nkwargs};
     cfx_status st = cfx_scope__records(s)
-                        ? s->hook.spelled(s, &c, &out)
+                        ? s->hook.record_call(s, &c, &out)
                         : cfx_scope_call_target(s, t, a, &out);
     return st ? cfx_none() : cfx_scope_take(s, out);
 }
@@ -475,15 +475,15 @@ cfx_value cfx_call_method(cfx_scope *s, const char *name, cfx_args a)
     return call_named(s, name, true, a);
 }
 
-/* Bind what may be read in more than one way as if it were written out. False
- * where the scope has failed. */
-static bool bind_spelled(cfx_scope *s, cfx_bound *b, const cfx_target *t,
+/* Bind ambiguous arguments like an unbound call. False if the scope has
+ * failed. */
+static bool bind_unbound(cfx_scope *s, cfx_bound *b, const cfx_target *t,
                          const cfx_value *args, size_t n, cfx_status *st)
 {
     const cfx_schema *schema = t->schema;
     cfx_value given[CFX_MAX_PARAMS * 3];
     size_t np = (size_t)schema->npositional, nkw = 0;
-    /* What follows the `*` of the schema goes by keyword. */
+    /* Parameters after the `*` are keywords. */
     for (size_t k = np; k < n; k++)
         if (args[k].kind != CFX_ABSENT) {
             given[nkw++] = cfx_str(s, schema->params[k].name);
@@ -497,8 +497,8 @@ static bool bind_spelled(cfx_scope *s, cfx_bound *b, const cfx_target *t,
     return true;
 }
 
-/* The descriptor is one overload, and arguments stand in its order: no chain
- * is searched, and absent ones take their defaults. */
+/* `op` is a single overload, with arguments in its order: no chain is
+ * searched. */
 cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
                          size_t n, bool inplace)
 {
@@ -513,12 +513,12 @@ cfx_value cfx_scope_call(cfx_scope *s, const cfx_op *op, const cfx_value *args,
         return out;
     }
     if (cfx_scope__records(s))
-        return cfx_scope__spell(s, op, schema, args, n, inplace, &out)
+        return cfx_scope__record_op(s, op, schema, args, n, inplace, &out)
                    ? cfx_none()
                    : cfx_scope_take(s, out);
     cfx_target t = {.op = op, .schema = schema, .variant = schema};
     if (!cfx_bind__ordered(&b, s->ctx, schema, args, n, &s->error, &st) &&
-        !bind_spelled(s, &b, &t, args, n, &st))
+        !bind_unbound(s, &b, &t, args, n, &st))
         return out;
     if (!st)
         st = call_checked(s, &t, &b, inplace, &out);

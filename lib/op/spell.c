@@ -1,6 +1,6 @@
 /*
- * spell -- calls as they are written, for scopes that write them down; and what
- * code asks of values that are not there yet.
+ * spell -- unbound calls for scopes that record them, and queries about
+ * proxies.
  */
 #define CFX_NO_PLACES
 #include <stdio.h>
@@ -10,8 +10,8 @@
 
 /* ---- The name of a call ---- */
 
-/* The first name of a list that begins so, or NULL. The list may be the one
- * name of a signature. */
+/* The first name in a list with this prefix, or NULL. The list may be one
+ * signature. */
 static const char *first_name(const char *list, const char *prefix,
                               size_t *len)
 {
@@ -27,7 +27,7 @@ static const char *first_name(const char *list, const char *prefix,
     return NULL;
 }
 
-/* Of the aliases; where there are none, of the variants' signatures. */
+/* The first name among the aliases, or else among the variants' signatures. */
 static const char *find_name(const cfx_op *op, const char *prefix,
                              size_t *len)
 {
@@ -46,7 +46,7 @@ static size_t format(char *buf, size_t size, const char *name, size_t len,
     return n < 0 ? 0 : (size_t)n;
 }
 
-/* Without "Tensor.", which is not said of a method. */
+/* Print a name without "Tensor.". */
 static size_t format_any(char *buf, size_t size, const char *name, size_t len,
                          const char *suffix, bool *method)
 {
@@ -73,8 +73,8 @@ static size_t spell_inplace(const cfx_op *op, bool *method, char *buf,
     return name ? format_any(buf, size, name, n, "_", method) : 0;
 }
 
-size_t cfx_op_spelling(const cfx_op *op, bool inplace, bool *method, char *buf,
-                       size_t size)
+size_t cfx_op_call_name(const cfx_op *op, bool inplace, bool *method, char *buf,
+                        size_t size)
 {
     size_t n;
     *method = false;
@@ -88,14 +88,14 @@ size_t cfx_op_spelling(const cfx_op *op, bool inplace, bool *method, char *buf,
 
 /* ---- Writing calls down ---- */
 
-cfx_status cfx_scope__spell(cfx_scope *s, const cfx_op *op,
-                            const cfx_schema *schema, const cfx_value *args,
-                            size_t n, bool inplace, cfx_value *out)
+cfx_status cfx_scope__record_op(cfx_scope *s, const cfx_op *op,
+                                const cfx_schema *schema, const cfx_value *args,
+                                size_t n, bool inplace, cfx_value *out)
 {
     char name[128];
     cfx_value kwargs[2 * CFX_MAX_PARAMS];
-    cfx_spelling c = {.name = name, .args = args, .kwargs = kwargs};
-    size_t len = cfx_op_spelling(op, inplace, &c.method, name, sizeof(name));
+    cfx_unbound_call c = {.name = name, .args = args, .kwargs = kwargs};
+    size_t len = cfx_op_call_name(op, inplace, &c.method, name, sizeof(name));
     if (!len || len >= sizeof(name))
         return cfx_fail(&s->error, CFX_EUNSUPPORTED, "%s has no name under "
                         "which a graph could call it", schema->name);
@@ -109,12 +109,13 @@ cfx_status cfx_scope__spell(cfx_scope *s, const cfx_op *op,
         }
     if (!cfx_scope_failed(s))
         cfx_target__find(&c.target, s->ctx, name, c.method, &s->error);
-    return cfx_scope_failed(s) ? s->error.code : s->hook.spelled(s, &c, out);
+    return cfx_scope_failed(s) ? s->error.code
+                               : s->hook.record_call(s, &c, out);
 }
 
 /* ---- Questions ---- */
 
-/* Does the class answer for a proxy? */
+/* Does the class answer queries about proxies? */
 static bool asks(const cfx_scope *s, cfx_value v)
 {
     return v.kind == CFX_NODE && cfx_scope__records(s) && s->hook.ask;
@@ -145,7 +146,7 @@ int cfx_rank(cfx_scope *s, cfx_value x)
     return 0;
 }
 
-/* One element, whose value is there. */
+/* The truth of a tensor of one element with data. */
 static bool tensor_truth(cfx_scope *s, cfx_value v)
 {
     cfx_value item = cfx_call_method(s, "item", CFX_ARGS(v));

@@ -261,7 +261,7 @@ static const char about[] =
     " *\n"
     " *     cfx_clamp_args a = {};\n"
     " *     a.self = x;\n"
-    " *     a.min = cfx_num(0);\n"
+    " *     a.min = cfx_float(0);\n"
     " *     y = cfx_clamp_with(s, a);\n";
 
 static const char head[] =

@@ -1,9 +1,7 @@
 /*
- * convert.h -- one number from one type to another, as PyTorch does it. Not
- * installed.
+ * convert.h -- conversion of single numbers, as in PyTorch. Not installed.
  *
- * Everything here is without branches that depend on the number, so that loops
- * over it become vector code.
+ * There are no branches on values, so that compilers vectorize loops over them.
  */
 #ifndef CFX_TENSOR_CONVERT_H
 #define CFX_TENSOR_CONVERT_H
@@ -25,9 +23,9 @@ CFX_INLINE float cfx_bits_float(uint32_t u)
 /* ---- 16-bit floats ---- */
 
 /*
- * The exponent and mantissa, moved to where a float has them, are the number
- * divided by 2^112, for subnormal numbers too; infinity and NaN come out as
- * 65536 and more, and are given the exponent that says so.
+ * Exponent and mantissa, shifted to their place in a float, are the number
+ * divided by 2^112, for subnormal numbers, too. Infinity and NaN become at
+ * least 65536, and then get the exponent of all ones.
  */
 CFX_INLINE float cfx_half_to_float(uint16_t h)
 {
@@ -41,10 +39,10 @@ CFX_INLINE float cfx_half_to_float(uint16_t h)
 CFX_INLINE uint16_t cfx_float_to_half(float f)
 {
     uint32_t bits = cfx_float_bits(f), u = bits & UINT32_C(0x7fffffff);
-    /* Rebias the exponent and round to even; a carry out of 65504 makes
-     * infinity by itself. */
+    /* Rebias the exponent and round to even; a carry beyond 65504 gives
+     * infinity. */
     uint32_t normal = (u - UINT32_C(0x38000000) + 0xfff + (u >> 13 & 1)) >> 13;
-    /* The unit of 0.5f is that of subnormal halves: the addition rounds. */
+    /* The ulp of 0.5f is that of subnormal halves: the addition rounds. */
     uint32_t subnormal = cfx_float_bits(cfx_bits_float(u) + 0.5f) -
                          UINT32_C(0x3f000000);
     uint32_t h = u < UINT32_C(0x38800000) ? subnormal : normal;
@@ -65,8 +63,8 @@ CFX_INLINE uint16_t cfx_float_to_bfloat(float f)
 /* ---- Integers ---- */
 
 /*
- * Towards zero. Numbers that do not fit, and NaN, give the least integer: what
- * processors answer, and so what PyTorch prints, but here it is defined.
+ * Truncate. Values out of range, and NaN, give the least integer, like x86 and
+ * PyTorch, but without undefined behaviour.
  */
 CFX_INLINE int32_t cfx_float_to_i32(float f)
 {

@@ -1,12 +1,11 @@
 /*
- * copy -- numbers from one tensor into another, whatever the strides and types.
+ * copy -- copy and convert between tensors of any strides and types.
  *
- * A copy is first brought to its simplest form: axes of extent 1 go, the rest
- * are ordered by the steps of the result, and neighbours that one step covers
- * are joined. What is left is a row of one axis, walked over the others. Two
- * cases are worth more than that: plain memory is memcpy, and a transpose is
- * done in tiles, as either side alone would touch a new cache line for each
- * element.
+ * A copy is first simplified: axes of extent 1 are dropped, the others sorted
+ * by the result's strides, and contiguous neighbours merged. The innermost
+ * axis is then a loop, run for each index of the others. There are two special
+ * cases: contiguous memory is memcpy, and a transpose is tiled, since a plain
+ * loop would touch a new cache line for each element.
  *
  * Conversion goes through a buffer of one of four wide types, each of which
  * holds all values of the types that are read through it. So each type has one
@@ -19,7 +18,7 @@
 #include "tensor/convert.h"
 
 enum {
-    PIECE = 1 << 16, /* bytes that are worth another thread */
+    PIECE = 1 << 16, /* bytes that justify another thread */
     LINE = 64,       /* bytes of a cache line: the width of a tile */
     CHUNK = 512      /* elements converted at a time */
 };
@@ -45,8 +44,8 @@ struct job {
 
 /* ---- Rows of one type ---- */
 
-/* A constant step makes another loop than one that is only known when it
- * runs. Elements are moved by memcpy, since they may be unaligned. */
+/* Constant steps get loops of their own. Elements are moved by memcpy, since
+ * they may be unaligned. */
 #define ROW_LOOP(type, to_step, from_step) \
     for (int64_t i = 0; i < n; i++) { \
         type x; \
@@ -78,9 +77,9 @@ ROW(row_8, uint64_t)
 
 /*
  * Axis 0 is contiguous in the result, axis 1 in the source. The source is
- * turned into a tile, by squares of 4, which compilers make shuffles of; the
- * tile then leaves in whole rows. Straight into the result, lines would share
- * a cache set where extents are powers of two, and would not stay until full.
+ * transposed into a tile, by squares of 4, which compile to shuffles; the tile
+ * is then copied in whole rows. Writing directly to the result would evict its
+ * lines before they are full, if extents are powers of two.
  */
 #define TILE(name, type) \
     static void name(const job *j, char *to, const char *from, int64_t n0, \
@@ -212,8 +211,13 @@ static const struct {
 #undef DTYPE
 };
 
-/* The buffer is left out where either side is of the wide type and
- * contiguous. */
+static const wide_type *wide_of(cfx_dtype t)
+{
+    return &wide_types[t == CFX_F64 ? 3 : cfx_dtype_is_float(t) ? 2
+                       : t == CFX_I64 ? 1 : 0];
+}
+
+/* No buffer is needed if either side is contiguous and of the wide type. */
 static void row_convert(const job *j, char *to, const char *from, int64_t n)
 {
     union { double align; char bytes[CHUNK * sizeof(double)]; } wide;
@@ -234,7 +238,7 @@ static void row_convert(const job *j, char *to, const char *from, int64_t n)
     }
 }
 
-/* ---- Bringing a copy to its simplest form ---- */
+/* ---- Simplify a copy ---- */
 
 static void sort_axes(job *j)
 {
@@ -304,9 +308,9 @@ static void plan(job *j, cfx_tensor *dst, const cfx_tensor *src)
                     (uintptr_t)j->to % j->to_size == 0;
 }
 
-/* ---- Walking it ---- */
+/* ---- Run it ---- */
 
-/* Elements begin..end of the whole, counted with axis 0 innermost. */
+/* Copy elements begin..end, in an order with axis 0 innermost. */
 static void copy_rows(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
@@ -343,7 +347,7 @@ static void copy_rows(void *arg, int64_t begin, int64_t end, int worker)
     }
 }
 
-/* Strips begin..end: each is one tile wide on axis 1 and all of axis 0. */
+/* Copy strips begin..end, each one tile wide on axis 1 and all of axis 0. */
 static void copy_strips(void *arg, int64_t begin, int64_t end, int worker)
 {
     const job *j = arg;
@@ -373,8 +377,8 @@ static void copy_strips(void *arg, int64_t begin, int64_t end, int worker)
 }
 
 /*
- * Is it a transpose? Axis 0 is contiguous in the result and another one in the
- * source; that one becomes axis 1.
+ * Is it a transpose: axis 0 contiguous in the result, another one in the
+ * source? The latter becomes axis 1.
  */
 static bool make_transpose(job *j)
 {

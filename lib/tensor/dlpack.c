@@ -1,5 +1,5 @@
 /*
- * dlpack -- tensors from and to other libraries, without a copy.
+ * dlpack -- exchange tensors with other libraries, without a copy.
  */
 #include <cfx/tensor.h>
 
@@ -14,7 +14,7 @@ static const DLDataType dl_types[CFX_NDTYPES] = {
 #undef DTYPE
 };
 
-/* ---- Out ---- */
+/* ---- Export ---- */
 
 typedef struct lent {
     DLManagedTensor managed;
@@ -70,7 +70,7 @@ cfx_status cfx_tensor_to_dlpack(DLManagedTensor **out, const cfx_tensor *t,
     return CFX_OK;
 }
 
-/* ---- In ---- */
+/* ---- Import ---- */
 
 static void give_back(void *user)
 {
@@ -96,9 +96,9 @@ static cfx_status find_dtype(cfx_dtype *out, DLDataType type, cfx_error *err)
 }
 
 /*
- * DLPack does not tell how large the memory is, so that it is taken to reach as
- * far as the extents do. *bytes is that, or the most there is where it cannot
- * be told; then cfx_tensor_from has the words for it.
+ * DLPack has no size of the memory, so the size is computed from extents and
+ * strides. If they are invalid, *bytes is the maximum, and cfx_tensor_from
+ * reports the error.
  */
 static void reach_of(size_t *bytes, const DLTensor *d, size_t size)
 {

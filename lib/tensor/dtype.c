@@ -1,5 +1,5 @@
 /*
- * dtype -- the table of data types, their names, and how two of them mix.
+ * dtype -- the table of data types, their names, and type promotion.
  */
 #include <cfx/dtype.h>
 
@@ -46,8 +46,8 @@ bool cfx_dtype_parse(cfx_dtype *out, const char *name)
 }
 
 /*
- * The later of the two in dtype.def, which is ordered by category and then by
- * promotion, but for the two pairs of which neither holds the other.
+ * The later of the two in dtype.def, which is sorted by category and
+ * promotion, except for two pairs of which neither holds the other.
  */
 cfx_dtype cfx_dtype_promote(cfx_dtype a, cfx_dtype b)
 {

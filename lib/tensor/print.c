@@ -1,10 +1,10 @@
 /*
  * print -- a tensor as PyTorch prints it.
  *
- * All numbers are written with one width and in one style, which the numbers
- * that will be seen decide: with "." behind integers, with 4 digits, or with an
- * exponent where they are far apart. Beyond 1000 elements only the first and
- * last 3 of each axis are seen. Lines break at 80 columns.
+ * All numbers have one width and one style, which depend on the visible
+ * numbers: integers with ".", 4 digits, or exponents for a wide range. Beyond
+ * 1000 elements only the first and last 3 of each axis are visible. Lines
+ * break at 80 columns.
  */
 #include <cfx/tensor.h>
 
@@ -25,7 +25,7 @@ typedef struct printer {
     number_style style;
     bool cut;   /* too many elements: show the edges */
     int width;  /* of a number */
-    /* Of the numbers seen that are finite and not 0: */
+    /* Over the visible numbers that are finite and not 0: */
     double least, most;
     bool whole; /* none has a fraction */
     bool any;
@@ -33,8 +33,7 @@ typedef struct printer {
 
 enum { NUMBER = 64 };
 
-/* snprintf writes the decimal point of the locale; it is the only thing in a
- * number that is none of these characters. */
+/* Replace the locale's decimal point: the only other character. */
 static void mend_point(char *s)
 {
     char *from = s + strspn(s, "-+0123456789e"), *to = from;
@@ -75,7 +74,7 @@ static void format_element(char *s, const printer *p, const char *at)
         format_double(s, p->style, cfx_element_double(dtype, at));
 }
 
-/* ---- What the numbers that are seen have in common ---- */
+/* ---- Properties of the visible numbers ---- */
 
 static void measure_range(printer *p, const char *at)
 {
@@ -108,7 +107,7 @@ static void measure_width(printer *p, const char *at)
         p->width = (int)strlen(s);
 }
 
-/* The index after i along an axis of n, of those that are seen. */
+/* The next visible index after i along an axis of n. */
 static int64_t next(const printer *p, int64_t i, int64_t n)
 {
     return p->cut && n > 2 * EDGE && i == EDGE - 1 ? n - EDGE : i + 1;
@@ -235,8 +234,8 @@ static void put_size(cfx_buf *b, const cfx_tensor *t)
     cfx_buf_puts(b, t->rank == 1 ? ",)" : ")");
 }
 
-/* Add `suffix`, on a new line where it would not fit behind the last, whose
- * length *used has. PyTorch counts 2 columns too many on the first. */
+/* Append `suffix`, on a new line if it does not fit after the last, of length
+ * *used. PyTorch counts 2 columns too many on the first line. */
 static void put_suffix(cfx_buf *b, const char *suffix, size_t *used)
 {
     const size_t indent = strlen("tensor(");
@@ -274,7 +273,7 @@ static void put_suffixes(cfx_buf *b, cfx_buf *size, const cfx_tensor *t,
         put_size(size, t);
         put_suffix(b, cfx_buf_str(size), &used);
     }
-    /* Where there are numbers they tell int64 and bool by themselves. */
+    /* int64 and bool need no suffix if numbers show them. */
     if (dtype == CFX_F32 ||
         (!meta && !empty && (dtype == CFX_I64 || dtype == CFX_BOOL)))
         return;
@@ -288,7 +287,7 @@ cfx_status cfx_tensor_print(char **out, size_t *size, const cfx_tensor *t,
     cfx_buf buf, extents;
     bool meta = cfx_tensor_is_meta(t);
     int64_t numel = meta ? 0 : cfx_tensor_numel(t);
-    cfx_status status = CFX_OK;
+    cfx_status st = CFX_OK;
 
     *out = NULL;
     cfx_buf_init(&buf, t->ctx);
@@ -312,11 +311,11 @@ cfx_status cfx_tensor_print(char **out, size_t *size, const cfx_tensor *t,
         *size = buf.len + 1;
         memcpy(*out, buf.s, *size);
     } else {
-        status = cfx_fail(err, CFX_ENOMEM, "no memory to print a tensor");
+        st = cfx_fail(err, CFX_ENOMEM, "no memory to print a tensor");
     }
     cfx_buf_release(&extents);
     cfx_buf_release(&buf);
-    return status;
+    return st;
 }
 
 size_t cfx_tensor_format_type(const cfx_tensor *t, char *buf, size_t size)

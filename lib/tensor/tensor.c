@@ -1,8 +1,8 @@
 /*
- * tensor -- tensors: making them, viewing them, counting them.
+ * tensor -- constructors, views and reference counts of tensors.
  *
- * All constructors come down to `make`, which lays out the block, and `survey`,
- * which reads extents and strides once and refuses what does not fit in 2^61
+ * All constructors come down to `make`, which lays out the block, and
+ * `survey`, which reads extents and strides once and refuses more than 2^61
  * bytes. After that, sums and products of them cannot overflow.
  */
 #include <cfx/tensor.h>
@@ -16,14 +16,14 @@
 
 enum {
     ALIGN = 64,
-    SMALL = 4096 /* bytes of numbers that share a block with their tensor */
+    SMALL = 4096 /* bytes of data that share a block with their tensor */
 };
 
 #define MAX_BYTES ((int64_t)1 << 61)
 
 /* ---- Extents and strides ---- */
 
-/* a * b for numbers that are not negative; false beyond MAX_BYTES. */
+/* a * b for non-negative numbers; false beyond MAX_BYTES. */
 static bool times(int64_t *out, int64_t a, int64_t b)
 {
     if (CFX_UNLIKELY((a | b) >> 30) && b && a > MAX_BYTES / b)
@@ -32,8 +32,8 @@ static bool times(int64_t *out, int64_t a, int64_t b)
     return true;
 }
 
-/* Elements of `size` in so many bytes: a division costs as much as all else
- * that is done to make a view. */
+/* bytes / size, by shifts: a division costs as much as the rest of making a
+ * view. */
 static size_t elements_in(size_t bytes, size_t size)
 {
     return bytes >> (size == 8 ? 3 : size >> 1);
@@ -44,7 +44,7 @@ static int64_t max_numel(cfx_dtype dtype)
     return (int64_t)elements_in((size_t)MAX_BYTES, cfx_dtype_size(dtype));
 }
 
-/* An integer that is not negative, and its value. */
+/* Is it a non-negative integer? Sets *value. */
 static bool is_count(cfx_dim d)
 {
     return !(d.bits & 1) && (int64_t)d.bits >= 0;
@@ -61,8 +61,8 @@ static int64_t count_of(cfx_dim d)
 typedef struct survey {
     bool known;    /* all extents and strides are integers */
     bool empty;    /* an extent is 0 */
-    bool rows;     /* row-major, or empty */
-    int64_t reach; /* elements from the first to the last, both counted */
+    bool rows;     /* row-major (or empty) */
+    int64_t reach; /* elements from the first to the last, inclusive */
 } survey;
 
 /* "[2, 3]" for messages. */
@@ -118,8 +118,8 @@ static bool is_one(cfx_dim d)
     return cfx_dim_is(d, 1);
 }
 
-/* Axes of extent 1 may have any stride; extents that are symbols count as
- * others do, and are compared as words. */
+/* Axes of extent 1 may have any stride; symbolic extents are compared as
+ * words. */
 static bool steps_follow(const int *order, int rank, const cfx_dim *shape,
                          const cfx_dim *stride)
 {
@@ -159,8 +159,8 @@ static bool is_dense(int rank, const cfx_dim *shape, const cfx_dim *stride)
     return true;
 }
 
-/* Beside the order of rows, PyTorch's definitions: what is empty is contiguous
- * and dense, but is channels-last by its strides only. */
+/* As in PyTorch, an empty tensor is contiguous and dense, but channels-last
+ * only by its strides. */
 static uint8_t flags_of(bool rows, int rank, const cfx_dim *shape,
                         const cfx_dim *stride)
 {
@@ -181,8 +181,8 @@ static uint8_t flags_of(bool rows, int rank, const cfx_dim *shape,
 /* ---- Surveys ---- */
 
 /*
- * The bound is taken over extents of at least 1, so that the strides of an
- * empty tensor are within it as well. Symbols are left out of it.
+ * The bound uses extents of at least 1, so that it also covers the strides of
+ * an empty tensor. Symbols are skipped.
  */
 static cfx_status survey_of(survey *out, cfx_dtype dtype, int rank,
                             const cfx_dim *shape, const cfx_dim *stride,
@@ -274,8 +274,7 @@ void cfx_strides_of(cfx_shape_env *env, cfx_memory_format format, int rank,
         if (last && i == 1)
             continue;
         stride[i] = step;
-        /* An empty axis counts as 1 in row-major order, but not in the other:
-         * so it is in PyTorch. */
+        /* As in PyTorch, an empty axis counts as 1 only in row-major order. */
         if (last || !cfx_dim_is(shape[i], 0))
             step = cfx_dim_mul(env, step, shape[i]);
     }
@@ -308,7 +307,7 @@ static cfx_storage *home_of(const cfx_tensor *t)
     return (cfx_storage *)(void *)((char *)(uintptr_t)t - sizeof(cfx_storage));
 }
 
-/* A tensor in a block of that size, with its strides but without numbers. */
+/* Create a tensor in a block of that size, with strides but without data. */
 static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool home,
                         size_t block)
 {
@@ -341,7 +340,7 @@ static void set_axes(cfx_tensor *t, bool rows, const cfx_dim *shape,
     t->flags = flags_of(rows, t->rank, shape, stride);
 }
 
-/* Begin the storage at home; the block is its own from here on. */
+/* Initialize the storage in the tensor's block, which it then owns. */
 static void settle(cfx_tensor *t, void *data, size_t bytes, size_t block)
 {
     cfx_storage *s = home_of(t);
@@ -384,7 +383,7 @@ void cfx_tensor_unref(cfx_tensor *t)
 
     cfx_storage *s = t->storage;
     char *block = (char *)t - (t->home ? sizeof(cfx_storage) : 0);
-    /* At home the block goes when its storage goes. */
+    /* A block is freed with the storage in it. */
     if ((char *)s != block)
         cfx_block_free(t->ctx, block, head_size(t->rank, t->home));
     if (s)
@@ -399,7 +398,7 @@ static cfx_status no_memory(cfx_error *err, size_t bytes)
                     bytes);
 }
 
-/* Known extents as dims: false where one is out of a dim's range. */
+/* Convert extents to dims; fails for one out of range. */
 static cfx_status dims_of(cfx_dim *out, const char *what, int rank,
                           const int64_t *n, cfx_error *err)
 {
@@ -413,8 +412,8 @@ static cfx_status dims_of(cfx_dim *out, const char *what, int rank,
     return CFX_OK;
 }
 
-/* Numbers for a tensor whose strides reach `bytes` far. Nothing is written
- * beyond them, but 0 bytes have an address too. */
+/* Allocate `bytes` of data, at least 1 byte: an empty tensor has an address,
+ * too. */
 static cfx_status give_block(cfx_tensor *t, size_t bytes, cfx_error *err)
 {
     size_t size = bytes ? bytes : ALIGN;
@@ -445,13 +444,13 @@ static cfx_status needs_numbers(cfx_error *err, int rank, const cfx_dim *shape)
                     show(text, sizeof text, rank, shape));
 }
 
-/* A tensor with numbers that are not set, in one block where they are few; the
- * axes are the caller's to fill. */
+/* A tensor with uninitialized data, in one block if it is small; the caller
+ * sets the axes. */
 static cfx_tensor *make_whole(cfx_context *ctx, cfx_dtype dtype, int rank,
                               size_t bytes, cfx_error *err)
 {
     size_t head = head_size(rank, true), at = round_up(head);
-    /* Planned memory is for numbers alone. */
+    /* A memory plan is for data only. */
     bool small = bytes <= SMALL && !ctx->heap.source;
     size_t block = small ? at + (bytes ? bytes : 1) : head;
     cfx_tensor *t = make(ctx, dtype, rank, true, block);
@@ -474,17 +473,17 @@ cfx_status cfx_tensor__empty(cfx_tensor **out, cfx_context *ctx,
     cfx_dim rows[CFX_MAX_RANK];
     size_t size = cfx_dtype_size(dtype);
     survey s = {.known = true, .rows = true};
-    cfx_status status;
+    cfx_status st;
 
     *out = NULL;
-    if ((status = check_rank(err, rank)))
-        return status;
+    if ((st = check_rank(err, rank)))
+        return st;
     if (!are_integers(rank, shape))
         return needs_numbers(err, rank, shape);
-    if ((status = stride
+    if ((st = stride
              ? survey_of(&s, dtype, rank, shape, stride, err)
              : row_major(&s.reach, dtype, rank, shape, rows, err)))
-        return status;
+        return st;
     if (!s.known)
         return needs_numbers(err, rank, stride);
     if (s.reach > MAX_BYTES / (int64_t)size)
@@ -498,7 +497,7 @@ cfx_status cfx_tensor__empty(cfx_tensor **out, cfx_context *ctx,
     return CFX_OK;
 }
 
-/* Whose strides are exactly those of rows, they are copied of. */
+/* If its strides are those of a row-major tensor, they are copied. */
 cfx_status cfx_tensor__empty_rows(cfx_tensor **out, cfx_context *ctx,
                                   const cfx_tensor *like, cfx_dtype dtype,
                                   cfx_error *err)
@@ -527,12 +526,12 @@ cfx_status cfx_tensor_new(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
                           int rank, const int64_t *shape, cfx_error *err)
 {
     cfx_dim dims[CFX_MAX_RANK];
-    cfx_status status;
+    cfx_status st;
 
     *out = NULL;
-    if ((status = check_rank(err, rank)) ||
-        (status = dims_of(dims, "extent", rank, shape, err)))
-        return status;
+    if ((st = check_rank(err, rank)) ||
+        (st = dims_of(dims, "extent", rank, shape, err)))
+        return st;
     return cfx_tensor__empty(out, ctx, dtype, rank, dims, NULL, err);
 }
 
@@ -560,14 +559,14 @@ cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
 {
     cfx_dim rows[CFX_MAX_RANK];
     survey s = {.rows = true};
-    cfx_status status;
+    cfx_status st;
 
     *out = NULL;
-    if ((status = check_rank(err, rank)) ||
-        (status = stride
+    if ((st = check_rank(err, rank)) ||
+        (st = stride
              ? survey_of(&s, dtype, rank, shape, stride, err)
              : default_strides(rows, dtype, rank, shape, err)))
-        return status;
+        return st;
 
     cfx_tensor *t = make(ctx, dtype, rank, true, head_size(rank, true));
     if (!t)
@@ -581,14 +580,14 @@ cfx_status cfx_tensor_meta(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
 
 cfx_status cfx_tensor_alloc(cfx_tensor *t, cfx_error *err)
 {
-    cfx_status status;
+    cfx_status st;
     survey s;
 
     if (t->storage)
         return cfx_fail(err, CFX_EINVAL, "the tensor has memory already");
-    if ((status = survey_of(&s, (cfx_dtype)t->dtype, t->rank, t->shape,
+    if ((st = survey_of(&s, (cfx_dtype)t->dtype, t->rank, t->shape,
                             t->stride, err)))
-        return status;
+        return st;
     if (!s.known)
         return needs_numbers(err, t->rank, t->shape);
     size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
@@ -606,20 +605,20 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
 {
     cfx_dim dims[CFX_MAX_RANK], strides[CFX_MAX_RANK];
     cfx_tensor *t = NULL;
-    cfx_status status;
+    cfx_status st;
     survey s;
     int64_t numel;
 
     *out = NULL;
-    if ((status = check_rank(err, rank)) ||
-        (status = dims_of(dims, "extent", rank, shape, err)) ||
-        (status = stride
+    if ((st = check_rank(err, rank)) ||
+        (st = dims_of(dims, "extent", rank, shape, err)) ||
+        (st = stride
              ? dims_of(strides, "stride", rank, stride, err)
              : row_major(&numel, dtype, rank, dims, strides, err)) ||
-        (status = survey_of(&s, dtype, rank, dims, strides, err)))
+        (st = survey_of(&s, dtype, rank, dims, strides, err)))
         goto out;
     if ((size_t)s.reach > elements_in(bytes, cfx_dtype_size(dtype))) {
-        status = cfx_fail(err, CFX_ESHAPE,
+        st = cfx_fail(err, CFX_ESHAPE,
                           "extents and strides reach %lld elements of %s, but "
                           "the memory has %zu bytes", (long long)s.reach,
                           cfx_dtypes[dtype].name, bytes);
@@ -627,11 +626,11 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
     }
     t = make(ctx, dtype, rank, true, head_size(rank, true));
     if (!t) {
-        status = no_memory(err, 0);
+        st = no_memory(err, 0);
         goto out;
     }
     set_axes(t, s.rows, dims, strides);
-    /* Nothing is read at the address of an empty tensor, but it is one. */
+    /* An empty tensor needs some address. */
     settle(t, data ? data : t, bytes, head_size(rank, true));
     t->storage->release = release;
     t->storage->user = user;
@@ -639,10 +638,10 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
 out:
     if (!t && release)
         release(user);
-    return status;
+    return st;
 }
 
-/* Where a view begins, once it is known to stay within the storage. */
+/* The address of a view, checked to stay within the storage. */
 static cfx_status find_data(void **out, const cfx_storage *storage,
                             cfx_dtype dtype, const survey *s, cfx_dim offset,
                             cfx_error *err)
@@ -680,20 +679,20 @@ cfx_status cfx_tensor__view_in(cfx_tensor **out, cfx_context *ctx,
     cfx_dtype dtype = (cfx_dtype)base->dtype;
     bool home = !base->storage;
     void *data = NULL;
-    cfx_status status;
+    cfx_status st;
     survey s;
 
     *out = NULL;
-    if ((status = check_rank(err, rank)) ||
-        (status = survey_of(&s, dtype, rank, shape, stride, err)))
-        return status;
+    if ((st = check_rank(err, rank)) ||
+        (st = survey_of(&s, dtype, rank, shape, stride, err)))
+        return st;
     if (cfx_dim_is_bad(offset) ||
         (cfx_dim_is_int(offset) && cfx_dim_value(offset) < 0))
         return cfx_fail(err, CFX_ESHAPE,
                         "the offset of a view is negative or beyond 2^61");
-    if (!home && (status = find_data(&data, base->storage, dtype, &s, offset,
+    if (!home && (st = find_data(&data, base->storage, dtype, &s, offset,
                                      err)))
-        return status;
+        return st;
 
     cfx_tensor *t = make(ctx, dtype, rank, home, head_size(rank, home));
     if (!t)
@@ -719,8 +718,8 @@ cfx_status cfx_tensor_view(cfx_tensor **out, const cfx_tensor *base, int rank,
                                err);
 }
 
-/* What symbols stand in cannot be surveyed. Where some order of the axes is
- * row-major nothing lies between the elements. */
+/* The number of elements from the first to the last; a symbolic tensor must be
+ * dense. */
 static cfx_dim elements_of(const cfx_tensor *t, cfx_shape_env *env)
 {
     bool dense = t->flags & CFX_TENSOR_DENSE;
@@ -750,8 +749,8 @@ cfx_dim cfx_tensor__bytes(const cfx_tensor *t, cfx_shape_env *env)
     return cfx_dim_mul(env, cfx_dim_int(s.reach), size);
 }
 
-void cfx_tensor__pretend(cfx_tensor *t, void (*release)(void *user),
-                         void *user)
+void cfx_tensor__fake_storage(cfx_tensor *t, void (*release)(void *user),
+                              void *user)
 {
     assert(!t->storage && t->home);
     settle(t, NULL, 0, head_size(t->rank, true));
@@ -764,7 +763,7 @@ cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
 {
     cfx_dtype dtype = (cfx_dtype)t->dtype;
     size_t size = cfx_dtype_size(dtype);
-    cfx_status status;
+    cfx_status st;
     survey s;
 
     assert(!t->storage && home->storage);
@@ -773,16 +772,16 @@ cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
                         "offset %zu is no multiple of the %zu bytes of %s",
                         byte_offset, size, cfx_dtypes[dtype].name);
     cfx_dim offset = cfx_dim_int((int64_t)(byte_offset / size));
-    if ((status = survey_of(&s, dtype, t->rank, t->shape, t->stride, err)) ||
-        (status = find_data(&t->data, home->storage, dtype, &s, offset, err)))
-        return status;
+    if ((st = survey_of(&s, dtype, t->rank, t->shape, t->stride, err)) ||
+        (st = find_data(&t->data, home->storage, dtype, &s, offset, err)))
+        return st;
     t->offset = offset;
     t->storage = home->storage;
     cfx_ref_inc(&t->storage->refs);
     return CFX_OK;
 }
 
-/* ---- Small questions ---- */
+/* ---- Queries ---- */
 
 bool cfx_tensor_shares(const cfx_tensor *a, const cfx_tensor *b)
 {

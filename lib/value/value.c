@@ -1,10 +1,9 @@
 /*
- * value -- what stands in an argument: counted objects, and walks over them.
+ * value -- reference-counted objects, and iterative walks over them.
  *
- * A value of an aggregate kind carries in `flags` how deeply it nests, so that
- * an object too deep is refused when it is made. Aggregates that a graph makes
- * in its arena need not tell; all walks keep a stack of CFX_MAX_DEPTH and
- * refuse what is deeper, and none recurses.
+ * An aggregate stores its nesting depth in `flags`, so that a constructor can
+ * refuse one that is too deep. Aggregates in a graph's arena may not store it;
+ * walks use a stack of CFX_MAX_DEPTH and refuse deeper values.
  */
 #include <cfx/value.h>
 
@@ -58,7 +57,7 @@ static bool is(cfx_value v, unsigned what)
     return kinds[v.kind].is & what;
 }
 
-/* ---- Counting ---- */
+/* ---- Reference counts ---- */
 
 cfx_value cfx_value_ref(cfx_value v)
 {
@@ -81,7 +80,7 @@ static size_t seq_size(size_t n)
     return sizeof(cfx_seq) + n * sizeof(cfx_value);
 }
 
-/* Give back a value that is no sequence. */
+/* Drop a reference to a value that is not a sequence. */
 static void unref_leaf(cfx_value v)
 {
     if (v.kind == CFX_TENSOR) {
@@ -94,8 +93,8 @@ static void unref_leaf(cfx_value v)
 }
 
 /*
- * Sequences that nobody holds any more wait in a list for their items to be
- * given back. The list runs through their `type`, which nobody reads now.
+ * Dead sequences wait in a list until their items are released. The list is
+ * linked through `type`, which is no longer read.
  */
 void cfx_value_unref(cfx_value v)
 {
@@ -142,7 +141,7 @@ cfx_value cfx_str_new(cfx_context *ctx, const char *text, size_t len)
     return (cfx_value){.kind = CFX_STR, .u.str = s};
 }
 
-/* How deeply a sequence of these items nests. */
+/* The nesting depth of a sequence of these items. */
 static int depth_over(size_t n, const cfx_value *items)
 {
     int depth = 1;
@@ -218,7 +217,7 @@ void cfx_float_repr(char *buf, double f)
 
 /* ---- Equality ---- */
 
-/* By their bits, so that 0.0 and -0.0 differ; but all NaNs are one. */
+/* Compare bits, so that 0.0 and -0.0 differ; all NaNs are equal. */
 static bool same_double(double a, double b)
 {
     return (isnan(a) && isnan(b)) || !memcmp(&a, &b, sizeof a);
@@ -230,7 +229,7 @@ static bool same_type(const cfx_named_tuple *a, const cfx_named_tuple *b)
                       !strcmp(a->fields, b->fields));
 }
 
-/* Are they equal as far as they themselves go, without the items? */
+/* Are two values equal, apart from their items? */
 static bool same_top(cfx_value a, cfx_value b)
 {
     if (a.kind != b.kind)
@@ -290,7 +289,7 @@ bool cfx_value_equal(cfx_value a, cfx_value b)
 
 /* ---- Walks ---- */
 
-/* A sequence that is being walked. Keys of a dict are not values in it. */
+/* A sequence during a walk. Keys of a dict are not visited. */
 typedef struct frame {
     cfx_value v;
     uint32_t at;
@@ -328,9 +327,9 @@ cfx_status cfx_value_visit(cfx_value v,
 
     for (;;) {
         if (!is(v, IS_NEST)) {
-            cfx_status status = fn(user, v);
-            if (status)
-                return status;
+            cfx_status st = fn(user, v);
+            if (st)
+                return st;
         } else if (depth == CFX_MAX_DEPTH) {
             return too_deep(NULL);
         } else {
@@ -371,7 +370,7 @@ static bool same_word(cfx_value a, cfx_value b)
     return a.kind == b.kind && a.u.i == b.u.i;
 }
 
-/* Put what the next item has become into the copy; takes it over. */
+/* Store a mapped item in the copy; takes it. */
 static cfx_status put_item_take(frame *f, cfx_context *ctx, cfx_value item,
                                 cfx_error *err)
 {
@@ -397,8 +396,7 @@ static cfx_status put_item_take(frame *f, cfx_context *ctx, cfx_value item,
     return CFX_OK;
 }
 
-/* What has become of a sequence; a new reference. It nests as its items do
- * now, which fn may have changed. */
+/* The mapped sequence, a new reference. fn may have changed its depth. */
 static cfx_status finish(frame *f, cfx_value *out, cfx_error *err)
 {
     if (!f->copy) {
@@ -423,29 +421,29 @@ cfx_status cfx_value_map(cfx_value *out, cfx_context *ctx, cfx_value v,
 {
     frame stack[CFX_MAX_DEPTH];
     cfx_value done = CFX_NOTHING;
-    cfx_status status;
+    cfx_status st;
     int depth = 0;
 
     *out = CFX_NOTHING;
     for (;;) {
         if (!is(v, IS_NEST)) {
-            if ((status = fn(user, v, &done)))
+            if ((st = fn(user, v, &done)))
                 goto fail;
             if (!depth)
                 break;
-            if ((status = put_item_take(&stack[depth - 1], ctx, done, err)))
+            if ((st = put_item_take(&stack[depth - 1], ctx, done, err)))
                 goto fail;
         } else if (depth == CFX_MAX_DEPTH) {
-            status = too_deep(err);
+            st = too_deep(err);
             goto fail;
         } else {
             stack[depth++] = (frame){.v = v, .at = first_item(v)};
         }
         while (depth && stack[depth - 1].at >= stack[depth - 1].v.u.seq->len) {
-            if ((status = finish(&stack[--depth], &done, err)))
+            if ((st = finish(&stack[--depth], &done, err)))
                 goto fail;
             if (depth &&
-                (status = put_item_take(&stack[depth - 1], ctx, done, err)))
+                (st = put_item_take(&stack[depth - 1], ctx, done, err)))
                 goto fail;
         }
         if (!depth)
@@ -457,5 +455,5 @@ cfx_status cfx_value_map(cfx_value *out, cfx_context *ctx, cfx_value v,
 fail:
     while (depth--)
         release_copy(&stack[depth]);
-    return status;
+    return st;
 }

@@ -168,7 +168,7 @@ static cfx_status cost_call_higher_order(cfx_scope *s, cfx_call *call,
 /* Add a graph that the innermost higher-order operator calls to its frame; of
  * two branches the second one has its own sum. */
 static cfx_status cost_call_graph(cfx_scope *s, cfx_module *m,
-                                  const char *path, const cfx_spelling *c,
+                                  const char *path, const cfx_unbound_call *c,
                                   const cfx_value *in, cfx_value *out)
 {
     struct cfx_cost_self *self = scope_downcast(s);

@@ -339,8 +339,8 @@ static cfx_status take_arena(struct cfx_planned_self *self, cfx_error *err)
         self->size = (size_t)plan->arena;
         ASAN_POISON_MEMORY_REGION(self->arena, self->size);
     }
-    return cfx_context__beside(&self->beside, self->ctx, &from, &self->source,
-                               err);
+    return cfx_context__child(&self->beside, self->ctx, &from, &self->source,
+                              err);
 }
 
 cfx_status cfx_planned_scope_init(cfx_planned_scope *s,

@@ -1,9 +1,9 @@
 /*
  * memory_walk -- record the memory requests of a run, by a walk without data.
  *
- * Its tensors are metas with a fake storage (cfx_tensor__pretend), which views
- * share and which reports when its last user is gone. Lifetimes are thus those
- * of a run: the same interpreter and modules keep and release values.
+ * Its tensors are metas with a fake storage (cfx_tensor__fake_storage), which
+ * views share and which reports when its last user is gone. Lifetimes are thus
+ * those of a run: the same interpreter and modules keep and release values.
  */
 #include "shapeprop/memory/memory_impl.h"
 
@@ -115,7 +115,7 @@ static cfx_status add_storage(walk *w, cfx_tensor *t, cfx_block_kind kind,
     cfx_status st = add_block(w, kind, cfx_tensor__bytes(t, w->p->env),
                               &h->block, err);
     if (!st)
-        cfx_tensor__pretend(t, end_holder, h);
+        cfx_tensor__fake_storage(t, end_holder, h);
     return st;
 }
 

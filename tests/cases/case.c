@@ -348,7 +348,7 @@ static bool read_number(struct reader *r, cfx_value *out)
         return fail(r, "a value is missing");
     memcpy(text, r->at, n);
     text[n] = '\0';
-    *out = strpbrk(text, ".en") ? cfx_num(v)
+    *out = strpbrk(text, ".en") ? cfx_float(v)
                                 : cfx_int(strtoll(text, NULL, 10));
     r->at = end;
     return true;
@@ -401,7 +401,7 @@ static bool read_named(struct reader *r, size_t n, cfx_value *out)
     else if (is(r, n, "True") || is(r, n, "False"))
         *out = cfx_bool(*r->at == 'T');
     else if (is(r, n, "inf") || is(r, n, "nan"))
-        *out = cfx_num(*r->at == 'i' ? INFINITY : NAN);
+        *out = cfx_float(*r->at == 'i' ? INFINITY : NAN);
     else if (is(r, n, "...") || is(r, n, "Ellipsis"))
         *out = cfx_ellipsis();
     else

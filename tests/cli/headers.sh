@@ -85,7 +85,7 @@ cfx_value clamped(cfx_scope *s, cfx_value x)
 {
     cfx_clamp_args a = {};
     a.self = x;
-    a.min = cfx_num(0);
+    a.min = cfx_float(0);
     return cfx_clamp_with(s, cfx_scope_failed(s) ? cfx_clamp_args() : a);
 }
 

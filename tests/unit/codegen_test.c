@@ -186,7 +186,7 @@ TEST_CASE(names_that_c_knows_are_changed_and_kept)
         "cfx_value short__", "cfx_value I_",
         "cfx_value linux_ = cfx_named(s, \"linux\", cfx_relu(s, short__));",
         "cfx_value errno_ = ", "cfx_value main_ = ",
-        "cfx_clamp(s, errno_, .min = cfx_num(-1.5), .max = cfx_int(2))",
+        "cfx_clamp(s, errno_, .min = cfx_float(-1.5), .max = cfx_int(2))",
         "cfx_value s_ = ", "cfx_value cfx_relu_ = ", "cfx_value v__x_ = ",
         "cfx_value short_ = ", ", .alpha = cfx_int(2))"};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
@@ -220,7 +220,7 @@ TEST_CASE(defaults_are_taken_when_nothing_is_given)
     ck_assert(!cfx_tensor_new(&x, ctx, CFX_F32, 1, (int64_t[]){1}, &err));
     ((float *)x->data)[0] = 3;
     in[0] = cfx_value_of_tensor(x);
-    in[1] = cfx_num(4);
+    in[1] = cfx_float(4);
     ck_assert(!cfx_compiled_run(f.entry, gm, in, 1, &y, &err));
     ck_assert_float_eq(((float *)y.u.seq->item[0].u.tensor->data)[0], 7.5f);
     ck_assert_str_eq(y.u.seq->item[1].u.str->text, "a b'c");

@@ -109,7 +109,7 @@ TEST_CASE(inline_graph)
     cfx_node_map_init(&map, h);
     assert_ok(cfx_node_map_set(&map, cfx_graph_find(h, "p"), node(relu),
                                &err));
-    assert_ok(cfx_node_map_set(&map, cfx_graph_find(h, "q"), cfx_num(0.5),
+    assert_ok(cfx_node_map_set(&map, cfx_graph_find(h, "q"), cfx_float(0.5),
                                &err));
     cfx_node *last = call("torch.neg", relu, NULL);
     cfx_insert_point was = cfx_graph_inserting_before(g, last);
@@ -392,9 +392,9 @@ TEST_CASE(graphs_are_equal_whatever_their_names)
     ck_assert(equal(a, c));
     assert_ok(cfx_node_update_kwarg(sum, "alpha", cfx_int(1), &err));
     assert_ok(cfx_node_update_kwarg(cfx_graph_find(b, "add"), "alpha",
-                                    cfx_num(1), &err));
+                                    cfx_float(1), &err));
     ck_assert(!equal(b, c) && !equal(a, c));
-    assert_ok(cfx_node_update_kwarg(sum, "alpha", cfx_num(1), &err));
+    assert_ok(cfx_node_update_kwarg(sum, "alpha", cfx_float(1), &err));
     ck_assert(equal(b, c));
     assert_ok(cfx_node_set_type(relu, "torch.Tensor", &err));
     ck_assert(!equal(b, c));

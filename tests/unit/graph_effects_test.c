@@ -198,7 +198,7 @@ static cfx_value any_value(uint64_t *state, const cfx_value *node)
     const uint64_t d = cfx_mix64(++*state);
     const cfx_value values[] = {
         node[0], node[0], node[1], node[2], cfx_int((int64_t)(d >> 8) % 3),
-        cfx_num((double)(d >> 8 & 1) / 2), cfx_bool(d >> 8 & 1), cfx_none(),
+        cfx_float((double)(d >> 8 & 1) / 2), cfx_bool(d >> 8 & 1), cfx_none(),
         cfx_value_of_dtype(CFX_F32),
     };
     return values[d % (sizeof(values) / sizeof(*values))];
@@ -302,7 +302,7 @@ TEST_CASE(effects_of_attention_are_those_of_its_dropout)
     cfx_node *x = input("x");
     cfx_value args[] = {node(x), node(x), node(x)};
     for (int i = 0; i < 2; i++) {
-        cfx_value of[] = {cfx_int(4), cfx_int(2), cfx_num(i * 0.5)};
+        cfx_value of[] = {cfx_int(4), cfx_int(2), cfx_float(i * 0.5)};
         cfx_module *root = new_root(), *m;
         assert_ok(cfx_module_new(&m, ctx,
             cfx_find_module_type(ctx, "MultiheadAttention"), NULL,

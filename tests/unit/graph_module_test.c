@@ -542,7 +542,7 @@ TEST_CASE(pickle_graphmodule)
     cfx_node *y = cfx_graph_create_node(h, CFX_PLACEHOLDER, "y",
                                         CFX_ARGS(three), NULL,
                                         "typing.List[int]", &err);
-    cfx_value args[] = {node(y), odd, cfx_num(-0.0), cfx_none()};
+    cfx_value args[] = {node(y), odd, cfx_float(-0.0), cfx_none()};
     cfx_value list = cfx_list_new(ctx, 4, args);
     cfx_value kwargs[] = {odd, list};
     cfx_node *f = cfx_graph_create_node(h, CFX_CALL_FUNCTION, "my.odd",

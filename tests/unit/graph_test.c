@@ -11,7 +11,7 @@ TEST_CASE(nodes_hold_what_they_were_given)
     cfx_node *x = input("x");
     cfx_value key = str("alpha"), list_items[] = {node(x), cfx_int(3)};
     cfx_value list = cfx_list_new(ctx, 2, list_items);
-    cfx_value args[] = {list, cfx_num(0.5)};
+    cfx_value args[] = {list, cfx_float(0.5)};
     cfx_value kwargs[] = {key, cfx_none()};
     cfx_node *n = cfx_graph_create_node(g, CFX_CALL_FUNCTION, "torch.cat",
                                         (cfx_args){args, 2, kwargs, 1},

@@ -127,7 +127,7 @@ TEST_CASE(copies_are_equal_and_independent)
     call("gone", y, NULL);
     assert_ok(cfx_graph_erase_node(g, cfx_graph_last(g), &err));
     assert_ok(cfx_node_rename(y, "renamed_7", &err));
-    assert_ok(cfx_node_update_kwarg(y, "k", cfx_num(0.5), &err));
+    assert_ok(cfx_node_update_kwarg(y, "k", cfx_float(0.5), &err));
     assert_ok(cfx_node_set_type(y, "int", &err));
     assert_ok(cfx_node_set_meta(y, "tag", cfx_int(3), &err));
     cfx_graph_output(g, node(y), &err);

@@ -68,9 +68,9 @@ TEST_CASE(values_differ_by_type)
     ck_assert_str_eq(d.text, "Tensor and int");
     ck_assert(differs(cfx_int(4), cfx_int(3), NULL, &d));
     ck_assert_str_eq(d.text, "4 and 3");
-    ck_assert(differs(cfx_num(0.5), cfx_num(0.25), NULL, &d));
+    ck_assert(differs(cfx_float(0.5), cfx_float(0.25), NULL, &d));
     ck_assert_str_eq(d.text, "0.5 and 0.25");
-    ck_assert(!differs(cfx_num(NAN), cfx_num(NAN), NULL, &d));
+    ck_assert(!differs(cfx_float(NAN), cfx_float(NAN), NULL, &d));
     cfx_value two[] = {cfx_int(1), cfx_int(2)};
     ck_assert(differs(cfx_tuple_new(ctx, 2, two), cfx_tuple_new(ctx, 1, two),
                       NULL, &d));

@@ -170,7 +170,7 @@ TEST_CASE(views_share_memory_and_setitem_writes_through)
     cfx_value m = METHOD("view", x, cfx_int(2), cfx_int(3));
     cfx_value row = CALL("operator.getitem", m, cfx_int(1));
     ck_assert_ptr_eq(row.u.tensor->data, (float *)x.u.tensor->data + 3);
-    CALL("operator.setitem", row, slice(cfx_int(0), cfx_int(2)), cfx_num(9));
+    CALL("operator.setitem", row, slice(cfx_int(0), cfx_int(2)), cfx_float(9));
     ck_assert(floats(x)[3] == 9 && floats(x)[4] == 9 && floats(x)[5] == 5);
     cfx_value part = CALL("operator.getitem",
                           CALL("torch.split", x, cfx_int(2)), cfx_int(2));
@@ -186,11 +186,11 @@ TEST_CASE(what_changes_nothing_is_the_tensor_itself)
     ck_assert_ptr_eq(METHOD("to", x, f32).u.tensor, x.u.tensor);
     ck_assert_ptr_eq(METHOD("float", x).u.tensor, x.u.tensor);
     ck_assert_ptr_eq(METHOD("cpu", x).u.tensor, x.u.tensor);
-    cfx_value kept = CALL("torch.nn.functional.dropout", x, cfx_num(0.5),
+    cfx_value kept = CALL("torch.nn.functional.dropout", x, cfx_float(0.5),
                           cfx_bool(false));
     ck_assert_ptr_eq(kept.u.tensor, x.u.tensor);
     kept = CALL("torchvision.ops.stochastic_depth.stochastic_depth", x,
-                cfx_num(0.2), cfx_str(&scope, "row"), cfx_bool(false));
+                cfx_float(0.2), cfx_str(&scope, "row"), cfx_bool(false));
     ck_assert_ptr_eq(kept.u.tensor, x.u.tensor);
     ck_assert_ptr_ne(METHOD("clone", x).u.tensor->data, x.u.tensor->data);
 }
@@ -230,12 +230,13 @@ TEST_CASE(random_numbers_are_distributed_as_asked)
     mean = mean_of(CALL("torch.randn", cfx_int(MANY)), &dev);
     ck_assert(fabs(mean) < 0.02 && fabs(dev - 1) < 0.02);
     cfx_value size = cfx_tuple(&scope, cfx_int(MANY));
-    mean = mean_of(CALL("torch.normal", cfx_num(3), cfx_num(0.5), size), &dev);
+    mean = mean_of(CALL("torch.normal", cfx_float(3), cfx_float(0.5), size),
+                   &dev);
     ck_assert(fabs(mean - 3) < 0.02 && fabs(dev - 0.5) < 0.02);
-    cfx_value three = CALL("torch.full", size, cfx_num(3));
-    mean = mean_of(CALL("torch.normal", three, cfx_num(0.5)), &dev);
+    cfx_value three = CALL("torch.full", size, cfx_float(3));
+    mean = mean_of(CALL("torch.normal", three, cfx_float(0.5)), &dev);
     ck_assert(fabs(mean - 3) < 0.02 && fabs(dev - 0.5) < 0.02);
-    mean = mean_of(CALL("torch.normal", cfx_num(1), three), &dev);
+    mean = mean_of(CALL("torch.normal", cfx_float(1), three), &dev);
     ck_assert(fabs(mean - 1) < 0.1 && fabs(dev - 3) < 0.1);
     cfx_value y = METHOD("float", CALL("torch.randint", cfx_int(-2),
                                        cfx_int(3), size));
@@ -278,7 +279,7 @@ TEST_CASE(a_random_order_holds_each_number_once)
 TEST_CASE(dropout_drops_a_share_and_scales_the_rest)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(MANY));
-    cfx_value y = CALL("torch.nn.functional.dropout", ones, cfx_num(0.25));
+    cfx_value y = CALL("torch.nn.functional.dropout", ones, cfx_float(0.25));
     int dropped = 0;
     for (int i = 0; i < MANY; i++) {
         float f = floats(y)[i];
@@ -291,7 +292,7 @@ TEST_CASE(dropout_drops_a_share_and_scales_the_rest)
 TEST_CASE(dropout_in_place_writes_to_its_argument)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(1000));
-    cfx_value y = CALL("torch.nn.functional.dropout", ones, cfx_num(0.5),
+    cfx_value y = CALL("torch.nn.functional.dropout", ones, cfx_float(0.5),
                        cfx_bool(true), cfx_bool(true));
     ck_assert_ptr_eq(y.u.tensor, ones.u.tensor);
     for (int i = 0; i < 1000; i++)
@@ -302,7 +303,7 @@ TEST_CASE(channels_are_dropped_as_one)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(8), cfx_int(16), cfx_int(4),
                           cfx_int(4));
-    cfx_value y = CALL("torch.nn.functional.dropout2d", ones, cfx_num(0.5));
+    cfx_value y = CALL("torch.nn.functional.dropout2d", ones, cfx_float(0.5));
     int dropped = 0;
     for (int c = 0; c < 128; c++) {
         for (int i = 1; i < 16; i++)
@@ -317,7 +318,7 @@ TEST_CASE(alpha_dropout_keeps_mean_and_deviation)
     double dev;
     cfx_value x = CALL("torch.randn", cfx_int(MANY));
     double mean = mean_of(CALL("torch.nn.functional.alpha_dropout", x,
-                               cfx_num(0.3), cfx_bool(true)), &dev);
+                               cfx_float(0.3), cfx_bool(true)), &dev);
     ck_assert(fabs(mean) < 0.03 && fabs(dev - 1) < 0.03);
 }
 
@@ -325,7 +326,7 @@ TEST_CASE(stochastic_depth_drops_rows_or_all)
 {
     cfx_value ones = CALL("torch.ones", cfx_int(200), cfx_int(3));
     cfx_value y = CALL("torchvision.ops.stochastic_depth.stochastic_depth",
-                       ones, cfx_num(0.5), cfx_str(&scope, "row"));
+                       ones, cfx_float(0.5), cfx_str(&scope, "row"));
     int dropped = 0;
     for (int i = 0; i < 200; i++) {
         const float *row = floats(y) + 3 * i;
@@ -335,11 +336,11 @@ TEST_CASE(stochastic_depth_drops_rows_or_all)
     }
     ck_assert(dropped > 60 && dropped < 140);
     y = CALL("torchvision.ops.stochastic_depth.stochastic_depth", ones,
-             cfx_num(0.5), cfx_str(&scope, "batch"));
+             cfx_float(0.5), cfx_str(&scope, "batch"));
     for (int i = 1; i < 600; i++)
         ck_assert(floats(y)[i] == floats(y)[0]);
     CALL("torchvision.ops.stochastic_depth.stochastic_depth", ones,
-         cfx_num(0.5), cfx_str(&scope, "column"));
+         cfx_float(0.5), cfx_str(&scope, "column"));
     assert_fails("mode has to be either 'batch' or 'row'");
 }
 
@@ -347,9 +348,9 @@ TEST_CASE(bernoulli_follows_its_probabilities)
 {
     double dev;
     cfx_value x = CALL("torch.full", cfx_tuple(&scope, cfx_int(MANY)),
-                       cfx_num(0.2));
+                       cfx_float(0.2));
     ck_assert(fabs(mean_of(CALL("torch.bernoulli", x), &dev) - 0.2) < 0.01);
-    ck_assert(fabs(mean_of(CALL("torch.bernoulli", x, cfx_num(0.7)), &dev) -
+    ck_assert(fabs(mean_of(CALL("torch.bernoulli", x, cfx_float(0.7)), &dev) -
                    0.7) < 0.01);
 }
 
@@ -385,7 +386,7 @@ TEST_CASE(ints_beyond_64_bits_are_an_error)
     CALL("operator.getitem", CALL("builtins.range", cfx_int(0), cfx_int(5),
                                   cfx_int(0)), cfx_int(0));
     assert_fails("out of range");
-    CALL("builtins.int", cfx_num(1e19));
+    CALL("builtins.int", cfx_float(1e19));
     assert_fails("does not fit");
 }
 

@@ -174,7 +174,7 @@ static cfx_status calls_higher_order(cfx_scope *s, cfx_call *call,
 }
 
 static cfx_status calls_graph(cfx_scope *s, cfx_module *m, const char *path,
-                              const cfx_spelling *c, const cfx_value *in,
+                              const cfx_unbound_call *c, const cfx_value *in,
                               cfx_value *out)
 {
     char name[64];

@@ -136,20 +136,20 @@ static cfx_status answer_no(cfx_scope *s, cfx_question q, cfx_value v,
     return CFX_OK;
 }
 
-static cfx_status never_relu(cfx_scope *s, const cfx_spelling *c,
+static cfx_status never_relu(cfx_scope *s, const cfx_unbound_call *c,
                              cfx_value *out)
 {
-    cfx_spelling other = *c;
+    cfx_unbound_call other = *c;
     if (!strcmp(c->name, "torch.relu"))
         other.name = "torch.sigmoid";
-    return cfx_tracer_class.spelled(s, &other, out);
+    return cfx_tracer_class.record_call(s, &other, out);
 }
 
 TEST_CASE(custom_proxy_input_dependent_control_flow)
 {
     cfx_scope_class mine = cfx_tracer_class;
     mine.ask = answer_no;
-    mine.spelled = never_relu;
+    mine.record_call = never_relu;
     cfx_trace_options o = {.cls = &mine};
     assert_ok(trace_with(branch, "x", &o));
     assert_code("    neg = torch.neg(x);  x = None\n");

@@ -55,7 +55,7 @@ TEST_CASE(trace_function)
 FN(given_arguments)
 {
     (void)user;
-    cfx_value y = cfx_clamp(s, in[0], .max = cfx_num(1));
+    cfx_value y = cfx_clamp(s, in[0], .max = cfx_float(1));
     y = cfx_sum(s, y, .dim = cfx_tuple(s, cfx_int(1)),
                 .keepdim = cfx_bool(true));
     y = cfx_view(s, y, cfx_list(s, cfx_int(-1)));
@@ -458,7 +458,7 @@ TEST_CASE(eager_code_asks_freely)
     ck_assert_uint_eq(cfx_items(&s, two, &item), 2);
     ck_assert_int_eq(unpack_two(&s, &two, NULL).u.i, 1);
     ck_assert(cfx_truth(&s, cfx_str(&s, "a")));
-    ck_assert(!cfx_truth(&s, cfx_num(0)));
+    ck_assert(!cfx_truth(&s, cfx_float(0)));
     ck_assert(!cfx_scope_failed(&s));
     cfx_unpack(&s, two, 3, (cfx_value[3]){{0}});
     ck_assert_int_eq(s.error.code, CFX_EINVAL);
@@ -689,7 +689,7 @@ static void check_spelling(const cfx_op *op, bool inplace)
 {
     char name[128];
     bool method;
-    size_t n = cfx_op_spelling(op, inplace, &method, name, sizeof(name));
+    size_t n = cfx_op_call_name(op, inplace, &method, name, sizeof(name));
     const cfx_schema *schema = cfx_op_schema(ctx, op);
     ck_assert_msg(n && n < sizeof(name), "%s has no name", schema->text);
     const cfx_target *t = method ? cfx_find_method(ctx, name)

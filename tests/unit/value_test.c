@@ -51,7 +51,7 @@ static cfx_value sample(void)
         ctx, CFX_SLICE, 3, (cfx_value[]){cfx_none(), cfx_int(4), cfx_none()},
         NULL);
     cfx_value dict = cfx_dict_new(
-        ctx, 2, (cfx_value[]){k, cfx_num(3.5), l, slice});
+        ctx, 2, (cfx_value[]){k, cfx_float(3.5), l, slice});
     cfx_value v = cfx_tuple_new(ctx, 3,
                                 (cfx_value[]){cfx_int(1), list, dict});
 
@@ -218,7 +218,7 @@ TEST_CASE(walks_refuse_what_is_too_deep)
 TEST_CASE(equal_keeps_kinds_apart)
 {
     cfx_value one[] = {
-        cfx_int(1), cfx_num(1), cfx_bool(true), cfx_none(), CFX_NOTHING,
+        cfx_int(1), cfx_float(1), cfx_bool(true), cfx_none(), CFX_NOTHING,
         cfx_ellipsis(), cfx_value_of_dtype((cfx_dtype)1),
         cfx_value_of_format((cfx_memory_format)1),
     };
@@ -231,10 +231,10 @@ TEST_CASE(equal_keeps_kinds_apart)
 
 TEST_CASE(equal_compares_floats_by_their_bits)
 {
-    assert_equal(cfx_num(NAN), cfx_num(-NAN), true);
-    assert_equal(cfx_num(0.0), cfx_num(-0.0), false);
-    assert_equal(cfx_num(0.1), cfx_num(0.1), true);
-    assert_equal(cfx_num(0.1), cfx_num(nextafter(0.1, 1)), false);
+    assert_equal(cfx_float(NAN), cfx_float(-NAN), true);
+    assert_equal(cfx_float(0.0), cfx_float(-0.0), false);
+    assert_equal(cfx_float(0.1), cfx_float(0.1), true);
+    assert_equal(cfx_float(0.1), cfx_float(nextafter(0.1, 1)), false);
 }
 
 TEST_CASE(equal_compares_contents)
@@ -327,7 +327,7 @@ TEST_CASE(visit_goes_depth_first_and_leaves_keys_out)
 TEST_CASE(visit_stops_at_the_first_failure)
 {
     char kinds[256] = "";
-    cfx_value items[] = {cfx_int(1), cfx_num(-1), cfx_int(2)};
+    cfx_value items[] = {cfx_int(1), cfx_float(-1), cfx_int(2)};
     cfx_value v = cfx_list_new(ctx, 3, items);
 
     ck_assert_int_eq(cfx_value_visit(v, write_kind, kinds), CFX_EUSER);
@@ -337,7 +337,7 @@ TEST_CASE(visit_stops_at_the_first_failure)
 
 TEST_CASE(any_is_asked_until_one_holds)
 {
-    cfx_value items[] = {cfx_int(1), cfx_num(-1), cfx_int(2)};
+    cfx_value items[] = {cfx_int(1), cfx_float(-1), cfx_int(2)};
     cfx_value v = cfx_list_new(ctx, 3, items), w = cfx_list_new(ctx, 1, items);
     int asked = 0;
 
@@ -355,7 +355,7 @@ TEST_CASE(any_is_asked_until_one_holds)
 TEST_CASE(visit_takes_complex_numbers_as_one)
 {
     char kinds[64] = "";
-    cfx_value parts[] = {cfx_num(1), cfx_num(2)};
+    cfx_value parts[] = {cfx_float(1), cfx_float(2)};
     cfx_value v = cfx_seq_new(ctx, CFX_COMPLEX, 2, parts, NULL);
 
     ck_assert_int_eq(cfx_value_visit(v, write_kind, kinds), CFX_OK);
@@ -410,7 +410,7 @@ TEST_CASE(map_keeps_named_tuples)
 {
     static const cfx_named_tuple max = {"torch.return_types.max",
                                         "values indices"};
-    cfx_value items[] = {cfx_int(2), cfx_num(2)}, out;
+    cfx_value items[] = {cfx_int(2), cfx_float(2)}, out;
     cfx_value v = cfx_seq_new(ctx, CFX_TUPLE, 2, items, &max);
 
     ck_assert_int_eq(cfx_value_map(&out, ctx, v, spell, NULL, &err), CFX_OK);

@@ -61,9 +61,9 @@ static uint32_t find_cluster(cfx_drawing *d, const char *path, size_t len)
 
 /* ---- Where a node was made ---- */
 
-/* The cluster that the node itself tells, or CFX_NO_INDEX; false on lack of
+/* The cluster in the node's target or meta, or CFX_NO_INDEX; false when out of
  * memory. */
-static bool tell_cluster(cfx_drawing *d, const cfx_node *n, uint32_t *out)
+static bool own_cluster(cfx_drawing *d, const cfx_node *n, uint32_t *out)
 {
     const cfx_string *stack;
     *out = 0;
@@ -90,7 +90,7 @@ static uint32_t common(const cfx_drawing *d, uint32_t a, uint32_t b)
     return a;
 }
 
-/* Nodes that do not tell are where both their neighbours are. */
+/* A node without a cluster is in that of both its neighbours. */
 static void fill_clusters(cfx_drawing *d)
 {
     uint32_t before = 0;
@@ -126,7 +126,7 @@ static bool collect(cfx_drawing *d)
          n = cfx_node_next(n)) {
         if (d->how.ignore_getattr && n->op == CFX_GET_ATTR)
             continue;
-        if (!tell_cluster(d, n, &d->cluster[d->n]))
+        if (!own_cluster(d, n, &d->cluster[d->n]))
             return false;
         d->index[n->id] = (uint32_t)d->n;
         d->node[d->n++] = n;

@@ -1,6 +1,6 @@
 /*
- * drawing.h -- what pictures of a graph share: which nodes, in which clusters,
- * and how the nodes of an SVG are laid out. Not installed.
+ * drawing.h -- nodes and clusters of a drawing, and the layout of an SVG. Not
+ * installed.
  */
 #ifndef CFX_DRAWING_H
 #define CFX_DRAWING_H
@@ -38,13 +38,13 @@ cfx_status cfx_drawing_init(cfx_drawing *d, const cfx_module *gm,
                             const cfx_picture_options *how, cfx_error *err);
 void cfx_drawing_release(cfx_drawing *d);
 
-/* The file, line and source that meta stack_trace tells, "a.py:3 y = x";
- * false if there is none. */
+/* Print file, line and source from meta stack_trace, "a.py:3 y = x"; false
+ * without it. */
 bool cfx_print__source(cfx_out *o, const cfx_node *n);
 
 /* ---- Layout ---- */
 
-/* What stands in a layer: a node, or an edge that passes. */
+/* An item of a layer: a node, or an edge that passes. */
 typedef struct cfx_box {
     uint32_t node;    /* index; CFX_NO_INDEX: a passing edge */
     uint32_t layer;

@@ -1,5 +1,5 @@
 /*
- * layout -- where the nodes of a picture stand.
+ * layout -- the positions of nodes in a drawing.
  *
  * A node's layer is the length of the longest way to it. An edge that passes
  * layers is a box of its own in each of them, one chain for all users of a
@@ -41,7 +41,7 @@ static void find_layers(cfx_layout *l)
                 l->box[i].layer = l->box[j].layer + 1;
         }
     }
-    /* What needs nothing stands directly above who needs it. */
+    /* A node without inputs is directly above its first user. */
     for (uint32_t i = (uint32_t)d->n; i-- > 0;) {
         const cfx_node *n = d->node[i];
         uint32_t least = UINT32_MAX;

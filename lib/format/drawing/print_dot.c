@@ -1,9 +1,8 @@
 /*
  * print_dot -- Graphviz's text of a graph, as torch.fx's graph drawer has it.
  *
- * A label is gathered first, since what of it a record reads as its own signs
- * depends on where it stands: `{`, `|` and `\n` of the label itself are
- * written as they are, and everything from the graph is escaped.
+ * A label is built first: its own record syntax (`{`, `|` and `\n`) is printed
+ * as it is, and text from the graph is escaped.
  */
 #include "format/drawing/drawing.h"
 
@@ -20,8 +19,8 @@ static const char *const colors[CFX_NOPCODES] = {
     [CFX_PLACEHOLDER] = "AliceBlue", [CFX_GET_ATTR] = "LightGrey",
     [CFX_CALL_MODULE] = "LemonChiffon1", [CFX_OUTPUT] = "PowderBlue"};
 
-/* Of functions and methods: one for each target, so that it is the same in
- * all pictures. */
+/* Colours of functions and methods, by a hash of the target, so that all
+ * drawings agree. */
 static const char *const hash_colors[] = {
     "CadetBlue1", "Coral", "DarkOliveGreen1", "DarkSeaGreen1", "GhostWhite",
     "Khaki1", "LavenderBlush1", "LightSkyBlue", "MistyRose1", "MistyRose2",

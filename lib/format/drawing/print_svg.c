@@ -1,10 +1,9 @@
 /*
- * print_svg -- a graph as a picture that every browser shows.
+ * print_svg -- draw a graph as SVG.
  *
- * Text is in a monospaced font, so that widths can be counted. Colours are in
- * a style sheet that has a second part for dark screens. Behind the nodes
- * stand boxes for the modules they belong to, where such a box would hold
- * nothing else.
+ * Text is monospaced, so that widths can be computed. The style sheet has a
+ * part for dark screens. Nodes have a box around them for their module, if it
+ * would contain no other node.
  */
 #include "format/drawing/drawing.h"
 #include "format/text/unicode.h"

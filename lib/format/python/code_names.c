@@ -106,7 +106,7 @@ bool cfx_coder__is_identifier(const char *s, size_t len)
     return len && !(s[0] >= '0' && s[0] <= '9');
 }
 
-/* By itself, typing.List is the list that it stands for. */
+/* A bare typing.List means list. */
 static const char *plain_generic(const char *s, size_t len)
 {
     static const char *const plain[][2] = {

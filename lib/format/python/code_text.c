@@ -1,9 +1,9 @@
 /*
- * code_text -- the text of a function in Python, put together.
+ * code_text -- assemble the text of a Python function.
  *
- * Parameters, wrapped functions and the result's type stand above the body but
- * are known only after it. The body comes without indentation, so that
- * transforms see plain lines.
+ * Parameters, wrapped functions and the result's type precede the body but are
+ * known only after it. The body has no indentation yet, so that transforms see
+ * plain lines.
  */
 #include "format/python/coder.h"
 

@@ -1,5 +1,5 @@
 /*
- * coder.h -- Python code in the making. Not installed.
+ * coder.h -- the state of a code printer. Not installed.
  *
  * print_code writes the statements, code_names chooses their names, and
  * code_text puts the whole together.
@@ -29,8 +29,8 @@ typedef struct cfx_coder {
     const cfx_node **last_use; /* of each node, by id */
     size_t nids;
     cfx_code_body body;
-    /* Of each parameter a text, its name and its description; all end in NUL.
-     * A description is empty where there is none. */
+    /* The text, name and description (may be empty) of each parameter, each
+     * ending in NUL. */
     cfx_buf params, param_names, descs;
     size_t nparams;
     cfx_buf wraps, type, summary, last_summary;
@@ -50,8 +50,8 @@ CFX_INLINE bool cfx_starts(const char *s, const char *prefix)
 const char *cfx_coder__name(void *user, const cfx_node *n);
 /* The name of the function that a target spells as torch.fx prints it. */
 const char *cfx_coder__function(cfx_coder *c, const char *target);
-/* Write a type; what graph text spells `typing.List[int]` is
- * `typing_List[int]` here, and an Optional the Union that it stands for. */
+/* Print a type: `typing.List[int]` becomes `typing_List[int]`, and Optional
+ * becomes Union. */
 void cfx_coder__type(cfx_coder *c, const char *type);
 /* Enter the globals that all code has. */
 void cfx_coder__add_globals(cfx_coder *c);

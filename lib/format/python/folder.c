@@ -1,8 +1,8 @@
 /*
- * folder -- a GraphModule as a folder that Python imports.
+ * folder -- export a GraphModule as a Python package.
  *
- * The files are made in a folder of a temporary name: beside a new one, which
- * is renamed as a whole, or in the one that is there.
+ * Files are written to a temporary folder. For a new package it is renamed as
+ * a whole; in an existing folder the files are renamed one by one.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static cfx_status write_file(folder *f, int which)
     if (st)
         return st;
     st = write_text(f, which, cfx_sink_file(file.stream));
-    /* What the file refuses is told when it is closed. */
+    /* A write error is reported when the file is closed. */
     if (st && st != CFX_EIO) {
         cfx_outfile_discard(&file);
         return st;

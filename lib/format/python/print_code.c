@@ -1,12 +1,11 @@
 /*
- * print_code -- the Python code that torch.fx generates of a graph.
+ * print_code -- print the Python code that torch.fx generates for a graph.
  *
- * Names in code come from a namespace of their own, in which the globals that
- * the code needs are entered as it is written; so a value may have another
- * name here than in the graph. The parameters and the lines that mark wrapped
- * functions stand above the body but are known only after it: all three are
- * gathered, then written. A value is released (`;  x = None`) on the line of
- * its last user.
+ * The code has its own namespace, which includes the globals that it uses; so
+ * a value's name may differ from the graph's. The parameters and the lines
+ * that mark wrapped functions stand above the body but are known only after
+ * it: all three are gathered, then written. A value is released (`; x = None`)
+ * on the line of its last user.
  */
 #include "format/python/coder.h"
 
@@ -98,8 +97,8 @@ static void put_odd_part(cfx_coder *c, const char *part, size_t n)
     cfx_out_puts(c->out, plain ? "\")" : ")");
 }
 
-/* What `path` names below a value, or below self: `self.a.b`, and
- * `getattr(self.a, "0")` where a part is no identifier. */
+/* The attribute at `path` of a value or of self: `self.a.b`, or
+ * `getattr(self.a, "0")` if a part is not an identifier. */
 static void put_path(cfx_coder *c, cfx_value base, const char *path)
 {
     for (const char *p = path; p; p = next_part(p))
@@ -138,7 +137,7 @@ static void put_call(cfx_coder *c, const cfx_node *n, uint32_t first)
 }
 
 typedef struct infix {
-    const char *name, *form; /* `@` stands for the next argument */
+    const char *name, *form; /* `@` is replaced by the next argument */
 } infix;
 
 static const infix infixes[] = {

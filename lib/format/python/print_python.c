@@ -1,10 +1,9 @@
 /*
- * print_python -- a module as a file of Python: a class for it, one for each
- * GraphModule below it, and what both need.
+ * print_python -- print a module as a Python file: a class for it and for each
+ * descendant GraphModule, with imports.
  *
- * Modules that compute are made by their constructors, whose arguments the
- * descriptor lists in PyTorch's names; what they hold inside, the constructor
- * makes. Containers are put together child by child.
+ * Modules of torch.nn are created by their constructors, with arguments from
+ * the descriptor's schema. Containers are built child by child.
  */
 #include <cfx/file.h>
 
@@ -105,7 +104,7 @@ static void put_owner(writer *w, const cfx_module *m, const cfx_module *gm)
 
 /* ---- Functions that are not torch's ---- */
 
-/* What module.py has to say so that the name is the function. */
+/* Print the import or alias that defines the name as the function. */
 static cfx_status import(writer *w, const char *name, const char *qualified)
 {
     const char *dot = strrchr(qualified, '.');
@@ -253,8 +252,8 @@ static const cfx_module *skip(const cfx_module *m, const cfx_module *root)
     return NULL;
 }
 
-/* What is below a GraphModule, but for the insides of modules that make them
- * themselves. */
+/* Print the descendants of a GraphModule, except children that constructors
+ * create. */
 static void put_modules(writer *w, const cfx_module *gm)
 {
     put_state(w, gm, gm);
@@ -391,7 +390,7 @@ static const char loader[] =
     "        else:\n"
     "            owner._buffers[name] = value\n";
 
-/* What stands above the classes is known behind them. */
+/* The imports precede the classes but are known only after them. */
 static void put_file(cfx_out *to, const writer *w, const cfx_buf *classes,
                      bool state)
 {

@@ -2,8 +2,8 @@
  * print_readable -- graph_module.print_readable(): a class for the module and
  * one inside it for each child that is a GraphModule.
  *
- * Above a line that comes from other code than the one before it stands a
- * comment; it tells the place by the node's meta "stack_trace".
+ * A comment with the source location (meta "stack_trace") precedes a line
+ * whose source differs from that of the line before.
  */
 #include "format/drawing/drawing.h"
 #include "format/print.h"
@@ -57,7 +57,7 @@ static bool parse_frame(piece line, piece part[3])
     return false;
 }
 
-/* The innermost frame stands last; the line below it is its code. */
+/* The innermost frame is last; the line after it is its code. */
 static bool find_frame(const cfx_string *trace, piece part[4])
 {
     piece all = strip(trace->text, trace->len);
@@ -207,8 +207,8 @@ void cfx_print__summary(cfx_out *o, const cfx_node *n,
 
 /* ---- Modules ---- */
 
-/* Its place among GraphModules below gm, or -1 where another module stands
- * between them. */
+/* Its depth below gm, or -1 if a module that is not a GraphModule is between
+ * them. */
 static int depth_below(const cfx_module *m, const cfx_module *gm)
 {
     int depth = 0;

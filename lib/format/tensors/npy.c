@@ -14,7 +14,7 @@ enum { MAGIC = 6, CHUNK = 64 };
 
 static const unsigned char magic[MAGIC] = {0x93, 'N', 'U', 'M', 'P', 'Y'};
 
-/* What the header tells. */
+/* The contents of the header. */
 struct npy {
     cfx_dtype dtype;
     bool swapped, fortran;
@@ -192,7 +192,7 @@ static cfx_status parse_dict(struct npy *h, struct text in, cfx_error *err)
 
 /* ---- The frame around it ---- */
 
-/* Where the numbers begin; 0 where `len` bytes are too few to tell. */
+/* The offset of the data; 0 if `len` bytes are too few. */
 static cfx_status data_start(size_t *dict, size_t *data,
                              const unsigned char *p, size_t len,
                              cfx_error *err)
@@ -350,7 +350,7 @@ static void format_header(cfx_buf *b, const cfx_tensor *t)
     static const char lead[] = "\x93NUMPY\x01";
 
     cfx_buf_add(b, lead, sizeof(lead)); /* its NUL is the minor version */
-    cfx_buf_add(b, "\0", 2);            /* room for the length */
+    cfx_buf_add(b, "\0", 2);            /* space for the length */
     cfx_buf_printf(b, "{'descr': '%s', 'fortran_order': False, 'shape': (",
                    cfx_dtypes[t->dtype].npy);
     for (int i = 0; i < t->rank; i++) {

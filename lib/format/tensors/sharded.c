@@ -57,16 +57,16 @@ static cfx_status read_shard(struct shards *s, const char *shard,
     if (slash)
         cfx_buf_add(&path, s->index, (size_t)(slash + 1 - s->index));
     cfx_buf_puts(&path, shard);
-    cfx_status rc = path.failed ? cfx_no_memory(err)
+    cfx_status st = path.failed ? cfx_no_memory(err)
                         : cfx_safetensors_read(&tensors, s->ctx, path.s,
                                                s->mmap, err);
-    if (!rc)
-        rc = check_shard(s, &tensors, shard, err);
-    if (!rc)
-        rc = s->fn(s->user, &tensors, path.s, err);
+    if (!st)
+        st = check_shard(s, &tensors, shard, err);
+    if (!st)
+        st = s->fn(s->user, &tensors, path.s, err);
     cfx_tensors_release(&tensors);
     cfx_buf_release(&path);
-    return rc;
+    return st;
 }
 
 /* Read each file that the map names, once. */
@@ -84,9 +84,9 @@ static cfx_status read_shards(struct shards *s, json_t *done, cfx_error *err)
             continue;
         if (json_object_set_new(done, shard, json_true()))
             return cfx_no_memory(err);
-        cfx_status rc = read_shard(s, shard, err);
-        if (rc)
-            return rc;
+        cfx_status st = read_shard(s, shard, err);
+        if (st)
+            return st;
     }
     if (s->seen != json_object_size(s->map))
         return cfx_fail(err, CFX_EPARSE, "%s: names %zu tensors, the files "
@@ -99,19 +99,19 @@ static cfx_status parse_index(cfx_json *out, cfx_context *ctx, const char *path,
                               cfx_error *err)
 {
     cfx_bytes text = {0};
-    cfx_status rc = cfx_bytes_read(&text, ctx, path, INDEX_MAX, err);
+    cfx_status st = cfx_bytes_read(&text, ctx, path, INDEX_MAX, err);
 
-    if (!rc)
-        rc = cfx_json_check_bound((const char *)text.data, text.len, err);
-    if (!rc)
-        rc = cfx_json_parse(out, ctx, (const char *)text.data, text.len,
+    if (!st)
+        st = cfx_json_check_bound((const char *)text.data, text.len, err);
+    if (!st)
+        st = cfx_json_parse(out, ctx, (const char *)text.data, text.len,
                             JSON_REJECT_DUPLICATES, 0, err);
-    if (!rc && !json_is_object(json_object_get(out->root, "weight_map")))
-        rc = cfx_fail(err, CFX_EPARSE, "has no weight_map");
+    if (!st && !json_is_object(json_object_get(out->root, "weight_map")))
+        st = cfx_fail(err, CFX_EPARSE, "has no weight_map");
     cfx_bytes_release(&text);
-    if (rc)
+    if (st)
         cfx_fail_at(err, "%s", path);
-    return rc;
+    return st;
 }
 
 cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
@@ -121,16 +121,16 @@ cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
     json_t *done = json_object();
     struct shards s = {.ctx = ctx, .index = path, .mmap = map, .fn = fn,
                        .user = user};
-    cfx_status rc = done ? parse_index(&index, ctx, path, err)
+    cfx_status st = done ? parse_index(&index, ctx, path, err)
                          : cfx_no_memory(err);
 
-    if (!rc) {
+    if (!st) {
         s.map = json_object_get(index.root, "weight_map");
-        rc = read_shards(&s, done, err);
+        st = read_shards(&s, done, err);
     }
     cfx_json_release(&index);
     json_decref(done);
-    return rc;
+    return st;
 }
 
 /* Nothing else that holds tensors is JSON. The first 8 bytes of a safetensors

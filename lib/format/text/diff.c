@@ -1,10 +1,9 @@
 /*
- * diff -- what changed between two graphs, line by line.
+ * diff -- the changes between two graphs, line by line.
  *
- * Nodes are known by their names, which passes keep. Those that are the same in
- * both are pairs; of these as many are kept as stand in the same order: the
- * longest sequence of pairs that increases in both, found in n log n. All other
- * nodes are removed from the one, and added to the other.
+ * Nodes are matched by name, which passes keep. Among equal pairs the longest
+ * subsequence that increases in both graphs is kept, found in n log n. All
+ * other nodes are removed from the one and added to the other.
  */
 #include <stdlib.h>
 

@@ -1,9 +1,9 @@
 /*
  * lexer.h -- the tokens of Python's literals. Not installed.
  *
- * A lexer stands on one token of a text that need not end in NUL. It knows
- * what values of models are made of: names with dots, nodes (%name), numbers,
- * strings, brackets; anything else is CFX_TOKEN_BAD.
+ * A lexer holds the current token of a text that need not end in NUL. Tokens
+ * are dotted names, nodes (%name), numbers, strings and brackets; anything
+ * else is CFX_TOKEN_BAD.
  */
 #ifndef CFX_LEXER_H
 #define CFX_LEXER_H

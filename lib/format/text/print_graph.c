@@ -3,8 +3,8 @@
  *
  * A graph is `graph():` and a line a node, each begun by a newline and four
  * blanks; there is no final newline. The superset adds to a line what torch's
- * text loses: quotes, ` meta = {...}`, and of the output its type (` -> T`)
- * and its name where that is not `output` (` as %name`).
+ * text loses: quotes, ` meta = {...}`, the output's type (` -> T`), and its
+ * name if that is not `output` (` as %name`).
  */
 #include "format/print.h"
 
@@ -51,7 +51,7 @@ static const cfx_string *type_of(const cfx_node *n)
     return n->type;
 }
 
-/* A type that would be taken for what stands before shapes is quoted. */
+/* A type that could be read as the prefix of a shape is quoted. */
 static void print_own_type(cfx_out *o, const cfx_string *type, bool lossless,
                            bool shape)
 {
@@ -64,7 +64,7 @@ static void print_own_type(cfx_out *o, const cfx_string *type, bool lossless,
         cfx_print__word(o, type->text, "#=\n", lossless);
 }
 
-/* A shape in double quotes, whatever stands in it. */
+/* A shape in double quotes. */
 static void print_annotation(const cfx_values *v, const cfx_node *n,
                              cfx_value shape)
 {
@@ -171,8 +171,8 @@ static void print_output(const cfx_values *v, const cfx_node *n)
     }
 }
 
-/* What shape propagation found is found again: it is not user meta. Beside a
- * shape, the type of it says nothing. */
+/* Shape propagation can restore this key, so that it is not user meta. With a
+ * shape in the text, `type` is redundant. */
 static bool is_derived(cfx_value key, bool annotated)
 {
     return !strcmp(key.u.str->text, "tensor_meta") ||

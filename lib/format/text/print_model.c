@@ -1,9 +1,9 @@
 /*
  * print_model -- the model file: the tree of modules and the graph.
  *
- * The superset begins with `# cfx 1`; between tree and graph it has a block
- * `state:` of what the tree does not tell, and after the graph those of
- * modules that have one. README.md beside this file is its specification.
+ * The superset begins with `# cfx 1`, has a block `state:` for state that the
+ * tree does not declare, and ends with the graphs of child modules.
+ * ../README.md is its specification.
  */
 #include <cfx/file.h>
 

@@ -1,11 +1,10 @@
 /*
  * print_modules -- the tree of modules: repr(module).
  *
- * A line shows of a module's arguments what its type's `.repr` says. In the
- * superset it shows the hidden ones too, where they are not the default,
- * `undecided=('p',)` where some are, and `training=True` where the flag is set;
- * the arguments of a module with children stand on its first line. ModuleLists
- * fold neighbours that look the same: `(0-11): 12 x Layer(`.
+ * A line shows the arguments in the type's `.repr`. The superset adds hidden
+ * arguments that are not the default, `undecided=('p',)` and `training=True`,
+ * and prints the arguments of a module with children on its first line.
+ * ModuleLists fold equal neighbours: `(0-11): 12 x Layer(`.
  */
 #include <stdio.h>
 
@@ -16,7 +15,7 @@
 
 /* ---- Arguments ---- */
 
-/* Is the argument told by a child of the module, as it is? */
+/* Does a child of the module imply the argument's value? */
 static bool is_told(const cfx_module *m, const cfx_param *p, cfx_value v)
 {
     const char *told = m->type->derive;
@@ -86,7 +85,7 @@ static void put_hidden(cfx_out *o, const cfx_module *m, bool *any,
                      any, err);
 }
 
-/* What stands between the brackets of a module without children. */
+/* The text between the brackets of a module without children. */
 static void put_arguments(cfx_out *o, const cfx_module *m, bool lossless,
                           cfx_error *err)
 {

@@ -3,8 +3,8 @@
  *
  * A column is as wide as its widest cell, and at least two wider than its
  * header, so that the graph is read twice: once to measure, once to print.
- * Functions stand there as Python's str() shows them, or by their qualified
- * name where that would be a memory address.
+ * Functions are printed like str() in Python, or by qualified name if str()
+ * has a memory address.
  */
 #include "format/print.h"
 #include "format/text/unicode.h"

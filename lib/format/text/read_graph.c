@@ -1,13 +1,13 @@
 /*
- * read_graph -- the lines of a graph, as any release of torch prints them, or
- * as the superset has them.
+ * read_graph -- parse the lines of a graph, of any release of torch or in the
+ * superset.
  *
  *     %x : TYPE [num_users=1] = placeholder[target=x](default=3)
  *     %y : [#users=1] = call_function[target=my.f](args = (%x,), kwargs = {})
  *     return y
  *
- * A string in PyTorch's text may hold newlines: a line that does not end as
- * its opcode demands goes on until one does, or until the next node begins.
+ * A string in PyTorch's text may hold newlines: a line without the end that
+ * its opcode requires continues up to such an end or the next node.
  */
 #include <cfx/op.h>
 
@@ -16,7 +16,7 @@
 #include "graph/graph_impl.h"
 #include "op/op_impl.h"
 
-/* What the reader knows of the line it is in. */
+/* The state of the reader within a line. */
 typedef struct graph_reader {
     cfx_reader *r;
     cfx_graph *g;
@@ -90,8 +90,8 @@ static const char *skip_blanks(const char *s, const char *end)
 
 /* ---- Making nodes ---- */
 
-/* The graph gives another name where Python has a meaning for this one; a
- * text that names a node so is obeyed. */
+/* The graph renames nodes with reserved names; the name in the text is
+ * restored. */
 static cfx_status keep_name(graph_reader *gr, cfx_node *n)
 {
     if (!strcmp(n->name, cfx_buf_str(&gr->name)))
@@ -459,7 +459,7 @@ static const char *users_end(const char *s, const char *end)
     return NULL;
 }
 
-/* A shape in double quotes; *lx stands at it. */
+/* Read a shape in double quotes, at *lx. */
 static cfx_status read_annotation(graph_reader *gr, cfx_lexer *lx)
 {
     cfx_reader *r = gr->r;
@@ -481,7 +481,7 @@ static cfx_status read_annotation(graph_reader *gr, cfx_lexer *lx)
                : cfx_read__unexpected(r, lx, "'[num_users=...]'");
 }
 
-/* Does a word only tell what kind of shape follows? */
+/* Is a word only the kind of the shape that follows? */
 static bool is_kind_of_shape(const char *s, const char *end)
 {
     for (size_t i = 0; i < CFX_SHAPE_KINDS; i++) {
@@ -524,9 +524,8 @@ static cfx_status read_lossless_type(graph_reader *gr, const char *s,
     return read_annotation(gr, &lx);
 }
 
-/* What stands between the name and the users. In PyTorch's text, what is in
- * double quotes right before the bracket is what ShapeProp found, and is not
- * kept. */
+/* Read the type between name and users. In PyTorch's text a shape in double
+ * quotes comes from ShapeProp and is dropped. */
 static cfx_status read_type(graph_reader *gr, const char *s, const char *end)
 {
     gr->typed = false;

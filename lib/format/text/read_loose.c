@@ -2,18 +2,18 @@
  * read_loose -- arguments as torch.fx prints them: without quotes.
  *
  * Arguments are separated by exactly ", " outside of brackets. A piece that is
- * no literal, node or aggregate is a string, and may hold anything, also
- * brackets that nothing closes and commas:
+ * not a literal, node or aggregate is a string, which may contain commas and
+ * unbalanced brackets:
  *
  *     args = (%eq, Expected (N, C), got Proxy(x))
  *
- * So brackets are matched first, for all of a line at once: match[i] is the
- * offset behind the partner of the bracket at i, or 0 where it has none and
- * is an ordinary character. What ends where follows from that, without trying
- * and in linear time. A string that was cut at its commas is put together
- * again where the target takes no further argument there, or no string.
+ * So all brackets of a line are matched first: match[i] is the offset after
+ * the partner of the bracket at i, or 0 if it has none and is an ordinary
+ * character. The ends of all pieces follow in linear time, without
+ * backtracking. A string that was split at its commas is joined again if the
+ * target takes no further argument, or no string.
  *
- * Whatever a piece is taken for, it prints the same again.
+ * Every interpretation of a piece prints as the same text.
  */
 #include <cfx/op.h>
 
@@ -124,7 +124,7 @@ static cfx_status match_brackets(cfx_reader *r, const char *s, const char *end)
     return CFX_OK;
 }
 
-/* Behind the partner of what stands at s, or NULL. */
+/* The position after the partner of the bracket at s, or NULL. */
 static const char *partner(const cfx_reader *r, const char *s)
 {
     if (*s != '(' && *s != '[' && *s != '{' && *s != '\'' && *s != '"')
@@ -152,7 +152,7 @@ static const char *find_mark(const cfx_reader *r, const char *s,
 static cfx_status loose_value(cfx_reader *r, const char *s, const char *end,
                               int depth, bool *text);
 
-/* As Python prints integers: "007" is a string. */
+/* Canonical integers only: "007" is a string. */
 static bool is_plain_int(const char *s, size_t len)
 {
     if (*s == '+' || (len == 2 && !memcmp(s, "-0", 2)))
@@ -225,9 +225,9 @@ static cfx_status loose_number(cfx_reader *r, const char *s, const char *end,
     if (t == CFX_TOKEN_INT && len == size && is_plain_int(s, size))
         return cfx_reader_push_take(r, cfx_int(i));
     if (t == CFX_TOKEN_FLOAT && len == size && *s != '+')
-        return cfx_reader_push_take(r, cfx_num(f));
+        return cfx_reader_push_take(r, cfx_float(f));
     if (t == CFX_TOKEN_IMAGINARY && len == size && *s != '+') {
-        cfx_value half[2] = {cfx_num(0), cfx_num(f)};
+        cfx_value half[2] = {cfx_float(0), cfx_float(f)};
         return cfx_reader_push_take(r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2,
                                                    half, NULL));
     }
@@ -400,7 +400,7 @@ static cfx_status loose_items(cfx_reader *r, const char *s, const char *end,
     return st ? st : end_run(r, &u);
 }
 
-/* Where the key of a pair ends, or NULL. */
+/* The end of the key of a pair, or NULL. */
 static const char *find_key(cfx_reader *r, const char *s, const char *end,
                             bool kwargs)
 {

@@ -1,8 +1,8 @@
 /*
  * read_model -- a model's text: its parts, in their order.
  *
- * A text without a tree is a graph alone. Between tree and graph str(gm) has
- * the generated code, which is skipped: the graph says the same.
+ * A text without a tree is just a graph. The generated code that str(gm)
+ * prints between tree and graph is skipped, since the graph defines it.
  */
 #include "format/text/reader.h"
 #include "graph/decide.h"
@@ -149,8 +149,7 @@ static cfx_status read_states(cfx_reader *r, const char **at, cfx_module *root)
 
 /* ---- Before the graph ---- */
 
-/* What the file begins with: a mark of the order of bytes, and the version of
- * the superset. */
+/* Read the byte order mark and the version of the superset. */
 static cfx_status read_head(cfx_reader *r, const char **at)
 {
     cfx_line line;
@@ -193,7 +192,8 @@ static bool is_code(const cfx_line *line)
     return line->s == line->end;
 }
 
-/* From the tree to the graph. State may be told in PyTorch's text, too. */
+/* Read the part between tree and graph. PyTorch's text may have a state block,
+ * too. */
 static cfx_status read_middle(cfx_reader *r, const char **at, cfx_module *root)
 {
     cfx_line line;

@@ -8,11 +8,11 @@
  *       )
  *     )
  *
- * Brackets tell the structure, indentation is ignored. A module is made where
- * it closes, when its children are there to tell what its own line hides. One
- * that is repeated is read again for each time, from its own line. The root,
- * and a type that is not known but has children or no arguments, become
- * containers that print as they did.
+ * Brackets define the structure; indentation is ignored. A module is created
+ * at its closing bracket, since its children may imply arguments that its line
+ * hides. A repeated module is parsed once for each repetition. The root, and
+ * an unknown type with children or without arguments, become containers that
+ * print unchanged.
  */
 #include <cfx/op.h>
 
@@ -51,8 +51,7 @@ typedef struct child {
     uint64_t number;
 } child;
 
-/* Facts about a type, found once; models have few types. A bit stands for an
- * argument of the constructor. */
+/* Cached facts about a type, with a bit for each constructor argument. */
 typedef struct known {
     const cfx_module_type *type;
     const cfx_schema *schema;
@@ -115,7 +114,7 @@ static const cfx_value *given(const tree_reader *t, const frame *f,
     return NULL;
 }
 
-/* Push what children tell, unless the line does. */
+/* Push arguments that children imply, unless the line has them. */
 static cfx_status push_told(tree_reader *t, const frame *f,
                             const cfx_schema *schema)
 {
@@ -149,7 +148,7 @@ static cfx_status push_told(tree_reader *t, const frame *f,
     return CFX_OK;
 }
 
-/* Those of some arguments, given as bits, that nothing has told. */
+/* The arguments among `bits` that are not given. */
 static uint32_t untold(const tree_reader *t, const frame *f,
                        const cfx_schema *schema, uint32_t bits)
 {
@@ -264,8 +263,8 @@ static cfx_status undecide(tree_reader *t, cfx_module *m,
 
 /* ---- Arguments of the line ---- */
 
-/* The parameter that positional argument i stands for: the i-th that the repr
- * shows without its name, or the i-th of the constructor. */
+/* The parameter of positional argument i: the i-th that the repr shows without
+ * a name, or the i-th of the constructor. */
 static const char *positional(const frame *f, const cfx_schema *schema,
                               size_t i, size_t *len)
 {
@@ -577,7 +576,7 @@ static cfx_status open_module(tree_reader *t, const frame *key, const char *s,
     f.first_child = t->nchildren;
     t->frame[t->nframes++] = f;
     s++;
-    /* What another program's class says of itself need not be Python. */
+    /* The repr of an unknown class need not be Python. */
     bool plain = s == end || (end - s == 1 && *s == ')');
     if (!f.type && !root && !plain && !r->lossless)
         return cfx_reader_fail(r, f.name, CFX_ENAME,

@@ -100,12 +100,12 @@ static cfx_value constant(const char *s, size_t len)
     if (is_word(s, len, "Ellipsis") || is_word(s, len, "..."))
         return cfx_ellipsis();
     if (len && (*s == '-' || *s == '+') && is_word(s + 1, len - 1, "inf"))
-        return cfx_num(*s == '-' ? -INFINITY : INFINITY);
+        return cfx_float(*s == '-' ? -INFINITY : INFINITY);
     if (is_word(s, len, "inf"))
-        return cfx_num(INFINITY);
+        return cfx_float(INFINITY);
     if (is_word(s, len, "nan") || is_word(s, len, "-nan") ||
         is_word(s, len, "+nan"))
-        return cfx_num(NAN);
+        return cfx_float(NAN);
     return torch_constant(s, len);
 }
 
@@ -223,12 +223,12 @@ static cfx_status make_complex(cfx_reader *r, const char *at, size_t first)
 {
     cfx_status st = check_positional(r, at, first, 2);
     if (!st && r->n - first == 1)
-        st = cfx_reader_push_take(r, cfx_num(0));
+        st = cfx_reader_push_take(r, cfx_float(0));
     for (size_t i = first; !st && i < r->n; i++) {
         if (r->stack[i].kind != CFX_FLOAT && r->stack[i].kind != CFX_INT)
             return cfx_reader_fail(r, at, CFX_EPARSE,
                                    "a complex number has two numbers");
-        r->stack[i] = cfx_num(cfx_value_number(r->stack[i]));
+        r->stack[i] = cfx_float(cfx_value_number(r->stack[i]));
     }
     return st ? st : cfx_reader_gather(r, CFX_COMPLEX, first);
 }
@@ -383,7 +383,7 @@ static bool scan_complex(cfx_lexer *lx, double half[2])
 
 static cfx_status push_complex(cfx_reader *r, double re, double im)
 {
-    cfx_value half[2] = {cfx_num(re), cfx_num(im)};
+    cfx_value half[2] = {cfx_float(re), cfx_float(im)};
     return cfx_reader_push_take(r, cfx_seq_new(r->ctx, CFX_COMPLEX, 2, half,
                                                NULL));
 }
@@ -483,7 +483,7 @@ cfx_status cfx_read__value(cfx_reader *r, cfx_lexer *lx, int depth)
         v = cfx_int(lx->i);
         break;
     case CFX_TOKEN_FLOAT:
-        v = cfx_num(lx->f);
+        v = cfx_float(lx->f);
         break;
     case CFX_TOKEN_ELLIPSIS:
         v = cfx_ellipsis();

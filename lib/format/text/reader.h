@@ -1,10 +1,9 @@
 /*
- * reader.h -- what the readers of text share. Not installed.
+ * reader.h -- shared by the readers of text. Not installed.
  *
- * A reader gathers values on a stack: the items of an aggregate are pushed,
- * then replaced by the aggregate. What is left there when it fails is given
- * back with it. Places are pointers into the text; line and column are found
- * only when an error needs them.
+ * A reader has a stack of values: the items of an aggregate are pushed, then
+ * replaced by the aggregate. Releasing the reader releases them. Positions are
+ * pointers into the text; line and column are computed only for errors.
  */
 #ifndef CFX_READER_H
 #define CFX_READER_H
@@ -16,7 +15,8 @@
 
 typedef struct cfx_reader {
     cfx_context *ctx;
-    const char *name;       /* of the file; NULL: messages tell the column */
+    const char *name;       /* of the file; NULL: messages have the column
+                               only */
     const char *text, *end;
     bool lossless;          /* the superset: strings stand in quotes */
     bool bare_nodes;        /* a bare name may be that of a node */
@@ -42,7 +42,7 @@ void cfx_reader_release(cfx_reader *r);
 /* Fail at a place of the text. */
 cfx_status cfx_reader_fail(cfx_reader *r, const char *at, cfx_status code,
                            const char *fmt, ...) CFX_PRINTF(4, 5);
-/* Put the place before an error that was told from below. */
+/* Prepend the position to an error of a callee. */
 cfx_status cfx_reader_fail_at(cfx_reader *r, const char *at);
 
 /* Push a value, which it takes; absent means that memory lacked. */
@@ -88,8 +88,8 @@ cfx_status cfx_read__constant(cfx_reader *r, const char *s, size_t len,
 
 /* ---- Values as torch.fx prints them: read_loose.c ---- */
 
-/* Push a node's args, or its kwargs as keys and values in turn, from what
- * stands between their brackets. `chain` is the target, NULL if unknown. */
+/* Push a node's args, or its kwargs as alternating keys and values, from the
+ * text between the brackets. `chain` is the target, NULL if unknown. */
 cfx_status cfx_read__loose_args(cfx_reader *r, const char *s, const char *end,
                                 const struct cfx_target *chain);
 cfx_status cfx_read__loose_kwargs(cfx_reader *r, const char *s,
@@ -109,21 +109,21 @@ typedef struct cfx_line {
 
 /* The line at `at`; false at the end of the text. */
 bool cfx_reader_line(const cfx_reader *r, const char *at, cfx_line *line);
-/* Where its first character stands that is no blank. */
+/* The position of its first nonblank character. */
 const char *cfx_line_begin(const cfx_line *line);
 /* Does the text at s begin with a word? */
 bool cfx_starts(const char *s, const char *end, const char *word);
 
 /* The tree of modules at *at, and go behind it. */
 cfx_status cfx_read__tree(cfx_reader *r, const char **at, cfx_module **out);
-/* The graph whose header stands at *at, and go behind it. `path` is the
- * module that the header names in the superset, empty for the root. */
+/* Read the graph whose header is at *at, and advance. `path` is the module in
+ * the header of the superset, empty for the root. */
 cfx_status cfx_read__graph(cfx_reader *r, const char **at, cfx_line *path,
                            cfx_graph **out);
 /* Does a graph begin with that line? */
 bool cfx_read__is_graph(const cfx_line *line);
 
-/* "f32[2, 3]": the lexer stands on the type. */
+/* "f32[2, 3]": the current token is the type. */
 cfx_status cfx_read__type(cfx_reader *r, cfx_lexer *lx, cfx_dtype *dtype,
                           int *rank, cfx_dim *shape);
 

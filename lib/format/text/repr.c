@@ -1,5 +1,5 @@
 /*
- * repr -- what the line of a module shows and hides.
+ * repr -- visible and hidden arguments in a module's line.
  */
 #include "format/text/repr.h"
 

@@ -1,8 +1,8 @@
 /*
- * repr.h -- what the line of a module shows and hides. Not installed.
+ * repr.h -- visible and hidden arguments in a module's line. Not installed.
  *
  * Reads the small languages of module types: `.repr` ("$in_channels stride
- * ?padding ?=padding_mode") and `.derive`, what children tell of their parent
+ * ?padding ?=padding_mode") and `.derive`, arguments that children imply
  * ("embed_dim=out_proj.in_features").
  */
 #ifndef CFX_REPR_H
@@ -26,16 +26,16 @@ bool cfx_shown_next(const char **repr, cfx_shown *item);
 /* Does a repr show that argument? */
 bool cfx_shown_has(const char *repr, const char *name);
 
-/* Is it the default of its parameter? One number stands for all of a list. */
+/* Is it the default? One number equals a list that repeats it. */
 bool cfx_is_default(const cfx_param *p, cfx_value v);
 
-/* An argument that a child tells: `param=child.attr`. */
+/* An argument implied by a child: `param=child.attr`. */
 typedef struct cfx_told {
     const char *param, *child, *attr;
     size_t param_len, child_len, attr_len;
 } cfx_told;
 
-/* Take the next off a `.derive` (NULL: an empty one); false at its end. */
+/* Read the next item of a `.derive` (may be NULL); false at its end. */
 bool cfx_told_next(const char **told, cfx_told *item);
 
 #endif

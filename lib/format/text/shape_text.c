@@ -1,8 +1,8 @@
 /*
- * shape_text -- shapes as text, both ways.
+ * shape_text -- print and parse shapes.
  *
- * Pieces are cut at commas outside of brackets and quotes. What is in round
- * brackets is a tuple if there is a comma in it, else an expression.
+ * The text is split at commas outside of brackets and quotes. Parentheses with
+ * a comma are a tuple, others an expression.
  */
 #include "format/print.h"
 

@@ -1,5 +1,5 @@
 /*
- * unicode.h -- as much of it as quoting strings needs. Not installed.
+ * unicode.h -- the part of Unicode that quoting strings needs. Not installed.
  */
 #ifndef CFX_UNICODE_H
 #define CFX_UNICODE_H

@@ -38,9 +38,9 @@ const char *cfx_conv_algorithm(const cfx_conv *c);
 /* y[o] = bias + sum over i and the window of x[i] w[o][i]. Never fails. */
 void cfx_conv_run(cfx_context *ctx, const cfx_conv *c, void *workspace);
 
-/* The same for the transposed convolution: `in` are the extents of x, `out`
- * those of y (output_padding has been added to them), and each x is spread
- * over the window at in * stride - pad. */
+/* The transposed convolution: `in` has the extents of x, `out` those of y
+ * (with output_padding), and each x is scattered over the window at in *
+ * stride - pad. */
 size_t cfx_conv_transpose_workspace(const cfx_context *ctx,
                                     const cfx_conv *c);
 void cfx_conv_transpose_run(cfx_context *ctx, const cfx_conv *c,

@@ -37,8 +37,8 @@ bool cfx_conv_is_product(const cfx_conv3 *c);
 size_t cfx_conv_product_workspace(const cfx_context *ctx, const cfx_conv3 *c);
 void cfx_conv_product(cfx_context *ctx, const cfx_conv3 *c, void *work);
 
-/* One or more output channels for each input channel by itself; two spatial
- * axes or one. */
+/* A depthwise convolution, with one or more output channels for each input
+ * channel; two spatial axes or one. */
 bool cfx_conv_is_depthwise(const cfx_conv3 *c);
 size_t cfx_conv_depthwise_workspace(const cfx_context *ctx,
                                     const cfx_conv3 *c);
@@ -55,9 +55,9 @@ void cfx_conv_winograd(cfx_context *ctx, const cfx_conv3 *c, void *work);
 size_t cfx_conv_windows_workspace(const cfx_context *ctx, const cfx_conv3 *c);
 void cfx_conv_windows(cfx_context *ctx, const cfx_conv3 *c, void *work);
 
-/* Of the transposed convolution: y, one channel, becomes the bias (NULL: 0)
- * plus columns(taps, in_len), each at its place in its window; in the order of
- * the taps. Floats. */
+/* For the transposed convolution: y, one channel, becomes the bias (NULL: 0)
+ * plus columns(taps, in_len), scattered to their windows in the order of the
+ * taps. Floats. */
 void cfx_conv_spread(const cfx_conv3 *c, void *y, const void *columns,
                      const void *bias);
 

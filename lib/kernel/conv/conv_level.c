@@ -6,7 +6,7 @@
 #include "kernel/conv/conv_core.h"
 #include "kernel/vec/vec.h"
 
-/* As in gemm_level.c: vectors in a row of a panel of b. */
+/* Vectors in a row of a panel of b, as in gemm_level.c. */
 #if CFX_LEVEL_IS(avx512)
 enum { NV = 3 };
 #else

@@ -1,6 +1,6 @@
 /*
- * conv_level.h -- the text of conv_level.c for one type: T, its vector VEC of
- * VL lanes, V(f) for functions of vectors, NAME(f) for what is defined here.
+ * conv_level.h -- template of conv_level.c for one type: T, its vector VEC of
+ * VL lanes, V(f) for vector functions, NAME(f) for definitions here.
  */
 
 /* ---- Windows as columns ---- */
@@ -11,8 +11,8 @@ typedef struct NAME(run) {
     int lane, len;
 } NAME(run);
 
-/* What one tap reads for one run: lanes `bits` from x + at, lane 0 being
- * there if it were set. */
+/* The input of one tap for one run: the lanes in `bits` from x + at, which is
+ * the address of lane 0. */
 typedef struct NAME(piece) {
     int64_t at;
     uint32_t bits;
@@ -20,8 +20,8 @@ typedef struct NAME(piece) {
 
 enum { NAME(PIECES) = 512 };
 
-/* Cut columns j..j+n, n <= NV * VL, in runs; `first` tells where those of each
- * vector begin. */
+/* Cut columns j..j+n, n <= NV * VL, in runs; `first` has the index of each
+ * vector's first run. */
 static int NAME(cut)(const cfx_conv_columns *c, int64_t j, int64_t n,
                      NAME(run) *runs, int first[NV + 1])
 {
@@ -62,10 +62,10 @@ static int NAME(cut)(const cfx_conv_columns *c, int64_t j, int64_t n,
     return count;
 }
 
-/* What a tap reads for a run. */
-CFX_FORCE_INLINE NAME(piece) NAME(reach)(const cfx_conv_columns *c,
-                                         const NAME(run) *r,
-                                         const cfx_conv_tap *t)
+/* The input of a tap for a run. */
+CFX_FORCE_INLINE NAME(piece) NAME(tap_input)(const cfx_conv_columns *c,
+                                             const NAME(run) *r,
+                                             const cfx_conv_tap *t)
 {
     int64_t i0 = r->o[0] * c->stride[0] + t->shift[0];
     int64_t i1 = r->o[1] * c->stride[1] + t->shift[1];
@@ -139,7 +139,7 @@ static void NAME(columns)(const cfx_conv_columns *c, void *panels, int64_t k0,
 
             for (int64_t t = t0; t < t1; t++)
                 for (int i = 0; i < count; i++)
-                    *p++ = NAME(reach)(c, &runs[i], &c->tap[t]);
+                    *p++ = NAME(tap_input)(c, &runs[i], &c->tap[t]);
             NAME(fill)(c, panel, k0, kn, t0, t1, pieces, first);
         }
     }

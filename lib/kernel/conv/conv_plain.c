@@ -8,7 +8,7 @@
 
 #include "base/stop.h"
 
-/* Where tap `t` of output `o` reads: false where that is padding. */
+/* The input offset of tap `t` of output `o`; false for padding. */
 static bool read_at(const cfx_conv *v, const int64_t o[3], int64_t t,
                     int64_t *at)
 {

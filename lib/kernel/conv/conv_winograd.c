@@ -26,7 +26,7 @@ enum { CHUNK_SIZE = 448 << 10, MAX_LANES = 16 };
 /* From so many chunks on, all transformed weights are kept. */
 enum { KEEP_WEIGHTS = 4 };
 
-/* Where a tile is read and written, and how much of it there is. */
+/* The input and output of a tile, and their sizes. */
 typedef struct tile {
     int64_t in;        /* in a padded plane */
     int64_t out;       /* in channel 0 of y */
@@ -192,7 +192,7 @@ static void transform_tiles(const wino *w, const float *padded, float *block,
 
     while (t < stop) {
         int64_t lane = t % lanes, places[MAX_LANES];
-        /* What is left of the last vector is filled up. */
+        /* Fill up the last vector. */
         int64_t n = stop == w->len ? lanes - lane
             : cfx_min64(lanes - lane, stop - t);
         float *to = block + t / nr * kn * nr + (t - lane) % nr;

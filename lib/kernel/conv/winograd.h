@@ -1,11 +1,11 @@
 /*
  * winograd.h -- 3x3 convolutions of stride 1 in fewer multiplications.
  *
- * A tile of 4x4 outputs needs 6x6 inputs. Both it and the 3x3 weights are
- * turned into 36 numbers each; where they are multiplied one by one and summed
- * over the channels, the 36 sums turn into the 16 outputs: 36 products in place
- * of 144. Summing over channels makes 36 matrix products of it, for which the
- * numbers are laid out as panels (gemm_core.h).
+ * A tile of 4x4 outputs needs 6x6 inputs. The tile and the 3x3 weights are
+ * each transformed to 36 numbers. Their elementwise products, summed over the
+ * channels, are transformed to the 16 outputs: 36 products in place of 144.
+ * The sums over channels are 36 matrix products, with operands in panels
+ * (gemm_core.h).
  */
 #ifndef CFX_KERNEL_WINOGRAD_H
 #define CFX_KERNEL_WINOGRAD_H

@@ -179,7 +179,7 @@ static void swap(cfx_gemm *g)
 static void plan_packed(product *p)
 {
     cfx_gemm *g = &p->g;
-    /* What would have to be transposed element by element. */
+    /* The number of elements of operands that need a transpose. */
     int64_t straight = (g->a_col == 1 ? 0 : g->m) + (g->b_col == 1 ? 0 : g->n);
     int64_t swapped = (g->b_row == 1 ? 0 : g->n) + (g->a_row == 1 ? 0 : g->m);
     bool narrow = cfx_dtype_is_reduced(g->dtype);

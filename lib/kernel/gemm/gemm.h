@@ -1,8 +1,8 @@
 /*
  * gemm.h -- matrix products, of every dtype and layout.
  *
- * c(m, n) = a(m, k) b(k, n), for each matrix of a batch. The columns of c lie
- * side by side; a and b have any strides, so that transposed and broadcast
+ * c(m, n) = a(m, k) b(k, n), for each matrix of a batch. The columns of c are
+ * contiguous; a and b have any strides, so that transposed and broadcast
  * operands need no copy. 16-bit floats are summed in float, integers wrap
  * around. A sum over k = 0 elements is 0.
  *
@@ -48,7 +48,7 @@ void cfx_gemm_run(cfx_context *ctx, const cfx_gemm *g, void *workspace);
 size_t cfx_gemm_packed_size(const cfx_context *ctx, const cfx_gemm *g);
 void cfx_gemm_pack(cfx_context *ctx, const cfx_gemm *g, void *packed);
 
-/* The same on the calling thread alone, for pieces of larger work. */
+/* Matrix products on the calling thread, as parts of other work. */
 size_t cfx_gemm_serial_workspace(const cfx_context *ctx, const cfx_gemm *g);
 void cfx_gemm_run_serial(const cfx_context *ctx, const cfx_gemm *g,
                          void *workspace);

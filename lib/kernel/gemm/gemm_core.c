@@ -60,7 +60,7 @@ static plan make_plan(const cfx_gemm_core *g)
     p.nk = cfx_ceil_div(k, p.kc);
     if (p.by_rows) {
         p.piece = piece_of(g->m, t->mr, 4, 16);
-        /* What is given to emit has to stay in a cache. */
+        /* The block passed to emit must stay in a cache. */
         most = g->packed ? INT64_MAX : g->emit ? 0
             : SHARED_MAX / (k * t->nr * (int64_t)g->size);
         p.chunk = t->nr * cfx_min64(cfx_ceil_div(g->n, t->nr),
@@ -119,7 +119,7 @@ static void pack_shared(void *arg, int64_t begin, int64_t end, int worker)
 
 /* ---- Pieces ---- */
 
-/* Where block k0 of rows i0.. and columns j0.. of c is to be summed up. */
+/* The accumulators of block k0 of rows i0.. and columns j0.. of c. */
 typedef struct target {
     char *c;
     int64_t row;

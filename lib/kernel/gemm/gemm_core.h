@@ -1,5 +1,6 @@
 /*
- * gemm_core.h -- what matrix products, convolutions and attention share.
+ * gemm_core.h -- blocked matrix products, for gemm, convolutions and
+ * attention.
  *
  * A product is cut into blocks of at most CFX_GEMM_KC steps of k. Within one,
  * the operand a is packed as panels of `mr` rows and b as panels of `nr`
@@ -92,8 +93,8 @@ struct cfx_gemm_core {
     void *c;
     int64_t c_row;
     bool add; /* to what c holds; there are no biases then */
-    /* Where not NULL, c is not written, but this is given each finished
-     * block: x[i * x_row + j] is c[i0 + i][j0 + j]. */
+    /* If not NULL, c is not written; this receives each finished block: x[i *
+     * x_row + j] is c[i0 + i][j0 + j]. */
     void (*emit)(const cfx_gemm_core *g, const void *x, int64_t x_row,
                  int64_t i0, int64_t in, int64_t j0, int64_t jn);
 };
@@ -108,8 +109,8 @@ size_t cfx_gemm_core_packed_size(const cfx_gemm_core *g);
 void cfx_gemm_core_pack(cfx_context *ctx, const cfx_gemm_core *g,
                         void *packed);
 
-/* Compute it: on the threads of the context, or, where ctx is NULL, on this
- * one. `work` has room for as many. */
+/* Compute the product on the threads of the context, or, if ctx is NULL, on
+ * this one, with as many workspaces in `work`. */
 void cfx_gemm_core_run(cfx_context *ctx, const cfx_gemm_core *g, void *work);
 
 /* Round up to what keeps the parts of a workspace apart in the caches. */

@@ -1,6 +1,6 @@
 /*
- * gemm_level.h -- the text of gemm_level.c for one type: T, its vector VEC of
- * VL lanes, V(f) for functions of vectors, NAME(f) for what is defined here.
+ * gemm_level.h -- template of gemm_level.c for one type: T, its vector VEC of
+ * VL lanes, V(f) for vector functions, NAME(f) for definitions here.
  */
 
 /* ---- One panel of a times panels of b ---- */

@@ -43,7 +43,7 @@ LOOP(copy_1, uint8_t, uint8_t, e)
 LOOP(copy_2, uint16_t, uint16_t, e)
 LOOP(copy_4, uint32_t, uint32_t, e)
 LOOP(copy_8, uint64_t, uint64_t, e)
-/* Whatever is not 0 is true, and true is stored as 1. */
+/* Nonzero is true, and true is stored as 1. */
 LOOP(copy_bool, uint8_t, uint8_t, e != 0)
 
 #define CONVERT(to, from) \

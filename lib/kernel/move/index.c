@@ -1,5 +1,5 @@
 /*
- * index.c -- taking from and putting to places that indices tell.
+ * index.c -- gather and scatter by index.
  *
  * gather, scatter, index and index_put are one walk over the extents of the
  * index (or result): every element has a place in the value tensor, and one in
@@ -115,7 +115,7 @@ typedef struct job {
     atomic_llong bad;      /* LLONG_MAX: none */
 } job;
 
-/* Where the indices at these places lead, in elements; or INT64_MIN. */
+/* The offset for the indices at these positions, in elements; or INT64_MIN. */
 static int64_t lookup(const job *j, const int64_t *at)
 {
     int64_t offset = 0;
@@ -260,7 +260,7 @@ static bool walk(cfx_context *ctx, job *j, int64_t *bad)
     for (int k = 0; k < ix->count && ix->rank; k++)
         j->same_row &= ix->index[k].stride[ix->rank - 1] == 0;
     atomic_init(&j->bad, LLONG_MAX);
-    /* What is put may meet in one place: then the order counts. */
+    /* Writes may overlap: then the order matters. */
     if (j->put)
         for (int64_t i = 0; i < n && !cfx_context_stops(ctx) &&
              atomic_load(&j->bad) == LLONG_MAX; i += CFX_STOP_BLOCK)

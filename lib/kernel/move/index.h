@@ -1,5 +1,5 @@
 /*
- * index.h -- kernels that move elements to or from places found in the data.
+ * index.h -- kernels that move elements by index, sort and search.
  *
  * Those that only move take the size of an element in bytes (1, 2, 4 or 8);
  * those that compute take a dtype. Indices are i64 or i32 (`itype`); negative
@@ -84,8 +84,8 @@ bool cfx_kernel_index_put(cfx_context *ctx, cfx_dtype dtype, bool add,
 
 /* ---- Rearranging ---- */
 
-/* Of (batch, rows, cols): the part on and below (`upper`: above) the diagonal
- * that `diagonal` names, 0 elsewhere. y may be x. */
+/* Copy the part of (batch, rows, cols) on and below (`upper`: above) the
+ * diagonal number `diagonal`, with 0 elsewhere. y may be x. */
 void cfx_triangle(cfx_context *ctx, size_t size, bool upper, void *y,
                   const void *x, int64_t batch, int64_t rows, int64_t cols,
                   int64_t diagonal);
@@ -124,9 +124,8 @@ void cfx_kernel_searchsorted(cfx_context *ctx, cfx_dtype dtype, int64_t *y,
 
 /*
  * Sort along the middle axis of x(outer, n, inner), stably; NaN is larger than
- * all numbers. y takes the values, index (i64) the places they came from;
- * either may be NULL; y may be x. `work` is scratch of the size that
- * cfx_sort_work tells.
+ * all numbers. y receives the values, index (i64) their original positions;
+ * either may be NULL; y may be x. `work` has the size of cfx_sort_work.
  */
 size_t cfx_sort_work(const cfx_context *ctx, cfx_dtype dtype, int64_t outer,
                      int64_t n, int64_t inner);

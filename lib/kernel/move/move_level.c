@@ -14,8 +14,8 @@
 
 /* ---- Past the caches ---- */
 
-/* Whole lines of 64 bytes go past the caches, the bytes around them as usual.
- * The fence costs more than a line, hence only where it is asked for. */
+/* Whole lines of 64 bytes bypass the caches; the rest is copied as usual. The
+ * fence costs more than a line, and so is separate. */
 void CFX_STREAM(void *y_, const void *x_, size_t bytes)
 {
     char *y = y_;

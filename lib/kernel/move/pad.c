@@ -22,7 +22,7 @@ static int64_t source_of(const cfx_pad *p, int axis, int64_t o)
     case CFX_PAD_REFLECT: return i < 0 ? -i : 2 * (n - 1) - i;
     case CFX_PAD_REPLICATE: return i < 0 ? 0 : n - 1;
     case CFX_PAD_CIRCULAR:
-        /* What is cut off at the other side does not come around. */
+        /* Elements that the other side cuts off do not wrap around. */
         first = -cfx_min64(before, 0);
         len = n + cfx_min64(after, 0) - first;
         return first + ((i - first) % len + len) % len;

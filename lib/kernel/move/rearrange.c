@@ -188,7 +188,7 @@ static bool is_before(cfx_dtype t, const void *x, int64_t i, const void *v,
     return isnan(a) || isnan(b) ? unordered : a < b;
 }
 
-/* What cannot be compared is passed over, as in PyTorch. */
+/* Elements that cannot be compared (NaN) are skipped, as in PyTorch. */
 static void run_search(void *arg, int64_t begin, int64_t end, int worker)
 {
     const search_job *j = arg;

@@ -76,7 +76,7 @@ static const void *load(const job *j, void *buffer, const char *x, int64_t at,
     return buffer;
 }
 
-/* Where results for y from `at` on go; then call store. */
+/* The destination of results for y from `at` on; then call store. */
 static void *target(const job *j, void *buffer, int64_t at)
 {
     return j->direct ? j->y + at * (int64_t)j->size : buffer;

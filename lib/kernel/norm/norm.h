@@ -32,10 +32,9 @@ void cfx_kernel_rms_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
                          const void *x, int64_t outer, int64_t n,
                          const void *weight, double eps);
 
-/* As layer_norm over the channels of a group and what is inside of them, of
- * (batch, channels, inner); weight and bias are of a channel. groups divides
- * channels. Instance norm is groups == channels. mean and rstd, where not
- * NULL, are (batch, groups). */
+/* Like layer_norm over the channels of a group, of (batch, channels, inner);
+ * weight and bias are per channel. groups divides channels. Instance norm is
+ * groups == channels. mean and rstd, where not NULL, are (batch, groups). */
 void cfx_kernel_group_norm(cfx_context *ctx, cfx_dtype dtype, void *y,
                            const void *x, int64_t batch, int64_t channels,
                            int64_t inner, int64_t groups, const void *weight,
@@ -73,7 +72,7 @@ typedef struct cfx_softmax_row {
     bool empty_is_0;  /* where all that count are -inf; else NaN */
 } cfx_softmax_row;
 
-/* What is done to rows without gaps, of f32 or f64. y may be x. */
+/* The loops over contiguous rows of f32 or f64. y may be x. */
 typedef struct cfx_norm_rows {
     void (*softmax)(void *y, const void *x, const cfx_softmax_row *row);
     /* (n, lanes) with rows `stride` apart, lanes <= CFX_NORM_LANES. */

@@ -2,8 +2,8 @@
  * norm_loops.h -- softmax and normalization of one type: included once for
  * each, with T, M(f), EXP(x), LOG(x), V (elements kept side by side) defined.
  *
- * Sums and maxima are taken over V places at a time, since the compiler may not
- * change the order of a sum by itself; places are joined at the end.
+ * Sums and maxima use V accumulators, since the compiler may not reorder a
+ * sum; these are combined at the end.
  */
 
 /* ---- Pieces of rows ---- */
@@ -196,7 +196,7 @@ static void M(softmax)(void *y_, const void *x_, const cfx_softmax_row *row)
         y[i] = 0;
 }
 
-/* The same along a column, for `lanes` columns side by side. */
+/* Softmax along a column, for `lanes` adjacent columns. */
 static void M(softmax_lanes)(void *y_, const void *x_, int64_t stride,
                              int64_t n, int64_t lanes, bool log_)
 {

@@ -45,13 +45,13 @@ bool cfx_pointwise(cfx_context *ctx, cfx_pw op, cfx_dtype dtype, cfx_iter *it,
 bool cfx_pointwise_has(cfx_pw op, cfx_dtype dtype);
 bool cfx_pointwise_is_bool(cfx_pw op);
 
-/* What a power by this exponent is in PyTorch: SQUARE, RECIPROCAL, ..., with
- * one input, or POW. */
+/* The operation for a power by this exponent in PyTorch: SQUARE, RECIPROCAL,
+ * ..., with one input, or POW. */
 cfx_pw cfx_pointwise_power(double exponent, cfx_dtype dtype);
 
-/* What a call of few elements (at most CFX_POINTWISE_FEW) that are rows without
- * gaps comes down to: the types that the output and the inputs must have, and
- * the loop. A loop returns nonzero if an integer was divided by 0. */
+/* The direct path for few contiguous elements (at most CFX_POINTWISE_FEW): the
+ * required types of output and inputs, and the loop. A loop returns nonzero if
+ * an integer was divided by 0. */
 enum { CFX_POINTWISE_FEW = 8192 };
 typedef struct cfx_pointwise_types { uint8_t out, first, rest; }
     cfx_pointwise_types;
@@ -65,8 +65,8 @@ unsigned cfx_pointwise_row(const cfx_context *ctx, cfx_pw op, cfx_dtype dtype,
  * cuts (views). */
 void cfx_copy(cfx_context *ctx, cfx_iter *it);
 
-/* Row-major y[0..n): start, start + step, ... The value is computed in double
- * (of integers: exactly), each by itself. */
+/* Row-major y[0..n): start, start + step, ... Each value is computed
+ * independently, in double (for integers: exactly). */
 void cfx_fill_arange(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
                      double start, double step);
 void cfx_fill_arange_int(cfx_context *ctx, void *y, cfx_dtype dtype, int64_t n,
@@ -108,8 +108,8 @@ struct cfx_pointwise_kernels {
     cfx_loop_fn *const *loop[CFX_C_COUNT]; /* [type][operation], or NULL */
     cfx_convert_fn *const (*convert)[CFX_NDTYPES]; /* [to][from] */
     cfx_transpose_fn *const *transpose; /* [log2 of the size] */
-    /* As memcpy, but past the caches; for what is larger than they are. Before
-     * other threads are told of it, once more with y NULL and 0 bytes. */
+    /* memcpy that bypasses the caches, for larger blocks. A call with y NULL
+     * and 0 bytes is the fence before other threads read it. */
     void (*stream)(void *y, const void *x, size_t bytes);
 };
 

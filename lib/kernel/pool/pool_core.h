@@ -1,9 +1,9 @@
 /*
- * pool_core.h -- what pool.c and the levels share: rows of outputs.
+ * pool_core.h -- rows of outputs, shared by pool.c and the level kernels.
  *
- * A row is all outputs along the innermost axis at one place of the others, in
- * one plane; row r is row r % rows of plane r / rows. Every kernel does rows
- * begin..end, each by itself.
+ * A row is all outputs along the innermost axis at one index of the others, in
+ * one plane; row r is row r % rows of plane r / rows. Every kernel computes
+ * rows begin..end independently.
  */
 #ifndef CFX_KERNEL_POOL_CORE_H
 #define CFX_KERNEL_POOL_CORE_H

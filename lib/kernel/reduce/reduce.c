@@ -31,7 +31,7 @@ enum {
     SHORT_SUM = 4096     /* elements that are summed in their own type */
 };
 
-/* What one reduction is, besides the accumulation. */
+/* The kind of a reduction, besides its accumulation. */
 typedef enum kind { SIMPLE, MOMENTS, LOG_SUM } kind;
 
 /* Accumulators of one unit. MOMENTS: a is the mean, b the sum of squared
@@ -132,7 +132,7 @@ static int64_t wide_lanes(const block *b)
     return times * b->lanes;
 }
 
-/* The same with its rows put side by side, which are then folded. */
+/* Accumulate with the rows side by side, then combine these. */
 static void accumulate_wide(const job *j, cfx_acc op, wide *acc,
                             const block *b, int64_t lanes, const void *shift)
 {

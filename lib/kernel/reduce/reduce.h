@@ -84,7 +84,7 @@ void cfx_cumulate(cfx_context *ctx, cfx_scan op, cfx_dtype dtype, void *y,
 /* Reductions are computed in f32, f64, or for all others i64. */
 typedef enum cfx_wide { CFX_W_F32, CFX_W_F64, CFX_W_I64, CFX_W_COUNT } cfx_wide;
 
-/* What the inner loops add up; the rest follows from these in reduce.c. */
+/* The accumulations of the inner loops; reduce.c derives the other results. */
 typedef enum cfx_acc {
     CFX_ACC_SUM, CFX_ACC_PROD, CFX_ACC_MAX, CFX_ACC_MIN, CFX_ACC_NONZERO,
     CFX_ACC_SUMSQ, CFX_ACC_SUMABS, CFX_ACC_MAXABS, CFX_ACC_MINABS,
@@ -114,7 +114,7 @@ typedef void cfx_fold_fn(void *acc, int64_t lanes, int64_t to);
 typedef void cfx_rows_fn(void *out, const void *x, int64_t stride,
                          int64_t rows, int64_t n, double param);
 
-/* Where x[j] is better than best[j], take it, and r into index[j]. */
+/* If x[j] is better than best[j], store it, and r in index[j]. */
 typedef void cfx_better_fn(void *best, int64_t *index, const void *x,
                            int64_t r, int64_t lanes, bool smallest);
 

@@ -49,7 +49,7 @@ static uint64_t key_of_f32(float v)
     return x.u >> 31 ? (uint32_t)~x.u : x.u | (uint32_t)1 << 31;
 }
 
-/* Of f16 and bf16, which differ in where NaN begins. */
+/* For f16 and bf16, which differ in the first NaN. */
 static uint64_t key_of_half(uint16_t h, uint16_t inf)
 {
     if ((h & 0x7fff) > inf)
@@ -181,7 +181,7 @@ typedef struct job {
     char *work;
     size_t slot;           /* bytes of work for a slot */
 
-    /* Of topk: blocks as the loops read them, and their extremes. */
+    /* For topk: blocks of rows, and the kernel for their extremes. */
     cfx_rows_fn *extreme;
     cfx_convert_fn *load;
     cfx_dtype type;
@@ -362,7 +362,7 @@ static uint64_t first_key(const job *j, const void *block, int64_t n)
     j->extreme(&m, block, 0, 1, n, 0);
     if (j->type == CFX_I64)
         return ((uint64_t)m.i ^ (uint64_t)1 << 63) ^ j->flip;
-    /* The least of numbers among which is a NaN is not told. */
+    /* The minimum of numbers with a NaN is undefined. */
     if (m.d != m.d)
         return 0;
     return (j->type == CFX_F32 ? key_of_f32((float)m.d) : key_of_f64(m.d)) ^

@@ -12,7 +12,7 @@
 
 enum { MAX_READS = 16 };
 
-/* What one output reads, of any channel. */
+/* The inputs of one output, for any channel. */
 typedef struct reads {
     int count;
     int64_t at[MAX_READS];

@@ -52,7 +52,7 @@ static double step_of(const cfx_resample *r, int a)
     return as(r, (double)r->in[a] / (double)r->out[a]);
 }
 
-/* Where output i lies among the inputs. */
+/* The input coordinate of output i. */
 static double source_of(const cfx_resample *r, double step, int64_t i)
 {
     double at;
@@ -128,22 +128,23 @@ static void weigh_cubic(const cfx_resample *r, int a, double at,
     }
 }
 
-/* What the filter is stretched by, and how far it reaches. */
-static double reach_of(const cfx_resample *r, double step)
+/* The scale of the filter, and its support. */
+static double support_of(const cfx_resample *r, double step)
 {
     return (r->mode == CFX_RESAMPLE_CUBIC ? 2 : 1) * (step >= 1 ? step : 1);
 }
 
-/* What lies wholly beyond the last input has no weight. */
+/* Inputs beyond the end have no weight. */
 static void weigh_antialias(const cfx_resample *r, int a, double step,
                             int64_t i, int64_t taps, int64_t *first,
                             int64_t *count, double *w)
 {
-    double center = step * ((double)i + 0.5), reach = reach_of(r, step);
+    double center = step * ((double)i + 0.5), support = support_of(r, step);
     double shrink = step >= 1 ? 1 / step : 1, sum = 0;
 
-    *first = cfx_min64(cfx_max64(whole(center - reach + 0.5), 0), r->in[a] - 1);
-    *count = cfx_min64(whole(center + reach + 0.5), r->in[a]) - *first;
+    *first = cfx_min64(cfx_max64(whole(center - support + 0.5), 0),
+                       r->in[a] - 1);
+    *count = cfx_min64(whole(center + support + 0.5), r->in[a]) - *first;
     *count = cfx_min64(cfx_max64(*count, 1), taps);
     for (int64_t k = 0; k < taps; k++)
         w[k] = 0;
@@ -159,7 +160,7 @@ static void weigh_antialias(const cfx_resample *r, int a, double step,
 static int64_t taps_of(const cfx_resample *r, int a)
 {
     if (r->antialias && r->mode >= CFX_RESAMPLE_LINEAR)
-        return cfx_min64(whole(ceil(reach_of(r, step_of(r, a)))) * 2 + 1,
+        return cfx_min64(whole(ceil(support_of(r, step_of(r, a)))) * 2 + 1,
                      cfx_max64(r->in[a], 1));
     return r->mode == CFX_RESAMPLE_CUBIC ? 4
         : r->mode == CFX_RESAMPLE_LINEAR ? 2 : 1;

@@ -188,7 +188,7 @@ CFX_INLINE float log_split(float x, float *e)
     return float_of_bits(u - ((uint32_t)k << 23)) - 1;
 }
 
-/* What all logarithms are outside of the numbers above 0. */
+/* Logarithms of arguments that are not positive. */
 CFX_INLINE float log_special(float x, float y)
 {
     y = x == INFINITY ? x : y;
@@ -226,7 +226,7 @@ CFX_INLINE float log10_f32(float x)
 CFX_INLINE float log1p_f32(float x)
 {
     float u = 1 + x;
-    /* What the addition lost. */
+    /* The rounding error of the addition. */
     float lost = x > 1 ? 1 - (u - x) : x - (u - 1);
     float e, f = log_split(u, &e);
     float y = log_rest(f) + e * ln2_lo + lost / u + f + e * ln2_hi;
@@ -327,7 +327,7 @@ CFX_INLINE float clamp_f32(float x, float lo, float hi)
     x = x < lo ? lo : x;
     return x > hi ? hi : x;
 }
-/* Where any of the three is NaN, so is the result. */
+/* NaN if any argument is NaN. */
 CFX_INLINE float clamp3_f32(float x, float lo, float hi)
 {
     x = x < lo || lo != lo ? lo : x;
@@ -372,7 +372,7 @@ CFX_INLINE float div_trunc_f32(float x, float y, unsigned *zero)
     (void)zero;
     return trunc_f32(x / y);
 }
-/* As Python's //, which rounds what is left after the remainder. */
+/* Python's //, which rounds the quotient after subtracting the remainder. */
 CFX_INLINE float div_floor_f32(float x, float y, unsigned *zero)
 {
     float r = fmodf(x, y), q = (x - r) / y, f;
@@ -423,7 +423,7 @@ CFX_INLINE float logit_half_f32(float x, float eps, float to_f16)
     return log_f32(half_f32(x / half_f32(1 - x, to_f16), to_f16));
 }
 
-/* What gelu_tanh takes the tanh of. */
+/* The argument of tanh in gelu_tanh. */
 CFX_INLINE float gelu_inner_f32(float x)
 {
     return 0x1.988454p-1f * (x + 0x1.6e4e26p-5f * (x * x * x));

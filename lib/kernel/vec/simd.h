@@ -1,10 +1,9 @@
 /*
- * simd.h -- how loops are told to the compiler's vectorizer.
+ * simd.h -- hints for the compiler's vectorizer.
  *
  * Loops in the files of KERNEL_LEVEL are plain C which the compiler turns into
- * the vectors of the level. CFX_SIMD before a loop says that no iteration reads
- * what another one writes: the output is an input of the same place, or apart
- * from all.
+ * the vectors of the level. CFX_SIMD before a loop asserts that iterations are
+ * independent: the output equals an input, or overlaps none.
  */
 #ifndef CFX_SIMD_H
 #define CFX_SIMD_H

@@ -23,7 +23,7 @@
 
 #include "kernel/kernel.h"
 
-/* What CFX_LEVEL is, for the preprocessor: CFX_LEVEL_IS(avx2). */
+/* CFX_LEVEL for the preprocessor: CFX_LEVEL_IS(avx2). */
 #define CFX_LEVEL_NUMBER_plain 1
 #define CFX_LEVEL_NUMBER_neon 2
 #define CFX_LEVEL_NUMBER_avx2 3

@@ -102,7 +102,7 @@ static cfx_value additive(cfx_scope *s, cfx_value mask, cfx_value like)
         return mask;
     cfx_value zero = CFX_CALL(s, "torch.zeros_like", mask);
     zero = CFX_CALL(s, "Tensor.type_as", zero, like);
-    return CFX_CALL(s, "torch.masked_fill", zero, mask, cfx_num(-HUGE_VAL));
+    return CFX_CALL(s, "torch.masked_fill", zero, mask, cfx_float(-HUGE_VAL));
 }
 
 /* Both masks together, broadcast over (N, heads, L, S). */
@@ -132,7 +132,7 @@ static cfx_value attend_openly(cfx_scope *s, cfx_multi_head *m, cfx_value x[3],
 {
     cfx_value width = head_width(s, m);
     double scale = width.kind == CFX_INT ? sqrt(1 / (double)width.u.i) : 1;
-    cfx_value q = CFX_CALL(s, "torch.mul", x[0], cfx_num(scale));
+    cfx_value q = CFX_CALL(s, "torch.mul", x[0], cfx_float(scale));
     cfx_value k = CFX_CALL(s, "torch.transpose", x[1], cfx_int(-2),
                            cfx_int(-1));
     cfx_value score = CFX_CALL(s, "torch.matmul", q, k);
@@ -141,7 +141,7 @@ static cfx_value attend_openly(cfx_scope *s, cfx_multi_head *m, cfx_value x[3],
     m->weights = CFX_CALL(s, "torch.softmax", score, cfx_int(-1));
     if (m->dropout > 0)
         m->weights = CFX_CALL(s, "torch.nn.functional.dropout", m->weights,
-                              cfx_num(m->dropout));
+                              cfx_float(m->dropout));
     return CFX_CALL(s, "torch.matmul", m->weights, x[2]);
 }
 
@@ -153,7 +153,7 @@ static cfx_value attend(cfx_scope *s, cfx_multi_head *m, cfx_value x[3],
     if (m->need_weights || m->dropout > 0)
         return attend_openly(s, m, x, mask);
     return CFX_CALL(s, "torch.nn.functional.scaled_dot_product_attention",
-                    x[0], x[1], x[2], causal ? cfx_none() : mask, cfx_num(0),
+                    x[0], x[1], x[2], causal ? cfx_none() : mask, cfx_float(0),
                     cfx_bool(causal));
 }
 

@@ -1,16 +1,16 @@
 /*
  * multi_head.h -- attention with several heads, over a scope. Not installed.
  *
- * The one text of torch.nn.functional.multi_head_attention_forward, for the
- * operator of that name and for the module MultiheadAttention, which differ in
- * how the last projection is called.
+ * Implements torch.nn.functional.multi_head_attention_forward for the operator
+ * of that name and for the module MultiheadAttention, which differ in the call
+ * of the last projection.
  */
 #ifndef CFX_MULTI_HEAD_H
 #define CFX_MULTI_HEAD_H
 
 #include <cfx/scope.h>
 
-/* What may be absent is None. */
+/* Optional members are None. */
 typedef struct cfx_multi_head {
     cfx_value x[3];            /* query, key and value: (L, N, E) or (L, E) */
     cfx_value embed_dim;
@@ -38,9 +38,10 @@ CFX_INLINE bool cfx_multi_head_same(cfx_value a, cfx_value b)
     return a.kind == b.kind && a.u.tensor == b.u.tensor;
 }
 
-/* What the heads give, side by side: (L * N, E), for the last projection. */
+/* The concatenated results of the heads: (L * N, E), for the last
+ * projection. */
 cfx_value cfx_multi_head_attend(cfx_scope *s, cfx_multi_head *m);
-/* That result projected, in the form of the query; and the weights or None. */
+/* The projected result in the layout of the query; and the weights or None. */
 cfx_value cfx_multi_head_finish(cfx_scope *s, const cfx_multi_head *m,
                                 cfx_value y);
 

@@ -25,7 +25,7 @@ cfx_status cfx_scope_call_graph(cfx_scope *s, cfx_call *call, int k,
                                 const cfx_value *args, size_t n,
                                 cfx_value *out)
 {
-    const cfx_spelling c = {.args = args, .nargs = n};
+    const cfx_unbound_call c = {.args = args, .nargs = n};
     cfx_value f = cfx_call_value(call, k);
     if (f.kind != CFX_MODULE)
         return cfx_call_fail(call, CFX_EINVAL, "argument '%s' must be a "

@@ -1,5 +1,5 @@
 /*
- * control.h -- what operators whose arguments are graphs share. Not installed.
+ * control.h -- shared by operators whose arguments are graphs. Not installed.
  */
 #ifndef CFX_CONTROL_H
 #define CFX_CONTROL_H
@@ -13,7 +13,7 @@ CFX_PARAMS(cfx_control_params, PRED, TRUE_FN, FALSE_FN, OPERANDS, COND_FN,
            COMBINE_FN, INIT, ENABLED, WRAPPED, DEVICE_TYPE, DTYPE,
            CACHE_ENABLED, SUBGRAPH, IDENTIFIER);
 
-/* One such call, in the scope that it is made in. */
+/* A call of such an operator in its scope. */
 typedef struct control {
     cfx_scope *s;
     cfx_call *call;
@@ -31,14 +31,14 @@ typedef cfx_status control_run(control *c, cfx_value *out);
 cfx_status cfx_control__call(control *c, int k, const cfx_value *args,
                              size_t n, cfx_value *out);
 
-/* Is it true? *known is false where only the numbers would tell. `what` is
- * what messages call it. */
+/* The truth of v; *known is false if it depends on data. `what` names v in
+ * messages. */
 cfx_status cfx_control__truth(control *c, cfx_value v, const char *what,
                               bool *known, bool *out);
 
-/* Of what two graphs (or two rounds of one) gave, what holds for both:
- * tensors without numbers, unbacked symbols where integers differ. With
- * `same`, extents must agree. */
+/* Merge the results of two graphs (or two rounds of one): tensors become
+ * metas, integers that differ unbacked symbols. With `same`, extents must
+ * agree. */
 typedef struct control_merge {
     control *c;
     const char *a, *b;       /* whose results they are, for messages */

@@ -116,8 +116,8 @@ static cfx_status any_round(control *c, control_row *row, uint32_t n)
     return st;
 }
 
-/* Where nothing is computed, a loop over numbers that are known is unrolled,
- * but not for ever: so many rounds are enough to tell. */
+/* Without data, a loop over known numbers is unrolled up to this many
+ * rounds. */
 enum { MOST_UNROLLED = 1024 };
 
 static bool is_computed(const control *c, const control_row *row)
@@ -181,7 +181,7 @@ cfx_status cfx_control__while_loop(control *c, cfx_value *out)
 
 /* ---- Slices, and their stack ---- */
 
-/* What map and scan go over, and what they gather. */
+/* The slices and results of map and scan. */
 typedef struct sweep {
     control *c;
     const cfx_seq *xs;
@@ -243,7 +243,7 @@ static cfx_status take_slices(sweep *w, int64_t i, size_t at)
     return CFX_OK;
 }
 
-/* The tensor that has room for all rounds' results like `one`. */
+/* A tensor for the stacked results of all rounds, each like `one`. */
 static cfx_status new_stack(sweep *w, const cfx_tensor *one, cfx_value *out)
 {
     control *c = w->c;

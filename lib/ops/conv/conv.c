@@ -99,7 +99,7 @@ static bool not_negative(const cfx_call *call, cfx_dim d)
     return cfx_dim_le(call->env, cfx_dim_int(0), d);
 }
 
-/* What is added at the end must be less than a step or the gap in a window. */
+/* output_padding must be less than the stride or the dilation. */
 static bool fits_more(const cfx_call *call, const struct conv *c, int i)
 {
     return not_negative(call, c->more[i]) &&
@@ -367,7 +367,7 @@ static bool is_known(const cfx_tensor *t)
     return known;
 }
 
-/* What the kernel says of shapes that are numbers. */
+/* The kernel's algorithm for shapes that are numbers. */
 static const char *algorithm(const cfx_call *call)
 {
     const struct conv *c = call->state;
@@ -383,7 +383,7 @@ static const char *algorithm(const cfx_call *call)
     return cfx_conv_algorithm(&k);
 }
 
-/* Of the input what windows see; weight and bias. */
+/* Bytes: the input covered by windows, weight and bias. */
 static cfx_dim bytes_read(const cfx_call *call)
 {
     cfx_cost_axis axis[MAX_SPATIAL];

@@ -1,5 +1,5 @@
 /*
- * convert -- the same numbers in another type or order in memory.
+ * convert -- change the type or memory layout of a tensor.
  *
  * shape   that of the argument; the argument itself where nothing changes.
  *         Strides are kept, made dense, or those of a memory format.

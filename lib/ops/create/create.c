@@ -35,7 +35,7 @@ static bool has_tensor(const cfx_call *call)
     return false;
 }
 
-/* What is made from nothing is on the CPU unless a device is given. */
+/* New tensors are on the CPU unless a device is given. */
 static cfx_status take_device(cfx_call *call, int k)
 {
     if (cfx_call__is_labelled(call) && !has_tensor(call))
@@ -780,7 +780,7 @@ const cfx_op cfx_op__as_tensor = {
     .run = tensor_run,
 };
 
-/* The same with the type of another tensor. */
+/* The result has the type of another tensor. */
 static cfx_status tensor_of_infer(cfx_call *call)
 {
     cfx_dtype own = (cfx_dtype)cfx_call_tensor(call, SELF)->dtype;

@@ -1,6 +1,5 @@
 /*
- * create.h -- what the operators that make tensors have in common. Not
- * installed.
+ * create.h -- shared by operators that create tensors. Not installed.
  */
 #ifndef CFX_CREATE_H
 #define CFX_CREATE_H

@@ -83,7 +83,7 @@ static cfx_status list_of(cfx_call *call, const cfx_tensor *x, int axis,
     return st;
 }
 
-/* So many numbers that nobody knows are still told apart. */
+/* The maximum number of distinct unknown numbers. */
 enum { MOST_UNKNOWN = 1024 };
 
 static cfx_status tolist_infer(cfx_call *call)

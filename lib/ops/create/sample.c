@@ -241,7 +241,7 @@ const cfx_op cfx_op__normal = {
 
 enum { SIZED_HIGH, SIZED_LOW, LIKE_HIGH, LIKE_LOW };
 
-/* Where the bounds and the options stand. */
+/* The positions of the bounds and the options. */
 static void bounds_of(const cfx_call *call, cfx_value *low, cfx_value *high,
                       int *size, int *options)
 {

@@ -333,7 +333,7 @@ static cfx_status interpolate_run(cfx_call *call)
     if (!x)
         return CFX_ENOMEM;
     if (!cfx_tensor_is_contiguous(y))
-        st = cfx_loop_twin(call, y, &made);
+        st = cfx_loop_like(call, y, &made);
     plan(call, &k);
     k.x = x->data;
     k.y = made ? made->data : y->data;

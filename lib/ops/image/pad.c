@@ -78,7 +78,7 @@ static cfx_status check_counts(cfx_call *call, const cfx_tensor *x)
     return CFX_OK;
 }
 
-/* What lies outside of an axis must be found inside of it. */
+/* Padding by reflection or wrapping must not exceed the axis. */
 static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
                              cfx_dim extent, cfx_dim before, cfx_dim after)
 {
@@ -101,7 +101,7 @@ static cfx_status check_axis(cfx_call *call, cfx_pad_mode mode, int axis,
                 : "Padding value causes wrapping around more than once: %s "
                   "at dimension %d of extent %s", s, axis, t);
     }
-    /* What goes round is what negative paddings leave. */
+    /* Circular padding uses the axis that negative paddings leave. */
     cfx_dim none = cfx_dim_int(0);
     cfx_dim left = cfx_dim_add(
         call->env, extent,
@@ -183,7 +183,7 @@ static bool only_cuts(const cfx_call *call, int rank)
     return true;
 }
 
-/* Where nothing is added, the result is a clone of what is left. */
+/* If nothing is added, the result is a clone of the remaining part. */
 static cfx_status out_cut(cfx_call *call, const cfx_tensor *x,
                           const cfx_dim *shape)
 {
@@ -266,7 +266,7 @@ static cfx_status pad_run(cfx_call *call)
                          : cfx_loop_contiguous(call, from);
     cfx_status st = x ? CFX_OK : CFX_ENOMEM;
     if (!st && !last && !cfx_tensor_is_contiguous(y))
-        st = cfx_loop_twin(call, y, &made);
+        st = cfx_loop_like(call, y, &made);
     if (!st) {
         set_value(call, (cfx_dtype)y->dtype, &value);
         plan(call, x, last, in, out, before);

@@ -219,19 +219,20 @@ static cfx_value qkv_bias(cfx_scope *s, const cfx_call *call)
     return TORCH("cat", cfx_list_of(s, CFX_LIST, 3, part), cfx_int(0));
 }
 
-/* What each pair of places has to do with each other, before softmax. */
+/* The scores of each pair of positions, before softmax. */
 static cfx_value scores(cfx_scope *s, const cfx_call *call, cfx_value q,
                         cfx_value k, cfx_value width)
 {
     cfx_value scale = IN(LOGIT_SCALE), last = cfx_int(-1), score;
     if (!cfx_call_has(call, LOGIT_SCALE)) {
-        q = TORCH("mul", q, CFX_CALL(s, "operator.pow", width, cfx_num(-0.5)));
+        q = TORCH("mul", q,
+                  CFX_CALL(s, "operator.pow", width, cfx_float(-0.5)));
         return TORCH("matmul", q, TORCH("transpose", k, cfx_int(-2), last));
     }
-    q = CFX_CALL(s, "torch.nn.functional.normalize", q, cfx_num(2), last);
-    k = CFX_CALL(s, "torch.nn.functional.normalize", k, cfx_num(2), last);
+    q = CFX_CALL(s, "torch.nn.functional.normalize", q, cfx_float(2), last);
+    k = CFX_CALL(s, "torch.nn.functional.normalize", k, cfx_float(2), last);
     score = TORCH("matmul", q, TORCH("transpose", k, cfx_int(-2), last));
-    scale = TORCH("clamp", scale, cfx_none(), cfx_num(log(100)));
+    scale = TORCH("clamp", scale, cfx_none(), cfx_float(log(100)));
     return TORCH("mul", score, TORCH("exp", scale));
 }
 
@@ -248,10 +249,10 @@ static cfx_value strips(cfx_scope *s, const struct windows *w, int axis,
      * the shape matters. */
     if (!n[2].u.i || n[0].kind != CFX_INT || n[1].kind != CFX_INT)
         return CFX_CALL(s, "Tensor.new_full", like, TUPLE(w->padded[axis]),
-                        cfx_num(2 * (double)times));
+                        cfx_float(2 * (double)times));
     for (int i = 0; i < 3; i++)
         part[i] = CFX_CALL(s, "Tensor.new_full", like, TUPLE(n[i]),
-                           cfx_num((double)(i * times)));
+                           cfx_float((double)(i * times)));
     return TORCH("cat", cfx_list_of(s, CFX_LIST, 3, part), cfx_int(0));
 }
 
@@ -270,7 +271,7 @@ static cfx_value shift_mask(cfx_scope *s, const struct windows *w,
     mask = TORCH("sub", TORCH("unsqueeze", mask, one),
                  TORCH("unsqueeze", mask, two));
     return TORCH("masked_fill", mask, TORCH("ne", mask, zero),
-                 cfx_num(-100.0));
+                 cfx_float(-100.0));
 }
 
 static cfx_value add_mask(cfx_scope *s, const struct windows *w,

@@ -370,9 +370,9 @@ static cfx_status check_bags(cfx_call *call, const struct bags *b)
 }
 
 /*
- * What PyTorch keeps for the way back: the bag of each index, the sizes of the
- * bags, and the rows of the maxima. Its short way of adding up leaves the first
- * empty.
+ * PyTorch's results for the backward pass: the bag of each index, the sizes of
+ * the bags, and the rows of the maxima. Its fast path for sums leaves the
+ * first empty.
  */
 static cfx_status further_results(cfx_call *call, const struct bags *b,
                                   cfx_dim bags)
@@ -409,8 +409,8 @@ static cfx_status bag_infer(cfx_call *call)
     return !st && b->more ? further_results(call, b, shape[0]) : st;
 }
 
-/* Of each bag a sum of n - 1 rows; a product for each element that is weighed,
- * a division for each mean. */
+/* n - 1 row sums for each bag; a product for each weighted element, a division
+ * for each mean. */
 static void bag_cost(const cfx_call *call, cfx_cost *cost)
 {
     const struct bags *b = call->state;
@@ -503,7 +503,7 @@ static size_t bag_workspace(const cfx_call *call)
     return ((size_t)cfx_tensor_size(call->out[0], 1) + 1) * sizeof(double);
 }
 
-/* Where bag i begins. */
+/* The first index of bag i. */
 static int64_t bag_begin(const struct bags *b, int64_t i)
 {
     if (!b->offsets)

@@ -35,7 +35,7 @@ static int64_t bytes_of(const cfx_tensor *t)
     return (int64_t)cfx_dtype_size((cfx_dtype)t->dtype);
 }
 
-/* What is taken is read once, as it is written. */
+/* The taken elements are read and written once. */
 static void taken_cost(const cfx_call *call, const cfx_tensor *index,
                        cfx_cost *cost)
 {

@@ -158,7 +158,7 @@ static cfx_status add_condition(cfx_call *call, cfx_index_plan *p, int axis,
     return CFX_OK;
 }
 
-/* Where the view begins only the number tells. */
+/* The offset of the view depends on data. */
 static cfx_status select_somewhere(cfx_call *call, cfx_view *v, int axis)
 {
     cfx_dim at;
@@ -406,9 +406,9 @@ static cfx_dim index_stride(const cfx_index_plan *p, const cfx_tensor *t,
 }
 
 /*
- * The strides of the result are those that PyTorch's iterator gives a pointwise
- * operator over the base, with stride 0 along the axes of the indices, and the
- * indices: so that operator is asked, with such tensors as arguments.
+ * The result has the strides that TensorIterator gives a pointwise operator
+ * over the indices and the base, with stride 0 along indexed axes: so that
+ * rule is applied to such tensors.
  */
 static cfx_status operand_base(cfx_call *call, const cfx_index_plan *p,
                                cfx_dtype dtype, cfx_value *out)

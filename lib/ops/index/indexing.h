@@ -1,11 +1,11 @@
 /*
- * indexing.h -- what x[...] means: views, and elements found by index tensors.
- * Not installed.
+ * indexing.h -- x[...]: views, and elements selected by index tensors. Not
+ * installed.
  *
- * Indexing is planned in two steps. The items that ask for a view (ints,
- * slices, None, ...) make one; then the index tensors, if any, are broadcast
- * against each other and take the place of the axes that they index: of the
- * first where all are neighbours, else in front.
+ * Indexing is planned in two steps. First, basic items (ints, slices, None,
+ * ...) make a view. Then the index tensors, if any, are broadcast against each
+ * other and replace the axes that they index: at the first if these are
+ * adjacent, else in front.
  */
 #ifndef CFX_INDEXING_H
 #define CFX_INDEXING_H
@@ -29,7 +29,7 @@ typedef struct cfx_index_plan {
 /* Plan x[index] of Python, for the tensor x that parameter 0 is. */
 cfx_status cfx_index_plan_python(cfx_call *call, cfx_index_plan *p,
                                  cfx_value index);
-/* The same for a list of tensors and None, as ATen's index has it. */
+/* For a list of tensors and None, as in ATen's index. */
 cfx_status cfx_index_plan_tensors(cfx_call *call, cfx_index_plan *p,
                                   cfx_value list);
 

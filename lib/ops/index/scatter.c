@@ -21,7 +21,7 @@
 CFX_PARAMS(params, SELF, DIM, INDEX, SRC, VALUE, SOURCE, REDUCE,
            INCLUDE_SELF, ALPHA, ACCUMULATE);
 
-/* What is written, whatever it is called. */
+/* The parameter with the values to write. */
 static int source(const cfx_call *call)
 {
     return cfx_call_place(call, SRC) >= 0 ? SRC
@@ -39,7 +39,7 @@ static int axis_of(const cfx_call *call)
 
 enum reduction { SET, ADD, MUL, MEAN, AMAX, AMIN, UNKNOWN };
 
-/* Who takes which names: scatter, scatter_reduce, index_reduce. */
+/* Which operators accept a name: scatter, scatter_reduce, index_reduce. */
 enum { BASIC = 1, WHOLE = 2, INDEXED = 4 };
 
 static enum reduction reduction_named(const char *name, unsigned user)
@@ -70,7 +70,7 @@ static cfx_scatter_op kernel_of(enum reduction what)
     return list[what];
 }
 
-/* What does not change the result of a reduction, as an element. */
+/* Store the identity of a reduction. */
 static void write_identity(enum reduction what, cfx_dtype type, void *p)
 {
     bool real = cfx_dtype_is_float(type);
@@ -114,7 +114,7 @@ static cfx_status run_plan(cfx_call *call, const struct plan *p)
     return cfx_infer_out_of_range(call, bad, p->axis, n);
 }
 
-/* The same with one number for all elements. */
+/* Run with one number for all elements. */
 static cfx_status run_with_number(cfx_call *call, struct plan p,
                                   enum reduction what, const void *number)
 {

@@ -89,7 +89,7 @@ static cfx_status assign_infer(cfx_call *call)
     return cfx_infer_like(call, x, (cfx_dtype)x->dtype);
 }
 
-/* What is overwritten is not read. */
+/* Overwritten elements are not read. */
 static void assign_cost(const cfx_call *call, cfx_cost *cost)
 {
     const cfx_tensor *src = cfx_call_tensor(call, 1);

@@ -41,7 +41,7 @@ static cfx_value once(cfx_scope *s, cfx_value x, cfx_value axis)
                     last);
 }
 
-/* 1, and thus left to the operators to refuse, where there is no such axis. */
+/* 1 for an axis that does not exist, which the operators then refuse. */
 static cfx_dim extent_at(cfx_value x, int64_t axis)
 {
     const cfx_tensor *t = x.u.tensor;

@@ -159,7 +159,7 @@ static cfx_value as_matrix(cfx_scope *s, cfx_value x, const struct axes *a,
                     cfx_list_of(s, CFX_TUPLE, 2, size));
 }
 
-/* Where one of a pair of axes is 1, the other is summed over. */
+/* If one of a pair of axes is 1, the other is summed over. */
 static bool match_axes(cfx_scope *s, cfx_value *x, cfx_value *y,
                        const struct axes *a, const struct axes *b)
 {
@@ -316,7 +316,7 @@ static cfx_value cross_build(cfx_scope *s, const cfx_call *call)
         if (!cfx_dim_is_int(x->shape[i]) && ++symbols)
             last = i;
     }
-    /* One extent that may be 3 is taken to be; of several nothing tells. */
+    /* A single symbolic extent is assumed to be 3; several are ambiguous. */
     if (symbols == 1)
         return cross(s, IN(0), IN(1), last);
     if (symbols)

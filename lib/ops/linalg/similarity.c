@@ -34,7 +34,7 @@ static cfx_value cosine_similarity_build(cfx_scope *s, const cfx_call *call)
     for (int i = 0; i < 2; i++) {
         x[i] = cfx_nth(s, pair, i);
         x[i] = CFX_CALL(s, "torch.div", x[i],
-                        length(s, x[i], cfx_num(2), dim, IN(EPS)));
+                        length(s, x[i], cfx_float(2), dim, IN(EPS)));
     }
     cfx_value both = CFX_CALL(s, "torch.mul", x[0], x[1]);
     return CFX_CALL(s, "torch.sum", both, cfx_tuple(s, dim));

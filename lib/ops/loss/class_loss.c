@@ -13,8 +13,8 @@
 #include "op/infer.h"
 #include "op/op_impl.h"
 
-/* What a class target chooses: its log-probabilities and weights, 0 where it
- * is ignored, and where that is. */
+/* The log-probabilities and weights of the target classes (0 if ignored), and
+ * a mask of ignored targets. */
 struct chosen {
     cfx_value ignored, log, weight;
 };
@@ -163,7 +163,7 @@ static cfx_value of_probabilities(cfx_scope *s, const cfx_call *call,
     check_weight(s, x, weight);
     if (share > 0) {
         cfx_value even = TORCH("div", TORCH("full_like", y, smooth), classes);
-        y = TORCH("add", TORCH("mul", y, cfx_num(1 - share)), even);
+        y = TORCH("add", TORCH("mul", y, cfx_float(1 - share)), even);
     }
     cfx_value loss = TORCH("mul", x, y);
     if (!cfx_value_is_none(weight))
@@ -195,7 +195,7 @@ static cfx_value smoothed(cfx_scope *s, const cfx_call *call, cfx_value x,
         spread = TORCH("sum", spread);
     if (cfx_loss_reduction(s, call) == CFX_REDUCE_MEAN)
         spread = TORCH("div", spread, total);
-    loss = TORCH("mul", loss, cfx_num(1 - cfx_value_number(share)));
+    loss = TORCH("mul", loss, cfx_float(1 - cfx_value_number(share)));
     spread = TORCH("div", TORCH("mul", spread, share), classes);
     return TORCH("add", loss, spread);
 }

@@ -172,9 +172,9 @@ static cfx_value smooth_l1_loss_build(cfx_scope *s, const cfx_call *call)
                               "negative values for beta.");
     if (b == 0)
         return cfx_loss_reduced(s, call, rounded(s, d, CFX_BF16, type));
-    cfx_value half = TORCH("mul", TORCH("mul", d, cfx_num(0.5)), d);
+    cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
     cfx_value loss = pieces(s, d, beta, false, TORCH("div", half, beta),
-                            TORCH("sub", d, cfx_num(0.5 * b)));
+                            TORCH("sub", d, cfx_float(0.5 * b)));
     return cfx_loss_reduced(s, call,
                             rounded(s, loss, CFX_BF16, type));
 }
@@ -189,8 +189,8 @@ static cfx_value huber_loss_build(cfx_scope *s, const cfx_call *call)
     if (!(b > 0))
         return cfx_scope_fail(s, CFX_EINVAL, "huber_loss does not support "
                               "non-positive values for delta.");
-    cfx_value half = TORCH("mul", TORCH("mul", d, cfx_num(0.5)), d);
-    cfx_value far = TORCH("mul", TORCH("sub", d, cfx_num(0.5 * b)), delta);
+    cfx_value half = TORCH("mul", TORCH("mul", d, cfx_float(0.5)), d);
+    cfx_value far = TORCH("mul", TORCH("sub", d, cfx_float(0.5 * b)), delta);
     cfx_value loss = pieces(s, d, delta, true, half, far);
     loss = rounded(s, loss, CFX_F16, type);
     if (!cfx_value_is_none(w)) {
@@ -343,10 +343,10 @@ static cfx_value poisson_nll_loss_build(cfx_scope *s, const cfx_call *call)
     }
     if (ARG(FULL).u.i) {
         const double tau = 6.283185307179586;
-        cfx_value log = TORCH("log", TORCH("mul", y, cfx_num(tau)));
+        cfx_value log = TORCH("log", TORCH("mul", y, cfx_float(tau)));
         cfx_value stirling = TORCH("mul", y, TORCH("log", y));
         stirling = TORCH("sub", stirling, y);
-        stirling = TORCH("add", stirling, TORCH("mul", log, cfx_num(0.5)));
+        stirling = TORCH("add", stirling, TORCH("mul", log, cfx_float(0.5)));
         stirling = TORCH("masked_fill", stirling, TORCH("le", y, cfx_int(1)),
                          cfx_int(0));
         loss = TORCH("add", loss, stirling);
@@ -396,9 +396,9 @@ static cfx_value gaussian_nll_loss_build(cfx_scope *s, const cfx_call *call)
     cfx_value d = TORCH("sub", x, y);
     d = TORCH("div", TORCH("mul", d, d), var);
     cfx_value loss = TORCH("add", TORCH("log", var), d);
-    loss = TORCH("mul", loss, cfx_num(0.5));
+    loss = TORCH("mul", loss, cfx_float(0.5));
     if (ARG(FULL).u.i)
-        loss = TORCH("add", loss, cfx_num(0.5 * log(6.283185307179586)));
+        loss = TORCH("add", loss, cfx_float(0.5 * log(6.283185307179586)));
     return cfx_loss_reduced(s, call, loss);
 }
 

@@ -1,8 +1,8 @@
 /*
- * loss.h -- what the files of loss functions share. Not installed.
+ * loss.h -- shared by the loss functions. Not installed.
  *
- * Their schemas are those of torch.nn.functional. ATen's and torch's, variants
- * of them, spell a reduction as a number.
+ * Schemas are those of torch.nn.functional. In their variants, ATen's and
+ * torch's, the reduction is a number.
  */
 #ifndef CFX_LOSS_H
 #define CFX_LOSS_H

@@ -71,7 +71,7 @@ CFX_LOSS(margin_ranking_loss, OF_TWO "float margin=0, " CFX_LOSS_OLD
 static cfx_value squares(cfx_scope *s, cfx_value x, cfx_value axis)
 {
     cfx_value sum = TORCH("sum", TORCH("mul", x, x), axis);
-    return TORCH("add", sum, cfx_num(1e-12));
+    return TORCH("add", sum, cfx_float(1e-12));
 }
 
 static cfx_value cosine_embedding_loss_build(cfx_scope *s, const cfx_call *call)

@@ -136,8 +136,8 @@ static size_t batch_norm_workspace(const cfx_call *call)
     return 2 * (size_t)channels * cfx_dtype_size(stat_type(call)) + 1;
 }
 
-/* running = (1 - momentum) * running + momentum * new; the variance is kept
- * with the divisor n - 1. */
+/* running = (1 - momentum) * running + momentum * new; the running variance
+ * has the divisor n - 1. */
 static void move_running(const cfx_call *call, int k, cfx_dtype stat,
                          const char *new, double factor)
 {
@@ -184,7 +184,7 @@ static cfx_status batch_norm_run(cfx_call *call)
     cfx_tensor *y = call->out[0], *made = NULL;
     cfx_status st = CFX_OK;
     if (!cfx_tensor_is_contiguous(y) && !last)
-        st = cfx_loop_twin(call, y, &made);
+        st = cfx_loop_like(call, y, &made);
     if (!st)
         cfx_kernel_batch_norm(call->ctx, (cfx_dtype)x->dtype, a.stat,
                        made ? made->data : y->data, a.t[INPUT]->data, e.batch,

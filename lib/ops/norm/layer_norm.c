@@ -20,7 +20,7 @@
 CFX_PARAMS(params, INPUT, NORMALIZED_SHAPE, NUM_GROUPS, WEIGHT, BIAS, EPS,
            CUDNN_ENABLE, CUDNN_ENABLED);
 
-/* As many as there are rows of the last axes. */
+/* The number of rows over the last axes. */
 static cfx_dim rows_normalized(const cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT);
@@ -43,8 +43,8 @@ static void group_cost(const cfx_call *call, cfx_cost *cost)
                        cfx_call_has(call, BIAS));
 }
 
-/* Of a row of n: n squares, a sum of n - 1, a division, eps, a root, its
- * reciprocal, n products; and n more where there is a weight. */
+/* A row of n costs n squares, n - 1 sums, a division, eps, a square root, a
+ * reciprocal and n products; a weight adds n. */
 static void rms_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_dim rows = rows_normalized(call);
@@ -198,12 +198,12 @@ const cfx_op cfx_op__native_layer_norm = {
     .run = native_layer_norm_run,
 };
 
-/* It is the product of x and of a factor for each row, made contiguous in the
- * format that x suggests. A number stands for factors of another shape. */
+/* The result is the product of x and a factor for each row, contiguous in the
+ * memory format of x. */
 static cfx_status rms_norm_out(cfx_call *call, const cfx_tensor *x)
 {
     cfx_call product = *call;
-    cfx_value in[] = {cfx_call_value(call, INPUT), cfx_num(1)};
+    cfx_value in[] = {cfx_call_value(call, INPUT), cfx_float(1)};
     bool rows = false, last = x->rank > 3 && cfx_view_is_last(call->env, x);
     unsigned flags = last ? CFX_TENSOR_CHANNELS_LAST |
                                 CFX_TENSOR_CHANNELS_LAST_3D

@@ -102,7 +102,7 @@ static cfx_status lower_functional(cfx_call *call, const cfx_value *in,
 SOFTMAX_OP(softmax, SOFTMAX, "exp(x) divided by its sum along an axis.")
 SOFTMAX_OP(log_softmax, LOG_SOFTMAX, "The logarithm of softmax.")
 
-/* What softmax is decomposed to. */
+/* _softmax and _log_softmax of ATen's decompositions. */
 static cfx_status aten_infer(cfx_call *call)
 {
     cfx_status st = softmax_infer(call);

@@ -20,7 +20,7 @@ static cfx_value weight_norm_build(cfx_scope *s, const cfx_call *call)
     for (int i = 0; i < rank; i++)
         if (i != dim)
             axes[n++] = cfx_int(i);
-    cfx_value norm = CFX_CALL(s, "torch.norm", v, cfx_num(2),
+    cfx_value norm = CFX_CALL(s, "torch.norm", v, cfx_float(2),
                               cfx_list_of(s, CFX_TUPLE, n, axes),
                               cfx_bool(dim >= 0));
     return CFX_CALL(s, "torch.mul", v, CFX_CALL(s, "torch.div", g, norm));

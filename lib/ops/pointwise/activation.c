@@ -118,7 +118,7 @@ OUT_OF_PLACE(softplus, SOFTPLUS, ", Scalar beta=1, Scalar threshold=20",
              "log(1 + exp(beta * x)) / beta; x itself above the threshold.",
              NULL)
 
-/* Of integers: a mask, and a choice by it. */
+/* Integers use a mask and a selection. */
 static cfx_status threshold_run(cfx_call *call)
 {
     cfx_tensor *x = cfx_call_tensor(call, SELF), *above;

@@ -1,6 +1,6 @@
 /*
- * arithmetic -- the rest of what takes two or three tensors: powers, quotients
- * of every rounding, bits, logic, clamps.
+ * arithmetic -- other operators on two or three tensors: powers, rounded
+ * quotients, bits, logic, clamps.
  *
  * shape   that of all, broadcast.
  * type    the promoted type, with the exceptions told below.

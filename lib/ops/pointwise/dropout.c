@@ -1,11 +1,11 @@
 /*
- * dropout -- elements, channels or samples replaced by 0 at random.
+ * dropout -- replace random elements, channels or samples by 0.
  *
  * shape   that of the argument; while nothing is dropped the argument itself.
  * cost    a product for each element.
  *
- * What is kept is divided by the share that is kept. Alpha dropout replaces
- * by SELU's least value instead, and keeps mean and variance.
+ * The rest is divided by 1 - p. Alpha dropout replaces by SELU's minimum
+ * instead, and keeps mean and variance.
  */
 #include <math.h>
 #include <string.h>
@@ -15,8 +15,8 @@
 #include "op/infer.h"
 #include "op/loop.h"
 
-/* What is dropped as one: elements; channels, where a batch may be left out for
- * 1 or 3 axes of space; samples; everything. */
+/* The unit of dropout: elements; channels, with an optional batch for 1 or 3
+ * spatial axes; samples; everything. */
 enum { ELEMENT, CHANNEL, CHANNEL_1D, CHANNEL_3D, MODES, KIND = 7,
        ALPHA = 8 };
 
@@ -290,7 +290,7 @@ static size_t native_workspace(const cfx_call *call)
     return (size_t)cfx_tensor_numel(call->out[0]) * sizeof(float);
 }
 
-/* Noise of 1 and 0 is the mask; the numbers are scaled by what is kept. */
+/* Noise of 1 and 0 is the mask; kept elements are scaled. */
 static cfx_status native_run(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, INPUT), *y = call->out[0];

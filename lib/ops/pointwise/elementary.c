@@ -15,7 +15,7 @@ CFX_PARAMS(params, SELF, OTHER, EXPONENT, RTOL, ATOL, EQUAL_NAN);
 
 #define IN(k) cfx_call_value(call, k)
 
-static cfx_value num(double v) { return cfx_num(v); }
+static cfx_value num(double v) { return cfx_float(v); }
 
 static cfx_value to(cfx_scope *s, cfx_value x, cfx_dtype type)
 {

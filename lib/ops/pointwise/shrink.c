@@ -8,7 +8,7 @@
 #include "op/infer.h"
 #include "op/rules.h"
 
-/* The same, but row-major whatever the argument's strides. */
+/* Row-major results, whatever the argument's strides. */
 static cfx_status plain_float_infer(cfx_call *call)
 {
     const cfx_tensor *x = cfx_call_tensor(call, 0);

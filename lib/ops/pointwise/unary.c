@@ -86,7 +86,7 @@ UNARY(signbit, SIGNBIT, cfx_unary_bool, cfx_cost_0_0,
       "Is its sign negative, be it that of 0?")
 UNARY(logical_not, LOGICAL_NOT, cfx_unary_bool, cfx_cost_0_0, "Is it zero?")
 
-/* Those that have other names too. */
+/* Operators with additional aliases. */
 #define UNARY_ALSO(name, code_, infer_, cost_, aliases_, inplace_, doc_) \
     const cfx_op cfx_op__##name = {                                      \
         .schema = #name "(Tensor self) -> Tensor",                       \

@@ -34,7 +34,7 @@ static cfx_value lp_pool_build(cfx_scope *s, const cfx_call *call)
     y = CFX_CALL(s, "torch.relu", CFX_CALL(s, "torch.abs", y));
     y = CFX_CALL(s, "torch.mul", sign, y);
     y = CFX_CALL(s, "torch.mul", y, window);
-    return CFX_CALL(s, "torch.pow", y, cfx_num(1 / p));
+    return CFX_CALL(s, "torch.pow", y, cfx_float(1 / p));
 }
 
 CFX_COMPOSITE(lp_pool)

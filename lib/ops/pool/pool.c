@@ -182,7 +182,7 @@ static cfx_status pool_infer(cfx_call *call)
     return st ? st : give(call, p->x, shape);
 }
 
-/* Of the input what windows see. */
+/* Bytes: the input covered by windows. */
 static void window_cost(const cfx_call *call, cfx_cost *cost)
 {
     cfx_cost_axis axis[MAX_SPATIAL];

@@ -112,7 +112,7 @@ static cfx_status divide_ints(cfx_call *call, enum number_op op, int64_t a,
         return zero_division(call);
     if (op == TRUEDIV)
         return cfx_call_return_take(
-            call, cfx_num((double)((long double)a / (long double)b)));
+            call, cfx_float((double)((long double)a / (long double)b)));
     if (op == MOD)
         return cfx_call_return_take(call, cfx_int(mod_ints(a, b)));
     if (a == INT64_MIN && b == -1)
@@ -137,7 +137,7 @@ static cfx_status power_ints(cfx_call *call, int64_t a, int64_t b)
     int64_t v;
     if (b < 0)
         return a ? cfx_call_return_take(call,
-                                        cfx_num(pow((double)a, (double)b)))
+                                        cfx_float(pow((double)a, (double)b)))
                  : zero_division(call);
     return pow_ints(&v, a, b) ? cfx_call_return_take(call, cfx_int(v))
                               : cfx_infer_overflow(call);
@@ -181,8 +181,8 @@ static cfx_status int_op(cfx_call *call, enum number_op op, int64_t a,
 
 /* ---- Floats ---- */
 
-/* What Python calls a % b and a // b: the remainder has b's sign, and the
- * quotient is what is left without it, made a whole number. */
+/* Python's a % b and a // b: the remainder has b's sign, and the quotient is
+ * that of the rest, rounded. */
 static double mod_floats(double a, double b, double *quotient)
 {
     double r = fmod(a, b), q = (a - r) / b;
@@ -209,11 +209,11 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
     double q, r;
     switch (op) {
     case ADD:
-        return cfx_call_return_take(call, cfx_num(a + b));
+        return cfx_call_return_take(call, cfx_float(a + b));
     case SUB:
-        return cfx_call_return_take(call, cfx_num(a - b));
+        return cfx_call_return_take(call, cfx_float(a - b));
     case MUL:
-        return cfx_call_return_take(call, cfx_num(a * b));
+        return cfx_call_return_take(call, cfx_float(a * b));
     case POW:
         if (a == 0 && b < 0)
             return zero_division(call);
@@ -224,16 +224,16 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
         if (isinf(r) && isfinite(a) && isfinite(b))
             return cfx_call_fail(call, CFX_EINVAL, "OverflowError: the result "
                                  "is too large");
-        return cfx_call_return_take(call, cfx_num(r));
+        return cfx_call_return_take(call, cfx_float(r));
     case TRUEDIV:
-        return b != 0 ? cfx_call_return_take(call, cfx_num(a / b))
+        return b != 0 ? cfx_call_return_take(call, cfx_float(a / b))
                       : zero_division(call);
     case FLOORDIV:
     case MOD:
         if (b == 0)
             return zero_division(call);
         r = mod_floats(a, b, &q);
-        return cfx_call_return_take(call, cfx_num(op == MOD ? r : q));
+        return cfx_call_return_take(call, cfx_float(op == MOD ? r : q));
     default:
         return unsupported(call, call->in[0], call->in[1]);
     }
@@ -244,7 +244,7 @@ static cfx_status float_op(cfx_call *call, enum number_op op, double a,
 /* A float of an extent, which decides on no shape, and is not known. */
 static cfx_status unknown_float(cfx_call *call)
 {
-    return call->env ? cfx_call_return_take(call, cfx_num((double)NAN))
+    return call->env ? cfx_call_return_take(call, cfx_float((double)NAN))
                      : unsupported(call, call->in[0], call->in[1]);
 }
 

@@ -22,7 +22,7 @@ static cfx_status unsupported(cfx_call *call)
 /* A float of an extent that is a symbol. */
 static cfx_status unknown_float(cfx_call *call)
 {
-    return call->env ? cfx_call_return_take(call, cfx_num((double)NAN))
+    return call->env ? cfx_call_return_take(call, cfx_float((double)NAN))
                      : unsupported(call);
 }
 
@@ -32,7 +32,7 @@ static cfx_status neg_infer(cfx_call *call)
 {
     cfx_value v = call->in[0];
     if (v.kind == CFX_FLOAT)
-        return cfx_call_return_take(call, cfx_num(-v.u.f));
+        return cfx_call_return_take(call, cfx_float(-v.u.f));
     if (v.kind == CFX_SYMINT)
         return cfx_call_return_take(call, cfx_value_of_dim(
             cfx_dim_neg(call->env, v.u.dim)));
@@ -55,7 +55,7 @@ static cfx_status abs_infer(cfx_call *call)
     cfx_value v = call->in[0];
     cfx_dim zero = cfx_dim_int(0);
     if (v.kind == CFX_FLOAT)
-        return cfx_call_return_take(call, cfx_num(fabs(v.u.f)));
+        return cfx_call_return_take(call, cfx_float(fabs(v.u.f)));
     if (v.kind == CFX_COMPLEX)
         return unsupported(call);
     if (v.kind == CFX_SYMINT)
@@ -126,7 +126,7 @@ static cfx_status text_to_number(cfx_call *call, bool to_int)
         return cfx_infer_overflow(call);
     return cfx_call_return_take(call, to_int
                                           ? cfx_int(strtoll(text, NULL, 10))
-                                          : cfx_num(f));
+                                          : cfx_float(f));
 }
 
 static cfx_status int_infer(cfx_call *call)
@@ -151,7 +151,7 @@ static cfx_status float_infer(cfx_call *call)
         return unsupported(call);
     return v.kind == CFX_SYMINT ? unknown_float(call)
                                 : cfx_call_return_take(
-                                      call, cfx_num(cfx_value_number(v)));
+                                      call, cfx_float(cfx_value_number(v)));
 }
 
 static const cfx_op int_of_str = {
@@ -265,7 +265,7 @@ static cfx_status round_infer(cfx_call *call)
     if (v.kind != CFX_FLOAT)
         return round_int(call, v.u.i, n < 0 ? n : 0);
     return decimals ? cfx_call_return_take(call,
-                                           cfx_num(round_decimals(v.u.f, n)))
+                                           cfx_float(round_decimals(v.u.f, n)))
                     : float_to_int(call, nearbyint(v.u.f));
 }
 
@@ -290,7 +290,7 @@ enum function_code {
     TANH, FABS, ERF, EXPM1, LOG1P
 };
 
-/* Where the argument is outside of the domain, Python raises. */
+/* Python raises for arguments outside of the domain. */
 static cfx_status checked(cfx_call *call, double x, double y)
 {
     if (isnan(y) && !isnan(x))
@@ -300,7 +300,7 @@ static cfx_status checked(cfx_call *call, double x, double y)
                              call->op->code == LOG2 ||
                              call->op->code == LOG10 ? "math domain error"
                                                      : "math range error");
-    return cfx_call_return_take(call, cfx_num(y));
+    return cfx_call_return_take(call, cfx_float(y));
 }
 
 static cfx_status function_infer(cfx_call *call)
@@ -352,7 +352,7 @@ static cfx_status log_infer(cfx_call *call)
     double base = cfx_call_double(call, 1), below = log(base);
     if (!(base > 0 || isnan(base)) || below == 0)
         return cfx_call_fail(call, CFX_EINVAL, "math domain error");
-    return cfx_call_return_take(call, cfx_num(call->result.u.f / below));
+    return cfx_call_return_take(call, cfx_float(call->result.u.f / below));
 }
 
 const cfx_op cfx_op__math_log = {
@@ -373,7 +373,7 @@ static cfx_status math_pow_infer(cfx_call *call)
         return cfx_call_fail(call, CFX_EINVAL, "math domain error");
     if (isinf(y) && isfinite(a) && isfinite(b))
         return cfx_call_fail(call, CFX_EINVAL, "math range error");
-    return cfx_call_return_take(call, cfx_num(y));
+    return cfx_call_return_take(call, cfx_float(y));
 }
 
 const cfx_op cfx_op__math_pow = {

@@ -1,9 +1,8 @@
 /*
- * seq -- Python's tuples, lists, strings and the like, as far as graphs pass
- * them around; and what operators mean on values of any kind.
+ * seq -- Python operators on tuples, lists, strings and values of any kind.
  *
- * Those that take values of any kind stand behind the operators on numbers and
- * tensors that share their names, and so also tell what nobody can compute.
+ * Operators on values of any kind come after those on numbers and tensors with
+ * equal names, and report unsupported operands.
  */
 #include <stdio.h>
 #include <string.h>
@@ -124,9 +123,9 @@ ANY_TWO(py_mul, "operator.mul operator.imul", mul_infer,
 /* ---- Comparing ---- */
 
 /*
- * Python's ==, one of -1, 0, 1 for less, equal, more, or 2 for what cannot be
- * ordered but differs; -2 is an error that is told already. Tuples nest no
- * deeper than CFX_MAX_DEPTH.
+ * Python's comparison: -1, 0, 1 for less, equal, greater, 2 for different
+ * values without an order; -2 after failing the call. Tuples nest no deeper
+ * than CFX_MAX_DEPTH.
  */
 static int compare(cfx_call *call, cfx_value a, cfx_value b);
 
@@ -321,7 +320,7 @@ const cfx_op cfx_op__py_not = {
 static cfx_status assert_infer(cfx_call *call)
 {
     bool holds = true;
-    /* What only the numbers tell is left to the run. */
+    /* A result that depends on data is left to the run. */
     if (call->in[0].kind == CFX_TENSOR && call->meta)
         return cfx_call_return_take(call, cfx_none());
     cfx_status st = truth(call, call->in[0], &holds);

@@ -226,7 +226,7 @@ static void rnn_cost(const cfx_call *call, cfx_cost *cost)
 
 /* ---- Running ---- */
 
-/* What one direction of one layer needs besides its numbers. */
+/* Fill in the geometry of one direction of one layer. */
 static void plan(const cfx_call *call, const struct rnn *r, int layer,
                  cfx_rnn *k)
 {
@@ -246,8 +246,7 @@ static size_t rnn_workspace(const cfx_call *call)
 {
     const struct rnn *r = call->state;
     size_t most = 0;
-    /* Of both orders that the input of a layer may have: time or the batch
-     * outermost. */
+    /* A layer's input may have time or the batch outermost. */
     for (int i = 0; i < 2 * (r->layers < 2 ? 1 : 2); i++) {
         cfx_rnn k;
         plan(call, r, i / 2, &k);

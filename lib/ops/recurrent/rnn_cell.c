@@ -47,7 +47,7 @@ static cfx_value cell_build(cfx_scope *s, const cfx_call *call)
     cfx_value weights = cfx_list_of(s, CFX_LIST, biases ? 4 : 2, &in[W_IH]);
     cfx_value all = CFX_CALL(s, layers[call->op->code], one_of(s, in[INPUT]),
                              hx, weights, cfx_bool(biases), cfx_int(1),
-                             cfx_num(0), cfx_bool(false), cfx_bool(false),
+                             cfx_float(0), cfx_bool(false), cfx_bool(false),
                              cfx_bool(false));
     cfx_value h = first(s, cfx_nth(s, all, 1));
     return lstm ? cfx_tuple(s, h, first(s, cfx_nth(s, all, 2))) : h;

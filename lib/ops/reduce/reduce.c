@@ -15,8 +15,8 @@
 #include "op/loop.h"
 #include "op/op_impl.h"
 
-/* What comes out of a type: sums of integers are int64; means need floats, and
- * logsumexp makes them. */
+/* The result's type: sums of integers are int64; means need floats, and
+ * logsumexp converts to floats. */
 enum { SAME, SUM, FLOAT, BOOL, COUNT, TO_FLOAT, TYPES = 7 };
 
 /* cfx_op.code: a cfx_red and the rule of types. */
@@ -103,8 +103,8 @@ static void mean_cost(const cfx_call *call, cfx_cost *cost)
     cost->ops = cfx_dim_add(call->env, added(call), cost->transcendental);
 }
 
-/* Of each n: a sum of n - 1, a division; n differences, squares, a sum of
- * n - 1, a division; of deviations a root. */
+/* A group of n costs n - 1 sums, a division, n differences, n squares, n - 1
+ * sums and a division; a deviation adds a square root. */
 static void var_cost(const cfx_call *call, cfx_cost *cost)
 {
     bool root = RED_OF(call->op->code) == CFX_RED_STD;
@@ -144,7 +144,7 @@ static void begin(cfx_call *call, cfx_iter *it)
     cfx_loop_in(it, x);
 }
 
-/* What is not zero is told before anything is rounded. */
+/* count_nonzero and similar test the input before any rounding. */
 static cfx_dtype compute_type(const cfx_call *call)
 {
     int rule = TYPES_OF(call->op->code);

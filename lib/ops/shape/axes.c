@@ -246,7 +246,7 @@ static cfx_status narrow_infer(cfx_call *call)
                      cfx_dim_int(0));
 }
 
-/* Where it begins does not matter while there are no numbers. */
+/* The start does not matter for metas. */
 static cfx_status narrow_tensor_infer(cfx_call *call)
 {
     const cfx_tensor *t = cfx_call_tensor(call, START);
@@ -258,7 +258,7 @@ static cfx_status narrow_tensor_infer(cfx_call *call)
     if (t->data && !call->meta)
         return narrow_to(call, cfx_dim_int(cfx_element_int(type, t->data)),
                          zero);
-    /* It is somewhere on the axis. */
+    /* An unknown start is somewhere on the axis. */
     cfx_dim at = zero;
     cfx_status st = call->env ? cfx_infer_unknown_extent(call, &at) : CFX_OK;
     return st ? st : narrow_to(call, zero, at);

@@ -30,7 +30,7 @@ static cfx_status at_least(cfx_call *call, cfx_view *v, int rank)
     return !st && v->rank < rank ? cfx_view_unsqueeze(call, v, 2) : st;
 }
 
-/* What tensor i looks like when it is joined. */
+/* The part of the result that tensor i fills. */
 static cfx_status part_of(cfx_call *call, int i, int dim, cfx_view *v)
 {
     cfx_view_begin(v, tensor_at(call, i));

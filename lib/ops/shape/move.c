@@ -13,7 +13,7 @@ CFX_PARAMS(params, SELF, DIMS, K, SHIFTS, UPSCALE_FACTOR, DOWNSCALE_FACTOR,
 
 /* ---- flip ---- */
 
-/* The same axis from its end. */
+/* Reverse an axis. */
 static void turn_axis(cfx_view *v, int axis)
 {
     int64_t n = cfx_dim_value(v->shape[axis]);
@@ -211,7 +211,7 @@ static void shifts_of(const cfx_call *call, const cfx_view *v, int64_t *shift)
     }
 }
 
-/* What lies before (`after`: behind) the place where an axis is cut. */
+/* The part before (`after`: behind) the cut of an axis. */
 static void cut_axis(cfx_view *to, cfx_view *from, int axis, int64_t shift,
                      bool after)
 {

@@ -420,8 +420,8 @@ const cfx_op cfx_op__broadcast_tensors = {
     .infer = broadcast_tensors_infer,
 };
 
-/* One axis of n runs through tensor i; along the others it is expanded from
- * extent 1, and keeps the strides of such a view where they have that. */
+/* Axis i of n is that of tensor i; along the others it is expanded from extent
+ * 1 (with the strides of a view if they are 1). */
 static cfx_status grid_view(cfx_call *call, cfx_value *out, int n, int i,
                             bool swap)
 {

@@ -40,10 +40,10 @@ static int axes_left(const struct filling *f)
 }
 
 /*
- * Let new axes fill a chunk of that many elements, of which `chunks` remain,
- * this one counted. The last takes what is left, for all elements are as many.
- * Where symbols do not tell where a chunk ends, and there are just as many
- * axes as chunks, each is taken to be one.
+ * Assign new axes to a chunk of this many elements; `chunks` remain, including
+ * this one. The last chunk takes all remaining axes. If symbols leave the end
+ * of a chunk unknown, and as many axes as chunks remain, each chunk is one
+ * axis.
  */
 static cfx_viewable fill_chunk(struct filling *f, cfx_dim chunk, cfx_dim base,
                                int chunks)
@@ -180,8 +180,8 @@ cfx_status cfx_infer_size(cfx_call *call, int k, cfx_dim numel, int *rank,
     return CFX_OK;
 }
 
-/* A view where there can be one, else a new tensor (to be copied into): also
- * where symbols do not tell. */
+/* A view if possible, else a new tensor to copy into; also if symbols leave it
+ * unknown. */
 static cfx_status view_or_copy(cfx_call *call, int rank, const cfx_dim *shape)
 {
     const cfx_tensor *x = cfx_call_tensor(call, SELF);
@@ -373,8 +373,8 @@ const cfx_op cfx_op__ravel = {
     .run = reshape_run,
 };
 
-/* Strides of x with an axis in parts, where symbols do not tell how these lie
- * to the others: first those of a view of the same shape. */
+/* The strides of x with an axis split, if symbols leave their order unknown:
+ * first those of a view of equal shape. */
 static void split_strides(cfx_call *call, int axis, int n, cfx_dim *stride,
                           const cfx_dim *shape)
 {

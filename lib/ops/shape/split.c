@@ -120,8 +120,8 @@ static cfx_dim count_parts(cfx_call *call, cfx_dim n, cfx_dim size)
 }
 
 /*
- * Parts of a size such as N//2 are as many as its reciprocal says, 2, if they
- * divide the extent: that is a guard, where it can be asked for.
+ * The number of parts of a size such as N//2 is 2 if the size divides the
+ * extent: this becomes a guard.
  */
 static cfx_status guard_parts(cfx_call *call, cfx_dim n, cfx_dim size,
                               cfx_dim parts, int64_t *count)

@@ -300,7 +300,7 @@ cfx_memory_format cfx_view_format(cfx_shape_env *env, const cfx_view *v)
     return CFX_CONTIGUOUS_FORMAT;
 }
 
-/* What unsqueeze makes: axis `at` of extent 1. */
+/* Apply unsqueeze: axis `at` of extent 1. */
 static void unsqueeze(cfx_shape_env *env, cfx_view *v, int at)
 {
     for (int i = v->rank++; i > at; i--) {

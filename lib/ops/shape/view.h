@@ -1,5 +1,5 @@
 /*
- * view.h -- results that are the argument seen in another way. Not installed.
+ * view.h -- results that are views of the argument. Not installed.
  */
 #ifndef CFX_VIEW_H
 #define CFX_VIEW_H
@@ -18,7 +18,7 @@ void cfx_view_begin(cfx_view *v, const cfx_tensor *t);
 
 /* Result number call->nout: that view of the tensor that parameter k is. */
 cfx_status cfx_view_out(cfx_call *call, int k, const cfx_view *v);
-/* The same as a value of its own, for lists. */
+/* A view as a separate value, for lists. */
 cfx_status cfx_view_new(cfx_call *call, cfx_value *out, int k,
                         const cfx_view *v);
 
@@ -85,8 +85,7 @@ cfx_status cfx_view_out_in_format(cfx_call *call, cfx_dtype dtype,
 cfx_status cfx_view_out_like(cfx_call *call, cfx_dtype dtype,
                              cfx_memory_format format);
 
-/* What is the same as an extent, made at least 0 and at most n after counting
- * negative ones from the end. */
+/* Clamp an index to 0 .. n, after adding n to a negative one. */
 cfx_dim cfx_view_clip(cfx_shape_env *env, cfx_dim at, cfx_dim n);
 
 /* ---- For `run` ---- */
