@@ -1,6 +1,6 @@
 /*
- * shape_cases_test -- calls on tensors whose extents are symbols, from
- * tests/cases/shapes/. Arguments: [-k TEXT] [--update] FILE...
+ * shape_cases_test -- calls on tensors whose extents are symbols, from the files
+ * of tests/cases/shapes/. Arguments: [-k TEXT] [--update] FILE...
  *
  *     torch.cat([f32[N,3], f32[M,3]], 1)
  *         f32[N, 6]

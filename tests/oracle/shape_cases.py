@@ -9,8 +9,8 @@ expressions that are equal wherever the guards of the case hold.  With meta
 tensors of numbers that fulfil the guards: the result must have the expected
 shape.  With numbers that do not: the call must fail, or give another shape.
 Where PyTorch's own rule makes a number of a symbol, the expressions are held
-against that one number, and the summary counts the case.  An expected error must
-be one in PyTorch; where cfx refuses what depends on a symbol's number, PyTorch
+against that one number, and the summary counts the case.  An expected error
+must be one in PyTorch; where cfx refuses what depends on a symbol's number, PyTorch
 must guard on that number, or refuse it too.
 """
 
