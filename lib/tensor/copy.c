@@ -211,12 +211,6 @@ static const struct {
 #undef DTYPE
 };
 
-static const wide_type *wide_of(cfx_dtype t)
-{
-    return &wide_types[t == CFX_F64 ? 3 : cfx_dtype_is_float(t) ? 2
-                       : t == CFX_I64 ? 1 : 0];
-}
-
 /* No buffer is needed if either side is contiguous and of the wide type. */
 static void row_convert(const job *j, char *to, const char *from, int64_t n)
 {
