@@ -110,6 +110,8 @@ tests_case_tests_SOURCES = $(PROGRAM_SOURCES) $(CASE_SOURCES) \
 	%reldir%/cases/expect.c %reldir%/cases/expect.h \
 	%reldir%/cases/pass_cases_test.c %reldir%/cases/shape_cases_test.c \
 	%reldir%/cases/shape_walk_test.c %reldir%/cases/walk.c %reldir%/cases/walk.h \
+	%reldir%/cases/walk_run.c %reldir%/cases/walk_run.h \
+	%reldir%/cases/walk_compare.c \
 	%reldir%/cases/mutant.c %reldir%/cases/mutant_text.c %reldir%/cases/mutant.h
 tests_zoo_tests_SOURCES = $(PROGRAM_SOURCES) $(ZOO_SOURCES) \
 	%reldir%/zoo/zoo_test.c %reldir%/zoo/same_test.c %reldir%/zoo/costs_zoo_test.c \
