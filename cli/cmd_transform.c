@@ -147,7 +147,7 @@ static double tolerance_of(cfx_context *ctx, const char *passes)
 
     for (const char *rest; passes; passes = rest) {
         char name[128];
-        size_t n = cfx_pass_split(&passes, &rest), k = 0;
+        size_t n = cfx_pass_text_split(&passes, &rest), k = 0;
         for (; k < n && k + 1 < sizeof(name) && passes[k] != '('; k++)
             name[k] = passes[k];
         while (k && name[k - 1] == ' ')

@@ -121,7 +121,7 @@ CFX_API cfx_status cfx_pass_apply(cfx_module *gm, const char *text,
  * may be NULL) is the start of the next one, or NULL after the last. Returns 0
  * if a name is missing. Never fails.
  */
-CFX_API size_t cfx_pass_split(const char **text, const char **rest);
+CFX_API size_t cfx_pass_text_split(const char **text, const char **rest);
 
 /* ---- For passes ---- */
 

@@ -114,7 +114,7 @@ cfx_status cfx_pass_manager_add(cfx_pass_manager *pm, const char *text,
     cfx_status st = CFX_OK;
     for (const char *rest; text && !st; text = rest) {
         entry e = {0};
-        size_t len = cfx_pass_split(&text, &rest);
+        size_t len = cfx_pass_text_split(&text, &rest);
         st = entry_make(&e, pm->ctx, text, len, err);
         if (!st)
             st = cfx_grow(pm->ctx, pm->entries.item, pm->entries.cap,
@@ -156,7 +156,7 @@ cfx_status cfx_pass_manager_replace(cfx_pass_manager *pm, const char *name,
     const cfx_pass *pass = cfx_find_pass(pm->ctx, name);
     const char *rest;
     bool found = false;
-    size_t len = cfx_pass_split(&with, &rest);
+    size_t len = cfx_pass_text_split(&with, &rest);
     if (rest)
         return cfx_fail(err, CFX_EPARSE, "'%s' is more than one pass", with);
     for (size_t i = 0; i < pm->entries.n; i++) {

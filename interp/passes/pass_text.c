@@ -43,7 +43,7 @@ static size_t trim(const char **at, const char *end)
     return (size_t)(end - *at);
 }
 
-size_t cfx_pass_split(const char **text, const char **rest)
+size_t cfx_pass_text_split(const char **text, const char **rest)
 {
     const char *end = piece_end(*text, *text + strlen(*text));
     if (rest)
@@ -182,7 +182,7 @@ cfx_status cfx_pass_apply(cfx_module *gm, const char *text, bool reverse,
 {
     options o = {.ctx = cfx_module_context(gm)};
     const char *rest = NULL, *from = text;
-    size_t n = cfx_pass_split(&text, &rest);
+    size_t n = cfx_pass_text_split(&text, &rest);
     if (changed)
         *changed = 0;
     cfx_error_clear(err);

@@ -6,7 +6,9 @@ libcore_la_SOURCES += \
 	%reldir%/class.h \
 	%reldir%/context.c \
 	%reldir%/context.h \
+	%reldir%/convert.h \
 	%reldir%/cpu.c \
+	%reldir%/dtype.c \
 	%reldir%/error.c \
 	%reldir%/heap.c \
 	%reldir%/heap.h \

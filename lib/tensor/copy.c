@@ -13,9 +13,9 @@
  */
 #include <cfx/tensor.h>
 
+#include "base/convert.h"
 #include "base/stop.h"
 #include "base/util.h"
-#include "tensor/convert.h"
 
 enum {
     PIECE = 1 << 16, /* bytes that justify another thread */

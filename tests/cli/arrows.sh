@@ -25,9 +25,6 @@ xargs nm -A -g <"$work/objects" 2>/dev/null |
             level[folder[i]] = i
     }
     function part(path,   piece) {
-        # Kernels know the data types, too.
-        if (path ~ /^lib\/tensor\/dtype[.]/)
-            return "lib/base"
         split(path, piece, "/")
         return piece[1] == "lib" ? "lib/" piece[2] : piece[1]
     }

@@ -113,7 +113,7 @@ done
 # ---- Direction ----
 
 # Which parts a part may include, and to which a public header belongs. The
-# data types, of tensor, are known to kernels too.
+# data, of tensor, are known to kernels too.
 cd "$src" || exit 99
 parts=$(ls interp/cfx/*.h shapeprop/cfx/*.h 2>/dev/null | tr '\n' ' ')
 find lib interp shapeprop cli -name '*.[ch]' -exec grep -n '#include [<"]' \
@@ -131,9 +131,8 @@ find lib interp shapeprop cli -name '*.[ch]' -exec grep -n '#include [<"]' \
             part_of[a[i]] = part
     }
     BEGIN {
-        headers("base", "compiler status context nearest version")
+        headers("base", "compiler status context dtype nearest version")
         headers("dim", "dim")
-        headers("types", "dtype")
         headers("tensor", "tensor")
         headers("value", "value")
         headers("op", "op scope ops effects")
@@ -148,14 +147,13 @@ find lib interp shapeprop cli -name '*.[ch]' -exec grep -n '#include [<"]' \
             part_of[piece[3]] = piece[1]
         }
         all("base", "")
-        all("types", "base")
         all("dim", "base")
-        all("tensor", "base types dim")
-        all("value", "base types dim tensor")
-        all("kernel", "base types")
-        all("op", "base types dim tensor value kernel")
-        all("ops", "base types dim tensor value kernel op")
-        lib = "base types dim tensor value op ops"
+        all("tensor", "base dim")
+        all("value", "base dim tensor")
+        all("kernel", "base")
+        all("op", "base dim tensor value kernel")
+        all("ops", "base dim tensor value kernel op")
+        lib = "base dim tensor value op ops"
         all("nn", lib)
         lib = lib " nn"
         all("graph", lib)

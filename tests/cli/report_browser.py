@@ -188,7 +188,7 @@ def try_filters(b, document):
     b.click_on("#operators [data-operator=add]")
     b.click_on("#filter-text")
     b.type("no such node")
-    claim("nothing left is a sentence", "No node passes" in text(b, "#nodes"))
+    claim("nothing left is a sentence", "No node matches" in text(b, "#nodes"))
     b.click_on("#filter-reset")
 
 

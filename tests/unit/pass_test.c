@@ -243,7 +243,7 @@ TEST_CASE(texts_of_several_passes_are_split_outside_of_brackets)
     for (size_t i = 0; i < 5; i++) {
         const char *rest;
         ck_assert_ptr_nonnull(at);
-        size_t n = cfx_pass_split(&at, &rest);
+        size_t n = cfx_pass_text_split(&at, &rest);
         ck_assert_uint_eq(n, strlen(want[i]));
         ck_assert(!strncmp(at, want[i], n));
         at = rest;

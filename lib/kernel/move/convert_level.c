@@ -6,7 +6,7 @@
 
 #include "kernel/vec/simd.h"
 
-#include "tensor/convert.h"
+#include "base/convert.h"
 
 #define DTYPE(c, name, other, abbr, ctype, ...) typedef ctype type_##c;
 #include <cfx/dtype.def>

@@ -11,9 +11,9 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/stop.h"
 #include "kernel/int64.h"
-#include "tensor/convert.h"
 
 enum { GRAIN = 8192 /* elements that are worth another thread */ };
 

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "base/stop.h"
 #include "kernel/int64.h"
-#include "tensor/convert.h"
 
 enum { GRAIN = 16384 /* elements that are worth another thread */ };
 

@@ -3,11 +3,11 @@
  */
 #include <math.h>
 
+#include "base/convert.h"
 #include "kernel/int64.h"
 #include "kernel/pool/pool_core.h"
 #include "kernel/vec/simd.h"
 #include "kernel/vec/vec.h"
-#include "tensor/convert.h"
 
 /* Elements of a row of the input that are held at a time. */
 enum { HELD = 2 * CFX_POOL_REACH };

@@ -17,9 +17,9 @@
 
 #include "base/stop.h"
 
+#include "base/convert.h"
 #include "kernel/int64.h"
 #include "kernel/reduce/reduce.h"
-#include "tensor/convert.h"
 
 enum {
     GRAIN = 4096,   /* elements that are worth another thread */

@@ -4,9 +4,9 @@
  * The columns of one channel are kernel0 * kernel1 rows, one a tap; each is the
  * outputs that the tap reads. A piece of work is one channel of one image.
  */
+#include "base/convert.h"
 #include "base/stop.h"
 #include "kernel/resample/resample.h"
-#include "tensor/convert.h"
 
 typedef struct work {
     const cfx_context *ctx;

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "kernel/resample/resample.h"
-#include "tensor/convert.h"
 
 enum { MAX_READS = 16 };
 

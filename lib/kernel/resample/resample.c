@@ -11,8 +11,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/convert.h"
 #include "kernel/int64.h"
-#include "tensor/convert.h"
 
 /* The inputs of the outputs along one axis. */
 typedef struct axis {

@@ -18,7 +18,7 @@
 #include <cfx/compiler.h>
 
 #include "kernel/vec/simd.h"
-#include "tensor/convert.h"
+#include "base/convert.h"
 
 typedef union cfx_word32 { float f; uint32_t u; } cfx_word32;
 

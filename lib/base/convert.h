@@ -3,8 +3,8 @@
  *
  * There are no branches on values, so that compilers vectorize loops over them.
  */
-#ifndef CFX_TENSOR_CONVERT_H
-#define CFX_TENSOR_CONVERT_H
+#ifndef CFX_CONVERT_H
+#define CFX_CONVERT_H
 
 #include <cfx/dtype.h>
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "tensor/convert.h"
+#include "base/convert.h"
 
 /* Unsigned types of C hold floats, too. */
 #define DTYPE(c, name_, other_, abbr_, ctype, cat, digits_, largest_, \
