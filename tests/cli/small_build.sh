@@ -59,7 +59,7 @@ said 'more than one thread is refused' 0 'built without threads' ./threads
 links embed "$src/examples/embed.c"
 strip embed
 said 'it runs, where there is no file' 0 '^3$' env -i ./embed
-told=$(grep -oE 'stripped it has [0-9.]+ MB' "$src/README.md" |
+told=$(grep -oE 'stripped, the program has [0-9.]+ MB' "$src/README.md" |
     grep -oE '[0-9.]+')
 size=$(wc -c <embed)
 echo "$size bytes, the README tells $told MB"
