@@ -12,13 +12,6 @@
 
 #include "op/op_impl.h"
 
-static const char *const synonyms[][2] = {
-    {"self", "input"}, {"dim", "axis"}, {"keepdim", "keepdims"},
-    {"input", "self"}, {"dims", "dim"}, {"other", "x2"},
-    {"self", "tensor"}, {"other", "tensor"},
-    {"split_size", "split_size_or_sections"},
-};
-
 static cfx_status own(cfx_bound *b, cfx_value v, cfx_error *err)
 {
     if (!v.kind)
@@ -170,15 +163,6 @@ static cfx_status bind_positional(cfx_bound *b, const cfx_schema *s,
         given[k] = true;
     }
     return CFX_OK;
-}
-
-int cfx_param__named(const cfx_schema *s, const char *name)
-{
-    int k = cfx_param_find(s, name, strlen(name));
-    for (size_t i = 0; k < 0 && i < sizeof(synonyms) / sizeof(*synonyms); i++)
-        if (!strcmp(synonyms[i][1], name))
-            k = cfx_param_find(s, synonyms[i][0], strlen(synonyms[i][0]));
-    return k;
 }
 
 static cfx_status unexpected(const cfx_schema *s, const char *name,

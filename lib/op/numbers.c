@@ -66,3 +66,15 @@ cfx_status cfx_infer_index(cfx_call *call, cfx_value v, cfx_value *out)
                              "single element can be converted to an index");
     return cfx_infer_number(call, t, out);
 }
+
+cfx_status cfx_infer_cut(cfx_call *call, double v, cfx_dtype type,
+                         double *out)
+{
+    double span = ldexp(1, cfx_dtypes[type].digits);
+    *out = trunc(v);
+    if (cfx_infer_is_unknown(call, v) ||
+        (*out < span && *out >= (cfx_dtypes[type].is_signed ? -span : 0)))
+        return CFX_OK;
+    return cfx_call_fail(call, CFX_EINVAL, "value cannot be converted to type "
+                         "%s without overflow", cfx_dtypes[type].name);
+}

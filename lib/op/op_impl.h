@@ -109,9 +109,12 @@ typedef cfx_status cfx_outs_visitor(cfx_call *call, void *user);
 cfx_status cfx_call__visit_outs(cfx_call *call, cfx_outs_visitor *look,
                                 void *user, cfx_value *out);
 
-/* Does a call, after infer, compute directly into the tensor that it writes
- * to? */
-bool cfx_call__writes_straight(const cfx_call *call);
+/* Flags of operators that may need a contiguous copy of a tensor. */
+enum {
+    CFX_OP_COPIES = CFX_OP_COPIES_TO_CONTIGUOUS |
+                    CFX_OP_COPIES_FIRST_TO_CONTIGUOUS |
+                    CFX_OP_COPIES_FROM_CONTIGUOUS
+};
 
 /* Kinds of memory requests. */
 typedef enum cfx_request_kind {
@@ -180,10 +183,23 @@ typedef struct cfx_out_taken {
 cfx_status cfx_call__take_out(cfx_call *call, cfx_out_taken *taken);
 void cfx_call__put_out(cfx_call *call, const cfx_out_taken *taken);
 
+/* ---- Calls that write, in place or to `out` ---- */
+
 /* The tensor that receives result i; NULL: a new one. */
 cfx_tensor *cfx_call__target(const cfx_call *call, int i);
-/* Refuse to write the result r to t, as PyTorch does. */
-cfx_status cfx_call__check_out(cfx_call *call, const cfx_tensor *r,
-                               const cfx_tensor *t, bool same_shape);
+
+/* After infer: can the results be written to their targets? Fails with
+ * PyTorch's messages. */
+cfx_status cfx_call__check_targets(cfx_call *call);
+
+/* After infer: is each element of the result computed directly in the target?
+ * Not if an argument is another view of the same memory. */
+bool cfx_call__writes_straight(const cfx_call *call);
+
+/* Copy results that were computed apart to their targets. */
+cfx_status cfx_call__copy_outs(cfx_call *call);
+
+/* Replace the results by the tensors that they were written to. */
+void cfx_call__replace_outs(cfx_call *call);
 
 #endif

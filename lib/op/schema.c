@@ -421,6 +421,23 @@ int cfx_param_find(const cfx_schema *schema, const char *name, size_t len)
     return -1;
 }
 
+/* The name in a signature, and another keyword for it. */
+static const char *const synonyms[][2] = {
+    {"self", "input"}, {"dim", "axis"}, {"keepdim", "keepdims"},
+    {"input", "self"}, {"dims", "dim"}, {"other", "x2"},
+    {"self", "tensor"}, {"other", "tensor"},
+    {"split_size", "split_size_or_sections"},
+};
+
+int cfx_param__named(const cfx_schema *s, const char *name)
+{
+    int k = cfx_param_find(s, name, strlen(name));
+    for (size_t i = 0; k < 0 && i < sizeof(synonyms) / sizeof(*synonyms); i++)
+        if (!strcmp(synonyms[i][1], name))
+            k = cfx_param_find(s, synonyms[i][0], strlen(synonyms[i][0]));
+    return k;
+}
+
 /* ---- Names for rules ---- */
 
 static char lower(char c)
