@@ -134,7 +134,7 @@ static cfx_status add_json(struct diff *d, const cfx_node *n, cfx_value va,
     type_of(vb, b, sizeof(b));
     json_t *j = json_pack(
         "{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:f, s:f, s:s}", "node", n->name,
-        "op", cfx_opcode_names[n->op], "target", n->target.u.str->text,
+        "op", cfx_opcode_names[n->op], "target", n->target->text,
         "type_a", a, "type_b", b, "elements", (json_int_t)by->elements,
         "elements_differing", (json_int_t)by->differing, "largest_absolute",
         by->max_abs, "largest_relative", by->max_rel, "text", by->text);

@@ -118,7 +118,7 @@ cfx_status cli_value_make(cfx_value *out, const cli *c, const char *text,
 
 static const char *name_of(const cfx_node *n)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
 
     return target + strspn(target, "*"); /* skip the stars of *args, **kwargs */
 }
@@ -199,7 +199,7 @@ static cfx_status add_defaults(cli_inputs *in, const cfx_node **list,
     size_t n = in->n;
 
     while (n && cfx_value_is_absent(in->value[n - 1]) &&
-           list[n - 1]->target.u.str->text[0] == '*')
+           list[n - 1]->target->text[0] == '*')
         n--;
     for (size_t i = 0; i < n; i++) {
         if (!cfx_value_is_absent(in->value[i]))

@@ -18,7 +18,7 @@
 static cfx_module *calls(cfx_module *gm, const cfx_node *n, const char *type)
 {
     cfx_module *m = n->op != CFX_CALL_MODULE
-                        ? NULL : cfx_module_at(gm, n->target.u.str->text);
+                        ? NULL : cfx_module_at(gm, n->target->text);
     return m && !strcmp(cfx_module_class_name(m), type) ? m : NULL;
 }
 
@@ -62,7 +62,7 @@ int main(int argc, char **argv)
         cfx_node *in = n->ninputs ? cfx_node_input(n, 0) : n;
         if ((bn = calls(gm, n, "BatchNorm2d")) && in->nusers == 1 &&
             (conv = calls(gm, in, "Conv2d")) &&
-            fold(gm, in->target.u.str->text, &s, conv, bn, &err) &&
+            fold(gm, in->target->text, &s, conv, bn, &err) &&
             !cfx_node_replace_all_uses_with(n, in, NULL, NULL, &err))
             cfx_graph_erase_node(n->graph, n, &err);
     }

@@ -193,7 +193,7 @@ static void put_params(cgen *c)
     cfx_buf_init(&all, c->ctx);
     for (const cfx_node *n = first_param(c->graph); n;
          n = next_param(cfx_node_next(n))) {
-        const char *target = n->target.u.str->text;
+        const char *target = n->target->text;
         if (strpbrk(target, " =\t\n"))
             cgen_refuse(c, "a parameter '%s' has no C text", target);
         cfx_buf_puts(&all, all.len ? " " : "");
@@ -356,7 +356,7 @@ static void put_forward(cgen *c, const cgen_unit *u)
 
 static void put_default(cgen *c, const cfx_node *n)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     if (target[0] == '*')
         cfx_out_puts(c->out, target[1] == '*'
                                  ? "cfx_list_of(s, CFX_DICT, 0, NULL)"
@@ -370,7 +370,7 @@ static void put_input(cgen *c, const cfx_node *n, size_t i)
     char text[64];
     snprintf(text, sizeof(text), ", in[%zu]", i);
     cfx_out_puts(c->out, text);
-    if (!n->nargs && n->target.u.str->text[0] != '*')
+    if (!n->nargs && n->target->text[0] != '*')
         return;
     snprintf(text, sizeof(text), ".kind ? in[%zu] : ", i);
     cfx_out_puts(c->out, text);
@@ -381,7 +381,7 @@ static void put_input(cgen *c, const cfx_node *n, size_t i)
 static void put_check(cgen *c, const cfx_node *n, size_t i)
 {
     char text[64];
-    if (n->nargs || n->target.u.str->text[0] == '*')
+    if (n->nargs || n->target->text[0] == '*')
         return;
     snprintf(text, sizeof(text), "    if (!in[%zu].kind)\n", i);
     cfx_out_puts(c->out, text);

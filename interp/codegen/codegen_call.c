@@ -117,7 +117,7 @@ static bool binds(cgen *c, const cfx_target *t, const cfx_node *n)
 /* Return the only overload that takes the node's arguments, or NULL. */
 static const cfx_target *sole_target(cgen *c, const cfx_node *n)
 {
-    const char *name = n->target.u.str->text;
+    const char *name = n->target->text;
     const cfx_target *found = NULL;
     const cfx_target *t = n->op == CFX_CALL_METHOD
                               ? cfx_find_method(c->ctx, name)
@@ -139,7 +139,7 @@ static bool is_recorded_target(const cfx_target *t, const cfx_node *n)
     size_t len = cfx_op_call_name(t->op, t->inplace, &method, name,
                                   sizeof(name));
     return len && len < sizeof(name) && method == (n->op == CFX_CALL_METHOD) &&
-           !strcmp(name, n->target.u.str->text);
+           !strcmp(name, n->target->text);
 }
 
 /* True if required arguments are positional and the others ordered keywords. */
@@ -202,7 +202,7 @@ static bool put_function(cgen *c, const cfx_node *n)
 static void put_named(cgen *c, const char *function, const cfx_node *n)
 {
     cfx_out_puts(c->out, function);
-    cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
+    cgen_literal(c, n->target->text, n->target->len);
     cfx_out_puts(c->out, ", ");
     cgen_args(c, n->args, n->nargs, n->nkwargs > 0);
     cgen_values(c, n->kwargs, 2 * (size_t)n->nkwargs);
@@ -216,7 +216,7 @@ static void put_module(cgen *c, const cfx_node *n)
         return;
     }
     cfx_out_puts(c->out, "cfx_call_module(s, self, ");
-    cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
+    cgen_literal(c, n->target->text, n->target->len);
     cfx_out_puts(c->out, ", ");
     cgen_value(c, n->args[0]);
     cfx_out_putc(c->out, ')');
@@ -226,7 +226,7 @@ void cgen_call(cgen *c, const cfx_node *n)
 {
     if (n->op == CFX_GET_ATTR) {
         cfx_out_puts(c->out, "cfx_call_get_attr(s, self, ");
-        cgen_literal(c, n->target.u.str->text, n->target.u.str->len);
+        cgen_literal(c, n->target->text, n->target->len);
         cfx_out_putc(c->out, ')');
     } else if (n->op == CFX_CALL_MODULE) {
         put_module(c, n);

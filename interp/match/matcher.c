@@ -12,7 +12,7 @@
 
 static const char *target_of(const cfx_node *n)
 {
-    return n->target.u.str->text;
+    return n->target->text;
 }
 
 static uint8_t kind_of(const cfx_node *n)

@@ -11,13 +11,13 @@
 
 static const char *target_of(const cfx_node *n)
 {
-    return n->target.u.str->text;
+    return n->target->text;
 }
 
 static bool same_target(const cfx_node *a, const cfx_node *b)
 {
-    return a->target.u.str->len == b->target.u.str->len &&
-           !memcmp(target_of(a), target_of(b), a->target.u.str->len);
+    return a->target->len == b->target->len &&
+           !memcmp(target_of(a), target_of(b), a->target->len);
 }
 
 static bool is_operator(const cfx_node *n)

@@ -42,7 +42,7 @@ static cfx_status copy_state(cfx_rewrite *r, const cfx_state *state,
 static cfx_status adopt_path(cfx_rewrite *r, const cfx_module *owner,
                              const cfx_node *n, cfx_buf *parent)
 {
-    const char *path = n->target.u.str->text, *name;
+    const char *path = n->target->text, *name;
     if (cfx_module_at(r->gm, path) || state_at(r->gm, path, parent, &name))
         return CFX_OK;
     const cfx_module *m = cfx_module_at(owner, path);

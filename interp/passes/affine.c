@@ -39,7 +39,7 @@ cfx_status cfx_path_uses__init(path_uses *u, cfx_pass_call *p)
     cfx_status st = find_writes(u, p);
     for (const cfx_node *n = cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n)) {
-        const char *path = n->target.u.str->text, *dot = strrchr(path, '.');
+        const char *path = n->target->text, *dot = strrchr(path, '.');
         if (n->op == CFX_GET_ATTR || n->op == CFX_CALL_MODULE)
             st = count_path(u, p, path, strlen(path));
         if (n->op == CFX_GET_ATTR && dot && !st)
@@ -65,7 +65,7 @@ bool cfx_path_uses__once(const path_uses *u, const char *path)
 
 const cfx_target *cfx_pass__target(cfx_pass_call *p, const cfx_node *n)
 {
-    const char *name = n->target.u.str->text;
+    const char *name = n->target->text;
     return n->op == CFX_CALL_FUNCTION ? cfx_find_function(p->ctx, name)
            : n->op == CFX_CALL_METHOD ? cfx_find_method(p->ctx, name)
                                       : NULL;
@@ -121,7 +121,7 @@ const cfx_module *cfx_pass__module(cfx_pass_call *p, const cfx_node *n)
 {
     if (n->op != CFX_CALL_MODULE)
         return NULL;
-    const cfx_module *m = cfx_module_at(p->gm, n->target.u.str->text);
+    const cfx_module *m = cfx_module_at(p->gm, n->target->text);
     /* Parametrized modules compute their parameters from others. */
     return !m || m->graph || !m->schema || cfx_module__is_parametrized(m)
                ? NULL : m;
@@ -234,14 +234,14 @@ static cfx_status load(cfx_pass_call *p, const cfx_node *n,
         cfx_value v = cfx_pass__arg(n, schema, name);
         return cfx_value_is_none(v)
                    ? CFX_OK
-                   : cfx_pass_weight(p, v.u.node->target.u.str->text, out);
+                   : cfx_pass_weight(p, v.u.node->target->text, out);
     }
     const cfx_state *s = cfx_module_state(m, name);
     if (!s || !s->tensor)
         return CFX_OK;
     if (cfx_tensor_is_meta(s->tensor))
         return cfx_fail(p->err, CFX_EWEIGHT, "missing weight: %s.%s",
-                        n->target.u.str->text, name);
+                        n->target->text, name);
     *out = s->tensor;
     return CFX_OK;
 }
@@ -351,7 +351,7 @@ cfx_status cfx_pass__put_module_take(cfx_pass_call *p, cfx_node *n,
         return cfx_fail(p->err, CFX_EINVAL, "the path %s is too long", path);
     }
     cfx_status st = cfx_module_add_submodule_take(p->gm, text, m, p->err);
-    return st || !strcmp(n->target.u.str->text, text)
+    return st || !strcmp(n->target->text, text)
                ? st : cfx_node_set_target(n, text, p->err);
 }
 
@@ -383,7 +383,7 @@ static cfx_status layer_module(cfx_module **out, const layer *l,
 static cfx_status store_module(layer *l, cfx_pass_call *p, path_uses *u,
                                cfx_value weight, cfx_value bias)
 {
-    const char *path = l->n->target.u.str->text;
+    const char *path = l->n->target->text;
     bool once = cfx_path_uses__once(u, path);
     cfx_module *m;
     cfx_status st = layer_module(&m, l, weight.u.tensor,
@@ -400,7 +400,7 @@ static cfx_status store_module(layer *l, cfx_pass_call *p, path_uses *u,
     if (!once)
         cfx_map_get(&u->count, path, strlen(path))->v.u--;
     st = cfx_pass__put_module_take(p, l->n, path, once, m);
-    path = l->n->target.u.str->text;
+    path = l->n->target->text;
     l->module = cfx_module_at(p->gm, path);
     return st || once ? st : count_path(u, p, path, strlen(path));
 }

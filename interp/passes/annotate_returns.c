@@ -89,7 +89,7 @@ static cfx_status call_type(const cfx_graph_kinds *k, const cfx_node *n,
 static void module_type(const cfx_pass_call *p, const cfx_node *n, char *buf,
                         size_t size)
 {
-    const cfx_module *m = cfx_module_at(p->gm, n->target.u.str->text);
+    const cfx_module *m = cfx_module_at(p->gm, n->target->text);
     const cfx_module_type *type = m ? cfx_module_type_of(m) : NULL;
     const cfx_schema *s;
     if (type && type->forward_schema && !cfx_graph_module_graph(m) &&
@@ -101,7 +101,7 @@ static void attr_type(const cfx_pass_call *p, const cfx_node *n, char *buf,
                       size_t size)
 {
     cfx_value v;
-    if (!cfx_module_fetch_attr(&v, p->gm, n->target.u.str->text, NULL) &&
+    if (!cfx_module_fetch_attr(&v, p->gm, n->target->text, NULL) &&
         v.kind == CFX_TENSOR)
         snprintf(buf, size, "torch.Tensor");
 }

@@ -79,7 +79,7 @@ cfx_kinds cfx_schema__result(const cfx_schema *s)
 const cfx_target *cfx_node__target(const cfx_node *n)
 {
     cfx_context *ctx = cfx_graph_context(n->graph);
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     return n->op == CFX_CALL_FUNCTION ? cfx_find_function(ctx, target)
            : n->op == CFX_CALL_METHOD ? cfx_find_method(ctx, target) : NULL;
 }
@@ -244,7 +244,7 @@ static bool has_tensor_meta(const cfx_node *n)
 
 static cfx_kinds of_placeholder(const cfx_node *n, bool tensors)
 {
-    bool star = *n->target.u.str->text == '*';
+    bool star = *n->target->text == '*';
     if (tensors && !star && !n->type && !n->nargs)
         return CFX_TENSOR_KIND;
     return of_type(n);
@@ -255,7 +255,7 @@ static cfx_kinds of_module(const cfx_node *n)
 {
     const cfx_module *root = cfx_graph_owning_module(n->graph);
     const cfx_module *m =
-        root ? cfx_module_at(root, n->target.u.str->text) : NULL;
+        root ? cfx_module_at(root, n->target->text) : NULL;
     const cfx_module_type *type = m ? cfx_module_type_of(m) : NULL;
     const cfx_schema *s;
     if (!type || !type->forward_schema || cfx_graph_module_graph(m) ||
@@ -270,7 +270,7 @@ static cfx_kinds of_attr(const cfx_node *n)
     const cfx_module *root = cfx_graph_owning_module(n->graph);
     cfx_value v = CFX_NOTHING;
     if (!root ||
-        cfx_module_fetch_attr(&v, root, n->target.u.str->text, NULL))
+        cfx_module_fetch_attr(&v, root, n->target->text, NULL))
         return CFX_ANY_KIND;
     return v.kind == CFX_TENSOR ? CFX_TENSOR_KIND : CFX_ANY_KIND;
 }

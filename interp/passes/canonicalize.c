@@ -99,7 +99,7 @@ static bool is_less(const order *o, const cfx_node *a, const cfx_node *b)
 {
     int d = compare_numbers(a->op, b->op);
     if (!d)
-        d = strcmp(a->target.u.str->text, b->target.u.str->text);
+        d = strcmp(a->target->text, b->target->text);
     if (!d)
         d = compare_inputs(o, a, b);
     if (!d)
@@ -218,7 +218,7 @@ static cfx_status copy_node(const order *o, cfx_graph *to, const cfx_node *n,
 {
     const cfx_node_spec spec = {
         .op = (cfx_opcode)n->op,
-        .target = n->target.u.str->text,
+        .target = n->target->text,
         .args = n->args,
         .kwargs = n->kwargs,
         .nargs = n->nargs,

@@ -82,7 +82,7 @@ static uint64_t hash_value(uint64_t h, cfx_value v)
 
 static uint64_t hash_node(const cfx_node *n, uint64_t stamp)
 {
-    const cfx_string *target = n->target.u.str;
+    const cfx_string *target = n->target;
     uint64_t h = mix(mix(n->op, cfx_hash(target->text, target->len)), stamp);
     uint64_t keywords = 0;
     if (n->op == CFX_GET_ATTR)
@@ -107,7 +107,7 @@ static bool has_keyword(const cfx_node *n, cfx_value key, cfx_value v)
 
 static bool equal(const cfx_node *a, const cfx_node *b)
 {
-    if (a->op != b->op || !cfx_value_equal(a->target, b->target))
+    if (a->op != b->op || strcmp(a->target->text, b->target->text))
         return false;
     if (a->op == CFX_GET_ATTR)
         return true;

@@ -56,14 +56,14 @@ static void folder_release(folder *f, size_t ids)
 static bool is_tensor_attr(const folder *f, const cfx_node *n)
 {
     cfx_value v;
-    return !cfx_module_fetch_attr(&v, f->p->gm, n->target.u.str->text, NULL) &&
+    return !cfx_module_fetch_attr(&v, f->p->gm, n->target->text, NULL) &&
            v.kind == CFX_TENSOR;
 }
 
 /* A call of an unknown operator cannot be computed. */
 static bool is_known(const folder *f, const cfx_node *n)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     return n->op == CFX_CALL_FUNCTION
                ? cfx_find_function(f->p->ctx, target) != NULL
            : n->op == CFX_CALL_METHOD
@@ -114,7 +114,7 @@ static cfx_status fetch_weight(folder *f, const cfx_node *n)
     cfx_status st = CFX_OK;
     if (cfx_node_map_get(&f->value, n).kind)
         return st;
-    st = cfx_pass_weight(f->p, n->target.u.str->text, &t);
+    st = cfx_pass_weight(f->p, n->target->text, &t);
     return st ? st : cfx_node_map_set(&f->value, n, cfx_value_of_tensor(t),
                                       f->p->err);
 }
@@ -151,7 +151,7 @@ static cfx_value call_module(folder *f, const cfx_node *n,
 {
     cfx_scope *s = &f->scope;
     cfx_value out = cfx_none();
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     cfx_module *m = cfx_module_at(f->p->gm, path);
     if (!m)
         return cfx_scope_fail(s, CFX_ENAME,
@@ -171,7 +171,7 @@ static cfx_value call(folder *f, const cfx_node *n)
     if (cfx_scope_failed(s))
         return cfx_none();
     const cfx_seq *a = args.u.seq, *k = kwargs.u.seq;
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     if (n->op == CFX_CALL_MODULE)
         return call_module(f, n, a, k);
     return n->op == CFX_CALL_METHOD

@@ -190,7 +190,7 @@ static cfx_status walk(decomposer *d)
         if (++steps > most)
             return cfx_fail(d->p->err, CFX_EINVAL,
                             "decompose: %s leads to itself",
-                            n->target.u.str->text);
+                            n->target->text);
         st = decompose_node(d, n, &next);
         note_use(d, n);
     }

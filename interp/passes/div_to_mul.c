@@ -39,7 +39,7 @@ static const struct pair *pair_of(const cfx_node *n)
 {
     for (size_t i = 0; i < sizeof(pairs) / sizeof(*pairs); i++)
         if (n->op == (uint8_t)pairs[i].op &&
-            !strcmp(n->target.u.str->text, pairs[i].div))
+            !strcmp(n->target->text, pairs[i].div))
             return &pairs[i];
     return NULL;
 }
@@ -49,7 +49,7 @@ static const struct pair *pair_of(const cfx_node *n)
 /* True if any overload of the call returns a Tensor or an item. */
 static bool may_give_tensor(cfx_pass_call *p, const cfx_node *n)
 {
-    const char *name = n->target.u.str->text;
+    const char *name = n->target->text;
     const cfx_target *t = n->op == CFX_CALL_METHOD
                               ? cfx_find_method(p->ctx, name)
                               : cfx_find_function(p->ctx, name);
@@ -106,7 +106,8 @@ static cfx_status invert(cfx_pass_call *p, cfx_node *n,
                          const struct pair *pair)
 {
     double c = cfx_value_number(n->args[1]);
-    cfx_value was[] = {n->target, n->args[1]};
+    const cfx_value target = {.kind = CFX_STR, .u.str = n->target};
+    cfx_value was[] = {target, n->args[1]};
     cfx_value note = cfx_tuple_new(p->ctx, 2, was);
     cfx_status st = note.kind
                         ? cfx_node_set_meta(n, meta_key, note, p->err)

@@ -22,7 +22,7 @@ static bool find_linear(layer *l, cfx_pass_call *p, const path_uses *u,
            l->kind == LAYER_LINEAR && n->nargs == 1 && !n->nkwargs &&
            n->args[0].kind == CFX_NODE &&
            !strcmp(cfx_module_class_name(l->module), "Linear") &&
-           cfx_path_uses__once(u, n->target.u.str->text);
+           cfx_path_uses__once(u, n->target->text);
 }
 
 /* ---- Forward ---- */
@@ -80,7 +80,7 @@ static bool is_ones(const cfx_node *n)
 {
     const cfx_value *a = n->args;
     return n->op == CFX_CALL_FUNCTION && n->nargs == 4 && !n->nkwargs &&
-           n->nusers == 1 && !strcmp(n->target.u.str->text, pad_name) &&
+           n->nusers == 1 && !strcmp(n->target->text, pad_name) &&
            cfx_node_meta(n, meta_key).kind == CFX_BOOL_VALUE &&
            a[0].kind == CFX_NODE && cfx_value_is_seq(a[1]) &&
            a[1].u.seq->len == 2 && a[1].u.seq->item[0].kind == CFX_INT &&

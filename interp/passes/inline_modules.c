@@ -12,7 +12,7 @@
 static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
 {
     const cfx_pass_call *p = user;
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     cfx_module *m = cfx_module_at(p->gm, path);
     cfx_value out = cfx_none();
     if (!m)
@@ -30,7 +30,7 @@ static cfx_value call_module(cfx_scope *s, const cfx_node *n, void *user)
 static bool is_chosen(const cfx_pass_call *p, const cfx_node *n)
 {
     cfx_value types = p->in[0], paths = p->in[1];
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     const cfx_module *m = cfx_module_at(p->gm, path);
     if (!m)
         return false;

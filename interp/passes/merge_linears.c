@@ -129,7 +129,7 @@ static void note_writes(merger *m, const cfx_node *n)
 
 static bool can_merge(merger *m, layer *l, cfx_node *n)
 {
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     return n->op == CFX_CALL_MODULE &&
            !m->looked_at[cfx_aliases__set(&m->aliases, n)] &&
            cfx_layer__find(l, m->p, n) && l->module &&
@@ -145,7 +145,7 @@ static bool can_merge(merger *m, layer *l, cfx_node *n)
 static cfx_status join_group(merger *m, uint32_t i, const layer *l)
 {
     char key[NAME_ROOM];
-    const char *path = l->n->target.u.str->text, *name = last_atom(path);
+    const char *path = l->n->target->text, *name = last_atom(path);
     const cfx_tensor *w = cfx_module_state(l->module, "weight")->tensor;
     bool added;
     const cfx_node *x = l->n->args[0].u.node;
@@ -269,12 +269,12 @@ static cfx_status join_numbers(merger *m, const group *g, cfx_scope *s,
 /* Build the name PARENT.a-b-merged. */
 static void join_names(const merger *m, const group *g, char *path)
 {
-    const char *first = m->node[g->first]->target.u.str->text;
+    const char *first = m->node[g->first]->target->text;
     size_t len = (size_t)(last_atom(first) - first);
     memcpy(path, first, len);
     for (uint32_t i = g->first; i; i = m->next[i])
         len += (size_t)sprintf(path + len, "%s%s", i == g->first ? "" : "-",
-                               last_atom(m->node[i]->target.u.str->text));
+                               last_atom(m->node[i]->target->text));
     memcpy(path + len, suffix, sizeof(suffix));
 }
 
@@ -327,7 +327,7 @@ static cfx_status become_slice(cfx_pass_call *p, cfx_node *n, cfx_node *merged,
 
 static cfx_module *module_of(const cfx_pass_call *p, const cfx_node *n)
 {
-    return cfx_module_at(p->gm, n->target.u.str->text);
+    return cfx_module_at(p->gm, n->target->text);
 }
 
 /* Store the new module in the place of the first one. Record the places of the
@@ -375,7 +375,7 @@ static cfx_status rewrite_group(merger *m, const group *g, const char *path)
     for (uint32_t i = g->first; i && !st; i = m->next[i]) {
         cfx_node *n = m->node[i];
         char old[NAME_ROOM];
-        snprintf(old, sizeof(old), "%s", n->target.u.str->text);
+        snprintf(old, sizeof(old), "%s", n->target->text);
         int64_t end = begin + cfx_attr_int(cfx_module_at(p->gm, old),
                                            "out_features");
         st = become_slice(p, n, merged, begin, end);
@@ -394,7 +394,7 @@ static cfx_status merge_group(merger *m, const group *g)
     cfx_value weight = CFX_NOTHING, bias = CFX_NOTHING;
     cfx_module *linear;
     const cfx_module *like =
-        cfx_module_at(p->gm, m->node[g->first]->target.u.str->text);
+        cfx_module_at(p->gm, m->node[g->first]->target->text);
     join_names(m, g, path);
     bool can;
     cfx_status st = can_be_undone(m, g, &can);
@@ -578,16 +578,16 @@ static cfx_status restore_at(cfx_pass_call *p, cfx_node *n)
     slices of;
     size_t place[NAME_ROOM];
     char path[2 * NAME_ROOM], old[2 * NAME_ROOM];
-    const char *name = last_atom(n->target.u.str->text);
+    const char *name = last_atom(n->target->text);
     uint32_t names = n->op == CFX_CALL_MODULE ? count_names(name) : 0;
-    if (!names || strlen(n->target.u.str->text) >= sizeof(old) ||
+    if (!names || strlen(n->target->text) >= sizeof(old) ||
         !cfx_layer__find(&l, p, n) || l.kind != LAYER_LINEAR ||
         !find_slices(&of, n, cfx_attr_int(l.module, "out_features")) ||
         names != of.len || !read_places(n, names, l.module->index, place))
         return CFX_OK;
     cfx_status st = cfx_layer__load(&l, p);
-    strcpy(old, n->target.u.str->text);
-    size_t parent = (size_t)(name - n->target.u.str->text);
+    strcpy(old, n->target->text);
+    size_t parent = (size_t)(name - n->target->text);
     const char *at = old + parent;
     for (uint32_t i = 0; i < names && !st; i++) {
         size_t len = strcspn(at, "-");

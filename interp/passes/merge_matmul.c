@@ -54,7 +54,7 @@ static const cfx_tensor *known(merger *m, const cfx_node *n)
 {
     cfx_value v = cfx_carve__known(n);
     if (v.kind != CFX_TENSOR && n->op == CFX_GET_ATTR &&
-        cfx_module_fetch_attr(&v, m->p->gm, n->target.u.str->text, NULL))
+        cfx_module_fetch_attr(&v, m->p->gm, n->target->text, NULL))
         return NULL;
     return v.kind == CFX_TENSOR ? v.u.tensor : NULL;
 }
@@ -89,7 +89,7 @@ static cfx_status join_group(merger *m, uint32_t i)
 {
     const cfx_node *w = m->node[i]->args[1].u.node;
     char id[32];
-    const char *key = w->target.u.str->text;
+    const char *key = w->target->text;
     bool added;
     if (w->op != CFX_GET_ATTR) {
         snprintf(id, sizeof(id), "%u", w->id);
@@ -286,7 +286,7 @@ static cfx_status merge_group(merger *m, const group *g, cfx_value *items)
         return p->err->code;
     args[0] = cfx_value_of_node(cat);
     args[1] = first->args[1];
-    product = cfx_graph_call_function(p->graph, first->target.u.str->text,
+    product = cfx_graph_call_function(p->graph, first->target->text,
                                       cfx_args_of(args, 2), p->err);
     if (!product || cfx_node_inherit(product, first, p->err))
         return p->err->code;

@@ -209,7 +209,7 @@ static cfx_status choose(void *user, const cfx_target *t, const cfx_bound *b)
 static bool is_normal(const cfx_node *n, const normal_form *s)
 {
     if (n->op != CFX_CALL_FUNCTION ||
-        strcmp(n->target.u.str->text, s->target) || n->nargs != s->nargs ||
+        strcmp(n->target->text, s->target) || n->nargs != s->nargs ||
         n->nkwargs != s->nkwargs)
         return false;
     for (size_t i = 0; i < s->nargs; i++)

@@ -156,7 +156,7 @@ bool cfx_pass__lists_node(void *user, const cfx_node *n)
 {
     const cfx_value *list = user;
     return cfx_pass__lists(*list, n->name) ||
-           cfx_pass__lists(*list, n->target.u.str->text);
+           cfx_pass__lists(*list, n->target->text);
 }
 
 static cfx_status unknown_pass(cfx_context *ctx, const char *name, size_t len,

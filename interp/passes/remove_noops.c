@@ -136,7 +136,7 @@ static cfx_status call_on(trial *t, const cfx_node *n, const cfx_value *args,
 {
     tracking_scope scope = {.x = x};
     cfx_scope *s = &scope.base;
-    const char *name = n->target.u.str->text;
+    const char *name = n->target->text;
     const cfx_target *target = NULL;
     cfx_status st = CFX_ENAME;
     cfx_value out = CFX_NOTHING;

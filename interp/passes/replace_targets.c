@@ -27,7 +27,7 @@ static cfx_status replace_targets_run(cfx_pass_call *p)
         st = read_opcode(p, 2, &new);
     for (cfx_node *n = st ? NULL : cfx_graph_first(p->graph); n && !st;
          n = cfx_node_next(n))
-        if (n->op == old && !strcmp(n->target.u.str->text, from)) {
+        if (n->op == old && !strcmp(n->target->text, from)) {
             st = cfx_node_set_op(n, new, to, p->err);
             p->changed++;
         }

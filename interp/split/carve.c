@@ -62,7 +62,7 @@ cfx_status cfx_carve__node(cfx_carving *c, const cfx_node *n,
 {
     cfx_node_spec spec = {
         .op = how->placeholder ? CFX_PLACEHOLDER : (cfx_opcode)n->op,
-        .target = how->target ? how->target : n->target.u.str->text,
+        .target = how->target ? how->target : n->target->text,
         .name = how->name,
         .type = n->type && !how->plain ? n->type->text : NULL,
         .map = in_env,
@@ -247,7 +247,7 @@ cfx_status cfx_lift__all(cfx_module *to, const cfx_graph *g,
     cfx_status st = CFX_OK;
     for (const cfx_node *n = cfx_graph_first(g); n && !st;
          n = cfx_node_next(n)) {
-        const char *path = n->target.u.str->text;
+        const char *path = n->target->text;
         if (n->op == CFX_GET_ATTR || n->op == CFX_CALL_MODULE)
             st = cfx_lift__one(to, path, from, path, err);
     }

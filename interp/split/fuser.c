@@ -580,7 +580,7 @@ cfx_status cfx_fuse_partitions(cfx_module *gm, const cfx_partitions *p,
 static bool is_one_of(const cfx_node *n, const char *const *names)
 {
     for (; names && *names && n->op == CFX_CALL_FUNCTION; names++)
-        if (!strcmp(n->target.u.str->text, *names))
+        if (!strcmp(n->target->text, *names))
             return true;
     return false;
 }

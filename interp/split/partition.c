@@ -332,7 +332,7 @@ static cfx_status propose(proposal *s)
 
 static bool is_named(const cfx_node *n, const char *name)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     if (n->op != CFX_CALL_FUNCTION)
         return false;
     if (!strncmp(name, "_operator.", 10))

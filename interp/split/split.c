@@ -42,12 +42,12 @@ void cfx_split__release(splitter *s)
 static cfx_status names_module(splitter *s, const cfx_node *n, bool *yes)
 {
     cfx_value v;
-    cfx_status st = cfx_module_fetch_attr(&v, s->gm, n->target.u.str->text,
+    cfx_status st = cfx_module_fetch_attr(&v, s->gm, n->target->text,
                                           NULL);
     *yes = !st && v.kind == CFX_MODULE;
     return !st ? CFX_OK
                : cfx_fail(s->err, CFX_ENAME, "Node target %s not found!",
-                          n->target.u.str->text);
+                          n->target->text);
 }
 
 /* Find the inputs of part p, each once: first those that become placeholders,
@@ -148,7 +148,7 @@ static cfx_status carve_nodes(splitter *s, cfx_carving *c, uint32_t p,
         if (s->o.keep_original_node_name)
             how.name = n->name;
         if (n->op == CFX_CALL_MODULE)
-            st = name_in_child(s, taken, n->target.u.str->text, &how.target);
+            st = name_in_child(s, taken, n->target->text, &how.target);
         s->path[n->id] = how.target;
         if (!st)
             st = cfx_carve__node(c, n, &how);
@@ -166,10 +166,10 @@ static cfx_status lift_modules(splitter *s, uint32_t p, uint32_t nmodules)
         const cfx_node *n = s->nodes.item[i];
         if (n->op == CFX_CALL_MODULE)
             st = cfx_lift__one(to, s->path[n->id], s->gm,
-                               n->target.u.str->text, s->err);
+                               n->target->text, s->err);
     }
     for (uint32_t i = 0; i < nmodules && !st; i++) {
-        const char *path = s->inputs[p][s->ninputs[p] + i]->target.u.str->text;
+        const char *path = s->inputs[p][s->ninputs[p] + i]->target->text;
         st = cfx_lift__one(to, path, s->gm, path, s->err);
     }
     return st;
@@ -255,8 +255,8 @@ static cfx_status map_names(splitter *s)
         if (e && !added)
             continue;
         pair[2 * n] = cfx_str_new(s->ctx, text, (size_t)len);
-        pair[2 * n + 1] = cfx_str_new(s->ctx, from->target.u.str->text,
-                                      from->target.u.str->len);
+        pair[2 * n + 1] = cfx_str_new(s->ctx, from->target->text,
+                                      from->target->len);
         made = e && pair[2 * n].kind;
         if (made)
             e->key = pair[2 * n].u.str->text;

@@ -101,7 +101,7 @@ static cfx_status give_children(splitter *s, cfx_module *to)
     for (size_t dots = 0; dots <= deepest && !st; dots++)
         for (const cfx_node *n = cfx_graph_first(g); n && !st;
              n = cfx_node_next(n)) {
-            const char *path = n->target.u.str->text;
+            const char *path = n->target->text;
             if (n->op == CFX_CALL_MODULE && !dots) {
                 uint32_t p = s->order[calls++];
                 cfx_module *child = s->child[p];

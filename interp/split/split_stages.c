@@ -88,7 +88,7 @@ static cfx_status weigh_attr(uint64_t *weight, counted *c, cfx_module *gm,
 {
     cfx_value v;
     bool first;
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     cfx_status st = count_once(c, path, &first);
     if (st || !first || cfx_module_fetch_attr(&v, gm, path, NULL))
         return st;
@@ -115,7 +115,7 @@ static cfx_status weigh_sizes(uint64_t *weight, cfx_module *gm,
             st = weigh_attr(weight, &c, gm, n);
         if (n->op != CFX_CALL_MODULE)
             continue;
-        const char *path = n->target.u.str->text;
+        const char *path = n->target->text;
         st = count_once(&c, path, &first);
         const cfx_module *m = cfx_module_at(gm, path);
         if (!st && first && m)

@@ -120,10 +120,10 @@ static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
     cfx_buf_init(&text, s->ctx);
     cfx_buf_puts(&text, s->name[p]);
     cfx_buf_putc(&text, '.');
-    cfx_buf_puts(&text, n->target.u.str->text);
+    cfx_buf_puts(&text, n->target->text);
     cfx_value *pair = t->pair + 2 * t->npairs++;
-    pair[0] = cfx_str_new(s->ctx, n->target.u.str->text,
-                          n->target.u.str->len);
+    pair[0] = cfx_str_new(s->ctx, n->target->text,
+                          n->target->len);
     pair[1] = text.failed ? CFX_NOTHING
                           : cfx_str_new(s->ctx, cfx_buf_str(&text), text.len);
     cfx_buf_release(&text);
@@ -252,7 +252,7 @@ static cfx_status give_children(splitter *s, cfx_module *to)
     for (uint32_t i = 0; i < output->ninputs && !st; i++) {
         const cfx_node *n = cfx_node_input(output, i);
         if (n->op == CFX_GET_ATTR)
-            st = cfx_lift__one(to, n->name, s->gm, n->target.u.str->text,
+            st = cfx_lift__one(to, n->name, s->gm, n->target->text,
                                s->err);
     }
     for (uint32_t p = 0; p < s->nparts && !st; p++) {

@@ -50,7 +50,7 @@ bool cfx_support_not_of_dtype(void *user, const cfx_node *n)
 
 static const char *target_of(const cfx_support_rules *rules, const cfx_node *n)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     const cfx_module *m = n->op == CFX_CALL_MODULE
                               ? cfx_module_at(rules->gm, target) : NULL;
     return m ? cfx_module_class_name(m) : target;

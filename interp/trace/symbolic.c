@@ -225,7 +225,7 @@ static cfx_status trace_params(cfx_tracer *t, cfx_trace_fn *fn, void *user,
 static bool find_item(const cfx_tracer *t, const cfx_node *n,
                       cfx_module_item *out)
 {
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     const char *dot = strrchr(path, '.');
     *out = (cfx_module_item){.path = path};
     cfx_tensor *constant = cfx_tracer__constant(t, path);
@@ -376,7 +376,7 @@ static cfx_status graph_body(cfx_tracer *t, const cfx_graph *g, cfx_value *in,
     *n = 0;
     for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at))
         if (at->op == CFX_PLACEHOLDER) {
-            in[*n] = parameter(t, *n, at->target.u.str->text,
+            in[*n] = parameter(t, *n, at->target->text,
                                at->nargs ? at->args[0] : CFX_NOTHING);
             if (in[*n].kind == CFX_NODE && at->type)
                 cfx_node_set_type(in[*n].u.node, at->type->text,

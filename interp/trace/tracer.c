@@ -140,8 +140,8 @@ static cfx_status tracer_get_attr(cfx_scope *s, cfx_module *m,
         n = cfx_tracer__make(t, CFX_GET_ATTR, path.s, NULL, 0, NULL, 0,
                              NULL);
         e = n && self->exclusive
-                ? cfx_map_put(&self->attrs, n->target.u.str->text,
-                              n->target.u.str->len, NULL)
+                ? cfx_map_put(&self->attrs, n->target->text,
+                              n->target->len, NULL)
                 : NULL;
         if (e)
             e->v.p = n;

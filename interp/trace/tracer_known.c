@@ -13,11 +13,11 @@ cfx_value cfx_tracer__known(const cfx_tracer *t, const cfx_node *n)
     if (!v.kind)
         v = cfx_node_meta(n, "val");
     if (!v.kind && n->op == CFX_GET_ATTR && t->root &&
-        cfx_module_fetch_attr(&v, t->root, n->target.u.str->text, NULL))
+        cfx_module_fetch_attr(&v, t->root, n->target->text, NULL))
         v = CFX_NOTHING;
     if (n->op != CFX_GET_ATTR || v.kind)
         return v;
-    cfx_tensor *constant = cfx_tracer__constant(t, n->target.u.str->text);
+    cfx_tensor *constant = cfx_tracer__constant(t, n->target->text);
     return constant ? cfx_value_of_tensor(constant) : CFX_NOTHING;
 }
 

@@ -61,7 +61,7 @@ static void infer(cfx_tracer *t, cfx_node *n, cfx_module *m,
 {
     cfx_unbound_call c = {.args = call->args, .nargs = call->nargs,
                       .kwargs = call->kwargs, .nkwargs = call->nkwargs};
-    const char *name = n->target.u.str->text;
+    const char *name = n->target->text;
     if (!t->self->infers || n->op == CFX_PLACEHOLDER ||
         n->op == CFX_GET_ATTR || n->op == CFX_OUTPUT)
         return;
@@ -79,7 +79,7 @@ static cfx_status record(cfx_interp *it, const cfx_call *call, cfx_opcode op,
     cfx_tracer *t = tracer_of(it);
     const cfx_node *from = call->node;
     bool same = from && from->op == op &&
-                call->target.u.str == from->target.u.str;
+                call->target.u.str == from->target;
     *out = cfx_tracer__new_node(t, op, target, call->args, call->nargs,
                                 call->kwargs, call->nkwargs,
                                 same ? from->name : NULL);

@@ -244,7 +244,7 @@ static const step *prepared(const cfx_interp *it, const cfx_call *call,
 {
     const cfx_node *n = call->node;
     return n && n->graph == it->graph && n->op == op &&
-                   call->target.u.str == n->target.u.str
+                   call->target.u.str == n->target
                ? step_of(it->self, n) : NULL;
 }
 
@@ -350,7 +350,8 @@ static cfx_status call_hook(cfx_interp *it, const cfx_node *n, cfx_value *out)
 {
     struct cfx_interp_self *self = it->self;
     cfx_call call = {.ctx = self->ctx, .env = it->scope->env, .err = it->err,
-                     .node = n, .target = n->target};
+                     .node = n,
+                     .target = {.kind = CFX_STR, .u.str = n->target}};
     cfx_status st = self->hook.fetch_args(it, n, &call);
     return st ? st : hook_of(&self->hook, n->op)(it, &call, out);
 }

@@ -122,7 +122,7 @@ typedef struct binder {
 
 static const char *param(const binder *b, size_t k)
 {
-    return b->params->node[k]->target.u.str->text;
+    return b->params->node[k]->target->text;
 }
 
 static cfx_status bind_positional(binder *b)

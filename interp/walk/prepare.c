@@ -246,7 +246,7 @@ static cfx_status prepare_node(cfx_interp *it, step *s,
     s->original.npatch = h.n;
     if (st)
         return st;
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     if (n->op == CFX_PLACEHOLDER && target[0] == '*' && target[1] == '*')
         self->has_kwargs = true;
     if (n->op == CFX_CALL_MODULE) {

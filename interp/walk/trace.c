@@ -34,7 +34,7 @@ static cfx_status trace_run_node(cfx_interp *it, const cfx_node *n,
         return st;
     describe(*out, type, sizeof(type));
     fprintf(downcast(it)->to, "%%%s : %s = %s[target=%s] %.1f us\n", n->name,
-            type, cfx_opcode_names[n->op], n->target.u.str->text,
+            type, cfx_opcode_names[n->op], n->target->text,
             1e6 * seconds);
     return CFX_OK;
 }

@@ -44,26 +44,29 @@ typedef struct cfx_use {
 /*
  * Members may be read; only functions write them. Pointers to arguments are
  * valid until the node is edited. Walk with cfx_node_next and cfx_node_prev:
- * `next` and `prev` may lead to erased nodes.
+ * `next` and `prev` may lead to erased nodes. A node has two cache lines; most
+ * walks read the first one only.
  */
 struct cfx_node {
     uint32_t id;             /* below cfx_graph_ids(), unique in the graph */
     uint8_t op;              /* cfx_opcode */
     bool erased;
-    cfx_node *next, *prev;   /* private */
-    uint64_t order;          /* order label: smaller is earlier */
+    uint16_t nkwargs;        /* a key and its value count as one */
+    cfx_node *next;          /* private */
     cfx_graph *graph;
     const char *name;
-    cfx_value target;        /* a str */
+    uint64_t order;          /* order label: smaller is earlier */
     cfx_use *inputs;         /* distinct nodes in args, then kwargs */
     uint32_t ninputs, nusers;
+    cfx_use *first_user;
+    cfx_node *prev;          /* private */
+    cfx_string *target;
+    cfx_string *type;        /* type expression, or NULL */
     cfx_value *args;
     cfx_value *kwargs;       /* key and value in turn */
-    uint32_t nargs, nkwargs; /* a key and its value count as one */
-    cfx_use *first_user;
-    cfx_string *type;        /* type expression, or NULL */
+    uint32_t nargs;
+    uint32_t slot;           /* private */
     cfx_value meta;          /* a dict; or absent */
-    uint32_t slot, room;     /* private */
 };
 
 CFX_BEGIN_DECLS

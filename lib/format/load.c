@@ -103,7 +103,7 @@ static cfx_status find_bare(struct match *m, cfx_error *err)
 
     for (const cfx_node *n = g ? cfx_graph_first(g) : NULL; n;
          n = cfx_node_next(n)) {
-        const cfx_string *target = n->target.u.str;
+        const cfx_string *target = n->target;
         listed = listed && n->op == CFX_GET_ATTR;
         if (n->op != CFX_GET_ATTR)
             continue;

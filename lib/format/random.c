@@ -217,7 +217,7 @@ static const char *const products[] = {
 /* Is it one of these operations, on two nodes? */
 static bool pairs(const cfx_node *n, const char *const *names)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     bool method = n->op == CFX_CALL_METHOD;
 
     if (n->nargs < 2 || !is_node(n->args[0]) || !is_node(n->args[1]) ||

@@ -146,12 +146,22 @@ static cfx_status check_distinct(const cfx_args_copy *to, const cfx_value *v,
     return st;
 }
 
+enum { NKWARGS_MAX = UINT16_MAX };
+
+cfx_status cfx_graph__check_nkwargs(size_t n, cfx_error *err)
+{
+    return n > NKWARGS_MAX
+               ? cfx_fail(err, CFX_EINVAL, "a call has at most %d keywords, "
+                          "not %zu", NKWARGS_MAX, n)
+               : CFX_OK;
+}
+
 cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
                                   const cfx_value *v, size_t n,
                                   cfx_error *err)
 {
     const cfx_store_nodes nodes = {translate_arg, to};
-    cfx_status st = check_count(n, err);
+    cfx_status st = cfx_graph__check_nkwargs(n, err);
     if (!n) {
         *out = NULL;
         return CFX_OK;

@@ -110,7 +110,7 @@ static cfx_status copy_target(construction *c, const char *target)
 
 static cfx_status copy_item(construction *c, const cfx_node *n)
 {
-    const char *target = n->target.u.str->text, *name = target;
+    const char *target = n->target->text, *name = target;
     const cfx_map_entry *e = cfx_map_get(&c->items, target, strlen(target));
     cfx_module *at;
     if (!e)
@@ -169,13 +169,13 @@ static cfx_status copy_named(construction *c, const cfx_graph *g)
         return cfx_no_memory(c->err);
     for (cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
         if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR) {
-            all[len] = (naming){n, count_dots(n->target.u.str->text), len};
+            all[len] = (naming){n, count_dots(n->target->text), len};
             len++;
         }
     if (!c->root)
         qsort(all, len, sizeof(*all), compare_depth);
     for (size_t i = 0; i < len && !st; i++)
-        st = c->root ? copy_target(c, all[i].n->target.u.str->text)
+        st = c->root ? copy_target(c, all[i].n->target->text)
                      : copy_item(c, all[i].n);
     cfx_free(g->ctx, all, (g->len + 1) * sizeof(*all));
     return st;

@@ -8,7 +8,7 @@ static cfx_node_spec spec_of(const cfx_node *n)
 {
     return (cfx_node_spec){
         .op = (cfx_opcode)n->op,
-        .target = n->target.u.str->text,
+        .target = n->target->text,
         .args = n->args,
         .kwargs = n->kwargs,
         .nargs = n->nargs,

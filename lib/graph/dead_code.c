@@ -55,7 +55,7 @@ static cfx_graph *graph_named(const cfx_node *n)
     cfx_value v;
     if ((n->op != CFX_GET_ATTR && n->op != CFX_CALL_MODULE) ||
         !n->graph->owner ||
-        cfx_module_fetch_attr(&v, n->graph->owner, n->target.u.str->text,
+        cfx_module_fetch_attr(&v, n->graph->owner, n->target->text,
                               NULL))
         return NULL;
     return v.kind == CFX_MODULE ? v.u.module->graph : NULL;

@@ -70,7 +70,7 @@ static cfx_status binds_with(const cfx_node *n, const cfx_target *t,
 static cfx_status find_called(const cfx_node *user, const cfx_target **t,
                               const cfx_schema **schema)
 {
-    const char *target = user->target.u.str->text;
+    const char *target = user->target->text;
     cfx_status st = CFX_OK;
     *t = NULL;
     *schema = NULL;
@@ -192,7 +192,7 @@ static cfx_status look_at_calls(const cfx_module *gm, const cfx_graph *g,
     for (const cfx_node *n = cfx_graph_first(g); n && !st;
          n = cfx_node_next(n)) {
         cfx_module *m = n->op == CFX_CALL_MODULE
-                            ? cfx_module_at(gm, n->target.u.str->text) : NULL;
+                            ? cfx_module_at(gm, n->target->text) : NULL;
         if (m && asks(m, m->type->tuple_flag))
             st = decide_tuple(m, n);
         for (cfx_module *at = m && !m->graph ? m : NULL; at && !st;

@@ -187,7 +187,7 @@ static uint32_t placeholder_of(const cfx_graph *g, const char *name,
     uint32_t k = 0;
     for (cfx_node *p = NULL;
          (p = cfx_graph_find_nodes(g, CFX_PLACEHOLDER, NULL, p)); k++) {
-        const char *target = p->target.u.str->text;
+        const char *target = p->target->text;
         if (!strcmp(target, name) ||
             !strncmp(target, prefix, strlen(prefix)))
             break;
@@ -237,7 +237,7 @@ static bool ends_in_one_underscore(const char *name)
 static cfx_effects unknown_effects(const cfx_node *n)
 {
     cfx_effects e = {.views = UINT32_MAX, .input_views = UINT32_MAX};
-    if (n->nargs && ends_in_one_underscore(n->target.u.str->text)) {
+    if (n->nargs && ends_in_one_underscore(n->target->text)) {
         e.writes = 1;
         e.input_writes = inputs_in(n, n->args[0]);
     }
@@ -284,7 +284,7 @@ static cfx_status add_value(void *user, cfx_value v)
     const cfx_node *n = v.kind == CFX_NODE ? v.u.node : NULL;
     if (n && (n->op != CFX_GET_ATTR || !n->graph->owner ||
               cfx_module_fetch_attr(&v, n->graph->owner,
-                                    n->target.u.str->text, NULL)))
+                                    n->target->text, NULL)))
         return CFX_OK;
     return v.kind == CFX_MODULE ? add_graph(v.u.module, a->e, a->depth, a->err)
                                 : CFX_OK;
@@ -373,7 +373,7 @@ static cfx_status call_effects(const cfx_node *n, cfx_effects *out, int depth,
                                cfx_error *err)
 {
     const cfx_target *t;
-    cfx_status st = cfx_target__find(&t, n->graph->ctx, n->target.u.str->text,
+    cfx_status st = cfx_target__find(&t, n->graph->ctx, n->target->text,
                                      n->op == CFX_CALL_METHOD, NULL);
     if (st == CFX_ENOMEM)
         return cfx_no_memory(err);
@@ -389,7 +389,7 @@ static cfx_status call_effects(const cfx_node *n, cfx_effects *out, int depth,
 static cfx_status call_module_effects(const cfx_node *n, cfx_effects *out,
                                       int depth, cfx_error *err)
 {
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     cfx_module *m = n->graph->owner;
     m = m ? cfx_module_at(m, path) : NULL;
     if (!m)

@@ -52,7 +52,7 @@ static bool put_value(cfx_call_key *key, const cfx_node *n, cfx_value v)
 /* False if n has no key. Strings of a graph are interned. */
 static bool make_key(cfx_call_key *key, const cfx_node *n)
 {
-    key->target = n->target.u.str;
+    key->target = n->target;
     key->op = n->op;
     key->n = 0;
     key->nargs = n->nargs;

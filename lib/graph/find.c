@@ -18,7 +18,7 @@ cfx_node *cfx_graph_find_nodes(const cfx_graph *g, cfx_opcode op,
         wanted = entry->key;
     }
     cfx_node *n = after ? cfx_node_next(after) : cfx_graph_first(g);
-    while (n && (n->op != op || (wanted && n->target.u.str->text != wanted)))
+    while (n && (n->op != op || (wanted && n->target->text != wanted)))
         n = cfx_node_next(n);
     return n;
 }

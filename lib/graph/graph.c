@@ -3,6 +3,8 @@
  */
 #include "graph/graph_impl.h"
 
+#include <stdalign.h>
+
 #include <cfx/graph_module.h>
 
 const char *const cfx_opcode_names[CFX_NOPCODES] = {
@@ -17,38 +19,41 @@ const char *const cfx_opcode_names[CFX_NOPCODES] = {
 /* ---- Nodes lie in blocks, each twice as long as the last ---- */
 
 enum {
-    FIRST_BLOCK = 15,
-    LONGEST_BLOCK = 8192
+    FIRST_BLOCK = 2048, /* bytes */
+    LONGEST_BLOCK = 1024 * 1024
 };
 
 struct cfx_node_block {
     cfx_node_block *next;    /* the previous block */
-    uint32_t used, room;
-    cfx_node node[];
+    size_t size;             /* in bytes */
+    uint32_t used, cap;      /* in nodes */
+    alignas(64) cfx_node node[];
 };
 
-static size_t block_size(uint32_t room)
+static cfx_node_block *add_block(cfx_graph *g)
 {
-    return sizeof(cfx_node_block) + room * sizeof(cfx_node);
+    size_t size = FIRST_BLOCK;
+    if (g->blocks)
+        size = g->blocks->size < LONGEST_BLOCK ? 2 * g->blocks->size
+                                               : LONGEST_BLOCK;
+    cfx_node_block *block = cfx_block_alloc(g->ctx, size);
+    if (!block)
+        return NULL;
+    block->next = g->blocks;
+    block->size = size;
+    block->used = 0;
+    block->cap = (uint32_t)((size - sizeof(*block)) / sizeof(cfx_node));
+    g->blocks = block;
+    return block;
 }
 
 /* Memory for the next node; returned again until it is used. */
 static cfx_node *next_node(cfx_graph *g)
 {
     cfx_node_block *block = g->blocks;
-    if (!block || block->used == block->room) {
-        uint32_t room = !block ? FIRST_BLOCK : 2 * block->room;
-        if (room > LONGEST_BLOCK)
-            room = LONGEST_BLOCK;
-        block = cfx_alloc(g->ctx, block_size(room));
-        if (!block)
-            return NULL;
-        block->next = g->blocks;
-        block->used = 0;
-        block->room = room;
-        g->blocks = block;
-    }
-    return &block->node[block->used];
+    if (!block || block->used == block->cap)
+        block = add_block(g);
+    return block ? &block->node[block->used] : NULL;
 }
 
 static void take_node(cfx_graph *g)
@@ -93,7 +98,7 @@ void cfx_graph_free(cfx_graph *g)
     while (g->blocks) {
         cfx_node_block *block = g->blocks;
         g->blocks = block->next;
-        cfx_free(g->ctx, block, block_size(block->room));
+        cfx_block_free(g->ctx, block, block->size);
     }
     cfx_graph__free_hooks(g);
     cfx_free(g->ctx, g->seen, g->seen_room * sizeof(*g->seen));
@@ -208,7 +213,7 @@ static cfx_status check_spec(const cfx_graph *g, const cfx_node_spec *spec,
 static const char *make_name(cfx_graph *g, const cfx_node *n,
                              const cfx_node_spec *spec)
 {
-    const cfx_string *target = n->target.u.str;
+    const cfx_string *target = n->target;
     if (spec->from_other_graph)
         return cfx_names_again(&g->names, spec->name);
     return spec->name ? cfx_names_create(&g->names, spec->name,
@@ -229,8 +234,8 @@ static cfx_status fill(cfx_node *n, const cfx_node_spec *spec, cfx_error *err)
         .map_is_pure = spec->map_is_pure,
     };
     n->op = (uint8_t)spec->op;
-    cfx_status st = cfx_store_text(store, &n->target, CFX_STR, spec->target,
-                                   strlen(spec->target), err);
+    cfx_status st = cfx_store_string(store, &n->target, spec->target,
+                                     strlen(spec->target), err);
     if (!st && spec->type)
         st = cfx_store_string(store, &n->type, spec->type, strlen(spec->type),
                               err);
@@ -243,7 +248,7 @@ static cfx_status fill(cfx_node *n, const cfx_node_spec *spec, cfx_error *err)
                                 err);
     if (st)
         return st;
-    n->nkwargs = (uint32_t)spec->nkwargs;
+    n->nkwargs = (uint16_t)spec->nkwargs;
     return cfx_value_is_absent(spec->meta)
                ? CFX_OK
                : cfx_graph__copy_meta(&to, &n->meta, spec->meta, err);
@@ -256,7 +261,7 @@ static void discard(cfx_node *n)
     cfx_node__drop_args(n);
     cfx_store_drop(store, n->meta);
     cfx_store_drop_string(store, n->type);
-    cfx_store_drop(store, n->target);
+    cfx_store_drop_string(store, n->target);
 }
 
 /* Add a filled node to the graph. False when out of memory. */
@@ -267,7 +272,7 @@ static bool enter(cfx_graph *g, cfx_node *n, const cfx_node_spec *spec)
         return false;
     n->name = make_name(g, n, spec);
     if (!n->name) {
-        cfx_store_free(&g->store, inputs, g->seen_len * sizeof(*inputs));
+        cfx_graph__free_uses(g, inputs);
         return false;
     }
     *cfx_names_user(n->name) = n;

@@ -80,6 +80,8 @@ typedef struct cfx_args_copy {
 
 cfx_status cfx_graph__copy_args(cfx_args_copy *to, cfx_value **out,
                                 const cfx_value *v, size_t n, cfx_error *err);
+/* Fail with CFX_EINVAL if a node cannot have n keywords. */
+cfx_status cfx_graph__check_nkwargs(size_t n, cfx_error *err);
 /* Keys become strings of the store and must differ. n counts pairs. */
 cfx_status cfx_graph__copy_kwargs(cfx_args_copy *to, cfx_value **out,
                                   const cfx_value *v, size_t n,
@@ -97,13 +99,15 @@ cfx_status cfx_graph__check_input(const cfx_graph *g, const cfx_node *n,
 
 /* Collect the distinct nodes in n's arguments into an array: the present one,
  * or a new one if that is too small or `fresh` is set. */
-cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
+cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **inputs,
                                   cfx_error *err);
 /* Make them n's inputs, each with n as its last user. */
-void cfx_graph__take_inputs(cfx_node *n, cfx_use *room);
+void cfx_graph__take_inputs(cfx_node *n, cfx_use *inputs);
 /* Like cfx_graph__take_inputs, for a superset of the inputs, in a fresh array:
  * n keeps its position among the users of old inputs. */
-void cfx_graph__add_inputs(cfx_node *n, cfx_use *room);
+void cfx_graph__add_inputs(cfx_node *n, cfx_use *inputs);
+/* Free an array from cfx_graph__find_inputs; NULL is allowed. */
+void cfx_graph__free_uses(cfx_graph *g, cfx_use *uses);
 /* Clear the inputs of n. */
 void cfx_graph__drop_inputs(cfx_node *n);
 /* Replace one input by another, in the arguments, too. Does not allocate. */

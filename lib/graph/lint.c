@@ -78,7 +78,7 @@ static cfx_status follow(lookup *l, const char *atom, cfx_error *err)
 static cfx_status check_target(const cfx_graph *g, const cfx_node *n,
                                cfx_buf *atom, cfx_error *err)
 {
-    const char *path = n->target.u.str->text;
+    const char *path = n->target->text;
     lookup l = {.n = n, .path = path, .at = path, .module = g->owner};
     for (;;) {
         size_t len = strcspn(l.at, ".");

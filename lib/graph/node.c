@@ -43,10 +43,10 @@ static cfx_status copy_arg(cfx_node *n, cfx_value *out, cfx_value v,
 
 static cfx_status update_inputs(cfx_node *n, cfx_error *err)
 {
-    cfx_use *room;
-    cfx_status st = cfx_graph__find_inputs(n, false, &room, err);
+    cfx_use *inputs;
+    cfx_status st = cfx_graph__find_inputs(n, false, &inputs, err);
     if (!st)
-        cfx_graph__take_inputs(n, room);
+        cfx_graph__take_inputs(n, inputs);
     return st;
 }
 
@@ -104,14 +104,14 @@ cfx_status cfx_node_set_kwargs(cfx_node *n, const cfx_value *kwargs,
 {
     cfx_args_copy to = copy_for(n);
     cfx_value *old = n->kwargs, *fresh;
-    uint32_t nold = n->nkwargs;
+    uint16_t nold = n->nkwargs;
     cfx_status st = check_live(n, err);
     if (!st)
         st = cfx_graph__copy_kwargs(&to, &fresh, kwargs, nkwargs, err);
     if (st)
         return st;
     n->kwargs = fresh;
-    n->nkwargs = (uint32_t)nkwargs;
+    n->nkwargs = (uint16_t)nkwargs;
     st = update_inputs(n, err);
     if (st) {
         n->kwargs = old;
@@ -172,8 +172,8 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v,
     wide[i] = fresh;
     n->args = wide;
     n->nargs++;
-    cfx_use *room;
-    st = cfx_graph__find_inputs(n, true, &room, err);
+    cfx_use *inputs;
+    st = cfx_graph__find_inputs(n, true, &inputs, err);
     if (st) {
         n->args = old;
         n->nargs--;
@@ -181,7 +181,7 @@ cfx_status cfx_node_insert_arg(cfx_node *n, size_t i, cfx_value v,
         cfx_store_drop(store, fresh);
         return st;
     }
-    cfx_graph__add_inputs(n, room);
+    cfx_graph__add_inputs(n, inputs);
     cfx_store_free(store, old, (n->nargs - 1) * sizeof(*old));
     return CFX_OK;
 }
@@ -193,8 +193,12 @@ static cfx_status append_kwarg(cfx_node *n, cfx_value key, cfx_value v,
     cfx_store *store = store_of(n);
     size_t count = 2 * (size_t)n->nkwargs;
     cfx_value *old = n->kwargs;
-    cfx_value *wide = widen(store, old, count, count, 2);
-    cfx_status st = wide ? CFX_OK : cfx_no_memory(err);
+    cfx_value *wide = NULL;
+    cfx_status st = cfx_graph__check_nkwargs(n->nkwargs + (size_t)1, err);
+    if (!st) {
+        wide = widen(store, old, count, count, 2);
+        st = wide ? CFX_OK : cfx_no_memory(err);
+    }
     if (wide) {
         wide[count] = key;
         wide[count + 1] = v;
@@ -255,8 +259,8 @@ cfx_status cfx_node_set_op(cfx_node *n, cfx_opcode op, const char *target,
     cfx_status st = text_for(n, &fresh, target, err);
     if (st)
         return st;
-    cfx_store_drop(store_of(n), n->target);
-    n->target.u.str = fresh;
+    cfx_store_drop_string(store_of(n), n->target);
+    n->target = fresh;
     n->op = (uint8_t)op;
     cfx_graph__forget_effects(n->graph);
     return CFX_OK;

@@ -12,7 +12,7 @@ static cfx_status find_signature(const cfx_node *n, const cfx_schema **out,
     const cfx_target *t;
     cfx_bound b = {0};
     *out = NULL;
-    cfx_status st = cfx_target__find(&t, n->graph->ctx, n->target.u.str->text,
+    cfx_status st = cfx_target__find(&t, n->graph->ctx, n->target->text,
                                      n->op == CFX_CALL_METHOD, NULL);
     if (!st)
         st = cfx_bind(&b, n->graph->ctx, t,
@@ -32,7 +32,7 @@ static cfx_status signature_of(const cfx_node *n, const cfx_schema **out,
     if (n->op == CFX_CALL_FUNCTION || n->op == CFX_CALL_METHOD)
         return find_signature(n, out, err);
     if (n->op == CFX_CALL_MODULE && m)
-        m = cfx_module_at(m, n->target.u.str->text);
+        m = cfx_module_at(m, n->target->text);
     if (n->op == CFX_CALL_MODULE && m && !m->graph)
         *out = m->forward;
     return CFX_OK;
@@ -42,7 +42,7 @@ static cfx_status signature_of(const cfx_node *n, const cfx_schema **out,
  * `self`. */
 static const char *python_name(const cfx_node *n, const cfx_param *p)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     bool function = n->op == CFX_CALL_FUNCTION &&
                     !strncmp(target, "torch.", 6) &&
                     strncmp(target, "torch.ops.", 10);

@@ -190,7 +190,7 @@ size_t cfx_graph_module_delete_all_unused_submodules(cfx_module *gm)
         m->used = m->all_used = false;
     for (cfx_node *n = cfx_graph_first(gm->graph); n; n = cfx_node_next(n))
         if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR)
-            use_target(gm, n->target.u.str->text);
+            use_target(gm, n->target->text);
     for (cfx_module *m = gm; m; m = cfx_module_next(m, gm))
         removed += remove_unused(m);
     return removed;

@@ -63,7 +63,7 @@ static bool is_target(cfx_context *ctx, cfx_opcode op, const char *target,
 bool cfx_node_is(const cfx_node *n, const char *name)
 {
     return is_target(cfx_graph_context(n->graph), (cfx_opcode)n->op,
-                     n->target.u.str->text, name);
+                     n->target->text, name);
 }
 
 bool cfx_call_is(const cfx_call *call, const char *name)

@@ -8,6 +8,41 @@
  */
 #include "graph/graph_impl.h"
 
+#include <stddef.h>
+
+/* ---- Arrays of inputs, with their capacity before them ---- */
+
+typedef union uses_header {
+    size_t cap;
+    max_align_t align;
+} uses_header;
+
+static size_t uses_size(size_t cap)
+{
+    return sizeof(uses_header) + cap * sizeof(cfx_use);
+}
+
+static size_t cap_of(const cfx_use *uses)
+{
+    return uses ? ((const uses_header *)(const void *)uses - 1)->cap : 0;
+}
+
+static cfx_use *alloc_uses(cfx_graph *g, size_t cap)
+{
+    uses_header *header = cfx_store_alloc(&g->store, uses_size(cap));
+    if (!header)
+        return NULL;
+    header->cap = cap;
+    return (cfx_use *)(void *)(header + 1);
+}
+
+void cfx_graph__free_uses(cfx_graph *g, cfx_use *uses)
+{
+    if (uses)
+        cfx_store_free(&g->store, (uses_header *)(void *)uses - 1,
+                       uses_size(cap_of(uses)));
+}
+
 /* ---- Finding ---- */
 
 static bool see(cfx_graph *g, cfx_node *n)
@@ -34,7 +69,7 @@ static bool see_values(cfx_graph *g, const cfx_value *v, size_t n)
     return true;
 }
 
-cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
+cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **inputs,
                                   cfx_error *err)
 {
     cfx_graph *g = n->graph;
@@ -42,11 +77,11 @@ cfx_status cfx_graph__find_inputs(cfx_node *n, bool fresh, cfx_use **room,
     if (!see_values(g, n->args, n->nargs) ||
         !see_values(g, n->kwargs, 2 * (size_t)n->nkwargs))
         return cfx_no_memory(err);
-    *room = fresh ? NULL : n->inputs;
-    if (g->seen_len <= (fresh ? 0 : n->room))
+    *inputs = fresh ? NULL : n->inputs;
+    if (g->seen_len <= cap_of(*inputs))
         return CFX_OK;
-    *room = cfx_store_alloc(&g->store, g->seen_len * sizeof(**room));
-    return *room ? CFX_OK : cfx_no_memory(err);
+    *inputs = alloc_uses(g, g->seen_len);
+    return *inputs ? CFX_OK : cfx_no_memory(err);
 }
 
 /* ---- Linking ---- */
@@ -88,26 +123,18 @@ static void unlink_inputs(cfx_node *n)
     n->ninputs = 0;
 }
 
-static void free_inputs(cfx_node *n)
-{
-    cfx_store_free(&n->graph->store, n->inputs,
-                   n->room * sizeof(*n->inputs));
-}
-
-void cfx_graph__take_inputs(cfx_node *n, cfx_use *room)
+void cfx_graph__take_inputs(cfx_node *n, cfx_use *inputs)
 {
     cfx_graph *g = n->graph;
     cfx_graph__forget_effects(g);
     unlink_inputs(n);
-    if (room != n->inputs) {
-        free_inputs(n);
-        n->inputs = room;
-        n->room = (uint32_t)g->seen_len;
-    }
+    if (inputs != n->inputs)
+        cfx_graph__free_uses(g, n->inputs);
+    n->inputs = inputs;
     n->ninputs = (uint32_t)g->seen_len;
     for (uint32_t i = 0; i < n->ninputs; i++) {
-        room[i] = (cfx_use){.input = g->seen[i], .user = n};
-        link_use(&room[i]);
+        inputs[i] = (cfx_use){.input = g->seen[i], .user = n};
+        link_use(&inputs[i]);
     }
 }
 
@@ -124,34 +151,33 @@ static void replace_use(cfx_use *to, const cfx_use *from)
     (to->next ? to->next : *first)->prev = to;
 }
 
-void cfx_graph__add_inputs(cfx_node *n, cfx_use *room)
+void cfx_graph__add_inputs(cfx_node *n, cfx_use *inputs)
 {
     cfx_graph *g = n->graph;
     cfx_graph__forget_effects(g);
     for (size_t i = 0; i < g->seen_len; i++)
-        room[i] = (cfx_use){.user = n};
+        inputs[i] = (cfx_use){.user = n};
     for (uint32_t i = 0; i < n->ninputs; i++) {
-        cfx_use *to = &room[n->inputs[i].input->slot];
+        cfx_use *to = &inputs[n->inputs[i].input->slot];
         to->input = n->inputs[i].input;
         replace_use(to, &n->inputs[i]);
     }
     for (size_t i = 0; i < g->seen_len; i++)
-        if (!room[i].input) {
-            room[i].input = g->seen[i];
-            link_use(&room[i]);
+        if (!inputs[i].input) {
+            inputs[i].input = g->seen[i];
+            link_use(&inputs[i]);
         }
-    free_inputs(n);
-    n->inputs = room;
-    n->ninputs = n->room = (uint32_t)g->seen_len;
+    cfx_graph__free_uses(g, n->inputs);
+    n->inputs = inputs;
+    n->ninputs = (uint32_t)g->seen_len;
 }
 
 void cfx_graph__drop_inputs(cfx_node *n)
 {
     cfx_graph__forget_effects(n->graph);
     unlink_inputs(n);
-    free_inputs(n);
+    cfx_graph__free_uses(n->graph, n->inputs);
     n->inputs = NULL;
-    n->room = 0;
 }
 
 /* ---- Replacing one ---- */

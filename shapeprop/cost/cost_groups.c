@@ -19,7 +19,7 @@ struct cfx_cost_names {
 
 const char *cfx_cost_operator(const cfx_node *n, const cfx_module *gm)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     const cfx_module *m = NULL;
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         n->op == CFX_GET_ATTR)

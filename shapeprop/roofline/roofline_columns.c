@@ -51,7 +51,7 @@ GET(op)
 GET(target)
 {
     (void)r;
-    set_text(c, row->node ? row->node->cost->node->target.u.str->text : NULL);
+    set_text(c, row->node ? row->node->cost->node->target->text : NULL);
 }
 
 GET(module)

@@ -110,7 +110,7 @@ static cfx_json_object node(const cfx_roofline *r, size_t i)
     cfx_json_object o = object();
     put_text(&o, "name", g->name);
     put_text(&o, "op", cfx_opcode_names[g->op]);
-    put_text(&o, "target", g->target.u.str->text);
+    put_text(&o, "target", g->target->text);
     put_text(&o, "operator", cfx_cost_operator(g, r->gm));
     put_text(&o, "module_path", path_of(r, i));
     put(&o, "value", cfx_json_value(n->cost->value));

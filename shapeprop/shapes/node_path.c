@@ -53,7 +53,7 @@ static bool owner_of_state(const cfx_node *n, cfx_node_path *own)
         const cfx_node *attr = fetched_attr(cfx_node_input(n, i));
         if (!attr)
             continue;
-        const cfx_string *target = attr->target.u.str;
+        const cfx_string *target = attr->target;
         cfx_node_path path = {target->text,
                               parent_of(target->text, target->len)};
         if (any)
@@ -72,7 +72,7 @@ static bool stored_path(const cfx_node *n, cfx_node_path *own,
     const cfx_string *stack;
     *own = (cfx_node_path){"", 0};
     if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR) {
-        const cfx_string *target = n->target.u.str;
+        const cfx_string *target = n->target;
         *around = (cfx_node_path){target->text,
                                   parent_of(target->text, target->len)};
         *own = *around;

@@ -54,7 +54,7 @@ static bool is_parameter(const cfx_interp *it, const cfx_node *n)
     const char *name;
     if (n->op != CFX_GET_ATTR)
         return false;
-    const cfx_module *m = cfx_module__owner(it->module, n->target.u.str->text,
+    const cfx_module *m = cfx_module__owner(it->module, n->target->text,
                                             &name);
     const cfx_state *state = m ? cfx_module_state(m, name) : NULL;
     return state && !state->is_buffer;
@@ -161,7 +161,7 @@ static void add_place(text *t, const cfx_interp *it, const cfx_node *n)
 static void explain(const cfx_interp *it, const cfx_node *n)
 {
     text t = {.len = 0};
-    const char *name = n->target.u.str->text;
+    const char *name = n->target->text;
     const cfx_module *m;
     if (!it->err || n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT ||
         it->err->located)

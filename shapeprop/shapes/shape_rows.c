@@ -24,7 +24,7 @@ static cfx_shape_row row_of(const cfx_shape_prop *p, const cfx_node *n,
         .name = n->name,
         .name_len = strlen(n->name),
         .op = cfx_opcode_names[n->op],
-        .target = n->target.u.str->text,
+        .target = n->target->text,
         .path = path,
         .value = cfx_interp_env(&p->base, n),
     };

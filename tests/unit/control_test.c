@@ -413,7 +413,7 @@ static const char *retrace(const cfx_trace_options *o)
          n = cfx_node_next(n)) {
         size_t at = strlen(text);
         snprintf(text + at, sizeof(text) - at, "%s%s:%s", at ? " " : "",
-                 cfx_opcode_names[n->op], n->target.u.str->text);
+                 cfx_opcode_names[n->op], n->target->text);
     }
     return text;
 }

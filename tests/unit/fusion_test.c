@@ -186,8 +186,8 @@ TEST_CASE(conv_bn_fusion_keeps_what_is_shared)
     float first = *(const float *)old->data;
     apply_same("fuse_conv_bn", 1e-5);
     assert_nodes("x conv conv_1 output");
-    ck_assert_str_eq(node("conv")->target.u.str->text, "conv_1");
-    ck_assert_str_eq(node("conv_1")->target.u.str->text, "conv");
+    ck_assert_str_eq(node("conv")->target->text, "conv_1");
+    ck_assert_str_eq(node("conv_1")->target->text, "conv");
     ck_assert_float_eq(*(const float *)old->data, first);
     cfx_tensor_unref(old);
 }
@@ -312,7 +312,7 @@ static size_t batch_norms(void)
     size_t n = 0;
     for (cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at))
         if (at->op == CFX_CALL_MODULE) {
-            cfx_module *m = cfx_module_at(gm, at->target.u.str->text);
+            cfx_module *m = cfx_module_at(gm, at->target->text);
             n += !strncmp(cfx_module_class_name(m), "BatchNorm", 9);
         }
     return n;

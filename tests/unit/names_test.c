@@ -94,7 +94,7 @@ TEST_EACH(names_are_made_from_targets, sizeof(made) / sizeof(*made))
                                         CFX_NO_ARGS, NULL, NULL, &err);
     ck_assert_msg(n != NULL, "%s", err.text);
     ck_assert_str_eq(n->name, made[_i].name);
-    ck_assert_str_eq(n->target.u.str->text, made[_i].target);
+    ck_assert_str_eq(n->target->text, made[_i].target);
 }
 
 TEST_CASE(names_that_python_knows_are_avoided)

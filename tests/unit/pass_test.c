@@ -268,7 +268,7 @@ static cfx_status keep_run(cfx_pass_call *p)
     cfx_graph_restore(p->graph, at);
     if (!n)
         return p->err->code;
-    snprintf(weight_path, sizeof(weight_path), "%s", n->target.u.str->text);
+    snprintf(weight_path, sizeof(weight_path), "%s", n->target->text);
     p->changed++;
     return CFX_OK;
 }

@@ -70,7 +70,7 @@ static bool own_cluster(cfx_drawing *d, const cfx_node *n, uint32_t *out)
     if (n->op == CFX_PLACEHOLDER || n->op == CFX_OUTPUT || d->how.no_clusters)
         return true;
     if (n->op == CFX_CALL_MODULE || n->op == CFX_GET_ATTR) {
-        const char *path = n->target.u.str->text, *dot = strrchr(path, '.');
+        const char *path = n->target->text, *dot = strrchr(path, '.');
         *out = find_cluster(d, path, dot ? (size_t)(dot - path) : 0);
         return *out != CFX_NO_INDEX;
     }

@@ -275,7 +275,7 @@ static void put_state_of(dot *p, const cfx_node *n, const cfx_module *m,
 
 static void put_state(dot *p, const cfx_node *n)
 {
-    const cfx_module *root = cfx_module_at(p->d.gm, n->target.u.str->text);
+    const cfx_module *root = cfx_module_at(p->d.gm, n->target->text);
     char top[512], path[1024];
     if (n->op != CFX_CALL_MODULE || !root || cfx_graph_module_graph(root))
         return;

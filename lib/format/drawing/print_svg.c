@@ -150,7 +150,7 @@ static bool make_line(svg *p, const cfx_node *n, int line)
         if (v.kind == CFX_TENSOR)
             cfx_print__type(&out, v.u.tensor, false);
     } else if (n->op == CFX_CALL_MODULE &&
-               (m = cfx_module_at(p->d.gm, n->target.u.str->text))) {
+               (m = cfx_module_at(p->d.gm, n->target->text))) {
         if (cfx_module_nchildren(m))
             cfx_out_puts(&out, cfx_module_class_name(m));
         else

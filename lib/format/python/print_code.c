@@ -287,7 +287,7 @@ static void put_desc(cfx_coder *c, const cfx_node *n)
 
 static void put_parameter(cfx_coder *c, const cfx_node *n)
 {
-    const char *target = n->target.u.str->text;
+    const char *target = n->target->text;
     const char *raw = target + strspn(target, "*");
     cfx_out out, *body = write_to(c, &out, &c->params);
     cfx_out_puts(&out, target);
@@ -441,7 +441,7 @@ static void put_node(cfx_coder *c, const cfx_node *n)
         put_assignment(c, n);
         bool method = n->op == CFX_CALL_METHOD;
         put_path(c, method && n->nargs ? n->args[0] : CFX_NOTHING,
-                 n->target.u.str->text);
+                 n->target->text);
         if (n->op != CFX_GET_ATTR)
             put_call(c, n, method);
     }

@@ -12,7 +12,7 @@
 
 const char *cfx_print__target(const cfx_node *n)
 {
-    const char *t = n->target.u.str->text;
+    const char *t = n->target->text;
     bool private = n->op == CFX_CALL_FUNCTION && *t == '_' &&
                    !strncmp(t, "_operator.", 10);
     return private ? t + 1 : t;
@@ -221,7 +221,7 @@ static void print_body(const cfx_values *v, const cfx_node *n)
     bool lossless = v->style == CFX_STYLE_LOSSLESS;
     cfx_out_puts(v->out, cfx_opcode_names[n->op]);
     cfx_out_puts(v->out, "[target=");
-    cfx_print__word(v->out, lossless ? n->target.u.str->text
+    cfx_print__word(v->out, lossless ? n->target->text
                                      : cfx_print__target(n), "]", lossless);
     cfx_out_putc(v->out, ']');
     if (n->op == CFX_PLACEHOLDER && n->nargs < 2 && !n->nkwargs)

@@ -106,7 +106,7 @@ static cfx_status make_cell(table *t, const cfx_node *n, int column)
         if (n->op == CFX_CALL_FUNCTION)
             add_function(&out, cfx_print__target(n));
         else
-            cfx_out_puts(&out, n->target.u.str->text);
+            cfx_out_puts(&out, n->target->text);
         break;
     case 3:
         cfx_out_putc(&out, '(');
