@@ -22,7 +22,9 @@ dist_cfxinclude_HEADERS += %reldir%/cfx/split.h %reldir%/cfx/partition.h
 libcfx_all_la_SOURCES += %reldir%/split/carve.c %reldir%/split/carve.h \
 	%reldir%/split/split.c %reldir%/split/split_impl.h %reldir%/split/split_parent.c \
 	%reldir%/split/split_plan.c %reldir%/split/split_stages.c %reldir%/split/split_tags.c \
-	%reldir%/split/contract.c %reldir%/split/contract.h %reldir%/split/partition.c \
+	%reldir%/split/contract.c %reldir%/split/contract.h %reldir%/split/order.c \
+	%reldir%/split/order.h %reldir%/split/topological_sort.c \
+	%reldir%/split/partition.c \
 	%reldir%/split/fuser.c %reldir%/split/support.c %reldir%/split/accelerate.c \
 	%reldir%/split/acc_group.h %reldir%/split/acc_group.c
 

@@ -205,8 +205,9 @@ static cfx_status compile(job *j)
 
 static void unload(cfx_module *m)
 {
-    loaded *l = m->compiled;
+    loaded *l = m->compiled_object;
     m->compiled = NULL;
+    m->compiled_object = NULL;
     m->free_compiled = NULL;
     if (!l)
         return;
@@ -274,15 +275,15 @@ cfx_status cfx_graph_module_recompile(cfx_module *gm,
     if (st)
         return st;
     unload(gm);
-    gm->compiled = l;
+    gm->compiled = l->entry;
+    gm->compiled_object = l;
     gm->free_compiled = unload;
     return CFX_OK;
 }
 
 const cfx_compiled *cfx_graph_module_compiled(const cfx_module *gm)
 {
-    const loaded *l = gm->compiled;
-    return l ? l->entry : NULL;
+    return gm->compiled;
 }
 
 void cfx_graph_module_discard_compiled(cfx_module *gm)

@@ -3,11 +3,10 @@
 dist_cfxinclude_HEADERS += interp/cfx/fold_constants.h \
 	interp/cfx/decompose.h
 libcfx_all_la_SOURCES += %reldir%/passes.def \
-	%reldir%/order.c %reldir%/order.h \
 	%reldir%/binding.h %reldir%/binding.c %reldir%/hold.c \
 	%reldir%/dead_code.c %reldir%/common_subexpressions.c \
 	%reldir%/constant_folding.c %reldir%/normalize.c \
-	%reldir%/legalize.h %reldir%/legalize.c \
+	%reldir%/legalize.c \
 	%reldir%/annotate_getitem.c \
 	%reldir%/annotate_returns.c %reldir%/replace_targets.c \
 	%reldir%/retrace.h %reldir%/retrace.c %reldir%/inline_modules.c \

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "interp/passes/order.h"
+#include "interp/split/order.h"
 
 enum { OUT, IN };
 

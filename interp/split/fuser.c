@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "base/util.h"
-#include "interp/passes/legalize.h"
+#include "interp/split/order.h"
 #include "interp/split/carve.h"
 
 #define NONE UINT32_MAX
@@ -534,9 +534,7 @@ static cfx_node *current_node(const many *m, cfx_node *n)
 
 static cfx_status sort_graph(many *m, cfx_module *gm, cfx_error *err)
 {
-    cfx_pass_call call = {.ctx = cfx_module_context(gm), .gm = gm,
-                          .graph = cfx_graph_module_graph(gm), .err = err};
-    size_t n = 0;
+    size_t n = 0, moved = 0;
     for (size_t i = 0; i < m->pairs.n; i++) {
         cfx_order_pair p = m->pairs.item[i];
         p.before = current_node(m, p.before);
@@ -545,7 +543,7 @@ static cfx_status sort_graph(many *m, cfx_module *gm, cfx_error *err)
             m->pairs.item[n++] = p;
     }
     m->pairs.n = n;
-    return cfx_legalize__with(&call, &m->pairs);
+    return cfx_graph__sort(cfx_graph_module_graph(gm), &m->pairs, &moved, err);
 }
 
 cfx_status cfx_fuse_partitions(cfx_module *gm, const cfx_partitions *p,

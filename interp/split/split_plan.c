@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "interp/passes/order.h"
+#include "interp/split/order.h"
 
 /* ---- Parts by name ---- */
 

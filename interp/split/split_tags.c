@@ -6,7 +6,7 @@
  */
 #include "interp/split/split_impl.h"
 
-#include "interp/passes/order.h"
+#include "interp/split/order.h"
 
 typedef struct tagged {
     splitter s;

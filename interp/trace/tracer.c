@@ -280,6 +280,7 @@ const cfx_scope_class cfx_tracer_class = {
     .size = sizeof(cfx_scope_class),
     .name = "tracer",
     .super = &cfx_scope_base,
+    .call_graph = cfx_tracer__call_graph,
     .get_attr = tracer_get_attr,
     .record_call = tracer_record_call,
     .record_module = tracer_record_module,

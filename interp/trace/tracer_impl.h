@@ -88,4 +88,9 @@ cfx_status cfx_tracer__module_take(cfx_module **out, cfx_tracer *t,
                                    cfx_graph *graph, const char *class_name,
                                    cfx_error *err);
 
+/* The call_graph hook: inline the graph (transformer.c). */
+cfx_status cfx_tracer__call_graph(cfx_scope *s, cfx_module *m,
+                                  const char *path, const cfx_unbound_call *c,
+                                  const cfx_value *in, cfx_value *out);
+
 #endif

@@ -182,7 +182,7 @@ const cfx_interp_class cfx_transformer_class = {
 
 /* The class for inlined graphs: placeholders take the arguments, and the
  * output's value is the result. */
-const cfx_interp_class cfx_transformer__inline = {
+static const cfx_interp_class inline_class = {
     .size = sizeof(cfx_interp_class),
     .name = "inline",
     .super = &cfx_interp_base,
@@ -191,6 +191,13 @@ const cfx_interp_class cfx_transformer__inline = {
     .call_method = transformer_call_method,
     .call_module = transformer_call_module,
 };
+
+cfx_status cfx_tracer__call_graph(cfx_scope *s, cfx_module *m,
+                                  const char *path, const cfx_unbound_call *c,
+                                  const cfx_value *in, cfx_value *out)
+{
+    return cfx_walks__call_graph(&inline_class, s, m, path, c, in, out);
+}
 
 /* ---- Init and release ---- */
 

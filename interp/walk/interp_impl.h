@@ -126,12 +126,11 @@ void cfx_interp__while_executing(const cfx_interp *it, cfx_error *err,
 void cfx_walks__init(cfx_walks *w, cfx_context *ctx);
 void cfx_walks__release(cfx_walks *w);
 
-/* The call_graph hook of cfx_scope_base. */
-cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
+/* For call_graph hooks of scopes: run the graph with an interpreter of that
+ * class, or its compiled form. */
+cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
+                                 cfx_module *m, const char *path,
                                  const cfx_unbound_call *c, const cfx_value *in,
                                  cfx_value *out);
-
-/* The class for GraphModules that are called in a tracing scope. */
-extern const cfx_interp_class cfx_transformer__inline;
 
 #endif

@@ -44,16 +44,14 @@ void cfx_walks__release(cfx_walks *w)
     cfx_map_release(&w->by_module);
 }
 
-static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
+static cfx_status new_nested(struct nested **out, const cfx_interp_class *cls,
+                             cfx_scope *s, cfx_module *m)
 {
     cfx_interp_options options = {.size = sizeof(options), .scope = s};
     struct nested *n = cfx_calloc(m->ctx, 1, sizeof(*n));
     if (!n)
         return cfx_no_memory(&s->error);
     n->key = cfx_module_ref(m);
-    const cfx_interp_class *cls = cfx_scope__records(s)
-                                      ? &cfx_transformer__inline
-                                      : &cfx_interp_base;
     cfx_status st = cfx_interp__init_nested(&n->it, cls, m, &options, true,
                                             &s->error);
     if (st)
@@ -66,7 +64,8 @@ static cfx_status new_nested(struct nested **out, cfx_scope *s, cfx_module *m)
 /* Find or create the prepared walk of a module; *own: the caller must free
  * it. */
 static cfx_status find_nested(struct nested **out, bool *own, cfx_walks *w,
-                              cfx_scope *s, cfx_module *m)
+                              const cfx_interp_class *cls, cfx_scope *s,
+                              cfx_module *m)
 {
     cfx_map_entry *e = cfx_map_get(&w->by_module, (const char *)&m, sizeof(m));
     struct nested *n = e ? e->v.p : NULL;
@@ -75,7 +74,7 @@ static cfx_status find_nested(struct nested **out, bool *own, cfx_walks *w,
         *out = n;
         return CFX_OK;
     }
-    cfx_status st = new_nested(&n, s, m);
+    cfx_status st = new_nested(&n, cls, s, m);
     if (!st && !*own) {
         e = cfx_map_put(&w->by_module, (const char *)&n->key, sizeof(m), NULL);
         if (!e) {
@@ -235,7 +234,8 @@ static cfx_status run(cfx_scope *s, struct nested *n, const cfx_value *in,
 }
 
 /* Run with bound arguments, or with those that `b` binds. */
-static cfx_status run_in(cfx_walks *w, cfx_scope *s, cfx_module *m, binder *b,
+static cfx_status run_in(cfx_walks *w, const cfx_interp_class *cls,
+                         cfx_scope *s, cfx_module *m, binder *b,
                          const cfx_value *in, cfx_value *out)
 {
     struct nested *n = NULL;
@@ -243,7 +243,7 @@ static cfx_status run_in(cfx_walks *w, cfx_scope *s, cfx_module *m, binder *b,
     if (w->depth >= CFX_MAX_NESTED_RUNS)
         return cfx_fail(&s->error, CFX_EGRAPH, "GraphModules call each other "
                         "to a depth of more than %d", CFX_MAX_NESTED_RUNS);
-    cfx_status st = find_nested(&n, &own, w, s, m);
+    cfx_status st = find_nested(&n, &own, w, cls, s, m);
     if (st)
         return st;
     w->depth++;
@@ -259,16 +259,17 @@ static cfx_status run_in(cfx_walks *w, cfx_scope *s, cfx_module *m, binder *b,
     return st;
 }
 
-static cfx_status run_graph(cfx_scope *s, cfx_module *m, binder *b,
-                            const cfx_value *in, cfx_value *out)
+static cfx_status run_graph(const cfx_interp_class *cls, cfx_scope *s,
+                            cfx_module *m, binder *b, const cfx_value *in,
+                            cfx_value *out)
 {
     cfx_walks own;
     cfx_walks *w = s->walks;
     if (w)
-        return run_in(w, s, m, b, in, out);
+        return run_in(w, cls, s, m, b, in, out);
     cfx_walks__init(&own, s->ctx);
     s->walks = &own;
-    cfx_status st = run_in(&own, s, m, b, in, out);
+    cfx_status st = run_in(&own, cls, s, m, b, in, out);
     s->walks = NULL;
     cfx_walks__release(&own);
     return st;
@@ -279,7 +280,7 @@ static cfx_status run_graph(cfx_scope *s, cfx_module *m, binder *b,
 static cfx_status run_compiled(cfx_scope *s, cfx_module *m, binder *b,
                                const cfx_value *in, cfx_value *out)
 {
-    const cfx_compiled *c = cfx_graph_module_compiled(m);
+    const cfx_compiled *c = m->compiled;
     cfx_params params = {.n = 0};
     cfx_value v = cfx_none();
     size_t frame = cfx_scope_enter(s);
@@ -318,13 +319,14 @@ static cfx_status give_to_class(cfx_scope *s, cfx_module *m, const char *path,
 }
 
 /* A module that an operator gets as an argument need not be a GraphModule. */
-cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
+cfx_status cfx_walks__call_graph(const cfx_interp_class *cls, cfx_scope *s,
+                                 cfx_module *m, const char *path,
                                  const cfx_unbound_call *c, const cfx_value *in,
                                  cfx_value *out)
 {
     if (!c)
         return m->compiled ? run_compiled(s, m, NULL, in, out)
-                           : run_graph(s, m, NULL, in, out);
+                           : run_graph(cls, s, m, NULL, in, out);
     binder b = {.s = s, .args = c->args, .nargs = c->nargs,
                 .kwargs = c->kwargs, .nkwargs = c->nkwargs};
     if (!m->graph)
@@ -333,5 +335,5 @@ cfx_status cfx_walks__call_graph(cfx_scope *s, cfx_module *m, const char *path,
     if (s->hook.call_module != cfx_scope_base.call_module)
         return give_to_class(s, m, path, &b, out);
     return m->compiled ? run_compiled(s, m, &b, NULL, out)
-                       : run_graph(s, m, &b, NULL, out);
+                       : run_graph(cls, s, m, &b, NULL, out);
 }

@@ -15,13 +15,20 @@ static cfx_status base_call_op(cfx_scope *s, cfx_call *call, cfx_value *out)
                          "operators", s->cls->name);
 }
 
+static cfx_status base_call_graph(cfx_scope *s, cfx_module *m,
+                                  const char *path, const cfx_unbound_call *c,
+                                  const cfx_value *in, cfx_value *out)
+{
+    return cfx_walks__call_graph(&cfx_interp_base, s, m, path, c, in, out);
+}
+
 const cfx_scope_class cfx_scope_base = {
     .size = sizeof(cfx_scope_class),
     .name = "base",
     .call_op = base_call_op,
     .call_higher_order = cfx_scope__call_higher_order,
     .call_module = cfx_module__base_call,
-    .call_graph = cfx_walks__call_graph,
+    .call_graph = base_call_graph,
     .get_attr = cfx_module__get_attr,
 };
 

@@ -51,11 +51,6 @@ CFX_API cfx_status cfx_graph_module_from_dict_take_graph(
 /* The graph of a GraphModule, or NULL; borrowed. */
 CFX_API cfx_graph *cfx_graph_module_graph(const cfx_module *gm);
 
-/* The value of a get_attr target: a tensor (maybe a meta) or a module,
- * borrowed. Fails with CFX_EATTR and torch.fx's message. */
-CFX_API cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
-                                         const char *path, cfx_error *err);
-
 /* A deep copy of a module: children, arguments, state, flags, graphs with
  * their meta. Tensors and other immutable objects are shared. Fails with
  * CFX_ENOMEM, CFX_EGRAPH like cfx_graph_copy. */

@@ -198,6 +198,12 @@ CFX_API size_t cfx_module_nstate(const cfx_module *m);
 CFX_API const cfx_state *cfx_module_state_at(const cfx_module *m, size_t i);
 CFX_API const cfx_state *cfx_module_state(const cfx_module *m,
                                           const char *name);
+
+/* The value of a get_attr target: a tensor (maybe a meta) or a module,
+ * borrowed. Fails with CFX_EATTR and torch.fx's message. */
+CFX_API cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
+                                         const char *path, cfx_error *err);
+
 /* Set a parameter or buffer; a new name becomes a buffer. The tensor is
  * shared. The shape must be the declared one (CFX_ESHAPE). */
 CFX_API cfx_status cfx_module_set(cfx_module *m, const char *name,

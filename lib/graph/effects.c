@@ -69,11 +69,6 @@ static cfx_effects unpack(uint64_t word)
     };
 }
 
-void cfx_graph__effects_changed(cfx_graph *g)
-{
-    cfx_module__forget_effects(g->owner);
-}
-
 /* ---- The effects of a graph ---- */
 
 static uint32_t bit_of(size_t k)

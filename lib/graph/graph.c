@@ -7,15 +7,6 @@
 
 #include <cfx/graph_module.h>
 
-const char *const cfx_opcode_names[CFX_NOPCODES] = {
-    [CFX_PLACEHOLDER] = "placeholder",
-    [CFX_GET_ATTR] = "get_attr",
-    [CFX_CALL_FUNCTION] = "call_function",
-    [CFX_CALL_METHOD] = "call_method",
-    [CFX_CALL_MODULE] = "call_module",
-    [CFX_OUTPUT] = "output",
-};
-
 /* ---- Nodes lie in blocks, each twice as long as the last ---- */
 
 enum {

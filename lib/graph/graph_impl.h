@@ -16,6 +16,7 @@
 
 #include "graph/names.h"
 #include "graph/store.h"
+#include "nn/module_impl.h"
 
 typedef struct cfx_node_block cfx_node_block;
 typedef struct cfx_hooks cfx_hooks;
@@ -155,11 +156,9 @@ void cfx_graph__free_hooks(cfx_graph *g);
 /* ---- effects.c ---- */
 
 /* Invalidate the cached effects of a graph. */
-void cfx_graph__effects_changed(cfx_graph *g);
 CFX_INLINE void cfx_graph__forget_effects(cfx_graph *g)
 {
-    if (g->owner)
-        cfx_graph__effects_changed(g);
+    cfx_module__forget_effects(g->owner);
 }
 
 /* ---- node.c ---- */

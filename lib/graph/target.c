@@ -1,5 +1,5 @@
 /*
- * target -- does a call have this operator, by any of its names?
+ * target -- does a node or call have this operator, by any of its names?
  */
 #include <stdio.h>
 #include <string.h>

@@ -336,6 +336,26 @@ cfx_module *cfx_module__owner(const cfx_module *m, const char *path,
     return (cfx_module *)m;
 }
 
+cfx_status cfx_module_fetch_attr(cfx_value *out, const cfx_module *m,
+                                 const char *path, cfx_error *err)
+{
+    const char *last;
+    const cfx_module *at = cfx_module__owner(m, path, &last);
+    *out = cfx_none();
+    const cfx_state *s = at ? cfx_module_state(at, last) : NULL;
+    if (s) {
+        if (s->tensor)
+            *out = cfx_value_of_tensor(s->tensor);
+        return CFX_OK;
+    }
+    cfx_module *child = at ? cfx_module_child(at, last) : NULL;
+    if (!child)
+        return cfx_fail(err, CFX_EATTR,
+                        "Node referenced nonexistent target %s", path);
+    *out = (cfx_value){.kind = CFX_MODULE, .u.module = child};
+    return CFX_OK;
+}
+
 size_t cfx_module_path(const cfx_module *m, char *buf, size_t size)
 {
     size_t len = 0;

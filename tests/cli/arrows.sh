@@ -1,6 +1,6 @@
 #!/bin/sh
 # arrows.sh -- no folder uses a symbol of one above it. Read from the objects of
-# the build.
+# the build. Sub-folders of interp and shapeprop count as folders.
 srcdir=$(cd "$srcdir" && pwd)
 cd "$builddir" || exit 99
 command -v nm >/dev/null || exit 77
@@ -19,14 +19,18 @@ xargs nm -A -g <"$work/objects" 2>/dev/null |
     # From the bottom; a folder may use itself and those before it.
     BEGIN {
         n = split("lib/base lib/kernel lib/dim lib/tensor lib/value lib/op " \
-                  "lib/ops lib/nn lib/graph lib/format interp shapeprop cli",
+                  "lib/ops lib/nn lib/graph lib/format interp/walk interp/trace " \
+                  "interp/codegen interp/compare interp/match interp/split " \
+                  "interp/passes shapeprop/text shapeprop/shapes " \
+                  "shapeprop/machine shapeprop/cost shapeprop/memory " \
+                  "shapeprop/roofline shapeprop/report cli",
                   folder, " ")
         for (i = 1; i <= n; i++)
             level[folder[i]] = i
     }
     function part(path,   piece) {
         split(path, piece, "/")
-        return piece[1] == "lib" ? "lib/" piece[2] : piece[1]
+        return piece[1] == "cli" ? "cli" : piece[1] "/" piece[2]
     }
     {
         path = $1

@@ -1,8 +1,9 @@
 /*
- * order.h -- nodes that must keep their order. Not installed.
+ * order.h -- the order of nodes: pairs that must keep it, and sorting. Not
+ * installed.
  */
-#ifndef CFX_PASSES_ORDER_H
-#define CFX_PASSES_ORDER_H
+#ifndef CFX_ORDER_H
+#define CFX_ORDER_H
 
 #include <cfx/graph.h>
 
@@ -25,5 +26,10 @@ typedef struct cfx_order_pairs {
 cfx_status cfx_order_pairs__find(cfx_order_pairs *out, const cfx_graph *g,
                                  cfx_error *err);
 void cfx_order_pairs__release(cfx_order_pairs *p);
+
+/* Topologically sort a graph so that each pair keeps its order; *moved counts
+ * the nodes that are moved. Fails with CFX_EGRAPH for cycles, CFX_ENOMEM. */
+cfx_status cfx_graph__sort(cfx_graph *g, const cfx_order_pairs *pairs,
+                           size_t *moved, cfx_error *err);
 
 #endif

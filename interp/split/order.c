@@ -3,7 +3,7 @@
  *
  * For each alias set: the last node that wrote, and the readers since.
  */
-#include "interp/passes/order.h"
+#include "interp/split/order.h"
 
 #include "base/util.h"
 #include "graph/aliases.h"
