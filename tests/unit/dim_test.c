@@ -501,6 +501,10 @@ TEST_CASE(guards_are_used_later)
     ck_assert(cfx_dim_eq(env, parse("P*Q"), cfx_dim_int(12)));
     ck_assert(!cfx_dim_eq(env, parse("P*Q"), cfx_dim_int(13)));
     ck_assert_uint_eq(cfx_shape_env_guards(env), 5);
+    ck_assert(cfx_dim_lt(env, parse("C"), parse("D")));
+    ck_assert(cfx_dim_known_le(env, parse("C + 1"), parse("D")));
+    ck_assert(!cfx_dim_known_le(env, parse("C + 2"), parse("D")));
+    ck_assert_uint_eq(cfx_shape_env_guards(env), 6);
 }
 
 TEST_CASE(guard_keeps_the_range_of_what_it_replaces)

@@ -47,6 +47,13 @@ TEST_CASE(interpreter_star_args)
     out = run(&it, in, 1);
     ck_assert_int_eq(out.u.seq->len, 0);
     cfx_value_unref(out);
+    /* A dict is an argument like others where there are no **kwargs. */
+    in[2] = cfx_dict_new(ctx, 0, NULL);
+    out = run(&it, in, 3);
+    ck_assert_int_eq(out.u.seq->len, 2);
+    ck_assert_int_eq(out.u.seq->item[1].kind, CFX_DICT);
+    cfx_value_unref(out);
+    cfx_value_unref(in[2]);
     cfx_interp_release(&it);
 }
 
@@ -90,6 +97,42 @@ TEST_CASE(results_outlive_the_interpreter)
     cfx_value a = out.u.seq->item[1];
     ck_assert_float_eq(first(a.u.seq->item[1].u.seq->item[0]), 7);
     cfx_value_unref(out);
+}
+
+/* ---- References ---- */
+
+static int refs(cfx_value v)
+{
+    return v.u.tensor->refs;
+}
+
+TEST_CASE(runs_return_all_references)
+{
+    cfx_interp it = {0};
+    model("graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x](default=3)\n"
+          "    %w : [num_users=1] = get_attr[target=w]\n"
+          "    %mul : [num_users=1] = call_function[target=operator.mul](args"
+          " = (%x, %w), kwargs = {})\n"
+          "    return mul");
+    cfx_value x = floats(1, 2), w = floats(1, 5);
+    ck_assert_int_eq(cfx_module_set(gm, "w", w.u.tensor, &err), CFX_OK);
+    cfx_node *param = cfx_graph_find(cfx_graph_module_graph(gm), "x");
+    ck_assert_int_eq(cfx_node_set_args(param, &x, 1, &err), CFX_OK);
+    int x_before = refs(x), w_before = refs(w);
+    for (int i = 0; i < 3; i++) {
+        ready(&it, &cfx_interp_base);
+        if (i == 1)
+            ck_assert_int_eq(cfx_interp_set_env(&it, param, x, &err), CFX_OK);
+        cfx_value out = run(&it, &x, i == 2);
+        ck_assert_float_eq(first(out), 10);
+        cfx_value_unref(out);
+        cfx_interp_release(&it);
+        ck_assert_int_eq(refs(x), x_before);
+        ck_assert_int_eq(refs(w), w_before);
+    }
+    cfx_value_unref(x);
+    cfx_value_unref(w);
 }
 
 /* ---- The environment ---- */
@@ -329,6 +372,53 @@ TEST_CASE(hook_may_chain_up_with_another_call)
     cfx_value_unref(s.target);
     cfx_value_unref(x);
     cfx_interp_release(&s.base);
+}
+
+/* A module that fails is skipped. */
+static cfx_status skip_module(cfx_interp *it, const cfx_call *call,
+                              cfx_value *out);
+
+static const cfx_interp_class skip_class = {
+    .size = sizeof(cfx_interp_class),
+    .name = "skip",
+    .super = &cfx_interp_base,
+    .call_module = skip_module,
+};
+
+static cfx_status skip_module(cfx_interp *it, const cfx_call *call,
+                              cfx_value *out)
+{
+    if (CFX_SUPER(&skip_class, call_module)(it, call, out)) {
+        cfx_error_clear(it->err);
+        *out = cfx_value_ref(call->args[0]);
+    }
+    return CFX_OK;
+}
+
+TEST_CASE(hook_may_handle_an_error)
+{
+    cfx_interp it = {0};
+    model("Net(\n"
+          "  (act): Softmax(dim=5)\n"
+          "  (abs): ReLU()\n"
+          ")\n"
+          "\n"
+          "graph():\n"
+          "    %x : [num_users=1] = placeholder[target=x]\n"
+          "    %act : [num_users=1] = call_module[target=act](args = (%x,), "
+          "kwargs = {})\n"
+          "    %abs_1 : [num_users=1] = call_module[target=abs](args = "
+          "(%act,), kwargs = {})\n"
+          "    return abs_1");
+    ready(&it, &skip_class);
+    cfx_value x = floats(1, -2);
+    for (int i = 0; i < 2; i++) {
+        cfx_value out = run(&it, &x, 1);
+        ck_assert_float_eq(first(out), 0);
+        cfx_value_unref(out);
+    }
+    cfx_value_unref(x);
+    cfx_interp_release(&it);
 }
 
 static cfx_status ones_for_x(cfx_interp *it, const cfx_node *n,

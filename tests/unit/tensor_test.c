@@ -413,7 +413,9 @@ TEST_CASE(unref_takes_null_and_ref_gives_the_same)
     cfx_tensor_unref(NULL);
     cfx_tensor *t = new_tensor(CFX_F32, "2");
     ck_assert_ptr_eq(cfx_tensor_ref(t), t);
+    ck_assert_int_eq(t->refs, 2);
     cfx_tensor_unref(t);
+    ck_assert_int_eq(t->refs, 1);
     ((float *)t->data)[1] = 1;
     cfx_tensor_unref(t);
 }
