@@ -8,7 +8,7 @@ libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/exported.c \
 	%reldir%/conv/fold.c
 libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/create.h %reldir%/create/item.c \
-	%reldir%/create/sample.c
+	%reldir%/create/range.c %reldir%/create/sample.c
 libcore_la_SOURCES += %reldir%/image/grid_sample.c \
 	%reldir%/image/interpolate.c %reldir%/image/pad.c \
 	%reldir%/image/torchvision.c %reldir%/image/torchvision_mvit.c

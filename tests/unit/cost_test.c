@@ -69,6 +69,21 @@ TEST_CASE(the_cost_of_a_node_is_that_of_its_calls)
     done();
 }
 
+TEST_CASE(a_tensor_is_read_once)
+{
+    model("graph():\n"
+          "    %x : [num_users=2] = placeholder[target=x]\n"
+          "    %add : [num_users=1] = call_function[target=operator.add](args "
+          "= (%x, %x), kwargs = {})\n"
+          "    %cat : [num_users=1] = call_function[target=torch.cat](args = "
+          "([%add, %x, %add],), kwargs = {})\n"
+          "    return cat");
+    count("f32[10]");
+    assert_dim(row("add")->cost.bytes_read, "40");
+    assert_dim(row("cat")->cost.bytes_read, "80");
+    done();
+}
+
 TEST_CASE(counts_of_symbols_are_expressions)
 {
     model(small_net);

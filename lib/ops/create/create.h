@@ -6,6 +6,11 @@
 
 #include <cfx/op.h>
 
+/* The end of the signatures of operators that create tensors. */
+#define CFX_CREATE_OPTIONS                                                    \
+    "ScalarType? dtype=None, Layout? layout=None, Device? device=None, "      \
+    "bool? pin_memory=None, bool requires_grad=False"
+
 /* Refuse a layout, which parameter k is, that there is not. */
 cfx_status cfx_create_check_layout(cfx_call *call, int k);
 
