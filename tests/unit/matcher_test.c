@@ -274,6 +274,10 @@ TEST_CASE(keywords_match_in_their_order)
                             NULL), 0);
     ck_assert_uint_eq(count(in, "x | a = torch.sum(x, 1, keepdim=True) | a",
                             NULL), 0);
+    ck_assert_uint_eq(count("x | a = my.f(x, k=1) | a",
+                            "x | a = my.f(x, k=1, l=2) | a", NULL), 0);
+    ck_assert_uint_eq(count("x | a = my.f(x, k=1, l=2) | a",
+                            "x | a = my.f(x, k=1) | a", NULL), 0);
 }
 
 TEST_CASE(nodes_in_slices_and_dicts_match)
