@@ -74,15 +74,10 @@ static void put_str(cgen *c, const char *function, const cfx_string *s)
 
 static void put_integer(cgen *c, int64_t i)
 {
-    if (i >= INT32_MIN + 1 && i <= INT32_MAX) {
+    if (i == INT64_MIN)
+        cfx_out_puts(c->out, "INT64_MIN"); /* has no literal */
+    else
         cfx_out_int(c->out, i);
-    } else if (i == INT64_MIN) {
-        cfx_out_puts(c->out, "INT64_MIN");
-    } else {
-        cfx_out_puts(c->out, "INT64_C(");
-        cfx_out_int(c->out, i);
-        cfx_out_putc(c->out, ')');
-    }
 }
 
 static void put_float(cgen *c, double f)

@@ -63,7 +63,7 @@ cfx_token cfx_scan_number(const char *s, const char *end, size_t *len,
     const char *whole = skip_digits(digits, end), *at = whole;
     if (at < end && *at == '.')
         at = skip_digits(at + 1, end);
-    if (at == digits || (at == digits + 1 && whole == digits))
+    if (at == digits)
         return CFX_TOKEN_BAD;
     at = skip_exponent(at, end);
     bool imaginary = at < end && *at == 'j';
