@@ -40,22 +40,22 @@ static int open_to_read(const char *path)
 cfx_status cfx_file_open(int *fd, size_t *size, const char *path,
                          cfx_error *err)
 {
-    struct stat st;
+    struct stat info;
 
     *fd = open_to_read(path);
     if (*fd < 0)
         return cfx_fail_errno(err, NULL);
-    cfx_status rc = CFX_OK;
-    if (fstat(*fd, &st))
-        rc = cfx_fail_errno(err, NULL);
-    else if (!S_ISREG(st.st_mode))
-        rc = cfx_fail(err, CFX_EIO, "is not a regular file");
-    if (rc) {
+    cfx_status st = CFX_OK;
+    if (fstat(*fd, &info))
+        st = cfx_fail_errno(err, NULL);
+    else if (!S_ISREG(info.st_mode))
+        st = cfx_fail(err, CFX_EIO, "is not a regular file");
+    if (st) {
         close(*fd);
         *fd = -1;
-        return rc;
+        return st;
     }
-    *size = (size_t)st.st_size;
+    *size = (size_t)info.st_size;
     return CFX_OK;
 }
 
@@ -87,9 +87,9 @@ cfx_status cfx_file_read_at(cfx_context *ctx, int fd, void *to, size_t n,
         p += got;
         n -= (size_t)got;
         offset += (size_t)got;
-        cfx_status rc = n ? cfx_context_check(ctx, err) : CFX_OK;
-        if (rc)
-            return rc;
+        cfx_status st = n ? cfx_context_check(ctx, err) : CFX_OK;
+        if (st)
+            return st;
     }
     return CFX_OK;
 }
@@ -134,12 +134,12 @@ static cfx_status bytes_grow(cfx_bytes *b, cfx_error *err)
 static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
                                 cfx_error *err)
 {
-    struct stat st;
+    struct stat info;
     size_t cap = 65536;
 
     /* st_size may be 0 or wrong: it is only a hint. */
-    if (!fstat(fd, &st) && S_ISREG(st.st_mode) && st.st_size > 0)
-        cap = (size_t)st.st_size + 1;
+    if (!fstat(fd, &info) && S_ISREG(info.st_mode) && info.st_size > 0)
+        cap = (size_t)info.st_size + 1;
     if (cap > limit && cap - 1 > limit)
         return cfx_fail(err, CFX_ELIMIT, "has %zu bytes, more than the %zu "
                         "that are read", cap - 1, limit);
@@ -162,9 +162,9 @@ static cfx_status bytes_read_fd(cfx_bytes *b, int fd, size_t limit,
         if (b->len > limit)
             return cfx_fail(err, CFX_ELIMIT, "has more than the %zu bytes "
                             "that are read", limit);
-        cfx_status rc = cfx_context_check(b->ctx, err);
-        if (rc)
-            return rc;
+        cfx_status st = cfx_context_check(b->ctx, err);
+        if (st)
+            return st;
     }
 }
 
@@ -172,22 +172,22 @@ cfx_status cfx_bytes_read(cfx_bytes *out, cfx_context *ctx, const char *path,
                           size_t limit, cfx_error *err)
 {
     int fd;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     *out = (cfx_bytes){.ctx = ctx};
     /* Opening a pipe without a writer blocks; a signal may cancel it. */
     while ((fd = open_to_read(path)) < 0) {
         if (errno != EINTR)
             return cfx_fail_errno(err, NULL);
-        rc = cfx_context_check(ctx, err);
-        if (rc)
-            return rc;
+        st = cfx_context_check(ctx, err);
+        if (st)
+            return st;
     }
-    rc = bytes_read_fd(out, fd, limit, err);
+    st = bytes_read_fd(out, fd, limit, err);
     close(fd);
-    if (rc)
+    if (st)
         cfx_bytes_release(out);
-    return rc;
+    return st;
 }
 
 /* ---- Bytes of elements ---- */
@@ -245,25 +245,25 @@ cfx_status cfx_write_numbers(FILE *to, const cfx_tensor *t, cfx_error *err)
     const size_t chunk = (size_t)4 << 20;
     size_t size = cfx_dtype_size((cfx_dtype)t->dtype);
     cfx_tensor *flat = NULL;
-    cfx_status rc = cfx_tensor_contiguous(&flat, t, err);
+    cfx_status st = cfx_tensor_contiguous(&flat, t, err);
 
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     const unsigned char *p = flat->data;
     size_t left = (size_t)cfx_tensor_numel(flat) * size;
-    while (left && !rc) {
+    while (left && !st) {
         size_t n = left < chunk ? left : chunk;
         if (!cfx_little_endian() && size > 1)
-            rc = write_swapped(to, p, n / size, size, err);
+            st = write_swapped(to, p, n / size, size, err);
         else if (fwrite(p, 1, n, to) != n)
-            rc = cfx_fail_errno(err, NULL);
+            st = cfx_fail_errno(err, NULL);
         else
-            rc = cfx_context_check(t->ctx, err);
+            st = cfx_context_check(t->ctx, err);
         p += n;
         left -= n;
     }
     cfx_tensor_unref(flat);
-    return rc;
+    return st;
 }
 
 /* ---- Writing ---- */
@@ -361,15 +361,15 @@ static cfx_status open_temporary(cfx_outfile *f, int *fd, cfx_error *err)
         *fd = take_name(f, -1);
     if (*fd >= 0)
         return CFX_OK;
-    cfx_status rc = cfx_fail_errno(err, NULL);
+    cfx_status st = cfx_fail_errno(err, NULL);
     forget_name(f);
-    return rc;
+    return st;
 }
 
 static cfx_status open_to_write(cfx_outfile *f, const char *path,
                                 cfx_error *err)
 {
-    struct stat st;
+    struct stat info;
     int fd = -1;
     char real[PATH_MAX];
 
@@ -378,20 +378,20 @@ static cfx_status open_to_write(cfx_outfile *f, const char *path,
                         &f->path_size);
     if (!f->path)
         return cfx_no_memory(err);
-    if (!stat(f->path, &st) && !S_ISREG(st.st_mode)) {
+    if (!stat(f->path, &info) && !S_ISREG(info.st_mode)) {
         fd = open(f->path, O_WRONLY | O_CLOEXEC);
         if (fd < 0)
             return cfx_fail_errno(err, NULL);
     } else {
-        cfx_status rc = open_temporary(f, &fd, err);
-        if (rc)
-            return rc;
+        cfx_status st = open_temporary(f, &fd, err);
+        if (st)
+            return st;
     }
     f->stream = fdopen(fd, "wb");
     if (!f->stream) {
-        cfx_status rc = cfx_fail_errno(err, NULL);
+        cfx_status st = cfx_fail_errno(err, NULL);
         close(fd);
-        return rc;
+        return st;
     }
     return CFX_OK;
 }
@@ -400,12 +400,12 @@ cfx_status cfx_outfile_open(cfx_outfile *f, cfx_context *ctx,
                             const char *path, cfx_error *err)
 {
     *f = (cfx_outfile){.ctx = ctx};
-    cfx_status rc = open_to_write(f, path, err);
-    if (rc) {
+    cfx_status st = open_to_write(f, path, err);
+    if (st) {
         cfx_outfile_discard(f);
         cfx_fail_at(err, "%s", path);
     }
-    return rc;
+    return st;
 }
 
 void cfx_outfile_discard(cfx_outfile *f)
@@ -422,26 +422,26 @@ void cfx_outfile_discard(cfx_outfile *f)
 
 cfx_status cfx_outfile_commit(cfx_outfile *f, cfx_error *err)
 {
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
     FILE *stream = f->stream;
 
     f->stream = NULL;
     errno = 0;
     if (fflush(stream) || ferror(stream))
-        rc = cfx_fail_errno(err, f->path);
+        st = cfx_fail_errno(err, f->path);
     else if (f->temporary && !f->temporary[0] &&
              take_name(f, fileno(stream)) < 0)
-        rc = cfx_fail_errno(err, f->path);
-    if (fclose(stream) && !rc)
-        rc = cfx_fail_errno(err, f->path);
-    if (!rc && f->temporary) {
+        st = cfx_fail_errno(err, f->path);
+    if (fclose(stream) && !st)
+        st = cfx_fail_errno(err, f->path);
+    if (!st && f->temporary) {
         if (rename(f->temporary, f->path))
-            rc = cfx_fail_errno(err, f->path);
+            st = cfx_fail_errno(err, f->path);
         else
             forget_name(f);
     }
     cfx_outfile_discard(f);
-    return rc;
+    return st;
 }
 
 /* ---- Lists of tensors ---- */

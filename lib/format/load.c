@@ -144,12 +144,12 @@ static cfx_status make_parents(cfx_module **out, struct match *m,
             *dot++ = '\0';
         cfx_module *child = cfx_module_child(at, part);
         if (!child) {
-            cfx_status rc = cfx_module_new_container(
+            cfx_status st = cfx_module_new_container(
                 &child, cfx_module_context(m->gm), "Module", err);
-            if (!rc)
-                rc = cfx_module_add_take(at, part, child, err);
-            if (rc)
-                return rc;
+            if (!st)
+                st = cfx_module_add_take(at, part, child, err);
+            if (st)
+                return st;
         }
         at = child;
     }
@@ -206,32 +206,32 @@ static cfx_status place(struct match *m, const cfx_named_tensor *item,
                                                   strlen(item->name)))
         return cfx_fail(err, CFX_ENAME, "has '%s', which the model lacks",
                         item->name);
-    cfx_status rc = owner ? CFX_OK : make_parents(&owner, m, err);
+    cfx_status st = owner ? CFX_OK : make_parents(&owner, m, err);
     const cfx_state bare = {last, item->tensor,
                             is_argument || !is_parameter(m, item, last),
                             true};
-    if (!rc)
-        rc = state ? cfx_module_set(owner, last, item->tensor, err)
+    if (!st)
+        st = state ? cfx_module_set(owner, last, item->tensor, err)
                    : cfx_module__add_state(owner, &bare, err);
-    if (rc)
+    if (st)
         cfx_fail_at(err, "%s", item->name);
-    return rc;
+    return st;
 }
 
 static cfx_status place_all(void *user, const cfx_tensors *weights,
                             const char *path, cfx_error *err)
 {
     struct match *m = user;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
-    for (size_t i = 0; i < weights->n && !rc; i++)
-        rc = weights->item[i].name[0]
+    for (size_t i = 0; i < weights->n && !st; i++)
+        st = weights->item[i].name[0]
                  ? place(m, &weights->item[i], err)
                  : cfx_fail(err, CFX_ENAME, "has a tensor without a name, "
                             "where weights have names");
-    if (rc)
+    if (st)
         cfx_fail_at(err, "%s", path);
-    return rc;
+    return st;
 }
 
 /* A source of weights: a file, or memory. */
@@ -263,17 +263,17 @@ static cfx_status read_weights(cfx_module *gm, const struct source *from,
     struct match m = {0};
 
     match_init(&m, gm);
-    cfx_status rc = find_bare(&m, err);
-    if (!rc)
-        rc = from->path ? cfx_tensors_visit(cfx_module_context(gm), from->path,
+    cfx_status st = find_bare(&m, err);
+    if (!st)
+        st = from->path ? cfx_tensors_visit(cfx_module_context(gm), from->path,
                                             from->in_place, place_all, &m, err)
                         : place_memory(&m, from, err);
-    if (!rc && (rc = cfx_model__fill_tensors(gm, &m.tensors, err)))
+    if (!st && (st = cfx_model__fill_tensors(gm, &m.tensors, err)))
         cfx_fail_at(err, "%s", from->path ? from->path : "weights");
-    for (cfx_module *at = gm; at && !rc; at = cfx_module_next(at, gm))
+    for (cfx_module *at = gm; at && !st; at = cfx_module_next(at, gm))
         cfx_module__decide_by_state(at);
     match_release(&m);
-    return rc;
+    return st;
 }
 
 cfx_status cfx_module_load_weights(cfx_module *m, const char *path, bool map,
@@ -296,7 +296,7 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
                                const cfx_load_options *o, cfx_error *err)
 {
     cfx_buf beside;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (o->no_weights)
         return CFX_OK;
@@ -312,11 +312,11 @@ static cfx_status load_weights(cfx_module *gm, const char *path,
         found = !beside.failed && !access(beside.s, F_OK);
     }
     if (beside.failed)
-        rc = cfx_no_memory(err);
+        st = cfx_no_memory(err);
     else if (found)
-        rc = cfx_module_load_weights(gm, beside.s, !o->no_map, err);
+        st = cfx_module_load_weights(gm, beside.s, !o->no_map, err);
     cfx_buf_release(&beside);
-    return rc;
+    return st;
 }
 
 cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
@@ -329,14 +329,14 @@ cfx_status cfx_model_load(cfx_module **out, cfx_context *ctx, const char *path,
     if (options)
         memcpy(&o, options, options->size < sizeof(o) ? options->size
                                                       : sizeof(o));
-    cfx_status rc = cfx_model__read(out, ctx, path, err);
-    if (!rc)
-        rc = load_weights(*out, path, &o, err);
-    if (!rc && o.assume_defaults)
+    cfx_status st = cfx_model__read(out, ctx, path, err);
+    if (!st)
+        st = load_weights(*out, path, &o, err);
+    if (!st && o.assume_defaults)
         cfx_module_assume_defaults(*out);
-    if (rc) {
+    if (st) {
         cfx_module_unref(*out);
         *out = NULL;
     }
-    return rc;
+    return st;
 }

@@ -189,15 +189,15 @@ cfx_status cfx_tensor_randomize(cfx_tensor *t, uint64_t seed, const char *name,
         return fill(t, f, err);
     for (int i = 0; i < t->rank; i++)
         shape[i] = cfx_tensor_size(t, i);
-    cfx_status rc = cfx_tensor_new(&flat, t->ctx, (cfx_dtype)t->dtype, t->rank,
+    cfx_status st = cfx_tensor_new(&flat, t->ctx, (cfx_dtype)t->dtype, t->rank,
                                    shape, err);
-    if (rc)
-        return rc;
-    rc = fill(flat, f, err);
-    if (!rc)
-        rc = cfx_tensor_copy(t, flat, err);
+    if (st)
+        return st;
+    st = fill(flat, f, err);
+    if (!st)
+        st = cfx_tensor_copy(t, flat, err);
     cfx_tensor_unref(flat);
-    return rc;
+    return st;
 }
 
 /* ---- Weights ---- */
@@ -290,17 +290,17 @@ static cfx_status randomize_state(cfx_module *m, const cfx_state *state,
                             path, i);
         shape[i] = cfx_tensor_size(old, i);
     }
-    cfx_status rc = cfx_tensor_new(&t, old->ctx, (cfx_dtype)old->dtype,
+    cfx_status st = cfx_tensor_new(&t, old->ctx, (cfx_dtype)old->dtype,
                                    old->rank, shape, err);
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     struct fill f = rule_of(t, path, gain);
     f.key = key_of(seed, "", path);
-    rc = fill(t, f, err);
-    if (!rc)
-        rc = cfx_module_set(m, state->name, t, err);
+    st = fill(t, f, err);
+    if (!st)
+        st = cfx_module_set(m, state->name, t, err);
     cfx_tensor_unref(t);
-    return rc;
+    return st;
 }
 
 /* The path of a module and a dot, or nothing for the root. */
@@ -333,9 +333,9 @@ static cfx_status randomize_module(cfx_module *m, cfx_buf *path, uint64_t seed,
         cfx_buf_puts(path, state->name);
         if (path->failed)
             return cfx_no_memory(err);
-        cfx_status rc = randomize_state(m, state, path->s, seed, gain, err);
-        if (rc)
-            return rc;
+        cfx_status st = randomize_state(m, state, path->s, seed, gain, err);
+        if (st)
+            return st;
     }
     return CFX_OK;
 }
@@ -344,15 +344,15 @@ cfx_status cfx_module_randomize(cfx_module *gm, uint64_t seed, cfx_error *err)
 {
     cfx_context *ctx = cfx_module_context(gm);
     double gain = gain_of(cfx_graph_module_graph(gm));
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
     cfx_buf path;
 
     cfx_buf_init(&path, ctx);
-    for (cfx_module *m = gm; m && !rc; m = cfx_module_next(m, gm)) {
-        rc = cfx_context_check(ctx, err);
-        if (!rc)
-            rc = randomize_module(m, &path, seed, gain, err);
+    for (cfx_module *m = gm; m && !st; m = cfx_module_next(m, gm)) {
+        st = cfx_context_check(ctx, err);
+        if (!st)
+            st = randomize_module(m, &path, seed, gain, err);
     }
     cfx_buf_release(&path);
-    return rc;
+    return st;
 }

@@ -413,11 +413,11 @@ static cfx_status check(const cfx_tensor *dst, const cfx_tensor *src,
 cfx_status cfx_tensor_copy(cfx_tensor *dst, const cfx_tensor *src,
                            cfx_error *err)
 {
-    cfx_status status = check(dst, src, err);
+    cfx_status st = check(dst, src, err);
     job j;
 
-    if (status)
-        return status;
+    if (st)
+        return st;
     int64_t numel = cfx_tensor_numel(dst);
     if (!numel)
         return CFX_OK;
@@ -452,20 +452,20 @@ cfx_status cfx_tensor_copy(cfx_tensor *dst, const cfx_tensor *src,
 cfx_status cfx_tensor_contiguous(cfx_tensor **out, const cfx_tensor *t,
                                  cfx_error *err)
 {
-    cfx_status status;
+    cfx_status st;
 
     if (cfx_tensor_is_contiguous(t)) {
         *out = cfx_tensor_ref(t);
         return CFX_OK;
     }
-    status = cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank,
+    st = cfx_tensor_meta(out, t->ctx, (cfx_dtype)t->dtype, t->rank,
                              t->shape, NULL, err);
-    if (status || !t->storage)
-        return status;
-    if ((status = cfx_tensor_alloc(*out, err)) ||
-        (status = cfx_tensor_copy(*out, t, err))) {
+    if (st || !t->storage)
+        return st;
+    if ((st = cfx_tensor_alloc(*out, err)) ||
+        (st = cfx_tensor_copy(*out, t, err))) {
         cfx_tensor_unref(*out);
         *out = NULL;
     }
-    return status;
+    return st;
 }

@@ -139,14 +139,14 @@ cfx_status cfx_tensor_from_dlpack_take(cfx_tensor **out, cfx_context *ctx,
 {
     const DLTensor *d = &managed->dl_tensor;
     cfx_dtype dtype = CFX_F32;
-    cfx_status status;
+    cfx_status st;
     size_t bytes;
 
     *out = NULL;
-    if ((status = check(d, err)) ||
-        (status = find_dtype(&dtype, d->dtype, err))) {
+    if ((st = check(d, err)) ||
+        (st = find_dtype(&dtype, d->dtype, err))) {
         give_back(managed);
-        return status;
+        return st;
     }
     reach_of(&bytes, d, cfx_dtype_size(dtype));
     char *data = d->data ? (char *)d->data + d->byte_offset : NULL;

@@ -124,19 +124,19 @@ static void clean_up(folder *f)
 
 static cfx_status write_folder(folder *f)
 {
-    struct stat st;
-    f->there = !stat(f->path.s, &st);
-    if (f->there && !S_ISDIR(st.st_mode))
+    struct stat info;
+    f->there = !stat(f->path.s, &info);
+    if (f->there && !S_ISDIR(info.st_mode))
         return cfx_fail(f->err, CFX_EIO, "%s: is no folder", f->path.s);
     size_t n;
-    cfx_status rc = cfx_model__count_weights(&n, f->gm, f->err);
+    cfx_status st = cfx_model__count_weights(&n, f->gm, f->err);
     f->state = n > 0;
-    if (!rc)
-        rc = make_temporary(f);
-    for (int i = 0; i < NFILES && !rc; i++)
+    if (!st)
+        st = make_temporary(f);
+    for (int i = 0; i < NFILES && !st; i++)
         if (i != STATE || f->state)
-            rc = write_file(f, i);
-    return rc ? rc : install(f);
+            st = write_file(f, i);
+    return st ? st : install(f);
 }
 
 cfx_status cfx_graph_module_to_folder(const cfx_module *gm, const char *path,

@@ -172,9 +172,9 @@ static cfx_status parse_dict(struct npy *h, struct text in, cfx_error *err)
     if (!take(&in, '{'))
         return cfx_fail(err, CFX_EPARSE, "the header is no dict");
     while (!take(&in, '}')) {
-        cfx_status rc = take_item(h, &in, &seen, err);
-        if (rc)
-            return rc;
+        cfx_status st = take_item(h, &in, &seen, err);
+        if (st)
+            return st;
         if (take(&in, ','))
             continue;
         if (!take(&in, '}'))
@@ -223,15 +223,15 @@ static cfx_status parse(struct npy *h, const unsigned char *p, size_t len,
                         cfx_error *err)
 {
     size_t dict, data;
-    cfx_status rc = data_start(&dict, &data, p, len, err);
+    cfx_status st = data_start(&dict, &data, p, len, err);
 
     *h = (struct npy){0};
-    if (rc || !data || len < data)
-        return rc;
-    rc = parse_dict(h, (struct text){(const char *)p + dict,
+    if (st || !data || len < data)
+        return st;
+    st = parse_dict(h, (struct text){(const char *)p + dict,
                                      (const char *)p + data}, err);
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     h->bytes = cfx_dtype_size(h->dtype);
     for (int i = 0; i < h->rank; i++) {
         if (!cfx_mul_size(&h->bytes, h->bytes, (size_t)h->shape[i]))
@@ -245,12 +245,12 @@ cfx_status cfx_npy_total(size_t *total, const unsigned char *data, size_t len,
                          cfx_error *err)
 {
     struct npy h;
-    cfx_status rc = parse(&h, data, len, err);
+    cfx_status st = parse(&h, data, len, err);
 
     *total = 0;
-    if (!rc && h.data && !cfx_add_size(total, h.data, h.bytes))
+    if (!st && h.data && !cfx_add_size(total, h.data, h.bytes))
         return cfx_fail(err, CFX_EPARSE, "the shape is too large");
-    return rc;
+    return st;
 }
 
 /* ---- The tensor ---- */
@@ -305,17 +305,17 @@ cfx_status cfx_npy_decode_take(cfx_tensor **out, cfx_bytes *bytes,
 {
     struct npy h = {0};
     size_t size;
-    cfx_status rc = parse(&h, bytes->data, bytes->len, err);
+    cfx_status st = parse(&h, bytes->data, bytes->len, err);
 
     *out = NULL;
-    if (!rc && (!h.data || bytes->len - h.data < h.bytes))
-        rc = cfx_fail(err, CFX_EPARSE, "ends too early");
-    else if (!rc && bytes->len - h.data > h.bytes)
-        rc = cfx_fail(err, CFX_EPARSE, "has %zu bytes after the array",
+    if (!st && (!h.data || bytes->len - h.data < h.bytes))
+        st = cfx_fail(err, CFX_EPARSE, "ends too early");
+    else if (!st && bytes->len - h.data > h.bytes)
+        st = cfx_fail(err, CFX_EPARSE, "has %zu bytes after the array",
                       bytes->len - h.data - h.bytes);
-    if (rc) {
+    if (st) {
         cfx_bytes_release(bytes);
-        return rc;
+        return st;
     }
     size = cfx_dtype_size(h.dtype);
     if (h.data % size) { /* the block is aligned, so move to its start */
@@ -333,14 +333,14 @@ cfx_status cfx_npy_read(cfx_tensor **out, cfx_context *ctx, const char *path,
                         cfx_error *err)
 {
     cfx_bytes bytes = {0};
-    cfx_status rc = cfx_bytes_read(&bytes, ctx, path, SIZE_MAX - 1, err);
+    cfx_status st = cfx_bytes_read(&bytes, ctx, path, SIZE_MAX - 1, err);
 
     *out = NULL;
-    if (!rc)
-        rc = cfx_npy_decode_take(out, &bytes, err);
-    if (rc)
+    if (!st)
+        st = cfx_npy_decode_take(out, &bytes, err);
+    if (st)
         cfx_fail_at(err, "%s", path);
-    return rc;
+    return st;
 }
 
 /* ---- Writing ---- */
@@ -370,16 +370,16 @@ static void format_header(cfx_buf *b, const cfx_tensor *t)
 static cfx_status write_to(FILE *to, const cfx_tensor *t, cfx_error *err)
 {
     cfx_buf header;
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     cfx_buf_init(&header, t->ctx);
     format_header(&header, t);
     if (header.failed)
-        rc = cfx_no_memory(err);
+        st = cfx_no_memory(err);
     else if (fwrite(header.s, 1, header.len, to) != header.len)
-        rc = cfx_fail_errno(err, NULL);
+        st = cfx_fail_errno(err, NULL);
     cfx_buf_release(&header);
-    return rc ? rc : cfx_write_numbers(to, t, err);
+    return st ? st : cfx_write_numbers(to, t, err);
 }
 
 cfx_status cfx_npy_write(const char *path, const cfx_tensor *t, cfx_error *err)
@@ -392,15 +392,15 @@ cfx_status cfx_npy_write(const char *path, const cfx_tensor *t, cfx_error *err)
                         cfx_dtypes[t->dtype].name);
     if (cfx_tensor_is_meta(t))
         return cfx_fail(err, CFX_EINVAL, "%s: the tensor has no numbers", path);
-    cfx_status rc = cfx_outfile_open(&file, t->ctx, path, err);
-    if (rc)
-        return rc;
-    rc = write_to(file.stream, t, err);
-    if (!rc)
+    cfx_status st = cfx_outfile_open(&file, t->ctx, path, err);
+    if (st)
+        return st;
+    st = write_to(file.stream, t, err);
+    if (!st)
         return cfx_outfile_commit(&file, err);
     cfx_outfile_discard(&file);
     cfx_fail_at(err, "%s", path);
-    return rc;
+    return st;
 }
 
 /* ---- The format ---- */

@@ -48,30 +48,30 @@ static cfx_status entry_name(const char *name, size_t *len, cfx_error *err)
     return CFX_OK;
 }
 
-static cfx_status check_sizes(const zip_stat_t *st, uint64_t *left,
+static cfx_status check_sizes(const zip_stat_t *info, uint64_t *left,
                               cfx_error *err)
 {
     const zip_uint64_t needed = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE |
                                 ZIP_STAT_NAME | ZIP_STAT_COMP_METHOD |
                                 ZIP_STAT_ENCRYPTION_METHOD;
 
-    if ((st->valid & needed) != needed)
+    if ((info->valid & needed) != needed)
         return cfx_fail(err, CFX_EPARSE, "an entry is incomplete");
-    if (st->encryption_method != ZIP_EM_NONE)
+    if (info->encryption_method != ZIP_EM_NONE)
         return cfx_fail(err, CFX_EUNSUPPORTED, "the entry '%s' is encrypted",
-                        st->name);
-    if (st->comp_method != ZIP_CM_STORE && st->comp_method != ZIP_CM_DEFLATE)
+                        info->name);
+    if (info->comp_method != ZIP_CM_STORE && info->comp_method != ZIP_CM_DEFLATE)
         return cfx_fail(err, CFX_EUNSUPPORTED, "the entry '%s' is packed by "
-                        "method %d", st->name, st->comp_method);
-    if (st->comp_size > *left)
+                        "method %d", info->name, info->comp_method);
+    if (info->comp_size > *left)
         return cfx_fail(err, CFX_EPARSE, "the entries have more bytes than the "
                         "file");
-    *left -= st->comp_size;
-    if (st->size > SPARE && (st->size - SPARE) / RATIO > st->comp_size)
+    *left -= info->comp_size;
+    if (info->size > SPARE && (info->size - SPARE) / RATIO > info->comp_size)
         return cfx_fail(err, CFX_EPARSE, "the entry '%s' claims %llu bytes "
-                        "packed into %llu", st->name,
-                        (unsigned long long)st->size,
-                        (unsigned long long)st->comp_size);
+                        "packed into %llu", info->name,
+                        (unsigned long long)info->size,
+                        (unsigned long long)info->comp_size);
     return CFX_OK;
 }
 
@@ -98,100 +98,100 @@ static cfx_status inflate(cfx_bytes *b, zip_file_t *file, size_t size,
     size_t total;
     char rest;
 
-    cfx_status rc =
+    cfx_status st =
         read_some(file, &start, size < sizeof(head) ? size : sizeof(head),
                   err);
-    if (!rc)
-        rc = cfx_npy_total(&total, head, start.len, err);
-    if (!rc && total && total != size)
-        rc = cfx_fail(err, CFX_EPARSE, "has %zu bytes, but its shape needs %zu",
+    if (!st)
+        st = cfx_npy_total(&total, head, start.len, err);
+    if (!st && total && total != size)
+        st = cfx_fail(err, CFX_EPARSE, "has %zu bytes, but its shape needs %zu",
                       size, total);
-    if (rc)
-        return rc;
+    if (st)
+        return st;
     b->cap = size + 1;
     b->data = cfx_block_alloc(b->ctx, b->cap);
     if (!b->data)
         return cfx_no_memory(err);
     memcpy(b->data, head, start.len);
     b->len = start.len;
-    rc = read_some(file, b, size, err);
+    st = read_some(file, b, size, err);
     /* The checksum is compared when the end is met. */
-    if (!rc && zip_fread(file, &rest, 1) != 0)
-        rc = zip_fail(err, zip_file_get_error(file));
-    return rc;
+    if (!st && zip_fread(file, &rest, 1) != 0)
+        st = zip_fail(err, zip_file_get_error(file));
+    return st;
 }
 
 static cfx_status read_entry(cfx_tensors *out, size_t i, zip_t *zip,
                              uint64_t *left, cfx_error *err)
 {
-    zip_stat_t st;
+    zip_stat_t info;
     size_t len = 0;
     cfx_bytes bytes = {.ctx = out->ctx};
 
-    if (zip_stat_index(zip, i, 0, &st))
+    if (zip_stat_index(zip, i, 0, &info))
         return zip_fail(err, zip_get_error(zip));
-    cfx_status rc = check_sizes(&st, left, err);
-    if (!rc)
-        rc = entry_name(st.name, &len, err);
-    if (!rc)
-        rc = cfx_tensors_name(out, i, st.name, len, err);
-    if (rc)
-        return rc;
+    cfx_status st = check_sizes(&info, left, err);
+    if (!st)
+        st = entry_name(info.name, &len, err);
+    if (!st)
+        st = cfx_tensors_name(out, i, info.name, len, err);
+    if (st)
+        return st;
     zip_file_t *file = zip_fopen_index(zip, i, 0);
     if (!file)
         return zip_fail(err, zip_get_error(zip));
-    rc = inflate(&bytes, file, (size_t)st.size, err);
+    st = inflate(&bytes, file, (size_t)info.size, err);
     zip_fclose(file);
-    if (rc)
+    if (st)
         cfx_bytes_release(&bytes);
     else
-        rc = cfx_npy_decode_take(&out->item[i].tensor, &bytes, err);
-    if (!rc)
-        rc = cfx_context_check(out->ctx, err);
-    if (rc)
-        cfx_fail_at(err, "%s", st.name);
-    return rc;
+        st = cfx_npy_decode_take(&out->item[i].tensor, &bytes, err);
+    if (!st)
+        st = cfx_context_check(out->ctx, err);
+    if (st)
+        cfx_fail_at(err, "%s", info.name);
+    return st;
 }
 
 static cfx_status read_entries(cfx_tensors *out, cfx_context *ctx, zip_t *zip,
                                uint64_t file_size, cfx_error *err)
 {
     zip_int64_t n = zip_get_num_entries(zip, 0);
-    cfx_status rc = cfx_tensors_init(out, ctx, n > 0 ? (size_t)n : 0, err);
+    cfx_status st = cfx_tensors_init(out, ctx, n > 0 ? (size_t)n : 0, err);
 
-    for (size_t i = 0; i < out->n && !rc; i++)
-        rc = read_entry(out, i, zip, &file_size, err);
-    return rc ? rc : cfx_tensors_sort(out, err);
+    for (size_t i = 0; i < out->n && !st; i++)
+        st = read_entry(out, i, zip, &file_size, err);
+    return st ? st : cfx_tensors_sort(out, err);
 }
 
 cfx_status cfx_npz_read(cfx_tensors *out, cfx_context *ctx, const char *path,
                         cfx_error *err)
 {
     int code = 0;
-    struct stat st;
-    cfx_status rc;
+    struct stat info;
+    cfx_status st;
     zip_t *zip = zip_open(path, ZIP_RDONLY | ZIP_CHECKCONS, &code);
 
     *out = (cfx_tensors){0};
     if (!zip) {
         zip_error_t why;
         zip_error_init_with_code(&why, code);
-        rc = code == ZIP_ER_OPEN || code == ZIP_ER_NOENT
+        st = code == ZIP_ER_OPEN || code == ZIP_ER_NOENT
                  ? cfx_fail_errno(err, NULL) : zip_fail(err, &why);
         zip_error_fini(&why);
         cfx_fail_at(err, "%s", path);
-        return rc;
+        return st;
     }
-    if (stat(path, &st))
-        rc = cfx_fail_errno(err, NULL);
+    if (stat(path, &info))
+        st = cfx_fail_errno(err, NULL);
     else
-        rc = read_entries(out, ctx, zip, (uint64_t)st.st_size, err);
+        st = read_entries(out, ctx, zip, (uint64_t)info.st_size, err);
     zip_discard(zip);
-    if (rc) {
+    if (st) {
         cfx_tensors_release(out);
         cfx_fail_at(err, "%s", path);
     }
-    return rc;
+    return st;
 }
 
 #else

@@ -76,9 +76,9 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     if (r->size < PREFIX)
         return cfx_fail(err, CFX_EPARSE, "has %zu bytes, fewer than the 8 of "
                         "the header's length", r->size);
-    cfx_status rc = read_at(r, prefix, PREFIX, 0, err);
-    if (rc)
-        return rc;
+    cfx_status st = read_at(r, prefix, PREFIX, 0, err);
+    if (st)
+        return st;
     for (int i = PREFIX - 1; i >= 0; i--)
         len = len << 8 | prefix[i];
     if (len > HEADER_MAX)
@@ -92,16 +92,16 @@ static cfx_status parse_header(struct reader *r, cfx_error *err)
     char *text = cfx_alloc(r->ctx, (size_t)len);
     if (!text)
         return cfx_no_memory(err);
-    rc = read_at(r, text, (size_t)len, PREFIX, err);
-    if (!rc && (len == 0 || text[0] != '{'))
-        rc = cfx_fail(err, CFX_EPARSE, "the header does not begin with '{'");
-    if (!rc)
-        rc = cfx_json_check_bound(text, (size_t)len, err);
-    if (!rc)
-        rc = cfx_json_parse(&r->header, r->ctx, text, (size_t)len,
+    st = read_at(r, text, (size_t)len, PREFIX, err);
+    if (!st && (len == 0 || text[0] != '{'))
+        st = cfx_fail(err, CFX_EPARSE, "the header does not begin with '{'");
+    if (!st)
+        st = cfx_json_check_bound(text, (size_t)len, err);
+    if (!st)
+        st = cfx_json_parse(&r->header, r->ctx, text, (size_t)len,
                             JSON_REJECT_DUPLICATES, PREFIX, err);
     cfx_free(r->ctx, text, (size_t)len);
-    return rc;
+    return st;
 }
 
 static cfx_status find_dtype(struct entry *e, const char *name,
@@ -154,11 +154,11 @@ static cfx_status parse_entry(struct entry *e, const json_t *info,
         !json_is_integer(begin) || !json_is_integer(end))
         return cfx_fail(err, CFX_EPARSE, "tensor '%s' needs a dtype, a shape "
                         "and two data_offsets", e->name);
-    cfx_status rc = find_dtype(e, dtype, err);
-    if (!rc)
-        rc = entry_bytes(&bytes, e, err);
-    if (rc)
-        return rc;
+    cfx_status st = find_dtype(e, dtype, err);
+    if (!st)
+        st = entry_bytes(&bytes, e, err);
+    if (st)
+        return st;
     json_int_t from = json_integer_value(begin), to = json_integer_value(end);
     if (from < 0 || to < from)
         return cfx_fail(err, CFX_EPARSE, "tensor '%s' has data from %lld to "
@@ -223,9 +223,9 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
     size_t n = json_object_size(r->header.root), i = 0;
     const json_t *meta = json_object_get(r->header.root, "__metadata__");
 
-    cfx_status rc = meta ? check_metadata(meta, err) : CFX_OK;
-    if (rc)
-        return rc;
+    cfx_status st = meta ? check_metadata(meta, err) : CFX_OK;
+    if (st)
+        return st;
     r->n = n - (meta != NULL);
     r->entry = cfx_calloc(r->ctx, r->n, sizeof(*r->entry));
     if (!r->entry)
@@ -234,9 +234,9 @@ static cfx_status read_entries(struct reader *r, cfx_error *err)
         if (info == meta)
             continue;
         r->entry[i].name = key;
-        rc = parse_entry(&r->entry[i++], info, err);
-        if (rc)
-            return rc;
+        st = parse_entry(&r->entry[i++], info, err);
+        if (st)
+            return st;
     }
     return check_layout(r, err);
 }
@@ -311,17 +311,17 @@ static cfx_status read_tensor(cfx_tensor **out, struct reader *r,
     int64_t shape[CFX_MAX_RANK];
     int rank = shape_of(e, shape);
     size_t size = cfx_dtype_size(e->dtype), bytes = e->end - e->begin;
-    cfx_status rc = cfx_tensor_new(out, r->ctx, e->dtype, rank, shape, err);
+    cfx_status st = cfx_tensor_new(out, r->ctx, e->dtype, rank, shape, err);
 
-    if (rc)
-        return rc;
-    rc = read_at(r, (*out)->data, bytes, r->data + e->begin, err);
-    if (!rc)
-        rc = cfx_context_check(r->ctx, err);
-    if (rc) {
+    if (st)
+        return st;
+    st = read_at(r, (*out)->data, bytes, r->data + e->begin, err);
+    if (!st)
+        st = cfx_context_check(r->ctx, err);
+    if (st) {
         cfx_tensor_unref(*out);
         *out = NULL;
-        return rc;
+        return st;
     }
     if (size > 1 && !cfx_little_endian())
         cfx_swap_bytes((*out)->data, bytes / size, size);
@@ -337,27 +337,27 @@ static cfx_status make_tensor(cfx_tensor **out, struct reader *r,
     bool aligned = place % cfx_dtype_size(e->dtype) == 0;
     /* Bools may have to be written to. */
     bool in_place = r->map && !(r->map->borrowed && e->dtype == CFX_BOOL);
-    cfx_status rc = in_place && aligned && e->end > e->begin
+    cfx_status st = in_place && aligned && e->end > e->begin
                         ? map_tensor(out, r, e, err)
                         : read_tensor(out, r, e, err);
 
-    if (!rc && e->dtype == CFX_BOOL)
+    if (!st && e->dtype == CFX_BOOL)
         cfx_normalize_bools((*out)->data, e->end - e->begin);
-    return rc;
+    return st;
 }
 
 static cfx_status make_tensors(cfx_tensors *out, struct reader *r,
                                cfx_error *err)
 {
-    cfx_status rc = cfx_tensors_init(out, r->ctx, r->n, err);
+    cfx_status st = cfx_tensors_init(out, r->ctx, r->n, err);
 
-    for (size_t i = 0; i < r->n && !rc; i++) {
+    for (size_t i = 0; i < r->n && !st; i++) {
         const struct entry *e = &r->entry[i];
-        rc = cfx_tensors_name(out, i, e->name, strlen(e->name), err);
-        if (!rc)
-            rc = make_tensor(&out->item[i].tensor, r, e, err);
+        st = cfx_tensors_name(out, i, e->name, strlen(e->name), err);
+        if (!st)
+            st = make_tensor(&out->item[i].tensor, r, e, err);
     }
-    return rc ? rc : cfx_tensors_sort(out, err);
+    return st ? st : cfx_tensors_sort(out, err);
 }
 
 static void reader_release(struct reader *r)
@@ -376,25 +376,25 @@ cfx_status cfx_safetensors_read(cfx_tensors *out, cfx_context *ctx,
     struct reader r = {.ctx = ctx};
 
     *out = (cfx_tensors){0};
-    cfx_status rc = cfx_file_open(&r.fd, &r.size, path, err);
-    if (rc) {
+    cfx_status st = cfx_file_open(&r.fd, &r.size, path, err);
+    if (st) {
         cfx_fail_at(err, "%s", path);
-        return rc;
+        return st;
     }
-    rc = parse_header(&r, err);
-    if (!rc)
-        rc = read_entries(&r, err);
-    if (!rc) {
+    st = parse_header(&r, err);
+    if (!st)
+        st = read_entries(&r, err);
+    if (!st) {
         if (map && cfx_little_endian())
             map_file(&r);
-        rc = make_tensors(out, &r, err);
+        st = make_tensors(out, &r, err);
     }
     reader_release(&r);
-    if (rc) {
+    if (st) {
         cfx_tensors_release(out);
         cfx_fail_at(err, "%s", path);
     }
-    return rc;
+    return st;
 }
 
 cfx_status cfx_safetensors_parse(cfx_tensors *out, cfx_context *ctx,
@@ -404,17 +404,17 @@ cfx_status cfx_safetensors_parse(cfx_tensors *out, cfx_context *ctx,
     struct reader r = {.ctx = ctx, .fd = -1, .memory = data, .size = size};
 
     *out = (cfx_tensors){0};
-    cfx_status rc = parse_header(&r, err);
-    if (!rc)
-        rc = read_entries(&r, err);
-    if (!rc && borrow && cfx_little_endian())
-        rc = borrow_memory(&r, err);
-    if (!rc)
-        rc = make_tensors(out, &r, err);
+    cfx_status st = parse_header(&r, err);
+    if (!st)
+        st = read_entries(&r, err);
+    if (!st && borrow && cfx_little_endian())
+        st = borrow_memory(&r, err);
+    if (!st)
+        st = make_tensors(out, &r, err);
     reader_release(&r);
-    if (rc)
+    if (st)
         cfx_tensors_release(out);
-    return rc;
+    return st;
 }
 
 /* ---- Writing ---- */
@@ -474,12 +474,12 @@ static cfx_status write_header(FILE *to, const json_t *header, cfx_error *err)
     size_t len = strlen(text), pad = (PREFIX - len % PREFIX) % PREFIX;
     for (int i = 0; i < PREFIX; i++)
         prefix[i] = (unsigned char)((uint64_t)(len + pad) >> 8 * i);
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
     if (fwrite(prefix, 1, PREFIX, to) != PREFIX ||
         fwrite(text, 1, len, to) != len || fwrite(spaces, 1, pad, to) != pad)
-        rc = cfx_fail_errno(err, NULL);
+        st = cfx_fail_errno(err, NULL);
     free(text);
-    return rc;
+    return st;
 }
 
 static cfx_status write_all(FILE *to, const cfx_named_tensor **order, size_t n,
@@ -487,16 +487,16 @@ static cfx_status write_all(FILE *to, const cfx_named_tensor **order, size_t n,
 {
     size_t at = 0;
     json_t *header = json_object();
-    cfx_status rc = header ? CFX_OK : cfx_no_memory(err);
+    cfx_status st = header ? CFX_OK : cfx_no_memory(err);
 
-    for (size_t i = 0; i < n && !rc; i++)
-        rc = describe(header, order[i], &at, err);
-    if (!rc)
-        rc = write_header(to, header, err);
+    for (size_t i = 0; i < n && !st; i++)
+        st = describe(header, order[i], &at, err);
+    if (!st)
+        st = write_header(to, header, err);
     json_decref(header);
-    for (size_t i = 0; i < n && !rc; i++)
-        rc = cfx_write_numbers(to, order[i]->tensor, err);
-    return rc;
+    for (size_t i = 0; i < n && !st; i++)
+        st = cfx_write_numbers(to, order[i]->tensor, err);
+    return st;
 }
 
 cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
@@ -505,32 +505,32 @@ cfx_status cfx_safetensors_write(const char *path, cfx_context *ctx,
 {
     cfx_outfile file = {0};
     const cfx_named_tensor **order = cfx_calloc(ctx, n, sizeof(*order));
-    cfx_status rc = CFX_OK;
+    cfx_status st = CFX_OK;
 
     if (!order)
         return cfx_no_memory(err);
-    for (size_t i = 0; i < n && !rc; i++) {
+    for (size_t i = 0; i < n && !st; i++) {
         order[i] = &item[i];
         if (cfx_tensor_is_meta(item[i].tensor))
-            rc = cfx_fail(err, CFX_EINVAL, "%s: tensor '%s' has no numbers",
+            st = cfx_fail(err, CFX_EINVAL, "%s: tensor '%s' has no numbers",
                           path, item[i].name);
     }
-    if (rc)
+    if (st)
         goto out;
     if (n)
         qsort(order, n, sizeof(*order), by_width);
-    rc = cfx_outfile_open(&file, ctx, path, err);
-    if (rc)
+    st = cfx_outfile_open(&file, ctx, path, err);
+    if (st)
         goto out;
-    rc = write_all(file.stream, order, n, err);
-    if (rc)
+    st = write_all(file.stream, order, n, err);
+    if (st)
         cfx_fail_at(err, "%s", path);
     else
-        rc = cfx_outfile_commit(&file, err);
+        st = cfx_outfile_commit(&file, err);
 out:
     cfx_outfile_discard(&file);
     cfx_free(ctx, order, n * sizeof(*order));
-    return rc;
+    return st;
 }
 
 /* ---- The format ---- */
