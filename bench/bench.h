@@ -16,9 +16,8 @@ int bench_by_value(const void *a, const void *b);
 /* Return the median; sorts the array. */
 double bench_median(double *x, int n);
 
-/* How long to run, and the statistic of the runs: the quantile given by this
- * number, 0.5 for the median; and whether time is processor time of this
- * process instead of wall time. */
+/* The duration of a measurement; the statistic of its runs, a quantile (0.5 is
+ * the median); and whether to count processor time instead of wall time. */
 typedef struct bench_time {
     double seconds, part;
     bool processor;

@@ -19,7 +19,7 @@ libcfx_all_la_SOURCES += %reldir%/compare/compare.c %reldir%/compare/compare_val
 
 # Splitting and partitioning.
 dist_cfxinclude_HEADERS += %reldir%/cfx/split.h %reldir%/cfx/partition.h
-libcfx_all_la_SOURCES += %reldir%/split/carve.c %reldir%/split/carve.h \
+libcfx_all_la_SOURCES += %reldir%/split/extract.c %reldir%/split/extract.h \
 	%reldir%/split/split.c %reldir%/split/split_impl.h %reldir%/split/split_parent.c \
 	%reldir%/split/split_plan.c %reldir%/split/split_stages.c %reldir%/split/split_tags.c \
 	%reldir%/split/contract.c %reldir%/split/contract.h %reldir%/split/order.c \

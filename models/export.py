@@ -5,7 +5,7 @@
 The text is cfx's superset of what PyTorch prints: nothing is hidden in it.
 Constructor arguments that a repr leaves out, training flags, strings in quotes,
 bare parameters and tensors that are neither parameter nor buffer (those that
-torch.export lifts) are all there.  lib/format/README.md is its specification.
+torch.export lifts) are all there.  doc/text.md is its specification.
 `model` may be a GraphModule, such as torch.export.export(...).module().
 """
 

@@ -128,7 +128,7 @@ typedef struct cfx_matches {
     cfx_context *ctx;
     size_t n;
     cfx_match *item;
-    size_t room;               /* private, as the rest */
+    size_t cap;               /* private, as the rest */
     cfx_module *pattern;
 } cfx_matches;
 

@@ -72,7 +72,7 @@ typedef struct cfx_minimizer {
     const cfx_node **culprit;
     size_t nculprits;
     size_t iterations;
-    size_t room;             /* private */
+    size_t cap;             /* private */
     struct cfx_minimizer_self *self; /* private, during a search */
 } cfx_minimizer;
 

@@ -62,7 +62,7 @@ typedef struct cfx_partitions {
     cfx_partition *item;
     size_t n;
     cfx_node **nodes;            /* private: one block for all */
-    size_t nnodes, room;
+    size_t nnodes, cap;
 } cfx_partitions;
 
 /* Zeroed for the defaults. Lists of names end in NULL, and may be NULL. */

@@ -38,7 +38,7 @@ typedef struct cfx_source_partitions {
     cfx_context *ctx;
     size_t n;
     cfx_source_partition *item;
-    size_t room;             /* private, as is what follows */
+    size_t cap;             /* private, as is what follows */
     cfx_node **nodes;
     size_t nnodes;
 } cfx_source_partitions;

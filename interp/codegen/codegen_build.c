@@ -67,7 +67,7 @@ static bool comes_with_parent(cgen *c, const cfx_module *m)
     cfx_module *fresh = NULL;
     if (!cfx_module_schema(up))
         return false;
-    cfx_status st = cfx_model__make_twin(&fresh, up, c->err);
+    cfx_status st = cfx_model__remake(&fresh, up, c->err);
     if (st)
         cfx_out_fail(c->out, st);
     const cfx_module *made = fresh ? cfx_module_child(fresh, cfx_module_name(m))
@@ -173,7 +173,7 @@ static void put_states(cgen *c, const cfx_module *root, const cfx_module *m)
     cfx_module *fresh = NULL;
     if (!cfx_module_nstate(m))
         return;
-    cfx_status st = cfx_model__make_twin(&fresh, m, c->err);
+    cfx_status st = cfx_model__remake(&fresh, m, c->err);
     if (st)
         cfx_out_fail(c->out, st);
     for (size_t i = 0; !st && i < cfx_module_nstate(m); i++) {

@@ -43,7 +43,7 @@ static cfx_status add_culprits(cfx_minimizer *m, const cfx_node *const *node,
                                size_t n)
 {
     struct cfx_minimizer_self *self = m->self;
-    if (cfx_grow(self->ctx, m->culprit, m->room, m->nculprits + n, self->err))
+    if (cfx_grow(self->ctx, m->culprit, m->cap, m->nculprits + n, self->err))
         return CFX_ENOMEM;
     for (size_t i = 0; i < n; i++)
         m->culprit[m->nculprits++] = node[i];
@@ -338,7 +338,7 @@ void cfx_minimizer_release(cfx_minimizer *m)
 {
     if (m->culprit)
         cfx_free(cfx_module_context(m->gm), m->culprit,
-                 m->room * sizeof(*m->culprit));
+                 m->cap * sizeof(*m->culprit));
     m->culprit = NULL;
-    m->nculprits = m->room = 0;
+    m->nculprits = m->cap = 0;
 }

@@ -73,7 +73,7 @@ typedef struct part {
     cfx_node_map copies;         /* of the model's nodes */
     cfx_node_map inside;         /* the part's own nodes */
     const cfx_node **in, **out;
-    size_t nin, nout, room;
+    size_t nin, nout, cap;
 } part;
 
 static void part_release(part *p, cfx_context *ctx)
@@ -81,8 +81,8 @@ static void part_release(part *p, cfx_context *ctx)
     cfx_node_map_release(&p->copies);
     cfx_node_map_release(&p->inside);
     cfx_graph_free(p->graph);
-    cfx_free(ctx, p->in, p->room * sizeof(*p->in));
-    cfx_free(ctx, p->out, p->room * sizeof(*p->out));
+    cfx_free(ctx, p->in, p->cap * sizeof(*p->in));
+    cfx_free(ctx, p->out, p->cap * sizeof(*p->out));
 }
 
 static cfx_status add_input(part *p, const cfx_node *n, cfx_error *err)
@@ -146,9 +146,9 @@ static cfx_status cut(part *p, cfx_minimizer *m, const cfx_node *const *node,
     cfx_node_map_init(&p->copies, g);
     cfx_node_map_init(&p->inside, g);
     for (size_t i = 0; i < n; i++)
-        p->room += node[i]->ninputs + 1;
-    p->in = cfx_calloc(ctx, p->room, sizeof(*p->in));
-    p->out = cfx_calloc(ctx, p->room, sizeof(*p->out));
+        p->cap += node[i]->ninputs + 1;
+    p->in = cfx_calloc(ctx, p->cap, sizeof(*p->in));
+    p->out = cfx_calloc(ctx, p->cap, sizeof(*p->out));
     if (!p->in || !p->out)
         return cfx_no_memory(err);
     for (size_t i = 0; i < n && !st; i++)

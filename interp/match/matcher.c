@@ -156,7 +156,7 @@ static cfx_status add_output(void *user, cfx_value v)
     if (v.kind != CFX_NODE || o->seen[v.u.node->id])
         return CFX_OK;
     o->seen[v.u.node->id] = true;
-    if (cfx_grow(m->ctx, m->returning, m->returning_room, m->nreturning + 1,
+    if (cfx_grow(m->ctx, m->returning, m->returning_cap, m->nreturning + 1,
                  NULL))
         return CFX_ENOMEM;
     m->returning[m->nreturning++] = v.u.node;
@@ -204,7 +204,7 @@ static cfx_status find_outputs(cfx_matcher *m, cfx_error *err)
 
 static cfx_status add_anchor(cfx_matcher *m, const cfx_node *n, cfx_error *err)
 {
-    if (cfx_grow(m->ctx, m->anchor, m->anchors_room, m->nanchors + 1, err))
+    if (cfx_grow(m->ctx, m->anchor, m->anchors_cap, m->nanchors + 1, err))
         return CFX_ENOMEM;
     m->anchor[m->nanchors++] = (cfx_anchor){.node = n};
     return CFX_OK;
@@ -248,7 +248,7 @@ static cfx_status find_heads(cfx_matcher *m, cfx_anchor *a, cfx_error *err)
             continue;
         if (n > 256)
             a->any_node = true;
-        if (cfx_grow(m->ctx, a->heads, a->heads_room, a->nheads + 1, err))
+        if (cfx_grow(m->ctx, a->heads, a->heads_cap, a->nheads + 1, err))
             return CFX_ENOMEM;
         a->heads[a->nheads++] = pn;
     }
@@ -302,7 +302,7 @@ static cfx_status find_path(cfx_matcher *m, cfx_anchor *a, uint32_t *from,
     if (i == n || m->node[m->queue[i]->id].kind == CFX_PAT_ANY)
         return CFX_OK;
     for (const cfx_node *pn = m->queue[i];; pn = m->queue[from[pn->id] - 1]) {
-        if (cfx_grow(m->ctx, a->path, a->path_room, a->npath + 1, err))
+        if (cfx_grow(m->ctx, a->path, a->path_cap, a->npath + 1, err))
             return CFX_ENOMEM;
         a->path[a->npath++] = pn;
         if (pn == a->node)
@@ -331,7 +331,7 @@ static cfx_status prepare_anchors(cfx_matcher *m, cfx_error *err)
 static cfx_status add_placeholder(cfx_matcher *m, const cfx_node *n,
                                   cfx_error *err)
 {
-    if (cfx_grow(m->ctx, m->placeholder, m->placeholders_room,
+    if (cfx_grow(m->ctx, m->placeholder, m->placeholders_cap,
                  m->nplaceholders + 1, err))
         return CFX_ENOMEM;
     m->placeholder[m->nplaceholders++] = n;
@@ -418,13 +418,13 @@ void cfx_matcher_free(cfx_matcher *m)
         free_node(m, &m->node[i]);
     for (size_t i = 0; i < m->nanchors; i++) {
         cfx_anchor *a = &m->anchor[i];
-        cfx_free(m->ctx, a->heads, a->heads_room * sizeof(*a->heads));
-        cfx_free(m->ctx, a->path, a->path_room * sizeof(*a->path));
+        cfx_free(m->ctx, a->heads, a->heads_cap * sizeof(*a->heads));
+        cfx_free(m->ctx, a->path, a->path_cap * sizeof(*a->path));
     }
-    cfx_free(m->ctx, m->anchor, m->anchors_room * sizeof(*m->anchor));
+    cfx_free(m->ctx, m->anchor, m->anchors_cap * sizeof(*m->anchor));
     cfx_free(m->ctx, m->placeholder,
-             m->placeholders_room * sizeof(*m->placeholder));
-    cfx_free(m->ctx, m->returning, m->returning_room * sizeof(*m->returning));
+             m->placeholders_cap * sizeof(*m->placeholder));
+    cfx_free(m->ctx, m->returning, m->returning_cap * sizeof(*m->returning));
     if (m->node)
         cfx_free(m->ctx, m->node, m->ids * sizeof(*m->node));
     if (m->queue)

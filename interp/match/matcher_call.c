@@ -85,7 +85,7 @@ static cfx_bound *bind_for(cfx_search *s, const cfx_node *gn,
                            const cfx_target *t)
 {
     cfx_context *ctx = s->m->ctx;
-    if (!CFX_SEARCH_ROOM(s, bound, nbounds, bounds_room))
+    if (!CFX_SEARCH_GROW(s, bound, nbounds, bounds_cap))
         return NULL;
     cfx_bound *b = cfx_calloc(ctx, 1, sizeof(*b));
     cfx_status st = b ? bind_to(b, ctx, gn, t) : CFX_ENOMEM;

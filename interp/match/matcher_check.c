@@ -67,7 +67,7 @@ static bool follow(cfx_search *s, const cfx_node *gn, uint64_t last)
             user->op == CFX_OUTPUT)
             continue;
         s->seen[user->id] = s->epoch;
-        if (!CFX_SEARCH_ROOM(s, nodes, nnodes, nodes_room))
+        if (!CFX_SEARCH_GROW(s, nodes, nnodes, nodes_cap))
             return false;
         s->nodes[s->nnodes++] = user;
     }
@@ -199,7 +199,7 @@ void cfx_match_record(cfx_search *s)
     const cfx_matcher *m = s->m;
     cfx_matches *f = s->found;
     cfx_match *to;
-    if (cfx_grow(m->ctx, f->item, f->room, f->n + 1, NULL) ||
+    if (cfx_grow(m->ctx, f->item, f->cap, f->n + 1, NULL) ||
         !allocate(s, to = &f->item[f->n])) {
         cfx_search__no_memory(s);
         return;
@@ -230,7 +230,7 @@ void cfx_matches_release(cfx_matches *found)
         cfx_match__release(found->ctx, &found->item[i]);
     if (found->ctx)
         cfx_free(found->ctx, found->item,
-                 found->room * sizeof(*found->item));
+                 found->cap * sizeof(*found->item));
     cfx_module_unref(found->pattern);
     *found = (cfx_matches){0};
 }
@@ -276,7 +276,7 @@ static void list_candidates(cfx_search *s)
             cfx_candidates *c = &s->list[k];
             if (!is_candidate(s->m, &s->m->anchor[k], n))
                 continue;
-            if (cfx_grow(s->m->ctx, c->node, c->room, c->n + 1, NULL)) {
+            if (cfx_grow(s->m->ctx, c->node, c->cap, c->n + 1, NULL)) {
                 cfx_search__no_memory(s);
                 return;
             }
@@ -306,17 +306,17 @@ static void release_search(cfx_search *s)
     }
     for (size_t k = 0; k < s->m->nanchors && s->list; k++)
         cfx_free(ctx, s->list[k].node,
-                 s->list[k].room * sizeof(*s->list[k].node));
+                 s->list[k].cap * sizeof(*s->list[k].node));
     cfx_free(ctx, s->list, (s->m->nanchors + 1) * sizeof(*s->list));
     cfx_free(ctx, s->map, s->m->ids * sizeof(*s->map));
     cfx_free(ctx, s->ok, s->m->ids * sizeof(*s->ok));
     cfx_free(ctx, s->rev, s->ids * sizeof(*s->rev));
     cfx_free(ctx, s->seen, s->ids * sizeof(*s->seen));
-    cfx_free(ctx, s->goal, s->goals_room * sizeof(*s->goal));
-    cfx_free(ctx, s->trail, s->trail_room * sizeof(*s->trail));
-    cfx_free(ctx, s->choice, s->choices_room * sizeof(*s->choice));
-    cfx_free(ctx, s->bound, s->bounds_room * sizeof(*s->bound));
-    cfx_free(ctx, s->nodes, s->nodes_room * sizeof(*s->nodes));
+    cfx_free(ctx, s->goal, s->goals_cap * sizeof(*s->goal));
+    cfx_free(ctx, s->trail, s->trail_cap * sizeof(*s->trail));
+    cfx_free(ctx, s->choice, s->choices_cap * sizeof(*s->choice));
+    cfx_free(ctx, s->bound, s->bounds_cap * sizeof(*s->bound));
+    cfx_free(ctx, s->nodes, s->nodes_cap * sizeof(*s->nodes));
 }
 
 cfx_status cfx_matcher_match(cfx_matcher *m, const cfx_graph *graph,

@@ -53,12 +53,12 @@ typedef struct cfx_anchor {
     const cfx_node *node;
     /* A candidate must equal one of these nodes; any_node: any. */
     const cfx_node **heads;
-    size_t nheads, heads_room;
+    size_t nheads, heads_cap;
     bool any_node;
     /* From a node that is bound earlier to this anchor, each an input of the
      * next; empty if there is no such path. */
     const cfx_node **path;
-    size_t npath, path_room;
+    size_t npath, path_cap;
 } cfx_anchor;
 
 struct cfx_matcher {
@@ -71,9 +71,9 @@ struct cfx_matcher {
     cfx_value out_args;              /* the part that is matched */
     uint32_t nout_args;              /* 0: all of it */
     cfx_anchor *anchor;
-    size_t nanchors, anchors_room;
+    size_t nanchors, anchors_cap;
     const cfx_node **placeholder, **returning;
-    size_t nplaceholders, nreturning, placeholders_room, returning_room;
+    size_t nplaceholders, nreturning, placeholders_cap, returning_cap;
     const cfx_node **queue;          /* scratch with room for all ids */
     bool lacks_memory;               /* set when operators are resolved */
 };
@@ -111,7 +111,7 @@ enum { CFX_CHOICE_ANCHOR, CFX_CHOICE_ONE_OF, CFX_CHOICE_SWAP };
 
 typedef struct cfx_candidates {
     cfx_node **node;
-    size_t n, room, first;           /* those before `first` were accepted */
+    size_t n, cap, first;           /* those before `first` were accepted */
 } cfx_candidates;
 
 /* rev[id of the graph's node]: 1 + id of the pattern's node, and a bit. */
@@ -130,16 +130,16 @@ typedef struct cfx_search {
     uint32_t *ok;                    /* by id of the pattern's: an epoch */
     cfx_candidates *list;            /* by anchor */
     cfx_goal *goal;
-    size_t ngoals, goals_room;
+    size_t ngoals, goals_cap;
     uint32_t goals;                  /* the list of goals to solve */
     uint32_t *trail;                 /* ids of the pattern's nodes */
-    size_t ntrail, trail_room;
+    size_t ntrail, trail_cap;
     cfx_choice *choice;
-    size_t nchoices, choices_room;
+    size_t nchoices, choices_cap;
     cfx_bound **bound;
-    size_t nbounds, bounds_room;
+    size_t nbounds, bounds_cap;
     cfx_node **nodes;                /* candidates, and scratch for searches */
-    size_t nnodes, nodes_room;
+    size_t nnodes, nodes_cap;
     uint32_t ids;                    /* of the graph */
     uint32_t steps;
 } cfx_search;
@@ -151,8 +151,8 @@ bool cfx_pattern_computes(const cfx_node *n);
 void cfx_match__release(cfx_context *ctx, cfx_match *m);
 
 /* Make room for one more element; false, and CFX_ENOMEM in s, if it fails. */
-#define CFX_SEARCH_ROOM(s, array, n, room)                              \
-    (!cfx_grow((s)->m->ctx, (s)->array, (s)->room, (s)->n + 1, NULL) || \
+#define CFX_SEARCH_GROW(s, array, n, cap)                              \
+    (!cfx_grow((s)->m->ctx, (s)->array, (s)->cap, (s)->n + 1, NULL) || \
      (cfx_search__no_memory(s), false))
 void cfx_search__no_memory(cfx_search *s);
 

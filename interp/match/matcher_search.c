@@ -18,7 +18,7 @@ void cfx_search__no_memory(cfx_search *s)
 
 bool cfx_search_push(cfx_search *s, uint8_t what, cfx_value p, cfx_value g)
 {
-    if (!CFX_SEARCH_ROOM(s, goal, ngoals, goals_room))
+    if (!CFX_SEARCH_GROW(s, goal, ngoals, goals_cap))
         return false;
     s->goal[s->ngoals++] = (cfx_goal){
         .what = what, .p = p, .g = g, .next = s->goals,
@@ -29,7 +29,7 @@ bool cfx_search_push(cfx_search *s, uint8_t what, cfx_value p, cfx_value g)
 
 bool cfx_search_choose(cfx_search *s, cfx_choice choice)
 {
-    if (!CFX_SEARCH_ROOM(s, choice, nchoices, choices_room))
+    if (!CFX_SEARCH_GROW(s, choice, nchoices, choices_cap))
         return false;
     choice.goals = s->goals;
     choice.ngoals = (uint32_t)s->ngoals;
@@ -43,7 +43,7 @@ bool cfx_search_choose(cfx_search *s, cfx_choice choice)
 
 static bool bind(cfx_search *s, const cfx_node *pn, cfx_value v)
 {
-    if (!CFX_SEARCH_ROOM(s, trail, ntrail, trail_room))
+    if (!CFX_SEARCH_GROW(s, trail, ntrail, trail_cap))
         return false;
     s->trail[s->ntrail++] = pn->id;
     s->map[pn->id] = v;
@@ -228,7 +228,7 @@ static bool step_to_users(cfx_search *s, const cfx_node *pn, size_t at,
                 !cfx_match_head(s->m, pn, u->user))
                 continue;
             s->seen[u->user->id] = s->epoch;
-            if (!CFX_SEARCH_ROOM(s, nodes, nnodes, nodes_room))
+            if (!CFX_SEARCH_GROW(s, nodes, nnodes, nodes_cap))
                 return false;
             s->nodes[s->nnodes++] = u->user;
         }
@@ -244,7 +244,7 @@ static bool find_near(cfx_search *s, const cfx_anchor *a, size_t *begin)
 {
     size_t at = s->nnodes;
     cfx_value v = a->npath ? s->map[a->path[0]->id] : CFX_NOTHING;
-    if (v.kind != CFX_NODE || !CFX_SEARCH_ROOM(s, nodes, nnodes, nodes_room))
+    if (v.kind != CFX_NODE || !CFX_SEARCH_GROW(s, nodes, nnodes, nodes_cap))
         return false;
     s->nodes[s->nnodes++] = v.u.node;
     size_t left = NEAR_USERS;

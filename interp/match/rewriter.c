@@ -503,8 +503,8 @@ cfx_status cfx_replace_pattern(cfx_module *gm, const cfx_graph *pattern,
     cfx_node_map_release(&r.changed);
     cfx_rewriter__forget_writes(&r);
     cfx_graph_restore(r.g, point);
-    cfx_free(r.ctx, r.seen, r.seen_room * sizeof(*r.seen));
-    cfx_free(r.ctx, r.stack, r.stack_room * sizeof(*r.stack));
+    cfx_free(r.ctx, r.seen, r.seen_cap * sizeof(*r.seen));
+    cfx_free(r.ctx, r.stack, r.stack_cap * sizeof(*r.stack));
     if (replaced)
         *replaced = found;
     else

@@ -19,9 +19,9 @@ typedef struct cfx_rewrite {
     cfx_error *err;
     cfx_node_map changed;
     uint32_t *seen, epoch;     /* by id of the graph's nodes */
-    uint32_t seen_room;
+    uint32_t seen_cap;
     cfx_node **stack;
-    size_t nstack, stack_room;
+    size_t nstack, stack_cap;
     bool adopted;              /* attributes were copied from replacements */
     cfx_rewrite_writes *writes;
 } cfx_rewrite;

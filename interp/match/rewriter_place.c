@@ -9,7 +9,7 @@
 
 static bool push(cfx_rewrite *r, cfx_node *n)
 {
-    if (cfx_grow(r->ctx, r->stack, r->stack_room, r->nstack + 1, NULL))
+    if (cfx_grow(r->ctx, r->stack, r->stack_cap, r->nstack + 1, NULL))
         return false;
     r->stack[r->nstack++] = n;
     return true;
@@ -21,15 +21,15 @@ static bool begin_marks(cfx_rewrite *r)
     uint32_t ids = cfx_graph_ids(r->g);
     r->nstack = 0;
     r->epoch++;
-    if (ids <= r->seen_room)
+    if (ids <= r->seen_cap)
         return true;
-    uint32_t room = ids + ids / 2 + 64;
-    uint32_t *p = cfx_calloc(r->ctx, room, sizeof(*p));
+    uint32_t cap = ids + ids / 2 + 64;
+    uint32_t *p = cfx_calloc(r->ctx, cap, sizeof(*p));
     if (!p)
         return false;
-    cfx_free(r->ctx, r->seen, r->seen_room * sizeof(*p));
+    cfx_free(r->ctx, r->seen, r->seen_cap * sizeof(*p));
     r->seen = p;
-    r->seen_room = room;
+    r->seen_cap = cap;
     r->epoch = 1;
     return true;
 }

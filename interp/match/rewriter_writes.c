@@ -16,7 +16,7 @@ struct cfx_rewrite_writes {
     cfx_node **writer;         /* in order */
     uint32_t *upto;            /* by id */
     uint32_t *matched, *set;   /* by id, by alias set: the marking match */
-    uint32_t n, room, current;
+    uint32_t n, cap, current;
 };
 
 static bool writes(const cfx_aliases *a, const cfx_node *n)
@@ -27,7 +27,7 @@ static bool writes(const cfx_aliases *a, const cfx_node *n)
 static cfx_status list_writers(cfx_rewrite *r, cfx_rewrite_writes *w)
 {
     size_t n = (size_t)w->aliases.life.ids + 1;
-    w->room = (uint32_t)n;
+    w->cap = (uint32_t)n;
     w->writer = cfx_calloc(r->ctx, n, sizeof(cfx_node *));
     w->upto = cfx_calloc(r->ctx, n, sizeof(*w->upto));
     w->matched = cfx_calloc(r->ctx, n, sizeof(*w->matched));
@@ -75,10 +75,10 @@ void cfx_rewriter__forget_writes(cfx_rewrite *r)
     cfx_rewrite_writes *w = r->writes;
     if (!w)
         return;
-    cfx_free(r->ctx, w->writer, w->room * sizeof(cfx_node *));
-    cfx_free(r->ctx, w->upto, w->room * sizeof(*w->upto));
-    cfx_free(r->ctx, w->matched, w->room * sizeof(*w->matched));
-    cfx_free(r->ctx, w->set, w->room * sizeof(*w->set));
+    cfx_free(r->ctx, w->writer, w->cap * sizeof(cfx_node *));
+    cfx_free(r->ctx, w->upto, w->cap * sizeof(*w->upto));
+    cfx_free(r->ctx, w->matched, w->cap * sizeof(*w->matched));
+    cfx_free(r->ctx, w->set, w->cap * sizeof(*w->set));
     cfx_aliases__release(&w->aliases);
     cfx_free(r->ctx, w, sizeof(*w));
     r->writes = NULL;

@@ -102,7 +102,7 @@ static uint32_t partition_of(cfx_grouping *by, size_t source,
                             : NULL;
     cfx_buf_release(&key);
     if (e && added &&
-        !cfx_grow(out->ctx, out->item, out->room, out->n + 1, NULL)) {
+        !cfx_grow(out->ctx, out->item, out->cap, out->n + 1, NULL)) {
         out->item[out->n++] = (cfx_source_partition){
             .source = by->wanted[source], .name = name,
         };
@@ -285,7 +285,7 @@ void cfx_source_partitions_release(cfx_source_partitions *found)
     if (!found || !found->ctx)
         return;
     cfx_free(found->ctx, found->nodes, found->nnodes * sizeof(*found->nodes));
-    cfx_free(found->ctx, found->item, found->room * sizeof(*found->item));
+    cfx_free(found->ctx, found->item, found->cap * sizeof(*found->item));
     *found = (cfx_source_partitions){0};
 }
 

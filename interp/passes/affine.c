@@ -310,8 +310,8 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
                                  cfx_error *err)
 {
     const cfx_schema *schema = like->schema;
-    size_t room = 2 * (size_t)schema->nparams + 1, n = 0;
-    cfx_value *all = cfx_calloc(like->ctx, room, sizeof(*all));
+    size_t cap = 2 * (size_t)schema->nparams + 1, n = 0;
+    cfx_value *all = cfx_calloc(like->ctx, cap, sizeof(*all));
     bool made = all != NULL;
     *out = NULL;
     for (int k = 0; made && k < schema->nparams; k++) {
@@ -330,7 +330,7 @@ cfx_status cfx_pass__module_like(cfx_module **out, const cfx_module *like,
                          : cfx_no_memory(err);
     for (size_t i = 0; i < n; i++)
         cfx_value_unref(all[2 * i]);
-    cfx_free(like->ctx, all, room * sizeof(*all));
+    cfx_free(like->ctx, all, cap * sizeof(*all));
     if (!st) {
         cfx_module_train(*out, like->training);
         (*out)->undecided = like->undecided;

@@ -22,7 +22,7 @@ typedef struct decomposer {
     cfx_aliases aliases;
     cfx_retracer retracer;
     rule *rule;
-    size_t nrules, room;
+    size_t nrules, cap;
     uint32_t *needed;    /* by alias set: its last use among visited nodes */
 } decomposer;
 
@@ -47,8 +47,8 @@ static cfx_status make_rules(decomposer *d)
     cfx_status st = CFX_OK;
     while (!d->o->only_table && core[n].op)
         n++;
-    d->room = n + d->o->n + 1;
-    d->rule = cfx_calloc(d->p->ctx, d->room, sizeof(*d->rule));
+    d->cap = n + d->o->n + 1;
+    d->rule = cfx_calloc(d->p->ctx, d->cap, sizeof(*d->rule));
     if (!d->rule)
         return cfx_no_memory(d->p->err);
     for (size_t i = 0; i < d->o->n && !st; i++)
@@ -215,7 +215,7 @@ static cfx_status decompose(cfx_pass_call *p, const cfx_decompose_options *o)
     cfx_retracer__release(&d.retracer);
     cfx_aliases__release(&d.aliases);
     cfx_graph_kinds__release(&d.kinds);
-    cfx_free(p->ctx, d.rule, d.room * sizeof(*d.rule));
+    cfx_free(p->ctx, d.rule, d.cap * sizeof(*d.rule));
     return st;
 }
 

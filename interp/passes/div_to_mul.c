@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 
 static const char meta_key[] = "divided_by";
 
@@ -75,7 +75,7 @@ static bool input_is_tensor(const bool *is_tensor, const cfx_node *n)
 static bool find_type(cfx_pass_call *p, const bool *is_tensor,
                       const cfx_node *n)
 {
-    cfx_value known = cfx_carve__known(n);
+    cfx_value known = cfx_extract__known(n);
     if (known.kind)
         return known.kind == CFX_TENSOR;
     switch (n->op) {

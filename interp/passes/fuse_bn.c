@@ -20,7 +20,7 @@
 
 #include <cfx/ops.h>
 
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 
 static cfx_value tensor(cfx_tensor *t) { return cfx_value_of_tensor(t); }
 
@@ -132,7 +132,7 @@ static int64_t channels_of(const layer *l, const cfx_tensor *weight)
 
 static bool more_than_rows(const cfx_node *n)
 {
-    cfx_value v = cfx_carve__known(n);
+    cfx_value v = cfx_extract__known(n);
     return v.kind == CFX_TENSOR && v.u.tensor->rank > 2;
 }
 

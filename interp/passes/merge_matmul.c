@@ -16,7 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 #include "interp/split/contract.h"
 
 /* Products with one matrix, in graph order. */
@@ -52,7 +52,7 @@ static bool is_product(const cfx_node *n)
 /* Return what is known of a node's value; NULL if nothing is. */
 static const cfx_tensor *known(merger *m, const cfx_node *n)
 {
-    cfx_value v = cfx_carve__known(n);
+    cfx_value v = cfx_extract__known(n);
     if (v.kind != CFX_TENSOR && n->op == CFX_GET_ATTR &&
         cfx_module_fetch_attr(&v, m->p->gm, n->target->text, NULL))
         return NULL;
@@ -210,7 +210,7 @@ static cfx_status make_items(merger *m, const group *g, cfx_node *parts,
                   : p->err->code;
         if (!st)
             st = cfx_node_set_meta(item, "tensor_meta",
-                                   cfx_carve__known(m->node[i]), p->err);
+                                   cfx_extract__known(m->node[i]), p->err);
         items[k] = cfx_value_of_node(item);
         p->changed++;
     }
@@ -233,7 +233,7 @@ static cfx_status move_users(merger *m, const group *g,
             }
     }
     if (n > 1)
-        qsort(m->late, n, sizeof(*m->late), cfx_carve__by_order);
+        qsort(m->late, n, sizeof(*m->late), cfx_extract__by_order);
     for (size_t i = 0; i < n && !st; i++) {
         m->is_late[m->late[i]->id] = false;
         st = cfx_node_append(end, m->late[i], m->p->err);

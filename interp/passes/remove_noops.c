@@ -13,7 +13,7 @@
 #include "interp/passes/affine.h"
 
 #include "interp/passes/binding.h"
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 #include "op/op_impl.h"
 
 /* One sample of rank 0; for ranks 1 to 5 one for each axis that is long. */
@@ -181,7 +181,7 @@ static cfx_status try_on(trial *t, const cfx_node *n, cfx_tensor *x,
 
 static cfx_status is_noop(trial *t, const cfx_node *n, bool *yes)
 {
-    cfx_value known = cfx_carve__known(cfx_node_input(n, 0));
+    cfx_value known = cfx_extract__known(cfx_node_input(n, 0));
     cfx_effects effects;
     bool fits, same;
     *yes = false;

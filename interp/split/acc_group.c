@@ -12,8 +12,8 @@
 static cfx_status list_calls(cfx_acc_units *u, const cfx_graph *g,
                              cfx_arena *a, cfx_error *err)
 {
-    u->start = cfx_carve__scratch(a, u->n + (size_t)2, sizeof(*u->start), err);
-    u->call = cfx_carve__scratch(a, cfx_graph_len(g), sizeof(*u->call), err);
+    u->start = cfx_extract__scratch(a, u->n + (size_t)2, sizeof(*u->start), err);
+    u->call = cfx_extract__scratch(a, cfx_graph_len(g), sizeof(*u->call), err);
     if (!u->start || !u->call)
         return err->code;
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
@@ -31,7 +31,7 @@ cfx_status cfx_acc_units__init(cfx_acc_units *u, const cfx_graph *g,
                                cfx_arena *a, cfx_error *err)
 {
     u->n = 0;
-    u->of = cfx_carve__scratch(a, cfx_graph_ids(g), sizeof(*u->of), err);
+    u->of = cfx_extract__scratch(a, cfx_graph_ids(g), sizeof(*u->of), err);
     if (!u->of)
         return err->code;
     for (const cfx_node *n = cfx_graph_first(g); n; n = cfx_node_next(n))
@@ -54,7 +54,7 @@ static bool is_tensor(void *user, cfx_value v)
 /* True if the node's value is known to contain no tensor. */
 static bool has_no_tensor(const cfx_node *n)
 {
-    cfx_value v = cfx_carve__known(n);
+    cfx_value v = cfx_extract__known(n);
     return v.kind && !cfx_value_any(v, is_tensor, NULL);
 }
 
@@ -79,8 +79,8 @@ typedef struct grouping {
 static cfx_status join_exchanges(grouping *s)
 {
     cfx_acc_units *u = s->u;
-    s->up = cfx_carve__scratch(s->a, u->n, sizeof(*s->up), s->err);
-    s->is_group = cfx_carve__scratch(s->a, u->n, sizeof(*s->is_group), s->err);
+    s->up = cfx_extract__scratch(s->a, u->n, sizeof(*s->up), s->err);
+    s->is_group = cfx_extract__scratch(s->a, u->n, sizeof(*s->is_group), s->err);
     if (!s->up || !s->is_group)
         return s->err->code;
     for (uint32_t i = 0; i < u->n; i++)
@@ -104,8 +104,8 @@ static cfx_status renumber_units(grouping *s)
 {
     cfx_acc_units *u = s->u;
     uint32_t n = 0;
-    uint32_t *number = cfx_carve__scratch(s->a, u->n, sizeof(*number), s->err);
-    bool *group = cfx_carve__scratch(s->a, u->n, sizeof(*group), s->err);
+    uint32_t *number = cfx_extract__scratch(s->a, u->n, sizeof(*number), s->err);
+    bool *group = cfx_extract__scratch(s->a, u->n, sizeof(*group), s->err);
     if (!number || !group)
         return s->err->code;
     for (uint32_t i = 0; i < u->n; i++) {
@@ -203,11 +203,11 @@ static cfx_status find_components(tarjan *t)
 {
     grouping *s = t->s;
     uint32_t n = s->u->n;
-    t->index = cfx_carve__scratch(s->a, n, sizeof(*t->index), s->err);
-    t->low = cfx_carve__scratch(s->a, n, sizeof(*t->low), s->err);
-    t->component = cfx_carve__scratch(s->a, n, sizeof(*t->component), s->err);
-    t->open = cfx_carve__scratch(s->a, n, sizeof(*t->open), s->err);
-    t->way = cfx_carve__scratch(s->a, n, sizeof(*t->way), s->err);
+    t->index = cfx_extract__scratch(s->a, n, sizeof(*t->index), s->err);
+    t->low = cfx_extract__scratch(s->a, n, sizeof(*t->low), s->err);
+    t->component = cfx_extract__scratch(s->a, n, sizeof(*t->component), s->err);
+    t->open = cfx_extract__scratch(s->a, n, sizeof(*t->open), s->err);
+    t->way = cfx_extract__scratch(s->a, n, sizeof(*t->way), s->err);
     if (!t->index || !t->low || !t->component || !t->open || !t->way)
         return s->err->code;
     for (uint32_t i = 0; i < n; i++)
@@ -224,9 +224,9 @@ static cfx_status take_components(grouping *s, const tarjan *t)
 {
     cfx_acc_units *u = s->u;
     uint32_t n = 0, most = t->ncomponents + 1;
-    uint32_t *number = cfx_carve__scratch(s->a, most, sizeof(*number), s->err);
-    bool *group = cfx_carve__scratch(s->a, most, sizeof(*group), s->err);
-    bool *host = cfx_carve__scratch(s->a, most, sizeof(*host), s->err);
+    uint32_t *number = cfx_extract__scratch(s->a, most, sizeof(*number), s->err);
+    bool *group = cfx_extract__scratch(s->a, most, sizeof(*group), s->err);
+    bool *host = cfx_extract__scratch(s->a, most, sizeof(*host), s->err);
     if (!number || !group || !host)
         return s->err->code;
     for (uint32_t i = 0; i < u->n; i++)

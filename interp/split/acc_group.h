@@ -4,7 +4,7 @@
 #ifndef CFX_ACC_GROUP_H
 #define CFX_ACC_GROUP_H
 
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 
 /* The calls, sorted by unit: those of unit u are call[start[u]] ...
  * call[start[u + 1] - 1]. */

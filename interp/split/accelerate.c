@@ -31,7 +31,7 @@ typedef struct splitting {
 
 static bool gives_tensor(const cfx_node *n)
 {
-    cfx_value v = cfx_carve__known(n);
+    cfx_value v = cfx_extract__known(n);
     return !v.kind || v.kind == CFX_TENSOR;
 }
 
@@ -76,15 +76,15 @@ static cfx_status place(splitting *s, cfx_support support)
 {
     cfx_arena *a = &s->arena;
     size_t ids = cfx_graph_ids(s->g), n = cfx_graph_len(s->g);
-    s->on_acc = cfx_carve__scratch(a, ids, sizeof(bool), s->err);
-    s->waits = cfx_carve__scratch(a, ids, sizeof(uint32_t), s->err);
-    s->part_of = cfx_carve__scratch(a, ids, sizeof(uint32_t), s->err);
-    s->queue[0] = cfx_carve__scratch(a, n, sizeof(cfx_node *), s->err);
-    s->queue[1] = cfx_carve__scratch(a, n, sizeof(cfx_node *), s->err);
-    s->part_is_acc = cfx_carve__scratch(a, n, sizeof(bool), s->err);
-    s->part_size = cfx_carve__scratch(a, n, sizeof(uint32_t), s->err);
-    s->part_now = cfx_carve__scratch(a, n, sizeof(uint32_t), s->err);
-    s->tag = cfx_carve__scratch(a, n, sizeof(char *), s->err);
+    s->on_acc = cfx_extract__scratch(a, ids, sizeof(bool), s->err);
+    s->waits = cfx_extract__scratch(a, ids, sizeof(uint32_t), s->err);
+    s->part_of = cfx_extract__scratch(a, ids, sizeof(uint32_t), s->err);
+    s->queue[0] = cfx_extract__scratch(a, n, sizeof(cfx_node *), s->err);
+    s->queue[1] = cfx_extract__scratch(a, n, sizeof(cfx_node *), s->err);
+    s->part_is_acc = cfx_extract__scratch(a, n, sizeof(bool), s->err);
+    s->part_size = cfx_extract__scratch(a, n, sizeof(uint32_t), s->err);
+    s->part_now = cfx_extract__scratch(a, n, sizeof(uint32_t), s->err);
+    s->tag = cfx_extract__scratch(a, n, sizeof(char *), s->err);
     if (!s->on_acc || !s->waits || !s->part_of || !s->queue[0] ||
         !s->queue[1] || !s->part_is_acc || !s->part_size || !s->part_now ||
         !s->tag)

@@ -8,7 +8,7 @@
 
 #include "base/util.h"
 #include "interp/split/order.h"
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 
 #define NONE UINT32_MAX
 
@@ -152,7 +152,7 @@ static cfx_status find_borders(fusing *f, cfx_fused *out,
 }
 
 /* Placeholders are added where they are first used, as in torch. */
-static cfx_status carve_nodes(fusing *f, cfx_carving *c,
+static cfx_status extract_nodes(fusing *f, cfx_extraction *c,
                               cfx_node *const *nodes, size_t n)
 {
     cfx_status st = CFX_OK;
@@ -165,29 +165,29 @@ static cfx_status carve_nodes(fusing *f, cfx_carving *c,
                 return cfx_fail(f->err, CFX_EGRAPH, "the nodes are not sorted:"
                                 " '%s' comes before '%s'", nodes[i]->name,
                                 from->name);
-            st = cfx_carve__node(c, from, &(cfx_carved){
+            st = cfx_extract__node(c, from, &(cfx_extract_options){
                 .target = from->name,
                 .placeholder = true,
             });
         }
         if (!st)
-            st = cfx_carve__node(c, nodes[i],
-                                 &(cfx_carved){.name = nodes[i]->name});
+            st = cfx_extract__node(c, nodes[i],
+                                 &(cfx_extract_options){.name = nodes[i]->name});
     }
     return st;
 }
 
-static cfx_status carve(fusing *f, cfx_fused *out, const cfx_module *gm,
+static cfx_status extract(fusing *f, cfx_fused *out, const cfx_module *gm,
                         cfx_node *const *nodes, size_t n,
                         const char *class_name, bool tuple)
 {
-    cfx_carving c = {.env = f->env, .err = f->err};
+    cfx_extraction c = {.env = f->env, .err = f->err};
     cfx_status st = cfx_graph_new(&c.to, f->ctx, f->err);
     if (st)
         return st;
-    st = carve_nodes(f, &c, nodes, n);
+    st = extract_nodes(f, &c, nodes, n);
     if (!st)
-        st = cfx_carve__output(&c, out->outputs, out->noutputs, tuple);
+        st = cfx_extract__output(&c, out->outputs, out->noutputs, tuple);
     for (size_t i = 0; i < n; i++) {
         f->env[nodes[i]->id] = NULL;
         for (uint32_t k = 0; k < nodes[i]->ninputs; k++)
@@ -197,7 +197,7 @@ static cfx_status carve(fusing *f, cfx_fused *out, const cfx_module *gm,
         cfx_graph_free(c.to);
         return st;
     }
-    st = cfx_carve__module_take(&out->gm, gm, c.to, class_name, f->err);
+    st = cfx_extract__module_take(&out->gm, gm, c.to, class_name, f->err);
     return st ? st : cfx_lift__all(out->gm, c.to, gm, f->err);
 }
 
@@ -227,7 +227,7 @@ static cfx_status fuse(fusing *f, cfx_fused *out, const cfx_module *gm,
     if (!st)
         st = find_borders(f, out, nodes, n);
     if (!st)
-        st = carve(f, out, gm, nodes, n, class_name, tuple);
+        st = extract(f, out, gm, nodes, n, class_name, tuple);
     for (size_t i = 0; i < n; i++)
         if (nodes[i]->graph == f->g)
             f->inside[nodes[i]->id] = false;
@@ -300,7 +300,7 @@ static cfx_status insert(cfx_module *gm, cfx_fused *f, cfx_node *after,
                          cfx_error *err)
 {
     cfx_graph *g = cfx_graph_module_graph(gm);
-    cfx_carving c = {.to = g, .env = env, .err = err};
+    cfx_extraction c = {.to = g, .env = env, .err = err};
     cfx_module *child = f->gm;
     const char *name = cfx_module_class_name(child);
     for (size_t i = 0; i < f->ninputs; i++)
@@ -310,14 +310,14 @@ static cfx_status insert(cfx_module *gm, cfx_fused *f, cfx_node *after,
     if (st)
         return st;
     cfx_insert_point at = cfx_graph_inserting_after(g, after);
-    cfx_node *call = cfx_carve__call(&c, name, f->inputs, f->ninputs);
+    cfx_node *call = cfx_extract__call(&c, name, f->inputs, f->ninputs);
     *made = call;
     st = call ? CFX_OK : err->code;
     if (!st) {
         cfx_node *next = cfx_node_next(call);
         if (next)
             cfx_graph_inserting_before(g, next);
-        st = cfx_carve__results(&c, call, f->outputs, f->noutputs, tuple);
+        st = cfx_extract__results(&c, call, f->outputs, f->noutputs, tuple);
     }
     cfx_graph_restore(g, at);
     if (!st && (f->noutputs != 1 || tuple))
@@ -411,15 +411,15 @@ static cfx_status sort_partition(many *m, const cfx_partition *p, uint32_t id,
 static cfx_status check_cycles(many *m, const cfx_partitions *p)
 {
     size_t n = p->n + m->f.ids, done = 0, total = 0;
-    uint32_t *waits = cfx_carve__scratch(&m->arena, n, sizeof(*waits),
+    uint32_t *waits = cfx_extract__scratch(&m->arena, n, sizeof(*waits),
                                          m->f.err);
-    uint32_t *queue = cfx_carve__scratch(&m->arena, n, sizeof(*queue),
+    uint32_t *queue = cfx_extract__scratch(&m->arena, n, sizeof(*queue),
                                          m->f.err);
-    cfx_node **by_id = cfx_carve__scratch(&m->arena, m->f.ids,
+    cfx_node **by_id = cfx_extract__scratch(&m->arena, m->f.ids,
                                           sizeof(*by_id), m->f.err);
-    uint32_t *first = cfx_carve__scratch(&m->arena, n, sizeof(*first),
+    uint32_t *first = cfx_extract__scratch(&m->arena, n, sizeof(*first),
                                          m->f.err);
-    uint32_t *next = cfx_carve__scratch(&m->arena, m->pairs.n, sizeof(*next),
+    uint32_t *next = cfx_extract__scratch(&m->arena, m->pairs.n, sizeof(*next),
                                         m->f.err);
     size_t nqueue = 0;
     if (!waits || !queue || !by_id || !first || !next)
@@ -472,8 +472,8 @@ static cfx_status prepare(many *m, const cfx_partitions *p)
 {
     cfx_arena *a = &m->arena;
     size_t most = 0;
-    m->part_of = cfx_carve__scratch(a, m->f.ids, sizeof(uint32_t), m->f.err);
-    m->place = cfx_carve__scratch(a, m->f.ids, sizeof(uint32_t), m->f.err);
+    m->part_of = cfx_extract__scratch(a, m->f.ids, sizeof(uint32_t), m->f.err);
+    m->place = cfx_extract__scratch(a, m->f.ids, sizeof(uint32_t), m->f.err);
     if (!m->part_of || !m->place)
         return m->f.err->code;
     memset(m->part_of, 0xFF, m->f.ids * sizeof(uint32_t));
@@ -486,9 +486,9 @@ static cfx_status prepare(many *m, const cfx_partitions *p)
         most = p->item[i].n > most ? p->item[i].n : most;
     }
     memset(m->f.inside, 0, m->f.ids * sizeof(bool));
-    m->waits = cfx_carve__scratch(a, most, sizeof(uint32_t), m->f.err);
-    m->heap = cfx_carve__scratch(a, most, sizeof(uint32_t), m->f.err);
-    m->call = cfx_carve__scratch(a, p->n, sizeof(cfx_node *), m->f.err);
+    m->waits = cfx_extract__scratch(a, most, sizeof(uint32_t), m->f.err);
+    m->heap = cfx_extract__scratch(a, most, sizeof(uint32_t), m->f.err);
+    m->call = cfx_extract__scratch(a, p->n, sizeof(cfx_node *), m->f.err);
     if (!m->waits || !m->heap || !m->call)
         return m->f.err->code;
     cfx_status st = cfx_order_pairs__find(&m->pairs, m->f.g, m->f.err);
@@ -590,7 +590,7 @@ static void trim(cfx_partition *p, uint8_t *mark, const char *const *names,
 {
     size_t n = 0;
     memcpy(sorted, p->node, p->n * sizeof(*sorted));
-    qsort(sorted, p->n, sizeof(*sorted), cfx_carve__by_order);
+    qsort(sorted, p->n, sizeof(*sorted), cfx_extract__by_order);
     for (size_t i = 0; i < p->n; i++)
         mark[sorted[i]->id] = 1;
     for (size_t i = 0; i < p->n; i++) {

@@ -21,7 +21,7 @@ typedef struct ordering {
     uint32_t *readers;       /* by set: index + 1 */
     reader *pool;
     uint32_t npool;
-    size_t room;
+    size_t cap;
     cfx_error *err;
 } ordering;
 
@@ -30,7 +30,7 @@ static cfx_status add_pair(ordering *o, cfx_node *before, cfx_node *after)
     cfx_order_pairs *p = o->out;
     if (!before || before == after)
         return CFX_OK;
-    if (cfx_grow(p->ctx, p->item, p->room, p->n + 1, o->err))
+    if (cfx_grow(p->ctx, p->item, p->cap, p->n + 1, o->err))
         return CFX_ENOMEM;
     p->item[p->n++] = (cfx_order_pair){before, after};
     return CFX_OK;
@@ -86,10 +86,10 @@ static cfx_status prepare(ordering *o, const cfx_graph *g)
         return st;
     for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at))
         inputs += at->ninputs + (size_t)1;
-    o->room = inputs + 1;
+    o->cap = inputs + 1;
     o->writer = cfx_calloc(ctx, n, sizeof(cfx_node *));
     o->readers = cfx_calloc(ctx, n, sizeof(*o->readers));
-    o->pool = cfx_calloc(ctx, o->room, sizeof(*o->pool));
+    o->pool = cfx_calloc(ctx, o->cap, sizeof(*o->pool));
     return o->writer && o->readers && o->pool ? CFX_OK : cfx_no_memory(o->err);
 }
 
@@ -115,7 +115,7 @@ cfx_status cfx_order_pairs__find(cfx_order_pairs *out, const cfx_graph *g,
         st = visit(&o, at);
     cfx_free(ctx, o.writer, n * sizeof(cfx_node *));
     cfx_free(ctx, o.readers, n * sizeof(*o.readers));
-    cfx_free(ctx, o.pool, o.room * sizeof(*o.pool));
+    cfx_free(ctx, o.pool, o.cap * sizeof(*o.pool));
     cfx_aliases__release(&o.aliases);
     return st;
 }
@@ -123,6 +123,6 @@ cfx_status cfx_order_pairs__find(cfx_order_pairs *out, const cfx_graph *g,
 void cfx_order_pairs__release(cfx_order_pairs *p)
 {
     if (p->ctx)
-        cfx_free(p->ctx, p->item, p->room * sizeof(*p->item));
+        cfx_free(p->ctx, p->item, p->cap * sizeof(*p->item));
     *p = (cfx_order_pairs){0};
 }

@@ -20,7 +20,7 @@ typedef struct cfx_order_pair {
 typedef struct cfx_order_pairs {
     cfx_context *ctx;
     cfx_order_pair *item;
-    size_t n, room;
+    size_t n, cap;
 } cfx_order_pairs;
 
 cfx_status cfx_order_pairs__find(cfx_order_pairs *out, const cfx_graph *g,

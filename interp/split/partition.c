@@ -10,7 +10,7 @@
 
 #include <stdlib.h>
 
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 #include "interp/split/contract.h"
 
 #define NONE UINT32_MAX
@@ -100,9 +100,9 @@ static bool pair_add(cfx_context *ctx, pair_set *s, uint64_t key)
 static cfx_status find_passages(proposal *s)
 {
     cfx_arena *a = &s->arena;
-    bool *matters = cfx_carve__scratch(a, s->n, sizeof(*matters), s->err);
-    s->crossing = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
-    s->dead_ends = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
+    bool *matters = cfx_extract__scratch(a, s->n, sizeof(*matters), s->err);
+    s->crossing = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
+    s->dead_ends = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
     if (!matters || !s->crossing || !s->dead_ends)
         return s->err->code;
     for (uint32_t i = 0; i < s->n; i++) {
@@ -130,12 +130,12 @@ static cfx_status number_nodes(proposal *s)
     cfx_arena *a = &s->arena;
     uint32_t ids = cfx_graph_ids(s->g), i = 0;
     s->n = (uint32_t)cfx_graph_len(s->g);
-    s->node = cfx_carve__scratch(a, s->n, sizeof(cfx_node *), s->err);
-    s->number = cfx_carve__scratch(a, ids, sizeof(uint32_t), s->err);
-    s->supported = cfx_carve__scratch(a, s->n, sizeof(bool), s->err);
-    s->part = cfx_carve__scratch(a, s->n, sizeof(part), s->err);
-    s->part_of = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
-    s->assigned = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
+    s->node = cfx_extract__scratch(a, s->n, sizeof(cfx_node *), s->err);
+    s->number = cfx_extract__scratch(a, ids, sizeof(uint32_t), s->err);
+    s->supported = cfx_extract__scratch(a, s->n, sizeof(bool), s->err);
+    s->part = cfx_extract__scratch(a, s->n, sizeof(part), s->err);
+    s->part_of = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
+    s->assigned = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
     if (!s->node || !s->number || !s->supported || !s->part || !s->part_of ||
         !s->assigned)
         return s->err->code;
@@ -318,7 +318,7 @@ static cfx_status propose(proposal *s)
 {
     cfx_status st = CFX_OK;
     s->first = s->last = NONE;
-    s->wanted = cfx_carve__scratch(&s->arena, s->n, sizeof(bool), s->err);
+    s->wanted = cfx_extract__scratch(&s->arena, s->n, sizeof(bool), s->err);
     if (!s->wanted)
         return s->err->code;
     for (uint32_t i = s->n; i-- > 0 && !st;)
@@ -391,10 +391,10 @@ static uint32_t find_moves(proposal *s, const uint32_t *producer, uint32_t n,
 static cfx_status move_items(proposal *s, uint32_t *moves, uint32_t *nmoves)
 {
     cfx_arena *a = &s->arena;
-    uint32_t *producer = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
-    uint32_t *moved = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
-    uint32_t *to = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
-    uint32_t *mark = cfx_carve__scratch(a, s->n, sizeof(uint32_t), s->err);
+    uint32_t *producer = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
+    uint32_t *moved = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
+    uint32_t *to = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
+    uint32_t *mark = cfx_extract__scratch(a, s->n, sizeof(uint32_t), s->err);
     uint32_t n = s->n, count = 0;
     if (!producer || !moved || !to || !mark)
         return s->err->code;
@@ -431,12 +431,12 @@ static cfx_status collect(proposal *s, const uint32_t *moves, uint32_t nmoves,
 {
     cfx_arena *a = &s->arena;
     size_t total = (size_t)s->n + nmoves;
-    uint32_t *order = cfx_carve__scratch(a, total, sizeof(uint32_t), s->err);
-    uint32_t *key = cfx_carve__scratch(a, total, sizeof(uint32_t), s->err);
-    uint32_t *item = cfx_carve__scratch(a, total, sizeof(uint32_t), s->err);
-    uint32_t *start = cfx_carve__scratch(a, (size_t)s->nparts + 1,
+    uint32_t *order = cfx_extract__scratch(a, total, sizeof(uint32_t), s->err);
+    uint32_t *key = cfx_extract__scratch(a, total, sizeof(uint32_t), s->err);
+    uint32_t *item = cfx_extract__scratch(a, total, sizeof(uint32_t), s->err);
+    uint32_t *start = cfx_extract__scratch(a, (size_t)s->nparts + 1,
                                          sizeof(uint32_t), s->err);
-    uint32_t *compute = cfx_carve__scratch(a, s->nparts, sizeof(uint32_t),
+    uint32_t *compute = cfx_extract__scratch(a, s->nparts, sizeof(uint32_t),
                                            s->err);
     if (!order || !key || !item || !start || !compute)
         return s->err->code;
@@ -450,11 +450,11 @@ static cfx_status collect(proposal *s, const uint32_t *moves, uint32_t nmoves,
             compute[key[k]] += counts(s, s->node[i]) +
                                is_one_of(s->node[i], s->o.allowed_single);
     }
-    cfx_carve__bucket((uint32_t)total, key, s->nparts, start, item);
+    cfx_extract__bucket((uint32_t)total, key, s->nparts, start, item);
     out->ctx = s->ctx;
-    out->room = (size_t)s->n + 1;
-    out->nodes = cfx_calloc(s->ctx, out->room, sizeof(cfx_node *));
-    out->item = cfx_calloc(s->ctx, out->room, sizeof(*out->item));
+    out->cap = (size_t)s->n + 1;
+    out->nodes = cfx_calloc(s->ctx, out->cap, sizeof(cfx_node *));
+    out->item = cfx_calloc(s->ctx, out->cap, sizeof(*out->item));
     if (!out->nodes || !out->item)
         return cfx_no_memory(s->err);
     for (uint32_t id = 0; id < s->nparts; id++) {
@@ -474,8 +474,8 @@ void cfx_partitions_release(cfx_partitions *p)
 {
     if (!p->ctx)
         return;
-    cfx_free(p->ctx, p->nodes, p->room * sizeof(cfx_node *));
-    cfx_free(p->ctx, p->item, p->room * sizeof(*p->item));
+    cfx_free(p->ctx, p->nodes, p->cap * sizeof(cfx_node *));
+    cfx_free(p->ctx, p->item, p->cap * sizeof(*p->item));
     *p = (cfx_partitions){0};
 }
 
@@ -487,7 +487,7 @@ static cfx_status run(proposal *s, cfx_partitions *out)
         st = propose(s);
     if (st)
         return st;
-    moves = cfx_carve__scratch(&s->arena, s->n, sizeof(*moves), s->err);
+    moves = cfx_extract__scratch(&s->arena, s->n, sizeof(*moves), s->err);
     if (!moves)
         return s->err->code;
     st = move_items(s, moves, &nmoves);

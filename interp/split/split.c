@@ -21,10 +21,10 @@ cfx_status cfx_split__init(splitter *s, const cfx_module *gm,
                options->size < sizeof(s->o) ? options->size : sizeof(s->o));
     cfx_arena_init(&s->arena, s->ctx);
     s->nids = cfx_graph_ids(s->g);
-    s->part_of = cfx_carve__scratch(&s->arena, s->nids, sizeof(*s->part_of),
+    s->part_of = cfx_extract__scratch(&s->arena, s->nids, sizeof(*s->part_of),
                                     err);
-    s->env = cfx_carve__scratch(&s->arena, s->nids, sizeof(*s->env), err);
-    s->path = cfx_carve__scratch(&s->arena, s->nids, sizeof(*s->path), err);
+    s->env = cfx_extract__scratch(&s->arena, s->nids, sizeof(*s->env), err);
+    s->path = cfx_extract__scratch(&s->arena, s->nids, sizeof(*s->path), err);
     return s->part_of && s->env && s->path ? CFX_OK : err->code;
 }
 
@@ -60,7 +60,7 @@ static cfx_status find_inputs(splitter *s, uint32_t p, uint32_t *seen,
     bool module = false;
     for (uint32_t i = s->nodes.start[p]; i < s->nodes.start[p + 1]; i++)
         most += s->nodes.item[i]->ninputs;
-    cfx_node **list = cfx_carve__scratch(&s->arena, most, sizeof(*list),
+    cfx_node **list = cfx_extract__scratch(&s->arena, most, sizeof(*list),
                                          s->err);
     if (!list)
         return s->err->code;
@@ -84,7 +84,7 @@ static cfx_status find_inputs(splitter *s, uint32_t p, uint32_t *seen,
     return CFX_OK;
 }
 
-static cfx_status carve_inputs(splitter *s, cfx_carving *c, uint32_t p,
+static cfx_status extract_inputs(splitter *s, cfx_extraction *c, uint32_t p,
                                uint32_t nmodules)
 {
     cfx_node *const *list = s->inputs[p];
@@ -92,13 +92,13 @@ static cfx_status carve_inputs(splitter *s, cfx_carving *c, uint32_t p,
     for (uint32_t i = 0; i < s->ninputs[p] && !st; i++) {
         char arg[32];
         snprintf(arg, sizeof(arg), "arg_%u", i);
-        st = cfx_carve__node(c, list[i], &(cfx_carved){
+        st = cfx_extract__node(c, list[i], &(cfx_extract_options){
             .target = s->o.number_inputs ? arg : list[i]->name,
             .placeholder = true,
         });
     }
     for (uint32_t i = 0; i < nmodules && !st; i++) {
-        st = cfx_carve__node(c, list[s->ninputs[p] + i], &(cfx_carved){0});
+        st = cfx_extract__node(c, list[s->ninputs[p] + i], &(cfx_extract_options){0});
     }
     return st;
 }
@@ -137,21 +137,21 @@ static cfx_status name_in_child(splitter *s, cfx_map *taken, const char *path,
     }
 }
 
-static cfx_status carve_nodes(splitter *s, cfx_carving *c, uint32_t p,
+static cfx_status extract_nodes(splitter *s, cfx_extraction *c, uint32_t p,
                               cfx_map *taken)
 {
     cfx_status st = CFX_OK;
     for (uint32_t i = s->nodes.start[p]; i < s->nodes.start[p + 1] && !st;
          i++) {
         const cfx_node *n = s->nodes.item[i];
-        cfx_carved how = {0};
+        cfx_extract_options how = {0};
         if (s->o.keep_original_node_name)
             how.name = n->name;
         if (n->op == CFX_CALL_MODULE)
             st = name_in_child(s, taken, n->target->text, &how.target);
         s->path[n->id] = how.target;
         if (!st)
-            st = cfx_carve__node(c, n, &how);
+            st = cfx_extract__node(c, n, &how);
     }
     return st;
 }
@@ -175,9 +175,9 @@ static cfx_status lift_modules(splitter *s, uint32_t p, uint32_t nmodules)
     return st;
 }
 
-static cfx_status carve_part(splitter *s, uint32_t p, uint32_t *seen)
+static cfx_status extract_part(splitter *s, uint32_t p, uint32_t *seen)
 {
-    cfx_carving c = {.env = s->env, .err = s->err};
+    cfx_extraction c = {.env = s->env, .err = s->err};
     uint32_t nmodules = 0, first = s->outputs.start[p];
     cfx_map taken;
     cfx_status st = cfx_graph_new(&c.to, s->ctx, s->err);
@@ -186,11 +186,11 @@ static cfx_status carve_part(splitter *s, uint32_t p, uint32_t *seen)
     cfx_map_init(&taken, s->ctx);
     st = find_inputs(s, p, seen, &nmodules);
     if (!st)
-        st = carve_inputs(s, &c, p, nmodules);
+        st = extract_inputs(s, &c, p, nmodules);
     if (!st)
-        st = carve_nodes(s, &c, p, &taken);
+        st = extract_nodes(s, &c, p, &taken);
     if (!st)
-        st = cfx_carve__output(&c, s->outputs.item + first,
+        st = cfx_extract__output(&c, s->outputs.item + first,
                                s->outputs.start[p + 1] - first,
                                s->o.tuple_return);
     cfx_map_release(&taken);
@@ -198,7 +198,7 @@ static cfx_status carve_part(splitter *s, uint32_t p, uint32_t *seen)
         cfx_graph_free(c.to);
         return st;
     }
-    st = cfx_carve__module_take(&s->child[p], s->gm, c.to, "GraphModule",
+    st = cfx_extract__module_take(&s->child[p], s->gm, c.to, "GraphModule",
                                 s->err);
     return st ? st : lift_modules(s, p, nmodules);
 }
@@ -206,16 +206,16 @@ static cfx_status carve_part(splitter *s, uint32_t p, uint32_t *seen)
 cfx_status cfx_split__extract(splitter *s)
 {
     cfx_arena *a = &s->arena;
-    uint32_t *seen = cfx_carve__scratch(a, s->nids, sizeof(*seen), s->err);
-    s->inputs = cfx_carve__scratch(a, s->nparts, sizeof(*s->inputs), s->err);
-    s->ninputs = cfx_carve__scratch(a, s->nparts, sizeof(*s->ninputs),
+    uint32_t *seen = cfx_extract__scratch(a, s->nids, sizeof(*seen), s->err);
+    s->inputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->inputs), s->err);
+    s->ninputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->ninputs),
                                     s->err);
-    s->child = cfx_carve__scratch(a, s->nparts, sizeof(*s->child), s->err);
+    s->child = cfx_extract__scratch(a, s->nparts, sizeof(*s->child), s->err);
     if (!seen || !s->inputs || !s->ninputs || !s->child)
         return s->err->code;
     cfx_status st = CFX_OK;
     for (uint32_t p = 0; p < s->nparts && !st; p++)
-        st = carve_part(s, p, seen);
+        st = extract_part(s, p, seen);
     return st;
 }
 
@@ -237,9 +237,9 @@ cfx_status cfx_split__dict_take(splitter *s, cfx_value *pair, size_t n,
  * into the strings. */
 static cfx_status map_names(splitter *s)
 {
-    size_t n = 0, room = 2 * (size_t)s->nodes.start[s->nparts];
+    size_t n = 0, cap = 2 * (size_t)s->nodes.start[s->nparts];
     char text[700];
-    cfx_value *pair = cfx_calloc(s->ctx, room + 1, sizeof(*pair));
+    cfx_value *pair = cfx_calloc(s->ctx, cap + 1, sizeof(*pair));
     cfx_map seen;
     cfx_map_init(&seen, s->ctx);
     bool made = pair != NULL;
@@ -265,7 +265,7 @@ static cfx_status map_names(splitter *s)
     cfx_map_release(&seen);
     cfx_status st = pair ? cfx_split__dict_take(s, pair, n, s->o.qualname_map)
                          : cfx_no_memory(s->err);
-    cfx_free(s->ctx, pair, (room + 1) * sizeof(*pair));
+    cfx_free(s->ctx, pair, (cap + 1) * sizeof(*pair));
     return st;
 }
 

@@ -6,7 +6,7 @@
 
 #include <cfx/split.h>
 
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 
 #define NO_PART UINT32_MAX
 
@@ -49,7 +49,7 @@ cfx_status cfx_split__extract(splitter *s);
 cfx_status cfx_split__parent(splitter *s, cfx_module **out);
 /* Build a new parent, with functions for its graph and its children. */
 cfx_status cfx_split__new_parent(
-    splitter *s, cfx_status (*make)(splitter *s, cfx_carving *c),
+    splitter *s, cfx_status (*make)(splitter *s, cfx_extraction *c),
     cfx_status (*give)(splitter *s, cfx_module *to), cfx_module **out);
 cfx_status cfx_split__in_place(splitter *s);
 

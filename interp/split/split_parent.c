@@ -6,20 +6,20 @@
 
 #include "nn/module_impl.h"
 
-static const cfx_carved as_it_is = {0};
+static const cfx_extract_options as_it_is = {0};
 
 /* Copy a placeholder or get_attr of the parent. */
-static cfx_status copy_source(splitter *s, cfx_carving *c, const cfx_node *n)
+static cfx_status copy_source(splitter *s, cfx_extraction *c, const cfx_node *n)
 {
-    cfx_carved how = as_it_is;
+    cfx_extract_options how = as_it_is;
     if (s->env[n->id])
         return CFX_OK;
     if (n->op == CFX_PLACEHOLDER && s->o.keep_original_node_name)
         how.target = n->name;
-    return cfx_carve__node(c, n, &how);
+    return cfx_extract__node(c, n, &how);
 }
 
-static cfx_status copy_sources(splitter *s, cfx_carving *c, bool attrs)
+static cfx_status copy_sources(splitter *s, cfx_extraction *c, bool attrs)
 {
     cfx_status st = CFX_OK;
     for (const cfx_node *n = cfx_graph_first(s->g); n && !st;
@@ -30,7 +30,7 @@ static cfx_status copy_sources(splitter *s, cfx_carving *c, bool attrs)
 }
 
 /* Call part p. Its inputs are in env; its results are added to it. */
-static cfx_status call_part(splitter *s, cfx_carving *c, uint32_t p)
+static cfx_status call_part(splitter *s, cfx_extraction *c, uint32_t p)
 {
     uint32_t first = s->outputs.start[p];
     uint32_t n = s->outputs.start[p + 1] - first;
@@ -46,15 +46,15 @@ static cfx_status call_part(splitter *s, cfx_carving *c, uint32_t p)
     }
     if (st)
         return st;
-    cfx_node *call = cfx_carve__call(c, s->name[p], s->inputs[p],
+    cfx_node *call = cfx_extract__call(c, s->name[p], s->inputs[p],
                                      s->ninputs[p]);
     if (!call)
         return s->err->code;
-    return cfx_carve__results(c, call, s->outputs.item + first, n,
+    return cfx_extract__results(c, call, s->outputs.item + first, n,
                               s->o.tuple_return);
 }
 
-static cfx_status call_parts(splitter *s, cfx_carving *c)
+static cfx_status call_parts(splitter *s, cfx_extraction *c)
 {
     cfx_status st = CFX_OK;
     for (uint32_t i = 0; i < s->nparts && !st; i++)
@@ -65,7 +65,7 @@ static cfx_status call_parts(splitter *s, cfx_carving *c)
 /* ---- A new parent ---- */
 
 /* Copy nodes that only the output uses. */
-static cfx_status copy_outputs(splitter *s, cfx_carving *c)
+static cfx_status copy_outputs(splitter *s, cfx_extraction *c)
 {
     cfx_status st = CFX_OK;
     for (const cfx_node *n = cfx_graph_first(s->g); n && !st;
@@ -76,12 +76,12 @@ static cfx_status copy_outputs(splitter *s, cfx_carving *c)
             if (!s->env[cfx_node_input(n, i)->id])
                 st = copy_source(s, c, cfx_node_input(n, i));
         if (!st)
-            st = cfx_carve__node(c, n, &(cfx_carved){.plain = true});
+            st = cfx_extract__node(c, n, &(cfx_extract_options){.plain = true});
     }
     return st;
 }
 
-static cfx_status make_graph(splitter *s, cfx_carving *c)
+static cfx_status make_graph(splitter *s, cfx_extraction *c)
 {
     memset(s->env, 0, s->nids * sizeof(*s->env));
     bool lazily = s->o.keep_original_order && s->nparts;
@@ -118,10 +118,10 @@ static cfx_status give_children(splitter *s, cfx_module *to)
 }
 
 cfx_status cfx_split__new_parent(
-    splitter *s, cfx_status (*make)(splitter *s, cfx_carving *c),
+    splitter *s, cfx_status (*make)(splitter *s, cfx_extraction *c),
     cfx_status (*give)(splitter *s, cfx_module *to), cfx_module **out)
 {
-    cfx_carving c = {.env = s->env, .err = s->err};
+    cfx_extraction c = {.env = s->env, .err = s->err};
     cfx_module *gm = NULL;
     cfx_status st = cfx_graph_new(&c.to, s->ctx, s->err);
     if (st)
@@ -131,7 +131,7 @@ cfx_status cfx_split__new_parent(
         cfx_graph_free(c.to);
         return st;
     }
-    st = cfx_carve__module_take(&gm, s->gm, c.to, "GraphModule", s->err);
+    st = cfx_extract__module_take(&gm, s->gm, c.to, "GraphModule", s->err);
     if (!st)
         st = give(s, gm);
     if (st)
@@ -200,7 +200,7 @@ static cfx_status use_results(splitter *s)
  * all that it names. */
 cfx_status cfx_split__in_place(splitter *s)
 {
-    cfx_carving c = {.to = s->g, .env = s->env, .err = s->err};
+    cfx_extraction c = {.to = s->g, .env = s->env, .err = s->err};
     cfx_module *gm = (cfx_module *)s->gm;
     cfx_node *output = cfx_graph_output_node(s->g);
     cfx_status st = check_names(s);

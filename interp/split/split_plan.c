@@ -16,7 +16,7 @@
 typedef struct found {
     cfx_map by_name;         /* name of the child: its number */
     const char **name;
-    size_t room;
+    size_t cap;
     int64_t last_id;         /* id of the last node's part */
     uint32_t last;
 } found;
@@ -35,7 +35,7 @@ static cfx_status part_named(splitter *s, found *f, int64_t id, uint32_t *part)
     if (len >= (int)sizeof(text))
         return cfx_fail(s->err, CFX_EINVAL, "the affix '%s' is too long",
                         affix);
-    if (cfx_grow(s->ctx, f->name, f->room, s->nparts + 1, s->err))
+    if (cfx_grow(s->ctx, f->name, f->cap, s->nparts + 1, s->err))
         return CFX_ENOMEM;
     cfx_map_entry *e = cfx_map_put(&f->by_name, text, (size_t)len, &added);
     if (e && added) {
@@ -65,13 +65,13 @@ static cfx_status find_parts(splitter *s, cfx_part_of_fn *part_of, void *user)
     for (cfx_node *n = cfx_graph_first(s->g); n && !st; n = cfx_node_next(n))
         if (cfx_node_is_call(n))
             st = part_named(s, &f, part_of(user, n), &s->part_of[n->id]);
-    s->name = cfx_carve__scratch(&s->arena, s->nparts, sizeof(*s->name),
+    s->name = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*s->name),
                                  st ? NULL : s->err);
     if (!st && !s->name)
         st = s->err->code;
     if (!st && s->nparts)
         memcpy(s->name, f.name, s->nparts * sizeof(*s->name));
-    cfx_free(s->ctx, f.name, f.room * sizeof(*f.name));
+    cfx_free(s->ctx, f.name, f.cap * sizeof(*f.name));
     cfx_map_release(&f.by_name);
     return st;
 }
@@ -85,15 +85,15 @@ static cfx_status sort_by_part(splitter *s, node_lists *to,
     uint32_t *key = cfx_calloc(s->ctx, (size_t)n + 1, sizeof(*key));
     uint32_t *item = cfx_calloc(s->ctx, (size_t)n + 1, sizeof(*item));
     cfx_status st = key && item ? CFX_OK : cfx_no_memory(s->err);
-    to->start = cfx_carve__scratch(&s->arena, (size_t)s->nparts + 1,
+    to->start = cfx_extract__scratch(&s->arena, (size_t)s->nparts + 1,
                                    sizeof(uint32_t), s->err);
-    to->item = cfx_carve__scratch(&s->arena, n, sizeof(cfx_node *), s->err);
+    to->item = cfx_extract__scratch(&s->arena, n, sizeof(cfx_node *), s->err);
     if (!to->start || !to->item)
         st = s->err->code;
     if (!st) {
         for (uint32_t i = 0; i < n; i++)
             key[i] = s->part_of[node[i]->id];
-        cfx_carve__bucket(n, key, s->nparts, to->start, item);
+        cfx_extract__bucket(n, key, s->nparts, to->start, item);
         for (uint32_t i = 0; i < n; i++)
             to->item[i] = node[item[i]];
     }
@@ -175,7 +175,7 @@ static bool add_edge(splitter *s, edges *e, uint32_t from, uint32_t to,
  * part is enough. `number` is the position of each node in the graph. */
 static cfx_status find_edges(splitter *s, edges *e, const uint32_t *number)
 {
-    uint32_t *seen = cfx_carve__scratch(&s->arena, s->nparts, sizeof(*seen),
+    uint32_t *seen = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*seen),
                                         s->err);
     if (!seen)
         return s->err->code;
@@ -221,17 +221,17 @@ static cfx_status sort_edges(splitter *s, const edges *e, uint32_t ntimes,
                              uint32_t *start, uint32_t **sorted)
 {
     cfx_arena *a = &s->arena;
-    uint32_t *at = cfx_carve__scratch(a, (size_t)ntimes + 1, sizeof(*at),
+    uint32_t *at = cfx_extract__scratch(a, (size_t)ntimes + 1, sizeof(*at),
                                       s->err);
-    uint32_t *by_time = cfx_carve__scratch(a, e->n, sizeof(*at), s->err);
-    uint32_t *from = cfx_carve__scratch(a, e->n, sizeof(*at), s->err);
-    *sorted = cfx_carve__scratch(a, e->n, sizeof(*at), s->err);
+    uint32_t *by_time = cfx_extract__scratch(a, e->n, sizeof(*at), s->err);
+    uint32_t *from = cfx_extract__scratch(a, e->n, sizeof(*at), s->err);
+    *sorted = cfx_extract__scratch(a, e->n, sizeof(*at), s->err);
     if (!at || !by_time || !from || !*sorted)
         return s->err->code;
-    cfx_carve__bucket(e->n, e->time, ntimes, at, by_time);
+    cfx_extract__bucket(e->n, e->time, ntimes, at, by_time);
     for (uint32_t i = 0; i < e->n; i++)
         from[i] = e->from[by_time[i]];
-    cfx_carve__bucket(e->n, from, s->nparts, start, *sorted);
+    cfx_extract__bucket(e->n, from, s->nparts, start, *sorted);
     for (uint32_t i = 0; i < e->n; i++)
         (*sorted)[i] = by_time[(*sorted)[i]];
     return CFX_OK;
@@ -241,9 +241,9 @@ static cfx_status sort_edges(splitter *s, const edges *e, uint32_t ntimes,
 static cfx_status sort_parts(splitter *s, const edges *e,
                              const uint32_t *start, const uint32_t *sorted)
 {
-    uint32_t *waits = cfx_carve__scratch(&s->arena, s->nparts, sizeof(*waits),
+    uint32_t *waits = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*waits),
                                          s->err);
-    uint32_t *stack = cfx_carve__scratch(&s->arena, s->nparts, sizeof(*stack),
+    uint32_t *stack = cfx_extract__scratch(&s->arena, s->nparts, sizeof(*stack),
                                          s->err);
     uint32_t nstack = 0, n = 0;
     if (!waits || !stack)
@@ -269,11 +269,11 @@ static cfx_status find_order(splitter *s)
 {
     edges e = {0};
     cfx_arena *a = &s->arena;
-    uint32_t *number = cfx_carve__scratch(a, s->nids, sizeof(*number), s->err);
-    uint32_t *start = cfx_carve__scratch(a, (size_t)s->nparts + 1,
+    uint32_t *number = cfx_extract__scratch(a, s->nids, sizeof(*number), s->err);
+    uint32_t *start = cfx_extract__scratch(a, (size_t)s->nparts + 1,
                                          sizeof(*start), s->err);
     uint32_t n = 0, *sorted;
-    s->order = cfx_carve__scratch(a, s->nparts, sizeof(*s->order), s->err);
+    s->order = cfx_extract__scratch(a, s->nparts, sizeof(*s->order), s->err);
     if (!number || !start || !s->order)
         return s->err->code;
     for (const cfx_node *at = cfx_graph_first(s->g); at;

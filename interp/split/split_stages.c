@@ -160,7 +160,7 @@ static cfx_status inputs_in_meta(const cfx_graph *g, cfx_value *in, size_t *n,
     for (const cfx_node *at = cfx_graph_first(g); at; at = cfx_node_next(at)) {
         if (at->op != CFX_PLACEHOLDER)
             continue;
-        in[*n] = cfx_carve__known(at);
+        in[*n] = cfx_extract__known(at);
         if (!in[*n].kind)
             return cfx_fail(err, CFX_EINVAL, "the shape of the input '%s' is "
                             "not known", at->name);
@@ -269,7 +269,7 @@ static cfx_status split_stages(cfx_module **out, cfx_module *gm,
     if (!parts)
         return st;
     uint32_t *stage = st ? NULL
-                         : cfx_carve__scratch(&s.arena, s.nids, sizeof(*stage),
+                         : cfx_extract__scratch(&s.arena, s.nids, sizeof(*stage),
                                               err);
     if (!st)
         st = stage ? find_stages(stage, gm, parts, by, inputs, ninputs, err)

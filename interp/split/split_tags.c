@@ -12,7 +12,7 @@ typedef struct tagged {
     splitter s;
     cfx_map tags;            /* tag -> its number */
     cfx_value *pair;         /* pairs of the map of names */
-    size_t npairs, room;
+    size_t npairs, cap;
 } tagged;
 
 /* ---- Parts ---- */
@@ -21,8 +21,8 @@ static cfx_status read_tags(tagged *t, const char *const *tags, size_t ntags)
 {
     splitter *s = &t->s;
     s->nparts = (uint32_t)ntags;
-    s->name = cfx_carve__scratch(&s->arena, ntags, sizeof(*s->name), s->err);
-    s->order = cfx_carve__scratch(&s->arena, ntags, sizeof(*s->order), s->err);
+    s->name = cfx_extract__scratch(&s->arena, ntags, sizeof(*s->name), s->err);
+    s->order = cfx_extract__scratch(&s->arena, ntags, sizeof(*s->order), s->err);
     if (!s->name || !s->order)
         return s->err->code;
     for (uint32_t i = 0; i < ntags; i++) {
@@ -115,7 +115,7 @@ static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
     if (!s->o.qualname_map ||
         (n->op != CFX_CALL_MODULE && n->op != CFX_GET_ATTR))
         return CFX_OK;
-    if (cfx_grow(s->ctx, t->pair, t->room, 2 * t->npairs + 2, s->err))
+    if (cfx_grow(s->ctx, t->pair, t->cap, 2 * t->npairs + 2, s->err))
         return CFX_ENOMEM;
     cfx_buf_init(&text, s->ctx);
     cfx_buf_puts(&text, s->name[p]);
@@ -131,7 +131,7 @@ static cfx_status note_name(tagged *t, uint32_t p, const cfx_node *n)
 }
 
 /* Add the inputs of a node that the child does not have yet. */
-static cfx_status carve_inputs(tagged *t, cfx_carving *c, uint32_t p,
+static cfx_status extract_inputs(tagged *t, cfx_extraction *c, uint32_t p,
                                const cfx_node *n, uint32_t *has)
 {
     splitter *s = &t->s;
@@ -142,12 +142,12 @@ static cfx_status carve_inputs(tagged *t, cfx_carving *c, uint32_t p,
             continue;
         has[from->id] = p + 1;
         if (from->op == CFX_GET_ATTR) {
-            st = cfx_carve__node(c, from, &(cfx_carved){0});
+            st = cfx_extract__node(c, from, &(cfx_extract_options){0});
             if (!st)
                 st = note_name(t, p, from);
             continue;
         }
-        st = cfx_carve__node(c, from, &(cfx_carved){
+        st = cfx_extract__node(c, from, &(cfx_extract_options){
             .target = from->name,
             .placeholder = true,
         });
@@ -156,68 +156,68 @@ static cfx_status carve_inputs(tagged *t, cfx_carving *c, uint32_t p,
     return st;
 }
 
-static cfx_status carve_part(tagged *t, uint32_t p, uint32_t *has)
+static cfx_status extract_part(tagged *t, uint32_t p, uint32_t *has)
 {
     splitter *s = &t->s;
-    cfx_carving c = {.env = s->env, .err = s->err};
+    cfx_extraction c = {.env = s->env, .err = s->err};
     uint32_t from = s->nodes.start[p], to = s->nodes.start[p + 1];
     uint32_t first = s->outputs.start[p];
     size_t most = 0;
     for (uint32_t i = from; i < to; i++)
         most += s->nodes.item[i]->ninputs;
-    s->inputs[p] = cfx_carve__scratch(&s->arena, most, sizeof(cfx_node *),
+    s->inputs[p] = cfx_extract__scratch(&s->arena, most, sizeof(cfx_node *),
                                       s->err);
     if (!s->inputs[p] || cfx_graph_new(&c.to, s->ctx, s->err))
         return s->err->code;
     cfx_status st = CFX_OK;
     for (uint32_t i = from; i < to && !st; i++) {
         const cfx_node *n = s->nodes.item[i];
-        st = carve_inputs(t, &c, p, n, has);
+        st = extract_inputs(t, &c, p, n, has);
         if (!st)
-            st = cfx_carve__node(&c, n, &(cfx_carved){.name = n->name});
+            st = cfx_extract__node(&c, n, &(cfx_extract_options){.name = n->name});
         if (!st)
             st = note_name(t, p, n);
     }
     if (!st)
-        st = cfx_carve__output(&c, s->outputs.item + first,
+        st = cfx_extract__output(&c, s->outputs.item + first,
                                s->outputs.start[p + 1] - first,
                                s->o.tuple_return);
     if (st) {
         cfx_graph_free(c.to);
         return st;
     }
-    st = cfx_carve__module_take(&s->child[p], s->gm, c.to, "GraphModule",
+    st = cfx_extract__module_take(&s->child[p], s->gm, c.to, "GraphModule",
                                 s->err);
     return st ? st : cfx_lift__all(s->child[p], c.to, s->gm, s->err);
 }
 
-static cfx_status carve_parts(tagged *t)
+static cfx_status extract_parts(tagged *t)
 {
     splitter *s = &t->s;
     cfx_arena *a = &s->arena;
-    uint32_t *has = cfx_carve__scratch(a, s->nids, sizeof(*has), s->err);
-    s->inputs = cfx_carve__scratch(a, s->nparts, sizeof(*s->inputs), s->err);
-    s->ninputs = cfx_carve__scratch(a, s->nparts, sizeof(*s->ninputs),
+    uint32_t *has = cfx_extract__scratch(a, s->nids, sizeof(*has), s->err);
+    s->inputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->inputs), s->err);
+    s->ninputs = cfx_extract__scratch(a, s->nparts, sizeof(*s->ninputs),
                                     s->err);
-    s->child = cfx_carve__scratch(a, s->nparts, sizeof(*s->child), s->err);
+    s->child = cfx_extract__scratch(a, s->nparts, sizeof(*s->child), s->err);
     if (!has || !s->inputs || !s->ninputs || !s->child)
         return s->err->code;
     cfx_status st = CFX_OK;
     for (uint32_t p = 0; p < s->nparts && !st; p++)
-        st = carve_part(t, p, has);
+        st = extract_part(t, p, has);
     return st;
 }
 
 /* ---- The parent ---- */
 
-static cfx_status call_parts(splitter *s, cfx_carving *c)
+static cfx_status call_parts(splitter *s, cfx_extraction *c)
 {
     for (uint32_t p = 0; p < s->nparts; p++) {
         uint32_t first = s->outputs.start[p];
-        cfx_node *call = cfx_carve__call(c, s->name[p], s->inputs[p],
+        cfx_node *call = cfx_extract__call(c, s->name[p], s->inputs[p],
                                          s->ninputs[p]);
         if (!call ||
-            cfx_carve__results(c, call, s->outputs.item + first,
+            cfx_extract__results(c, call, s->outputs.item + first,
                                s->outputs.start[p + 1] - first,
                                s->o.tuple_return))
             return s->err->code;
@@ -226,7 +226,7 @@ static cfx_status call_parts(splitter *s, cfx_carving *c)
 }
 
 /* A parameter that is returned gets its node's name in the parent. */
-static cfx_status make_parent(splitter *s, cfx_carving *c)
+static cfx_status make_parent(splitter *s, cfx_extraction *c)
 {
     const cfx_node *output = cfx_graph_output_node(s->g);
     cfx_status st = CFX_OK;
@@ -234,15 +234,15 @@ static cfx_status make_parent(splitter *s, cfx_carving *c)
     for (const cfx_node *n = cfx_graph_first(s->g); n && !st;
          n = cfx_node_next(n))
         if (n->op == CFX_PLACEHOLDER)
-            st = cfx_carve__node(c, n, &(cfx_carved){.target = n->name});
+            st = cfx_extract__node(c, n, &(cfx_extract_options){.target = n->name});
     for (uint32_t i = 0; i < output->ninputs && !st; i++) {
         const cfx_node *n = cfx_node_input(output, i);
         if (n->op == CFX_GET_ATTR)
-            st = cfx_carve__node(c, n, &(cfx_carved){.target = n->name});
+            st = cfx_extract__node(c, n, &(cfx_extract_options){.target = n->name});
     }
     if (!st)
         st = call_parts(s, c);
-    return st ? st : cfx_carve__node(c, output, &(cfx_carved){.plain = true});
+    return st ? st : cfx_extract__node(c, output, &(cfx_extract_options){.plain = true});
 }
 
 static cfx_status give_children(splitter *s, cfx_module *to)
@@ -284,7 +284,7 @@ cfx_status cfx_split_by_tags(cfx_module **out, const cfx_module *gm,
     if (!st)
         st = cfx_split__sort_nodes(&t.s);
     if (!st)
-        st = carve_parts(&t);
+        st = extract_parts(&t);
     cfx_status named = cfx_split__dict_take(&t.s, t.pair, t.npairs, &names);
     if (!st)
         st = named;
@@ -295,7 +295,7 @@ cfx_status cfx_split_by_tags(cfx_module **out, const cfx_module *gm,
     else if (t.s.o.qualname_map)
         *t.s.o.qualname_map = CFX_NOTHING;
     cfx_value_unref(names);
-    cfx_free(t.s.ctx, t.pair, t.room * sizeof(*t.pair));
+    cfx_free(t.s.ctx, t.pair, t.cap * sizeof(*t.pair));
     if (t.s.ctx)
         cfx_map_release(&t.tags);
     cfx_split__release(&t.s);

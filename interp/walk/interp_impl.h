@@ -72,7 +72,7 @@ struct cfx_interp_self {
     cfx_context *ctx;
     cfx_arena arena;
     step *step;
-    size_t nsteps, room;
+    size_t nsteps, cap;
     uint32_t *step_of;           /* by node id: index + 1 */
     cfx_value *env;              /* by node id */
     uint32_t nids;

@@ -306,8 +306,8 @@ cfx_status cfx_interp__prepare(cfx_interp *it, cfx_error *err)
     struct cfx_interp_self *self = it->self;
     struct last_parent last = {NULL, 0, NULL};
     self->nids = cfx_graph_ids(it->graph);
-    self->room = cfx_graph_len(it->graph) + 1;
-    self->step = cfx_calloc(self->ctx, self->room, sizeof(*self->step));
+    self->cap = cfx_graph_len(it->graph) + 1;
+    self->step = cfx_calloc(self->ctx, self->cap, sizeof(*self->step));
     self->step_of = cfx_calloc(self->ctx, self->nids + 1,
                                sizeof(*self->step_of));
     self->env = cfx_calloc(self->ctx, self->nids + 1, sizeof(*self->env));
@@ -335,7 +335,7 @@ void cfx_interp__forget(struct cfx_interp_self *self)
         release_candidates(&self->step[i]);
     for (uint32_t i = 0; self->env && i < self->nids; i++)
         cfx_value_unref(self->env[i]);
-    cfx_free(self->ctx, self->step, self->room * sizeof(*self->step));
+    cfx_free(self->ctx, self->step, self->cap * sizeof(*self->step));
     cfx_free(self->ctx, self->step_of,
              (self->nids + 1) * sizeof(*self->step_of));
     cfx_free(self->ctx, self->env, (self->nids + 1) * sizeof(*self->env));

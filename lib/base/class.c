@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-/* How every class begins. */
+/* The first members of every class. */
 struct head {
     size_t size;
     const char *name;

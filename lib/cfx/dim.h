@@ -176,7 +176,7 @@ CFX_API const char *cfx_dim_symbol_name(cfx_dim d);
 
 /* Store the symbols of a dim, each once, sorted by name: at most `capacity` of
  * them. Returns how many there are. */
-CFX_API size_t cfx_dim_free_symbols(cfx_dim d, cfx_dim *out, size_t room);
+CFX_API size_t cfx_dim_free_symbols(cfx_dim d, cfx_dim *out, size_t cap);
 
 /* Number of guards, and the text of one ("N == M"), until the next change. New
  * guards come last; none occurs twice. */

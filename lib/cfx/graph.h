@@ -319,7 +319,7 @@ CFX_API cfx_status cfx_graph_equal(bool *equal, const cfx_graph *a,
 struct cfx_node_map {
     const cfx_graph *graph;
     cfx_value *value;        /* private */
-    uint32_t room;
+    uint32_t cap;
 };
 
 CFX_API void cfx_node_map_init(cfx_node_map *map, const cfx_graph *g);
@@ -334,7 +334,7 @@ CFX_API cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *n,
 CFX_INLINE cfx_value cfx_node_map_get(const cfx_node_map *map,
                                       const cfx_node *n)
 {
-    return n->graph == map->graph && n->id < map->room ? map->value[n->id]
+    return n->graph == map->graph && n->id < map->cap ? map->value[n->id]
                                                        : CFX_NOTHING;
 }
 /* The node that n maps to, or NULL. */

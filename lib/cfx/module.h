@@ -89,7 +89,7 @@ struct cfx_module_type {
     const char *inplace_flag;
     /* Call cfx_module_decide for hidden arguments that the other arguments
      * make irrelevant. */
-    void (*settle)(cfx_module *self);
+    void (*decide)(cfx_module *self);
 };
 
 /* A parameter or buffer. `tensor` is a meta until its data is loaded, NULL for

@@ -57,7 +57,7 @@ struct cfx_tensor {
     uint8_t dtype;        /* cfx_dtype */
     uint8_t rank;
     uint8_t flags;
-    uint8_t home;         /* private: it lies in the block of its storage */
+    uint8_t has_storage;         /* private: it lies in the block of its storage */
     cfx_device_label device; /* of a meta: the device that its data would be
                                 on */
     void *data;           /* of the first element; NULL in a meta */

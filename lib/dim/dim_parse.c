@@ -2,9 +2,9 @@
  * dim_parse -- parse extents: plain arithmetic, torch's text, and sympy's
  * srepr in exported programs.
  *
- * Intermediate values are fractions: floor(N/2) and CeilToInt( IntTrueDiv(N,
- * 2)) round a quotient that is not an extent. A result "N/2" needs exact
- * division and records the guard that N is even. Nothing here recurses deeper
+ * Intermediate values are fractions: floor(N/2) and
+ * CeilToInt(IntTrueDiv(N, 2)) round a quotient that is not an extent. A result
+ * "N/2" needs exact division and records the guard that N is even. Nothing here recurses deeper
  * than PARSE_DEPTH_MAX.
  */
 #include "dim/env.h"

@@ -284,8 +284,8 @@ static cfx_dim resolve_symbol(cfx_subst *s, cfx_dim symbol)
     s->depth--;
     if (cfx_dim_is_bad(r))
         return symbol;
-    /* What is known may have moved: what was substituted may have been put in
-     * another form, and that asked questions. */
+    /* The substitution may have asked questions, which may reallocate
+     * env->known. */
     if (!env->undo)
         env->known[e->c - env->known_from].equals = r;
     return r;

@@ -33,7 +33,7 @@ static bool add_operand(cfx_shape_env *env, operands *o, cfx_dim d)
             return true;
         if (o->n > PAIRS_MAX || !dominates(env, o->kind, o->of[i], d))
             continue;
-        /* Of two equal operands keep the first in order. */
+        /* If two operands are equal, keep the first in order. */
         if (cfx_dim_compare(d, o->of[i]) > 0 ||
             !dominates(env, o->kind, d, o->of[i]))
             return true;

@@ -94,7 +94,7 @@ static void list_after(const cfx_expr *e, const char *last, cfx_dim *first)
             list_after(cfx_expr_of(e->term[i].of), last, first);
 }
 
-size_t cfx_dim_free_symbols(cfx_dim d, cfx_dim *out, size_t room)
+size_t cfx_dim_free_symbols(cfx_dim d, cfx_dim *out, size_t cap)
 {
     size_t n = 0;
     const char *last = NULL;
@@ -103,7 +103,7 @@ size_t cfx_dim_free_symbols(cfx_dim d, cfx_dim *out, size_t room)
         list_after(cfx_expr_of(d), last, &next);
         if (cfx_dim_is_bad(next))
             break;
-        if (n < room)
+        if (n < cap)
             out[n] = next;
         n++;
         last = cfx_expr_of(next)->name;

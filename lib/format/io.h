@@ -80,8 +80,8 @@ cfx_status cfx_shards_read(cfx_context *ctx, const char *path, bool map,
  * or its suffix. Error texts begin with the path. */
 cfx_status cfx_model__read(cfx_module **out, cfx_context *ctx,
                            const char *path, cfx_error *err);
-/* How many tensors with numbers a model has: parameters, buffers, and those
- * among the arguments of its graphs. */
+/* Count the tensors with data in a model: parameters, buffers, and arguments in
+ * its graphs. */
 cfx_status cfx_model__count_weights(size_t *n, const cfx_module *gm,
                                     cfx_error *err);
 /* "m.fx" to "m.safetensors", which is added to `out`. */

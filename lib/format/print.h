@@ -58,13 +58,13 @@ enum {
     CFX_STYLE_STR
 };
 
-/* How to print values. Zeroed but for `out` and `style` it is complete. */
+/* A printer of values. Members other than `out` and `style` may be zero. */
 typedef struct cfx_values {
     cfx_out *out;
     int style; /* cfx_value_style or one of the above */
     bool colored; /* literals, in the style CODE */
     size_t max_items; /* of aggregates, then how many there are; 0: all */
-    /* What to call a node; NULL: by its name. */
+    /* The text for a node; NULL: its name. */
     const char *(*node_name)(void *user, const cfx_node *n);
     void *user;
     /* Print a tensor in the superset; NULL: it is refused. */
@@ -72,7 +72,7 @@ typedef struct cfx_values {
     cfx_error *err;
 } cfx_values;
 
-/* What has no text form fails the output, with a sentence in p->err. */
+/* A value without a text form makes the output fail, with p->err. */
 void cfx_out__value(const cfx_values *p, cfx_value v);
 /* Items separated by ", ". */
 void cfx_print__items(const cfx_values *p, const cfx_value *item, size_t n);
@@ -109,8 +109,7 @@ void cfx_out__graph(const cfx_values *v, const cfx_graph *g, bool meta);
 /* A target of call_function as torch.fx prints it. */
 const char *cfx_print__target(const cfx_node *n);
 
-/* What stands before the shape of a node that has no type of its own, by what
- * came out of it. */
+/* The words before a shape in a node's annotation, by the kind of its value. */
 enum { CFX_SHAPE_KINDS = 4 };
 extern const char *const cfx_print__shape_kinds[CFX_SHAPE_KINDS];
 
@@ -156,11 +155,11 @@ void cfx_numbering_release(cfx_numbering *n);
 cfx_status cfx_numbering_get(cfx_numbering *n, const cfx_tensor *t,
                              uint64_t *number, bool *added);
 
-/* A module made anew of the same arguments: what it has, the constructor
- * tells. NULL where m has no constructor, or nothing. */
-cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
+/* Construct a module from the arguments of m, with the state that these imply.
+ * NULL if m has no constructor, or neither state nor children. */
+cfx_status cfx_model__remake(cfx_module **fresh, const cfx_module *m,
                                 cfx_error *err);
-/* Of the same type and shape, and both a parameter or both a buffer. */
+/* Do type and shape agree, and are both parameters or both buffers? */
 bool cfx_model__same_state(const cfx_state *a, const cfx_state *b);
 
 /* Put the tensors of that map, by their names, in the place of those in the

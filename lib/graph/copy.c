@@ -148,7 +148,7 @@ typedef struct inserting {
     const cfx_node *output;
     cfx_node_map *map;
     cfx_node **node;
-    size_t room, len, done;
+    size_t cap, len, done;
 } inserting;
 
 static cfx_status check_inputs(const cfx_node *n, const cfx_node_map *map,
@@ -163,8 +163,8 @@ static cfx_status check_inputs(const cfx_node *n, const cfx_node_map *map,
 /* List the nodes first, since the two graphs may be one. */
 static cfx_status list_nodes(inserting *in, cfx_error *err)
 {
-    in->room = in->from->len + 1;
-    in->node = cfx_calloc(in->from->ctx, in->room, sizeof(*in->node));
+    in->cap = in->from->len + 1;
+    in->node = cfx_calloc(in->from->ctx, in->cap, sizeof(*in->node));
     if (!in->node)
         return cfx_no_memory(err);
     for (cfx_node *n = cfx_graph_first(in->from); n; n = cfx_node_next(n))
@@ -223,7 +223,7 @@ cfx_status cfx_graph_insert_graph(cfx_graph *to, const cfx_graph *from,
         undo_insert(&in, to);
     else if (output)
         *output = out;
-    cfx_free(from->ctx, in.node, in.room * sizeof(*in.node));
+    cfx_free(from->ctx, in.node, in.cap * sizeof(*in.node));
     cfx_node_map_release(&own);
     return st;
 }

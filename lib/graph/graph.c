@@ -92,7 +92,7 @@ void cfx_graph_free(cfx_graph *g)
         cfx_block_free(g->ctx, block, block->size);
     }
     cfx_graph__free_hooks(g);
-    cfx_free(g->ctx, g->seen, g->seen_room * sizeof(*g->seen));
+    cfx_free(g->ctx, g->seen, g->seen_cap * sizeof(*g->seen));
     cfx_store_release(&g->store);
     cfx_names_release(&g->names);
     cfx_free(g->ctx, g, sizeof(*g));

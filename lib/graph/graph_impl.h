@@ -33,7 +33,7 @@ struct cfx_graph {
                                 NULL */
     cfx_store store;
     cfx_node **seen;         /* scratch of cfx_graph__find_inputs */
-    size_t seen_len, seen_room;
+    size_t seen_len, seen_cap;
     cfx_hooks *hooks;        /* the first that was added */
     unsigned calling;        /* hooks are being called */
     bool hooks_removed;      /* some were removed meanwhile */

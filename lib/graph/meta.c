@@ -15,7 +15,7 @@ static size_t dict_size(size_t len)
     return offsetof(cfx_seq, item) + 2 * len * sizeof(cfx_value);
 }
 
-/* How many pairs there are. */
+/* The number of keys. */
 static uint32_t meta_len(const cfx_node *n)
 {
     return n->meta.kind == CFX_DICT ? n->meta.u.seq->len / 2 : 0;

@@ -201,7 +201,7 @@ typedef struct cfx_names_base {
     uint64_t count;      /* its counter */
     bool taken;          /* the base itself cannot be a new name */
     const char **name;   /* by number, below `room`; NULL: unused, or in */
-    uint64_t room, held; /* the map, where there are `others` */
+    uint64_t cap, held; /* the map, where there are `others` */
     uint64_t others;
 } cfx_names_base;
 
@@ -246,21 +246,21 @@ static const char **place_of_number(cfx_names *names, cfx_names_base *base,
                                     uint64_t number)
 {
     enum { LEAST = 4 };
-    if (number < base->room)
+    if (number < base->cap)
         return &base->name[number];
     if (number >= 2 * base->held + LEAST)
         return NULL;
-    uint64_t room = base->room ? base->room : LEAST;
-    while (room <= number)
-        room *= 2;
-    const char **name = cfx_arena_alloc(&names->memory, room * sizeof(*name));
+    uint64_t cap = base->cap ? base->cap : LEAST;
+    while (cap <= number)
+        cap *= 2;
+    const char **name = cfx_arena_alloc(&names->memory, cap * sizeof(*name));
     if (!name)
         return NULL;
-    if (base->room)
-        memcpy(name, base->name, base->room * sizeof(*name));
-    memset(name + base->room, 0, (room - base->room) * sizeof(*name));
+    if (base->cap)
+        memcpy(name, base->name, base->cap * sizeof(*name));
+    memset(name + base->cap, 0, (cap - base->cap) * sizeof(*name));
     base->name = name;
-    base->room = room;
+    base->cap = cap;
     return &name[number];
 }
 
@@ -282,7 +282,7 @@ const char *cfx_names_find(const cfx_names *names, const char *name)
         const cfx_names_base *base = base_of(names, name, base_len);
         if (!base)
             return NULL;
-        if ((uint64_t)number < base->room && base->name[number])
+        if ((uint64_t)number < base->cap && base->name[number])
             return base->name[number];
         if (!base->others)
             return NULL;
@@ -319,7 +319,7 @@ static const char **claim(cfx_names *names, const wanted *w, bool *added)
 
 static bool in_array(const wanted *w)
 {
-    return w->number >= 0 && (uint64_t)w->number < w->base->room;
+    return w->number >= 0 && (uint64_t)w->number < w->base->cap;
 }
 
 /* Undo `claim`. */

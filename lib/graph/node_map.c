@@ -10,13 +10,13 @@ void cfx_node_map_init(cfx_node_map *map, const cfx_graph *g)
 
 void cfx_node_map_release(cfx_node_map *map)
 {
-    for (uint32_t i = 0; i < map->room; i++)
+    for (uint32_t i = 0; i < map->cap; i++)
         cfx_value_unref(map->value[i]);
     if (map->value)
         cfx_free(map->graph->ctx, map->value,
-                 map->room * sizeof(*map->value));
+                 map->cap * sizeof(*map->value));
     map->value = NULL;
-    map->room = 0;
+    map->cap = 0;
 }
 
 /* Reserve space for all ids of the graph, and some new ones. */
@@ -28,20 +28,20 @@ cfx_status cfx_node_map__reserve(cfx_node_map *map, const cfx_node *n,
         return cfx_fail(err, CFX_EGRAPH,
                         "Node '%s' does not belong to the Graph of the map",
                         n->name);
-    if (n->id < map->room)
+    if (n->id < map->cap)
         return CFX_OK;
-    size_t room = map->room ? (size_t)g->ids + g->ids / 2 : g->ids;
-    if (room > UINT32_MAX)
-        room = UINT32_MAX;
+    size_t cap = map->cap ? (size_t)g->ids + g->ids / 2 : g->ids;
+    if (cap > UINT32_MAX)
+        cap = UINT32_MAX;
     cfx_value *value = cfx_realloc(g->ctx, map->value,
-                                   map->room * sizeof(*value),
-                                   room * sizeof(*value));
+                                   map->cap * sizeof(*value),
+                                   cap * sizeof(*value));
     if (!value)
         return cfx_no_memory(err);
-    for (size_t i = map->room; i < room; i++)
+    for (size_t i = map->cap; i < cap; i++)
         value[i] = CFX_NOTHING;
     map->value = value;
-    map->room = (uint32_t)room;
+    map->cap = (uint32_t)cap;
     return CFX_OK;
 }
 
@@ -49,7 +49,7 @@ cfx_status cfx_node_map_set(cfx_node_map *map, const cfx_node *n, cfx_value v,
                             cfx_error *err)
 {
     if (cfx_value_is_absent(v) && n->graph == map->graph &&
-        n->id >= map->room)
+        n->id >= map->cap)
         return CFX_OK;
     cfx_status st = cfx_node_map__reserve(map, n, err);
     if (st)

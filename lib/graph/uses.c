@@ -49,7 +49,7 @@ static bool see(cfx_graph *g, cfx_node *n)
 {
     if (n->slot < g->seen_len && g->seen[n->slot] == n)
         return true;
-    if (cfx_grow(g->ctx, g->seen, g->seen_room, g->seen_len + 1, NULL))
+    if (cfx_grow(g->ctx, g->seen, g->seen_cap, g->seen_len + 1, NULL))
         return false;
     n->slot = (uint32_t)g->seen_len;
     g->seen[g->seen_len++] = n;

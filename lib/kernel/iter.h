@@ -80,7 +80,7 @@ void cfx_iter_in(cfx_iter *it, const void *data, cfx_dtype dtype, int rank,
 void cfx_iter_number(cfx_iter *it, double v);
 void cfx_iter_integer(cfx_iter *it, int64_t v);
 
-/* How many elements the extents give. */
+/* The product of the extents. */
 CFX_INLINE int64_t cfx_iter_numel(const cfx_iter *it)
 {
     int64_t n = 1;

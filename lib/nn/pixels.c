@@ -67,7 +67,7 @@ static cfx_value recompute(cfx_scope *s, const cfx_module *self, cfx_value x)
 
 /* align_corners matters if pixels are interpolated, recompute_scale_factor if
  * a factor is given. */
-static void Upsample_settle(cfx_module *self)
+static void Upsample_decide(cfx_module *self)
 {
     const char *mode = cfx_attr_str(self, "mode");
     if (mode && !strncmp(mode, "nearest", 7))
@@ -96,7 +96,7 @@ static void Upsample_settle(cfx_module *self)
         .lazy = "recompute_scale_factor",                                     \
         .doc = doc_,                                                          \
         .init = Upsample_init,                                                \
-        .settle = Upsample_settle,                                            \
+        .decide = Upsample_decide,                                            \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \
         .forward = type##_forward,                                            \
     };

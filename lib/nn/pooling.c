@@ -120,7 +120,7 @@ static bool is_all(const cfx_module *self, const char *name, int64_t n)
 
 /* With stride 1 ceil_mode has no effect; nor has count_include_pad without
  * padding. */
-static void AvgPool_settle(cfx_module *self)
+static void AvgPool_decide(cfx_module *self)
 {
     if (is_all(self, "stride", 1))
         cfx_module_decide(self, "ceil_mode");
@@ -146,7 +146,7 @@ static void AvgPool_settle(cfx_module *self)
         .lazy = "ceil_mode",                                                  \
         .numeric = "count_include_pad",                                       \
         .implied = "divisor_override",                                        \
-        .settle = AvgPool_settle,                                             \
+        .decide = AvgPool_decide,                                             \
         .doc = "The mean of each window.",                                    \
         .init = init,                                                         \
         .forward_schema = "forward(Tensor input) -> Tensor",                  \

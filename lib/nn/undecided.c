@@ -1,7 +1,7 @@
 /*
  * undecided -- constructor arguments that a module's text omits.
  *
- * A module has a bit for each. Parsing a text sets bits; the type (`settle`),
+ * A module has a bit for each. Parsing a text sets bits; the type (`decide`),
  * the constructor of the parent, the graph (lib/graph/decide.c), a weights
  * file or the caller clear them. A forward that needs an undecided argument
  * fails.

@@ -22,7 +22,7 @@ CFX_INLINE void cfx_c_function_name(char *buf, size_t size,
         buf[i] = (char)tolower((unsigned char)buf[i]);
 }
 
-/* How many parameters stand in order; others are named. */
+/* The number of positional parameters of the C function. */
 CFX_INLINE int cfx_c_required(const cfx_schema *s)
 {
     int n = 0;

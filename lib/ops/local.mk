@@ -4,7 +4,7 @@ libcore_la_SOURCES += %reldir%/attention/attention.c \
 	%reldir%/attention/multi_head.c %reldir%/attention/multi_head.h
 libcore_la_SOURCES += %reldir%/control/control.c %reldir%/control/control.h \
 	%reldir%/control/control_loop.c
-libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/exported.c \
+libcore_la_SOURCES += %reldir%/conv/conv.c %reldir%/conv/core_aten.c \
 	%reldir%/conv/fold.c
 libcore_la_SOURCES += %reldir%/create/convert.c %reldir%/create/create.c \
 	%reldir%/create/create.h %reldir%/create/item.c \

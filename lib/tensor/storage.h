@@ -23,11 +23,11 @@ struct cfx_storage {
 };
 
 /*
- * Attach a meta with known extents to the storage of `home`, at a byte offset:
+ * Attach a meta with known extents to the storage of `other`, at a byte offset:
  * for planned memory, and views as another type. Fails with CFX_ESHAPE beyond
  * the storage, or for an offset that is not a multiple of the element size.
  */
-cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
+cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *other,
                              size_t byte_offset, cfx_error *err);
 
 /*

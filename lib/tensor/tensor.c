@@ -291,9 +291,9 @@ int64_t cfx_tensor_numel(const cfx_tensor *t)
 
 /* ---- Blocks ---- */
 
-static size_t head_size(int rank, bool home)
+static size_t head_size(int rank, bool with_storage)
 {
-    return (home ? sizeof(cfx_storage) : 0) + sizeof(cfx_tensor) +
+    return (with_storage ? sizeof(cfx_storage) : 0) + sizeof(cfx_tensor) +
            2 * (size_t)rank * sizeof(cfx_dim);
 }
 
@@ -302,25 +302,25 @@ static size_t round_up(size_t n)
     return (n + ALIGN - 1) & ~(size_t)(ALIGN - 1);
 }
 
-static cfx_storage *home_of(const cfx_tensor *t)
+static cfx_storage *own_storage(const cfx_tensor *t)
 {
     return (cfx_storage *)(void *)((char *)(uintptr_t)t - sizeof(cfx_storage));
 }
 
 /* Create a tensor in a block of that size, with strides but without data. */
-static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool home,
+static cfx_tensor *make(cfx_context *ctx, cfx_dtype dtype, int rank, bool with_storage,
                         size_t block)
 {
     char *p = cfx_head_alloc(ctx, block);
     if (!p)
         return NULL;
 
-    cfx_tensor *t = (void *)(home ? p + sizeof(cfx_storage) : p);
+    cfx_tensor *t = (void *)(with_storage ? p + sizeof(cfx_storage) : p);
     t->refs = 1;
     t->dtype = (uint8_t)dtype;
     t->rank = (uint8_t)rank;
     t->flags = 0;
-    t->home = home;
+    t->has_storage = with_storage;
     t->device = 0;
     t->data = NULL;
     t->storage = NULL;
@@ -341,9 +341,9 @@ static void set_axes(cfx_tensor *t, bool rows, const cfx_dim *shape,
 }
 
 /* Initialize the storage in the tensor's block, which it then owns. */
-static void settle(cfx_tensor *t, void *data, size_t bytes, size_t block)
+static void init_storage(cfx_tensor *t, void *data, size_t bytes, size_t block)
 {
-    cfx_storage *s = home_of(t);
+    cfx_storage *s = own_storage(t);
 
     *s = (cfx_storage){
         .refs = 1,
@@ -382,10 +382,10 @@ void cfx_tensor_unref(cfx_tensor *t)
         return;
 
     cfx_storage *s = t->storage;
-    char *block = (char *)t - (t->home ? sizeof(cfx_storage) : 0);
+    char *block = (char *)t - (t->has_storage ? sizeof(cfx_storage) : 0);
     /* A block is freed with the storage in it. */
     if ((char *)s != block)
-        cfx_block_free(t->ctx, block, head_size(t->rank, t->home));
+        cfx_block_free(t->ctx, block, head_size(t->rank, t->has_storage));
     if (s)
         storage_unref(s);
 }
@@ -421,7 +421,7 @@ static cfx_status give_block(cfx_tensor *t, size_t bytes, cfx_error *err)
 
     if (!data)
         return no_memory(err, bytes);
-    settle(t, data, size, head_size(t->rank, true));
+    init_storage(t, data, size, head_size(t->rank, true));
     t->storage->owns_data = true;
     return CFX_OK;
 }
@@ -458,7 +458,7 @@ static cfx_tensor *make_whole(cfx_context *ctx, cfx_dtype dtype, int rank,
     if (!t) {
         no_memory(err, bytes);
     } else if (small) {
-        settle(t, (char *)home_of(t) + at, bytes, block);
+        init_storage(t, (char *)own_storage(t) + at, bytes, block);
     } else if (give_block(t, bytes, err)) {
         cfx_tensor_unref(t);
         t = NULL;
@@ -631,7 +631,7 @@ cfx_status cfx_tensor_from(cfx_tensor **out, cfx_context *ctx, cfx_dtype dtype,
     }
     set_axes(t, s.rows, dims, strides);
     /* An empty tensor needs some address. */
-    settle(t, data ? data : t, bytes, head_size(rank, true));
+    init_storage(t, data ? data : t, bytes, head_size(rank, true));
     t->storage->release = release;
     t->storage->user = user;
     *out = t;
@@ -677,7 +677,7 @@ cfx_status cfx_tensor__view_in(cfx_tensor **out, cfx_context *ctx,
                                cfx_dim offset, cfx_error *err)
 {
     cfx_dtype dtype = (cfx_dtype)base->dtype;
-    bool home = !base->storage;
+    bool with_storage = !base->storage;
     void *data = NULL;
     cfx_status st;
     survey s;
@@ -690,17 +690,17 @@ cfx_status cfx_tensor__view_in(cfx_tensor **out, cfx_context *ctx,
         (cfx_dim_is_int(offset) && cfx_dim_value(offset) < 0))
         return cfx_fail(err, CFX_ESHAPE,
                         "the offset of a view is negative or beyond 2^61");
-    if (!home && (st = find_data(&data, base->storage, dtype, &s, offset,
+    if (!with_storage && (st = find_data(&data, base->storage, dtype, &s, offset,
                                      err)))
         return st;
 
-    cfx_tensor *t = make(ctx, dtype, rank, home, head_size(rank, home));
+    cfx_tensor *t = make(ctx, dtype, rank, with_storage, head_size(rank, with_storage));
     if (!t)
         return no_memory(err, 0);
     set_axes(t, s.rows, shape, stride);
     t->device = base->device;
     t->offset = offset;
-    if (!home) {
+    if (!with_storage) {
         t->storage = base->storage;
         t->data = data;
         cfx_ref_inc(&t->storage->refs);
@@ -752,13 +752,13 @@ cfx_dim cfx_tensor__bytes(const cfx_tensor *t, cfx_shape_env *env)
 void cfx_tensor__fake_storage(cfx_tensor *t, void (*release)(void *user),
                               void *user)
 {
-    assert(!t->storage && t->home);
-    settle(t, NULL, 0, head_size(t->rank, true));
+    assert(!t->storage && t->has_storage);
+    init_storage(t, NULL, 0, head_size(t->rank, true));
     t->storage->release = release;
     t->storage->user = user;
 }
 
-cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
+cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *other,
                              size_t byte_offset, cfx_error *err)
 {
     cfx_dtype dtype = (cfx_dtype)t->dtype;
@@ -766,17 +766,17 @@ cfx_status cfx_tensor__place(cfx_tensor *t, const cfx_tensor *home,
     cfx_status st;
     survey s;
 
-    assert(!t->storage && home->storage);
+    assert(!t->storage && other->storage);
     if (byte_offset % size)
         return cfx_fail(err, CFX_ESHAPE,
                         "offset %zu is no multiple of the %zu bytes of %s",
                         byte_offset, size, cfx_dtypes[dtype].name);
     cfx_dim offset = cfx_dim_int((int64_t)(byte_offset / size));
     if ((st = survey_of(&s, dtype, t->rank, t->shape, t->stride, err)) ||
-        (st = find_data(&t->data, home->storage, dtype, &s, offset, err)))
+        (st = find_data(&t->data, other->storage, dtype, &s, offset, err)))
         return st;
     t->offset = offset;
-    t->storage = home->storage;
+    t->storage = other->storage;
     cfx_ref_inc(&t->storage->refs);
     return CFX_OK;
 }

@@ -328,7 +328,7 @@ static void mark_from_data(walk *w, size_t from)
 static cfx_status add_merged_storage(void *user, cfx_value v)
 {
     const merging *m = user;
-    if (v.kind != CFX_TENSOR || v.u.tensor->storage || !v.u.tensor->home)
+    if (v.kind != CFX_TENSOR || v.u.tensor->storage || !v.u.tensor->has_storage)
         return CFX_OK;
     size_t at = m->w->p->nblocks;
     cfx_status st = add_storage(m->w, v.u.tensor, CFX_BLOCK_RESULT, m->err);

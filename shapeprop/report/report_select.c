@@ -125,9 +125,9 @@ static int by_falling_time(const void *a, const void *b)
 static bool add_rows(cfx_report *r, cfx_map *kinds)
 {
     const cfx_report_source *from = r->from;
-    size_t room = from->nrows + 1;
-    r->node = cfx_arena_alloc(&r->arena, room * sizeof(*r->node));
-    r->kind = cfx_arena_alloc(&r->arena, room * sizeof(*r->kind));
+    size_t cap = from->nrows + 1;
+    r->node = cfx_arena_alloc(&r->arena, cap * sizeof(*r->node));
+    r->kind = cfx_arena_alloc(&r->arena, cap * sizeof(*r->kind));
     if (!r->node || !r->kind)
         return false;
     for (size_t i = 0; i < from->nrows; i++) {

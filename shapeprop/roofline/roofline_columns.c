@@ -75,13 +75,13 @@ GET(nodes)
 
 struct writing {
     char *at;
-    size_t len, room;
+    size_t len, cap;
 };
 
 static cfx_status write_part(void *user, const char *text, size_t len)
 {
     struct writing *w = user;
-    size_t n = len < w->room - w->len ? len : w->room - w->len;
+    size_t n = len < w->cap - w->len ? len : w->cap - w->len;
     memcpy(w->at + w->len, text, n);
     w->len += n;
     w->at[w->len] = '\0';

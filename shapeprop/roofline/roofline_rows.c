@@ -197,15 +197,15 @@ static cfx_status sort_rows(cfx_table *t, cfx_error *err)
 static cfx_status choose_columns(cfx_table *t, const char *names,
                                  cfx_error *err)
 {
-    size_t room = sizeof(t->column) / sizeof(*t->column);
+    size_t cap = sizeof(t->column) / sizeof(*t->column);
     for (const char *p = names; *p;) {
         size_t n = strcspn(p, ",");
         const cfx_column *c = cfx_column__find(p, n);
         if (!c)
             return cfx_fail(err, CFX_EINVAL, "there is no column '%.*s'",
                             (int)n, p);
-        if (t->ncolumns == room)
-            return cfx_fail(err, CFX_EINVAL, "more than %zu columns", room);
+        if (t->ncolumns == cap)
+            return cfx_fail(err, CFX_EINVAL, "more than %zu columns", cap);
         t->column[t->ncolumns++] = c;
         p += n + (p[n] == ',');
     }

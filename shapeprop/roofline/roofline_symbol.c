@@ -212,7 +212,7 @@ typedef struct guard {
 typedef struct guards {
     cfx_shape_env *env;
     guard *item;
-    size_t n, room;
+    size_t n, cap;
 } guards;
 
 /* *read is false for sides that cannot be parsed here. */
@@ -244,14 +244,14 @@ static cfx_status read_guards(guards *g, const cfx_roofline *r,
                               cfx_error *err)
 {
     bool read;
-    *g = (guards){.room = cfx_shape_env_guards(r->env)};
+    *g = (guards){.cap = cfx_shape_env_guards(r->env)};
     cfx_status st = cfx_shape_env_new(&g->env, r->ctx, err);
     if (st)
         return st;
-    g->item = cfx_calloc(r->ctx, g->room + 1, sizeof(*g->item));
+    g->item = cfx_calloc(r->ctx, g->cap + 1, sizeof(*g->item));
     if (!g->item)
         return cfx_no_memory(err);
-    for (size_t i = 0; i < g->room && !st; i++) {
+    for (size_t i = 0; i < g->cap && !st; i++) {
         st = read_guard(&g->item[g->n], g->env, cfx_shape_env_guard(r->env, i),
                         &read, err);
         g->n += read;
@@ -261,7 +261,7 @@ static cfx_status read_guards(guards *g, const cfx_roofline *r,
 
 static void release_guards(guards *g, const cfx_roofline *r)
 {
-    cfx_free(r->ctx, g->item, (g->room + 1) * sizeof(*g->item));
+    cfx_free(r->ctx, g->item, (g->cap + 1) * sizeof(*g->item));
     cfx_shape_env_free(g->env);
 }
 

@@ -57,8 +57,8 @@ static void find_layers(cfx_layout *l)
     }
 }
 
-/* How many layers an edge goes down; 0: it is not drawn (a node that is used
- * before it is defined, or not shown). */
+/* The number of layers that an edge spans; 0: it is not drawn, since its node is
+ * used before it is defined, or not shown. */
 static uint32_t span(const cfx_layout *l, uint32_t from, const cfx_node *user)
 {
     uint32_t to = l->d->index[user->id];

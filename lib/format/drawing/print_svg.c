@@ -293,8 +293,8 @@ static void widen(frame *f, uint32_t first, uint32_t last)
     f->used = true;
 }
 
-/* Which layers a cluster takes, and how much room its edges need in the gaps;
- * children come after their parents, so the walk is backwards. */
+/* Find the layers of each cluster, and the space that its edges need in the
+ * gaps. Children come after their parents, so the walk is backwards. */
 static void find_frames(svg *p)
 {
     for (size_t i = 0; i < p->d.n; i++)

@@ -22,7 +22,7 @@ typedef struct pair {
 typedef struct diff {
     const cfx_graph *a, *b;
     pair *pairs;
-    size_t npairs, room;
+    size_t npairs, cap;
     size_t *end;             /* end[k]: the pair that ends the best sequence of
                                 k + 1 pairs */
     size_t *place;           /* of the nodes of b, by id */
@@ -113,9 +113,9 @@ static void print_changes(diff *d)
 static bool diff_init(diff *d)
 {
     cfx_context *ctx = cfx_graph_context(d->a);
-    d->room = cfx_graph_len(d->a) + 1;
-    d->pairs = cfx_calloc(ctx, d->room, sizeof(*d->pairs));
-    d->end = cfx_calloc(ctx, d->room, sizeof(*d->end));
+    d->cap = cfx_graph_len(d->a) + 1;
+    d->pairs = cfx_calloc(ctx, d->cap, sizeof(*d->pairs));
+    d->end = cfx_calloc(ctx, d->cap, sizeof(*d->end));
     d->place = cfx_calloc(ctx, (size_t)d->b->ids + 1, sizeof(*d->place));
     d->kept_a = cfx_calloc(ctx, (size_t)d->a->ids + 1, sizeof(bool));
     d->kept_b = cfx_calloc(ctx, (size_t)d->b->ids + 1, sizeof(bool));
@@ -125,8 +125,8 @@ static bool diff_init(diff *d)
 static void diff_release(diff *d)
 {
     cfx_context *ctx = cfx_graph_context(d->a);
-    cfx_free(ctx, d->pairs, d->room * sizeof(*d->pairs));
-    cfx_free(ctx, d->end, d->room * sizeof(*d->end));
+    cfx_free(ctx, d->pairs, d->cap * sizeof(*d->pairs));
+    cfx_free(ctx, d->end, d->cap * sizeof(*d->end));
     cfx_free(ctx, d->place, ((size_t)d->b->ids + 1) * sizeof(*d->place));
     cfx_free(ctx, d->kept_a, ((size_t)d->a->ids + 1) * sizeof(bool));
     cfx_free(ctx, d->kept_b, ((size_t)d->b->ids + 1) * sizeof(bool));

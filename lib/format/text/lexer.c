@@ -133,7 +133,7 @@ static const char *octal_escape(cfx_lexer *lx, const char *s, const char *end)
     return s;
 }
 
-/* What follows a backslash at s. */
+/* Read the escape sequence after a backslash; s is behind it. */
 static const char *escape(cfx_lexer *lx, const char *s, const char *end)
 {
     static const char letters[] = "abfnrtv\\'\"";

@@ -109,14 +109,14 @@ static void print_tensor(void *user, cfx_out *o, const cfx_tensor *t)
 
 /* ---- State ---- */
 
-cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
+cfx_status cfx_model__remake(cfx_module **fresh, const cfx_module *m,
                                 cfx_error *err)
 {
     const cfx_schema *schema = m->schema;
     cfx_value pairs[2 * CFX_MAX_PARAMS];
     size_t n = 0;
     cfx_status st = CFX_OK;
-    *twin = NULL;
+    *fresh = NULL;
     if (!schema || (!m->nstate && !m->nchildren))
         return CFX_OK;
     for (int k = schema->npositional; !st && k < schema->nparams; k++) {
@@ -128,7 +128,7 @@ cfx_status cfx_model__make_twin(cfx_module **twin, const cfx_module *m,
             pairs[2 * n++ + 1] = m->attrs.in[k];
     }
     if (!st)
-        st = cfx_module_new(twin, m->ctx, m->type, m->class_name,
+        st = cfx_module_new(fresh, m->ctx, m->type, m->class_name,
             (cfx_args){m->attrs.in, (size_t)schema->npositional, pairs, n},
             err);
     while (n > 0)
@@ -187,20 +187,20 @@ static void print_state(cfx_out *o, const cfx_module *m, const cfx_state *s)
 static void print_states(cfx_out *o, const cfx_module *m, bool *any,
                          cfx_error *err)
 {
-    cfx_module *twin;
-    cfx_status st = cfx_model__make_twin(&twin, m, err);
+    cfx_module *fresh;
+    cfx_status st = cfx_model__remake(&fresh, m, err);
     cfx_out_fail(o, st);
     for (size_t i = 0; !st && i < m->nstate; i++) {
-        const cfx_state *told = twin ? cfx_module_state(twin, m->state[i].name)
+        const cfx_state *given = fresh ? cfx_module_state(fresh, m->state[i].name)
                                      : NULL;
-        if (told && cfx_model__same_state(told, &m->state[i]))
+        if (given && cfx_model__same_state(given, &m->state[i]))
             continue;
         if (!*any)
             cfx_out_puts(o, "state:\n");
         *any = true;
         print_state(o, m, &m->state[i]);
     }
-    cfx_module_unref(twin);
+    cfx_module_unref(fresh);
 }
 
 /* ---- The whole ---- */

@@ -16,11 +16,11 @@
 /* ---- Arguments ---- */
 
 /* Does a child of the module imply the argument's value? */
-static bool is_told(const cfx_module *m, const cfx_param *p, cfx_value v)
+static bool is_derived(const cfx_module *m, const cfx_param *p, cfx_value v)
 {
-    const char *told = m->type->derive;
-    cfx_told item;
-    while (cfx_told_next(&told, &item)) {
+    const char *derived = m->type->derive;
+    cfx_derived item;
+    while (cfx_derived_next(&derived, &item)) {
         if (strlen(p->name) != item.param_len ||
             memcmp(p->name, item.param, item.param_len))
             continue;
@@ -73,7 +73,7 @@ static void put_hidden(cfx_out *o, const cfx_module *m, bool *any,
         cfx_value v = m->attrs.in[k];
         bool must = p->required ||
                     cfx_module__lists(m->type->must_give, p->name);
-        if (cfx_shown_has(m->type->repr, p->name) || is_told(m, p, v) ||
+        if (cfx_shown_has(m->type->repr, p->name) || is_derived(m, p, v) ||
             (!must && cfx_is_default(p, v)))
             continue;
         put_argument(o, p->name, strlen(p->name), v, CFX_STYLE_LOSSLESS, any,
@@ -156,7 +156,7 @@ static bool is_numbered(const cfx_module *m, size_t i)
     return !strcmp(m->child[i]->name, number);
 }
 
-/* How many children from i on print the same. */
+/* The number of children from i on that print the same. */
 static size_t run_length(folder *f, const cfx_module *m, size_t i)
 {
     size_t n = 1;

@@ -381,7 +381,7 @@ static void print_constant(const cfx_values *p, cfx_value v)
     }
 }
 
-/* What torch.fx colours: neither names nor brackets around them. */
+/* Does torch.fx colour this value? Neither names nor brackets around them. */
 static bool is_colored(const cfx_values *p, cfx_value v, int style)
 {
     return p->colored && style == CFX_STYLE_CODE && v.kind != CFX_NODE &&

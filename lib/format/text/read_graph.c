@@ -73,7 +73,7 @@ static cfx_status set_text(graph_reader *gr, cfx_buf *b, const char *s,
     return CFX_OK;
 }
 
-/* The same of the string that the lexer has read. */
+/* Copy the string that the lexer has read. */
 static cfx_status set_string(graph_reader *gr, cfx_buf *b)
 {
     const cfx_buf *from = &gr->r->string;

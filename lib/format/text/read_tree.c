@@ -115,13 +115,13 @@ static const cfx_value *given(const tree_reader *t, const frame *f,
 }
 
 /* Push arguments that children imply, unless the line has them. */
-static cfx_status push_told(tree_reader *t, const frame *f,
+static cfx_status push_derived(tree_reader *t, const frame *f,
                             const cfx_schema *schema)
 {
     cfx_reader *r = t->r;
-    cfx_told item;
-    const char *told = f->type->derive;
-    while (cfx_told_next(&told, &item)) {
+    cfx_derived item;
+    const char *derived = f->type->derive;
+    while (cfx_derived_next(&derived, &item)) {
         if (given(t, f, item.param, item.param_len) ||
             cfx_param_find(schema, item.param, item.param_len) < 0)
             continue;
@@ -149,7 +149,7 @@ static cfx_status push_told(tree_reader *t, const frame *f,
 }
 
 /* The arguments among `bits` that are not given. */
-static uint32_t untold(const tree_reader *t, const frame *f,
+static uint32_t not_given(const tree_reader *t, const frame *f,
                        const cfx_schema *schema, uint32_t bits)
 {
     for (int k = 0; bits >> k; k++) {
@@ -181,7 +181,7 @@ static cfx_status fail_hidden(tree_reader *t, const frame *f, const known *of,
     cfx_buf_init(&line, r->ctx);
     put_names(&names, of->schema, missing);
     cfx_module__put_defaults(&line, of->schema,
-                             missing | untold(t, f, of->schema, of->hidden));
+                             missing | not_given(t, f, of->schema, of->hidden));
     if (names.failed || line.failed)
         st = cfx_no_memory(r->err);
     else if (r->lossless)
@@ -203,8 +203,8 @@ static cfx_status fail_hidden(tree_reader *t, const frame *f, const known *of,
  * writes. A message about the former names the latter too. */
 static cfx_status check_hidden(tree_reader *t, const frame *f, const known *of)
 {
-    uint32_t required = untold(t, f, of->schema, of->required);
-    uint32_t must = untold(t, f, of->schema, of->must_give);
+    uint32_t required = not_given(t, f, of->schema, of->required);
+    uint32_t must = not_given(t, f, of->schema, of->must_give);
     return required || (must && t->r->lossless)
                ? fail_hidden(t, f, of, required | must) : CFX_OK;
 }
@@ -255,8 +255,8 @@ static cfx_status undecide(tree_reader *t, cfx_module *m,
     for (int k = 0; !st && k < schema->nparams; k++)
         if (bits >> k & 1)
             st = cfx_module_undecide(m, schema->params[k].name, t->r->err);
-    if (!st && bits && m->type->settle)
-        m->type->settle(m);
+    if (!st && bits && m->type->decide)
+        m->type->decide(m);
     t->r->undecided = t->r->undecided || m->undecided;
     return st;
 }
@@ -374,13 +374,13 @@ static cfx_status make_typed(tree_reader *t, frame *f, cfx_module **m)
     if (!st)
         st = name_arguments(t, f, of->schema);
     if (!st)
-        st = push_told(t, f, of->schema);
+        st = push_derived(t, f, of->schema);
     if (!st)
         st = check_hidden(t, f, of);
     if (!st && r->lossless)
         st = take_undecided(t, f, of->schema, &undecided);
     else if (!st)
-        undecided = untold(t, f, of->schema, of->hidden);
+        undecided = not_given(t, f, of->schema, of->hidden);
     if (st)
         return st;
     const char *name = class_name(t, f);

@@ -352,7 +352,7 @@ static bool scan_half(const char **s, const char *end, double *f)
         *s = word + 3;
         return true;
     }
-    /* What follows the first half is a sign; what follows the second a j. */
+    /* A sign follows the first half, a j the second. */
     const char *stop = word;
     while (stop < end && (cfx_is_digit(*stop) || *stop == '.' ||
                           *stop == 'e' || *stop == 'E' ||

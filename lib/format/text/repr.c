@@ -43,9 +43,9 @@ bool cfx_is_default(const cfx_param *p, cfx_value v)
     return true;
 }
 
-bool cfx_told_next(const char **told, cfx_told *item)
+bool cfx_derived_next(const char **derived, cfx_derived *item)
 {
-    const char *s = *told ? *told : "";
+    const char *s = *derived ? *derived : "";
     s += strspn(s, " ");
     item->param = s;
     item->param_len = strcspn(s, "=");
@@ -57,6 +57,6 @@ bool cfx_told_next(const char **told, cfx_told *item)
         return false;
     item->attr = item->child + item->child_len + 1;
     item->attr_len = strcspn(item->attr, " ");
-    *told = item->attr + item->attr_len;
+    *derived = item->attr + item->attr_len;
     return true;
 }

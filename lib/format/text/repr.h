@@ -30,12 +30,12 @@ bool cfx_shown_has(const char *repr, const char *name);
 bool cfx_is_default(const cfx_param *p, cfx_value v);
 
 /* An argument implied by a child: `param=child.attr`. */
-typedef struct cfx_told {
+typedef struct cfx_derived {
     const char *param, *child, *attr;
     size_t param_len, child_len, attr_len;
-} cfx_told;
+} cfx_derived;
 
 /* Read the next item of a `.derive` (may be NULL); false at its end. */
-bool cfx_told_next(const char **told, cfx_told *item);
+bool cfx_derived_next(const char **derived, cfx_derived *item);
 
 #endif

@@ -111,7 +111,7 @@ static cfx_status refuse(const shape_reader *r, piece p)
                     "f32[N, 3, 224, 224]", n, p.s);
 }
 
-/* Behind a string in quotes, which begins at s. */
+/* The end of a quoted string that begins at s. */
 static const char *behind_string(const char *s, const char *end)
 {
     char quote = *s++;

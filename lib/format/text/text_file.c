@@ -14,9 +14,9 @@
 /* The longest text of a model that is read. */
 #define TEXT_MAX ((size_t)1 << 30)
 
-/* How the first line of the superset begins, and the second line of a file that
- * is in the superset only because PyTorch's text would lose something; without
- * this reason, that text is used again. */
+/* The first line of the superset begins with this. The second line says if the
+ * file is in the superset only because PyTorch's text would lose something; it
+ * is written as PyTorch's text again when that no longer holds. */
 static const char superset[] = "# cfx ";
 static const char only_where_needed[] =
     "# PyTorch's text would lose a part of this model\n";

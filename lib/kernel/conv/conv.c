@@ -64,7 +64,7 @@ static const method *method_of(const cfx_conv3 *c)
 
 /* ---- 16-bit floats: all of it converted there and back ---- */
 
-/* How many elements w has, in either direction. */
+/* The number of elements of w; the same for transposed convolutions. */
 static int64_t weight_len(const cfx_conv3 *c)
 {
     return c->c.out_channels * c->group_in * c->taps;

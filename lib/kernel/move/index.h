@@ -95,9 +95,9 @@ bool cfx_kernel_one_hot(cfx_context *ctx, int64_t *y, cfx_dtype itype,
                         const void *index, int64_t n, int64_t classes,
                         int64_t *bad);
 
-/* How many of n elements are not 0, and their places, in order: y(count, rank),
- * i64. A count that is too low, since the context stops, does no harm: then
- * nothing is written either. */
+/* Count the elements that are not 0, of n; and write their indices, in order, to
+ * y(count, rank), i64. If the context stops, the count may be too low, and
+ * nothing is written. */
 int64_t cfx_nonzero_count(cfx_context *ctx, cfx_dtype dtype, const void *x,
                           int64_t n);
 void cfx_kernel_nonzero(cfx_context *ctx, cfx_dtype dtype, int64_t *y,

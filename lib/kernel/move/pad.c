@@ -61,7 +61,7 @@ static void edge(const cfx_pad *p, void *y, const void *x, int64_t begin,
     }
 }
 
-/* Which row of x row r of y is, or -1. */
+/* The row of x that row r of y copies, or -1. */
 static int64_t row_of(const cfx_pad *p, int64_t r)
 {
     int64_t row = 0, step = 1;

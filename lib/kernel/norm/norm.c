@@ -88,7 +88,7 @@ static void store(const job *j, const void *buffer, int64_t at, int64_t n)
         j->store(j->y + at * (int64_t)j->size, 1, buffer, 1, n);
 }
 
-/* How many of n elements one step takes. */
+/* The number of elements that one step handles, of n. */
 static int64_t step(const job *j, int64_t n)
 {
     return j->direct ? n : cfx_min64(n, BLOCK);

@@ -39,7 +39,7 @@ static int64_t taps_inside(const cfx_pool *p, int axis, int64_t o,
     return cfx_max64(n, 0);
 }
 
-/* How many elements average pooling divides by, along one axis. */
+/* The divisor of average pooling along one axis. */
 static int64_t counted(const cfx_pool *p, int axis, int64_t o)
 {
     int64_t begin = o * p->stride[axis] - p->pad[axis];

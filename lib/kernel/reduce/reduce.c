@@ -529,7 +529,7 @@ static void merge_pieces(const job *j)
 
 /* ---- The plan ---- */
 
-/* Which axis gives the lanes: the innermost if it is kept; else, where its rows
+/* Choose the axis of the lanes: the innermost if it is kept; else, if its rows
  * are short, the innermost that is kept. */
 static int find_lanes(const cfx_iter *it)
 {

@@ -11,8 +11,8 @@ enum {
     ROW_LANES = 32   /* columns that a short row is read as */
 };
 
-/* How two numbers become one. NaN comes through; that is a step of its own,
- * since the compiler takes no vectors of conditions joined by "or". */
+/* Combine two numbers. NaN is tested in a step of its own, since compilers do
+ * not vectorize conditions joined by "or". */
 #define COMBINE(T, suffix) \
     CFX_INLINE T add_##suffix(T a, T b) { return a + b; } \
     CFX_INLINE T mul_##suffix(T a, T b) { return a * b; } \

@@ -146,7 +146,7 @@ static cfx_status merge_ints(const control_merge *m, cfx_value a, cfx_value b,
                            (b.kind == CFX_INT && b.u.i < 0);
     cfx_dim d;
     cfx_status st = merge_dims(m, cfx_value_dim(a), cfx_value_dim(b), &d, &ok);
-    /* What is not known of a symbol is at least 0. */
+    /* An extent of unknown range is at least 0. */
     if (!st && (!ok || (may_be_less && !cfx_dim_same(d, cfx_value_dim(a)))))
         st = differ(m, a, b);
     *out = cfx_value_of_dim(d);

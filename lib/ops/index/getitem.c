@@ -369,8 +369,8 @@ static bool is_mask(cfx_value v)
                                     v.u.tensor->dtype == CFX_U8);
 }
 
-/* How many elements an index names; all where it is a mask, whose numbers are
- * not asked. */
+/* The number of elements that an index selects; for a mask, whose numbers are
+ * not read, all. */
 static cfx_dim count_named(const cfx_call *call, cfx_value index, bool python)
 {
     cfx_call asked = *call;

@@ -39,7 +39,7 @@ static int axis_of(const cfx_call *call)
 
 enum reduction { SET, ADD, MUL, MEAN, AMAX, AMIN, UNKNOWN };
 
-/* Which operators accept a name: scatter, scatter_reduce, index_reduce. */
+/* Operators that accept a name: scatter, scatter_reduce, index_reduce. */
 enum { BASIC = 1, WHOLE = 2, INDEXED = 4 };
 
 static enum reduction reduction_named(const char *name, unsigned user)

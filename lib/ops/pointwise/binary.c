@@ -42,7 +42,7 @@ static cfx_status scaled_run(cfx_call *call)
                             NULL);
     cfx_value self = cfx_call_value(call, SELF);
     cfx_value other = cfx_call_value(call, OTHER);
-    /* Of bools: either, or the first where the second is taken 0 times. */
+    /* For bools `or`; with alpha 0 the first. */
     if (type == CFX_BOOL) {
         cfx_value both[] = {self, alpha.u.i ? other : self};
         return cfx_loop_run(call, CFX_PW_ADD, type, both, 2, NULL);

@@ -1,6 +1,6 @@
 /*
- * gate -- activations of two inputs: prelu, whose slopes are a tensor, and
- * glu, where one half of the input opens the other.
+ * gate -- activations of two inputs: prelu, whose slopes are a tensor, and glu,
+ * which multiplies one half of its input by the sigmoid of the other.
  *
  * shape   prelu: that of the argument; the weight has one element, or one for
  *         each channel (axis 1). glu: half of the extent along `dim`.

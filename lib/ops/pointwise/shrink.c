@@ -1,6 +1,6 @@
 /*
- * shrink -- the rest of the functions of one tensor and a few numbers: what
- * pulls towards 0, and what repairs or inverts.
+ * shrink -- hardshrink, softshrink, and others with a few numbers as arguments:
+ * logsigmoid, rrelu, logit, nan_to_num.
  *
  * shape   that of the argument.
  * cost    the steps of the formula for each element.

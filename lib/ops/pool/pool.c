@@ -50,7 +50,7 @@ static void read_pool(const cfx_call *call, struct pool *p)
         p->divisor = cfx_call_int(call, DIVISOR_OVERRIDE);
 }
 
-/* Which types ATen's kernels have. */
+/* Do ATen's kernels have this type? */
 static bool has_type(const cfx_call *call, cfx_dtype type, int spatial)
 {
     int code = call->op->code;
@@ -129,9 +129,9 @@ static cfx_dim out_extent(cfx_shape_env *env, const struct pool *p, int i)
     return cfx_dim_min(env, n, most);
 }
 
-/* Which of ATen's kernels keep channels last: over one axis those that take it
- * for an image of one row, over three the maxima that are not adaptive and the
- * mean of all. */
+/* Is the result channels last, as ATen's kernel leaves it? Over one axis if the
+ * kernel treats it as an image of one row; over three axes for maxima that are
+ * not adaptive, and for the mean of all. */
 static bool keeps_format(const cfx_call *call, const cfx_dim *shape)
 {
     int code = call->op->code;

@@ -196,7 +196,7 @@ static cfx_status roll_infer(cfx_call *call)
                                last);
 }
 
-/* How far each axis is moved, from 0 to its extent. */
+/* Compute the shift of each axis, from 0 to its extent. */
 static void shifts_of(const cfx_call *call, const cfx_view *v, int64_t *shift)
 {
     int dims = cfx_call_len(call, DIMS);

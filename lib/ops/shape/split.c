@@ -70,7 +70,7 @@ static cfx_status find_axis(cfx_call *call, int64_t dim, int *axis)
     return cfx_call_axis(call, dim, x->rank, axis);
 }
 
-/* How many parts there are must be known. */
+/* The number of parts must be known. */
 static cfx_status need_int(cfx_call *call, cfx_dim d, int64_t *out)
 {
     char s[64];
@@ -106,7 +106,7 @@ static cfx_status split_by(cfx_call *call, int axis, cfx_dim size,
 /* Beyond so many, parts of a symbolic size are not tried one by one. */
 enum { MOST_PARTS = 64 };
 
-/* How many parts of `size` an extent of n has. */
+/* The number of parts of `size` in an extent of n. */
 static cfx_dim count_parts(cfx_call *call, cfx_dim n, cfx_dim size)
 {
     int64_t least, most;

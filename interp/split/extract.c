@@ -1,12 +1,12 @@
 /*
- * carve -- copy nodes into the graphs of new submodules, with the modules that
+ * extract -- copy nodes into the graphs of new submodules, with the modules that
  * they name.
  */
-#include "interp/split/carve.h"
+#include "interp/split/extract.h"
 
 #include "nn/module_impl.h"
 
-int cfx_carve__by_order(const void *a, const void *b)
+int cfx_extract__by_order(const void *a, const void *b)
 {
     const cfx_node *x = *(cfx_node *const *)a, *y = *(cfx_node *const *)b;
     return x->order < y->order ? -1 : x->order > y->order;
@@ -14,7 +14,7 @@ int cfx_carve__by_order(const void *a, const void *b)
 
 /* ---- Scratch ---- */
 
-void *cfx_carve__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err)
+void *cfx_extract__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err)
 {
     size_t bytes;
     void *p = cfx_mul_size(&bytes, n + 1, size) ? cfx_arena_alloc(a, bytes)
@@ -26,7 +26,7 @@ void *cfx_carve__scratch(cfx_arena *a, size_t n, size_t size, cfx_error *err)
     return p;
 }
 
-void cfx_carve__bucket(uint32_t n, const uint32_t *key, uint32_t nkeys,
+void cfx_extract__bucket(uint32_t n, const uint32_t *key, uint32_t nkeys,
                        uint32_t *start, uint32_t *item)
 {
     memset(start, 0, (nkeys + (size_t)2) * sizeof(*start));
@@ -42,7 +42,7 @@ void cfx_carve__bucket(uint32_t n, const uint32_t *key, uint32_t nkeys,
 
 /* ---- Nodes ---- */
 
-cfx_value cfx_carve__known(const cfx_node *n)
+cfx_value cfx_extract__known(const cfx_node *n)
 {
     static const char *const keys[] = {"val", "tensor_meta", "example_value"};
     cfx_value v = CFX_NOTHING;
@@ -57,8 +57,8 @@ static cfx_value in_env(void *user, cfx_node *n)
     return env[n->id] ? cfx_value_of_node(env[n->id]) : CFX_NOTHING;
 }
 
-cfx_status cfx_carve__node(cfx_carving *c, const cfx_node *n,
-                           const cfx_carved *how)
+cfx_status cfx_extract__node(cfx_extraction *c, const cfx_node *n,
+                           const cfx_extract_options *how)
 {
     cfx_node_spec spec = {
         .op = how->placeholder ? CFX_PLACEHOLDER : (cfx_opcode)n->op,
@@ -84,7 +84,7 @@ cfx_status cfx_carve__node(cfx_carving *c, const cfx_node *n,
 }
 
 /* Return the values that env has for n nodes, allocated from the context. */
-static cfx_value *values_of(const cfx_carving *c, cfx_node *const *of,
+static cfx_value *values_of(const cfx_extraction *c, cfx_node *const *of,
                             size_t n)
 {
     cfx_value *v = cfx_calloc(cfx_graph_context(c->to), n + 1, sizeof(*v));
@@ -95,7 +95,7 @@ static cfx_value *values_of(const cfx_carving *c, cfx_node *const *of,
     return v;
 }
 
-cfx_status cfx_carve__output(cfx_carving *c, cfx_node *const *of, size_t n,
+cfx_status cfx_extract__output(cfx_extraction *c, cfx_node *const *of, size_t n,
                              bool tuple)
 {
     cfx_context *ctx = cfx_graph_context(c->to);
@@ -112,7 +112,7 @@ cfx_status cfx_carve__output(cfx_carving *c, cfx_node *const *of, size_t n,
     return made ? CFX_OK : c->err->code;
 }
 
-cfx_node *cfx_carve__call(cfx_carving *c, const char *path,
+cfx_node *cfx_extract__call(cfx_extraction *c, const char *path,
                           cfx_node *const *inputs, size_t n)
 {
     cfx_context *ctx = cfx_graph_context(c->to);
@@ -125,7 +125,7 @@ cfx_node *cfx_carve__call(cfx_carving *c, const char *path,
     return made;
 }
 
-cfx_status cfx_carve__results(cfx_carving *c, cfx_node *call,
+cfx_status cfx_extract__results(cfx_extraction *c, cfx_node *call,
                               cfx_node *const *of, size_t n, bool tuple)
 {
     if (n == 1 && !tuple) {
@@ -254,7 +254,7 @@ cfx_status cfx_lift__all(cfx_module *to, const cfx_graph *g,
     return st;
 }
 
-cfx_status cfx_carve__module_take(cfx_module **out, const cfx_module *like,
+cfx_status cfx_extract__module_take(cfx_module **out, const cfx_module *like,
                                   cfx_graph *g, const char *class_name,
                                   cfx_error *err)
 {

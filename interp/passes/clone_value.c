@@ -1,5 +1,5 @@
 /*
- * hold -- copy values that belong to a graph.
+ * clone_value -- copy a value of a graph, which outlives it.
  */
 #include "interp/passes/binding.h"
 

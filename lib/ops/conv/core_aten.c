@@ -1,6 +1,6 @@
 /*
- * exported -- the forms in which exported graphs have convolution and the
- * normalizations: one convolution for all, and statistics beside the result.
+ * core_aten -- convolution and normalizations as in exported graphs: one
+ * convolution for all kinds, and normalizations that return their statistics.
  *
  * shape   that of the operator it comes down to; statistics have an element
  *         for each channel, or for each sample and group.
